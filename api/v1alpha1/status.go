@@ -1,0 +1,132 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AutoscalingPolicyStatus is what was measured, decided and why. An absent field is unknown, never zero.
+type AutoscalingPolicyStatus struct {
+	// observedGeneration is the generation of the spec that this status answers.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// currentReplicas is the target's spec.replicas as last seen.
+	// +optional
+	CurrentReplicas *int32 `json:"currentReplicas,omitempty"`
+
+	// desiredReplicas is the number last decided. It is what the metric pulsar_function_desired_replicas serves.
+	// +optional
+	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
+
+	// signals are the measurements the last written decision rests on.
+	// +optional
+	Signals *Signals `json:"signals,omitempty"`
+
+	// decision says how desiredReplicas came about.
+	// +optional
+	Decision *Decision `json:"decision,omitempty"`
+
+	// capacity is what was learned about one replica; it survives restarts of the adapter.
+	// +optional
+	Capacity *Capacity `json:"capacity,omitempty"`
+
+	// horizontalPodAutoscaler is the name of the HorizontalPodAutoscaler this policy applies; absent in mode Recommend.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	HorizontalPodAutoscaler string `json:"horizontalPodAutoscaler,omitempty"`
+
+	// conditions: Ready, TargetFound, BacklogKnown, AutoscalerApplied, ScalingActive.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Signals are measurements of the target's subscription, summed over its topics and partitions.
+type Signals struct {
+	// measuredAt is when the oldest of them was measured.
+	// +required
+	MeasuredAt metav1.Time `json:"measuredAt"`
+	// readyMessages wait to be processed: the backlog without messages whose delay has not passed.
+	// +optional
+	ReadyMessages *int64 `json:"readyMessages,omitempty"`
+	// publishRate, in messages per second, over the window of the poll.
+	// +optional
+	PublishRate *resource.Quantity `json:"publishRate,omitempty"`
+	// processRate, in messages per second: what the consumers finished.
+	// +optional
+	ProcessRate *resource.Quantity `json:"processRate,omitempty"`
+	// consumers is the number of replicas that are connected and consuming.
+	// +optional
+	Consumers *int32 `json:"consumers,omitempty"`
+	// wait is how long a message published now would wait: ready messages divided by what the replicas process.
+	// +optional
+	Wait *metav1.Duration `json:"wait,omitempty"`
+}
+
+// Decision says how a number of replicas came about.
+type Decision struct {
+	// time of the decision.
+	// +required
+	Time metav1.Time `json:"time"`
+	// strategy that asked for the most replicas.
+	// +optional
+	Strategy StrategyType `json:"strategy,omitempty"`
+	// equation with its numbers, for a person to check.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Equation string `json:"equation,omitempty"`
+	// cappedBy names the bound that changed the equation's result: minReplicas or maxReplicas.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	CappedBy string `json:"cappedBy,omitempty"`
+	// hold is the reason why the equation's result was not followed, such as a stabilization window or a broker
+	// that does not answer; absent when it was followed.
+	// +optional
+	Hold *Hold `json:"hold,omitempty"`
+}
+
+// Hold says why replicas were kept.
+type Hold struct {
+	// reason in CamelCase.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+	// message for a person.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// Capacity is what was learned about one replica.
+type Capacity struct {
+	// messagesPerSecond one replica processes when it is busy.
+	// +required
+	MessagesPerSecond resource.Quantity `json:"messagesPerSecond"`
+	// observations it rests on.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Observations int32 `json:"observations"`
+	// learnedAt is when the last observation was made.
+	// +required
+	LearnedAt metav1.Time `json:"learnedAt"`
+}
+
+// Condition types. Ready summarises the others and is computed in one place.
+const (
+	// ConditionReady is True when the target follows the decisions, or would in mode Recommend.
+	ConditionReady = "Ready"
+	// ConditionTargetFound is True when the target exists and can be scaled by this policy.
+	ConditionTargetFound = "TargetFound"
+	// ConditionBacklogKnown is True when Pulsar answered lately for every input topic.
+	ConditionBacklogKnown = "BacklogKnown"
+	// ConditionAutoscalerApplied is True when our HorizontalPodAutoscaler is as it should be.
+	ConditionAutoscalerApplied = "AutoscalerApplied"
+	// ConditionScalingActive mirrors the condition of the HorizontalPodAutoscaler.
+	ConditionScalingActive = "ScalingActive"
+)

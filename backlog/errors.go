@@ -1,0 +1,43 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import "errors"
+
+// Reasons why something is unknown. Callers tell them apart with errors.Is and map them to conditions and statuses;
+// the text that wraps them names the topic, the URL and the fix.
+var (
+	// ErrNotTracked: nobody asked for this subscription, so it was never fetched.
+	ErrNotTracked = errors.New("not tracked")
+	// ErrNoData: tracked, and the first answer is still under way.
+	ErrNoData = errors.New("no data yet")
+	// ErrNoRate: a rate needs two answers with no counter reset between them.
+	ErrNoRate = errors.New("no rate yet: it needs two answers with no counter reset between")
+	// ErrNotAsked: the last answer was a slim one that leaves this number out.
+	ErrNotAsked = errors.New("not asked")
+	// ErrStale: the last good answer is too old to act on.
+	ErrStale = errors.New("stale")
+	// ErrPartial: some partitions did not answer, so a sum would be too small.
+	ErrPartial = errors.New("partial answer")
+	// ErrTopicNotFound: Pulsar says that the topic does not exist.
+	ErrTopicNotFound = errors.New("topic not found")
+	// ErrSubscriptionNotFound: the topic exists and has no such subscription.
+	ErrSubscriptionNotFound = errors.New("subscription not found")
+	// ErrUnauthenticated: Pulsar refused the credentials.
+	ErrUnauthenticated = errors.New("credentials refused")
+	// ErrForbidden: the credentials are good and lack a permission.
+	ErrForbidden = errors.New("permission missing")
+	// ErrUnreachable: no answer: refused, timed out, name unknown, TLS failure.
+	ErrUnreachable = errors.New("unreachable")
+	// ErrUnavailable: Pulsar answered that it cannot answer now: 5xx, 429.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrProtocol: the answer is not what Pulsar sends; the URL is probably not a Pulsar admin service.
+	ErrProtocol = errors.New("unexpected answer")
+)
+
+// Authoritative says whether the error is Pulsar's own word about the topic, which a retry within seconds cannot
+// change: it replaces what was known at once. Other errors leave the last good answer in force until it is stale.
+func Authoritative(err error) bool {
+	return errors.Is(err, ErrTopicNotFound) || errors.Is(err, ErrSubscriptionNotFound)
+}

@@ -1,0 +1,58 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"slices"
+	"strings"
+)
+
+// Cluster identifies a Pulsar cluster and how it is reached: its admin URL, as the Source understands it.
+type Cluster string
+
+// Topic is one topic of one cluster, by its complete name without a partition suffix,
+// such as persistent://public/default/orders.
+type Topic struct {
+	Cluster Cluster
+	Name    string
+}
+
+// Subscription is what a Function consumes: one subscription name on all of its input topics.
+type Subscription struct {
+	Cluster Cluster
+	// Name as Pulsar spells it, such as public/default/resize.
+	Name string
+	// Topics are complete names, sorted, each once.
+	Topics []string
+}
+
+// NewSubscription returns the subscription with its topics completed (orders becomes
+// persistent://public/default/orders), sorted and each named once.
+func NewSubscription(cluster Cluster, name string, topics ...string) Subscription {
+	complete := make([]string, 0, len(topics))
+	for _, topic := range topics {
+		complete = append(complete, CompleteTopicName(topic))
+	}
+	slices.Sort(complete)
+	return Subscription{Cluster: cluster, Name: name, Topics: slices.Compact(complete)}
+}
+
+// Equal says whether both track the same thing.
+func (s Subscription) Equal(other Subscription) bool {
+	return s.Cluster == other.Cluster && s.Name == other.Name && slices.Equal(s.Topics, other.Topics)
+}
+
+// CompleteTopicName expands the short forms that Pulsar accepts: a topic alone is in public/default, and without a
+// domain it is persistent.
+//
+// Source: Pulsar's TopicName.get (org.apache.pulsar.common.naming).
+func CompleteTopicName(name string) string {
+	if strings.Contains(name, "://") {
+		return name
+	}
+	if strings.Count(name, "/") == 0 {
+		return "persistent://public/default/" + name
+	}
+	return "persistent://" + name
+}
