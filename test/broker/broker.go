@@ -1,0 +1,254 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+const (
+	// startTimeout is 10 times what a start takes on two idle cores.
+	startTimeout = 90 * time.Second
+	// stopGrace: an orderly stop takes 2 to 5 s.
+	stopGrace = 15 * time.Second
+	logLines  = 40
+)
+
+// Worker says whether the broker runs a function worker.
+type Worker int
+
+const (
+	// WorkerOn runs the function worker in the broker, functions as its threads.
+	WorkerOn Worker = iota
+	// WorkerOff leaves it out, which saves about 2 s of a start.
+	WorkerOff
+)
+
+// Config says what to start; its zero value is a default broker.
+type Config struct {
+	// Version of Pulsar, one of Versions; empty is $PULSAR, else 4.0.8.
+	Version string
+	// Dir is the working directory with configuration, log and data, which stays there after Stop. Empty is a temporary
+	// directory that Stop removes.
+	Dir string
+	// Progress is told about a download and the start; nil for silence.
+	Progress io.Writer
+	// Settings are added to standalone.conf and win over its keys.
+	Settings map[string]string
+	// Token authenticates the admin calls of this package, where Settings demand it.
+	Token string
+	// Worker is WorkerOn or WorkerOff.
+	Worker Worker
+	// JVMFlags are added to the broker's and win over them, e.g. "-Xmx2g".
+	JVMFlags []string
+	// StartTimeout bounds the time until the broker is ready; 0 is 90 s.
+	StartTimeout time.Duration
+}
+
+func (c Config) validate() error {
+	for key, value := range c.Settings {
+		if key == "" || strings.ContainsAny(key, "=\n") || strings.Contains(value, "\n") {
+			return fmt.Errorf("broker.Config.Settings[%q] is %q: neither may hold a line break, nor the key a =", key, value)
+		}
+	}
+	switch {
+	case c.Worker != WorkerOn && c.Worker != WorkerOff:
+		return fmt.Errorf("broker.Config.Worker is %d: it must be WorkerOn or WorkerOff", c.Worker)
+	case c.StartTimeout < 0:
+		return fmt.Errorf("broker.Config.StartTimeout is %s: it must be 0 (%s) or more", c.StartTimeout, startTimeout)
+	}
+	return nil
+}
+
+// ports are the listeners of the broker, kept over restarts.
+type ports struct{ service, admin int }
+
+// Broker is a started standalone broker. Its methods may be called from any goroutine.
+type Broker struct {
+	config Config
+	dist   Dist
+	dir    string
+	ports  ports
+	client *http.Client
+	launch func() (*proc.Process, error)
+
+	mu      sync.Mutex // guards process
+	process *proc.Process
+}
+
+// Start runs a broker and returns when it is ready: healthy, with the namespace public/default and, with WorkerOn, a
+// worker that has a leader. The broker lives until Stop, Kill or the end of ctx. An error means that nothing is running.
+func Start(ctx context.Context, config Config) (*Broker, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	if config.StartTimeout == 0 {
+		config.StartTimeout = startTimeout
+	}
+	kit, err := jdk.Find()
+	if err != nil {
+		return nil, err
+	}
+	dist, err := Distribution(ctx, config.Version, config.Progress)
+	if err != nil {
+		return nil, err
+	}
+	b := &Broker{config: config, dist: dist, client: newClient()}
+	if err := b.prepare(); err != nil {
+		return nil, errors.Join(err, b.clean())
+	}
+	b.launch = func() (*proc.Process, error) {
+		return proc.Start(ctx, proc.Config{
+			Name: "pulsar " + dist.Version, Path: kit.Java(), Args: arguments(kit, dist, b.dir, config),
+			Dir: b.dir, LogPath: filepath.Join(b.dir, "broker.log"), Grace: stopGrace,
+		})
+	}
+	if err := b.run(ctx); err != nil {
+		return nil, errors.Join(err, b.clean())
+	}
+	return b, nil
+}
+
+// prepare makes the working directory and its configuration, and picks the ports.
+func (b *Broker) prepare() error {
+	free, err := proc.FreePorts(2)
+	if err != nil {
+		return err
+	}
+	b.ports = ports{service: free[0], admin: free[1]}
+	if b.config.Dir == "" {
+		b.dir, err = os.MkdirTemp("", "pulsar-autoscaler-broker-*")
+	} else {
+		b.dir, err = filepath.Abs(b.config.Dir)
+	}
+	if err != nil {
+		return fmt.Errorf("making the broker's directory: %w", err)
+	}
+	for _, dir := range []string{"conf", "data", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(b.dir, dir), 0o750); err != nil {
+			return fmt.Errorf("making the broker's directory: %w", err)
+		}
+	}
+	contents := map[string][]byte{"standalone.conf": render(settings(b.ports, b.config.Settings))}
+	for _, name := range []string{"functions_worker.yml", "log4j2.xml"} {
+		if contents[name], err = files.ReadFile("conf/" + name); err != nil {
+			return fmt.Errorf("reading the broker's configuration: %w", err)
+		}
+	}
+	for name, content := range contents {
+		if err := os.WriteFile(filepath.Join(b.dir, "conf", name), content, 0o600); err != nil {
+			return fmt.Errorf("writing the broker's configuration: %w", err)
+		}
+	}
+	return nil
+}
+
+// run starts the process and waits until it is ready; a broker that does not become ready is killed.
+func (b *Broker) run(ctx context.Context) error {
+	p, err := b.launch()
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.process = p
+	b.mu.Unlock()
+	b.client.CloseIdleConnections() // those of the start before
+	ctx, cancel := context.WithTimeout(ctx, b.config.StartTimeout)
+	defer cancel()
+	if err := b.awaitReady(ctx, p); err != nil {
+		p.Kill()
+		return fmt.Errorf("starting pulsar %s: %w; it printed:\n%s", b.dist.Version, err, p.LogTail(logLines))
+	}
+	return nil
+}
+
+// current is the process of the last start, which may be gone.
+func (b *Broker) current() *proc.Process {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.process
+}
+
+// clean removes the working directory if it is our own.
+func (b *Broker) clean() error {
+	b.client.CloseIdleConnections()
+	if b.config.Dir != "" || b.dir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(b.dir); err != nil {
+		return fmt.Errorf("removing the broker's directory: %w", err)
+	}
+	return nil
+}
+
+// Stop ends the broker, in order if it can be and by SIGKILL after 15 s, also a paused one, and removes its temporary
+// directory. It may be called again, and after Kill.
+func (b *Broker) Stop() error {
+	if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
+		return err
+	}
+	return b.clean()
+}
+
+// Discard ends the broker by SIGKILL and removes its temporary directory: for a test that is through with it, 4 s faster
+// than Stop.
+func (b *Broker) Discard() error {
+	b.Kill()
+	return b.clean()
+}
+
+// Kill ends the broker by SIGKILL, as a crash does. Its data stays until Stop, so that Restart brings it back.
+func (b *Broker) Kill() { b.current().Kill() }
+
+// Pause freezes the broker: connections are accepted and nothing is answered. Resume ends that.
+func (b *Broker) Pause() error { return b.current().Pause() }
+
+// Resume continues a paused broker.
+func (b *Broker) Resume() error { return b.current().Resume() }
+
+// Restart stops the broker in order if it runs, and starts it again on the same ports with its data: topics, subscriptions
+// and backlog are kept, counters begin at 0. ctx bounds the wait; the broker lives as long as Start said. Only one
+// Restart may run at a time.
+func (b *Broker) Restart(ctx context.Context) error {
+	if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "data")); err != nil {
+		return fmt.Errorf("restarting pulsar %s: Stop or Discard removed its data: %w", b.dist.Version, err)
+	}
+	return b.run(ctx)
+}
+
+// Done is closed when the process of the last start has ended.
+func (b *Broker) Done() <-chan struct{} { return b.current().Done() }
+
+// LogTail returns the last n lines that the broker has printed since its last start.
+func (b *Broker) LogTail(n int) string { return b.current().LogTail(n) }
+
+// Pid is the process id of the last start.
+func (b *Broker) Pid() int { return b.current().Pid() }
+
+// Dist is the distribution that the broker runs.
+func (b *Broker) Dist() Dist { return b.dist }
+
+// Version is the version of Pulsar, e.g. "4.0.8".
+func (b *Broker) Version() string { return b.dist.Version }
+
+// AdminURL is the base of the broker's and worker's REST APIs, e.g. "http://127.0.0.1:16080".
+func (b *Broker) AdminURL() string { return fmt.Sprintf("http://127.0.0.1:%d", b.ports.admin) }
+
+// ServiceURL is what Pulsar clients connect to, e.g. "pulsar://127.0.0.1:16650".
+func (b *Broker) ServiceURL() string { return fmt.Sprintf("pulsar://127.0.0.1:%d", b.ports.service) }

@@ -1,0 +1,208 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+	"github.com/stretchr/testify/require"
+)
+
+// shared is the one broker of this package's tests, nil with -short.
+var shared *Broker
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if testing.Short() {
+		return m.Run()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b, err := Start(ctx, Config{Progress: os.Stderr})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = b.Discard() }()
+	shared = b
+	return m.Run()
+}
+
+func started(t *testing.T) *Broker {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs a real broker")
+	}
+	return shared
+}
+
+// stats are the few fields that tell whether a restart kept what it should.
+type stats struct {
+	MsgInCounter  int64 `json:"msgInCounter"`
+	Subscriptions map[string]struct {
+		MsgBacklog int64 `json:"msgBacklog"`
+	} `json:"subscriptions"`
+}
+
+func read(t *testing.T, b *Broker, topic string) (got stats) {
+	t.Helper()
+	status, answer, err := b.Admin(t.Context(), http.MethodGet, topicPath(topic)+"/stats", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, "%s", answer)
+	require.NoError(t, json.Unmarshal(answer, &got))
+	return got
+}
+
+func publish(t *testing.T, b *Broker, topic string, n int) {
+	t.Helper()
+	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: b.ServiceURL(), Logger: log.DefaultNopLogger()})
+	require.NoError(t, err)
+	defer client.Close()
+	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: TopicName(topic), DisableBatching: true})
+	require.NoError(t, err)
+	defer producer.Close()
+	for range n {
+		_, err := producer.Send(t.Context(), &pulsar.ProducerMessage{Payload: []byte("x")})
+		require.NoError(t, err)
+	}
+}
+
+// alive tells whether a process with that text on its command line runs.
+func alive(t *testing.T, text string) bool {
+	t.Helper()
+	list, err := exec.CommandContext(t.Context(), "ps", "-axww", "-o", "args=").Output()
+	require.NoError(t, err)
+	return strings.Contains(string(list), text)
+}
+
+func TestBrokerAnswersAndArrangesTopics(t *testing.T) {
+	b, ctx := started(t), t.Context()
+	status, answer, err := b.Admin(ctx, http.MethodGet, "/admin/v2/brokers/version", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, b.Version(), string(answer))
+
+	require.NoError(t, b.CreateTopic(ctx, "arranged", 0))
+	require.NoError(t, b.CreateSubscription(ctx, "arranged", "public/default/fn", Earliest))
+	publish(t, b, "arranged", 3)
+	require.NoError(t, b.CreateSubscription(ctx, "arranged", "late", Latest))
+	got := read(t, b, "arranged")
+	require.EqualValues(t, 3, got.MsgInCounter)
+	require.EqualValues(t, 3, got.Subscriptions["public/default/fn"].MsgBacklog)
+	require.EqualValues(t, 0, got.Subscriptions["late"].MsgBacklog)
+
+	require.NoError(t, b.Unload(ctx, "arranged"))
+	got = read(t, b, "arranged")
+	require.EqualValues(t, 0, got.MsgInCounter, "an unload starts the counters again")
+	require.EqualValues(t, 3, got.Subscriptions["public/default/fn"].MsgBacklog)
+
+	require.NoError(t, b.DeleteSubscription(ctx, "arranged", "public/default/fn"))
+	require.NotContains(t, read(t, b, "arranged").Subscriptions, "public/default/fn")
+	require.NoError(t, b.DeleteTopic(ctx, "arranged"))
+	require.ErrorContains(t, b.DeleteTopic(ctx, "arranged"), "404")
+}
+
+func TestBrokerArrangesPartitionedTopics(t *testing.T) {
+	b, ctx := started(t), t.Context()
+	require.NoError(t, b.CreateTopic(ctx, "persistent://public/default/parts", 3))
+	require.ErrorContains(t, b.CreateTopic(ctx, "parts", 3), "409")
+	require.NoError(t, b.CreateSubscription(ctx, "parts", "public/default/fn", Earliest))
+	require.Contains(t, read(t, b, "parts-partition-2").Subscriptions, "public/default/fn")
+	require.NoError(t, b.Unload(ctx, "parts"))
+	require.NoError(t, b.DeleteTopic(ctx, "parts"))
+	status, _, err := b.Admin(ctx, http.MethodGet, topicPath("parts-partition-0")+"/stats", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusNotFound, status)
+}
+
+func TestBrokerHangsWhilePausedAndRecovers(t *testing.T) {
+	b := started(t)
+	require.NoError(t, b.Pause())
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, _, err := b.Admin(ctx, http.MethodGet, "/admin/v2/brokers/health", nil)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, b.Resume())
+	status, answer, err := b.Admin(t.Context(), http.MethodGet, "/admin/v2/brokers/health", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, "%s", answer)
+}
+
+func TestBrokerKeepsBacklogAndResetsCountersOverACrash(t *testing.T) {
+	b, ctx := started(t), t.Context()
+	admin, service, pid := b.AdminURL(), b.ServiceURL(), b.Pid()
+	require.NoError(t, b.CreateTopic(ctx, "kept", 0))
+	require.NoError(t, b.CreateSubscription(ctx, "kept", "s", Earliest))
+	publish(t, b, "kept", 50)
+	require.EqualValues(t, 50, read(t, b, "kept").MsgInCounter)
+
+	b.Kill()
+	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
+	_, _, err := b.Admin(ctx, http.MethodGet, "/admin/v2/brokers/health", nil)
+	require.ErrorContains(t, err, "refused")
+
+	require.NoError(t, b.Restart(ctx))
+	require.Equal(t, []string{admin, service}, []string{b.AdminURL(), b.ServiceURL()})
+	got := read(t, b, "kept")
+	require.EqualValues(t, 0, got.MsgInCounter)
+	require.EqualValues(t, 50, got.Subscriptions["s"].MsgBacklog)
+	publish(t, b, "kept", 1)
+	require.EqualValues(t, 51, read(t, b, "kept").Subscriptions["s"].MsgBacklog)
+	require.NoError(t, b.DeleteTopic(ctx, "kept"))
+}
+
+func TestBrokerStopsWhilePausedAndLeavesNothing(t *testing.T) {
+	started(t)
+	b, err := Start(t.Context(), Config{Worker: WorkerOff})
+	require.NoError(t, err)
+	status, _, err := b.Admin(t.Context(), http.MethodGet, "/admin/v2/worker/cluster", nil)
+	require.NoError(t, err)
+	require.NotEqual(t, http.StatusOK, status, "there is no worker")
+	require.NoError(t, b.Pause())
+	require.NoError(t, b.Stop())
+	require.ErrorIs(t, syscall.Kill(b.Pid(), 0), syscall.ESRCH)
+	require.NoDirExists(t, b.dir)
+	require.NoError(t, b.Stop(), "a second stop is harmless")
+	require.ErrorContains(t, b.Restart(t.Context()), "removed its data")
+}
+
+func TestBrokerThatCannotStartSaysWhyAndLeavesNothing(t *testing.T) {
+	started(t)
+	dir := t.TempDir()
+	_, err := Start(t.Context(), Config{Dir: dir, Settings: map[string]string{"brokerServicePort": "none"}})
+	require.ErrorContains(t, err, "starting pulsar "+orDefault(""))
+	require.ErrorContains(t, err, "brokerServicePort")
+	require.False(t, alive(t, dir))
+}
+
+func TestBrokerEndsWithItsContext(t *testing.T) {
+	started(t)
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	ending := make(chan error, 1)
+	go func() {
+		_, err := Start(ctx, Config{Dir: dir})
+		ending <- err
+	}()
+	require.Eventually(t, func() bool { return alive(t, dir) }, 30*time.Second, 20*time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-ending, context.Canceled)
+	require.False(t, alive(t, dir))
+}

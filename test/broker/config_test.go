@@ -1,0 +1,71 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"encoding/xml"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
+)
+
+func TestStartRefusesABadConfig(t *testing.T) {
+	for name, test := range map[string]struct {
+		config Config
+		want   string
+	}{
+		"names the setting with a line break":        {Config{Settings: map[string]string{"a": "b\nc"}}, `Settings["a"]`},
+		"refuses a key with an equals sign":          {Config{Settings: map[string]string{"a=b": "c"}}, `Settings["a=b"]`},
+		"refuses a worker that is neither on or off": {Config{Worker: 7}, "Config.Worker is 7"},
+		"refuses a negative timeout":                 {Config{StartTimeout: -1}, "Config.StartTimeout"},
+		"names the versions that can be had":         {Config{Version: "3.0.0"}, "$PULSAR must be one of 4.0.8, 4.2.4, 5.0.0-M1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Start(t.Context(), test.config)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+func TestSettingsOfTheCallerWin(t *testing.T) {
+	got := string(render(settings(ports{service: 1, admin: 2}, map[string]string{"numHttpServerThreads": "3", "zz": "1"})))
+	require.Contains(t, got, "\nnumHttpServerThreads=3\n")
+	require.NotContains(t, got, "numHttpServerThreads=8")
+	require.Contains(t, got, "\nstatsUpdateFrequencyInSecs=60\n")
+	require.Contains(t, got, "\nzz=1\n")
+}
+
+func TestVersionComesFromTheEnvironment(t *testing.T) {
+	t.Setenv(VersionVariable, "")
+	require.Equal(t, "4.0.8", orDefault(""))
+	t.Setenv(VersionVariable, "4.2.4")
+	require.Equal(t, "4.2.4", orDefault(""))
+	require.Equal(t, "5.0.0-M1", orDefault("5.0.0-M1"))
+}
+
+func TestTopicPathEscapesTheLocalNameTwice(t *testing.T) {
+	require.Equal(t, "/admin/v2/persistent/public/default/orders", topicPath("orders"))
+	require.Equal(t, "/admin/v2/non-persistent/t/n/a%252Fb", topicPath("non-persistent://t/n/a/b"))
+	require.Equal(t, "/admin/v2/persistent/public/default/orders/subscription/public%252Fdefault%252Ffn", subscriptionPath("orders", "public/default/fn"))
+}
+
+func TestUnsafeMemoryFlagOnlyWhereTheJVMKnowsIt(t *testing.T) {
+	flag := "--sun-misc-unsafe-memory-access=allow"
+	require.NotContains(t, JVMFlags(jdk.JDK{Version: "17.0.15"}), flag)
+	require.Contains(t, JVMFlags(jdk.JDK{Version: "25.0.1"}), flag)
+}
+
+func TestEveryPomIsOfItsVersion(t *testing.T) {
+	for _, version := range Versions()[1:] {
+		text, err := files.ReadFile("maven/" + version + "/pom.xml")
+		require.NoError(t, err)
+		var pom struct {
+			Pulsar string `xml:"properties>pulsar.version"`
+		}
+		require.NoError(t, xml.Unmarshal(text, &pom))
+		require.Equal(t, version, pom.Pulsar)
+	}
+}

@@ -1,0 +1,152 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+const (
+	// Version is the Pulsar that runs when nothing else is asked for: the LTS line, whose server tarball is on Central.
+	Version = "4.0.8"
+	// VersionVariable is the environment variable that asks for another one.
+	VersionVariable = "PULSAR"
+)
+
+const (
+	dependencyPlugin = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+	mavenGrace       = 2 * time.Second
+	mavenLogLines    = 30
+)
+
+// ErrVersion says that a version of Pulsar cannot be had from Maven Central as a whole.
+var ErrVersion = errors.New("unknown version of Pulsar")
+
+//go:embed maven conf
+var files embed.FS
+
+// Dist is a Pulsar on disk. It is shared by all processes of the machine: nothing may be written into it.
+type Dist struct {
+	// Version of Pulsar, e.g. "4.0.8".
+	Version string
+	// Lib is the directory of the broker's jars.
+	Lib string
+	// InstanceJar is the java-instance.jar that starts a Java function instance, and Examples the jar of Pulsar's example
+	// functions. Both are empty when the distribution has none: Central has them as part of a server tarball only.
+	InstanceJar, Examples string
+}
+
+// Versions lists what Distribution knows, the default first.
+func Versions() []string { return []string{Version, "4.2.4", "5.0.0-M1"} }
+
+// Distribution returns Pulsar of the given version (empty: $PULSAR, else 4.0.8), downloaded once by Maven into the cache:
+// 245 MB and 10 to 70 s, told on progress (nil for silence). Errors wrap ErrVersion, jdk.ErrNoJDK, jdk.ErrNoMaven or quote
+// Maven's last lines.
+func Distribution(ctx context.Context, version string, progress io.Writer) (Dist, error) {
+	version = orDefault(version)
+	if !slices.Contains(Versions(), version) {
+		return Dist{}, fmt.Errorf("%w: %q: $%s must be one of %s", ErrVersion, version, VersionVariable, strings.Join(Versions(), ", "))
+	}
+	if version == Version {
+		return tarball(ctx, progress)
+	}
+	return jars(ctx, version, progress)
+}
+
+func orDefault(version string) string {
+	if version == "" {
+		version = os.Getenv(VersionVariable)
+	}
+	if version == "" {
+		version = Version
+	}
+	return version
+}
+
+// tarball gets the official server distribution, which is one artifact.
+func tarball(ctx context.Context, progress io.Writer) (Dist, error) {
+	dir, err := cache.Fill(ctx, "pulsar-"+Version, progress, func(ctx context.Context, dir string) error {
+		what := fmt.Sprintf("downloading Pulsar %s from Maven Central (245 MB, once)", Version)
+		return maven(ctx, progress, what, dependencyPlugin+":unpack",
+			"-Dartifact=org.apache.pulsar:pulsar-server-distribution:"+Version+":tar.gz:bin", "-DoutputDirectory="+dir,
+			"-Dmdep.unpack.excludes=**/python-instance/**")
+	})
+	if err != nil {
+		return Dist{}, fmt.Errorf("getting Pulsar %s: %w", Version, err)
+	}
+	root := filepath.Join(dir, "apache-pulsar-"+Version)
+	return Dist{
+		Version:     Version,
+		Lib:         filepath.Join(root, "lib"),
+		InstanceJar: filepath.Join(root, "instances", "java-instance.jar"),
+		Examples:    filepath.Join(root, "examples", "api-examples.jar"),
+	}, nil
+}
+
+// jars gathers the jars of a version that has no tarball on Central.
+func jars(ctx context.Context, version string, progress io.Writer) (Dist, error) {
+	pom, err := files.ReadFile("maven/" + version + "/pom.xml")
+	if err != nil {
+		return Dist{}, fmt.Errorf("reading the pom of Pulsar %s: %w", version, err)
+	}
+	key := fmt.Sprintf("pulsar-%s-%x", version, sha256.Sum256(pom))[:len("pulsar-")+len(version)+9]
+	dir, err := cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
+		path := filepath.Join(dir, "pom.xml")
+		if err := os.WriteFile(path, pom, 0o600); err != nil {
+			return fmt.Errorf("writing the pom: %w", err)
+		}
+		what := fmt.Sprintf("downloading the jars of Pulsar %s from Maven Central (240 MB, once)", version)
+		return maven(ctx, progress, what, dependencyPlugin+":copy-dependencies", "-f", path,
+			"-DincludeScope=runtime", "-DoutputDirectory="+filepath.Join(dir, "lib"))
+	})
+	if err != nil {
+		return Dist{}, fmt.Errorf("getting Pulsar %s: %w", version, err)
+	}
+	return Dist{Version: version, Lib: filepath.Join(dir, "lib")}, nil
+}
+
+// maven runs one quiet goal in a directory of its own, so that no project around it is taken for its project.
+func maven(ctx context.Context, progress io.Writer, what string, args ...string) error {
+	mvn, err := jdk.Maven()
+	if err != nil {
+		return err
+	}
+	kit, err := jdk.Find()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "pulsar-autoscaler-maven-*")
+	if err != nil {
+		return fmt.Errorf("making a directory for Maven: %w", err)
+	}
+	err = cache.Announce(ctx, progress, what, func(ctx context.Context) error {
+		p, err := proc.Start(ctx, proc.Config{
+			Name: "mvn", Path: mvn, Args: append([]string{"--batch-mode", "--quiet"}, args...),
+			Env: []string{"JAVA_HOME=" + kit.Home}, Dir: dir, Grace: mavenGrace,
+		})
+		if err != nil {
+			return err
+		}
+		<-p.Done()
+		if err := errors.Join(ctx.Err(), p.Err()); err != nil {
+			return fmt.Errorf("running mvn %s: %w; it printed:\n%s", args[0], err, p.LogTail(mavenLogLines))
+		}
+		return nil
+	})
+	return errors.Join(err, os.RemoveAll(dir))
+}
