@@ -1,0 +1,112 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// tokenLife is longer than any test, demo or benchmark: nobody renews the token in a kubeconfig file.
+const tokenLife = 24 * time.Hour
+
+func (a *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.certificate)
+	return pool
+}
+
+// adminConfig has no client-side rate limit: a benchmark makes a thousand objects at once.
+func (c *Cluster) adminConfig() *rest.Config {
+	return &rest.Config{
+		Host: local("https", c.ports.apiServer),
+		QPS:  -1,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: c.ids.ca.certPEM(), CertData: c.ids.admin.certPEM, KeyData: c.ids.admin.keyPEM,
+		},
+		UserAgent: fieldManager,
+	}
+}
+
+// RESTConfig is a copy of the configuration of an administrator (group system:masters) without a client-side rate limit.
+func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.rest) }
+
+// Kubeconfig is the path of a kubeconfig file of an administrator, good for kubectl too.
+func (c *Cluster) Kubeconfig() string { return c.kubeconfigPath("admin") }
+
+func (c *Cluster) kubeconfigPath(name string) string {
+	return filepath.Join(c.dir, "kubeconfigs", name+".kubeconfig")
+}
+
+func (c *Cluster) writeKubeconfigs() error {
+	for name, pair := range map[string]certificate{"admin": c.ids.admin, ControllerManager: c.ids.controllerUser} {
+		user := clientcmdapi.NewAuthInfo()
+		user.ClientCertificateData, user.ClientKeyData = pair.certPEM, pair.keyPEM
+		if _, err := c.writeKubeconfig(name, user, "default"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) writeKubeconfig(name string, user *clientcmdapi.AuthInfo, namespace string) (path string, err error) {
+	server := clientcmdapi.NewCluster()
+	server.Server, server.CertificateAuthorityData = local("https", c.ports.apiServer), c.ids.ca.certPEM()
+	current := clientcmdapi.NewContext()
+	current.Cluster, current.AuthInfo, current.Namespace = "local", name, namespace
+	config := clientcmdapi.NewConfig()
+	config.Clusters["local"], config.AuthInfos[name], config.Contexts[name] = server, user, current
+	config.CurrentContext = name
+	path = c.kubeconfigPath(name)
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		return "", fmt.Errorf("writing the kubeconfig of %s: %w", name, err)
+	}
+	return path, nil
+}
+
+// ServiceAccountKubeconfig writes a kubeconfig file for the service account, which must exist, with a token for 24 h as a
+// pod would get it, so that a program runs with the rights of its manifests only. The namespace is the file's default.
+func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (path string, err error) {
+	seconds := int64(tokenLife.Seconds())
+	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds},
+	}, metav1.CreateOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("requesting a token: %w: apply the service account %s/%s first", err, namespace, name)
+	}
+	if err != nil {
+		return "", fmt.Errorf("requesting a token of service account %s/%s: %w", namespace, name, err)
+	}
+	user := clientcmdapi.NewAuthInfo()
+	user.Token = token.Status.Token
+	return c.writeKubeconfig("serviceaccount-"+namespace+"-"+name, user, namespace)
+}
+
+// waitControllers returns once the controllers have acted: the service account controller has served the namespace that
+// every example uses.
+func (c *Cluster) waitControllers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	err := WaitFor(ctx, "the controllers to serve the namespace default", readyPoll, func(ctx context.Context) (bool, string, error) {
+		_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		return true, "", nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, ControllerManager, c.components[ControllerManager].LogTail(logLines))
+	}
+	return nil
+}

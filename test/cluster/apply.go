@@ -1,0 +1,188 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+)
+
+const (
+	// fieldManager owns what Apply writes.
+	fieldManager = "pulsar-autoscaler-test"
+	applyPoll    = 100 * time.Millisecond
+	// yamlBuffer is how far the decoder looks for the kind of stream it reads.
+	yamlBuffer = 4 << 10
+)
+
+// Apply writes the objects one after the other by server-side apply, taking over fields of other managers. A namespaced
+// object without a namespace goes to "default". It returns once CustomResourceDefinitions among them are served, so
+// objects of their kinds may follow in the same call.
+func (c *Cluster) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	var mapper meta.RESTMapper
+	for _, object := range objects {
+		kind, name := object.GroupVersionKind(), object.GetName()
+		resource, err := c.resource(&mapper, kind, object.GetNamespace())
+		if err != nil {
+			return fmt.Errorf("applying %s %s: %w", kind.Kind, name, err)
+		}
+		object = object.DeepCopy()
+		_, err = resource.Apply(ctx, name, object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+		if err != nil {
+			return fmt.Errorf("applying %s %s: %w", kind.Kind, name, err)
+		}
+		if kind.GroupKind() == (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
+			if err := c.waitCRD(ctx, resource, name); err != nil {
+				return err
+			}
+			mapper = nil // the one at hand does not know the new kind
+		}
+	}
+	return nil
+}
+
+// ApplyFiles applies all documents of the YAML or JSON files in their order, as Apply does.
+func (c *Cluster) ApplyFiles(ctx context.Context, paths ...string) error {
+	for _, path := range paths {
+		objects, err := readObjects(path)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", path, err)
+		}
+		if err := c.Apply(ctx, objects...); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func readObjects(path string) (objects []*unstructured.Unstructured, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	decoder := yaml.NewYAMLOrJSONDecoder(file, yamlBuffer)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		switch {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, err
+		case len(object.Object) == 0: // a document of comments only
+		case object.IsList():
+			err := object.EachListItem(func(item runtime.Object) error {
+				objects = append(objects, item.(*unstructured.Unstructured))
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		default:
+			objects = append(objects, object)
+		}
+	}
+}
+
+// resource finds the client of a kind. The mapper is read from the server when it is nil, and kept there.
+func (c *Cluster) resource(mapper *meta.RESTMapper, kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+	if *mapper == nil {
+		groups, err := restmapper.GetAPIGroupResources(c.client.Discovery())
+		if err != nil {
+			return nil, fmt.Errorf("reading the kinds of the server: %w", err)
+		}
+		*mapper = restmapper.NewDiscoveryRESTMapper(groups)
+	}
+	mapping, err := (*mapper).RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	resource := c.dynamic.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return resource, nil
+	}
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return resource.Namespace(namespace), nil
+}
+
+// waitCRD returns once the definition is established and discovery shows it, which is what clients map kinds by and what
+// follows a little later.
+func (c *Cluster) waitCRD(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
+	return WaitFor(ctx, "CustomResourceDefinition "+name+" to be served", applyPoll, func(ctx context.Context) (bool, string, error) {
+		definition, err := definitions.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		if condition(definition, "Established") != string(metav1.ConditionTrue) {
+			return false, fmt.Sprintf("conditions %v", conditions(definition)), nil
+		}
+		return c.discovered(definition)
+	})
+}
+
+// discovered looks for all served versions of the definition's kind.
+func (c *Cluster) discovered(definition *unstructured.Unstructured) (bool, string, error) {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, version := range versions {
+		fields, _ := version.(map[string]any)
+		if served, _ := fields["served"].(bool); !served {
+			continue
+		}
+		groupVersion := fmt.Sprintf("%s/%s", group, fields["name"])
+		list, err := c.client.Discovery().ServerResourcesForGroupVersion(groupVersion)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, err.Error(), nil
+		}
+		if err != nil || !lists(list, plural) {
+			return false, fmt.Sprintf("%s is not in %s yet", plural, groupVersion), nil
+		}
+	}
+	return true, "", nil
+}
+
+func lists(list *metav1.APIResourceList, plural string) bool {
+	for i := range list.APIResources {
+		if list.APIResources[i].Name == plural {
+			return true
+		}
+	}
+	return false
+}
+
+// conditions are those of an object's status, as they are.
+func conditions(object *unstructured.Unstructured) []any {
+	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	return list
+}
+
+// condition is the status of one condition, "" when the object does not have it.
+func condition(object *unstructured.Unstructured, name string) string {
+	for _, entry := range conditions(object) {
+		fields, _ := entry.(map[string]any)
+		if fields["type"] == name {
+			status, _ := fields["status"].(string)
+			return status
+		}
+	}
+	return ""
+}

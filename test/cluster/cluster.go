@@ -1,0 +1,275 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+const (
+	// defaultSyncPeriod is that of kube-controller-manager.
+	defaultSyncPeriod = 15 * time.Second
+	// startLimit bounds the readiness of one component: 1 to 3 s on an idle machine.
+	startLimit = 2 * time.Minute
+	readyPoll  = 50 * time.Millisecond
+	// logLines of the culprit go into the error of a failed start.
+	logLines = 25
+)
+
+// Config says how the control plane runs. The zero value is usable.
+type Config struct {
+	// Dir gets data, certificates, kubeconfigs and logs and is left in place; it must not hold an older cluster. Empty is a
+	// temporary directory that Stop removes.
+	Dir string
+	// HPASyncPeriod is the time between two looks of the HPA controller at an HPA; 0 is 15 s, the default of Kubernetes.
+	HPASyncPeriod time.Duration
+	// Progress is told about a build of the binaries; nil is silence.
+	Progress io.Writer
+	// Binaries are what runs; the zero value is what Binaries returns.
+	Binaries Bins
+	// Controllers of kube-controller-manager in addition to those for HPAs, workloads, garbage collection, namespaces and
+	// service accounts, e.g. "disruption-controller".
+	Controllers []string
+	// APIServerArgs and ControllerManagerArgs come last on the command line, so they win, e.g.
+	// "--feature-gates=HPAScaleToZero=true" (both servers need it).
+	APIServerArgs, ControllerManagerArgs []string
+}
+
+// Cluster is a running control plane. Its methods may be called from any goroutine.
+type Cluster struct {
+	config  Config
+	dir     string
+	ownDir  bool
+	ports   ports
+	ids     identities
+	rest    *rest.Config
+	client  kubernetes.Interface
+	dynamic dynamic.Interface
+
+	endProcesses context.CancelFunc
+	stopOnce     sync.Once
+	components   map[string]*proc.Process // written by start only
+}
+
+// Start brings the control plane up and returns when it works: the API server is ready and the controllers are running,
+// which takes 3 to 6 s on 2 cores once the binaries are built. The cluster is stopped by Stop, and when ctx is done. After
+// an error nothing is running, and the error ends with the last lines of the component that it is about.
+func Start(ctx context.Context, config Config) (*Cluster, error) {
+	c, err := prepare(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.startOrStop(ctx); err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, c.Stop)
+	return c, nil
+}
+
+func (c *Cluster) startOrStop(ctx context.Context) error {
+	err := c.start(ctx)
+	if err != nil {
+		c.Stop()
+	}
+	return err
+}
+
+// prepare does everything that needs no process.
+func prepare(ctx context.Context, config Config) (*Cluster, error) {
+	if config.HPASyncPeriod < 0 {
+		return nil, fmt.Errorf("cluster.Config.HPASyncPeriod is %s: it must be 0 (%s) or more", config.HPASyncPeriod, defaultSyncPeriod)
+	}
+	if config.HPASyncPeriod == 0 {
+		config.HPASyncPeriod = defaultSyncPeriod
+	}
+	if config.Binaries == (Bins{}) {
+		bins, err := Binaries(ctx, config.Progress)
+		if err != nil {
+			return nil, err
+		}
+		config.Binaries = bins
+	}
+	c := &Cluster{config: config, components: map[string]*proc.Process{}}
+	if err := c.makeDir(); err != nil {
+		return nil, err
+	}
+	if err := c.writeFiles(); err != nil {
+		c.removeDir()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) makeDir() error {
+	c.dir = c.config.Dir
+	if c.dir == "" {
+		c.ownDir = true
+		dir, err := os.MkdirTemp("", "pulsar-autoscaler-cluster-")
+		if err != nil {
+			return fmt.Errorf("making the directory of the cluster: %w", err)
+		}
+		c.dir = dir
+	}
+	dir, err := filepath.Abs(c.dir)
+	if err != nil {
+		return fmt.Errorf("making the directory of the cluster: %w", err)
+	}
+	c.dir = dir
+	if _, err := os.Stat(filepath.Join(c.dir, "etcd")); err == nil {
+		return fmt.Errorf("cluster.Config.Dir %s holds an older cluster: give a directory without one", c.dir)
+	}
+	for _, name := range []string{"etcd", "pki", "kubeconfigs", "logs"} {
+		if err := os.MkdirAll(filepath.Join(c.dir, name), 0o700); err != nil { // etcd insists on 0700
+			return fmt.Errorf("making the directory of the cluster: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) removeDir() {
+	if c.ownDir {
+		_ = os.RemoveAll(c.dir) // what stays is a few MB in the temporary directory
+	}
+}
+
+// writeFiles makes certificates, ports, kubeconfigs and clients.
+func (c *Cluster) writeFiles() error {
+	free, err := proc.FreePorts(4)
+	if err != nil {
+		return err
+	}
+	c.ports = ports{etcdClient: free[0], etcdPeer: free[1], apiServer: free[2], controllerManager: free[3]}
+	if c.ids, err = newIdentities(); err != nil {
+		return err
+	}
+	if err := c.ids.write(filepath.Join(c.dir, "pki")); err != nil {
+		return err
+	}
+	if err := c.writeKubeconfigs(); err != nil {
+		return err
+	}
+	c.rest = c.adminConfig()
+	if c.client, err = kubernetes.NewForConfig(c.rest); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if c.dynamic, err = dynamic.NewForConfig(c.rest); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	return nil
+}
+
+// start starts one component after the other. The processes live until Stop, not until ctx is done: ended all at once
+// by ctx, the API server would wait for an etcd that is gone.
+func (c *Cluster) start(ctx context.Context) error {
+	var alive context.Context
+	alive, c.endProcesses = context.WithCancel(context.WithoutCancel(ctx))
+	check, err := c.checkClient()
+	if err != nil {
+		return err
+	}
+	defer check.CloseIdleConnections()
+	for _, component := range []component{c.etcd(), c.apiServer(), c.controllerManager()} {
+		p, err := proc.Start(alive, proc.Config{
+			Name: component.name, Path: component.path, Args: component.args, Dir: c.dir,
+			LogPath: filepath.Join(c.dir, "logs", component.name+".log"),
+		})
+		if err != nil {
+			return err
+		}
+		c.components[component.name] = p
+		if err := waitReady(ctx, component, p, check); err != nil {
+			return err
+		}
+	}
+	return c.waitControllers(ctx)
+}
+
+// checkClient is a client that all components answer to.
+func (c *Cluster) checkClient() (*http.Client, error) {
+	pair, err := tls.X509KeyPair(c.ids.admin.certPEM, c.ids.admin.keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("loading the certificate of the administrator: %w", err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: c.ids.ca.pool(), Certificates: []tls.Certificate{pair},
+	}}
+	return &http.Client{Transport: transport, Timeout: 5 * time.Second}, nil
+}
+
+func waitReady(ctx context.Context, component component, p *proc.Process, client *http.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	err := WaitFor(ctx, component.name+" to be ready", readyPoll, func(ctx context.Context) (bool, string, error) {
+		select {
+		case <-p.Done():
+			return false, "", errors.Join(errors.New("the process has ended"), p.Err())
+		default:
+		}
+		detail, err := ask(ctx, client, component.ready)
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		return detail == "", detail, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, component.name, p.LogTail(logLines))
+	}
+	return nil
+}
+
+// ask returns "" when url answers 200, otherwise what it answers.
+func ask(ctx context.Context, client *http.Client, url string) (detail string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, 4<<10))
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return "", err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Sprintf("%s: %s", response.Status, body), nil
+	}
+	return "", nil
+}
+
+// Stop ends all processes and removes the directory unless it was given. It may be called again, and from anywhere. The
+// components are killed, not asked: nothing of theirs is worth keeping, and an API server takes seconds to say goodbye.
+func (c *Cluster) Stop() {
+	c.stopOnce.Do(func() {
+		for _, name := range []string{ControllerManager, APIServer, Etcd} {
+			if p := c.components[name]; p != nil {
+				p.Kill()
+			}
+		}
+		c.endProcesses()
+		c.removeDir()
+	})
+}
+
+// Dir is the directory of the cluster: logs/<component>.log, pki, kubeconfigs and the data of etcd.
+func (c *Cluster) Dir() string { return c.dir }
+
+// Component returns the process of Etcd, APIServer or ControllerManager, to pause it or to read its log, or nil for
+// another name.
+func (c *Cluster) Component(name string) *proc.Process { return c.components[name] }

@@ -1,0 +1,125 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// startCluster is the control plane of one test; it needs the binaries, which a first run builds.
+func startCluster(t *testing.T, config Config) *Cluster {
+	t.Helper()
+	needControlPlane(t)
+	if config.Progress == nil {
+		config.Progress = os.Stderr
+	}
+	start := time.Now()
+	c, err := Start(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	t.Logf("the control plane was ready after %s", time.Since(start).Round(time.Millisecond))
+	return c
+}
+
+func needControlPlane(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs a real control plane")
+	}
+}
+
+func TestControlPlaneComesUpWithItsRealVersion(t *testing.T) {
+	c := startCluster(t, Config{})
+	version, err := c.client.Discovery().ServerVersion()
+	require.NoError(t, err)
+	require.Equal(t, c.config.Binaries.KubernetesVersion, version.GitVersion)
+	require.Equal(t, "1", version.Major)
+	require.Equal(t, "36", version.Minor)
+}
+
+func TestStopEndsEveryProcessAndRemovesTheTemporaryDirectory(t *testing.T) {
+	c := startCluster(t, Config{})
+	c.Stop()
+	requireGone(t, c, Etcd, APIServer, ControllerManager)
+	require.NoDirExists(t, c.Dir())
+	c.Stop()
+}
+
+func TestEndOfTheContextStopsTheCluster(t *testing.T) {
+	needControlPlane(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c, err := Start(ctx, Config{Progress: os.Stderr})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	cancel()
+	for _, name := range []string{ControllerManager, APIServer, Etcd} {
+		<-c.Component(name).Done()
+	}
+	requireGone(t, c, Etcd, APIServer, ControllerManager)
+}
+
+func TestFailedStartLeavesNoProcessBehind(t *testing.T) {
+	needControlPlane(t)
+	bins, err := Binaries(t.Context(), os.Stderr)
+	require.NoError(t, err)
+	// This test binary refuses the flags of a server: it ends with the list of its own.
+	broken, err := os.Executable()
+	require.NoError(t, err)
+	cases := map[string]struct {
+		breaks  func(*Bins)
+		culprit string
+		before  []string
+	}{
+		"when etcd is broken":             {func(b *Bins) { b.Etcd = broken }, Etcd, nil},
+		"when the API server is broken":   {func(b *Bins) { b.APIServer = broken }, APIServer, []string{Etcd}},
+		"when the controllers are broken": {func(b *Bins) { b.ControllerManager = broken }, ControllerManager, []string{Etcd, APIServer}},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			config := Config{Binaries: bins}
+			test.breaks(&config.Binaries)
+			c, err := prepare(t.Context(), config)
+			require.NoError(t, err)
+			t.Cleanup(c.Stop)
+			err = c.startOrStop(t.Context())
+			require.ErrorContains(t, err, "waiting for "+test.culprit+" to be ready: the process has ended")
+			require.ErrorContains(t, err, "-test.v", "the error must show what the culprit printed")
+			requireGone(t, c, append(test.before, test.culprit)...)
+			require.NoDirExists(t, c.Dir())
+		})
+	}
+}
+
+func TestTwoClustersRunSideBySide(t *testing.T) {
+	one, two := startCluster(t, Config{}), startCluster(t, Config{})
+	namespace := object("v1", "Namespace", "", "only-in-one", nil)
+	require.NoError(t, one.Apply(t.Context(), namespace))
+	_, err := one.client.CoreV1().Namespaces().Get(t.Context(), "only-in-one", metav1.GetOptions{})
+	require.NoError(t, err)
+	_, err = two.client.CoreV1().Namespaces().Get(t.Context(), "only-in-one", metav1.GetOptions{})
+	require.ErrorContains(t, err, "not found")
+
+	one.Stop()
+	_, err = two.client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
+	require.NoError(t, err, "the other cluster must go on")
+}
+
+// requireGone asks the kernel: signal 0 to a process that was reaped fails.
+func requireGone(t *testing.T, c *Cluster, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		p := c.Component(name)
+		require.NotNil(t, p, "%s was never started", name)
+		<-p.Done()
+		require.ErrorIs(t, syscall.Kill(p.Pid(), 0), syscall.ESRCH, "%s is still there", name)
+	}
+}

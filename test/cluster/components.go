@@ -1,0 +1,116 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// The names of the components, as in Component.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+)
+
+// frontProxyUser is the one user name that extension API servers accept from the aggregator.
+const frontProxyUser = "front-proxy-client"
+
+// controllers are those of a real cluster that work without nodes and that something here relies on: deployment and
+// replicaset for KEDA's and users' targets, ephemeral-volume and the like are left out.
+func controllers() []string {
+	return []string{
+		"horizontal-pod-autoscaler-controller", "statefulset-controller", "deployment-controller", "replicaset-controller",
+		"garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "serviceaccount-token-controller",
+	}
+}
+
+// component is one server of the control plane.
+type component struct {
+	name, path string
+	args       []string
+	ready      string // URL that answers 200 once the server works
+}
+
+// ports are those of one cluster on 127.0.0.1.
+type ports struct {
+	etcdClient, etcdPeer, apiServer, controllerManager int
+}
+
+func local(scheme string, port int) string {
+	return scheme + "://127.0.0.1:" + strconv.Itoa(port)
+}
+
+func (c *Cluster) etcd() component {
+	client, peer := local("http", c.ports.etcdClient), local("http", c.ports.etcdPeer)
+	return component{
+		name: Etcd, path: c.config.Binaries.Etcd, ready: client + "/readyz",
+		args: flags(
+			"name", "default",
+			"data-dir", filepath.Join(c.dir, "etcd"),
+			"listen-client-urls", client, "advertise-client-urls", client,
+			"listen-peer-urls", peer, "initial-advertise-peer-urls", peer, "initial-cluster", "default="+peer,
+			"unsafe-no-fsync", "true", // the data need not outlive a power cut
+			"log-level", "warn",
+		),
+	}
+}
+
+func (c *Cluster) apiServer() component {
+	pki := func(name string) string { return filepath.Join(c.dir, "pki", name) }
+	return component{
+		name: APIServer, path: c.config.Binaries.APIServer, ready: local("https", c.ports.apiServer) + "/readyz",
+		args: append(flags(
+			"etcd-servers", local("http", c.ports.etcdClient),
+			"bind-address", "127.0.0.1", "advertise-address", "127.0.0.1", "secure-port", strconv.Itoa(c.ports.apiServer),
+			"endpoint-reconciler-type", "none", // it refuses a loopback address, and nobody looks the endpoints up
+			"service-cluster-ip-range", "10.0.0.0/24",
+			"authorization-mode", "RBAC",
+			"client-ca-file", pki("ca.crt"),
+			"tls-cert-file", pki("apiserver.crt"), "tls-private-key-file", pki("apiserver.key"),
+			"service-account-issuer", "https://kubernetes.default.svc",
+			"service-account-key-file", pki("service-account.key"), "service-account-signing-key-file", pki("service-account.key"),
+			// The aggregator calls extension API servers with this client certificate and the user in headers; the servers
+			// learn CA, name and headers from the ConfigMap kube-system/extension-apiserver-authentication.
+			"requestheader-client-ca-file", pki("front-proxy-ca.crt"),
+			"requestheader-allowed-names", frontProxyUser,
+			"requestheader-username-headers", "X-Remote-User",
+			"requestheader-group-headers", "X-Remote-Group",
+			"requestheader-extra-headers-prefix", "X-Remote-Extra-",
+			"proxy-client-cert-file", pki("front-proxy-client.crt"), "proxy-client-key-file", pki("front-proxy-client.key"),
+		), c.config.APIServerArgs...),
+	}
+}
+
+func (c *Cluster) controllerManager() component {
+	pki := func(name string) string { return filepath.Join(c.dir, "pki", name) }
+	kubeconfig := c.kubeconfigPath(ControllerManager)
+	return component{
+		name: ControllerManager, path: c.config.Binaries.ControllerManager,
+		ready: local("https", c.ports.controllerManager) + "/healthz",
+		args: append(flags(
+			"kubeconfig", kubeconfig, "authentication-kubeconfig", kubeconfig, "authorization-kubeconfig", kubeconfig,
+			"bind-address", "127.0.0.1", "secure-port", strconv.Itoa(c.ports.controllerManager),
+			"tls-cert-file", pki("controller-manager.crt"), "tls-private-key-file", pki("controller-manager.key"),
+			"controllers", strings.Join(append(controllers(), c.config.Controllers...), ","),
+			"leader-elect", "false",
+			// As in real clusters: each controller is a user of its own with its bootstrap role, so missing rights show.
+			"use-service-account-credentials", "true",
+			"service-account-private-key-file", pki("service-account.key"), "root-ca-file", pki("ca.crt"),
+			"horizontal-pod-autoscaler-sync-period", c.config.HPASyncPeriod.String(),
+		), c.config.ControllerManagerArgs...),
+	}
+}
+
+// flags turns pairs of name and value into --name=value.
+func flags(pairs ...string) []string {
+	args := make([]string, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		args = append(args, fmt.Sprintf("--%s=%s", pairs[i], pairs[i+1]))
+	}
+	return args
+}

@@ -1,0 +1,138 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const availablePoll = 100 * time.Millisecond
+
+// MetricsAPI is a metrics API server that runs on this machine.
+type MetricsAPI struct {
+	// Namespace and Service name the Service that stands for the server; the namespace is made if need be.
+	Namespace, Service string
+	// Port is where the server listens on 127.0.0.1.
+	Port int
+	// Versions are what the server serves; empty is CustomMetrics().
+	Versions []schema.GroupVersion
+}
+
+// CustomMetrics are the versions of custom.metrics.k8s.io.
+func CustomMetrics() []schema.GroupVersion {
+	const group = "custom.metrics.k8s.io"
+	return []schema.GroupVersion{{Group: group, Version: "v1beta1"}, {Group: group, Version: "v1beta2"}}
+}
+
+// ExternalMetrics is the version of external.metrics.k8s.io.
+func ExternalMetrics() []schema.GroupVersion {
+	return []schema.GroupVersion{{Group: "external.metrics.k8s.io", Version: "v1beta1"}}
+}
+
+func (m MetricsAPI) validate() error {
+	switch {
+	case m.Namespace == "" || m.Service == "":
+		return fmt.Errorf("cluster.MetricsAPI is for service %q in namespace %q: both must be named", m.Service, m.Namespace)
+	case m.Port < 1 || m.Port > 65535:
+		return fmt.Errorf("cluster.MetricsAPI.Port is %d: it must be between 1 and 65535", m.Port)
+	}
+	return nil
+}
+
+// RegisterMetricsAPI makes the aggregator send requests for the metrics API to the port: a certificate authority and a
+// serving certificate, whose files the server must use, a Service of type ExternalName, and an APIService per version
+// that trusts that authority only. The aggregator then dials localhost and verifies the name <service>.<namespace>.svc
+// (kube-aggregator's remote_available_controller.go and handler_proxy.go). Registering again replaces authority and port.
+func (c *Cluster) RegisterMetricsAPI(ctx context.Context, api MetricsAPI) (certFile, keyFile string, err error) {
+	if err := api.validate(); err != nil {
+		return "", "", err
+	}
+	if len(api.Versions) == 0 {
+		api.Versions = CustomMetrics()
+	}
+	ca, err := newAuthority("metrics-api-ca")
+	if err != nil {
+		return "", "", err
+	}
+	pair, err := ca.server(api.Service + "." + api.Namespace + ".svc")
+	if err != nil {
+		return "", "", err
+	}
+	dir := filepath.Join(c.dir, "pki", "metrics-api-"+api.Namespace+"-"+api.Service)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", "", fmt.Errorf("writing the certificate of the metrics API: %w", err)
+	}
+	if certFile, keyFile, err = pair.write(dir, "tls"); err != nil {
+		return "", "", err
+	}
+	if err := c.Apply(ctx, api.objects(ca.certPEM())...); err != nil {
+		return "", "", fmt.Errorf("registering the metrics API: %w", err)
+	}
+	return certFile, keyFile, nil
+}
+
+func (m MetricsAPI) objects(caBundle []byte) []*unstructured.Unstructured {
+	objects := []*unstructured.Unstructured{
+		{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": m.Namespace},
+		}},
+		{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": m.Service, "namespace": m.Namespace},
+			"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
+		}},
+	}
+	for _, version := range m.Versions {
+		priority := int64(100)
+		if version.Version == "v1beta2" {
+			priority = 200 // the HPA controller takes the version that the server prefers
+		}
+		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": apiServices().GroupVersion().String(), "kind": "APIService",
+			"metadata": map[string]any{"name": apiServiceName(version)},
+			"spec": map[string]any{
+				"group": version.Group, "version": version.Version,
+				"groupPriorityMinimum": int64(100), "versionPriority": priority,
+				"service":  map[string]any{"namespace": m.Namespace, "name": m.Service, "port": int64(m.Port)},
+				"caBundle": base64.StdEncoding.EncodeToString(caBundle),
+			},
+		}})
+	}
+	return objects
+}
+
+func apiServices() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+}
+
+func apiServiceName(version schema.GroupVersion) string { return version.Version + "." + version.Group }
+
+// WaitMetricsAPI returns once the aggregator reports all versions as available: its checks reach the server and accept
+// its certificate. No versions stand for CustomMetrics().
+func (c *Cluster) WaitMetricsAPI(ctx context.Context, versions ...schema.GroupVersion) error {
+	if len(versions) == 0 {
+		versions = CustomMetrics()
+	}
+	var errs []error
+	for _, version := range versions {
+		name := apiServiceName(version)
+		errs = append(errs, WaitFor(ctx, "APIService "+name+" to be available", availablePoll, func(ctx context.Context) (bool, string, error) {
+			service, err := c.dynamic.Resource(apiServices()).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false, err.Error(), nil
+			}
+			return condition(service, "Available") == string(metav1.ConditionTrue), fmt.Sprintf("conditions %v", conditions(service)), nil
+		}))
+	}
+	return errors.Join(errs...)
+}
