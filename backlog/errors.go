@@ -41,3 +41,6 @@ var (
 func Authoritative(err error) bool {
 	return errors.Is(err, ErrTopicNotFound) || errors.Is(err, ErrSubscriptionNotFound)
 }
+
+// errUnackedNotCounted is why Unacked is unknown for Exclusive and Failover.
+var errUnackedNotCounted = errors.New("pulsar counts unacknowledged messages for Shared and Key_Shared only")

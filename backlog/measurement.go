@@ -46,3 +46,14 @@ func (m Measurement) plus(other Measurement) Measurement {
 	}
 	return Known(m.value + other.value)
 }
+
+// larger returns the larger of two measurements; it is known only when both are.
+func (m Measurement) larger(other Measurement) Measurement {
+	if !m.known {
+		return m
+	}
+	if !other.known {
+		return other
+	}
+	return Known(max(m.value, other.value))
+}

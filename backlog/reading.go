@@ -41,4 +41,39 @@ type Reading struct {
 	SteadyConsumers bool
 	// Blocked says that dispatch has stopped somewhere because too many messages are not acknowledged.
 	Blocked bool
+
+	// Trouble is why newer answers failed; nil when the last fetch was good. At says how old the reading is for it.
+	Trouble error
+}
+
+// plus sums two readings of one subscription on different topics.
+func (r Reading) plus(other Reading) Reading {
+	sum := Reading{
+		At:                r.At,
+		Type:              r.Type,
+		Total:             r.Total.plus(other.Total),
+		Ready:             r.Ready.plus(other.Ready),
+		Delayed:           r.Delayed.plus(other.Delayed),
+		Unacked:           r.Unacked.plus(other.Unacked),
+		Undispatched:      r.Undispatched.plus(other.Undispatched),
+		PublishRate:       r.PublishRate.plus(other.PublishRate),
+		ProcessRate:       r.ProcessRate.plus(other.ProcessRate),
+		Window:            max(r.Window, other.Window),
+		LeastReady:        r.LeastReady.plus(other.LeastReady),
+		LeastUndispatched: r.LeastUndispatched.plus(other.LeastUndispatched),
+		Consumers:         r.Consumers.larger(other.Consumers),
+		SteadyConsumers:   r.SteadyConsumers && other.SteadyConsumers,
+		Blocked:           r.Blocked || other.Blocked,
+		Trouble:           r.Trouble,
+	}
+	if other.At.Before(r.At) {
+		sum.At = other.At
+	}
+	if r.Type == NoType {
+		sum.Type = other.Type
+	}
+	if r.Trouble == nil {
+		sum.Trouble = other.Trouble
+	}
+	return sum
 }

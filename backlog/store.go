@@ -1,0 +1,223 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Store keeps what was measured lately of the topics that somebody tracks, and answers readings from memory. It is
+// safe for concurrent use.
+type Store struct {
+	rateWindow, staleAfter time.Duration
+
+	// mu guards everything below.
+	mu     sync.RWMutex
+	owners map[string]interest
+	topics map[Topic]*topicState
+	// version grows whenever the set of topics changes.
+	version uint64
+}
+
+// interest is what one owner tracks; a zero until means until it is untracked.
+type interest struct {
+	subscription Subscription
+	until        time.Time
+}
+
+// topicState is one tracked topic. A subscription stays in it until no owner is left.
+type topicState struct {
+	counters      topicCounters
+	published     flow
+	subscriptions map[string]*subscriptionState
+
+	answeredAt time.Time // last good answer; zero before the first
+	fullAt     time.Time // last full one
+	trouble    error     // why the last fetch failed; nil after a good one
+}
+
+// subscriptionState is one tracked subscription of one topic.
+type subscriptionState struct {
+	owners    int
+	counters  map[int]subscriptionCounters
+	processed flow
+	history   history
+	missing   bool // the last good answer did not have it
+}
+
+// NewStore returns an empty store. Rates are measured over at least rateWindow where answers come more often than
+// that; an answer older than staleAfter is no longer served.
+func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
+	if rateWindow < time.Second || rateWindow > 10*time.Minute {
+		return nil, fmt.Errorf("rateWindow is %s, must be from 1s to 10m", rateWindow)
+	}
+	if staleAfter < rateWindow {
+		return nil, fmt.Errorf("staleAfter is %s, must not be shorter than rateWindow (%s)", staleAfter, rateWindow)
+	}
+	return &Store{
+		rateWindow: rateWindow, staleAfter: staleAfter,
+		owners: map[string]interest{}, topics: map[Topic]*topicState{},
+	}, nil
+}
+
+// Track makes the owner follow this subscription, instead of whatever it followed before, until Untrack.
+func (s *Store) Track(owner string, subscription Subscription) {
+	s.track(owner, interest{subscription: subscription})
+}
+
+// TrackUntil is Track for interest that ends by itself when it is not renewed.
+func (s *Store) TrackUntil(owner string, subscription Subscription, until time.Time) {
+	s.track(owner, interest{subscription: subscription, until: until})
+}
+
+func (s *Store) track(owner string, wanted interest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, seen := s.owners[owner]
+	s.owners[owner] = wanted
+	if seen && before.subscription.Equal(wanted.subscription) {
+		return
+	}
+	s.acquire(wanted.subscription) // before the release, so that what both name keeps its history
+	if seen {
+		s.release(before.subscription)
+	}
+}
+
+// Untrack ends the owner's interest.
+func (s *Store) Untrack(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.untrack(owner)
+}
+
+// Expire ends interest that was not renewed in time.
+func (s *Store) Expire(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for owner, i := range s.owners {
+		if !i.until.IsZero() && now.After(i.until) {
+			s.untrack(owner)
+		}
+	}
+}
+
+func (s *Store) untrack(owner string) {
+	if i, seen := s.owners[owner]; seen {
+		delete(s.owners, owner)
+		s.release(i.subscription)
+	}
+}
+
+func (s *Store) acquire(subscription Subscription) {
+	for _, name := range subscription.Topics {
+		key := Topic{Cluster: subscription.Cluster, Name: name}
+		topic := s.topics[key]
+		if topic == nil {
+			topic = &topicState{subscriptions: map[string]*subscriptionState{}}
+			s.topics[key] = topic
+			s.version++
+		}
+		state := topic.subscriptions[subscription.Name]
+		if state == nil {
+			state = &subscriptionState{}
+			topic.subscriptions[subscription.Name] = state
+		}
+		state.owners++
+	}
+}
+
+func (s *Store) release(subscription Subscription) {
+	for _, name := range subscription.Topics {
+		key := Topic{Cluster: subscription.Cluster, Name: name}
+		topic := s.topics[key]
+		state := topic.subscriptions[subscription.Name]
+		if state.owners--; state.owners == 0 {
+			delete(topic.subscriptions, subscription.Name)
+		}
+		if len(topic.subscriptions) == 0 {
+			delete(s.topics, key)
+			s.version++
+		}
+	}
+}
+
+// Record takes in a good answer. Answers older than the last one are dropped, and so are those of topics that nobody
+// tracks any more.
+func (s *Store) Record(topic Topic, sample TopicSample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state := s.topics[topic]; state != nil && sample.At.After(state.answeredAt) {
+		state.record(sample, s.rateWindow)
+	}
+}
+
+// Fail takes in why a fetch failed. What was known stays in force until it is stale, unless Pulsar itself says that
+// the topic is gone.
+func (s *Store) Fail(topic Topic, reason error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state := s.topics[topic]; state != nil {
+		state.trouble = reason
+	}
+}
+
+// Read returns what is known of the subscription over all its topics. It fails with the reason when any of its topics
+// is unknown: a sum without it would be too small.
+func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(subscription.Topics) == 0 {
+		return Reading{}, fmt.Errorf("%w: subscription %s has no topics", ErrNotTracked, subscription.Name)
+	}
+	var sum Reading
+	for i, name := range subscription.Topics {
+		state, err := s.state(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
+		if err != nil {
+			return Reading{}, err
+		}
+		one := state.history.read()
+		one.Trouble = s.topics[Topic{Cluster: subscription.Cluster, Name: name}].trouble
+		if i == 0 {
+			sum = one
+		} else {
+			sum = sum.plus(one)
+		}
+	}
+	return sum, nil
+}
+
+// state returns a subscription that has at least one point to read, or why there is none. mu is held.
+func (s *Store) state(key Topic, subscription string, now time.Time) (*subscriptionState, error) {
+	topic := s.topics[key]
+	if topic == nil {
+		return nil, fmt.Errorf("%w: %s", ErrNotTracked, key.Name)
+	}
+	state := topic.subscriptions[subscription]
+	switch {
+	case state == nil:
+		return nil, fmt.Errorf("%w: subscription %s on %s", ErrNotTracked, subscription, key.Name)
+	case topic.trouble != nil && Authoritative(topic.trouble):
+		return nil, topic.trouble
+	case topic.answeredAt.IsZero() && topic.trouble != nil:
+		return nil, topic.trouble
+	case !topic.answeredAt.IsZero() && now.Sub(topic.answeredAt) > s.staleAfter:
+		return nil, staleError(now.Sub(topic.answeredAt), topic.trouble)
+	case state.missing:
+		return nil, fmt.Errorf("%w: %s has no subscription %q; it appears when the first replica connects",
+			ErrSubscriptionNotFound, key.Name, subscription)
+	case len(state.history.points) == 0:
+		return nil, fmt.Errorf("%w: first answer about %s is under way", ErrNoData, key.Name)
+	}
+	return state, nil
+}
+
+func staleError(age time.Duration, trouble error) error {
+	if trouble == nil {
+		return fmt.Errorf("%w: last answer is %s old", ErrStale, age.Truncate(time.Second))
+	}
+	return fmt.Errorf("%w: last good answer is %s old: %w", ErrStale, age.Truncate(time.Second), trouble)
+}
