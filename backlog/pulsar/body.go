@@ -1,0 +1,83 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+const (
+	// maxReasonBytes is what is read of an answer that is not 200: a stack trace may follow.
+	maxReasonBytes = 16 << 10
+	// maxDrainBytes is what is read after the end of an answer to use its connection again.
+	maxDrainBytes = 4 << 10
+)
+
+func isJSON(resp *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
+}
+
+// readReason reads Pulsar's words, and takes the token out should a server between echo it.
+func readReason(resp *http.Response, token string) said {
+	words := said{status: resp.StatusCode}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReasonBytes))
+	if err != nil || !isJSON(resp) {
+		return words // the status says enough
+	}
+	reason, ok := decodeReason(body)
+	if token != "" {
+		reason = strings.ReplaceAll(reason, token, "[token]")
+	}
+	words.json, words.reason = ok, shorten(reason)
+	return words
+}
+
+// decodeReason returns the reason of Pulsar's ErrorData.
+func decodeReason(body []byte) (reason string, ok bool) {
+	var answer struct {
+		Reason *string `json:"reason"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Reason == nil {
+		return "", false
+	}
+	return *answer.Reason, true
+}
+
+// drain reads what is left, so that the connection can be used again.
+func drain(body io.Reader) {
+	_, _ = io.CopyN(io.Discard, body, maxDrainBytes) // an error only costs the connection
+}
+
+// boundedBody is a body that ends in tooLong after limit bytes. It remembers an error of the connection, which would
+// otherwise look like bad JSON.
+type boundedBody struct {
+	body   io.Reader
+	left   int64
+	limit  int64
+	broken error
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, tooLong{limit: b.limit}
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.body.Read(p)
+	b.left -= int64(n)
+	switch {
+	case b.left < 0:
+		return n, tooLong{limit: b.limit}
+	case err != nil && !errors.Is(err, io.EOF):
+		b.broken = err
+	}
+	return n, err
+}

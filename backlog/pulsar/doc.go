@@ -1,0 +1,29 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pulsar reads the state of topics from Pulsar's admin REST: it implements backlog.Source.
+//
+// Floor 2, an edge: it knows package backlog and one outside system, Pulsar's admin service (4.0 and later). It never
+// adds partitions up, never decides anything, never calls a host that Config.AllowedHosts does not name, and never
+// shows a credential in an error or a metric.
+//
+// One Fetch is one request, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker;
+// a full one also reads `/internalStats`. The number of partitions comes from `/partitions` and is remembered for
+// Config.PartitionsTTL. HTTP_PROXY and the like are ignored: brokers are inside the cluster.
+//
+// Every error wraps one reason of package backlog, see errors.go for the table, and its text is meant for users.
+//
+// What is not known stays unknown: an answer that lacks a partition is backlog.ErrPartial, and one that lacks a number
+// is backlog.ErrProtocol. Fields that are not needed are skipped, since every Pulsar release adds some. A negative
+// msgBacklog, msgInCounter or msgOutCounter is backlog.ErrProtocol, because 0 would read as "nothing to do"
+// (apache/pulsar#5543); a negative msgDelayed or unackedMessages, a miscount that brokers do show (apache/pulsar#759,
+// #5755, #23805), becomes 0, which can only ask for more replicas.
+//
+// Metrics:
+//
+//	pulsar_autoscaler_source_requests_total{call,result}          requests, each retry on its own
+//	pulsar_autoscaler_source_request_duration_seconds{call}       from sending to the decoded answer, redirects included
+//
+// call is partitions, stats, partitioned-stats or internal-stats; result is ok, partial, topic_not_found,
+// unauthenticated, forbidden, unreachable, unavailable, protocol or canceled.
+package pulsar

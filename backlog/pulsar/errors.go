@@ -1,0 +1,187 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// AllowedHostsFlag is the flag of the programs that fills Config.AllowedHosts; messages name it.
+const AllowedHostsFlag = "--pulsar-allowed-hosts"
+
+// The table from what happened to the reason and what the user can do. JSON means Pulsar's own {"reason": "..."}: a
+// broker answers 401 both for bad credentials (a Jetty page in HTML) and for a missing permission (JSON), as observed
+// on 4.0.8 and 4.2.4, so the status alone says too little.
+//
+//	no connection, no answer, TLS failure   ErrUnreachable      transportFault
+//	200, not JSON, too long, nonsense       ErrProtocol         answerFault
+//	200, a partition missing                ErrPartial          answerFault
+//	401, not JSON                           ErrUnauthenticated  statusFault
+//	401 or 403, JSON                        ErrForbidden        statusFault
+//	403, not JSON                           ErrForbidden        statusFault: something in between refuses
+//	404, JSON                               ErrTopicNotFound    statusFault
+//	404, not JSON                           ErrProtocol         statusFault
+//	412 (no owner now), 429, 5xx            ErrUnavailable      statusFault
+//	any other status                        ErrProtocol         statusFault
+//	redirect to a host that is not allowed  ErrForbidden        exchange.redirect; nothing was sent there
+//	a name or URL that cannot be right      ErrProtocol         below; nothing was sent
+
+// fault is an error whose text is for users, with the reason for programs.
+type fault struct {
+	reason error
+	cause  error
+	text   string
+}
+
+func (f *fault) Error() string { return f.text }
+
+// Unwrap gives the reason, and the cause where a program may want it, such as context.Canceled.
+func (f *fault) Unwrap() []error {
+	if f.cause == nil {
+		return []error{f.reason}
+	}
+	return []error{f.reason, f.cause}
+}
+
+func newFault(reason error, format string, args ...any) *fault {
+	return &fault{reason: reason, text: reason.Error() + ": " + fmt.Sprintf(format, args...)}
+}
+
+func badAdminURL() error {
+	return &fault{
+		reason: backlog.ErrProtocol,
+		text:   "the Pulsar admin URL must look like http://pulsar-broker.pulsar:8080, with no path and no credentials",
+	}
+}
+
+func badTopicName(name string) error {
+	return &fault{
+		reason: backlog.ErrProtocol,
+		text:   fmt.Sprintf("topic name %q must look like persistent://tenant/namespace/name", shorten(name)),
+	}
+}
+
+func nonPersistent(name string) error {
+	return &fault{
+		reason: backlog.ErrProtocol,
+		text:   fmt.Sprintf("%s keeps no backlog to scale on: use a persistent:// topic", shorten(name)),
+	}
+}
+
+func hostNotAllowed(host string) error {
+	return newFault(backlog.ErrForbidden, "%s is not an allowed Pulsar host: add it to %s", host, AllowedHostsFlag)
+}
+
+func noCredentials(a address, cause error) error {
+	return newFault(backlog.ErrUnauthenticated, "nothing was sent to %s: %s", a.base.Host, cause)
+}
+
+// errFewerPartitions marks an answer that knows fewer partitions than was believed.
+var errFewerPartitions = errors.New("fewer partitions than known")
+
+// said is the answer's status and Pulsar's own words, empty when the body was not Pulsar's JSON.
+type said struct {
+	status int
+	json   bool
+	reason string
+}
+
+// subject says who said what about which topic, and does not repeat the topic when Pulsar's words have it.
+func (s said) subject(a address, host string) string {
+	switch {
+	case s.reason == "":
+		return fmt.Sprintf("%s answered %d for %s", host, s.status, a.topic.Name)
+	case strings.Contains(s.reason, a.topic.Name):
+		return fmt.Sprintf("%s says %q", host, s.reason)
+	default:
+		return fmt.Sprintf("%s says %q of %s", host, s.reason, a.topic.Name)
+	}
+}
+
+// statusFault is the fault for an answer that is not 200.
+func statusFault(a address, u *url.URL, s said, anonymous bool) error {
+	subject := s.subject(a, u.Host)
+	switch {
+	case s.status == 401 && !s.json && anonymous:
+		return newFault(backlog.ErrUnauthenticated, "%s asks for credentials and none are configured: give the adapter a token", u.Host)
+	case s.status == 401 && !s.json:
+		return newFault(backlog.ErrUnauthenticated, "%s does not accept the token: is it expired, or signed with another key?", u.Host)
+	case (s.status == 401 || s.status == 403) && s.json:
+		return newFault(backlog.ErrForbidden, "%s: grant consume on namespace %s to the role of the token", subject, namespace(a.topic.Name))
+	case s.status == 403:
+		return newFault(backlog.ErrForbidden, "%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
+	case s.status == 404 && s.json:
+		return newFault(backlog.ErrTopicNotFound, "%s: create it or correct its name", subject)
+	case s.status == 429:
+		return newFault(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
+	case s.status == 408 || s.status == 412 || s.status >= 500:
+		return newFault(backlog.ErrUnavailable, "%s: asked again soon", subject)
+	default:
+		return newFault(backlog.ErrProtocol, "%s: is %s://%s a Pulsar admin service?", subject, u.Scheme, u.Host)
+	}
+}
+
+// tooLong is returned by a body that goes over the limit.
+type tooLong struct{ limit int64 }
+
+func (e tooLong) Error() string { return fmt.Sprintf("more than %d bytes", e.limit) }
+
+// incomplete is returned by decoders for a good answer that lacks partitions.
+type incomplete struct {
+	text  string
+	fewer bool
+}
+
+func (e incomplete) Error() string { return e.text }
+
+// answerFault is the fault for a 200 whose body is no good.
+func answerFault(a address, u *url.URL, err error) error {
+	var partial incomplete
+	var long tooLong
+	switch {
+	case errors.As(err, &partial):
+		f := newFault(backlog.ErrPartial, "%s from %s: %s", a.topic.Name, u.Host, partial.text)
+		if partial.fewer {
+			f.cause = errFewerPartitions
+		}
+		return f
+	case errors.As(err, &long):
+		return newFault(backlog.ErrProtocol, "%s sent more than %d bytes for %s: raise the limit on answers, or remove unused subscriptions",
+			u.Host, long.limit, a.topic.Name)
+	default:
+		return newFault(backlog.ErrProtocol, "%s did not send the state of %s (%s): is %s://%s a Pulsar admin service?",
+			u.Host, a.topic.Name, shorten(err.Error()), u.Scheme, u.Host)
+	}
+}
+
+// transportFault is the fault for a request without a complete answer. The limit is told when it was what ended it.
+func transportFault(a address, u *url.URL, err error, limit time.Duration) error {
+	f := newFault(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.topic.Name, transportCause(err, limit))
+	f.cause = err
+	return f
+}
+
+// maxWords bounds what is quoted from elsewhere: these texts end up in a status and in kubectl's output.
+const maxWords = 200
+
+// shorten keeps the first line of foreign words, without control characters.
+func shorten(words string) string {
+	words, _, _ = strings.Cut(strings.TrimSpace(words), "\n")
+	words = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(words, "?"))
+	if len(words) <= maxWords {
+		return words
+	}
+	return strings.ToValidUTF8(words[:maxWords], "") + "..."
+}

@@ -1,0 +1,99 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// callName is the label of a call.
+type callName string
+
+const (
+	callPartitions       callName = "partitions"
+	callStats            callName = "stats"
+	callPartitionedStats callName = "partitioned-stats"
+	callInternalStats    callName = "internal-stats"
+	// callPartitionedInternalStats shares the label of callInternalStats.
+	callPartitionedInternalStats callName = "partitioned-internal-stats"
+)
+
+// path is the last part of the call's URL.
+func (c callName) path() string {
+	switch c {
+	case callInternalStats:
+		return "internalStats"
+	case callPartitionedInternalStats:
+		return "partitioned-internalStats"
+	default:
+		return string(c)
+	}
+}
+
+func (c callName) label() string {
+	if c == callPartitionedInternalStats {
+		return string(callInternalStats)
+	}
+	return string(c)
+}
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pulsar_autoscaler_source_requests_total",
+			Help: "Requests to Pulsar's admin service, by call and result.",
+		}, []string{"call", "result"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "pulsar_autoscaler_source_request_duration_seconds",
+			Help:    "Time from sending a request to Pulsar's admin service to its decoded answer.",
+			Buckets: []float64{.0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"call"}),
+	}
+	for _, collector := range []prometheus.Collector{m.requests, m.duration} {
+		if err := registerer.Register(collector); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) observe(call callName, took time.Duration, err error) {
+	m.requests.WithLabelValues(call.label(), resultLabel(err)).Inc()
+	m.duration.WithLabelValues(call.label()).Observe(took.Seconds())
+}
+
+func resultLabel(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, backlog.ErrPartial):
+		return "partial"
+	case errors.Is(err, backlog.ErrTopicNotFound):
+		return "topic_not_found"
+	case errors.Is(err, backlog.ErrUnauthenticated):
+		return "unauthenticated"
+	case errors.Is(err, backlog.ErrForbidden):
+		return "forbidden"
+	case errors.Is(err, backlog.ErrUnreachable):
+		return "unreachable"
+	case errors.Is(err, backlog.ErrUnavailable):
+		return "unavailable"
+	default:
+		return "protocol"
+	}
+}

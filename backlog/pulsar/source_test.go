@@ -1,0 +1,297 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const notPartitioned = `{"partitions":0,"deleted":false}`
+
+func TestFetchTopicThatIsNotPartitioned(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", answers(notPartitioned))
+	broker.on("orders/stats", answers(string(fixture(t, "4.0.8-topic-stats-function-p2.json"))))
+	broker.on("orders/internalStats", answers(`{"entriesAddedCounter":17,"numberOfEntries":3,"ledgers":[],"cursors":{}}`))
+	source := newSource(t, Config{}, broker)
+	sent := time.Unix(1000, 0)
+	source.now = func() time.Time { return sent }
+
+	sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Full)
+
+	require.NoError(t, err)
+	entries := int64(17)
+	require.Equal(t, backlog.TopicSample{
+		At:     sent,
+		Detail: backlog.Full,
+		Partitions: []backlog.PartitionSample{{
+			Index:             backlog.NotPartitioned,
+			PublishedMessages: 20,
+			AddedEntries:      &entries,
+			Subscriptions: []backlog.SubscriptionSample{{
+				Name:              "public/default/sf2",
+				Type:              backlog.Shared,
+				BacklogEntries:    1,
+				UnackedMessages:   1,
+				DeliveredMessages: 20,
+				Consumers: []backlog.ConsumerSample{
+					{ID: "public/default/sf2#1", MeanBatch: 1},
+					{ID: "public/default/sf2#0", MeanBatch: 1},
+				},
+			}},
+		}},
+	}, sample)
+	require.Equal(t, []string{"orders/partitions", "orders/stats", "orders/internalStats"}, broker.asked())
+}
+
+func TestFetchAsksForNoMoreThanItNeeds(t *testing.T) {
+	tests := map[string]struct {
+		partitions int
+		detail     backlog.Detail
+		query      string
+		last       string
+	}{
+		"a slim fetch leaves out consumers and internal stats": {
+			detail: backlog.Slim, last: "orders/stats",
+			query: "excludeConsumers=true&excludePublishers=true&getEarliestTimeInBacklog=false&getPreciseBacklog=false&subscriptionBacklogSize=false",
+		},
+		"a full fetch has consumers": {
+			detail: backlog.Full, last: "orders/internalStats",
+			query: "excludeConsumers=false&excludePublishers=true&getEarliestTimeInBacklog=false&getPreciseBacklog=false&subscriptionBacklogSize=false",
+		},
+		"partitions are asked for one by one": {
+			partitions: 2, detail: backlog.Slim, last: "orders/partitioned-stats",
+			query: "excludeConsumers=true&excludePublishers=true&getEarliestTimeInBacklog=false&getPreciseBacklog=false&perPartition=true&subscriptionBacklogSize=false",
+		},
+		"a full fetch of partitions reads their internal stats": {
+			partitions: 2, detail: backlog.Full, last: "orders/partitioned-internalStats",
+			query: "excludeConsumers=false&excludePublishers=true&getEarliestTimeInBacklog=false&getPreciseBacklog=false&perPartition=true&subscriptionBacklogSize=false",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("orders/partitions", answers(fmt.Sprintf(`{"partitions":%d}`, tt.partitions)))
+			broker.on("orders/stats", answers(`{"msgInCounter":0,"subscriptions":{}}`))
+			broker.on("orders/partitioned-stats", answers(partitioned("orders", 2, 0, 1)))
+
+			_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), tt.detail)
+
+			require.NoError(t, err)
+			require.Equal(t, tt.query, broker.request(1).URL.Query().Encode())
+			require.Equal(t, tt.last, broker.asked()[len(broker.asked())-1])
+		})
+	}
+}
+
+// partitioned is an answer of /partitioned-stats where partition i has published i*10 messages.
+func partitioned(topic string, count int, there ...int) string {
+	var parts []string
+	for _, i := range there {
+		parts = append(parts, fmt.Sprintf(`"persistent://public/default/%s-partition-%d":{"msgInCounter":%d,"subscriptions":{}}`, topic, i, i*10))
+	}
+	return fmt.Sprintf(`{"metadata":{"partitions":%d,"deleted":false},"partitions":{%s}}`, count, strings.Join(parts, ","))
+}
+
+func TestFetchPartitions(t *testing.T) {
+	tests := map[string]struct {
+		file    string
+		count   int
+		backlog map[string][]int64
+	}{
+		"partitions come in order and are not added up, on 4.0.8": {
+			file: "4.0.8-partitioned-stats.json", count: 4,
+			backlog: map[string][]int64{"s1": {100, 10, 0, 1}, "only1": {-1, 10, -1, -1}},
+		},
+		"partitions that were never loaded have no subscriptions": {
+			file: "4.0.8-partitioned-stats-never-loaded.json", count: 4,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			content := string(fixture(t, tt.file))
+			_, topic, _ := strings.Cut(content, `"persistent://public/default/`)
+			topic, _, _ = strings.Cut(topic, "-partition-")
+			broker := newFakeBroker(t)
+			broker.on(topic+"/partitions", answers(fmt.Sprintf(`{"partitions":%d}`, tt.count)))
+			broker.on(topic+"/partitioned-stats", answers(content))
+
+			sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic(topic), backlog.Slim)
+
+			require.NoError(t, err)
+			require.Len(t, sample.Partitions, tt.count)
+			for i, partition := range sample.Partitions {
+				require.Equal(t, i, partition.Index)
+				require.Nil(t, partition.AddedEntries)
+				for subscription, entries := range tt.backlog {
+					at := slices.IndexFunc(partition.Subscriptions, func(s backlog.SubscriptionSample) bool { return s.Name == subscription })
+					if entries[i] < 0 {
+						require.Equal(t, -1, at, "%s is not on partition %d", subscription, i)
+						continue
+					}
+					require.Equal(t, entries[i], partition.Subscriptions[at].BacklogEntries)
+				}
+			}
+		})
+	}
+}
+
+func TestFetchWhilePartitionsChange(t *testing.T) {
+	twoOf := answers(partitioned("orders", 2, 1, 0))
+	fourOf := answers(partitioned("orders", 4, 3, 1, 0, 2))
+	gone := says(http.StatusNotFound, "Topic persistent://public/default/orders not found")
+	whole := answers(`{"msgInCounter":0,"subscriptions":{}}`)
+	tests := map[string]struct {
+		partitions []http.HandlerFunc
+		stats      []http.HandlerFunc
+		whole      []http.HandlerFunc
+		first      int
+		second     int
+		asked      []string
+	}{
+		"takes added partitions from the answer itself": {
+			partitions: []http.HandlerFunc{answers(`{"partitions":2}`)},
+			stats:      []http.HandlerFunc{twoOf, fourOf},
+			first:      2, second: 4,
+			asked: []string{"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats"},
+		},
+		"asks again when the topic was made anew with fewer partitions": {
+			partitions: []http.HandlerFunc{answers(`{"partitions":4}`), answers(`{"partitions":2}`)},
+			stats:      []http.HandlerFunc{fourOf, twoOf},
+			first:      4, second: 2,
+			asked: []string{"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats", "orders/partitions", "orders/partitioned-stats"},
+		},
+		"asks again when the topic became partitioned": {
+			partitions: []http.HandlerFunc{answers(notPartitioned), answers(`{"partitions":2}`)},
+			whole:      []http.HandlerFunc{whole, gone},
+			stats:      []http.HandlerFunc{twoOf},
+			first:      1, second: 2,
+			asked: []string{"orders/partitions", "orders/stats", "orders/stats", "orders/partitions", "orders/partitioned-stats"},
+		},
+		"asks again when the topic is no longer partitioned": {
+			partitions: []http.HandlerFunc{answers(`{"partitions":2}`), answers(notPartitioned)},
+			whole:      []http.HandlerFunc{whole},
+			stats:      []http.HandlerFunc{twoOf, gone},
+			first:      2, second: 1,
+			asked: []string{"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats", "orders/partitions", "orders/stats"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("orders/partitions", tt.partitions...)
+			broker.on("orders/stats", tt.whole...)
+			broker.on("orders/partitioned-stats", tt.stats...)
+			source := newSource(t, Config{}, broker)
+
+			sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			require.NoError(t, err)
+			require.Len(t, sample.Partitions, tt.first)
+			sample, err = source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			require.NoError(t, err)
+			require.Len(t, sample.Partitions, tt.second)
+			require.Equal(t, tt.asked, broker.asked())
+		})
+	}
+}
+
+func TestPartitionCountIsReadAgainAfterItsTime(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", answers(notPartitioned))
+	broker.on("orders/stats", answers(`{"msgInCounter":0,"subscriptions":{}}`))
+	source := newSource(t, Config{PartitionsTTL: time.Minute}, broker)
+	now := time.Unix(1000, 0)
+	source.now = func() time.Time { return now }
+	for _, step := range []time.Duration{0, 59 * time.Second, time.Second} {
+		now = now.Add(step)
+		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"orders/partitions", "orders/stats", "orders/stats", "orders/partitions", "orders/stats"}, broker.asked())
+}
+
+func TestPartitionCountsOfTopicsThatAreNotFetchedAreDropped(t *testing.T) {
+	counts := newPartitionCounts(time.Minute)
+	now := time.Unix(1000, 0)
+	counts.store(backlog.Topic{Name: "old"}, 1, now)
+	counts.store(backlog.Topic{Name: "new"}, 1, now.Add(2*time.Minute))
+	require.Len(t, counts.counts, 1)
+}
+
+func TestSampleIsGoodWithoutEntryCounters(t *testing.T) {
+	tests := map[string]http.HandlerFunc{
+		"internal stats are forbidden":         replays(t, "4.0.8-401-role-without-permission-stats.txt"),
+		"internal stats lack the counter":      answers(`{"ledgers":[]}`),
+		"internal stats have a negative one":   answers(`{"entriesAddedCounter":-1}`),
+		"internal stats are not there":         says(http.StatusNotFound, "gone"),
+		"the broker fails on internal stats":   sends(http.StatusInternalServerError, "text/plain", "java.lang.NullPointerException\n\tat ..."),
+		"internal stats are something else":    answers(`[]`),
+		"something else answers for internals": sends(http.StatusOK, "text/html", "<html>"),
+	}
+	for name, internal := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("orders/partitions", answers(notPartitioned))
+			broker.on("orders/stats", answers(`{"msgInCounter":7,"subscriptions":{}}`))
+			broker.on("orders/internalStats", internal)
+			sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Full)
+			require.NoError(t, err)
+			require.Equal(t, int64(7), sample.Partitions[0].PublishedMessages)
+			require.Nil(t, sample.Partitions[0].AddedEntries)
+		})
+	}
+}
+
+func TestEntryCountersOfPartitions(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", answers(`{"partitions":3}`))
+	broker.on("orders/partitioned-stats", answers(partitioned("orders", 3, 0, 1, 2)))
+	broker.on("orders/partitioned-internalStats", answers(`{"metadata":{"partitions":3},"partitions":{
+		"persistent://public/default/orders-partition-2":{"entriesAddedCounter":22},
+		"persistent://public/default/orders-partition-0":{"entriesAddedCounter":20}}}`))
+	sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Full)
+	require.NoError(t, err)
+	require.Equal(t, int64(20), *sample.Partitions[0].AddedEntries)
+	require.Nil(t, sample.Partitions[1].AddedEntries, "a partition that internal stats leave out is unknown")
+	require.Equal(t, int64(22), *sample.Partitions[2].AddedEntries)
+}
+
+func TestFetchesMayRunAtTheSameTime(t *testing.T) {
+	broker := newFakeBroker(t)
+	for i := range 4 {
+		name := fmt.Sprint("topic", i)
+		broker.on(name+"/partitions", answers(`{"partitions":2}`))
+		broker.on(name+"/partitioned-stats", answers(partitioned(name, 2, 0, 1)))
+	}
+	source := newSource(t, Config{MaxConnsPerHost: 3, Token: "secret"}, broker)
+	var group errgroup.Group
+	for i := range 64 {
+		group.Go(func() error {
+			sample, err := source.Fetch(t.Context(), broker.topic(fmt.Sprint("topic", i%4)), backlog.Detail(i%2))
+			if err == nil && len(sample.Partitions) != 2 {
+				return fmt.Errorf("%d partitions", len(sample.Partitions))
+			}
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+}
+
+func TestTopicNamesAreEscaped(t *testing.T) {
+	broker := newFakeBroker(t)
+	source := newSource(t, Config{}, broker)
+	_, err := source.Fetch(t.Context(), broker.topic(`a b+c%2F?d#é`), backlog.Slim)
+	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
+	require.Equal(t, "/admin/v2/persistent/public/default/a+b%2Bc%252F%3Fd%23%C3%A9/partitions", broker.request(0).RequestURI)
+}
