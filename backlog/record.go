@@ -101,7 +101,7 @@ const fullInterval = time.Minute
 
 // nextDetail says what to ask for: everything while something waits, for then decisions depend on it.
 func (t *topicState) nextDetail(now time.Time) Detail {
-	if now.Sub(t.fullAt) >= fullInterval || t.counters.meanBatch == 0 {
+	if now.Sub(t.fullAt) >= fullInterval {
 		return Full
 	}
 	for _, state := range t.subscriptions {

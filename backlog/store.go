@@ -165,6 +165,30 @@ func (s *Store) Fail(topic Topic, reason error) {
 	}
 }
 
+// trackedTopics returns the tracked topics and the version of that set, or nil when it is still the given version.
+func (s *Store) trackedTopics(known uint64) ([]Topic, uint64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.version == known {
+		return nil, known
+	}
+	topics := make([]Topic, 0, len(s.topics))
+	for topic := range s.topics {
+		topics = append(topics, topic)
+	}
+	return topics, s.version
+}
+
+// nextDetail says how much the next fetch of the topic should ask for.
+func (s *Store) nextDetail(topic Topic, now time.Time) Detail {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if state := s.topics[topic]; state != nil {
+		return state.nextDetail(now)
+	}
+	return Slim
+}
+
 // Read returns what is known of the subscription over all its topics. It fails with the reason when any of its topics
 // is unknown: a sum without it would be too small.
 func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) {
