@@ -61,26 +61,16 @@ const maxBackoff = 30 * time.Second
 // tick is how often the schedule is looked at: a topic is fetched at most this late.
 const tick = 100 * time.Millisecond
 
-// expireEvery is how often interest that was not renewed is dropped.
-const expireEvery = time.Second
-
 // Run polls until the context ends, and returns nil then.
 func (p *Poller) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	s := &schedule{topics: map[Topic]*slot{}, inFlight: map[Cluster]int{}}
+	s := newSchedule()
 	done := make(chan fetched)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	var expired time.Time
+	p.look(s, time.Now())
 	for {
-		now := time.Now()
-		p.lastTick.Store(now.UnixNano())
-		if now.Sub(expired) >= expireEvery {
-			p.config.Store.Expire(now)
-			expired = now
-		}
-		s.follow(p.config.Store, now)
-		for _, topic := range s.start(now, p.config.PerCluster) {
+		for _, topic := range s.start(p.config.PerCluster) {
 			group.Go(func() error {
 				result := p.fetch(ctx, topic)
 				select {
@@ -93,11 +83,20 @@ func (p *Poller) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return group.Wait()
-		case <-ticker.C:
+		case now := <-ticker.C:
+			p.look(s, now)
 		case result := <-done:
 			s.finish(result, time.Now(), p.delay)
 		}
 	}
+}
+
+// look brings the schedule up to date with what is tracked and due.
+func (p *Poller) look(s *schedule, now time.Time) {
+	p.lastTick.Store(now.UnixNano())
+	p.config.Store.Expire(now)
+	s.follow(p.config.Store, now)
+	s.enqueue(now)
 }
 
 // fetched is how one fetch ended.

@@ -8,16 +8,21 @@ import "time"
 // schedule says which topic is due when. It belongs to the Poller's loop and is not safe for concurrent use.
 type schedule struct {
 	topics   map[Topic]*slot
+	waiting  map[Cluster][]Topic // due, in the order in which they became due, for want of a free place
 	inFlight map[Cluster]int
 	version  uint64
+}
+
+func newSchedule() *schedule {
+	return &schedule{topics: map[Topic]*slot{}, waiting: map[Cluster][]Topic{}, inFlight: map[Cluster]int{}}
 }
 
 // slot is one topic in the schedule.
 type slot struct {
 	due      time.Time
-	failures int // in a row
-	fetching bool
-	gone     bool // no longer tracked while a fetch is under way
+	failures int  // in a row
+	busy     bool // waiting for a place, or being fetched
+	gone     bool // no longer tracked, while busy
 }
 
 // follow takes over which topics are tracked. A new topic is due at once.
@@ -40,7 +45,7 @@ func (s *schedule) follow(store *Store, now time.Time) {
 		if _, still := wanted[topic]; still {
 			continue
 		}
-		if existing.fetching {
+		if existing.busy {
 			existing.gone = true
 			continue
 		}
@@ -48,16 +53,29 @@ func (s *schedule) follow(store *Store, now time.Time) {
 	}
 }
 
-// start returns the topics to fetch now and marks them as being fetched.
-func (s *schedule) start(now time.Time, perCluster int) []Topic {
-	var topics []Topic
+// enqueue lines up what is due. It looks at every topic, so it is called once a tick and not once a fetch.
+func (s *schedule) enqueue(now time.Time) {
 	for topic, state := range s.topics {
-		if state.fetching || state.due.After(now) || s.inFlight[topic.Cluster] >= perCluster {
+		if !state.busy && !state.due.After(now) {
+			state.busy = true
+			s.waiting[topic.Cluster] = append(s.waiting[topic.Cluster], topic)
+		}
+	}
+}
+
+// start returns the topics to fetch now: as many of each cluster as have a place.
+func (s *schedule) start(perCluster int) []Topic {
+	var topics []Topic
+	for cluster, waiting := range s.waiting {
+		places := min(perCluster-s.inFlight[cluster], len(waiting))
+		if places <= 0 {
 			continue
 		}
-		state.fetching = true
-		s.inFlight[topic.Cluster]++
-		topics = append(topics, topic)
+		topics = append(topics, waiting[:places]...)
+		s.inFlight[cluster] += places
+		if s.waiting[cluster] = waiting[places:]; len(s.waiting[cluster]) == 0 {
+			delete(s.waiting, cluster)
+		}
 	}
 	return topics
 }
@@ -72,7 +90,7 @@ func (s *schedule) finish(result fetched, now time.Time, delay func(failures int
 		delete(s.topics, result.topic)
 		return
 	}
-	state.fetching = false
+	state.busy = false
 	if result.err == nil || Authoritative(result.err) {
 		state.failures = 0 // Pulsar answers: ask again at the usual pace
 	} else {
