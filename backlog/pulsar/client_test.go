@@ -1,0 +1,280 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func pemOf(certificate *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
+}
+
+func TestRedirectsKeepTheTokenOnAllowedHosts(t *testing.T) {
+	front, owner := newFakeBroker(t), newFakeBroker(t)
+	front.on("orders/partitions", answers(notPartitioned))
+	front.on("orders/stats", redirectsTo(owner.URL))
+	owner.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`))
+	source := newSource(t, Config{Token: "secret"}, front, owner)
+
+	sample, err := source.Fetch(t.Context(), front.topic("orders"), backlog.Slim)
+
+	require.NoError(t, err)
+	require.Equal(t, int64(5), sample.Partitions[0].PublishedMessages)
+	require.Equal(t, "Bearer secret", owner.request(0).Header.Get("Authorization"))
+	require.Equal(t, "token", owner.request(0).Header.Get("X-Pulsar-Auth-Method-Name"))
+	require.Equal(t, "true", owner.request(0).URL.Query().Get("excludeConsumers"))
+}
+
+func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
+	front, elsewhere := newFakeBroker(t), newFakeBroker(t)
+	elsewhere.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`))
+	secure := httptest.NewTLSServer(front)
+	t.Cleanup(secure.Close)
+	secureHost := secure.Listener.Addr().String()
+	tests := map[string]struct {
+		location string
+		overTLS  bool
+		reason   error
+		text     string
+	}{
+		"a host that is not allowed": {
+			location: elsewhere.URL, reason: backlog.ErrForbidden,
+			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " + elsewhere.host() +
+				", which is not an allowed Pulsar host: add it to --pulsar-allowed-hosts",
+		},
+		"the allowed host by another name": {
+			location: strings.Replace(front.URL, "127.0.0.1", "localhost", 1), reason: backlog.ErrForbidden,
+			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " +
+				strings.Replace(front.host(), "127.0.0.1", "localhost", 1) + ", which is not an allowed Pulsar host: add it to --pulsar-allowed-hosts",
+		},
+		"a URL with credentials that looks like the allowed host": {
+			location: "http://" + front.host() + "@" + elsewhere.host(), reason: backlog.ErrProtocol,
+			text: "unexpected answer: " + front.host() + " redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
+		},
+		"a file": {
+			location: "file://" + front.host(), reason: backlog.ErrProtocol,
+			text: "unexpected answer: " + front.host() + " redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
+		},
+		"an allowed host in clear text after TLS": {
+			location: front.URL, overTLS: true, reason: backlog.ErrForbidden,
+			text: "permission missing: " + secureHost + " redirects persistent://public/default/orders from https to http://" + front.host() +
+				": set webServicePortTls on the brokers",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			front.on("orders/partitions", answers(notPartitioned))
+			front.on("orders/stats", redirectsTo(tt.location))
+			source := newSource(t, Config{Token: "secret", AllowedHosts: []string{secureHost}}, front)
+			source.client.http.Transport.(*http.Transport).TLSClientConfig = secure.Client().Transport.(*http.Transport).TLSClientConfig
+			topic := front.topic("orders")
+			if tt.overTLS {
+				topic.Cluster = backlog.Cluster(secure.URL)
+			}
+			_, err := source.Fetch(t.Context(), topic, backlog.Slim)
+			require.ErrorIs(t, err, tt.reason)
+			require.Equal(t, tt.text, err.Error())
+			require.Empty(t, elsewhere.asked(), "no request may leave, with or without the token")
+		})
+	}
+}
+
+func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
+	elsewhere := newFakeBroker(t)
+	for name, allowed := range map[string][]string{"nothing is allowed": nil, "another port is allowed": {"127.0.0.1:1"}} {
+		t.Run(name, func(t *testing.T) {
+			source := newSource(t, Config{Token: "secret", AllowedHosts: allowed})
+			_, err := source.Fetch(t.Context(), elsewhere.topic("orders"), backlog.Slim)
+			require.ErrorIs(t, err, backlog.ErrForbidden)
+			require.EqualError(t, err, "permission missing: "+elsewhere.host()+" is not an allowed Pulsar host: add it to --pulsar-allowed-hosts")
+			require.Empty(t, elsewhere.asked())
+		})
+	}
+}
+
+func TestRedirectsEnd(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", redirectsTo(broker.URL))
+	_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+	require.ErrorIs(t, err, backlog.ErrUnavailable)
+	require.Len(t, broker.asked(), 4, "the request and three redirects")
+}
+
+// breaks answers with the start of an answer and ends the connection.
+func breaks(t *testing.T) http.HandlerFunc {
+	t.Helper()
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffer, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = buffer.WriteString("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+		_ = buffer.Flush()
+		_ = conn.Close()
+	}
+}
+
+func TestRetriesOnceAndOnlyWhereItHelps(t *testing.T) {
+	good := answers(`{"msgInCounter":5,"subscriptions":{}}`)
+	tests := map[string]struct {
+		answers []http.HandlerFunc
+		reason  error
+		calls   int
+	}{
+		"after a 503":                       {[]http.HandlerFunc{says(503, "starting"), good}, nil, 2},
+		"after a 502":                       {[]http.HandlerFunc{sends(502, "text/html", ""), good}, nil, 2},
+		"after a kept connection broke":     {[]http.HandlerFunc{breaks(t), good}, nil, 2},
+		"not after a second 503":            {[]http.HandlerFunc{says(503, "starting"), says(503, "starting"), good}, backlog.ErrUnavailable, 2},
+		"not after a fresh connection":      {[]http.HandlerFunc{breaks(t), breaks(t), good}, backlog.ErrUnreachable, 2},
+		"not after a 500":                   {[]http.HandlerFunc{sends(500, "text/plain", ""), good}, backlog.ErrUnavailable, 1},
+		"not after a 429":                   {[]http.HandlerFunc{sends(429, "text/html", ""), good}, backlog.ErrUnavailable, 1},
+		"not after a page that is not JSON": {[]http.HandlerFunc{sends(200, "text/html", ""), good}, backlog.ErrProtocol, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("orders/partitions", answers(notPartitioned))
+			broker.on("orders/stats", tt.answers...)
+			_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			require.ErrorIs(t, err, tt.reason)
+			require.Len(t, broker.asked()[1:], tt.calls)
+		})
+	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	const limit = 1 << 10
+	pad := func(total int) string {
+		body := `{"msgInCounter":5,"subscriptions":{}}`
+		return body[:1] + strings.Repeat(" ", total-len(body)) + body[1:]
+	}
+	zipped := func(body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Accept-Encoding") != "gzip" {
+				http.Error(w, "gzip was not asked for", http.StatusNotAcceptable)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", "gzip")
+			zip := gzip.NewWriter(w)
+			_, _ = io.WriteString(zip, body)
+			_ = zip.Close()
+		}
+	}
+	tests := map[string]struct {
+		answer http.HandlerFunc
+		good   bool
+	}{
+		"as long as the limit":                     {answers(pad(limit)), true},
+		"one byte longer":                          {answers(pad(limit + 1)), false},
+		"much longer, and small while compressed":  {zipped(pad(100 * limit)), false},
+		"compressed and within the limit":          {zipped(pad(limit)), true},
+		"good JSON and then blanks over the limit": {answers(pad(100) + strings.Repeat(" ", limit)), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("orders/partitions", answers(notPartitioned))
+			broker.on("orders/stats", tt.answer)
+			_, err := newSource(t, Config{MaxAnswerBytes: limit}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			if tt.good {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, backlog.ErrProtocol)
+			require.EqualError(t, err, "unexpected answer: "+broker.host()+
+				" sent more than 1024 bytes for persistent://public/default/orders: raise the limit on answers, or remove unused subscriptions")
+		})
+	}
+}
+
+// hangs answers nothing until the client has gone.
+func hangs(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+}
+
+func TestABrokerThatHangsIsGivenUp(t *testing.T) {
+	broker := newFakeBroker(t)
+	tests := map[string]struct {
+		answer http.HandlerFunc
+	}{
+		"before the first byte":   {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		"in the middle of a body": {hangs},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker.on("orders/partitions", tt.answer)
+			source := newSource(t, Config{RequestTimeout: 20 * time.Millisecond}, broker)
+			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			require.ErrorIs(t, err, backlog.ErrUnreachable)
+			require.EqualError(t, err, "unreachable: "+broker.host()+" for persistent://public/default/orders: no answer within 20ms")
+		})
+	}
+}
+
+func TestTheCallersEndIsNotTakenForOurs(t *testing.T) {
+	tests := map[string]struct {
+		end    func(context.Context) (context.Context, context.CancelFunc)
+		text   string
+		result string
+	}{
+		"the caller's deadline": {
+			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, 20*time.Millisecond)
+			},
+			text: "no answer in time", result: "partitions unreachable",
+		},
+		"the caller gives up": {
+			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				cancel()
+				return ctx, cancel
+			},
+			text: "canceled", result: "partitions canceled",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("orders/partitions", hangs)
+			registry := prometheus.NewRegistry()
+			ctx, cancel := tt.end(t.Context())
+			defer cancel()
+			_, err := newSource(t, Config{Registerer: registry}, broker).Fetch(ctx, broker.topic("orders"), backlog.Slim)
+			require.ErrorIs(t, err, backlog.ErrUnreachable)
+			require.ErrorIs(t, err, ctx.Err())
+			require.EqualError(t, err, "unreachable: "+broker.host()+" for persistent://public/default/orders: "+tt.text)
+			require.Equal(t, map[string]float64{tt.result: 1}, counted(t, registry))
+		})
+	}
+}
+
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", answers(notPartitioned))
+	broker.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`), says(500, "no"), redirectsTo(broker.URL), answers(`{"msgInCounter":5,"subscriptions":{}}`))
+	source := newSource(t, Config{}, broker)
+	for range 4 {
+		_, _ = source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+	}
+	require.Equal(t, broker.request(0).RemoteAddr, broker.request(5).RemoteAddr)
+}

@@ -1,0 +1,152 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func TestNewNamesWhatIsWrong(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.pem")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	tests := map[string]struct {
+		change func(*Config)
+		text   string
+	}{
+		"no registerer":            {func(c *Config) { c.Registerer = nil }, "registerer is missing: metrics need one"},
+		"too short a timeout":      {func(c *Config) { c.RequestTimeout = time.Millisecond }, "requestTimeout is 1ms: it must be from 10ms to 1m"},
+		"a negative timeout":       {func(c *Config) { c.RequestTimeout = -1 }, "requestTimeout is -1ns: it must be from 10ms to 1m"},
+		"a tiny answer":            {func(c *Config) { c.MaxAnswerBytes = 10 }, "maxAnswerBytes is 10: it must be from 1024 to 1073741824"},
+		"too long a memory":        {func(c *Config) { c.PartitionsTTL = 2 * time.Hour }, "partitionsTTL is 2h0m0s: it must be from 1s to 1h"},
+		"negative connections":     {func(c *Config) { c.MaxConnsPerHost = -1 }, "maxConnsPerHost is -1: it must be from 1 to 1024"},
+		"two tokens":               {func(c *Config) { c.Token, c.TokenFile = "s3cret", "/t" }, `token and tokenFile "/t" are both set: only one may be`},
+		"a token with a new line":  {func(c *Config) { c.Token = "s3c\nret" }, "token: it has a space, a line break or a character outside ASCII inside"},
+		"a blank token":            {func(c *Config) { c.Token = " " }, "token: it is empty"},
+		"a CA file without any":    {func(c *Config) { c.CAFile = empty }, `caFile "` + empty + `" has no certificate: it must be PEM with at least one`},
+		"a CA file that is absent": {func(c *Config) { c.CAFile = "/nope" }, "reading caFile: open /nope: no such file or directory"},
+		"every host":               {func(c *Config) { c.AllowedHosts = []string{"a", "*"} }, `allowedHosts[1] is "*": it must be host or host:port, where host may start with "*." and has no other *`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := Config{Registerer: prometheus.NewRegistry()}
+			tt.change(&config)
+			source, err := New(config)
+			require.EqualError(t, err, tt.text)
+			require.Nil(t, source)
+		})
+	}
+}
+
+func TestMetricsAreRegisteredOnce(t *testing.T) {
+	config := Config{Registerer: prometheus.NewRegistry()}
+	_, err := New(config)
+	require.NoError(t, err)
+	_, err = New(config)
+	require.ErrorContains(t, err, "registering metrics")
+}
+
+func TestAllowedHosts(t *testing.T) {
+	tests := map[string]struct {
+		pattern string
+		allows  []string
+		refuses []string
+	}{
+		"a host allows each of its ports": {
+			"broker", []string{"http://broker", "https://broker:8443", "http://BROKER.:8080"}, []string{"http://broker.evil", "http://abroker", "http://b"},
+		},
+		"a host and a port allow only that port": {
+			"broker:8080", []string{"http://broker:8080"}, []string{"http://broker", "http://broker:80801"},
+		},
+		"ports that the scheme implies count": {
+			"broker:443", []string{"https://broker"}, []string{"http://broker"},
+		},
+		"a star stands for one or more labels": {
+			"*.pulsar.svc:8080", []string{"http://b-0.pulsar.svc:8080", "http://b-0.brokers.pulsar.svc:8080"},
+			[]string{"http://pulsar.svc:8080", "http://.pulsar.svc:8080", "http://evilpulsar.svc:8080", "http://b-0.pulsar.svc:8081", "http://b.pulsar.svc.evil:8080"},
+		},
+		"an IPv6 address": {
+			"[::1]:8080", []string{"http://[::1]:8080"}, []string{"http://[::2]:8080", "http://[::1]:80"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			hosts, err := parseAllowedHosts([]string{tt.pattern})
+			require.NoError(t, err)
+			for _, raw := range tt.allows {
+				u, err := url.Parse(raw)
+				require.NoError(t, err)
+				require.True(t, hosts.allow(u), raw)
+			}
+			for _, raw := range tt.refuses {
+				u, err := url.Parse(raw)
+				require.NoError(t, err)
+				require.False(t, hosts.allow(u), raw)
+			}
+		})
+	}
+	for _, wrong := range []string{"", "*", "*.", "a*b", "*.*.svc", "http://a", "a/b", "a:b", "a:", "u@a", "*.127.0.0.1", "a b"} {
+		t.Run("refuses the pattern "+wrong, func(t *testing.T) {
+			_, err := parseAllowedHosts([]string{wrong})
+			require.ErrorContains(t, err, "allowedHosts[0] is ")
+		})
+	}
+}
+
+func TestARotatedTokenIsUsedAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", answers(notPartitioned))
+	broker.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`))
+	source := newSource(t, Config{TokenFile: file}, broker)
+	for _, token := range []string{"first", "secnd"} { // equal in length, and written within one tick of the clock
+		require.NoError(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
+		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		require.NoError(t, err)
+		require.Equal(t, "Bearer "+token, broker.request(len(broker.asked())-1).Header.Get("Authorization"))
+	}
+}
+
+func TestATokenFileThatIsNoGoodSendsNothing(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+		return file
+	}
+	tests := map[string]struct{ file, text string }{
+		"absent":             {filepath.Join(dir, "absent"), "no such file or directory"},
+		"empty":              {write("empty", "\n"), "it is empty"},
+		"two lines":          {write("two", "one\ntwo"), "it has a space, a line break or a character outside ASCII inside"},
+		"longer than sense":  {write("long", strings.Repeat("x", maxTokenBytes+1)), "it is longer than 65536 bytes"},
+		"a folder, not file": {dir, "is a directory"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			_, err := newSource(t, Config{TokenFile: tt.file}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			require.ErrorIs(t, err, backlog.ErrUnauthenticated)
+			require.EqualError(t, err, "credentials refused: nothing was sent to "+broker.host()+": token file "+tt.file+": "+tt.text)
+			require.Empty(t, broker.asked())
+		})
+	}
+}
+
+func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
+	transport, err := newTransport(Config{})
+	require.NoError(t, err)
+	require.Nil(t, transport.Proxy)
+	require.Less(t, transport.IdleConnTimeout, 30*time.Second)
+	require.NotEqual(t, http.DefaultTransport, transport)
+}

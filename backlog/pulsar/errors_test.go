@@ -1,0 +1,285 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func TestAnswersBecomeReasons(t *testing.T) {
+	const secret = "s3cret-token"
+	long := strings.Repeat("x", 300)
+	tests := map[string]struct {
+		answer    http.HandlerFunc
+		anonymous bool
+		reason    error
+		// text has BROKER for the host of the broker.
+		text string
+	}{
+		"401 in HTML with a token is a bad token": {
+			answer: replays(t, "4.0.8-401-no-token.txt"), reason: backlog.ErrUnauthenticated,
+			text: "credentials refused: BROKER does not accept the token: is it expired, or signed with another key?",
+		},
+		"401 in HTML without a token asks for one": {
+			answer: replays(t, "4.0.8-401-no-token.txt"), anonymous: true, reason: backlog.ErrUnauthenticated,
+			text: "credentials refused: BROKER asks for credentials and none are configured: give the adapter a token",
+		},
+		"401 in JSON is a missing permission": {
+			answer: says(401, "Unauthorized to validateTopicOperation for operation [GET_STATS] on topic [persistent://public/default/orders]"), reason: backlog.ErrForbidden,
+			text: `permission missing: BROKER says "Unauthorized to validateTopicOperation for operation [GET_STATS] on topic [persistent://public/default/orders]": ` +
+				`grant consume on namespace public/default to the role of the token`,
+		},
+		"401 in JSON without Pulsar's reason is a bad token": {
+			answer: sends(401, "application/json", `{"error":"unauthorized"}`), reason: backlog.ErrUnauthenticated,
+			text: "credentials refused: BROKER does not accept the token: is it expired, or signed with another key?",
+		},
+		"403 in JSON is a missing permission": {
+			answer: replays(t, "4.0.8-403-role-without-permission-topics.txt"), reason: backlog.ErrForbidden,
+			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on namespace [public/default]" of ` +
+				`persistent://public/default/orders: grant consume on namespace public/default to the role of the token`,
+		},
+		"403 in other words comes from something in between": {
+			answer: sends(403, "text/plain", "RBAC: access denied"), reason: backlog.ErrForbidden,
+			text: "permission missing: BROKER answered 403 for persistent://public/default/orders, not in Pulsar's words: does a proxy or a mesh in between refuse it?",
+		},
+		"404 in JSON is a missing topic": {
+			answer: says(404, "Topic persistent://public/default/orders not found"), reason: backlog.ErrTopicNotFound,
+			text: `topic not found: BROKER says "Topic persistent://public/default/orders not found": create it or correct its name`,
+		},
+		"404 in JSON that does not name the topic": {
+			answer: says(404, "Topic partitions were not yet created"), reason: backlog.ErrTopicNotFound,
+			text: `topic not found: BROKER says "Topic partitions were not yet created" of persistent://public/default/orders: create it or correct its name`,
+		},
+		"404 in HTML is not Pulsar": {
+			answer: sends(404, "text/html", "<html>not found</html>"), reason: backlog.ErrProtocol,
+			text: "unexpected answer: BROKER answered 404 for persistent://public/default/orders: is http://BROKER a Pulsar admin service?",
+		},
+		"404 in foreign JSON is not Pulsar": {
+			answer: sends(404, "application/json", `{"kind":"Status","code":404}`), reason: backlog.ErrProtocol,
+			text: "unexpected answer: BROKER answered 404 for persistent://public/default/orders: is http://BROKER a Pulsar admin service?",
+		},
+		"412 is a topic without an owner now": {
+			answer: says(412, "Failed to find ownership"), reason: backlog.ErrUnavailable,
+			text: `unavailable: BROKER says "Failed to find ownership" of persistent://public/default/orders: asked again soon`,
+		},
+		"429 is too many requests": {
+			answer: sends(429, "text/html", ""), reason: backlog.ErrUnavailable,
+			text: "unavailable: BROKER answered 429 for persistent://public/default/orders: too many requests for its httpRequestsMaxPerSecond",
+		},
+		"500 with a stack trace shows none of it": {
+			answer: sends(500, "text/plain", "\n --- An unexpected error occurred in the server ---\n\njava.lang..."), reason: backlog.ErrUnavailable,
+			text: "unavailable: BROKER answered 500 for persistent://public/default/orders: asked again soon",
+		},
+		"503 is unavailable": {
+			answer: says(503, "Broker is starting"), reason: backlog.ErrUnavailable,
+			text: `unavailable: BROKER says "Broker is starting" of persistent://public/default/orders: asked again soon`,
+		},
+		"200 in HTML is not Pulsar": {
+			answer: sends(200, "text/html", "<html>hello</html>"), reason: backlog.ErrProtocol,
+			text: "unexpected answer: BROKER did not send the state of persistent://public/default/orders (it sent content type text/html): is http://BROKER a Pulsar admin service?",
+		},
+		"200 with broken JSON is not Pulsar": {
+			answer: answers(`{"msgInCounter":1,`), reason: backlog.ErrProtocol,
+			text: "unexpected answer: BROKER did not send the state of persistent://public/default/orders (unexpected EOF): is http://BROKER a Pulsar admin service?",
+		},
+		"200 with other JSON is not Pulsar": {
+			answer: answers(`{}`), reason: backlog.ErrProtocol,
+			text: "unexpected answer: BROKER did not send the state of persistent://public/default/orders (msgInCounter is missing): is http://BROKER a Pulsar admin service?",
+		},
+		"204 is not Pulsar": {
+			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, reason: backlog.ErrProtocol,
+			text: "unexpected answer: BROKER answered 204 for persistent://public/default/orders: is http://BROKER a Pulsar admin service?",
+		},
+		"a redirect to nowhere is not Pulsar": {
+			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(307) }, reason: backlog.ErrProtocol,
+			text: "unexpected answer: BROKER answered 307 for persistent://public/default/orders: is http://BROKER a Pulsar admin service?",
+		},
+		"long words are cut, and lines after the first": {
+			answer: says(404, long+`\nat java`), reason: backlog.ErrTopicNotFound,
+			text: `topic not found: BROKER says "` + long[:200] + `..." of persistent://public/default/orders: create it or correct its name`,
+		},
+		"a server that echoes the token does not get it into the text": {
+			answer: says(404, "no such "+secret), reason: backlog.ErrTopicNotFound,
+			text: `topic not found: BROKER says "no such [token]" of persistent://public/default/orders: create it or correct its name`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("orders/partitions", answers(notPartitioned))
+			broker.on("orders/stats", tt.answer)
+			config := Config{Token: secret}
+			if tt.anonymous {
+				config.Token = ""
+			}
+			sample, err := newSource(t, config, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			require.ErrorIs(t, err, tt.reason)
+			require.Equal(t, strings.ReplaceAll(tt.text, "BROKER", broker.host()), err.Error())
+			require.Zero(t, sample)
+		})
+	}
+}
+
+func TestIncompleteAnswersAreNeverASum(t *testing.T) {
+	gone := string(fixture(t, "4.0.8-partitioned-stats-one-of-3-missing.json"))
+	allGone := string(fixture(t, "4.0.8-partitioned-stats-all-missing.json"))
+	const fix = ": a broker did not answer, or they were deleted (pulsar-admin topics create-missed-partitions)"
+	tests := map[string]struct {
+		answer string
+		text   string
+	}{
+		"one partition is missing":                 {gone, "1 of 3 partitions are missing (1)" + fix},
+		"all are missing and the topic stands in":  {allGone, "3 of 3 partitions are missing (0, 1, 2)" + fix},
+		"none is there":                            {partitioned("gone", 3), "3 of 3 partitions are missing (0, 1, 2)" + fix},
+		"many are missing":                         {partitioned("gone", 9, 4), "8 of 9 partitions are missing (0, 1, 2, 3, 5, ...)" + fix},
+		"one comes twice in two spellings":         {strings.Replace(partitioned("gone", 3, 0, 1, 9), "partition-9", "partition-01", 1), "1 of 3 partitions are missing (2)" + fix},
+		"one is of another topic":                  {strings.Replace(partitioned("gone", 3, 0, 1, 2), "gone-partition-2", "other-partition-2", 1), "1 of 3 partitions are missing (2)" + fix},
+		"one more is there than there should be":   {partitioned("gone", 3, 0, 1, 2, 3), "it names partitions that the topic should not have"},
+		"it has fewer partitions than it was said": {partitioned("gone", 2, 0, 1), "2 partitions where 3 were known"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("gone/partitions", answers(`{"partitions":3}`))
+			broker.on("gone/partitioned-stats", answers(tt.answer))
+			source := newSource(t, Config{}, broker)
+			for range 2 { // with the count just read, and from the cache
+				sample, err := source.Fetch(t.Context(), broker.topic("gone"), backlog.Slim)
+				require.ErrorIs(t, err, backlog.ErrPartial)
+				require.Equal(t, "partial answer: persistent://public/default/gone from "+broker.host()+": "+tt.text, err.Error())
+				require.Zero(t, sample)
+			}
+		})
+	}
+}
+
+func TestNamesAndURLsThatCannotBeRight(t *testing.T) {
+	const nameFix, urlFix = " must look like persistent://tenant/namespace/name", "the Pulsar admin URL must look like http://pulsar-broker.pulsar:8080, with no path and no credentials"
+	tests := map[string]struct {
+		url, name string
+		text      string
+	}{
+		"a short name":                    {name: "orders", text: `topic name "orders"` + nameFix},
+		"a name without a domain":         {name: "public/default/orders", text: `topic name "public/default/orders"` + nameFix},
+		"another domain":                  {name: "topic://public/default/orders", text: `topic name "topic://public/default/orders"` + nameFix},
+		"an old name with a cluster":      {name: "persistent://a/b/c/d", text: `topic name "persistent://a/b/c/d"` + nameFix},
+		"no topic":                        {name: "persistent://a/b/", text: `topic name "persistent://a/b/"` + nameFix},
+		"no tenant":                       {name: "persistent:///b/c", text: `topic name "persistent:///b/c"` + nameFix},
+		"steps out of the namespace":      {name: "persistent://a/b/..", text: `topic name "persistent://a/b/.."` + nameFix},
+		"steps out of the tenant":         {name: "persistent://../../clusters", text: `topic name "persistent://../../clusters"` + nameFix},
+		"a query in the namespace":        {name: "persistent://a/b?c=d/e", text: `topic name "persistent://a/b?c=d/e"` + nameFix},
+		"a topic that keeps no backlog":   {name: "non-persistent://a/b/c", text: "non-persistent://a/b/c keeps no backlog to scale on: use a persistent:// topic"},
+		"a service URL":                   {url: "pulsar://broker:6650", text: urlFix},
+		"a URL without a scheme":          {url: "broker:8080", text: urlFix},
+		"a URL with a path":               {url: "http://broker:8080/admin/v2", text: urlFix},
+		"a URL with a password, not told": {url: "http://me:hunter2@broker:8080", text: urlFix},
+		"a URL with a query":              {url: "http://broker:8080?a=b", text: urlFix},
+		"no URL":                          {url: "\x00", text: urlFix},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			topic := backlog.Topic{Cluster: "http://broker:8080", Name: "persistent://a/b/c"}
+			if tt.url != "" {
+				topic.Cluster = backlog.Cluster(tt.url)
+			} else {
+				topic.Name = tt.name
+			}
+			_, err := newSource(t, Config{}).Fetch(t.Context(), topic, backlog.Slim)
+			require.ErrorIs(t, err, backlog.ErrProtocol)
+			require.Equal(t, tt.text, err.Error())
+		})
+	}
+}
+
+func TestMissingAnswersAreToldShortly(t *testing.T) {
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	plain := newFakeBroker(t)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	closed := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	const topic = "persistent://public/default/orders"
+	tests := map[string]struct {
+		url  string
+		text string
+	}{
+		"nothing listens":                         {"http://" + closed, "unreachable: " + closed + " for " + topic + ": connection refused"},
+		"the name is unknown":                     {"http://broker.invalid:8080", "unreachable: broker.invalid:8080 for " + topic + ": no such host"},
+		"the certificate is of an unknown signer": {secure.URL, "unreachable: " + secure.Listener.Addr().String() + " for " + topic + ": its certificate is signed by an unknown authority: give the adapter the CA file"},
+		"https to a port that speaks http":        {"https://" + plain.host(), "unreachable: " + plain.host() + " for " + topic + ": it does not speak TLS: use http://"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			source := newSource(t, Config{AllowedHosts: []string{"127.0.0.1", "broker.invalid"}})
+			_, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster(tt.url), Name: topic}, backlog.Slim)
+			require.ErrorIs(t, err, backlog.ErrUnreachable)
+			require.Equal(t, tt.text, err.Error())
+		})
+	}
+}
+
+func TestCertificatesOfTheConfiguredAuthorityAreTrusted(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", answers(notPartitioned))
+	broker.on("orders/stats", answers(`{"msgInCounter":3,"subscriptions":{}}`))
+	secure := httptest.NewTLSServer(broker)
+	t.Cleanup(secure.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(ca, pemOf(secure.Certificate()), 0o600))
+
+	source := newSource(t, Config{CAFile: ca, AllowedHosts: []string{"127.0.0.1"}})
+	topic := backlog.Topic{Cluster: backlog.Cluster(secure.URL), Name: "persistent://public/default/orders"}
+	sample, err := source.Fetch(t.Context(), topic, backlog.Slim)
+
+	require.NoError(t, err)
+	require.Equal(t, int64(3), sample.Partitions[0].PublishedMessages)
+}
+
+func TestMetricsCountEachResult(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", answers(notPartitioned))
+	broker.on("orders/stats", says(503, "starting"), answers(`{"msgInCounter":3,"subscriptions":{}}`))
+	broker.on("orders/internalStats", says(401, "no"))
+	source := newSource(t, Config{Registerer: registry}, broker)
+	_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Full)
+	require.NoError(t, err)
+	_, err = source.Fetch(t.Context(), broker.topic("nope"), backlog.Full)
+	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
+
+	require.Equal(t, map[string]float64{
+		"partitions ok": 1, "partitions topic_not_found": 1,
+		"stats unavailable": 1, "stats ok": 1,
+		"internal-stats forbidden": 1,
+	}, counted(t, registry))
+}
+
+// counted returns the request counter by "call result".
+func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	counts := map[string]float64{}
+	for _, family := range families {
+		if family.GetName() != "pulsar_autoscaler_source_requests_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			counts[metric.GetLabel()[0].GetValue()+" "+metric.GetLabel()[1].GetValue()] = metric.GetCounter().GetValue()
+		}
+	}
+	return counts
+}
