@@ -94,6 +94,8 @@ func readObjects(path string) (objects []*unstructured.Unstructured, err error) 
 			if err != nil {
 				return nil, err
 			}
+		case object.GetAPIVersion() == "" || object.GetKind() == "" || object.GetName() == "":
+			return nil, fmt.Errorf("document %d needs apiVersion, kind and name", len(objects)+1)
 		default:
 			objects = append(objects, object)
 		}

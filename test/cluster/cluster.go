@@ -43,6 +43,9 @@ type Config struct {
 	Progress io.Writer
 	// Binaries are what runs; the zero value is what Binaries returns.
 	Binaries Bins
+	// CRDs are files of CustomResourceDefinitions to apply before the controllers start. kube-controller-manager reads the
+	// kinds of the server every 30 s only: the HPA controller says "unable to map kind" for that long after a later one.
+	CRDs []string
 	// Controllers of kube-controller-manager in addition to those for HPAs, workloads, garbage collection, namespaces and
 	// service accounts, e.g. "disruption-controller".
 	Controllers []string
@@ -184,7 +187,7 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	defer check.CloseIdleConnections()
-	for _, component := range []component{c.etcd(), c.apiServer(), c.controllerManager()} {
+	run := func(component component) error {
 		p, err := proc.Start(alive, proc.Config{
 			Name: component.name, Path: component.path, Args: component.args, Dir: c.dir,
 			LogPath: filepath.Join(c.dir, "logs", component.name+".log"),
@@ -193,9 +196,19 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 		c.components[component.name] = p
-		if err := waitReady(ctx, component, p, check); err != nil {
-			return err
-		}
+		return waitReady(ctx, component, p, check)
+	}
+	if err := run(c.etcd()); err != nil {
+		return err
+	}
+	if err := run(c.apiServer()); err != nil {
+		return err
+	}
+	if err := c.ApplyFiles(ctx, c.config.CRDs...); err != nil {
+		return err
+	}
+	if err := run(c.controllerManager()); err != nil {
+		return err
 	}
 	return c.waitControllers(ctx)
 }

@@ -101,7 +101,7 @@ func TestFailedStartLeavesNoProcessBehind(t *testing.T) {
 
 func TestTwoClustersRunSideBySide(t *testing.T) {
 	one, two := startCluster(t, Config{}), startCluster(t, Config{})
-	namespace := object("v1", "Namespace", "", "only-in-one", nil)
+	namespace := object("v1", "Namespace", "", "only-in-one")
 	require.NoError(t, one.Apply(t.Context(), namespace))
 	_, err := one.client.CoreV1().Namespaces().Get(t.Context(), "only-in-one", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -1,0 +1,252 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const metricName = "desired_replicas"
+
+// metricsServer is a metrics API of one number. It takes requests only from the aggregator, which proves itself by its
+// client certificate, and notes on whose behalf they came.
+type metricsServer struct {
+	mu    sync.Mutex // guards value and users
+	value int
+	users map[string]bool
+}
+
+// serve answers on the listener until the test ends.
+func (m *metricsServer) serve(t *testing.T, listener net.Listener, c *Cluster, certFile, keyFile string) {
+	t.Helper()
+	server := &http.Server{
+		Handler: m, ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: log.New(io.Discard, "", 0), // a test of a refused certificate fails a hundred handshakes
+		TLSConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.ids.frontProxyCA.pool(),
+		},
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ServeTLS(listener, certFile, keyFile) }()
+	t.Cleanup(func() {
+		require.NoError(t, server.Close())
+		require.ErrorIs(t, <-ended, http.ErrServerClosed)
+	})
+}
+
+func (m *metricsServer) set(value int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.value = value
+}
+
+// callers are the users that have asked for the metric.
+func (m *metricsServer) callers() map[string]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	callers := map[string]bool{}
+	for user := range m.users {
+		callers[user] = true
+	}
+	return callers
+}
+
+func (m *metricsServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var answer any
+	switch path := r.URL.Path; {
+	case r.TLS.PeerCertificates[0].Subject.CommonName != frontProxyUser:
+		http.Error(w, "only the aggregator may ask", http.StatusForbidden)
+		return
+	case strings.Count(path, "/") == 3: // /apis/<group>/<version>
+		answer = map[string]any{
+			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": strings.TrimPrefix(path, "/apis/"),
+			"resources": []any{map[string]any{
+				"name": "workers.test.pulsar-autoscaler.io/" + metricName, "namespaced": true, "kind": "MetricValueList", "verbs": []string{"get"},
+			}},
+		}
+	case path == "/apis/custom.metrics.k8s.io/v1beta2/namespaces/default/workers.test.pulsar-autoscaler.io/counter/"+metricName:
+		answer = m.metric(r.Header.Get("X-Remote-User"))
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		panic(err)
+	}
+}
+
+func (m *metricsServer) metric(user string) any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.users[user] = true
+	return map[string]any{
+		"kind": "MetricValueList", "apiVersion": "custom.metrics.k8s.io/v1beta2",
+		"items": []any{map[string]any{
+			"describedObject": map[string]any{
+				"kind": "Worker", "apiVersion": "test.pulsar-autoscaler.io/v1", "namespace": "default", "name": "counter",
+			},
+			"metric": map[string]any{"name": metricName}, "timestamp": time.Now().UTC().Format(time.RFC3339),
+			"value": fmt.Sprint(m.value),
+		}},
+	}
+}
+
+// startMetricsServer registers a metrics server of the test and waits until the aggregator reaches it.
+func startMetricsServer(t *testing.T, c *Cluster) *metricsServer {
+	t.Helper()
+	m := &metricsServer{users: map[string]bool{}}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	certFile, keyFile, err := c.RegisterMetricsAPI(t.Context(), MetricsAPI{
+		Namespace: "metrics", Service: "adapter", Port: listener.Addr().(*net.TCPAddr).Port,
+	})
+	require.NoError(t, err)
+	m.serve(t, listener, c, certFile, keyFile)
+	require.NoError(t, c.WaitMetricsAPI(t.Context()))
+	return m
+}
+
+func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
+	c := startCluster(t, Config{HPASyncPeriod: time.Second, CRDs: []string{workerCRD}})
+	require.NoError(t, c.ApplyFiles(t.Context(), workerObjects))
+	metrics := startMetricsServer(t, c)
+	setStatusReplicas(t, c, 1)
+
+	metrics.set(7)
+	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), workerHPA(), metav1.CreateOptions{})
+	require.NoError(t, err)
+	requireReplicas(t, c, 7)
+	setStatusReplicas(t, c, 7)
+	metrics.set(2)
+	requireReplicas(t, c, 2)
+
+	require.Equal(t, map[string]bool{"system:serviceaccount:kube-system:horizontal-pod-autoscaler": true}, metrics.callers(),
+		"the HPA controller must ask as its own service account")
+}
+
+func TestAggregatorRefusesAMetricsServerWithAnotherCertificate(t *testing.T) {
+	c := startCluster(t, Config{})
+	m := &metricsServer{users: map[string]bool{}}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	api := MetricsAPI{Namespace: "metrics", Service: "adapter", Port: listener.Addr().(*net.TCPAddr).Port}
+	_, _, err = c.RegisterMetricsAPI(t.Context(), api)
+	require.NoError(t, err)
+	other, err := newAuthority("somebody-else")
+	require.NoError(t, err)
+	pair, err := other.server("adapter.metrics.svc")
+	require.NoError(t, err)
+	certFile, keyFile, err := pair.write(t.TempDir(), "tls")
+	require.NoError(t, err)
+	m.serve(t, listener, c, certFile, keyFile)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = WaitFor(ctx, "the aggregator to refuse the certificate", availablePoll, func(ctx context.Context) (bool, string, error) {
+		service, err := c.dynamic.Resource(apiServices()).Get(ctx, "v1beta2.custom.metrics.k8s.io", metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		if condition(service, "Available") == string(metav1.ConditionTrue) {
+			return false, "", errors.New("the APIService became available")
+		}
+		detail := fmt.Sprint(conditions(service))
+		return strings.Contains(detail, "certificate signed by unknown authority"), detail, nil
+	})
+	require.NoError(t, err)
+}
+
+func TestMetricsAPIMustBeWhole(t *testing.T) {
+	cases := map[string]struct {
+		api  MetricsAPI
+		says string
+	}{
+		"without a service":      {MetricsAPI{Namespace: "metrics", Port: 6443}, "both must be named"},
+		"without a namespace":    {MetricsAPI{Service: "adapter", Port: 6443}, "both must be named"},
+		"without a port":         {MetricsAPI{Namespace: "metrics", Service: "adapter"}, "Port is 0: it must be between 1 and 65535"},
+		"with a port off bounds": {MetricsAPI{Namespace: "metrics", Service: "adapter", Port: 65536}, "between 1 and 65535"},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := (&Cluster{}).RegisterMetricsAPI(t.Context(), test.api)
+			require.ErrorContains(t, err, test.says)
+		})
+	}
+}
+
+func workers() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "test.pulsar-autoscaler.io", Version: "v1", Resource: "workers"}
+}
+
+func setStatusReplicas(t *testing.T, c *Cluster, replicas int) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"status":{"replicas":%d,"selector":"app=counter"}}`, replicas)
+	_, err := c.dynamic.Resource(workers()).Namespace("default").Patch(
+		t.Context(), "counter", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+}
+
+func requireReplicas(t *testing.T, c *Cluster, want int64) {
+	t.Helper()
+	what := fmt.Sprintf("the HPA to set %d replicas", want)
+	require.NoError(t, WaitFor(t.Context(), what, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
+		worker, err := c.dynamic.Resource(workers()).Namespace("default").Get(ctx, "counter", metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		hpa, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(ctx, "counter", metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		replicas, _, err := unstructured.NestedInt64(worker.Object, "spec", "replicas")
+		return replicas == want, fmt.Sprintf("%d replicas, HPA conditions %v", replicas, hpa.Status.Conditions), err
+	}))
+}
+
+// workerHPA passes the metric through: per replica 1, no tolerance, no windows.
+func workerHPA() *autoscalingv2.HorizontalPodAutoscaler {
+	one, zero, none, floor := resource.MustParse("1"), resource.MustParse("0"), int32(0), int32(1)
+	worker := autoscalingv2.CrossVersionObjectReference{APIVersion: "test.pulsar-autoscaler.io/v1", Kind: "Worker", Name: "counter"}
+	rules := autoscalingv2.HPAScalingRules{
+		StabilizationWindowSeconds: &none, Tolerance: &zero,
+		Policies: []autoscalingv2.HPAScalingPolicy{{Type: autoscalingv2.PodsScalingPolicy, Value: 100, PeriodSeconds: 1}},
+	}
+	return &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: "counter"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: worker, MinReplicas: &floor, MaxReplicas: 20,
+			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &rules, ScaleDown: &rules},
+			Metrics: []autoscalingv2.MetricSpec{{
+				Type: autoscalingv2.ObjectMetricSourceType,
+				Object: &autoscalingv2.ObjectMetricSource{
+					DescribedObject: worker, Metric: autoscalingv2.MetricIdentifier{Name: metricName},
+					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &one},
+				},
+			}},
+		},
+	}
+}
