@@ -1,0 +1,97 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cache"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+const (
+	functionClass = "pulsarautoscaler.PacedFunction"
+	flatClass     = "pulsarautoscaler.FlatInstance"
+	compileGrace  = 2 * time.Second
+	compileLines  = 30
+)
+
+//go:embed java
+var sources embed.FS
+
+// compile returns the jar with our function, made once per source, distribution and JDK.
+func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Writer) (jar string, err error) {
+	key, names, err := fingerprint(kit, dist)
+	if err != nil {
+		return "", err
+	}
+	dir, err := cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
+		args := []string{"-d", filepath.Join(dir, "classes"), "-cp", filepath.Join(dist.Lib, "*"), "-proc:none", "--release", "17"}
+		for _, name := range names {
+			text, err := sources.ReadFile(name)
+			if err != nil {
+				return fmt.Errorf("reading %s: %w", name, err)
+			}
+			path := filepath.Join(dir, filepath.Base(name))
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				return fmt.Errorf("writing %s: %w", path, err)
+			}
+			args = append(args, path)
+		}
+		return errors.Join(
+			runTool(ctx, "javac", kit.Javac(), args...),
+			runTool(ctx, "jar", kit.Jar(), "--create", "--file", filepath.Join(dir, "function.jar"), "-C", filepath.Join(dir, "classes"), "."),
+		)
+	})
+	if err != nil {
+		return "", fmt.Errorf("compiling the function: %w", err)
+	}
+	return filepath.Join(dir, "function.jar"), nil
+}
+
+// fingerprint names what goes into the jar.
+func fingerprint(kit jdk.JDK, dist broker.Dist) (key string, names []string, err error) {
+	hash := sha256.New()
+	_, _ = fmt.Fprintf(hash, "%s %s\n", kit.Version, dist.Version) // a hash never fails
+	err = fs.WalkDir(sources, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".java" {
+			return err
+		}
+		text, err := sources.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		names = append(names, name)
+		_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
+		return nil
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("reading the source of the function: %w", err)
+	}
+	return fmt.Sprintf("function-%x", hash.Sum(nil)[:8]), names, nil
+}
+
+// runTool runs a command of the JDK to its end.
+func runTool(ctx context.Context, name, path string, args ...string) error {
+	p, err := proc.Start(ctx, proc.Config{Name: name, Path: path, Args: args, Grace: compileGrace})
+	if err != nil {
+		return err
+	}
+	<-p.Done()
+	if err := errors.Join(ctx.Err(), p.Err()); err != nil {
+		return fmt.Errorf("running %s: %w; it printed:\n%s", name, err, p.LogTail(compileLines))
+	}
+	return nil
+}

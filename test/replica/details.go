@@ -1,0 +1,92 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// details is the part of Pulsar's Function.proto (FunctionDetails) that an instance of ours needs, in protobuf's JSON.
+type details struct {
+	Tenant        string `json:"tenant"`
+	Namespace     string `json:"namespace"`
+	Name          string `json:"name"`
+	ClassName     string `json:"className"`
+	UserConfig    string `json:"userConfig"`
+	AutoAck       bool   `json:"autoAck"`
+	Parallelism   int    `json:"parallelism"`
+	ComponentType string `json:"componentType"`
+	Source        source `json:"source"`
+	Sink          sink   `json:"sink"`
+	Retain        bool   `json:"retainOrdering,omitempty"`
+	RetainKey     bool   `json:"retainKeyOrdering,omitempty"`
+	Position      string `json:"subscriptionPosition"`
+}
+
+type source struct {
+	TypeClassName    string           `json:"typeClassName"`
+	InputSpecs       map[string]input `json:"inputSpecs"`
+	SubscriptionName string           `json:"subscriptionName"`
+	SubscriptionType string           `json:"subscriptionType"`
+	Position         string           `json:"subscriptionPosition"`
+	RedeliverMillis  int64            `json:"negativeAckRedeliveryDelayMs"`
+}
+
+type input struct {
+	Queue struct {
+		Value int `json:"value"`
+	} `json:"receiverQueueSize"`
+}
+
+type sink struct {
+	TypeClassName string `json:"typeClassName"`
+}
+
+// userConfig is read by PacedFunction.
+type userConfig struct {
+	Collector     string `json:"collector"`
+	Token         string `json:"token"`
+	ServiceMicros string `json:"serviceMicros"`
+	FailEvery     string `json:"failEvery"`
+}
+
+// describe writes the --function_details of an instance.
+func describe(in Instance, collector, token string) (string, error) {
+	config, err := json.Marshal(userConfig{
+		Collector: collector, Token: token,
+		ServiceMicros: strconv.FormatInt(in.ServiceTime.Microseconds(), 10), FailEvery: strconv.Itoa(in.FailEvery),
+	})
+	if err != nil {
+		return "", fmt.Errorf("writing the user configuration of %s: %w", in.FQFN(), err)
+	}
+	inputs := map[string]input{}
+	for _, topic := range in.Topics {
+		var spec input
+		spec.Queue.Value = in.ReceiverQueueSize
+		inputs[topic] = spec
+	}
+	text, err := json.Marshal(details{
+		Tenant: in.Tenant, Namespace: in.Namespace, Name: in.Name, ClassName: functionClass, UserConfig: string(config),
+		AutoAck: true, Parallelism: in.ID + 1, ComponentType: "FUNCTION", Position: "EARLIEST",
+		Retain: in.SubscriptionType == Failover, RetainKey: in.SubscriptionType == KeyShared,
+		Source: source{
+			TypeClassName: "[B", InputSpecs: inputs, SubscriptionName: in.Subscription, Position: "EARLIEST",
+			SubscriptionType: strings.ToUpper(in.SubscriptionType), RedeliverMillis: in.RedeliverAfter.Milliseconds(),
+		},
+		Sink: sink{TypeClassName: "java.lang.Void"},
+	})
+	if err != nil {
+		return "", fmt.Errorf("writing the details of %s: %w", in.FQFN(), err)
+	}
+	return string(text), nil
+}
+
+// order is a line to PacedFunction.
+func order(serviceTime time.Duration) string {
+	return "serviceMicros " + strconv.FormatInt(max(0, serviceTime).Microseconds(), 10) + "\n"
+}

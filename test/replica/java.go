@@ -1,0 +1,162 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+// JavaConfig says how to run Java replicas. Dist is required.
+type JavaConfig struct {
+	// Dist is the Pulsar whose function instance runs; broker.Distribution or Broker.Dist has it.
+	Dist broker.Dist
+	// Progress is told when something is compiled; nil for silence.
+	Progress io.Writer
+	// Completed is called, from one goroutine per replica, for each processed message; nil is for nobody.
+	Completed func(Completion)
+	// JVMFlags are added to those of an instance and win over them, e.g. "-Xmx512m".
+	JVMFlags []string
+}
+
+// Java runs replicas that are Pulsar's own Java function instance, one local process each.
+type Java struct {
+	config    JavaConfig
+	kit       jdk.JDK
+	jar       string
+	classPath string // all jars of the distribution
+	dir       string
+	collector *collector
+	running   sync.WaitGroup
+}
+
+var _ Runner = (*Java)(nil)
+
+// NewJava compiles the function, if that was not done before, and returns a runner. Close it after its replicas. Errors
+// wrap jdk.ErrNoJDK or quote the compiler.
+func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
+	if config.Dist.Lib == "" {
+		return nil, errors.New("replica.JavaConfig.Dist is empty: it must come from broker.Distribution")
+	}
+	if config.Completed == nil {
+		config.Completed = func(Completion) {}
+	}
+	j := &Java{config: config}
+	if j.kit, err = jdk.Find(); err != nil {
+		return nil, err
+	}
+	if j.jar, err = compile(ctx, j.kit, config.Dist, config.Progress); err != nil {
+		return nil, err
+	}
+	jars, err := filepath.Glob(filepath.Join(config.Dist.Lib, "*.jar"))
+	if err != nil {
+		return nil, fmt.Errorf("listing the jars of Pulsar %s: %w", config.Dist.Version, err)
+	}
+	if len(jars) == 0 {
+		return nil, fmt.Errorf("listing the jars of Pulsar %s: none in %s", config.Dist.Version, config.Dist.Lib)
+	}
+	j.classPath = strings.Join(jars, string(os.PathListSeparator))
+	if j.dir, err = os.MkdirTemp("", "pulsar-autoscaler-java-*"); err != nil {
+		return nil, fmt.Errorf("making a directory for function instances: %w", err)
+	}
+	if err := j.prepare(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(j.dir))
+	}
+	return j, nil
+}
+
+func (j *Java) prepare(ctx context.Context) (err error) {
+	text, err := sources.ReadFile("java/log4j2.xml")
+	if err != nil {
+		return fmt.Errorf("reading the logging configuration: %w", err)
+	}
+	if err := os.WriteFile(j.logging(), text, 0o600); err != nil {
+		return fmt.Errorf("writing the logging configuration: %w", err)
+	}
+	j.collector, err = newCollector(ctx)
+	return err
+}
+
+func (j *Java) logging() string { return filepath.Join(j.dir, "log4j2.xml") }
+
+// Start starts a process, about 3 s of CPU time and 200 MB until it is ready; the Replica is a *Process. Errors are about
+// in or about ports; what becomes of the process is in Process.Err.
+func (j *Java) Start(ctx context.Context, in Instance) (Replica, error) {
+	in = in.withDefaults()
+	if err := in.validate(); err != nil {
+		return nil, err
+	}
+	ports, err := proc.FreePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	token := rand.Text()
+	text, err := describe(in, j.collector.addr(), token)
+	if err != nil {
+		return nil, err
+	}
+	p := newProcess(in, j.config.Completed, fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1]))
+	j.collector.expect(token, p.connected)
+	starting, stop := context.WithCancel(ctx)
+	p.cancel = stop
+	launch := func() (*proc.Process, error) {
+		return proc.Start(ctx, proc.Config{
+			Name: fmt.Sprintf("function %s:%d", in.FQFN(), in.ID), Path: j.kit.Java(),
+			Args: j.arguments(in, text, ports[0], ports[1]), Dir: j.dir, Grace: stopGrace,
+		})
+	}
+	j.running.Go(func() {
+		defer j.collector.forget(token)
+		p.run(starting, launch)
+	})
+	return p, nil
+}
+
+// Close waits for the replicas to end, which it does not make them do, and removes what they left on disk.
+func (j *Java) Close() error {
+	j.running.Wait()
+	return errors.Join(j.collector.close(), os.RemoveAll(j.dir))
+}
+
+// arguments is the command line, that of the pods of the worker's Kubernetes runtime. The tarball's java-instance.jar
+// keeps Pulsar's classes apart from the function's; without that jar all are on one class path.
+func (j *Java) arguments(in Instance, details string, grpcPort, metricsPort int) []string {
+	args := append(broker.JVMFlags(j.kit),
+		"-Xms16m", "-Xmx128m", "-XX:MaxDirectMemorySize=128m", "-XX:ReservedCodeCacheSize=64m", "-Xss512k",
+		"-Djava.io.tmpdir="+j.dir, "-Dlog4j.configurationFile="+j.logging(),
+		// Netty takes 2 event loops and a memory arena per core otherwise.
+		"-Dio.netty.eventLoopThreads=1", "-Dio.netty.allocator.numDirectArenas=1", "-Dio.netty.allocator.numHeapArenas=1",
+	)
+	args = append(args, j.config.JVMFlags...)
+	if main := j.config.Dist.InstanceJar; main != "" {
+		args = append(args, "-Dpulsar.functions.instance.classpath="+j.classPath, "-cp", main,
+			"org.apache.pulsar.functions.instance.JavaInstanceMain")
+	} else {
+		args = append(args, "-cp", j.jar+string(os.PathListSeparator)+j.classPath, flatClass)
+	}
+	args = append(args,
+		"--jar", j.jar, "--instance_id", strconv.Itoa(in.ID), "--function_id", in.FQFN(), "--function_version", "0",
+		"--function_details", details, "--pulsar_serviceurl", in.ServiceURL, "--max_buffered_tuples", "1024",
+		"--port", strconv.Itoa(grpcPort), "--metrics_port", strconv.Itoa(metricsPort), "--pending_async_requests", "1000",
+		"--expected_healthcheck_interval", "-1", "--cluster_name", cluster, "--nar_extraction_directory", j.dir,
+		"--secrets_provider", "org.apache.pulsar.functions.secretsprovider.ClearTextSecretsProvider",
+	)
+	if in.Token != "" {
+		args = append(args, "--client_auth_plugin", "org.apache.pulsar.client.impl.auth.AuthenticationToken",
+			"--client_auth_params", "token:"+in.Token)
+	}
+	return args
+}

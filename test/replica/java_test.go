@@ -1,0 +1,118 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// java returns a runner that is closed after the test's replicas.
+func java(t *testing.T) (*Java, *completions) {
+	t.Helper()
+	var got completions
+	runner, err := NewJava(t.Context(), JavaConfig{Dist: shared.Dist(), Progress: os.Stderr, Completed: got.add})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, runner.Close())
+		require.NoDirExists(t, runner.dir)
+	})
+	return runner, &got
+}
+
+func exec(t *testing.T, runner *Java, in Instance) *Process {
+	t.Helper()
+	r, err := runner.Start(t.Context(), in)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Kill()) })
+	return r.(*Process)
+}
+
+// One test, since every instance costs 2 s of CPU time.
+func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
+	b := started(t)
+	in := instance(t, b, "java")
+	in.ServiceTime, in.FailEvery, in.RedeliverAfter = time.Hour, 20, 100*time.Millisecond
+	publish(t, b, in.Topics[0], 100) // a producer without a schema is there first
+
+	runner, got := java(t)
+	first := exec(t, runner, in)
+	in.ID, in.FailEvery = 1, 0
+	second := exec(t, runner, in)
+	first.SetServiceTime(time.Millisecond) // not an hour: an order of before Ready arrives
+	second.SetServiceTime(time.Millisecond)
+	ready(t, first)
+	ready(t, second)
+
+	got.sequences(t, 100)
+	require.Eventually(t, func() bool { return observe(t, b, in).MsgBacklog == 0 }, patience, often)
+	seen := observe(t, b, in)
+	require.Equal(t, Shared, seen.Type)
+	require.Len(t, seen.Consumers, 2)
+	ids := map[string]bool{}
+	for _, consumer := range seen.Consumers {
+		require.Equal(t, "pulsar-function", consumer.Metadata["application"])
+		require.Equal(t, "public/default/java", consumer.Metadata["id"])
+		ids[consumer.Metadata["instance_id"]] = true
+	}
+	require.Equal(t, map[string]bool{"0": true, "1": true}, ids)
+
+	values, labels := scrape(t, first)
+	require.Equal(t, values["pulsar_function_received_total"],
+		values["pulsar_function_user_exceptions_total"]+values["pulsar_function_processed_successfully_total"])
+	requireSameSeries(t, labels, in)
+
+	pid, ok := second.Pid()
+	require.True(t, ok)
+	require.NoError(t, second.Kill())
+	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
+	require.Eventually(t, func() bool { return len(observe(t, b, in).Consumers) == 1 }, patience, often)
+	require.NoError(t, first.Pause())
+	require.NoError(t, first.Resume())
+	require.NoError(t, first.Stop(t.Context()))
+	require.NoError(t, first.Err())
+	require.Empty(t, observe(t, b, in).Consumers)
+}
+
+// requireSameSeries holds the series of a Light replica against those of Pulsar's own instance 0.
+func requireSameSeries(t *testing.T, ofJava map[string]map[string]string, in Instance) {
+	t.Helper()
+	in.ID, in.StartDelay = 0, time.Hour
+	runner, _ := light(t)
+	_, ofLight := scrape(t, start(t, runner, in))
+	require.Len(t, ofLight, 6)
+	for name, labels := range ofLight {
+		require.Equal(t, ofJava[name], labels, name)
+	}
+}
+
+func TestJavaThatCannotStartSaysWhy(t *testing.T) {
+	b := started(t)
+	in := instance(t, b, "broken")
+	runner, _ := java(t)
+	runner.config.JVMFlags = []string{"-XX:NoSuchFlag"}
+	r := exec(t, runner, in)
+	<-r.Done()
+	require.ErrorContains(t, r.Err(), "NoSuchFlag")
+	require.ErrorContains(t, r.Err(), "function public/default/broken:0")
+}
+
+func TestJavaStopsInItsStartDelay(t *testing.T) {
+	b := started(t)
+	in := instance(t, b, "delayed")
+	in.StartDelay = time.Hour
+	runner, _ := java(t)
+	r := exec(t, runner, in)
+	_, ok := r.Pid()
+	require.False(t, ok)
+	require.ErrorContains(t, r.Pause(), "not started yet")
+	require.NoError(t, r.Stop(t.Context()))
+	<-r.Done()
+	_, ok = r.Pid()
+	require.False(t, ok)
+}

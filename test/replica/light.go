@@ -1,0 +1,129 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const dialTimeout = 10 * time.Second
+
+// Light runs replicas that are Pulsar consumers in this process; all of one broker share a connection.
+type Light struct {
+	completed func(Completion)
+
+	mu      sync.Mutex // guards clients
+	clients map[connection]pulsar.Client
+	running sync.WaitGroup
+}
+
+type connection struct{ serviceURL, token string }
+
+var _ Runner = (*Light)(nil)
+
+// NewLight returns a runner that calls completed, from one goroutine per replica, for each processed message; nil is for
+// nobody. Close it after its replicas.
+func NewLight(completed func(Completion)) *Light {
+	if completed == nil {
+		completed = func(Completion) {}
+	}
+	return &Light{completed: completed, clients: map[connection]pulsar.Client{}}
+}
+
+// Start starts a consumer; the Replica is a *Consumer, which can also hang. Errors are about in or about a port for the
+// metrics: a broker that cannot be reached or a topic that cannot be had is tried again until it can, see Consumer.Err.
+func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
+	in = in.withDefaults()
+	if err := in.validate(); err != nil {
+		return nil, err
+	}
+	client, err := l.client(in)
+	if err != nil {
+		return nil, err
+	}
+	m := newMetrics(in)
+	s, err := serve(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	ctx, kill := context.WithCancel(ctx)
+	stopping, stop := context.WithCancel(ctx)
+	c := &Consumer{
+		in: in, client: client, completed: l.completed, metrics: m, server: s,
+		ready: make(chan struct{}), done: make(chan struct{}), kill: kill, stop: stop,
+	}
+	c.service.Store(int64(in.ServiceTime))
+	c.failEvery.Store(int64(in.FailEvery))
+	l.running.Go(func() { c.run(ctx, stopping) })
+	return c, nil
+}
+
+// Close waits for the replicas to end, which it does not make them do, and disconnects.
+func (l *Light) Close() {
+	l.running.Wait()
+	l.mu.Lock()
+	clients := l.clients
+	l.clients = map[connection]pulsar.Client{}
+	l.mu.Unlock()
+	for _, client := range clients {
+		client.Close()
+	}
+}
+
+// client returns the shared client of a broker. Making one does not connect.
+func (l *Light) client(in Instance) (pulsar.Client, error) {
+	key := connection{in.ServiceURL, in.Token}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if client, ok := l.clients[key]; ok {
+		return client, nil
+	}
+	options := pulsar.ClientOptions{
+		URL: in.ServiceURL, Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
+		ConnectionTimeout: dialTimeout, OperationTimeout: dialTimeout,
+	}
+	if in.Token != "" {
+		options.Authentication = pulsar.NewAuthenticationToken(in.Token)
+	}
+	client, err := pulsar.NewClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", in.ServiceURL, err)
+	}
+	l.clients[key] = client
+	return client, nil
+}
+
+// options are the consumer's: name, type, metadata and queue are those of a Java function instance.
+func options(in Instance, messages chan pulsar.ConsumerMessage) (pulsar.ConsumerOptions, error) {
+	kinds := map[string]pulsar.SubscriptionType{Shared: pulsar.Shared, Failover: pulsar.Failover, KeyShared: pulsar.KeyShared}
+	kind, ok := kinds[in.SubscriptionType]
+	if !ok {
+		return pulsar.ConsumerOptions{}, errors.New("unknown subscription type " + in.SubscriptionType)
+	}
+	wanted := pulsar.ConsumerOptions{
+		SubscriptionName:            in.Subscription,
+		Type:                        kind,
+		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
+		Properties: map[string]string{
+			"application": "pulsar-function", "id": in.FQFN(), "instance_id": fmt.Sprint(in.ID),
+		},
+		ReceiverQueueSize:   in.ReceiverQueueSize,
+		NackRedeliveryDelay: in.RedeliverAfter,
+		MessageChannel:      messages,
+	}
+	if len(in.Topics) == 1 {
+		wanted.Topic = in.Topics[0]
+	} else {
+		wanted.Topics = in.Topics
+	}
+	return wanted, nil
+}

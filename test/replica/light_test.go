@@ -1,0 +1,148 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// light returns a runner that is closed after the test's replicas.
+func light(t *testing.T) (*Light, *completions) {
+	t.Helper()
+	var got completions
+	runner := NewLight(got.add)
+	t.Cleanup(runner.Close)
+	return runner, &got
+}
+
+func start(t *testing.T, runner *Light, in Instance) *Consumer {
+	t.Helper()
+	r, err := runner.Start(t.Context(), in)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Kill()) })
+	return r.(*Consumer)
+}
+
+func TestLightConsumesAsItsFunctionAtItsServiceTime(t *testing.T) {
+	b := started(t)
+	in := instance(t, b, "light")
+	in.ID, in.ServiceTime, in.ReceiverQueueSize = 3, 10*time.Millisecond, 5
+	runner, got := light(t)
+	r := start(t, runner, in)
+	ready(t, r)
+	publish(t, b, in.Topics[0], 100)
+
+	all := got.sequences(t, 100)
+	require.Len(t, all, 100)
+	for _, done := range all {
+		require.Equal(t, 3, done.Instance)
+	}
+	// It may be slower on a busy machine, never faster.
+	require.GreaterOrEqual(t, all[99].Done.Sub(all[0].Done), 99*in.ServiceTime-debtMax)
+	t.Logf("100 messages of %s took %s", in.ServiceTime, all[99].Done.Sub(all[0].Done))
+
+	seen := observe(t, b, in)
+	require.Equal(t, Shared, seen.Type)
+	require.Len(t, seen.Consumers, 1)
+	require.Equal(t, map[string]string{"application": "pulsar-function", "id": "public/default/light", "instance_id": "3"}, seen.Consumers[0].Metadata)
+
+	values, _ := scrape(t, r)
+	require.EqualValues(t, 100, values["pulsar_function_received_total"])
+	require.EqualValues(t, 100, values["pulsar_function_processed_successfully_total"])
+	require.EqualValues(t, 0, values["pulsar_function_user_exceptions_total"])
+	require.EqualValues(t, 100, values["pulsar_function_process_latency_ms_count"])
+	require.InDelta(t, time.Now().UnixMilli(), values["pulsar_function_last_invocation"], float64(patience.Milliseconds()))
+
+	require.NoError(t, r.Stop(t.Context()))
+	seen = observe(t, b, in)
+	require.Empty(t, seen.Consumers)
+	require.Zero(t, seen.MsgBacklog, "a replica that stops acknowledges what it has done")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.MetricsURL(), nil)
+	require.NoError(t, err)
+	_, err = http.DefaultClient.Do(request) //nolint:bodyclose // there is none
+	require.ErrorContains(t, err, "refused")
+}
+
+func TestLightGivesFailedMessagesBack(t *testing.T) {
+	b := started(t)
+	in := instance(t, b, "failing")
+	in.FailEvery, in.RedeliverAfter = 3, 100*time.Millisecond
+	runner, got := light(t)
+	r := start(t, runner, in)
+	publish(t, b, in.Topics[0], 10)
+	got.sequences(t, 10)
+	values, _ := scrape(t, r)
+	require.GreaterOrEqual(t, values["pulsar_function_user_exceptions_total"], 3.0)
+	require.Equal(t, values["pulsar_function_received_total"],
+		values["pulsar_function_user_exceptions_total"]+values["pulsar_function_processed_successfully_total"])
+	require.Eventually(t, func() bool { return observe(t, b, in).MsgBacklog == 0 }, patience, often)
+}
+
+func TestLightHangsWithItsMessagesAndGivesThemBackWhenKilled(t *testing.T) {
+	b := started(t)
+	in := instance(t, b, "hanging")
+	runner, got := light(t)
+	first := start(t, runner, in)
+	ready(t, first)
+	first.Hang()
+	publish(t, b, in.Topics[0], 10)
+	require.Eventually(t, func() bool { return observe(t, b, in).Unacked == 10 }, patience, often)
+	require.Empty(t, got.list())
+
+	first.Unhang()
+	got.sequences(t, 10)
+	require.Eventually(t, func() bool { return observe(t, b, in).MsgBacklog == 0 }, patience, often)
+
+	first.Hang()
+	publish(t, b, in.Topics[0], 10)
+	require.Eventually(t, func() bool { return observe(t, b, in).Unacked == 10 }, patience, often)
+	require.NoError(t, first.Kill())
+	require.EqualValues(t, 10, observe(t, b, in).MsgBacklog)
+	require.Len(t, got.list(), 10)
+
+	in.ID = 1
+	start(t, runner, in)
+	require.Eventually(t, func() bool { return len(got.list()) == 20 }, patience, often)
+	require.Equal(t, 1, got.list()[19].Instance)
+}
+
+func TestLightWaitsForANamespaceThatDoesNotExistYet(t *testing.T) {
+	b := started(t)
+	runner, _ := light(t)
+	in := Instance{
+		Tenant: "public", Namespace: "later", Name: "early", Topics: []string{"persistent://public/later/early"},
+		ServiceURL: b.ServiceURL(), SubscriptionType: KeyShared, Subscription: "own",
+	}
+	r := start(t, runner, in)
+	require.Eventually(t, func() bool { return r.Err() != nil }, patience, often)
+	require.ErrorContains(t, r.Err(), "subscribing to")
+	status, answer, err := b.Admin(t.Context(), http.MethodPut, "/admin/v2/namespaces/public/later", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusNoContent, status, "%s", answer)
+	require.NoError(t, b.CreateTopic(t.Context(), in.Topics[0], 0))
+	ready(t, r)
+	require.NoError(t, r.Err())
+	require.Equal(t, "Key_Shared", observe(t, b, in).Type)
+}
+
+func TestLightEndsWithItsContextAlsoBeforeItHasBegun(t *testing.T) {
+	runner, _ := light(t)
+	in := Instance{Tenant: "t", Namespace: "n", Name: "f", Topics: []string{"persistent://t/n/x"}, ServiceURL: "pulsar://127.0.0.1:1"}
+	for name, delay := range map[string]time.Duration{"in its start delay": time.Hour, "while it cannot connect": 0} {
+		t.Run(name, func(t *testing.T) {
+			in.StartDelay = delay
+			ctx, cancel := context.WithCancel(t.Context())
+			r, err := runner.Start(ctx, in)
+			require.NoError(t, err)
+			cancel()
+			<-r.Done()
+			require.NoError(t, r.Stop(t.Context()), "a stop of what has ended is harmless")
+		})
+	}
+}

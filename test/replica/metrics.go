@@ -1,0 +1,122 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+const (
+	headerTimeout = 5 * time.Second
+	portTries     = 5
+)
+
+// metrics are those of a Java function instance (pulsar-functions/instance, FunctionStatsManager) without its quantiles,
+// its 1-minute series and the *_created series of its Prometheus library.
+type metrics struct {
+	registry *prometheus.Registry
+
+	received, processed, userExceptions, systemExceptions prometheus.Counter
+	latency                                               prometheus.Summary
+	lastInvocation                                        prometheus.Gauge
+}
+
+func newMetrics(in Instance) *metrics {
+	m := &metrics{registry: prometheus.NewRegistry()}
+	labels := prometheus.Labels{
+		"tenant": in.Tenant, "namespace": in.Tenant + "/" + in.Namespace, "name": in.Name,
+		"instance_id": strconv.Itoa(in.ID), "cluster": cluster, "fqfn": in.FQFN(),
+	}
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "pulsar_function_" + name, Help: help, ConstLabels: labels})
+		m.registry.MustRegister(c)
+		return c
+	}
+	m.received = counter("received_total", "Total number of messages received from source.")
+	m.processed = counter("processed_successfully_total", "Total number of messages processed successfully.")
+	m.userExceptions = counter("user_exceptions_total", "Total number of user exceptions.")
+	m.systemExceptions = counter("system_exceptions_total", "Total number of system exceptions.")
+	m.latency = prometheus.NewSummary(prometheus.SummaryOpts{
+		Name: "pulsar_function_process_latency_ms", Help: "Process latency in milliseconds.", ConstLabels: labels,
+	})
+	m.lastInvocation = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "pulsar_function_last_invocation", Help: "The timestamp of the last invocation of the function.", ConstLabels: labels,
+	})
+	m.registry.MustRegister(m.latency, m.lastInvocation)
+	return m
+}
+
+// begin counts a message that is about to be processed.
+func (m *metrics) begin(now time.Time) {
+	m.received.Inc()
+	m.lastInvocation.Set(float64(now.UnixMilli()))
+}
+
+// end counts a call; as in Java a failed one has a latency too.
+func (m *metrics) end(took time.Duration, failed bool) {
+	m.latency.Observe(float64(took) / float64(time.Millisecond))
+	if failed {
+		m.userExceptions.Inc()
+		return
+	}
+	m.processed.Inc()
+}
+
+// server serves metrics on a port of 127.0.0.1.
+type server struct {
+	http *http.Server
+	url  string
+	done chan error
+}
+
+func serve(ctx context.Context, m *metrics) (*server, error) {
+	listener, err := listen(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listening for the metrics of a replica: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	s := &server{
+		http: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout},
+		url:  "http://" + listener.Addr().String() + "/metrics",
+		done: make(chan error, 1),
+	}
+	go func() { s.done <- s.http.Serve(listener) }()
+	return s, nil
+}
+
+// listen takes a port below the range of outgoing connections, so that a replica that comes back may have it again.
+func listen(ctx context.Context) (listener net.Listener, err error) {
+	var config net.ListenConfig
+	for range portTries {
+		port, portErr := proc.FreePort()
+		if portErr != nil {
+			return nil, portErr
+		}
+		if listener, err = config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return listener, nil
+		}
+	}
+	return nil, err
+}
+
+// close ends the server at once.
+func (s *server) close() error {
+	err := s.http.Close()
+	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}

@@ -1,0 +1,197 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+const (
+	// stopGrace: an instance closes its consumer and ends within 1 s.
+	stopGrace = 10 * time.Second
+	errLines  = 30
+)
+
+// Process is a replica of Java.
+type Process struct {
+	in        Instance
+	completed func(Completion)
+	url       string
+	ready     chan struct{}
+	done      chan struct{}
+	cancel    context.CancelFunc // ends the delay before the start
+
+	mu      sync.Mutex // guards what follows
+	stopped bool
+	process *proc.Process // nil until the delay is over
+	conn    net.Conn      // nil until ready
+	service time.Duration
+	err     error
+}
+
+var _ Replica = (*Process)(nil)
+
+func newProcess(in Instance, completed func(Completion), url string) *Process {
+	return &Process{
+		in: in, completed: completed, url: url, service: in.ServiceTime,
+		ready: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// Ready is closed when the function has been initialized, which is after it has subscribed.
+func (p *Process) Ready() <-chan struct{} { return p.ready }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// MetricsURL is served from Ready on.
+func (p *Process) MetricsURL() string { return p.url }
+
+// Err is why the process did not start or ended by itself, with the end of its log; nil otherwise.
+func (p *Process) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// Pid is the id of the process, false while it has not been started.
+func (p *Process) Pid() (int, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process == nil {
+		return 0, false
+	}
+	return p.process.Pid(), true
+}
+
+// LogTail returns the last n lines that the process has printed.
+func (p *Process) LogTail(n int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process == nil {
+		return ""
+	}
+	return p.process.LogTail(n)
+}
+
+// SetServiceTime changes the cost of the messages after the one in process, at once or when the replica is ready; below 0
+// is 0.
+func (p *Process) SetServiceTime(cost time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.service = max(0, cost)
+	if p.conn != nil {
+		p.order()
+	}
+}
+
+// order tells the function its service time. It is called with mu held, so that orders keep their sequence; it cannot
+// block for long, since the function reads all the time. A function that is gone needs no orders.
+func (p *Process) order() {
+	if p.conn.SetWriteDeadline(time.Now().Add(orderTimeout)) == nil {
+		_, _ = p.conn.Write([]byte(order(p.service)))
+	}
+}
+
+// connected is called by the collector when the function is initialized.
+func (p *Process) connected(conn net.Conn) (report func(Completion)) {
+	p.mu.Lock()
+	first := p.conn == nil
+	p.conn = conn
+	if p.service != p.in.ServiceTime {
+		p.order()
+	}
+	p.mu.Unlock()
+	if first {
+		close(p.ready)
+	}
+	return func(done Completion) {
+		done.Instance = p.in.ID
+		p.completed(done)
+	}
+}
+
+// run is the life of the replica; ctx ends the delay before the start.
+func (p *Process) run(ctx context.Context, launch func() (*proc.Process, error)) {
+	defer close(p.done)
+	defer p.cancel()
+	if sleep(ctx, p.in.StartDelay) != nil {
+		return
+	}
+	process := p.launch(launch)
+	if process == nil {
+		return
+	}
+	<-process.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := process.Err(); err != nil {
+		p.err = fmt.Errorf("%w; it printed:\n%s", err, process.LogTail(errLines))
+	}
+}
+
+// launch starts the process unless the replica was stopped.
+func (p *Process) launch(launch func() (*proc.Process, error)) *proc.Process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return nil
+	}
+	p.process, p.err = launch()
+	return p.process
+}
+
+// halt forbids a start and returns the process, nil if there never will be one.
+func (p *Process) halt() *proc.Process {
+	p.cancel()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	return p.process
+}
+
+// Stop sends SIGTERM, and SIGKILL after 10 s or when ctx is done.
+func (p *Process) Stop(ctx context.Context) error {
+	process := p.halt()
+	if process != nil {
+		release := context.AfterFunc(ctx, process.Kill)
+		defer release()
+		if err := process.Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
+			return err
+		}
+	}
+	<-p.done
+	return nil
+}
+
+// Kill sends SIGKILL.
+func (p *Process) Kill() error {
+	if process := p.halt(); process != nil {
+		process.Kill()
+	}
+	<-p.done
+	return nil
+}
+
+// Pause freezes the process; its consumer stays connected and keeps what it has fetched. Resume ends that.
+func (p *Process) Pause() error { return p.signal((*proc.Process).Pause) }
+
+// Resume continues a paused process.
+func (p *Process) Resume() error { return p.signal((*proc.Process).Resume) }
+
+func (p *Process) signal(send func(*proc.Process) error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process == nil {
+		return fmt.Errorf("signalling function %s:%d: it was not started yet", p.in.FQFN(), p.in.ID)
+	}
+	return send(p.process)
+}

@@ -1,0 +1,126 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	defaultQueue = 1000 // the receiver queue of Pulsar's Java client
+	// defaultRedeliver is how long Pulsar's clients wait before a message whose function failed comes again.
+	defaultRedeliver = time.Minute
+	cluster          = "standalone"
+)
+
+// Subscription types that a function may have.
+const (
+	Shared    = "Shared"
+	Failover  = "Failover"
+	KeyShared = "Key_Shared"
+)
+
+// Instance says what one replica consumes and how it behaves. Tenant, Namespace, Name, Topics and ServiceURL are required.
+type Instance struct {
+	// Tenant, Namespace and Name are the function.
+	Tenant, Namespace, Name string
+	// ID is the instance id, which on Kubernetes is the ordinal of the pod.
+	ID int
+	// Topics are the inputs, as full names; they exist already.
+	Topics []string
+	// Subscription is its name; empty is tenant/namespace/name, as for every function that names none.
+	Subscription string
+	// SubscriptionType is Shared, Failover or Key_Shared; empty is Shared.
+	SubscriptionType string
+	// ServiceURL is the broker, e.g. "pulsar://127.0.0.1:6650".
+	ServiceURL string
+	// Token authenticates, if not empty.
+	Token string
+	// ServiceTime is what one message costs; messages are processed one after another.
+	ServiceTime time.Duration
+	// FailEvery makes every n-th call fail after its service time; 0 is never.
+	FailEvery int
+	// RedeliverAfter is when a failed message comes again; 0 is 1 min.
+	RedeliverAfter time.Duration
+	// StartDelay passes before the replica begins to start, as the pull of an image does.
+	StartDelay time.Duration
+	// ReceiverQueueSize is the number of messages fetched ahead; 0 is 1000.
+	ReceiverQueueSize int
+}
+
+// FQFN is the full name of the function, tenant/namespace/name.
+func (in Instance) FQFN() string { return in.Tenant + "/" + in.Namespace + "/" + in.Name }
+
+func (in Instance) withDefaults() Instance {
+	if in.Subscription == "" {
+		in.Subscription = in.FQFN()
+	}
+	if in.SubscriptionType == "" {
+		in.SubscriptionType = Shared
+	}
+	if in.ReceiverQueueSize == 0 {
+		in.ReceiverQueueSize = defaultQueue
+	}
+	if in.RedeliverAfter == 0 {
+		in.RedeliverAfter = defaultRedeliver
+	}
+	return in
+}
+
+func (in Instance) validate() error {
+	switch {
+	case in.Tenant == "" || in.Namespace == "" || in.Name == "":
+		return fmt.Errorf("replica.Instance is of the function %q: Tenant, Namespace and Name must not be empty", in.FQFN())
+	case in.ID < 0:
+		return fmt.Errorf("replica.Instance.ID is %d: it must be 0 or more", in.ID)
+	case len(in.Topics) == 0 || slices.Contains(in.Topics, ""):
+		return fmt.Errorf("replica.Instance.Topics is %q: it must name at least one topic, and none may be empty", in.Topics)
+	case !slices.Contains([]string{Shared, Failover, KeyShared}, in.SubscriptionType):
+		return fmt.Errorf("replica.Instance.SubscriptionType is %q: it must be Shared, Failover or Key_Shared", in.SubscriptionType)
+	case in.ServiceURL == "":
+		return errors.New("replica.Instance.ServiceURL is empty: it must be the broker's, e.g. pulsar://127.0.0.1:6650")
+	case in.ServiceTime < 0 || in.StartDelay < 0 || in.RedeliverAfter < 0:
+		return fmt.Errorf("replica.Instance has ServiceTime %s, StartDelay %s, RedeliverAfter %s: none may be negative",
+			in.ServiceTime, in.StartDelay, in.RedeliverAfter)
+	case in.FailEvery < 0 || in.ReceiverQueueSize < 0:
+		return fmt.Errorf("replica.Instance has FailEvery %d, ReceiverQueueSize %d: neither may be negative", in.FailEvery, in.ReceiverQueueSize)
+	}
+	return nil
+}
+
+// Completion is one message that was processed without a failure. A message that comes again completes again.
+type Completion struct {
+	// Published and Done are when the producer published the message and when its processing ended, by this machine's
+	// clock; Published has whole milliseconds, Done of a Java replica too.
+	Published, Done time.Time
+	// Instance is the ID of the replica.
+	Instance int
+	// Sequence is the number that load.Publisher gave to the message; 0 for a message of somebody else.
+	Sequence uint64
+}
+
+// Replica is a started replica.
+type Replica interface {
+	// Ready is closed when the replica consumes.
+	Ready() <-chan struct{}
+	// Done is closed when the replica has ended, for whatever reason.
+	Done() <-chan struct{}
+	// Stop lets the replica finish its message and end, by force when ctx is done. It may be called again.
+	Stop(ctx context.Context) error
+	// Kill ends the replica as a crash does; what it had not acknowledged goes back to its subscription.
+	Kill() error
+	// MetricsURL is where the replica serves pulsar_function_* from Ready on, e.g. "http://127.0.0.1:19094/metrics".
+	MetricsURL() string
+	// SetServiceTime changes the cost of the messages after the one in process.
+	SetServiceTime(time.Duration)
+}
+
+// Runner starts replicas. Start returns at once; the replica lives until Stop, Kill or the end of ctx.
+type Runner interface {
+	Start(ctx context.Context, in Instance) (Replica, error)
+}

@@ -1,0 +1,137 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func good() Instance {
+	return Instance{Tenant: "t", Namespace: "n", Name: "f", Topics: []string{"persistent://t/n/in"}, ServiceURL: "pulsar://127.0.0.1:1"}
+}
+
+func TestStartRefusesABadInstance(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(*Instance)
+		want  string
+	}{
+		"no name":                     {func(in *Instance) { in.Name = "" }, `function "t/n/"`},
+		"an id below zero":            {func(in *Instance) { in.ID = -1 }, "ID is -1"},
+		"no topics":                   {func(in *Instance) { in.Topics = nil }, "Topics is []"},
+		"an empty topic":              {func(in *Instance) { in.Topics = []string{""} }, "none may be empty"},
+		"a type that functions lack":  {func(in *Instance) { in.SubscriptionType = "Exclusive" }, `"Exclusive": it must be Shared, Failover or Key_Shared`},
+		"no broker":                   {func(in *Instance) { in.ServiceURL = "" }, "ServiceURL is empty"},
+		"a service time below zero":   {func(in *Instance) { in.ServiceTime = -1 }, "ServiceTime -1ns"},
+		"a failure rate below zero":   {func(in *Instance) { in.FailEvery = -1 }, "FailEvery -1"},
+		"a receiver queue below zero": {func(in *Instance) { in.ReceiverQueueSize = -1 }, "ReceiverQueueSize -1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := good()
+			test.spoil(&in)
+			_, err := NewLight(nil).Start(t.Context(), in)
+			require.ErrorContains(t, err, test.want)
+			_, err = (&Java{}).Start(t.Context(), in)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+func TestInstanceTakesPulsarsDefaults(t *testing.T) {
+	got := good().withDefaults()
+	require.Equal(t, "t/n/f", got.Subscription)
+	require.Equal(t, Shared, got.SubscriptionType)
+	require.Equal(t, 1000, got.ReceiverQueueSize)
+	require.Equal(t, time.Minute, got.RedeliverAfter)
+}
+
+func TestDetailsSpeakPulsarsEnums(t *testing.T) {
+	for kind, want := range map[string]string{Shared: "SHARED", Failover: "FAILOVER", KeyShared: "KEY_SHARED"} {
+		in := good()
+		in.SubscriptionType = kind
+		in.ServiceTime = 1500 * time.Microsecond
+		text, err := describe(in.withDefaults(), "127.0.0.1:1", "secret")
+		require.NoError(t, err)
+		var got struct {
+			UserConfig string
+			Source     struct{ SubscriptionType, SubscriptionName string }
+		}
+		require.NoError(t, json.Unmarshal([]byte(text), &got))
+		require.Equal(t, want, got.Source.SubscriptionType)
+		require.Equal(t, "t/n/f", got.Source.SubscriptionName)
+		require.JSONEq(t, `{"collector":"127.0.0.1:1","token":"secret","serviceMicros":"1500","failEvery":"0"}`, got.UserConfig)
+	}
+}
+
+// lateClock is a machine whose sleeps end late.
+type lateClock struct {
+	now  time.Time
+	late time.Duration
+}
+
+func (c *lateClock) sleepUntil(due time.Time) {
+	if due.After(c.now) {
+		c.now = due.Add(c.late)
+	}
+}
+
+func TestPacerKeepsTheRateOverLateSleeps(t *testing.T) {
+	for name, test := range map[string]struct {
+		service, late time.Duration
+	}{
+		"10 ms, sleeps 1 ms late":                {10 * time.Millisecond, time.Millisecond},
+		"1 ms, sleeps 1 ms late":                 {time.Millisecond, time.Millisecond},
+		"1 ms, sleeps 40 ms late":                {time.Millisecond, 40 * time.Millisecond},
+		"20 microseconds, sleeps 100 times that": {20 * time.Microsecond, 2 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := lateClock{now: time.Unix(1000, 0), late: test.late}
+			var pace pacer
+			begin := clock.now
+			const n = 10_000
+			for range n {
+				clock.sleepUntil(pace.due(clock.now, clock.now, test.service))
+			}
+			require.InDelta(t, n*test.service, clock.now.Sub(begin), float64(debtMax+test.late))
+		})
+	}
+}
+
+func TestPacerDoesNotSaveUpWhileItIsIdle(t *testing.T) {
+	var pace pacer
+	now := time.Unix(1000, 0)
+	require.Equal(t, now.Add(10*time.Millisecond), pace.due(now, now.Add(0), 10*time.Millisecond).Add(debtMax), "the first message may owe at most debtMax")
+	later := now.Add(time.Minute)
+	require.Equal(t, later.Add(10*time.Millisecond), pace.due(later.Add(-time.Second), later, 10*time.Millisecond), "a message that was waited for costs its whole time")
+}
+
+func TestPacerForgivesALongStall(t *testing.T) {
+	var pace pacer
+	now := time.Unix(1000, 0)
+	pace.due(now.Add(-time.Second), now, time.Millisecond)
+	stalled := now.Add(10 * time.Second)
+	require.Equal(t, stalled.Add(time.Millisecond-debtMax), pace.due(stalled, stalled, time.Millisecond))
+}
+
+func TestParseReadsAReport(t *testing.T) {
+	got, err := parse("1795266353803 1795266354803 17")
+	require.NoError(t, err)
+	require.Equal(t, Completion{Published: time.UnixMilli(1795266353803), Done: time.UnixMilli(1795266354803), Sequence: 17}, got)
+}
+
+func FuzzParse(f *testing.F) {
+	for _, line := range []string{"1 2 3", "", "1 2", "1  2 3", "a b c", "1 2 -3", "99999999999999999999 1 1"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		got, err := parse(line)
+		if err != nil {
+			require.Zero(t, got)
+			require.ErrorContains(t, err, "reading the report")
+		}
+	})
+}
