@@ -4,6 +4,7 @@
 package proc
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -52,6 +53,11 @@ func (l *logFile) tail(n int) string {
 	text, err := io.ReadAll(io.NewSectionReader(l.file, from, max(0, info.Size()-from)))
 	if err != nil {
 		return fmt.Sprintf("(reading the log: %v)", err)
+	}
+	if from > l.start { // cut: begin with a whole line, unless there is only one
+		if _, whole, found := bytes.Cut(text, []byte("\n")); found {
+			text = whole
+		}
 	}
 	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

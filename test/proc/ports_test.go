@@ -1,0 +1,32 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFreePortsAreDistinctAndFree(t *testing.T) {
+	ports, err := FreePorts(50)
+	require.NoError(t, err)
+	require.Len(t, ports, 50)
+	seen := map[int]bool{}
+	var config net.ListenConfig
+	for _, port := range ports {
+		require.False(t, seen[port], "port %d was given twice", port)
+		seen[port] = true
+		l, err := config.Listen(t.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}
+}
+
+func TestFreePortsRefusesANumberBelowOne(t *testing.T) {
+	_, err := FreePorts(0)
+	require.ErrorContains(t, err, "finding 0 free ports: the number must be 1 or more")
+}
