@@ -229,7 +229,7 @@ func (s *Store) state(key Topic, subscription string, now time.Time) (*subscript
 	case topic.answeredAt.IsZero() && topic.trouble != nil:
 		return nil, topic.trouble
 	case !topic.answeredAt.IsZero() && now.Sub(topic.answeredAt) > s.staleAfter:
-		return nil, staleError(now.Sub(topic.answeredAt), topic.trouble)
+		return nil, staleError(topic.answeredAt, topic.trouble)
 	case state.missing:
 		return nil, fmt.Errorf("%w: %s has no subscription %q; it appears when the first replica connects",
 			ErrSubscriptionNotFound, key.Name, subscription)
@@ -239,9 +239,11 @@ func (s *Store) state(key Topic, subscription string, now time.Time) (*subscript
 	return state, nil
 }
 
-func staleError(age time.Duration, trouble error) error {
+// staleError says since when, not how long ago: the text stands in conditions, which must not change every second.
+func staleError(since time.Time, trouble error) error {
+	at := since.UTC().Format(time.RFC3339)
 	if trouble == nil {
-		return fmt.Errorf("%w: last answer is %s old", ErrStale, age.Truncate(time.Second))
+		return fmt.Errorf("%w: no answer since %s", ErrStale, at)
 	}
-	return fmt.Errorf("%w: last good answer is %s old: %w", ErrStale, age.Truncate(time.Second), trouble)
+	return fmt.Errorf("%w: no good answer since %s: %w", ErrStale, at, trouble)
 }

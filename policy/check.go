@@ -1,0 +1,142 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// Violation is something the user must mend before the target may be scaled. Nothing is written while there is one.
+type Violation struct {
+	// Condition that turns False.
+	Condition string
+	Reason    string
+	// Message names the fix.
+	Message string
+}
+
+// Reasons of violations.
+const (
+	ReasonTargetKindUnsupported = "TargetKindUnsupported"
+	ReasonTargetNotFound        = "TargetNotFound"
+	ReasonTargetInvalid         = "TargetInvalid"
+	ReasonReplicasUnset         = "ReplicasUnset"
+	ReasonMeshOwned             = "OwnedByFunctionMesh"
+	ReasonUnmanaged             = "Unmanaged"
+	ReasonOwnAutoscaler         = "FunctionHasOwnAutoscaler"
+	ReasonRivalAutoscaler       = "RivalAutoscaler"
+	ReasonOlderPolicy           = "OlderPolicy"
+	ReasonNameTaken             = "AutoscalerNameTaken"
+)
+
+// Check returns the first violation, or nil. The order is what to mend first.
+func Check(w World) *Violation {
+	for _, check := range []func(World) *Violation{
+		targetKindIsSupported,
+		targetExists,
+		targetIsValid,
+		targetHasReplicas,
+		targetIsNotInAMesh,
+		targetIsManaged,
+		noOlderPolicyScalesIt,
+		functionHasNoAutoscalerOfItsOwn,
+		noOtherAutoscalerScalesIt,
+		autoscalerIsOurs,
+	} {
+		if v := check(w); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+func targetKindIsSupported(w World) *Violation {
+	if w.Unsupported == "" {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, ReasonTargetKindUnsupported, w.Unsupported}
+}
+
+func targetExists(w World) *Violation {
+	if w.Target != nil {
+		return nil
+	}
+	ref := w.Policy.Spec.ScaleTargetRef
+	return &Violation{v1alpha1.ConditionTargetFound, ReasonTargetNotFound, fmt.Sprintf(
+		"%s %s does not exist in namespace %s: create it or correct spec.scaleTargetRef", ref.Kind, ref.Name, w.Policy.Namespace)}
+}
+
+func targetIsValid(w World) *Violation {
+	if w.Target.Invalid == "" {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, ReasonTargetInvalid, w.Target.Invalid}
+}
+
+func targetHasReplicas(w World) *Violation {
+	if w.Target.Replicas != nil {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, ReasonReplicasUnset, fmt.Sprintf(
+		"%s %s has no spec.replicas, which the scale subresource needs: set it to %d", w.Target.Ref.Kind, w.Target.Ref.Name, w.Policy.Spec.MinReplicas)}
+}
+
+func targetIsNotInAMesh(w World) *Violation {
+	if w.Target.MeshOwner == "" {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, ReasonMeshOwned, fmt.Sprintf(
+		"%s %s belongs to FunctionMesh %s, which sets its replicas back at every change: take it out of the mesh to scale it",
+		w.Target.Ref.Kind, w.Target.Ref.Name, w.Target.MeshOwner)}
+}
+
+func targetIsManaged(w World) *Violation {
+	if !w.Target.Unmanaged {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, ReasonUnmanaged, fmt.Sprintf(
+		"%s %s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the annotation",
+		w.Target.Ref.Kind, w.Target.Ref.Name)}
+}
+
+func noOlderPolicyScalesIt(w World) *Violation {
+	if w.OlderPolicy == "" {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonOlderPolicy, fmt.Sprintf(
+		"AutoscalingPolicy %s is older and scales the same target: delete one of the two", w.OlderPolicy)}
+}
+
+func functionHasNoAutoscalerOfItsOwn(w World) *Violation {
+	if !w.Target.OwnAutoscaler {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonOwnAutoscaler, fmt.Sprintf(
+		"%s %s sets spec.maxReplicas, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: remove spec.maxReplicas, "+
+			"then delete HorizontalPodAutoscaler %s", w.Target.Ref.Kind, w.Target.Ref.Name, functionMeshName(w.Target.Ref))}
+}
+
+func noOtherAutoscalerScalesIt(w World) *Violation {
+	if len(w.Rivals) == 0 {
+		return nil
+	}
+	r := w.Rivals[0]
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonRivalAutoscaler, fmt.Sprintf(
+		"%s %s scales %s %s: two autoscalers on the same pods stop both, so delete it", r.Kind, r.Name, r.TargetKind, r.TargetName)}
+}
+
+func autoscalerIsOurs(w World) *Violation {
+	if w.Autoscaler == nil {
+		return nil
+	}
+	for _, owner := range w.Autoscaler.OwnerReferences {
+		if owner.Controller != nil && *owner.Controller && owner.UID == w.Policy.UID {
+			return nil
+		}
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonNameTaken, fmt.Sprintf(
+		"HorizontalPodAutoscaler %s exists and is not this policy's: rename or delete it", w.Autoscaler.Name)}
+}

@@ -1,0 +1,184 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Outcome is what became of one pass over a policy: what stands in its conditions.
+type Outcome struct {
+	Now   time.Time
+	World World
+	// Violation found by Check or by the API server when applying; nil when there is none.
+	Violation *Violation
+	// Unknown is why there was no reading; nil when there was one.
+	Unknown error
+}
+
+// Reasons of conditions beside those of violations.
+const (
+	ReasonFound                = "Found"
+	ReasonMeasured             = "Measured"
+	ReasonApplied              = "Applied"
+	ReasonToleranceUnsupported = "ToleranceUnsupported"
+	ReasonRecommendOnly        = "RecommendOnly"
+	ReasonNotChecked           = "NotChecked"
+	ReasonScaling              = "Scaling"
+	ReasonRecommending         = "Recommending"
+	ReasonPending              = "Pending"
+	// ReasonRefused: the API server did not let us apply the autoscaler.
+	ReasonRefused = "ApplyRefused"
+	// ReasonFieldConflict: somebody else owns a field of our autoscaler.
+	ReasonFieldConflict = "FieldConflict"
+)
+
+// unknownReasons maps why a reading is missing to the reason of the condition. This is the one place where it happens.
+func unknownReasons() []struct {
+	err    error
+	reason string
+} {
+	return []struct {
+		err    error
+		reason string
+	}{
+		// Stale wraps the trouble behind it, so it comes first.
+		{backlog.ErrStale, "Stale"},
+		{backlog.ErrNotTracked, "NotTracked"},
+		{backlog.ErrNoData, "NoDataYet"},
+		{backlog.ErrPartial, "PartialAnswer"},
+		{backlog.ErrTopicNotFound, "TopicNotFound"},
+		{backlog.ErrSubscriptionNotFound, "SubscriptionNotFound"},
+		{backlog.ErrUnauthenticated, "CredentialsRefused"},
+		{backlog.ErrForbidden, "PermissionMissing"},
+		{backlog.ErrUnreachable, "PulsarUnreachable"},
+		{backlog.ErrUnavailable, "PulsarUnavailable"},
+		{backlog.ErrProtocol, "UnexpectedAnswer"},
+	}
+}
+
+// UnknownReason is the condition reason for why a reading is missing.
+func UnknownReason(err error) string {
+	for _, row := range unknownReasons() {
+		if errors.Is(err, row.err) {
+			return row.reason
+		}
+	}
+	return "Unknown"
+}
+
+// Conditions brings a policy's conditions up to date and returns them; the given ones are not changed.
+func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
+	after := append([]metav1.Condition(nil), before...)
+	set := func(c metav1.Condition) {
+		c.ObservedGeneration = o.World.Policy.Generation
+		c.LastTransitionTime = metav1.NewTime(o.Now)
+		meta.SetStatusCondition(&after, c)
+	}
+	target, known, applied, active := targetFound(o), backlogKnown(o), autoscalerApplied(o), scalingActive(o)
+	for _, c := range []metav1.Condition{target, known, applied} {
+		set(c)
+	}
+	if active != nil {
+		set(*active)
+	} else {
+		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
+	}
+	set(ready(o.World.Policy.Spec.Mode, target, known, applied, active))
+	return after
+}
+
+// ready summarises: the first condition that is not True, in the order in which a user mends them. ScalingActive
+// comes last, for it is False whenever an earlier one is.
+func ready(mode v1alpha1.Mode, target, known, applied metav1.Condition, active *metav1.Condition) metav1.Condition {
+	parts := []metav1.Condition{target, known, applied}
+	if active != nil {
+		parts = append(parts, *active)
+	}
+	for _, part := range parts {
+		if part.Status != metav1.ConditionTrue {
+			return metav1.Condition{Type: v1alpha1.ConditionReady, Status: part.Status, Reason: part.Reason, Message: part.Message}
+		}
+	}
+	if mode == v1alpha1.ModeRecommend {
+		return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonRecommending,
+			Message: "mode is Recommend: decisions are shown and not carried out"}
+	}
+	return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonScaling,
+		Message: "the target follows the decisions"}
+}
+
+func targetFound(o Outcome) metav1.Condition {
+	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
+		return metav1.Condition{Type: v.Condition, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
+	}
+	ref := o.World.Policy.Spec.ScaleTargetRef
+	return metav1.Condition{Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: ReasonFound,
+		Message: ref.Kind + " " + ref.Name + " exists and can be scaled"}
+}
+
+// backlogKnown is Unknown rather than False while the first answer is under way or nothing was asked yet.
+func backlogKnown(o Outcome) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionBacklogKnown}
+	switch {
+	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotChecked, "the target has to be found first"
+	case o.Unknown == nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonMeasured, "Pulsar answers for every input topic"
+	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, UnknownReason(o.Unknown), o.Unknown.Error()
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, UnknownReason(o.Unknown), o.Unknown.Error()
+	}
+	return c
+}
+
+func autoscalerApplied(o Outcome) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionTrue}
+	switch {
+	case o.Violation != nil && o.Violation.Condition == c.Type:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.Violation.Reason, o.Violation.Message
+	case o.Violation != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotChecked, "the target has to be found first"
+	case o.World.Policy.Spec.Mode == v1alpha1.ModeRecommend:
+		c.Reason, c.Message = ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
+	case o.World.Autoscaler != nil && !ToleranceHonoured(o.World.Autoscaler):
+		c.Reason = ReasonToleranceUnsupported
+		c.Message = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler: changes of up to 10 % are not carried out"
+	default:
+		c.Reason, c.Message = ReasonApplied, "HorizontalPodAutoscaler "+AutoscalerName(o.World.Policy.Name)+" is as it should be"
+	}
+	return c
+}
+
+// scalingActive mirrors the condition of our HPA; nil where there is no HPA to mirror.
+func scalingActive(o Outcome) *metav1.Condition {
+	if o.World.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
+		return nil
+	}
+	c := metav1.Condition{Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: ReasonPending,
+		Message: "the HorizontalPodAutoscaler has not run yet"}
+	if o.World.Autoscaler == nil {
+		return &c
+	}
+	for _, theirs := range o.World.Autoscaler.Status.Conditions {
+		if theirs.Type == autoscalingv2.ScalingActive {
+			c.Status, c.Reason, c.Message = conditionStatus(theirs.Status), theirs.Reason, theirs.Message
+		}
+	}
+	return &c
+}
+
+func conditionStatus(status corev1.ConditionStatus) metav1.ConditionStatus {
+	return metav1.ConditionStatus(status)
+}

@@ -1,0 +1,98 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Input is all that a decision rests on.
+type Input struct {
+	Now  time.Time
+	Spec v1alpha1.AutoscalingPolicySpec
+	// CurrentReplicas is the target's spec.replicas.
+	CurrentReplicas int32
+	// Reading of the target's subscription; ignored when Unknown is set.
+	Reading backlog.Reading
+	// Unknown is why there is no reading: one of the reasons of package backlog.
+	Unknown error
+	// FreshFor is how old a reading may be to take replicas down on: three poll intervals.
+	FreshFor time.Duration
+}
+
+// Decision is a number of replicas and how it came about.
+type Decision struct {
+	Time time.Time
+	// Replicas to run, within minReplicas and maxReplicas.
+	Replicas int32
+	// Wanted is what the winning strategy asked for, before bounds and holds.
+	Wanted int32
+	// Strategy that asked for the most; empty when nothing could be computed.
+	Strategy v1alpha1.StrategyType
+	// Equation with its numbers, for a person; empty when nothing could be computed.
+	Equation string
+	// CappedBy names the bound that changed the result: minReplicas or maxReplicas, or nothing.
+	CappedBy string
+	// Hold says why the result was not followed; nil when it was.
+	Hold *Hold
+	// Wait is how long a message published now would wait.
+	Wait backlog.Measurement
+}
+
+// Hold says why replicas were kept.
+type Hold struct {
+	Reason  string
+	Message string
+}
+
+// Reasons to hold.
+const (
+	// HoldUnknown: there is no reading to decide on.
+	HoldUnknown = "BacklogUnknown"
+	// HoldOldReading: the reading is too old to take replicas down on.
+	HoldOldReading = "ReadingTooOld"
+	// HoldLearning: what one replica processes is not known yet.
+	HoldLearning = "CapacityNotLearned"
+	// HoldStabilizing: a larger recommendation within the stabilization window is still in force.
+	HoldStabilizing = "ScaleDownStabilized"
+	// HoldBlocked: dispatch has stopped until messages are acknowledged, so more replicas would get nothing.
+	HoldBlocked = "DispatchBlocked"
+)
+
+// Bounds that can change a result.
+const (
+	cappedByMin = "minReplicas"
+	cappedByMax = "maxReplicas"
+)
+
+// defaultLatencyObjective and defaultDownWindow are the defaults of the CRD, for policies that never met an API
+// server: tests and the simulator.
+const (
+	defaultLatencyObjective = time.Minute
+	defaultDownWindow       = 2 * time.Minute
+)
+
+func latencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
+	if spec.LatencyObjective.Duration <= 0 {
+		return defaultLatencyObjective
+	}
+	return spec.LatencyObjective.Duration
+}
+
+func downWindow(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
+	if spec.Behavior == nil || spec.Behavior.ScaleDown == nil || spec.Behavior.ScaleDown.StabilizationWindowSeconds == nil {
+		return defaultDownWindow
+	}
+	return time.Duration(*spec.Behavior.ScaleDown.StabilizationWindowSeconds) * time.Second
+}
+
+func strategies(spec v1alpha1.AutoscalingPolicySpec) []v1alpha1.Strategy {
+	if len(spec.Strategies) == 0 {
+		return []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}
+	}
+	return spec.Strategies
+}

@@ -1,0 +1,172 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Result is one decision with what it rests on and what it left behind.
+type Result struct {
+	Decision Decision
+	State    State
+	Reading  backlog.Reading
+}
+
+// Status is the status to write: the outcome, and the decision where there was one. What is unknown keeps its last
+// value: desiredReplicas stays what was decided last, and the conditions say whether it is still served.
+func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) v1alpha1.AutoscalingPolicyStatus {
+	after := *before.DeepCopy()
+	after.ObservedGeneration = o.World.Policy.Generation
+	after.CurrentReplicas = nil
+	if o.World.Target != nil {
+		after.CurrentReplicas = o.World.Target.Replicas
+	}
+	after.HorizontalPodAutoscaler = ""
+	if o.World.Policy.Spec.Mode != v1alpha1.ModeRecommend && o.World.Autoscaler != nil && o.Violation == nil {
+		after.HorizontalPodAutoscaler = o.World.Autoscaler.Name
+	}
+	after.Conditions = Conditions(before.Conditions, o)
+	if result == nil {
+		return after
+	}
+	after.Decision = decisionStatus(result.Decision)
+	after.Capacity = result.State.capacityStatus()
+	if o.Unknown == nil {
+		replicas := result.Decision.Replicas
+		after.DesiredReplicas = &replicas
+		after.Signals = signalsStatus(result.Reading, result.Decision.Wait)
+	}
+	return after
+}
+
+func decisionStatus(d Decision) *v1alpha1.Decision {
+	status := &v1alpha1.Decision{
+		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: d.Equation, CappedBy: d.CappedBy,
+	}
+	if d.Hold != nil {
+		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: cut(d.Hold.Message, 1024)}
+	}
+	return status
+}
+
+func signalsStatus(r backlog.Reading, wait backlog.Measurement) *v1alpha1.Signals {
+	signals := &v1alpha1.Signals{MeasuredAt: metav1.NewTime(r.At.Truncate(time.Second))}
+	if ready, err := r.Ready.Value(); err == nil {
+		messages := int64(min(math.Round(ready), math.MaxInt64/2))
+		signals.ReadyMessages = &messages
+	}
+	if rate, err := r.PublishRate.Value(); err == nil {
+		quantity := perSecond(rate)
+		signals.PublishRate = &quantity
+	}
+	if rate, err := r.ProcessRate.Value(); err == nil {
+		quantity := perSecond(rate)
+		signals.ProcessRate = &quantity
+	}
+	if consumers, err := r.Consumers.Value(); err == nil {
+		count := int32(min(consumers, math.MaxInt32))
+		signals.Consumers = &count
+	}
+	if seconds, err := wait.Value(); err == nil {
+		const longest = 365 * 24 * time.Hour
+		signals.Wait = &metav1.Duration{Duration: min(longest, fromSeconds(seconds))}
+	}
+	return signals
+}
+
+// fromSeconds keeps tenths of a second, which is what a person reads, and does not overflow.
+func fromSeconds(seconds float64) time.Duration {
+	const most = 1e9
+	return time.Duration(min(seconds, most)*10) * (time.Second / 10)
+}
+
+// Intervals at which a status is written although the decision is the same.
+const (
+	// refreshEvery bounds how often signals that moved are shown: at 10k policies this is 333 writes a second at
+	// the very worst, when the backlog of every one of them keeps moving.
+	refreshEvery = 30 * time.Second
+	// heartbeat is how old a status may get in any case.
+	heartbeat = 5 * time.Minute
+)
+
+// StatusDiffers says whether the new status is worth a write: always when the decision, a hold, a bound or a condition
+// changed; every refreshEvery when signals or the capacity moved by more than a tenth; and once a heartbeat.
+func StatusDiffers(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
+	if !equality.Semantic.DeepEqual(decisive(before), decisive(after)) {
+		return true
+	}
+	if after.Decision == nil {
+		return false
+	}
+	if before.Decision == nil {
+		return true
+	}
+	switch age := now.Sub(before.Decision.Time.Time); {
+	case age >= heartbeat:
+		return true
+	case age >= refreshEvery:
+		return moved(before, after)
+	default:
+		return false
+	}
+}
+
+// decisive is the part of a status whose every change is written.
+func decisive(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
+	d := *s.DeepCopy()
+	d.Signals, d.Capacity = nil, nil
+	if d.Decision != nil {
+		d.Decision.Time, d.Decision.Equation = metav1.Time{}, ""
+		if d.Decision.Hold != nil {
+			d.Decision.Hold.Message = ""
+		}
+	}
+	return d
+}
+
+// moved says whether what people look at differs by more than a tenth.
+func moved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
+	if (before.Signals == nil) != (after.Signals == nil) || (before.Capacity == nil) != (after.Capacity == nil) {
+		return true
+	}
+	if before.Capacity != nil && differ(before.Capacity.MessagesPerSecond.AsApproximateFloat64(), after.Capacity.MessagesPerSecond.AsApproximateFloat64()) {
+		return true
+	}
+	if before.Signals == nil {
+		return false
+	}
+	b, a := before.Signals, after.Signals
+	if (b.ReadyMessages == nil) != (a.ReadyMessages == nil) || (b.PublishRate == nil) != (a.PublishRate == nil) {
+		return true
+	}
+	if b.ReadyMessages != nil && differ(float64(*b.ReadyMessages), float64(*a.ReadyMessages)) {
+		return true
+	}
+	return b.PublishRate != nil && differ(b.PublishRate.AsApproximateFloat64(), a.PublishRate.AsApproximateFloat64())
+}
+
+// differ is a tenth of the larger, and more than one message or message per second.
+func differ(a, b float64) bool {
+	gap := math.Abs(a - b)
+	return gap > 1 && gap > max(a, b)/10
+}
+
+// cut shortens a text to what the API accepts, in bytes, without splitting a character.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && text[most]&0xC0 == 0x80 {
+		most--
+	}
+	return text[:most]
+}
