@@ -1,0 +1,61 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// decided returns the replicas that were decided for the policy and when what they rest on was measured.
+//
+// A status of an older generation counts: its target is the same, since scaleTargetRef cannot change, and the number
+// is brought within the present bounds, so that a change of maxReplicas acts at once instead of freezing the
+// autoscaler until the next decision. The mode does not matter: in Recommend nobody of ours follows the number.
+func decided(policy *v1alpha1.AutoscalingPolicy) (replicas int32, measuredAt time.Time, err error) {
+	status := policy.Status
+	if known := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBacklogKnown); known != nil &&
+		known.Status == metav1.ConditionFalse {
+		return 0, time.Time{}, newFault(errUnknown, "%s", messageOf(known))
+	}
+	if status.DesiredReplicas == nil {
+		return 0, time.Time{}, newFault(errUnknown, "no decision yet: %s", undecidedBecause(status.Conditions))
+	}
+	switch {
+	case status.Signals != nil && !status.Signals.MeasuredAt.IsZero():
+		measuredAt = status.Signals.MeasuredAt.Time
+	case status.Decision != nil && !status.Decision.Time.IsZero():
+		measuredAt = status.Decision.Time.Time
+	default:
+		return 0, time.Time{}, newFault(errUnknown, "no decision yet: the status does not say when its signals were measured")
+	}
+	return within(*status.DesiredReplicas, policy.Spec), measuredAt, nil
+}
+
+// within brings replicas within the bounds of the spec, and never below 1: a policy does not scale to zero.
+func within(replicas int32, spec v1alpha1.AutoscalingPolicySpec) int32 {
+	return max(1, min(max(replicas, spec.MinReplicas), spec.MaxReplicas))
+}
+
+// undecidedBecause says in the words of a condition why there is no decision.
+func undecidedBecause(conditions []metav1.Condition) string {
+	for _, name := range []string{v1alpha1.ConditionTargetFound, v1alpha1.ConditionReady} {
+		if c := meta.FindStatusCondition(conditions, name); c != nil && c.Status == metav1.ConditionFalse {
+			return messageOf(c)
+		}
+	}
+	return "the policy is new, the first one takes two answers of Pulsar"
+}
+
+// messageOf a condition, or its reason when it has no message.
+func messageOf(c *metav1.Condition) string {
+	if c.Message != "" {
+		return c.Message
+	}
+	return c.Type + " is " + string(c.Status) + ": " + c.Reason
+}

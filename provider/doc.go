@@ -1,0 +1,28 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provider answers the Kubernetes custom metrics API: what was decided for an AutoscalingPolicy, and what was
+// measured for it or for a Function, from memory.
+//
+// Floor 2, an edge: it knows packages api/v1alpha1 and backlog and one outside system, the custom metrics API. It never
+// calls Pulsar or Kubernetes, never decides, and never turns "unknown" into a number: what is not known is an error.
+//
+//	request -> query (what is asked, is there such a thing) -> decision or signal -> MetricValue or StatusError
+//
+// An answer is under way for at most 250 ms: a HorizontalPodAutoscaler controller asks with 5 workers for the whole
+// cluster and no timeout of its own, so a slow answer here delays everybody's scaling.
+//
+// The text of an error is user interface: it appears word for word in the HorizontalPodAutoscaler's condition and
+// event. No error carries Retry-After, for which the HorizontalPodAutoscaler's client would sleep; see errors.go.
+//
+// Served numbers are from 0 to 9e12, the largest whose thousandths a float64 still holds exactly: a
+// HorizontalPodAutoscaler reads thousandths as int64, wraps around silently above, and takes a negative number for the
+// least or the most replicas.
+//
+// Metrics:
+//
+//	pulsar_autoscaler_provider_requests_total{result}       answered requests
+//	pulsar_autoscaler_provider_request_duration_seconds     from request to answer
+//
+// result is ok, not_found, bad_request, unknown, too_slow, busy or error.
+package provider
