@@ -4,6 +4,7 @@
 package pulsar
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -78,11 +79,11 @@ func cleanToken(raw string) (string, error) {
 	token := strings.TrimSpace(raw)
 	switch {
 	case token == "":
-		return "", fmt.Errorf("it is empty")
+		return "", errors.New("it is empty")
 	case len(token) > maxTokenBytes:
 		return "", fmt.Errorf("it is longer than %d bytes", maxTokenBytes)
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", fmt.Errorf("it has a space, a line break or a character outside ASCII inside")
+		return "", errors.New("it has a space, a line break or a character outside ASCII inside")
 	}
 	return token, nil
 }

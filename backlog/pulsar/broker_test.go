@@ -50,17 +50,17 @@ func (b *fakeBroker) on(path string, answers ...http.HandlerFunc) {
 func (b *fakeBroker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	path := strings.TrimPrefix(r.URL.Path, "/admin/v2/persistent/public/default/")
-	answers := b.answers[path]
+	queue := b.answers[path]
 	b.requests = append(b.requests, r)
-	if len(answers) > 1 {
-		b.answers[path] = answers[1:]
+	if len(queue) > 1 {
+		b.answers[path] = queue[1:]
 	}
 	b.mu.Unlock()
-	if len(answers) == 0 {
+	if len(queue) == 0 {
 		says(http.StatusNotFound, "Topic persistent://public/default/"+strings.SplitN(path, "/", 2)[0]+" not found")(w, r)
 		return
 	}
-	answers[0](w, r)
+	queue[0](w, r)
 }
 
 // asked returns the paths and queries of the requests so far, without the namespace.

@@ -33,15 +33,17 @@ type client struct {
 	maxAnswerBytes int64
 }
 
-// decoder reads one good answer. Its errors are turned into faults by answerFault.
-type decoder func(io.Reader) error
+// decodeFunc reads one good answer. Its errors are turned into faults by answerFault.
+type decodeFunc func(io.Reader) error
 
 // get calls once, and once more after a 502, a 503 or a kept connection that broke, all within the request timeout.
-func (c *client) get(ctx context.Context, a address, call callName, query string, decode decoder) error {
+func (c *client) get(ctx context.Context, a address, call callName, query string, decode decodeFunc) error {
 	limited, cancel := context.WithTimeout(ctx, c.requestTimeout)
 	defer cancel()
-	ours := func() bool { return ctx.Err() == nil }
-	e := &exchange{client: c, address: a, ours: ours, decode: decode}
+	e := &exchange{client: c, address: a, decode: decode, limit: c.requestTimeout}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < c.requestTimeout {
+		e.limit = 0 // a timeout will be the caller's
+	}
 	err := e.run(limited, call, a.resource(call, query))
 	if err == nil || !e.again || !pause(limited, retryPause) {
 		return err
@@ -65,9 +67,9 @@ func pause(ctx context.Context, length time.Duration) bool {
 type exchange struct {
 	*client
 	address address
-	decode  decoder
-	// ours says whether a timeout was our own limit, and not the caller's.
-	ours func() bool
+	decode  decodeFunc
+	// limit is what a timeout is due to; 0 when it is not ours.
+	limit time.Duration
 	// again says that a retry may help.
 	again bool
 }
@@ -116,7 +118,7 @@ func (e *exchange) step(ctx context.Context, u *url.URL) (next *url.URL, err err
 	resp, err := e.http.Do(req)
 	if err != nil {
 		e.again = reused && connectionBroken(err)
-		return nil, e.transportFault(u, err)
+		return nil, transportFault(e.address, u, err, e.limit)
 	}
 	defer func() { _ = resp.Body.Close() }() // the answer was read or given up: nothing to lose
 	switch {
@@ -172,16 +174,8 @@ func (e *exchange) read(u *url.URL, resp *http.Response) error {
 		drain(resp.Body)
 		return nil
 	case body.broken != nil:
-		return e.transportFault(u, body.broken)
+		return transportFault(e.address, u, body.broken, e.limit)
 	default:
 		return answerFault(e.address, u, err)
 	}
-}
-
-func (e *exchange) transportFault(u *url.URL, err error) error {
-	limit := e.requestTimeout
-	if !e.ours() {
-		limit = 0
-	}
-	return transportFault(e.address, u, err, limit)
 }

@@ -69,7 +69,7 @@ func New(config Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := newMetrics(config.Registerer)
+	m, err := newMetrics(config.Registerer)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func New(config Config) (*Source, error) {
 			},
 			hosts:          hosts,
 			auth:           auth,
-			metrics:        metrics,
+			metrics:        m,
 			requestTimeout: config.RequestTimeout,
 			maxAnswerBytes: config.MaxAnswerBytes,
 		},

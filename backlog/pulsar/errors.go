@@ -6,6 +6,8 @@ package pulsar
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -106,22 +108,22 @@ func (s said) subject(a address, host string) string {
 }
 
 // statusFault is the fault for an answer that is not 200.
-func statusFault(a address, u *url.URL, s said, anonymous bool) error {
+func statusFault(a address, u *url.URL, s said, noToken bool) error {
 	subject := s.subject(a, u.Host)
 	switch {
-	case s.status == 401 && !s.json && anonymous:
+	case s.status == http.StatusUnauthorized && !s.json && noToken:
 		return newFault(backlog.ErrUnauthenticated, "%s asks for credentials and none are configured: give the adapter a token", u.Host)
-	case s.status == 401 && !s.json:
+	case s.status == http.StatusUnauthorized && !s.json:
 		return newFault(backlog.ErrUnauthenticated, "%s does not accept the token: is it expired, or signed with another key?", u.Host)
-	case (s.status == 401 || s.status == 403) && s.json:
+	case (s.status == http.StatusUnauthorized || s.status == http.StatusForbidden) && s.json:
 		return newFault(backlog.ErrForbidden, "%s: grant consume on namespace %s to the role of the token", subject, namespace(a.topic.Name))
-	case s.status == 403:
+	case s.status == http.StatusForbidden:
 		return newFault(backlog.ErrForbidden, "%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
-	case s.status == 404 && s.json:
+	case s.status == http.StatusNotFound && s.json:
 		return newFault(backlog.ErrTopicNotFound, "%s: create it or correct its name", subject)
-	case s.status == 429:
+	case s.status == http.StatusTooManyRequests:
 		return newFault(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
-	case s.status == 408 || s.status == 412 || s.status >= 500:
+	case s.status == http.StatusRequestTimeout || s.status == http.StatusPreconditionFailed || s.status >= http.StatusInternalServerError:
 		return newFault(backlog.ErrUnavailable, "%s: asked again soon", subject)
 	default:
 		return newFault(backlog.ErrProtocol, "%s: is %s://%s a Pulsar admin service?", subject, u.Scheme, u.Host)
@@ -155,6 +157,9 @@ func answerFault(a address, u *url.URL, err error) error {
 	case errors.As(err, &long):
 		return newFault(backlog.ErrProtocol, "%s sent more than %d bytes for %s: raise the limit on answers, or remove unused subscriptions",
 			u.Host, long.limit, a.topic.Name)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return newFault(backlog.ErrProtocol, "the answer of %s for %s is cut off: is %s://%s a Pulsar admin service?",
+			u.Host, a.topic.Name, u.Scheme, u.Host)
 	default:
 		return newFault(backlog.ErrProtocol, "%s did not send the state of %s (%s): is %s://%s a Pulsar admin service?",
 			u.Host, a.topic.Name, shorten(err.Error()), u.Scheme, u.Host)

@@ -92,7 +92,7 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		},
 		"200 with broken JSON is not Pulsar": {
 			answer: answers(`{"msgInCounter":1,`), reason: backlog.ErrProtocol,
-			text: "unexpected answer: BROKER did not send the state of persistent://public/default/orders (unexpected EOF): is http://BROKER a Pulsar admin service?",
+			text: "unexpected answer: the answer of BROKER for persistent://public/default/orders is cut off: is http://BROKER a Pulsar admin service?",
 		},
 		"200 with other JSON is not Pulsar": {
 			answer: answers(`{}`), reason: backlog.ErrProtocol,

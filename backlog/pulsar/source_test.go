@@ -23,7 +23,7 @@ func TestFetchTopicThatIsNotPartitioned(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("orders/partitions", answers(notPartitioned))
 	broker.on("orders/stats", answers(string(fixture(t, "4.0.8-topic-stats-function-p2.json"))))
-	broker.on("orders/internalStats", answers(`{"entriesAddedCounter":17,"numberOfEntries":3,"ledgers":[],"cursors":{}}`))
+	broker.on("orders/internalStats", answers(string(fixture(t, "4.0.8-internalStats.json"))))
 	source := newSource(t, Config{}, broker)
 	sent := time.Unix(1000, 0)
 	source.now = func() time.Time { return sent }
@@ -31,7 +31,7 @@ func TestFetchTopicThatIsNotPartitioned(t *testing.T) {
 	sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Full)
 
 	require.NoError(t, err)
-	entries := int64(17)
+	entries := int64(10)
 	require.Equal(t, backlog.TopicSample{
 		At:     sent,
 		Detail: backlog.Full,
@@ -227,44 +227,6 @@ func TestPartitionCountsOfTopicsThatAreNotFetchedAreDropped(t *testing.T) {
 	counts.store(backlog.Topic{Name: "old"}, 1, now)
 	counts.store(backlog.Topic{Name: "new"}, 1, now.Add(2*time.Minute))
 	require.Len(t, counts.counts, 1)
-}
-
-func TestSampleIsGoodWithoutEntryCounters(t *testing.T) {
-	tests := map[string]http.HandlerFunc{
-		"internal stats are forbidden":         replays(t, "4.0.8-401-role-without-permission-stats.txt"),
-		"internal stats lack the counter":      answers(`{"ledgers":[]}`),
-		"internal stats have a negative one":   answers(`{"entriesAddedCounter":-1}`),
-		"internal stats are not there":         says(http.StatusNotFound, "gone"),
-		"the broker fails on internal stats":   sends(http.StatusInternalServerError, "text/plain", "java.lang.NullPointerException\n\tat ..."),
-		"internal stats are something else":    answers(`[]`),
-		"something else answers for internals": sends(http.StatusOK, "text/html", "<html>"),
-	}
-	for name, internal := range tests {
-		t.Run(name, func(t *testing.T) {
-			broker := newFakeBroker(t)
-			broker.on("orders/partitions", answers(notPartitioned))
-			broker.on("orders/stats", answers(`{"msgInCounter":7,"subscriptions":{}}`))
-			broker.on("orders/internalStats", internal)
-			sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Full)
-			require.NoError(t, err)
-			require.Equal(t, int64(7), sample.Partitions[0].PublishedMessages)
-			require.Nil(t, sample.Partitions[0].AddedEntries)
-		})
-	}
-}
-
-func TestEntryCountersOfPartitions(t *testing.T) {
-	broker := newFakeBroker(t)
-	broker.on("orders/partitions", answers(`{"partitions":3}`))
-	broker.on("orders/partitioned-stats", answers(partitioned("orders", 3, 0, 1, 2)))
-	broker.on("orders/partitioned-internalStats", answers(`{"metadata":{"partitions":3},"partitions":{
-		"persistent://public/default/orders-partition-2":{"entriesAddedCounter":22},
-		"persistent://public/default/orders-partition-0":{"entriesAddedCounter":20}}}`))
-	sample, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Full)
-	require.NoError(t, err)
-	require.Equal(t, int64(20), *sample.Partitions[0].AddedEntries)
-	require.Nil(t, sample.Partitions[1].AddedEntries, "a partition that internal stats leave out is unknown")
-	require.Equal(t, int64(22), *sample.Partitions[2].AddedEntries)
 }
 
 func TestFetchesMayRunAtTheSameTime(t *testing.T) {

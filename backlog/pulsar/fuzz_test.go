@@ -1,0 +1,140 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func addFixtures(f *testing.F, pattern string) {
+	f.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", pattern))
+	require.NoError(f, err)
+	require.NotEmpty(f, files)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(f, err)
+		var seed bytes.Buffer // small seeds are tried more often
+		require.NoError(f, json.Compact(&seed, content))
+		f.Add(seed.Bytes())
+	}
+}
+
+// requireSound checks what holds for each sample that a decoder lets through.
+func requireSound(t *testing.T, partitions []backlog.PartitionSample) {
+	t.Helper()
+	indices := map[int]bool{}
+	for _, p := range partitions {
+		require.False(t, indices[p.Index], "partition %d comes twice", p.Index)
+		indices[p.Index] = true
+		require.GreaterOrEqual(t, p.PublishedMessages, int64(0))
+		names := map[string]bool{}
+		for _, s := range p.Subscriptions {
+			require.False(t, names[s.Name], "subscription %s comes twice", s.Name)
+			names[s.Name] = true
+			require.NotEmpty(t, s.Type)
+			for _, number := range []int64{s.BacklogEntries, s.DelayedMessages, s.UnackedMessages, s.DeliveredMessages} {
+				require.GreaterOrEqual(t, number, int64(0))
+			}
+			for _, consumer := range s.Consumers {
+				require.GreaterOrEqual(t, consumer.MeanBatch, int64(0))
+			}
+		}
+	}
+}
+
+func FuzzDecodeStats(f *testing.F) {
+	addFixtures(f, "*topic-stats*.json")
+	f.Fuzz(func(t *testing.T, content []byte) {
+		partitions, err := decodeStats(bytes.NewReader(content))
+		if err != nil {
+			require.Nil(t, partitions)
+			return
+		}
+		require.Len(t, partitions, 1)
+		require.Equal(t, backlog.NotPartitioned, partitions[0].Index)
+		requireSound(t, partitions)
+	})
+}
+
+func FuzzDecodePartitionedStats(f *testing.F) {
+	addFixtures(f, "*partitioned-stats*.json")
+	f.Add([]byte(`{"partitions":{"persistent://public/default/dp-partition-0":{}},"metadata":{"partitions":1}}`))
+	f.Add([]byte(partitioned("dp", 2, 0, 1)))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		partitions, err := decodePartitionedStats(bytes.NewReader(content), "persistent://public/default/dp", 2)
+		if err != nil {
+			require.Nil(t, partitions)
+			return
+		}
+		require.GreaterOrEqual(t, len(partitions), 2)
+		for i, p := range partitions {
+			require.Equal(t, i, p.Index)
+		}
+		requireSound(t, partitions)
+	})
+}
+
+func FuzzDecodePartitions(f *testing.F) {
+	f.Add([]byte(notPartitioned))
+	f.Add([]byte(`{"partitions":4,"deleted":false,"properties":null}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		count, err := decodePartitions(bytes.NewReader(content))
+		require.GreaterOrEqual(t, count, 0)
+		require.False(t, err != nil && count != 0)
+	})
+}
+
+func FuzzDecodeAddedEntries(f *testing.F) {
+	addFixtures(f, "*nternalStats.json")
+	f.Add([]byte(`{"metadata":{"partitions":1},"partitions":{"persistent://public/default/dp-partition-0":{"entriesAddedCounter":20}}}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		whole, err := decodeAddedEntries(bytes.NewReader(content))
+		require.False(t, err != nil && whole != nil)
+		parts, err := decodePartitionedAddedEntries(bytes.NewReader(content), "persistent://public/default/dp")
+		require.False(t, err != nil && parts != nil)
+		for _, entries := range []map[int]int64{whole, parts} {
+			for index, added := range entries {
+				require.GreaterOrEqual(t, index, backlog.NotPartitioned)
+				require.GreaterOrEqual(t, added, int64(0))
+			}
+		}
+	})
+}
+
+func FuzzDecodeReason(f *testing.F) {
+	f.Add([]byte(`{"reason":"Topic persistent://public/default/dun not found"}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		reason, ok := decodeReason(content)
+		require.True(t, ok || reason == "")
+		require.LessOrEqual(t, len(shorten(reason)), maxWords+len("..."))
+		require.NotContains(t, shorten(reason), "\n")
+	})
+}
+
+func FuzzTopicPath(f *testing.F) {
+	f.Add("persistent://public/default/orders")
+	f.Add("persistent://a/b/..")
+	f.Add("persistent://a/b/c d+e%2F")
+	f.Fuzz(func(t *testing.T, name string) {
+		path, err := topicPath(name)
+		if err != nil {
+			require.Empty(t, path)
+			return
+		}
+		require.Equal(t, 6, strings.Count(path, "/"), "a name is never more than its own resource")
+		require.NotContains(t, path, "?")
+		require.NotContains(t, path, "#")
+		require.False(t, strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/.."))
+	})
+}
