@@ -1,0 +1,228 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// fakeSource answers from memory on the test's own clock and records who was asked when.
+type fakeSource struct {
+	takes time.Duration
+	// mu guards the rest.
+	mu       sync.Mutex
+	fails    map[backlog.Topic]error
+	hangs    map[backlog.Cluster]bool
+	fetches  map[backlog.Topic][]time.Time
+	details  []backlog.Detail
+	inFlight map[backlog.Cluster]int
+	most     map[backlog.Cluster]int
+	backlog  int64
+}
+
+func newFakeSource() *fakeSource {
+	return &fakeSource{
+		takes: 20 * time.Millisecond,
+		fails: map[backlog.Topic]error{}, hangs: map[backlog.Cluster]bool{}, fetches: map[backlog.Topic][]time.Time{},
+		inFlight: map[backlog.Cluster]int{}, most: map[backlog.Cluster]int{},
+	}
+}
+
+func (f *fakeSource) Fetch(ctx context.Context, t backlog.Topic, detail backlog.Detail) (backlog.TopicSample, error) {
+	at := time.Now()
+	f.mu.Lock()
+	f.fetches[t] = append(f.fetches[t], at)
+	f.details = append(f.details, detail)
+	f.inFlight[t.Cluster]++
+	f.most[t.Cluster] = max(f.most[t.Cluster], f.inFlight[t.Cluster])
+	err, hang, entries := f.fails[t], f.hangs[t.Cluster], f.backlog
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		f.inFlight[t.Cluster]--
+		f.mu.Unlock()
+	}()
+	takes := f.takes
+	if hang {
+		takes = time.Hour
+	}
+	select {
+	case <-ctx.Done():
+		return backlog.TopicSample{}, fmt.Errorf("%w: timed out", backlog.ErrUnreachable)
+	case <-time.After(takes):
+	}
+	if err != nil {
+		return backlog.TopicSample{}, err
+	}
+	a := answer{backlogEntries: entries, slim: detail == backlog.Slim}
+	sample := a.sample()
+	sample.At = at
+	return sample, nil
+}
+
+func (f *fakeSource) count(t backlog.Topic) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.fetches[t])
+}
+
+// poll runs a poller with a ten second interval and no jitter until the body returns.
+func poll(t *testing.T, store *backlog.Store, source backlog.Source, body func(*backlog.Poller)) {
+	t.Helper()
+	poller, err := backlog.NewPoller(backlog.PollerConfig{
+		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 4,
+		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {},
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var group errgroup.Group
+	group.Go(func() error { return poller.Run(ctx) })
+	body(poller)
+	cancel()
+	require.NoError(t, group.Wait())
+}
+
+func TestPollerFetchesATopicOnceAnIntervalWhoeverAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source := newStore(t), newFakeSource()
+		poll(t, store, source, func(*backlog.Poller) {
+			for i := range 50 {
+				store.Track(fmt.Sprint("policy ", i), backlog.NewSubscription(cluster, fmt.Sprint("f", i), orders))
+			}
+			time.Sleep(95 * time.Second)
+			synctest.Wait()
+			require.InDelta(t, 10, source.count(topic(orders)), 1)
+		})
+	})
+}
+
+func TestPollerAsksANewTopicAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source := newStore(t), newFakeSource()
+		poll(t, store, source, func(*backlog.Poller) {
+			time.Sleep(time.Minute)
+			subscription := backlog.NewSubscription(cluster, function, orders)
+			store.Track("me", subscription)
+			time.Sleep(200 * time.Millisecond)
+			_, err := store.Read(subscription, time.Now())
+			require.NoError(t, err)
+		})
+	})
+}
+
+func TestPollerStopsAskingWhenNobodyTracks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source := newStore(t), newFakeSource()
+		poll(t, store, source, func(*backlog.Poller) {
+			store.TrackUntil("asked", backlog.NewSubscription(cluster, function, orders), time.Now().Add(25*time.Second))
+			time.Sleep(time.Minute)
+			require.Equal(t, 3, source.count(topic(orders)))
+		})
+	})
+}
+
+func TestPollerBoundsWhatRunsAgainstOneClusterAndSparesTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source := newStore(t), newFakeSource()
+		hanging := backlog.Cluster("http://paused:8080")
+		source.hangs[hanging] = true
+		poll(t, store, source, func(*backlog.Poller) {
+			for i := range 40 {
+				name := fmt.Sprint("topic-", i)
+				store.Track("good"+name, backlog.NewSubscription(cluster, function, name))
+				store.Track("bad"+name, backlog.NewSubscription(hanging, function, name))
+			}
+			time.Sleep(time.Second)
+			for i := range 40 {
+				require.Equal(t, 1, source.count(topic(fmt.Sprint("persistent://public/default/topic-", i))),
+					"a cluster that hangs must not delay another one")
+			}
+			time.Sleep(time.Minute)
+			source.mu.Lock()
+			defer source.mu.Unlock()
+			require.LessOrEqual(t, source.most[cluster], 4)
+			require.Equal(t, 4, source.most[hanging])
+		})
+	})
+}
+
+func TestPollerBacksOffAFailingTopicAndNotAMissingOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source := newStore(t), newFakeSource()
+		source.fails[topic(orders)] = backlog.ErrUnreachable
+		source.fails[topic(returns)] = backlog.ErrTopicNotFound
+		poll(t, store, source, func(*backlog.Poller) {
+			store.Track("me", backlog.NewSubscription(cluster, function, orders, returns))
+			time.Sleep(121 * time.Second)
+			require.InDelta(t, 7, source.count(topic(orders)), 1, "10 s, then 20 s apart: 30 s is the bound")
+			require.InDelta(t, 13, source.count(topic(returns)), 1)
+		})
+	})
+}
+
+func TestPollerAsksForEverythingOnlyWhileSomethingWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source := newStore(t), newFakeSource()
+		poll(t, store, source, func(*backlog.Poller) {
+			store.Track("me", backlog.NewSubscription(cluster, function, orders))
+			time.Sleep(55 * time.Second)
+			source.mu.Lock()
+			require.Equal(t, backlog.Full, source.details[0])
+			require.NotContains(t, source.details[1:], backlog.Full, "an idle topic is asked slimly")
+			source.backlog = 5
+			source.mu.Unlock()
+			time.Sleep(30 * time.Second)
+			source.mu.Lock()
+			defer source.mu.Unlock()
+			require.Equal(t, backlog.Full, source.details[len(source.details)-1])
+		})
+	})
+}
+
+func TestPollerIsAliveWhileItsLoopTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source := newStore(t), newFakeSource()
+		var stopped *backlog.Poller
+		poll(t, store, source, func(p *backlog.Poller) {
+			time.Sleep(time.Hour)
+			require.NoError(t, p.Alive(time.Now()))
+			stopped = p
+		})
+		require.ErrorContains(t, stopped.Alive(time.Now().Add(11*time.Second)), "poll loop last ran 11s ago")
+	})
+}
+
+func TestNewPollerNamesTheBoundThatIsBroken(t *testing.T) {
+	good := backlog.PollerConfig{
+		Store: newStore(t), Source: newFakeSource(), Interval: time.Second, Timeout: time.Second, PerCluster: 1,
+		Jitter: func() float64 { return 0 }, Updated: func(backlog.Topic) {},
+	}
+	tests := map[string]struct {
+		change func(*backlog.PollerConfig)
+		want   string
+	}{
+		"no store":         {func(c *backlog.PollerConfig) { c.Store = nil }, "poller: Store, Source, Jitter and Updated must be set"},
+		"interval too big": {func(c *backlog.PollerConfig) { c.Interval = time.Hour }, "poller: Interval is 1h0m0s, must be from 1s to 5m"},
+		"no timeout":       {func(c *backlog.PollerConfig) { c.Timeout = 0 }, "poller: Timeout is 0s, must be above 0 and at most 1m"},
+		"no place":         {func(c *backlog.PollerConfig) { c.PerCluster = 0 }, "poller: PerCluster is 0, must be from 1 to 1000"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := good
+			test.change(&config)
+			_, err := backlog.NewPoller(config)
+			require.EqualError(t, err, test.want)
+		})
+	}
+}
