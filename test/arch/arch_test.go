@@ -1,0 +1,214 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package arch_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/pulsar-autoscaler/pulsar-autoscaler/"
+
+// listed is what `go list` says about a package.
+type listed struct {
+	ImportPath string
+	Name       string
+	Dir        string
+	Imports    []string
+	Deps       []string
+	GoFiles    []string
+}
+
+// floor is what the packages of one floor may know.
+type floor struct {
+	// packages, by path below the module.
+	packages []string
+	// own packages that may be imported directly.
+	own []string
+	// never are import path prefixes that may not be reached, directly or through others, with the reason. One that ends
+	// in "=", or names a package of the standard library, means that very package and not what is below it.
+	never map[string]string
+	// direct looks at the package's own imports alone.
+	direct bool
+}
+
+func floors() []floor {
+	const (
+		clients = "decisions and measurements must be replayable without a cluster"
+		network = "what is pure cannot wait for a server"
+		metrics = "what is pure returns values and leaves counting to the edges"
+	)
+	return []floor{
+		{
+			packages: []string{"api/v1alpha1"},
+			never: map[string]string{
+				"k8s.io/client-go/kubernetes=": clients, "k8s.io/client-go/rest": clients, "sigs.k8s.io/controller-runtime": clients,
+				"google.golang.org/grpc": network, "github.com/prometheus/client_golang": metrics,
+			},
+		},
+		{
+			packages: []string{"backlog"},
+			never: map[string]string{
+				"k8s.io": clients, "sigs.k8s.io": clients, "net/http": network, "google.golang.org/grpc": network,
+				"github.com/prometheus": metrics, "log": "what is pure does not log", "math/rand": "the same input gives the same answer",
+			},
+		},
+		{
+			// The apply configurations of client-go reach its REST client, so only direct imports can be told apart.
+			packages: []string{"policy"}, own: []string{"api/v1alpha1", "backlog"}, direct: true,
+			never: map[string]string{
+				"k8s.io/client-go/kubernetes": clients, "k8s.io/client-go/rest": clients, "k8s.io/client-go/tools": clients,
+				"sigs.k8s.io/controller-runtime": clients, "net/http": network, "google.golang.org/grpc": network,
+				"github.com/prometheus/client_golang": metrics, "log/slog": "what is pure does not log",
+				"math/rand/v2": "the same input gives the same answer",
+			},
+		},
+		{
+			packages: []string{"backlog/pulsar"}, own: []string{"api/v1alpha1", "backlog", "policy"},
+			never: map[string]string{"k8s.io": "this edge knows Pulsar", "sigs.k8s.io": "this edge knows Pulsar"},
+		},
+		{
+			packages: []string{"provider"}, own: []string{"api/v1alpha1", "backlog", "policy"},
+			never: map[string]string{"sigs.k8s.io/controller-runtime": "this edge knows the metrics API server"},
+		},
+		{
+			packages: []string{"controllers"}, own: []string{"api/v1alpha1", "backlog", "policy"},
+			never: map[string]string{"sigs.k8s.io/custom-metrics-apiserver": "this edge knows the Kubernetes API"},
+		},
+	}
+}
+
+func TestNoPackageKnowsMoreThanItsFloor(t *testing.T) {
+	packages := list(t)
+	for _, f := range floors() {
+		for _, name := range f.packages {
+			t.Run(name, func(t *testing.T) {
+				p, found := packages[module+name]
+				require.True(t, found, "package %s is gone: change its floor here", name)
+				for _, imported := range p.Imports {
+					if own, ours := strings.CutPrefix(imported, module); ours {
+						require.Contains(t, f.own, own, "%s may not import %s", name, own)
+					}
+				}
+				reachable := p.Deps
+				if f.direct {
+					reachable = p.Imports
+				}
+				for _, reached := range reachable {
+					for prefix, reason := range f.never {
+						require.False(t, reaches(reached, prefix), "%s reaches %s: %s", name, reached, reason)
+					}
+				}
+			})
+		}
+	}
+}
+
+func reaches(path, prefix string) bool {
+	exact, only := strings.CutSuffix(prefix, "=")
+	isStandard := !strings.Contains(strings.Split(prefix, "/")[0], ".")
+	return path == exact || !only && !isStandard && strings.HasPrefix(path, prefix+"/")
+}
+
+func TestPurePackagesReadNoClockAndStartNothing(t *testing.T) {
+	packages := list(t)
+	forbidden := map[string]string{"context": "it waits for nobody", "time.Now(": "now is an argument", "go func": "it starts nothing"}
+	for _, name := range []string{"api/v1alpha1", "backlog", "policy"} {
+		p := packages[module+name]
+		for _, file := range p.GoFiles {
+			if name == "backlog" && file == "poller.go" {
+				continue // the one place on these floors with a clock and goroutines
+			}
+			text, err := os.ReadFile(filepath.Join(p.Dir, file))
+			require.NoError(t, err)
+			for what, reason := range forbidden {
+				if what == "context" {
+					if name == "backlog" && file == "sample.go" {
+						continue // declares the Source that the poller calls
+					}
+					what = "\"context\""
+				}
+				require.NotContains(t, string(text), what, "%s/%s: %s", name, file, reason)
+			}
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	vague := []string{"util", "utils", "common", "helpers", "types", "pkg", "misc"}
+	for path, p := range list(t) {
+		if len(p.GoFiles) == 0 {
+			continue // tests alone
+		}
+		require.NotContains(t, vague, p.Name, "%s: a package is a noun its user knows", path)
+		require.True(t, slices.Contains(p.GoFiles, "doc.go"), "%s has no doc.go: its job, its floor, what it never does", path)
+	}
+}
+
+func TestFilesStayReadable(t *testing.T) {
+	const most = 500
+	root := rootDir(t)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasPrefix(entry.Name(), "zz_generated") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		require.True(t, bytes.HasPrefix(text, []byte("// Copyright The pulsar-autoscaler Authors\n// SPDX-License-Identifier: Apache-2.0\n")) ||
+			bytes.HasPrefix(text, []byte("//go:build")), "%s lacks the licence header", path)
+		require.LessOrEqual(t, bytes.Count(text, []byte("\n")), most, "%s is too long to read", path)
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+func list(t *testing.T) map[string]listed {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-deps=false", "-json=ImportPath,Name,Dir,Imports,Deps,GoFiles", "./...")
+	command.Dir = rootDir(t)
+	out, err := command.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		require.NoError(t, err, string(failed.Stderr))
+	}
+	require.NoError(t, err)
+	packages := map[string]listed{}
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	for {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else {
+			require.NoError(t, err)
+		}
+		packages[p.ImportPath] = p
+	}
+}
+
+// rootDir is two floors up from this test.
+func rootDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	return dir
+}
