@@ -11,8 +11,11 @@ import (
 const (
 	// finest is the shortest wait between two looks at the clock: 1000 messages/s leave one by one, more in small groups.
 	finest = time.Millisecond
-	// coarsest is the longest wait, and the step in which a profile is integrated: a ramp is followed 100 times a second.
+	// coarsest is the longest wait, so that a profile that rises is followed.
 	coarsest = 10 * time.Millisecond
+	// cell is the time within which a profile counts as constant. Cells are counted from the start, whenever the clock is
+	// looked at: what is due depends on the elapsed time alone, and a step at a whole millisecond is exact.
+	cell = time.Millisecond
 )
 
 // Profile is a rate in messages per second at a time since the start. Below 0 it counts as 0.
@@ -34,8 +37,9 @@ type schedule struct {
 // advance integrates the profile up to elapsed and returns how many messages are due now.
 func (s *schedule) advance(elapsed time.Duration) int64 {
 	for s.elapsed < elapsed {
-		step := min(coarsest, elapsed-s.elapsed)
-		s.owed += s.rate(s.elapsed+step/2) * step.Seconds()
+		begin := s.elapsed.Truncate(cell)
+		step := min(begin+cell, elapsed) - s.elapsed
+		s.owed += s.rate(begin+cell/2) * step.Seconds()
 		s.elapsed += step
 	}
 	// A millionth of a message: summing 0.1 ten times must make one.

@@ -116,3 +116,18 @@ func TestJavaStopsInItsStartDelay(t *testing.T) {
 	_, ok = r.Pid()
 	require.False(t, ok)
 }
+
+func TestJavaTakesTypeNameAndQueueOfItsSubscription(t *testing.T) {
+	b := started(t)
+	runner, _ := java(t)
+	for _, kind := range []string{Failover, KeyShared} {
+		in := instance(t, b, "java-"+kind)
+		in.SubscriptionType, in.Subscription, in.ReceiverQueueSize = kind, "own/name", 7
+		r := exec(t, runner, in)
+		ready(t, r)
+		seen := observe(t, b, in)
+		require.Equal(t, kind, seen.Type)
+		require.Len(t, seen.Consumers, 1)
+		require.Equal(t, 7, seen.Consumers[0].Permits)
+	}
+}

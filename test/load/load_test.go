@@ -1,0 +1,158 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package load_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+)
+
+const (
+	patience = 60 * time.Second
+	often    = 20 * time.Millisecond
+)
+
+// shared is the one broker of this package's tests, nil with -short.
+var shared *broker.Broker
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if testing.Short() {
+		return m.Run()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b, err := broker.Start(ctx, broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = b.Discard() }()
+	shared = b
+	return m.Run()
+}
+
+// begin connects a publisher to a topic of its own.
+func begin(t *testing.T, config load.Config) *load.Publisher {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs a real broker")
+	}
+	require.NoError(t, shared.CreateTopic(t.Context(), config.Topic, 0))
+	config.ServiceURL, config.Topic = shared.ServiceURL(), broker.TopicName(config.Topic)
+	p, err := load.New(config)
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// second is n messages within the first second.
+func second(n float64) load.Profile {
+	return func(elapsed time.Duration) float64 {
+		if elapsed < time.Second {
+			return n
+		}
+		return 0
+	}
+}
+
+// publish runs the profile until the broker has n messages, and between may disturb it.
+func publish(t *testing.T, p *load.Publisher, n int64, between func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	end := make(chan error, 1)
+	go func() { end <- p.Run(ctx, second(float64(n))) }()
+	between()
+	require.Eventually(t, func() bool { return p.Published() >= n }, patience, often)
+	cancel()
+	require.NoError(t, <-end)
+	require.Equal(t, n, p.Published())
+	require.Zero(t, p.Failed())
+}
+
+// counters are the messages and the entries that the broker has counted.
+func counters(t *testing.T, topic string) (messages, entries int64) {
+	t.Helper()
+	var got struct {
+		MsgInCounter        int64 `json:"msgInCounter"`
+		EntriesAddedCounter int64 `json:"entriesAddedCounter"`
+	}
+	for _, resource := range []string{"stats", "internalStats"} {
+		status, answer, err := shared.Admin(t.Context(), http.MethodGet, "/admin/v2/persistent/public/default/"+topic+"/"+resource, nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, status, "%s", answer)
+		require.NoError(t, json.Unmarshal(answer, &got))
+	}
+	return got.MsgInCounter, got.EntriesAddedCounter
+}
+
+func TestPublisherCountsWhatTheBrokerHas(t *testing.T) {
+	for name, test := range map[string]struct {
+		batching load.Batching
+		entries  func(t *testing.T, entries int64)
+	}{
+		"single":  {load.BatchingOff, func(t *testing.T, entries int64) { t.Helper(); require.EqualValues(t, 2000, entries) }},
+		"batched": {load.BatchingOn, func(t *testing.T, entries int64) { t.Helper(); require.Less(t, entries, int64(1000)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, load.Config{Topic: name, Batching: test.batching})
+			publish(t, p, 2000, func() {})
+			messages, entries := counters(t, name)
+			require.EqualValues(t, 2000, messages)
+			test.entries(t, entries)
+		})
+	}
+}
+
+func TestPublisherCatchesUpAfterTheBrokerStalled(t *testing.T) {
+	p := begin(t, load.Config{Topic: "stalled"})
+	publish(t, p, 3000, func() {
+		require.Eventually(t, func() bool { return p.Published() > 100 }, patience, often)
+		require.NoError(t, shared.Pause())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, _, err := shared.Admin(ctx, http.MethodGet, "/admin/v2/brokers/health", nil)
+		require.Error(t, err)
+		require.NoError(t, shared.Resume())
+	})
+}
+
+func TestPublisherWritesSequenceKeyAndSize(t *testing.T) {
+	p := begin(t, load.Config{Topic: "content", Bytes: 100, Keys: 3})
+	publish(t, p, 6, func() {})
+	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: shared.ServiceURL(), Logger: log.DefaultNopLogger()})
+	require.NoError(t, err)
+	defer client.Close()
+	reader, err := client.CreateReader(pulsar.ReaderOptions{Topic: broker.TopicName("content"), StartMessageID: pulsar.EarliestMessageID()})
+	require.NoError(t, err)
+	defer reader.Close()
+	for i := range uint64(6) {
+		message, err := reader.Next(t.Context())
+		require.NoError(t, err)
+		sequence, ok := load.Sequence(message.Payload())
+		require.True(t, ok)
+		require.Equal(t, i+1, sequence)
+		require.Len(t, message.Payload(), 100)
+		require.Equal(t, strconv.FormatUint((i+1)%3, 10), message.Key())
+	}
+}
