@@ -18,7 +18,7 @@ const maxTokenBytes = 64 << 10
 // authenticator puts credentials on a request. It is called for every request, after the host was allowed. Its errors
 // are texts for users and hold no credential.
 type authenticator interface {
-	authenticate(*http.Request) error
+	authenticate(req *http.Request) error
 }
 
 func newAuthenticator(config Config) (authenticator, error) {

@@ -55,7 +55,7 @@ func drain(body io.Reader) {
 	_, _ = io.CopyN(io.Discard, body, maxDrainBytes) // an error only costs the connection
 }
 
-// boundedBody is a body that ends in tooLong after limit bytes. It remembers an error of the connection, which would
+// boundedBody is a body that ends in tooLongError after limit bytes. It remembers an error of the connection, which would
 // otherwise look like bad JSON.
 type boundedBody struct {
 	body   io.Reader
@@ -66,7 +66,7 @@ type boundedBody struct {
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left < 0 {
-		return 0, tooLong{limit: b.limit}
+		return 0, tooLongError{limit: b.limit}
 	}
 	if int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]
@@ -75,7 +75,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	b.left -= int64(n)
 	switch {
 	case b.left < 0:
-		return n, tooLong{limit: b.limit}
+		return n, tooLongError{limit: b.limit}
 	case err != nil && !errors.Is(err, io.EOF):
 		b.broken = err
 	}

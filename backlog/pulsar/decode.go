@@ -103,7 +103,7 @@ type skipped struct{}
 func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
 // decodeEachPartition reads an answer of the partitioned calls, and hands over one partition at a time: with 16
-// partitions of 20 consumers that takes 0.18 MB instead of 1.15 MB, in the same time.
+// partitions of 20 consumers that takes 0.20 MB instead of the 1.17 MB of decoding it whole.
 func decodeEachPartition[T any](r io.Reader, read func(name string, partition T) error) (metadataAnswer, error) {
 	var metadata metadataAnswer
 	decoder := json.NewDecoder(r)
@@ -200,14 +200,14 @@ func decodePartitionedStats(r io.Reader, name string, known int) ([]backlog.Part
 		return nil, err
 	}
 	if count < known {
-		return nil, incomplete{text: fmt.Sprintf("%d partitions where %d were known", count, known), fewer: true}
+		return nil, incompleteError{text: fmt.Sprintf("%d partitions where %d were known", count, known), fewer: true}
 	}
 	if absent, total := missing(there, count); total > 0 {
-		return nil, incomplete{text: fmt.Sprintf("%d of %d partitions are missing (%s): a broker did not answer, or they were deleted "+
+		return nil, incompleteError{text: fmt.Sprintf("%d of %d partitions are missing (%s): a broker did not answer, or they were deleted "+
 			"(pulsar-admin topics create-missed-partitions)", total, count, absent)}
 	}
 	if stray || len(samples) != count {
-		return nil, incomplete{text: "it names partitions that the topic should not have"}
+		return nil, incompleteError{text: "it names partitions that the topic should not have"}
 	}
 	slices.SortFunc(samples, func(a, b backlog.PartitionSample) int { return a.Index - b.Index })
 	return samples, nil

@@ -25,9 +25,9 @@ const AllowedHostsFlag = "--pulsar-allowed-hosts"
 //	no connection, no answer, TLS failure   ErrUnreachable      transportFault
 //	200, not JSON, too long, nonsense       ErrProtocol         answerFault
 //	200, a partition missing                ErrPartial          answerFault
-//	401, not JSON                           ErrUnauthenticated  statusFault
-//	401 or 403, JSON                        ErrForbidden        statusFault
-//	403, not JSON                           ErrForbidden        statusFault: something in between refuses
+//	401, not JSON                           ErrUnauthenticated  refusal
+//	401 or 403, JSON                        ErrForbidden        refusal
+//	403, not JSON                           ErrForbidden        refusal: something in between refuses
 //	404, JSON                               ErrTopicNotFound    statusFault
 //	404, not JSON                           ErrProtocol         statusFault
 //	412 (no owner now), 429, 5xx            ErrUnavailable      statusFault
@@ -35,43 +35,43 @@ const AllowedHostsFlag = "--pulsar-allowed-hosts"
 //	redirect to a host that is not allowed  ErrForbidden        exchange.redirect; nothing was sent there
 //	a name or URL that cannot be right      ErrProtocol         below; nothing was sent
 
-// fault is an error whose text is for users, with the reason for programs.
-type fault struct {
+// reasonError is an error whose text is for users, with the reason for programs.
+type reasonError struct {
 	reason error
 	cause  error
 	text   string
 }
 
-func (f *fault) Error() string { return f.text }
+func (f *reasonError) Error() string { return f.text }
 
 // Unwrap gives the reason, and the cause where a program may want it, such as context.Canceled.
-func (f *fault) Unwrap() []error {
+func (f *reasonError) Unwrap() []error {
 	if f.cause == nil {
 		return []error{f.reason}
 	}
 	return []error{f.reason, f.cause}
 }
 
-func newFault(reason error, format string, args ...any) *fault {
-	return &fault{reason: reason, text: reason.Error() + ": " + fmt.Sprintf(format, args...)}
+func newFault(reason error, format string, args ...any) *reasonError {
+	return &reasonError{reason: reason, text: reason.Error() + ": " + fmt.Sprintf(format, args...)}
 }
 
 func badAdminURL() error {
-	return &fault{
+	return &reasonError{
 		reason: backlog.ErrProtocol,
 		text:   "the Pulsar admin URL must look like http://pulsar-broker.pulsar:8080, with no path and no credentials",
 	}
 }
 
 func badTopicName(name string) error {
-	return &fault{
+	return &reasonError{
 		reason: backlog.ErrProtocol,
 		text:   fmt.Sprintf("topic name %q must look like persistent://tenant/namespace/name", shorten(name)),
 	}
 }
 
 func nonPersistent(name string) error {
-	return &fault{
+	return &reasonError{
 		reason: backlog.ErrProtocol,
 		text:   fmt.Sprintf("%s keeps no backlog to scale on: use a persistent:// topic", shorten(name)),
 	}
@@ -111,14 +111,8 @@ func (s said) subject(a address, host string) string {
 func statusFault(a address, u *url.URL, s said, noToken bool) error {
 	subject := s.subject(a, u.Host)
 	switch {
-	case s.status == http.StatusUnauthorized && !s.json && noToken:
-		return newFault(backlog.ErrUnauthenticated, "%s asks for credentials and none are configured: give the adapter a token", u.Host)
-	case s.status == http.StatusUnauthorized && !s.json:
-		return newFault(backlog.ErrUnauthenticated, "%s does not accept the token: is it expired, or signed with another key?", u.Host)
-	case (s.status == http.StatusUnauthorized || s.status == http.StatusForbidden) && s.json:
-		return newFault(backlog.ErrForbidden, "%s: grant consume on namespace %s to the role of the token", subject, namespace(a.topic.Name))
-	case s.status == http.StatusForbidden:
-		return newFault(backlog.ErrForbidden, "%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
+	case s.status == http.StatusUnauthorized || s.status == http.StatusForbidden:
+		return refusal(a, u, s, noToken)
 	case s.status == http.StatusNotFound && s.json:
 		return newFault(backlog.ErrTopicNotFound, "%s: create it or correct its name", subject)
 	case s.status == http.StatusTooManyRequests:
@@ -130,23 +124,38 @@ func statusFault(a address, u *url.URL, s said, noToken bool) error {
 	}
 }
 
-// tooLong is returned by a body that goes over the limit.
-type tooLong struct{ limit int64 }
+// refusal is the fault for 401 and 403.
+func refusal(a address, u *url.URL, s said, noToken bool) error {
+	subject := s.subject(a, u.Host)
+	switch {
+	case s.json:
+		return newFault(backlog.ErrForbidden, "%s: grant consume on namespace %s to the role of the token", subject, namespace(a.topic.Name))
+	case s.status == http.StatusForbidden:
+		return newFault(backlog.ErrForbidden, "%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
+	case noToken:
+		return newFault(backlog.ErrUnauthenticated, "%s asks for credentials and none are configured: give the adapter a token", u.Host)
+	default:
+		return newFault(backlog.ErrUnauthenticated, "%s does not accept the token: is it expired, or signed with another key?", u.Host)
+	}
+}
 
-func (e tooLong) Error() string { return fmt.Sprintf("more than %d bytes", e.limit) }
+// tooLongError is returned by a body that goes over the limit.
+type tooLongError struct{ limit int64 }
 
-// incomplete is returned by decoders for a good answer that lacks partitions.
-type incomplete struct {
+func (e tooLongError) Error() string { return fmt.Sprintf("more than %d bytes", e.limit) }
+
+// incompleteError is returned by decoders for a good answer that lacks partitions.
+type incompleteError struct {
 	text  string
 	fewer bool
 }
 
-func (e incomplete) Error() string { return e.text }
+func (e incompleteError) Error() string { return e.text }
 
 // answerFault is the fault for a 200 whose body is no good.
 func answerFault(a address, u *url.URL, err error) error {
-	var partial incomplete
-	var long tooLong
+	var partial incompleteError
+	var long tooLongError
 	switch {
 	case errors.As(err, &partial):
 		f := newFault(backlog.ErrPartial, "%s from %s: %s", a.topic.Name, u.Host, partial.text)
@@ -166,7 +175,7 @@ func answerFault(a address, u *url.URL, err error) error {
 	}
 }
 
-// transportFault is the fault for a request without a complete answer. The limit is told when it was what ended it.
+// transportFault is the fault for a request without a complete answer; limit is the time that it had, 0 to say nothing.
 func transportFault(a address, u *url.URL, err error, limit time.Duration) error {
 	f := newFault(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.topic.Name, transportCause(err, limit))
 	f.cause = err
