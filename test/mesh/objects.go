@@ -1,0 +1,160 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+const (
+	labelComponent = Group + "/component"
+	labelName      = Group + "/name"
+
+	keyAdminURL   = "webServiceURL"
+	keyServiceURL = "brokerServiceURL"
+
+	grpcPort, metricsPort = 9093, 9094
+	// defaultCPUPercent is the target of Function Mesh's HPA when the CR names none.
+	defaultCPUPercent = 80
+	graceSeconds      = int64(30)
+)
+
+// suffix of the objects' names: function, sink or source.
+func (c component) suffix() string { return strings.ToLower(c.kind) }
+
+// child is the name of the StatefulSet and of the HPA.
+func (c component) child() string { return c.name + "-" + c.suffix() }
+
+// labels are on all objects, and all of them are the selector: 10 for a Function, 8 for a Sink or a Source
+// (controllers/spec/function.go, sink.go, source.go).
+func (c component) labels() map[string]string {
+	labels := map[string]string{
+		"app.kubernetes.io/name": c.child(), "app.kubernetes.io/instance": c.child(),
+		labelComponent: c.suffix(), labelName: c.name, Group + "/namespace": c.namespace,
+		"component": c.suffix(), "name": c.name, "namespace": c.namespace,
+	}
+	if c.kind == KindFunction {
+		labels["app"], labels[Group+"/app"] = "function-mesh", "function-mesh"
+	}
+	return labels
+}
+
+// meta is that of an object which the CR owns.
+func (c component) meta(name string, owner metav1.OwnerReference) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: c.namespace, Name: name, Labels: c.labels(), OwnerReferences: []metav1.OwnerReference{owner},
+	}
+}
+
+// statefulSet is what Function Mesh makes of the CR; its one container never runs.
+func (c component) statefulSet(owner metav1.OwnerReference) (*appsv1.StatefulSet, error) {
+	container, err := c.container()
+	if err != nil {
+		return nil, err
+	}
+	replicas, grace := *c.spec.Replicas, graceSeconds
+	return &appsv1.StatefulSet{
+		ObjectMeta: c.meta(c.child(), owner),
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, ServiceName: c.headless(), PodManagementPolicy: appsv1.ParallelPodManagement,
+			Selector:       &metav1.LabelSelector{MatchLabels: c.labels()},
+			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: c.labels(), Annotations: map[string]string{
+					"prometheus.io/scrape": "true", "prometheus.io/port": fmt.Sprint(metricsPort),
+				}},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{container}, TerminationGracePeriodSeconds: &grace},
+			},
+		},
+	}, nil
+}
+
+// container has what restarts pods in its command when it changes: the inputs, the ordering and the knobs.
+func (c component) container() (corev1.Container, error) {
+	details, err := json.Marshal(map[string]any{
+		"tenant": c.spec.Tenant, "namespace": c.spec.Namespace, "name": c.spec.Name, "className": c.spec.ClassName,
+		"userConfig": c.spec.FuncConfig, "parallelism": 1, "input": c.spec.Input,
+		"subscriptionName": c.spec.SubscriptionName, "subscriptionType": strings.ToUpper(c.subscriptionType()),
+		"timeoutMs": c.spec.TimeoutMillis,
+	})
+	if err != nil {
+		return corev1.Container{}, fmt.Errorf("writing the details of %s %s/%s: %w", c.kind, c.namespace, c.name, err)
+	}
+	config := corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: c.spec.Pulsar.PulsarConfig}}
+	return corev1.Container{
+		Name:    "pulsar-" + c.suffix(),
+		Image:   or(c.spec.Image, "streamnative/pulsar-functions-java-runner:3.3.9"),
+		Command: []string{"sh", "-c"},
+		Args: []string{"SHARD_ID=${POD_NAME##*-} && exec java org.apache.pulsar.functions.instance.JavaInstanceMain " +
+			"--instance_id ${SHARD_ID} --function_details '" + string(details) + "' --pulsar_serviceurl $brokerServiceURL"},
+		Env: []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
+		}}},
+		EnvFrom:   []corev1.EnvFromSource{{ConfigMapRef: &config}},
+		Resources: c.spec.Resources,
+		Ports: []corev1.ContainerPort{
+			{Name: "tcp-grpc", ContainerPort: grpcPort}, {Name: "http-metrics", ContainerPort: metricsPort},
+		},
+	}, nil
+}
+
+func (c component) headless() string { return c.child() + "-headless" }
+
+func (c component) service(owner metav1.OwnerReference) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: c.meta(c.headless(), owner),
+		Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone, Selector: c.labels(),
+			Ports: []corev1.ServicePort{
+				{Name: "tcp-grpc", Port: grpcPort, TargetPort: intstr.FromInt32(grpcPort)},
+				{Name: "http-metrics", Port: metricsPort, TargetPort: intstr.FromInt32(metricsPort)},
+			},
+		},
+	}
+}
+
+// hpa is Function Mesh's own; spec.maxReplicas must be set. Its builtinAutoscaler rules are left out.
+func (c component) hpa(owner metav1.OwnerReference) *autoscalingv2.HorizontalPodAutoscaler {
+	minimum := *c.spec.MinReplicas
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: c.meta(c.child(), owner),
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
+				APIVersion: GroupVersion().String(), Kind: c.kind, Name: c.name,
+			},
+			MinReplicas: &minimum, MaxReplicas: *c.spec.MaxReplicas,
+			Metrics: c.spec.Pod.AutoScalingMetrics, Behavior: c.spec.Pod.AutoScalingBehavior,
+		},
+	}
+	if len(hpa.Spec.Metrics) == 0 {
+		percent := int32(defaultCPUPercent)
+		hpa.Spec.Metrics = []autoscalingv2.MetricSpec{{
+			Type: autoscalingv2.ResourceMetricSourceType,
+			Resource: &autoscalingv2.ResourceMetricSource{
+				Name:   corev1.ResourceCPU,
+				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: &percent},
+			},
+		}}
+	}
+	return hpa
+}
+
+// rewrite makes live what want says, as Function Mesh does at a change: the whole template, but not what is immutable.
+func rewrite(live, want *appsv1.StatefulSet) {
+	keep := live.Spec
+	live.Spec = want.Spec
+	live.Spec.Selector, live.Spec.ServiceName = keep.Selector, keep.ServiceName
+	live.Spec.PodManagementPolicy, live.Spec.VolumeClaimTemplates = keep.PodManagementPolicy, keep.VolumeClaimTemplates
+	live.Labels = maps.Clone(want.Labels)
+	live.OwnerReferences = want.OwnerReferences
+}

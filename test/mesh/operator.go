@@ -1,0 +1,165 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+const (
+	defaultBackoff = time.Second
+	maxBackoff     = 30 * time.Second
+	// eventBuffer holds changes of replicas while the controller of pods is busy.
+	eventBuffer = 1024
+)
+
+// Config says where an Operator works. REST and Runner are required.
+type Config struct {
+	// REST is an administrator of the cluster, which serves the kinds of CRDs.
+	REST *rest.Config
+	// Runner starts the replicas.
+	Runner replica.Runner
+	// Log is told of replicas that end by themselves and of errors; the zero value is silence.
+	Log logr.Logger
+	// RestartBackoff is the pause before a replica that ended by itself starts again, doubled up to 30 s until one was
+	// ready; 0 is 1 s (a kubelet's is 10 s).
+	RestartBackoff time.Duration
+	// StopTimeout is how long a replica may take to end before it is killed; 0 is 30 s, Kubernetes' grace period.
+	StopTimeout time.Duration
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.REST == nil:
+		return errors.New("mesh.Config.REST is nil: it must be the configuration of a client of the cluster")
+	case c.Runner == nil:
+		return errors.New("mesh.Config.Runner is nil: it must start replicas, e.g. replica.NewLight(nil)")
+	case c.RestartBackoff < 0 || c.StopTimeout < 0:
+		return fmt.Errorf("mesh.Config has RestartBackoff %s, StopTimeout %s: neither may be negative", c.RestartBackoff, c.StopTimeout)
+	}
+	return nil
+}
+
+// Operator stands in for Function Mesh and for the nodes of the cluster. Its methods may be called from any goroutine.
+type Operator struct {
+	manager ctrl.Manager
+	fleet   *fleet
+}
+
+// NewOperator makes an operator; Run runs it.
+func NewOperator(config Config) (*Operator, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	if config.Log.GetSink() == nil {
+		config.Log = logr.New(log.NullLogSink{})
+	}
+	manager, err := newManager(config)
+	if err != nil {
+		return nil, err
+	}
+	changed := make(chan event.GenericEvent, eventBuffer)
+	o := &Operator{manager: manager, fleet: newFleet(config, changed)}
+	for _, kind := range []string{KindFunction, KindSink, KindSource} {
+		r := &reconciler{kind: kind, client: manager.GetClient(), changed: func(client.ObjectKey, *int32) {}}
+		if kind == KindFunction {
+			r.changed = o.desired
+		}
+		if err := r.register(manager); err != nil {
+			return nil, err
+		}
+	}
+	node := &kubelet{client: manager.GetClient(), direct: manager.GetAPIReader(), fleet: o.fleet}
+	if err := node.register(manager, changed); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func newManager(c Config) (ctrl.Manager, error) {
+	ofFunctions := labels.SelectorFromSet(labels.Set{labelComponent: component{kind: KindFunction}.suffix()})
+	again := true // the names of controllers are of this process, in which other clusters may be
+	manager, err := ctrl.NewManager(c.REST, ctrl.Options{
+		Logger:     c.Log,
+		Metrics:    server.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: &again},
+		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+		Cache:      cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: ofFunctions}}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the operator: %w", err)
+	}
+	return manager, nil
+}
+
+func newFleet(config Config, changed chan<- event.GenericEvent) *fleet {
+	f := &fleet{
+		runner: config.Runner, log: config.Log, backoff: config.RestartBackoff, grace: config.StopTimeout,
+		units: map[client.ObjectKey]*unit{}, ledgers: map[client.ObjectKey]*ledger{},
+		changed: changed,
+	}
+	if f.backoff == 0 {
+		f.backoff = defaultBackoff
+	}
+	if f.grace == 0 {
+		f.grace = time.Duration(graceSeconds) * time.Second
+	}
+	return f
+}
+
+// Run works until ctx is done, then ends all replicas gracefully and returns; the objects stay. It runs once.
+func (o *Operator) Run(ctx context.Context) error {
+	err := o.manager.Start(ctx)
+	o.fleet.close()
+	if err != nil {
+		return fmt.Errorf("running the operator: %w", err)
+	}
+	return nil
+}
+
+func (o *Operator) desired(function client.ObjectKey, replicas *int32) {
+	if replicas == nil {
+		o.fleet.desire(function, 0)
+		o.fleet.stopFunction(function)
+		return
+	}
+	o.fleet.desire(function, int(*replicas))
+}
+
+// ReplicaSeconds is the time for which replicas of the Function were there, in sum: each from when its pod appeared until
+// it had ended, whether it consumed or not.
+func (o *Operator) ReplicaSeconds(namespace, name string) time.Duration {
+	return o.fleet.replicaTime(client.ObjectKey{Namespace: namespace, Name: name}, time.Now())
+}
+
+// Running counts the replicas of the Function that consume.
+func (o *Operator) Running(namespace, name string) int {
+	samples := o.Timeline(namespace, name)
+	if len(samples) == 0 {
+		return 0
+	}
+	return samples[len(samples)-1].Ready
+}
+
+// Timeline is the history of the Function, one Sample per change.
+func (o *Operator) Timeline(namespace, name string) []Sample {
+	return o.fleet.timeline(client.ObjectKey{Namespace: namespace, Name: name})
+}

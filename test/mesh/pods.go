@@ -1,0 +1,183 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+const (
+	// retryStale is the pause before another look at what is about to change.
+	retryStale = 10 * time.Millisecond
+	// retryConfig is the pause before another try to start what is misconfigured.
+	retryConfig = time.Second
+)
+
+// kubelet is the part of a node: it keeps a replica for each pod of a Function and tells the pod's state.
+type kubelet struct {
+	client client.Client
+	// direct reads ConfigMaps, which are not worth a watch.
+	direct client.Reader
+	fleet  *fleet
+}
+
+func (k *kubelet) register(manager ctrl.Manager, changed <-chan event.GenericEvent) error {
+	err := ctrl.NewControllerManagedBy(manager).
+		Named("mesh-pod").
+		For(&corev1.Pod{}).
+		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
+		Complete(k)
+	if err != nil {
+		return fmt.Errorf("registering the controller of pods: %w", err)
+	}
+	return nil
+}
+
+// Reconcile makes replicas follow pods. A pod without a node goes at once when it is deleted; its replica still ends
+// gracefully, and its successor's waits for that.
+func (k *kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	pod, err := read(ctx, k.client, request.Namespace, request.Name, &corev1.Pod{})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if pod == nil || pod.DeletionTimestamp != nil {
+		k.fleet.stop(request.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	ordinal, err := strconv.Atoi(pod.Labels[appsv1.PodIndexLabel])
+	if err != nil {
+		return ctrl.Result{}, nil //nolint:nilerr // a pod of no StatefulSet is nobody's replica
+	}
+	if found, started := k.fleet.look(request.NamespacedName, pod.UID); started {
+		return ctrl.Result{}, k.tell(ctx, pod, containerState(found))
+	}
+	function, err := read(ctx, k.client, pod.Namespace, pod.Labels[labelName], object(KindFunction))
+	if err != nil || function == nil {
+		return ctrl.Result{}, err // the garbage collector is on its way to the pod of a Function that is gone
+	}
+	now, err := readStatus(function)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	c, err := decode(function)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	// A real pod takes seconds to run, and by then the operator has counted it or has set the StatefulSet back.
+	if c.managed && !c.paused && int(now.Replicas) <= ordinal {
+		return ctrl.Result{RequeueAfter: retryStale}, nil
+	}
+	in, err := k.configure(ctx, c, ordinal)
+	if err != nil {
+		return ctrl.Result{RequeueAfter: retryConfig}, k.tell(ctx, pod, misconfigured(err))
+	}
+	k.fleet.start(ctx, request.NamespacedName, client.ObjectKeyFromObject(function), pod.UID, in)
+	return ctrl.Result{}, nil
+}
+
+// configure completes an instance with the broker's address from the component's ConfigMap.
+func (k *kubelet) configure(ctx context.Context, c component, ordinal int) (replica.Instance, error) {
+	in, err := c.instance(ordinal)
+	if err != nil {
+		return replica.Instance{}, err
+	}
+	name := c.spec.Pulsar.PulsarConfig
+	config := &corev1.ConfigMap{}
+	if err := k.direct.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, config); err != nil {
+		return replica.Instance{}, fmt.Errorf("reading the ConfigMap of spec.pulsar.pulsarConfig: %w", err)
+	}
+	if in.ServiceURL = config.Data[keyServiceURL]; in.ServiceURL == "" {
+		return replica.Instance{}, fmt.Errorf("ConfigMap %s/%s has no %s: set it to the broker, e.g. pulsar://127.0.0.1:6650",
+			c.namespace, name, keyServiceURL)
+	}
+	return in, nil
+}
+
+// tell writes the pod's status if it differs. A pod that has gone meanwhile needs none.
+func (k *kubelet) tell(ctx context.Context, pod *corev1.Pod, container corev1.ContainerStatus) error {
+	next := pod.DeepCopy()
+	next.Status = podStatus(pod, container)
+	if equality.Semantic.DeepEqual(pod.Status, next.Status) {
+		return nil
+	}
+	err := k.client.Status().Patch(ctx, next, client.MergeFrom(pod))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("writing the status of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
+}
+
+// containerState is what a kubelet would say about a container that is, or is not, the replica. It is Ready when the
+// replica consumes: Function Mesh's pods have no readiness probe and are Ready a little earlier.
+func containerState(s state) corev1.ContainerStatus {
+	container := corev1.ContainerStatus{RestartCount: s.restarts, Ready: s.ready}
+	switch {
+	case s.ready:
+		container.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(s.since.Truncate(time.Second))}
+	case s.restarts > 0:
+		container.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "the replica ended by itself"}
+	default:
+		container.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
+	}
+	return container
+}
+
+func misconfigured(err error) corev1.ContainerStatus {
+	waiting := &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: err.Error()}
+	return corev1.ContainerStatus{State: corev1.ContainerState{Waiting: waiting}}
+}
+
+// podStatus is the pod's status with this state of its container.
+func podStatus(pod *corev1.Pod, container corev1.ContainerStatus) corev1.PodStatus {
+	status := *pod.Status.DeepCopy()
+	started := container.Ready
+	container.Name, container.Image, container.Started = pod.Spec.Containers[0].Name, pod.Spec.Containers[0].Image, &started
+	status.ContainerStatuses = []corev1.ContainerStatus{container}
+	ready := corev1.ConditionFalse
+	if container.Ready {
+		ready, status.Phase = corev1.ConditionTrue, corev1.PodRunning
+	}
+	since := metav1.NewTime(time.Time{})
+	if running := container.State.Running; running != nil {
+		since = running.StartedAt
+		if status.StartTime == nil {
+			status.StartTime = &running.StartedAt
+		}
+	}
+	for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, corev1.PodReady} {
+		setCondition(&status, kind, ready, since)
+	}
+	return status
+}
+
+func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value corev1.ConditionStatus, since metav1.Time) {
+	for i := range status.Conditions {
+		if c := &status.Conditions[i]; c.Type == kind {
+			if c.Status != value {
+				c.Status, c.LastTransitionTime = value, since
+			}
+			return
+		}
+	}
+	status.Conditions = append(status.Conditions, corev1.PodCondition{Type: kind, Status: value, LastTransitionTime: since})
+}

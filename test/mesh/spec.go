@@ -1,0 +1,226 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+const (
+	annotationManaged = Group + "/managed"
+	annotationPause   = Group + "/pause-rollout"
+	// effectivelyOnce makes a subscription Failover.
+	effectivelyOnce = "effectively_once"
+)
+
+// spec is the part of a Function, Sink or Source that the stand-in looks at; names are Function Mesh's.
+type spec struct {
+	Name      string `json:"name"`
+	Tenant    string `json:"tenant"`
+	Namespace string `json:"namespace"`
+	ClassName string `json:"className"`
+	Image     string `json:"image"`
+
+	Replicas    *int32 `json:"replicas"`
+	MinReplicas *int32 `json:"minReplicas"`
+	MaxReplicas *int32 `json:"maxReplicas"`
+
+	Input               input   `json:"input"`
+	SubscriptionName    string  `json:"subscriptionName"`
+	ProcessingGuarantee string  `json:"processingGuarantee"`
+	RetainOrdering      bool    `json:"retainOrdering"`
+	RetainKeyOrdering   bool    `json:"retainKeyOrdering"`
+	TimeoutMillis       int32   `json:"timeout"`
+	Golang              *golang `json:"golang"`
+	Pulsar              pulsar  `json:"pulsar"`
+
+	Pod        podPolicy                   `json:"pod"`
+	Resources  corev1.ResourceRequirements `json:"resources"`
+	FuncConfig map[string]any              `json:"funcConfig"`
+}
+
+type input struct {
+	Topics              []string              `json:"topics"`
+	TopicPattern        string                `json:"topicPattern"`
+	CustomSerdeSources  map[string]string     `json:"customSerdeSources"`
+	CustomSchemaSources map[string]string     `json:"customSchemaSources"`
+	SourceSpecs         map[string]sourceSpec `json:"sourceSpecs"`
+}
+
+type sourceSpec struct {
+	IsRegexPattern    bool   `json:"isRegexPattern"`
+	ReceiverQueueSize *int32 `json:"receiverQueueSize"`
+}
+
+type golang struct {
+	Go string `json:"go"`
+}
+
+type pulsar struct {
+	PulsarConfig string `json:"pulsarConfig"`
+}
+
+type podPolicy struct {
+	AutoScalingMetrics  []autoscalingv2.MetricSpec                     `json:"autoScalingMetrics"`
+	AutoScalingBehavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"autoScalingBehavior"`
+}
+
+// knobs are ours: how a replica behaves, in spec.funcConfig. Unknown keys are errors.
+type knobs struct {
+	ServiceTimeMillis int64 `json:"serviceTimeMillis,omitempty"`
+	FailEvery         int   `json:"failEvery,omitempty"`
+	StartDelayMillis  int64 `json:"startDelayMillis,omitempty"`
+}
+
+// component is a decoded Function, Sink or Source.
+type component struct {
+	kind, namespace, name string
+	spec                  spec
+	managed, paused       bool
+}
+
+// decode applies the defaults of Function Mesh's webhook. An absent replicas is minReplicas; the real webhook writes that
+// into the spec, so Functions for the stand-in should state it.
+func decode(object *unstructured.Unstructured) (component, error) {
+	c := component{
+		kind: object.GetKind(), namespace: object.GetNamespace(), name: object.GetName(),
+		managed: object.GetAnnotations()[annotationManaged] != "false",
+		paused:  object.GetAnnotations()[annotationPause] == "true",
+	}
+	fields, _, err := unstructured.NestedMap(object.Object, "spec")
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &c.spec)
+	}
+	if err != nil {
+		return component{}, fmt.Errorf("reading %s %s/%s: %w", c.kind, c.namespace, c.name, err)
+	}
+	s := &c.spec
+	s.Tenant, s.Namespace, s.Name = or(s.Tenant, "public"), or(s.Namespace, "default"), or(s.Name, c.name)
+	one := int32(1)
+	if s.MinReplicas == nil {
+		s.MinReplicas = &one
+	}
+	if s.Replicas == nil {
+		s.Replicas = s.MinReplicas
+	}
+	return c, nil
+}
+
+func or(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
+
+// instance says what replica number id of the component consumes, all but the broker's address. Errors are about the
+// spec: nothing but an edit of it helps.
+func (c component) instance(id int) (replica.Instance, error) {
+	k, err := c.knobs()
+	if err != nil {
+		return replica.Instance{}, err
+	}
+	topics, err := c.topics()
+	if err != nil {
+		return replica.Instance{}, err
+	}
+	queue := int32(0)
+	for _, source := range c.spec.Input.SourceSpecs {
+		if source.ReceiverQueueSize != nil {
+			queue = max(queue, *source.ReceiverQueueSize) // a replica has one for all topics
+		}
+	}
+	return replica.Instance{
+		Tenant: c.spec.Tenant, Namespace: c.spec.Namespace, Name: c.spec.Name, ID: id, Topics: topics,
+		Subscription:     or(c.spec.SubscriptionName, c.spec.Tenant+"/"+c.spec.Namespace+"/"+c.spec.Name),
+		SubscriptionType: c.subscriptionType(),
+		ServiceTime:      time.Duration(k.ServiceTimeMillis) * time.Millisecond, FailEvery: k.FailEvery,
+		StartDelay:     time.Duration(k.StartDelayMillis) * time.Millisecond,
+		RedeliverAfter: time.Duration(c.spec.TimeoutMillis) * time.Millisecond, ReceiverQueueSize: int(queue),
+	}, nil
+}
+
+func (c component) knobs() (k knobs, err error) {
+	text, err := json.Marshal(c.spec.FuncConfig)
+	if err != nil {
+		return knobs{}, fmt.Errorf("reading spec.funcConfig: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&k); err != nil {
+		return knobs{}, fmt.Errorf("reading spec.funcConfig, which may have serviceTimeMillis, failEvery and startDelayMillis: %w", err)
+	}
+	return k, nil
+}
+
+// topics are the union of what Function Mesh's generateInputSpec (controllers/spec/utils.go) puts together, as full names
+// in order. A Go function consumes the first of input.topics only.
+func (c component) topics() ([]string, error) {
+	in := c.spec.Input
+	names := map[string]bool{}
+	for _, topic := range in.Topics {
+		names[fullName(topic)] = true
+		if c.spec.Golang != nil {
+			break
+		}
+	}
+	if c.spec.Golang == nil {
+		for _, topic := range slices.Concat(slices.Collect(maps.Keys(in.CustomSerdeSources)), slices.Collect(maps.Keys(in.CustomSchemaSources))) {
+			names[fullName(topic)] = true
+		}
+		for topic, source := range in.SourceSpecs {
+			if source.IsRegexPattern {
+				return nil, fmt.Errorf("spec.input.sourceSpecs has the pattern %q: replicas here need topics by name", topic)
+			}
+			names[fullName(topic)] = true
+		}
+		// The same key without isRegexPattern turns the pattern into a topic.
+		if _, literal := in.SourceSpecs[in.TopicPattern]; in.TopicPattern != "" && !literal {
+			return nil, fmt.Errorf("spec.input.topicPattern is %q: replicas here need topics by name", in.TopicPattern)
+		}
+	}
+	if len(names) == 0 {
+		return nil, errors.New("spec.input names no topic: set spec.input.topics")
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// fullName completes what Pulsar calls a short topic name.
+func fullName(topic string) string {
+	switch {
+	case strings.Contains(topic, "://"):
+		return topic
+	case strings.Count(topic, "/") == 2:
+		return "persistent://" + topic
+	}
+	return "persistent://public/default/" + topic
+}
+
+// subscriptionType is Function Mesh's rule (getSubscriptionType in controllers/spec/utils.go); Go instances are told
+// nothing, so they are always Shared.
+func (c component) subscriptionType() string {
+	switch s := c.spec; {
+	case s.Golang != nil:
+		return replica.Shared
+	case s.RetainOrdering || s.ProcessingGuarantee == effectivelyOnce:
+		return replica.Failover
+	case s.RetainKeyOrdering:
+		return replica.KeyShared
+	}
+	return replica.Shared
+}
