@@ -1,0 +1,90 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWaitFor(t *testing.T) {
+	broken := errors.New("the object was deleted")
+	cases := map[string]struct {
+		every time.Duration // 0 is 1 s
+		limit time.Duration // 0 is none
+		cond  func(call int) (bool, string, error)
+		calls int
+		took  time.Duration
+		says  string
+		is    error
+	}{
+		"asks at once": {
+			cond:  func(int) (bool, string, error) { return true, "", nil },
+			calls: 1,
+		},
+		"asks until it is so": {
+			cond:  func(call int) (bool, string, error) { return call == 3, "", nil },
+			calls: 3, took: 2 * time.Second,
+		},
+		"ends with an error of the condition": {
+			cond:  func(int) (bool, string, error) { return false, "", broken },
+			calls: 1, says: "waiting for tea: the object was deleted", is: broken,
+		},
+		"tells the last detail when time is up": {
+			limit: 2500 * time.Millisecond,
+			cond:  func(call int) (bool, string, error) { return false, "too hot " + string(rune('0'+call)), nil },
+			calls: 3, took: 2500 * time.Millisecond,
+			says: "waiting for tea: context deadline exceeded after 2.5s: too hot 3", is: context.DeadlineExceeded,
+		},
+		"gives up after two minutes without a deadline": {
+			every: 50 * time.Second,
+			cond:  func(int) (bool, string, error) { return false, "too hot", nil },
+			calls: 3, took: 2 * time.Minute, says: "after 2m0s: too hot", is: context.DeadlineExceeded,
+		},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, start, calls := t.Context(), time.Now(), 0
+				if test.limit > 0 {
+					limited, cancel := context.WithTimeout(ctx, test.limit)
+					defer cancel()
+					ctx = limited
+				}
+				err := WaitFor(ctx, "tea", max(test.every, time.Second), func(context.Context) (bool, string, error) {
+					calls++
+					return test.cond(calls)
+				})
+				require.Equal(t, test.calls, calls)
+				require.Equal(t, test.took, time.Since(start))
+				if test.says == "" {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorContains(t, err, test.says)
+				require.ErrorIs(t, err, test.is)
+			})
+		})
+	}
+}
+
+func TestWaitForKeepsTheCauseWhenTheLastCallIsCutShort(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	err := WaitFor(ctx, "tea", time.Millisecond, func(ctx context.Context) (bool, string, error) {
+		calls++
+		if calls == 1 {
+			return false, "the kettle is cold", nil
+		}
+		cancel()
+		return false, ctx.Err().Error(), nil
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "the kettle is cold")
+}
