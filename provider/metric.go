@@ -8,10 +8,8 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
-
-// DesiredReplicas is the metric our HorizontalPodAutoscalers follow.
-const DesiredReplicas = "pulsar_function_desired_replicas"
 
 // unit says how a number is served.
 type unit int
@@ -39,7 +37,7 @@ func (m metric) policyOnly() bool { return m.measure == nil }
 func servedMetrics() []metric {
 	return []metric{
 		{
-			name: DesiredReplicas, unit: whole,
+			name: policy.MetricDesiredReplicas, unit: whole,
 			help: "Replicas that were decided, within the policy's minReplicas and maxReplicas.",
 		},
 		{
@@ -90,7 +88,7 @@ type described struct {
 	resource   schema.GroupResource
 	apiVersion string
 	kind       string
-	policy     bool
+	isPolicy   bool
 }
 
 // describedKinds are written down rather than discovered: discovery would be a call to the API server, and the mapper
@@ -101,7 +99,7 @@ func describedKinds() []described {
 			resource:   v1alpha1.GroupResource(),
 			apiVersion: v1alpha1.GroupVersion().String(),
 			kind:       v1alpha1.KindAutoscalingPolicy,
-			policy:     true,
+			isPolicy:   true,
 		},
 		{
 			resource:   schema.GroupResource{Group: "compute.functionmesh.io", Resource: "functions"},
@@ -112,4 +110,4 @@ func describedKinds() []described {
 }
 
 // serves says whether the kind has the metric.
-func (d described) serves(m metric) bool { return d.policy || !m.policyOnly() }
+func (d described) serves(m metric) bool { return d.isPolicy || !m.policyOnly() }

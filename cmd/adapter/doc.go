@@ -1,0 +1,14 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command adapter scales Pulsar Functions on Kubernetes: it reads subscriptions from Pulsar, decides replicas for every
+// AutoscalingPolicy, and serves what it measured and decided as the Kubernetes custom metrics API.
+//
+// Floor 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, and knows no
+// rule about backlog or replicas.
+//
+//	options.go   flags and their bounds
+//	server.go    the metrics API server with its probes
+//	metrics.go   one /metrics of several registries
+//	log.go       one log for the libraries and us
+package main

@@ -1,0 +1,72 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// firstWins gathers from registries that know nothing of each other. Several libraries register the same families, such
+// as go_* and rest_client_*: of equal series the first registry's is kept, and of families that differ in type the
+// first registry's. prometheus.Gatherers would answer an error instead.
+type firstWins []prometheus.Gatherer
+
+// Gather returns the families of all registries, sorted by name.
+func (registries firstWins) Gather() ([]*dto.MetricFamily, error) {
+	merged := map[string]*dto.MetricFamily{}
+	var problems []error
+	for _, registry := range registries {
+		families, err := registry.Gather()
+		if err != nil {
+			problems = append(problems, err) // what it did gather still counts
+		}
+		for _, family := range families {
+			merged[family.GetName()] = mergeFamily(merged[family.GetName()], family)
+		}
+	}
+	all := make([]*dto.MetricFamily, 0, len(merged))
+	for _, family := range merged {
+		all = append(all, family)
+	}
+	slices.SortFunc(all, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return all, errors.Join(problems...)
+}
+
+// mergeFamily adds the series that only the second family has.
+func mergeFamily(first, second *dto.MetricFamily) *dto.MetricFamily {
+	if first == nil {
+		return second
+	}
+	if first.GetType() != second.GetType() {
+		return first
+	}
+	seen := make(map[string]bool, len(first.GetMetric()))
+	for _, series := range first.GetMetric() {
+		seen[labelsOf(series)] = true
+	}
+	merged := &dto.MetricFamily{
+		Name: first.Name, Help: first.Help, Type: first.Type, Unit: first.Unit,
+		Metric: slices.Clone(first.GetMetric()),
+	}
+	for _, series := range second.GetMetric() {
+		if !seen[labelsOf(series)] {
+			merged.Metric = append(merged.Metric, series)
+		}
+	}
+	return merged
+}
+
+// labelsOf identifies a series within its family; registries sort labels by name.
+func labelsOf(series *dto.Metric) string {
+	var text strings.Builder
+	for _, label := range series.GetLabel() {
+		text.WriteString(label.GetName() + "\xff" + label.GetValue() + "\xff")
+	}
+	return text.String()
+}

@@ -1,0 +1,207 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/cmd/options"
+)
+
+// Options are the flags of the adapter.
+type Options struct {
+	// Serving are the flags of the API server library: port, certificates, delegated authentication and authorization.
+	Serving *options.CustomMetricsAdapterServerOptions
+
+	PulsarAdminURL        string
+	AllowedPulsarHosts    []string
+	PulsarTokenFile       string
+	PulsarCAFile          string
+	PulsarTimeout         time.Duration
+	MaxRequestsPerCluster int
+
+	PollInterval time.Duration
+	RateWindow   time.Duration
+	StaleAfter   time.Duration
+
+	LeaseName          string
+	LeaseNamespace     string
+	LeaseDuration      time.Duration
+	LeaseRenewDeadline time.Duration
+	LeaseRetryPeriod   time.Duration
+
+	Kubeconfig    string
+	ShutdownDelay time.Duration
+	LogLevel      string
+	LogFormat     string
+}
+
+// defaultPort is 10250 because private clusters let the control plane reach nodes and pods on 443 and 10250 only, and
+// the first needs root.
+const defaultPort = 10250
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	serving := options.NewCustomMetricsAdapterServerOptions()
+	serving.SecureServing.BindPort = defaultPort
+	serving.Features.EnableProfiling = false
+	return &Options{
+		Serving: serving,
+
+		PulsarTimeout:         3 * time.Second,
+		MaxRequestsPerCluster: 16,
+
+		PollInterval: 10 * time.Second,
+		RateWindow:   10 * time.Second,
+		StaleAfter:   time.Minute,
+
+		LeaseName:          "pulsar-autoscaler-adapter",
+		LeaseDuration:      15 * time.Second,
+		LeaseRenewDeadline: 10 * time.Second,
+		LeaseRetryPeriod:   2 * time.Second,
+
+		ShutdownDelay: 5 * time.Second,
+		LogLevel:      "info",
+		LogFormat:     "json",
+	}
+}
+
+// flagSection is a part of the help text.
+type flagSection struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// sections returns all flags in the order of the help text.
+func (o *Options) sections() []flagSection {
+	serving := pflag.NewFlagSet("serving", pflag.ContinueOnError)
+	o.Serving.SecureServing.AddFlags(serving)
+	o.Serving.Authentication.AddFlags(serving)
+	o.Serving.Authorization.AddFlags(serving)
+	return []flagSection{
+		{"Pulsar", o.pulsarFlags()},
+		{"Measuring", o.measuringFlags()},
+		{"Kubernetes", o.kubernetesFlags()},
+		{"Process", o.processFlags()},
+		{"Serving the metrics API", serving},
+	}
+}
+
+func (o *Options) pulsarFlags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("pulsar", pflag.ContinueOnError)
+	fs.StringVar(&o.PulsarAdminURL, "pulsar-admin-url", o.PulsarAdminURL,
+		"Admin service of the Pulsar cluster where neither policy nor target names one, such as http://pulsar-broker.pulsar:8080.")
+	fs.StringSliceVar(&o.AllowedPulsarHosts, "allowed-pulsar-hosts", o.AllowedPulsarHosts,
+		"Hosts that policies, targets and redirects may name, and that are shown the token: host or host:port, \"*.\" for all below. The host of --pulsar-admin-url is always allowed.")
+	fs.StringVar(&o.PulsarTokenFile, "pulsar-token-file", o.PulsarTokenFile,
+		"File with the token for Pulsar; read for every request, so it may change.")
+	fs.StringVar(&o.PulsarCAFile, "pulsar-ca-file", o.PulsarCAFile,
+		"File with PEM certificates that sign Pulsar's; default: the system's.")
+	fs.DurationVar(&o.PulsarTimeout, "pulsar-timeout", o.PulsarTimeout,
+		"How long Pulsar may take to answer, from 10ms to 1m.")
+	fs.IntVar(&o.MaxRequestsPerCluster, "max-requests-per-cluster", o.MaxRequestsPerCluster,
+		"Requests under way to one Pulsar cluster at once, from 1 to 1000.")
+	return fs
+}
+
+func (o *Options) measuringFlags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("measuring", pflag.ContinueOnError)
+	fs.DurationVar(&o.PollInterval, "poll-interval", o.PollInterval,
+		"Time between two requests about one topic, from 1s to 5m.")
+	fs.DurationVar(&o.RateWindow, "rate-window", o.RateWindow,
+		"Time that rates are measured over where answers come more often, from 1s to 10m.")
+	fs.DurationVar(&o.StaleAfter, "stale-after", o.StaleAfter,
+		"Age at which an answer of Pulsar no longer counts, at least --rate-window and 3 times --poll-interval, at most 1h.")
+	return fs
+}
+
+func (o *Options) kubernetesFlags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("kubernetes", pflag.ContinueOnError)
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"Kubeconfig file; default: the ServiceAccount of the pod.")
+	fs.StringVar(&o.LeaseName, "lease-name", o.LeaseName,
+		"Lease whose holder decides for all policies.")
+	fs.StringVar(&o.LeaseNamespace, "lease-namespace", o.LeaseNamespace,
+		"Namespace of the Lease; default: the pod's.")
+	fs.DurationVar(&o.LeaseDuration, "lease-duration", o.LeaseDuration,
+		"Time without renewal after which another replica takes over, in whole seconds from 2s to 5m.")
+	fs.DurationVar(&o.LeaseRenewDeadline, "lease-renew-deadline", o.LeaseRenewDeadline,
+		"Time after which a holder that cannot renew gives up, below --lease-duration.")
+	fs.DurationVar(&o.LeaseRetryPeriod, "lease-retry-period", o.LeaseRetryPeriod,
+		"Time between two attempts to get or renew the Lease, at least 100ms and at most half of --lease-renew-deadline.")
+	return fs
+}
+
+func (o *Options) processFlags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("process", pflag.ContinueOnError)
+	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay", o.ShutdownDelay,
+		"Time for which requests are still answered after SIGTERM, until nobody sends any, from 0s to 1m; the pod's grace period must be longer.")
+	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "Least severity that is logged: "+strings.Join(logLevels(), ", ")+".")
+	fs.StringVar(&o.LogFormat, "log-format", o.LogFormat, "Form of log lines: "+strings.Join(logFormats(), ", ")+".")
+	return fs
+}
+
+// ParseOptions parses and checks the arguments. It prints the help text and returns pflag.ErrHelp when asked for it.
+func ParseOptions(args []string, help io.Writer) (*Options, error) {
+	o := NewOptions()
+	sections := o.sections()
+	all := pflag.NewFlagSet("adapter", pflag.ContinueOnError)
+	all.Usage = func() {} // printed below, by section
+	for _, s := range sections {
+		all.AddFlagSet(s.flags)
+	}
+	err := all.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return nil, errors.Join(err, printHelp(help, sections))
+	case err != nil:
+		return nil, fmt.Errorf("%w; see --help", err)
+	case all.NArg() > 0:
+		return nil, fmt.Errorf("argument %q is not a flag: flags look like --poll-interval=10s; see --help", all.Arg(0))
+	}
+	return o, o.Validate()
+}
+
+func printHelp(out io.Writer, sections []flagSection) error {
+	text := strings.Builder{}
+	text.WriteString("Usage: adapter [flags]\n\nScales Pulsar Functions: decides replicas and serves the custom metrics API.\n")
+	for _, s := range sections {
+		fmt.Fprintf(&text, "\n%s:\n\n%s", s.title, s.flags.FlagUsagesWrapped(120))
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// PulsarHosts are the hosts that may be called and be shown the token.
+func (o *Options) PulsarHosts() []string {
+	hosts := append([]string(nil), o.AllowedPulsarHosts...)
+	if u, err := url.Parse(o.PulsarAdminURL); err == nil && u.Host != "" {
+		hosts = append(hosts, u.Host)
+	}
+	return hosts
+}
+
+// LeaseNamespaceOr returns the namespace of the Lease: the flag, or that of the ServiceAccount whose files are in the
+// directory, which in a pod is serviceAccountDir.
+func (o *Options) LeaseNamespaceOr(dir string) (string, error) {
+	if o.LeaseNamespace != "" {
+		return o.LeaseNamespace, nil
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "namespace"))
+	if err != nil {
+		return "", fmt.Errorf("reading the pod's namespace: %w; set --lease-namespace outside of a cluster", err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}
+
+// serviceAccountDir is where a pod finds its ServiceAccount.
+const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"

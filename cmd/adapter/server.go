@@ -1,0 +1,124 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/pflag"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/metrics/legacyregistry"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	cmametrics "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver/metrics"
+	cmacmd "sigs.k8s.io/custom-metrics-apiserver/pkg/cmd"
+	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+)
+
+// requestTimeout bounds any request to the adapter, /metrics and OpenAPI included. The library's 60 s would let a slow
+// one occupy a worker of the HorizontalPodAutoscaler controller for as long.
+const requestTimeout = 5 * time.Second
+
+// serverConfig is what newServer needs.
+type serverConfig struct {
+	Options *Options
+	// Metrics answers the custom metrics API.
+	Metrics cma.CustomMetricsProvider
+	// Registry has our own metrics for /metrics, beside those of the libraries.
+	Registry prometheus.Gatherer
+	// Ready are checks of /readyz. A Pulsar that does not answer is not among them: an adapter that is not ready takes
+	// the API group away, and with it the deletion of every namespace of the cluster.
+	Ready []healthz.HealthChecker
+	// Live are checks of /livez.
+	Live []healthz.HealthChecker
+}
+
+// server serves the custom metrics API, probes and /metrics.
+type server struct {
+	generic *genericapiserver.GenericAPIServer
+}
+
+// newServer builds the server and opens its port. It does not use the library's RESTMapper and dynamic client: they
+// read all of discovery at the start and never again.
+func newServer(config serverConfig) (*server, error) {
+	o := config.Options
+	o.Serving.Authentication.RemoteKubeConfigFile = firstOf(o.Serving.Authentication.RemoteKubeConfigFile, o.Kubeconfig)
+	o.Serving.Authorization.RemoteKubeConfigFile = firstOf(o.Serving.Authorization.RemoteKubeConfigFile, o.Kubeconfig)
+	base := &cmacmd.AdapterBase{
+		CustomMetricsAdapterServerOptions: o.Serving,
+		Name:                              "pulsar-autoscaler-adapter",
+		RemoteKubeConfigFile:              o.Kubeconfig,
+		FlagSet:                           pflag.NewFlagSet("unused", pflag.ContinueOnError), // else pflag.CommandLine
+	}
+	base.WithCustomMetrics(config.Metrics)
+	settings, err := base.Config()
+	if err != nil {
+		return nil, fmt.Errorf("configuring the metrics API server: %w", err)
+	}
+	settings.GenericConfig.ShutdownDelayDuration = o.ShutdownDelay
+	settings.GenericConfig.RequestTimeout = requestTimeout
+	settings.GenericConfig.EnableProfiling = false
+	api, err := base.Server()
+	if err != nil {
+		return nil, fmt.Errorf("building the metrics API server: %w", err)
+	}
+	s := &server{generic: api.GenericAPIServer}
+	if err := s.addChecks(config.Ready, config.Live); err != nil {
+		return nil, fmt.Errorf("adding probes: %w", err)
+	}
+	return s, s.mergeMetrics(config.Registry)
+}
+
+func (s *server) addChecks(ready, live []healthz.HealthChecker) error {
+	if err := s.generic.AddReadyzChecks(ready...); err != nil {
+		return err
+	}
+	return s.generic.AddLivezChecks(0, live...)
+}
+
+// mergeMetrics replaces the library's /metrics, which has its own registry only.
+func (s *server) mergeMetrics(registry prometheus.Gatherer) error {
+	var registered prometheus.AlreadyRegisteredError
+	if err := cmametrics.RegisterMetrics(legacyregistry.Register); err != nil && !errors.As(err, &registered) {
+		return fmt.Errorf("registering the metrics of the metrics API: %w", err)
+	}
+	all := firstWins{registry, legacyregistry.DefaultGatherer, ctrlmetrics.Registry}
+	mux := s.generic.Handler.NonGoRestfulMux
+	mux.Unregister("/metrics")
+	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	return nil
+}
+
+// Run serves until the context ends, then goes on for --shutdown-delay, and returns when no request is under way.
+func (s *server) Run(ctx context.Context) error {
+	if err := s.generic.PrepareRun().RunWithContext(ctx); err != nil {
+		return fmt.Errorf("serving the metrics API: %w", err)
+	}
+	return nil
+}
+
+// restConfig returns how to reach the API server.
+func (o *Options) restConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading how to reach the API server (--kubeconfig is %q): %w", o.Kubeconfig, err)
+	}
+	return config, nil
+}
+
+func firstOf(values ...string) string {
+	for _, value := range values {
+		if value != "" {
+			return value
+		}
+	}
+	return ""
+}

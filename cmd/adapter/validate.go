@@ -1,0 +1,125 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Validate returns everything that is wrong, each with flag, value and bound.
+func (o *Options) Validate() error {
+	problems := slices.Concat(o.checkPulsar(), o.checkMeasuring(), o.checkLease(), o.checkProcess(), o.Serving.Validate())
+	return errors.Join(problems...)
+}
+
+// problems collects what is wrong.
+type problems []error
+
+func (p *problems) add(format string, args ...any) {
+	*p = append(*p, fmt.Errorf(format, args...))
+}
+
+// between checks a flag against its bounds.
+func (p *problems) between(flag string, value, least, most time.Duration) {
+	if value < least || value > most {
+		p.add("--%s is %s: it must be from %s to %s", flag, value, least, most)
+	}
+}
+
+func (o *Options) checkPulsar() []error {
+	var p problems
+	if o.PulsarAdminURL != "" && !isAdminURL(o.PulsarAdminURL) {
+		p.add("--pulsar-admin-url is %s: it must be http://host:port or https://host:port, with no path and no credentials",
+			redacted(o.PulsarAdminURL))
+	}
+	p.between("pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
+	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
+		p.add("--max-requests-per-cluster is %d: it must be from 1 to 1000", o.MaxRequestsPerCluster)
+	}
+	return p
+}
+
+// isAdminURL follows the rule for adminURL in the AutoscalingPolicy.
+func isAdminURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil &&
+		(u.Path == "" || u.Path == "/") && !strings.ContainsAny(text, "?#")
+}
+
+// redacted quotes a URL without its password.
+func redacted(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "not a URL"
+	}
+	return fmt.Sprintf("%q", u.Redacted())
+}
+
+// pollsUntilStale is how many polls in a row must fail before what is known no longer counts: one lost answer, and the
+// retry of it, must not freeze an autoscaler.
+const pollsUntilStale = 3
+
+func (o *Options) checkMeasuring() []error {
+	var p problems
+	p.between("poll-interval", o.PollInterval, time.Second, 5*time.Minute)
+	p.between("rate-window", o.RateWindow, time.Second, 10*time.Minute)
+	if o.StaleAfter > time.Hour {
+		p.add("--stale-after is %s: it must be at most 1h", o.StaleAfter)
+	}
+	if least := pollsUntilStale * o.PollInterval; o.StaleAfter < least {
+		p.add("--stale-after is %s: it must be at least %s, which is %d times --poll-interval (%s)", o.StaleAfter, least,
+			pollsUntilStale, o.PollInterval)
+	}
+	if o.StaleAfter < o.RateWindow {
+		p.add("--stale-after is %s: it must be at least --rate-window (%s)", o.StaleAfter, o.RateWindow)
+	}
+	return p
+}
+
+func (o *Options) checkLease() []error {
+	var p problems
+	for _, message := range validation.IsDNS1123Subdomain(o.LeaseName) {
+		p.add("--lease-name is %q: %s", o.LeaseName, message)
+	}
+	if o.LeaseNamespace != "" {
+		for _, message := range validation.IsDNS1123Label(o.LeaseNamespace) {
+			p.add("--lease-namespace is %q: %s", o.LeaseNamespace, message)
+		}
+	}
+	p.between("lease-duration", o.LeaseDuration, 2*time.Second, 5*time.Minute)
+	if o.LeaseDuration%time.Second != 0 {
+		p.add("--lease-duration is %s: it must be whole seconds, as a Lease has no smaller", o.LeaseDuration)
+	}
+	if o.LeaseRenewDeadline >= o.LeaseDuration {
+		p.add("--lease-renew-deadline is %s: it must be below --lease-duration (%s), else two replicas decide at once",
+			o.LeaseRenewDeadline, o.LeaseDuration)
+	}
+	if o.LeaseRetryPeriod < 100*time.Millisecond || o.LeaseRetryPeriod > o.LeaseRenewDeadline/2 {
+		p.add("--lease-retry-period is %s: it must be from 100ms to half of --lease-renew-deadline (%s)", o.LeaseRetryPeriod,
+			o.LeaseRenewDeadline)
+	}
+	return p
+}
+
+func (o *Options) checkProcess() []error {
+	var p problems
+	p.between("shutdown-delay", o.ShutdownDelay, 0, time.Minute)
+	if !slices.Contains(logLevels(), o.LogLevel) {
+		p.add("--log-level is %q: it must be one of %s", o.LogLevel, strings.Join(logLevels(), ", "))
+	}
+	if !slices.Contains(logFormats(), o.LogFormat) {
+		p.add("--log-format is %q: it must be one of %s", o.LogFormat, strings.Join(logFormats(), ", "))
+	}
+	if o.Serving.SecureServing.BindPort == 0 {
+		p.add("--secure-port is 0: it must be from 1 to 65535, since metrics and probes are served there")
+	}
+	return p
+}
