@@ -99,11 +99,11 @@ func TestAnswersBecomeReasons(t *testing.T) {
 			text: "unexpected answer: BROKER did not send the state of persistent://public/default/orders (msgInCounter is missing): is http://BROKER a Pulsar admin service?",
 		},
 		"204 is not Pulsar": {
-			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, reason: backlog.ErrProtocol,
+			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, reason: backlog.ErrProtocol,
 			text: "unexpected answer: BROKER answered 204 for persistent://public/default/orders: is http://BROKER a Pulsar admin service?",
 		},
 		"a redirect to nowhere is not Pulsar": {
-			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(307) }, reason: backlog.ErrProtocol,
+			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTemporaryRedirect) }, reason: backlog.ErrProtocol,
 			text: "unexpected answer: BROKER answered 307 for persistent://public/default/orders: is http://BROKER a Pulsar admin service?",
 		},
 		"long words are cut, and lines after the first": {
