@@ -168,13 +168,22 @@ func TestBrokerKeepsBacklogAndResetsCountersOverACrash(t *testing.T) {
 	require.NoError(t, b.DeleteTopic(ctx, "kept"))
 }
 
-func TestBrokerStopsWhilePausedAndLeavesNothing(t *testing.T) {
+func TestBrokerRestartsInOrderThenStopsWhilePausedAndLeavesNothing(t *testing.T) {
 	started(t)
 	b, err := Start(t.Context(), Config{Worker: WorkerOff})
 	require.NoError(t, err)
 	status, _, err := b.Admin(t.Context(), http.MethodGet, "/admin/v2/worker/cluster", nil)
 	require.NoError(t, err)
 	require.NotEqual(t, http.StatusOK, status, "there is no worker")
+
+	require.NoError(t, b.CreateTopic(t.Context(), "parts", 2))
+	require.NoError(t, b.CreateSubscription(t.Context(), "parts", "s", Earliest))
+	publish(t, b, "parts-partition-1", 5)
+	require.NoError(t, b.Restart(t.Context()))
+	got := read(t, b, "parts-partition-1")
+	require.EqualValues(t, 0, got.MsgInCounter)
+	require.EqualValues(t, 5, got.Subscriptions["s"].MsgBacklog)
+
 	require.NoError(t, b.Pause())
 	require.NoError(t, b.Stop())
 	require.ErrorIs(t, syscall.Kill(b.Pid(), 0), syscall.ESRCH)

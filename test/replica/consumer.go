@@ -30,6 +30,7 @@ type Consumer struct {
 	kill, stop context.CancelFunc
 	service    atomic.Int64 // time.Duration
 	failEvery  atomic.Int64
+	pace       pacer // of run alone
 
 	mu   sync.Mutex // guards hung and err
 	hung chan struct{}
@@ -119,14 +120,13 @@ func (c *Consumer) run(killed, stopping context.Context) {
 	}
 	defer consumer.Close()
 	close(c.ready)
-	var pace pacer
 	for n := int64(1); ; n++ {
 		asked := time.Now()
 		select {
 		case <-stopping.Done():
 			return
 		case message := <-messages:
-			if !c.process(killed, stopping, &pace, asked, n, message) {
+			if !c.process(killed, stopping, asked, n, message) {
 				return
 			}
 		}
@@ -134,13 +134,13 @@ func (c *Consumer) run(killed, stopping context.Context) {
 }
 
 // process handles the n-th message and says whether there may be another.
-func (c *Consumer) process(killed, stopping context.Context, pace *pacer, asked time.Time, n int64, message pulsar.ConsumerMessage) bool {
+func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n int64, message pulsar.ConsumerMessage) bool {
 	begun := time.Now()
 	c.metrics.begin(begun)
 	if c.hang(stopping) != nil {
 		return false
 	}
-	due := pace.due(asked, begun, time.Duration(c.service.Load()))
+	due := c.pace.due(asked, begun, time.Duration(c.service.Load()))
 	if sleep(killed, time.Until(due)) != nil {
 		return false
 	}
