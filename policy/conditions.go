@@ -8,7 +8,6 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -111,11 +110,15 @@ func ready(mode v1alpha1.Mode, target, known, applied metav1.Condition, active *
 		}
 	}
 	if mode == v1alpha1.ModeRecommend {
-		return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonRecommending,
-			Message: "mode is Recommend: decisions are shown and not carried out"}
+		return metav1.Condition{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonRecommending,
+			Message: "mode is Recommend: decisions are shown and not carried out",
+		}
 	}
-	return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonScaling,
-		Message: "the target follows the decisions"}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonScaling,
+		Message: "the target follows the decisions",
+	}
 }
 
 func targetFound(o Outcome) metav1.Condition {
@@ -123,8 +126,10 @@ func targetFound(o Outcome) metav1.Condition {
 		return metav1.Condition{Type: v.Condition, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
 	}
 	ref := o.World.Policy.Spec.ScaleTargetRef
-	return metav1.Condition{Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: ReasonFound,
-		Message: ref.Kind + " " + ref.Name + " exists and can be scaled"}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: ReasonFound,
+		Message: ref.Kind + " " + ref.Name + " exists and can be scaled",
+	}
 }
 
 // backlogKnown is Unknown rather than False while the first answer is under way or nothing was asked yet.
@@ -166,19 +171,17 @@ func scalingActive(o Outcome) *metav1.Condition {
 	if o.World.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
 		return nil
 	}
-	c := metav1.Condition{Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: ReasonPending,
-		Message: "the HorizontalPodAutoscaler has not run yet"}
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: ReasonPending,
+		Message: "the HorizontalPodAutoscaler has not run yet",
+	}
 	if o.World.Autoscaler == nil {
 		return &c
 	}
 	for _, theirs := range o.World.Autoscaler.Status.Conditions {
 		if theirs.Type == autoscalingv2.ScalingActive {
-			c.Status, c.Reason, c.Message = conditionStatus(theirs.Status), theirs.Reason, theirs.Message
+			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), theirs.Reason, theirs.Message
 		}
 	}
 	return &c
-}
-
-func conditionStatus(status corev1.ConditionStatus) metav1.ConditionStatus {
-	return metav1.ConditionStatus(status)
 }

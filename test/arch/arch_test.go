@@ -23,12 +23,12 @@ const module = "github.com/pulsar-autoscaler/pulsar-autoscaler/"
 
 // listed is what `go list` says about a package.
 type listed struct {
-	ImportPath string
-	Name       string
-	Dir        string
-	Imports    []string
-	Deps       []string
-	GoFiles    []string
+	ImportPath string   `json:"ImportPath"`
+	Name       string   `json:"Name"`
+	Dir        string   `json:"Dir"`
+	Imports    []string `json:"Imports"`
+	Deps       []string `json:"Deps"`
+	GoFiles    []string `json:"GoFiles"`
 }
 
 // floor is what the packages of one floor may know.
@@ -196,11 +196,11 @@ func list(t *testing.T) map[string]listed {
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	for {
 		var p listed
-		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
 			return packages
-		} else {
-			require.NoError(t, err)
 		}
+		require.NoError(t, err)
 		packages[p.ImportPath] = p
 	}
 }

@@ -1,0 +1,75 @@
+# Commands of pulsar-autoscaler. Tools come from the pinned module in tools/, real servers from test/cluster and
+# test/broker; both are built or fetched once and cached outside the tree.
+
+GO      ?= go
+RUN     ?= .
+PULSAR  ?= 4.0.8
+KEEP    ?=
+COUNT   ?= 6
+TIMEOUT ?= 25m
+
+# tool NAME is the path of a pinned tool, built on first use.
+tool = $$(cd tools && $(GO) tool -n $(1))
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## The main job on this machine: real Pulsar, real Kubernetes control plane, real HPA (KEEP=1 leaves it running)
+	@PULSAR=$(PULSAR) $(GO) run ./bench/demo $(if $(KEEP),-keep)
+
+.PHONY: build
+build: ## Build the binaries into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/...
+
+.PHONY: unit
+unit: ## Tests that need nothing but Go, in seconds
+	$(GO) test -short ./...
+
+.PHONY: test
+test: ## All tests: the packages with the race detector, then everything on real parts
+	$(GO) test -race -short ./api/... ./backlog/... ./policy/... ./provider/... ./controllers/... ./cmd/...
+	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) ./test/... ./bench/...
+
+.PHONY: e2e
+e2e: ## Real-parts tests: make e2e RUN=<regexp> PULSAR=<4.0.8|4.2.4|5.0.0-M1>
+	PULSAR=$(PULSAR) $(GO) test -count=1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/e2e
+
+.PHONY: bench
+bench: bench-go bench-metrics ## All benchmarks; tables on screen, the same numbers as JSON under bench/out
+
+.PHONY: bench-go
+bench-go: ## Go benchmarks: decoding an answer, reading the store, deciding (COUNT runs, summed up by benchstat)
+	@mkdir -p bench/out
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./backlog/... ./policy/... ./provider/... | tee bench/out/go.txt
+	$(GO) run ./bench/gojson < bench/out/go.txt > bench/out/go.json
+	$(call tool,benchstat) bench/out/go.txt
+
+.PHONY: bench-metrics
+bench-metrics: ## A metric GET through the real aggregator: p50 and p99 at 1, 16 and 64 clients
+	@mkdir -p bench/out
+	$(GO) run ./bench/metrics -out bench/out/metrics.json
+
+.PHONY: generate
+generate: ## Regenerate the CRD and deep copies
+	$(call tool,controller-gen) object:headerFile=tools/boilerplate.go.txt paths=./api/... crd output:crd:dir=deploy/crd
+
+.PHONY: verify
+verify: generate ## Fail when generated files or modules are not up to date
+	git diff --exit-code -- api deploy/crd
+	$(GO) mod tidy -diff
+
+.PHONY: lint
+lint: ## Static checks
+	$(call tool,golangci-lint) run --timeout 20m ./...
+
+.PHONY: fmt
+fmt: ## Format
+	$(call tool,golangci-lint) fmt ./...
+
+.PHONY: clean
+clean: ## Remove what was built into the tree (not the cache outside of it)
+	rm -rf bin bench/out
