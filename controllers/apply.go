@@ -1,0 +1,129 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// carryOut brings the HorizontalPodAutoscaler to where the outcome wants it and notes in the outcome what became of it.
+// An error is worth a retry.
+//
+// While there is a violation nothing is touched, ours included. Taking ours away would hand the target to a rival, which
+// knows nothing of the backlog; with both in place Kubernetes stops both (AmbiguousSelector), even where the other scales
+// the StatefulSet and would fight Function Mesh over it. For a target that is missing, in a mesh or unreadable the status
+// has no desiredReplicas, so ours gets no metric and keeps the replicas. Every violation thus freezes what runs until a
+// person has decided.
+func (r *PolicyReconciler) carryOut(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) error {
+	p := outcome.World.Policy
+	switch {
+	case p.Spec.Mode == v1alpha1.ModeRecommend:
+		return r.removeAutoscaler(ctx, outcome)
+	case outcome.Violation != nil:
+		return nil
+	case outcome.Unknown != nil && p.Status.DesiredReplicas == nil:
+		return nil // nothing was decided yet, and an autoscaler without a metric only complains
+	case memory.refused.stands(p, outcome.World.Autoscaler, outcome.Now):
+		outcome.Violation = &memory.refused.violation
+		return nil
+	}
+	live, violation, err := r.apply(ctx, p, outcome.World.Autoscaler)
+	if err != nil {
+		return err
+	}
+	memory.refused = nil
+	if violation != nil {
+		memory.refused = &refusal{
+			violation: *violation, at: outcome.Now, generation: p.Generation, resourceVersion: resourceVersion(outcome.World.Autoscaler),
+		}
+		outcome.Violation = violation
+		return nil
+	}
+	outcome.World.Autoscaler = live
+	return nil
+}
+
+// apply makes the live autoscaler what it should be, if it is not, and returns it; or why the API server refuses.
+func (r *PolicyReconciler) apply(ctx context.Context, p *v1alpha1.AutoscalingPolicy, live *autoscalingv2.HorizontalPodAutoscaler) (
+	*autoscalingv2.HorizontalPodAutoscaler, *policy.Violation, error,
+) {
+	wanted := policy.HorizontalPodAutoscaler(p)
+	current, err := policy.AutoscalerIsCurrent(live, wanted)
+	if err != nil || current {
+		return live, nil, err
+	}
+	err = r.config.Client.Apply(ctx, wanted, client.FieldOwner(policy.FieldManager))
+	switch {
+	case err == nil:
+		r.metrics.applies.WithLabelValues(applyDone).Inc()
+		log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", policy.AutoscalerName(p.Name))
+		applied, err := decodeApplied(wanted)
+		return applied, nil, err
+	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
+		r.metrics.applies.WithLabelValues(applyConflict).Inc()
+		return nil, fieldConflict(p, err), nil
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		r.metrics.applies.WithLabelValues(applyRefused).Inc()
+		return nil, applyIsRefused(p, err), nil
+	default:
+		r.metrics.applies.WithLabelValues(applyError).Inc()
+		return nil, nil, fmt.Errorf("applying HorizontalPodAutoscaler %s: %w", policy.AutoscalerName(p.Name), err)
+	}
+}
+
+// decodeApplied turns the API server's answer, which stands in the apply configuration afterwards, into the object.
+func decodeApplied(answer *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the applied autoscaler: %w", err)
+	}
+	var applied autoscalingv2.HorizontalPodAutoscaler
+	if err := json.Unmarshal(text, &applied); err != nil {
+		return nil, fmt.Errorf("decoding the applied autoscaler: %w", err)
+	}
+	return &applied, nil
+}
+
+// fieldConflict: the API server's words name the other manager and the fields.
+func fieldConflict(p *v1alpha1.AutoscalingPolicy, err error) *policy.Violation {
+	return &policy.Violation{
+		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonFieldConflict,
+		Message: fmt.Sprintf("somebody else manages fields of HorizontalPodAutoscaler %s, delete it and it is made anew: %s",
+			policy.AutoscalerName(p.Name), err),
+	}
+}
+
+func applyIsRefused(p *v1alpha1.AutoscalingPolicy, err error) *policy.Violation {
+	return &policy.Violation{
+		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonRefused,
+		Message: fmt.Sprintf("the API server refuses HorizontalPodAutoscaler %s: %s", policy.AutoscalerName(p.Name), err),
+	}
+}
+
+// removeAutoscaler deletes our autoscaler, which mode Recommend does without, and never one that is not ours.
+func (r *PolicyReconciler) removeAutoscaler(ctx context.Context, outcome *policy.Outcome) error {
+	live := outcome.World.Autoscaler
+	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, outcome.World.Policy) {
+		return nil
+	}
+	err := r.config.Client.Delete(ctx, live, client.Preconditions{UID: &live.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting HorizontalPodAutoscaler %s: %w", live.Name, err)
+	}
+	log.FromContext(ctx).Info("horizontal pod autoscaler deleted", "horizontalPodAutoscaler", live.Name)
+	outcome.World.Autoscaler = nil
+	return nil
+}

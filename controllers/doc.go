@@ -1,0 +1,30 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllers keeps policies and HorizontalPodAutoscalers in step with what was decided, and tells the rest of
+// the process what Kubernetes says.
+//
+// Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, the Kubernetes API. It
+// never speaks to Pulsar, never computes replicas, and never takes over a field that somebody else manages.
+//
+// The walk of a policy, on the leader alone (policy_reconciler.go):
+//
+//	gather -> policy.Check -> Store.Read -> policy.Decide -> apply the HorizontalPodAutoscaler -> one status patch
+//
+// It begins when the policy, its Function or an autoscaler on the same target changes, when the poller has news of an
+// input topic, and after a poll interval. A pass over a world that did not change writes nothing.
+//
+// On every replica, Signals, Policies and DecisionMaker answer from memory what the metrics API asks.
+//
+// Metrics:
+//
+//	pulsar_autoscaler_policy_reconciles_total{result}                  passes over policies
+//	pulsar_autoscaler_policy_applies_total{result}                     HorizontalPodAutoscalers applied
+//	pulsar_autoscaler_policy_status_patches_total{result}              statuses written
+//	pulsar_autoscaler_policy_desired_replicas{namespace,policy}        replicas last decided
+//	pulsar_autoscaler_policy_current_replicas{namespace,policy}        spec.replicas of the target
+//
+// The results of a pass are decided, held, unknown (no reading), violated (the user has to mend something), waiting (for
+// the first answer of Pulsar), gone and error; of an apply applied, conflict, refused and error; of a patch patched and
+// error. The gauges are as many as there are policies and go with them; durations are controller-runtime's.
+package controllers

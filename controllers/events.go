@@ -1,0 +1,107 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// reasonDesiredReplicasChanged is the reason of the event about another number of replicas.
+const reasonDesiredReplicasChanged = "DesiredReplicasChanged"
+
+// maxNote is the most bytes that the API takes as the text of an event.
+const maxNote = 1024
+
+// happening is an event to be recorded about a policy.
+type happening struct {
+	// kind is Normal or Warning.
+	kind   string
+	reason string
+	// action tells happenings apart: the recorder folds events of equal kind, reason and action into a series within six
+	// minutes and keeps the text of the first.
+	action string
+	note   string
+}
+
+// desiredReplicasChanged reports a new decision.
+func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) happening {
+	note := fmt.Sprintf("%d -> %d", from, to)
+	if why := because(decision); why != "" {
+		note += ": " + why
+	}
+	return happening{
+		kind: corev1.EventTypeNormal, reason: reasonDesiredReplicasChanged,
+		action: fmt.Sprintf("Scale%dTo%d", from, to), note: cutNote(note),
+	}
+}
+
+// because is the equation and what kept it from being followed.
+func because(decision *v1alpha1.Decision) string {
+	if decision == nil {
+		return ""
+	}
+	text := decision.Equation
+	if decision.Hold != nil {
+		if text != "" {
+			text += "; "
+		}
+		text += decision.Hold.Message
+	}
+	if decision.CappedBy != "" {
+		text += " (capped by " + decision.CappedBy + ")"
+	}
+	return text
+}
+
+// becameNotReady reports that Ready turned False, or stayed False for another reason.
+func becameNotReady(ready *metav1.Condition) happening {
+	return happening{
+		kind: corev1.EventTypeWarning, reason: ready.Reason, action: "Check" + v1alpha1.ConditionReady, note: cutNote(ready.Message),
+	}
+}
+
+// happenings are the events that the step from one status to the next is worth.
+func happenings(before, after v1alpha1.AutoscalingPolicyStatus) []happening {
+	var all []happening
+	if from, to, changed := desiredChange(before, after); changed {
+		all = append(all, desiredReplicasChanged(from, to, after.Decision))
+	}
+	ready := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
+	if ready != nil && ready.Status == metav1.ConditionFalse &&
+		(was == nil || was.Status != metav1.ConditionFalse || was.Reason != ready.Reason) {
+		all = append(all, becameNotReady(ready))
+	}
+	return all
+}
+
+// desiredChange says from which number to which the decision went. A first decision counts from the replicas that run.
+func desiredChange(before, after v1alpha1.AutoscalingPolicyStatus) (from, to int32, changed bool) {
+	origin := before.DesiredReplicas
+	if origin == nil {
+		origin = after.CurrentReplicas
+	}
+	if origin == nil || after.DesiredReplicas == nil {
+		return 0, 0, false
+	}
+	return *origin, *after.DesiredReplicas, *origin != *after.DesiredReplicas
+}
+
+// cutNote shortens a text to what an event takes, without splitting a character.
+func cutNote(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	end := maxNote
+	for end > 0 && text[end]&0xC0 == 0x80 {
+		end--
+	}
+	return text[:end]
+}

@@ -1,0 +1,136 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// gather reads all that a decision about the policy rests on, except the backlog.
+func (r *PolicyReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (policy.World, error) {
+	world := policy.World{Policy: p}
+	found, err := r.config.Targets.Find(ctx, p.Namespace, p.Spec.ScaleTargetRef, p.Spec.Pulsar)
+	if err != nil {
+		return world, fmt.Errorf("finding the target: %w", err)
+	}
+	world.Target, world.Unsupported = found.Target, found.Unsupported
+	if err := r.gatherAutoscalers(ctx, &world); err != nil {
+		return world, err
+	}
+	world.OlderPolicy, err = r.olderPolicy(ctx, p)
+	return world, err
+}
+
+// gatherAutoscalers finds the autoscaler that carries our name, and all others that write the same replicas: those of the
+// target, and those of the StatefulSet that Function Mesh makes for it.
+func (r *PolicyReconciler) gatherAutoscalers(ctx context.Context, world *policy.World) error {
+	p := world.Policy
+	ours := policy.AutoscalerName(p.Name)
+	for _, target := range []string{
+		scaleTarget(p.Spec.ScaleTargetRef.APIVersion, p.Spec.ScaleTargetRef.Kind, p.Spec.ScaleTargetRef.Name),
+		scaleTarget("apps/v1", "StatefulSet", statefulSetName(p.Spec.ScaleTargetRef)),
+	} {
+		var list autoscalingv2.HorizontalPodAutoscalerList
+		if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace), client.MatchingFields{indexScaleTarget: target}); err != nil {
+			return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
+		}
+		for _, hpa := range list.Items {
+			if hpa.Name != ours {
+				world.Rivals = append(world.Rivals, policy.Rival{
+					Kind: "HorizontalPodAutoscaler", Name: hpa.Name,
+					TargetKind: hpa.Spec.ScaleTargetRef.Kind, TargetName: hpa.Spec.ScaleTargetRef.Name,
+				})
+			}
+		}
+	}
+	slices.SortFunc(world.Rivals, func(a, b policy.Rival) int { return strings.Compare(a.Name, b.Name) })
+	var live autoscalingv2.HorizontalPodAutoscaler
+	err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading HorizontalPodAutoscaler %s: %w", ours, err)
+	}
+	if err == nil {
+		world.Autoscaler = &live
+	}
+	return nil
+}
+
+// olderPolicy names the oldest other policy that scales the same target; by name where two are of the same second. One
+// that only recommends scales nothing.
+func (r *PolicyReconciler) olderPolicy(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
+	var list v1alpha1.AutoscalingPolicyList
+	ref := p.Spec.ScaleTargetRef
+	if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace),
+		client.MatchingFields{indexScaleTarget: scaleTarget(ref.APIVersion, ref.Kind, ref.Name)}); err != nil {
+		return "", fmt.Errorf("listing policies: %w", err)
+	}
+	oldest := p
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.Spec.Mode != v1alpha1.ModeRecommend && other.DeletionTimestamp == nil && byAge(other, oldest) < 0 {
+			oldest = other
+		}
+	}
+	if oldest.Name == p.Name {
+		return "", nil
+	}
+	return oldest.Name, nil
+}
+
+func byAge(a, b *v1alpha1.AutoscalingPolicy) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+}
+
+// indexScaleTarget is the index of policies and of HorizontalPodAutoscalers by what they scale.
+const indexScaleTarget = "spec.scaleTargetRef"
+
+// scaleTarget is the key of that index: group, kind and name, since versions of one group are the same object.
+func scaleTarget(apiVersion, kind, name string) string {
+	gk := schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind()
+	return gk.Group + "/" + gk.Kind + "/" + name
+}
+
+// statefulSetName is the StatefulSet that Function Mesh makes for an object.
+func statefulSetName(ref v1alpha1.CrossVersionObjectReference) string {
+	return ref.Name + "-" + strings.ToLower(ref.Kind)
+}
+
+// functionOfStatefulSet is the inverse for Functions; empty for other StatefulSets.
+func functionOfStatefulSet(name string) string {
+	function, found := strings.CutSuffix(name, "-"+strings.ToLower(kindFunction))
+	if !found {
+		return ""
+	}
+	return function
+}
+
+// indexPolicy and indexAutoscaler are the functions of the index.
+func indexPolicy(object client.Object) []string {
+	p, ok := object.(*v1alpha1.AutoscalingPolicy)
+	if !ok {
+		return nil
+	}
+	ref := p.Spec.ScaleTargetRef
+	return []string{scaleTarget(ref.APIVersion, ref.Kind, ref.Name)}
+}
+
+func indexAutoscaler(object client.Object) []string {
+	hpa, ok := object.(*autoscalingv2.HorizontalPodAutoscaler)
+	if !ok {
+		return nil
+	}
+	ref := hpa.Spec.ScaleTargetRef
+	return []string{scaleTarget(ref.APIVersion, ref.Kind, ref.Name)}
+}

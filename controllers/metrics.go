@@ -1,0 +1,80 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Results of a pass over a policy.
+const (
+	resultDecided  = "decided"
+	resultHeld     = "held"
+	resultUnknown  = "unknown"
+	resultViolated = "violated"
+	resultWaiting  = "waiting"
+	resultGone     = "gone"
+	resultError    = "error"
+)
+
+// Results of an apply.
+const (
+	applyDone     = "applied"
+	applyConflict = "conflict"
+	applyRefused  = "refused"
+	applyError    = "error"
+)
+
+// Results of a status patch.
+const (
+	patchDone  = "patched"
+	patchError = "error"
+)
+
+// controllerMetrics are listed in doc.go.
+type controllerMetrics struct {
+	reconciles    *prometheus.CounterVec
+	applies       *prometheus.CounterVec
+	statusPatches *prometheus.CounterVec
+	desired       *prometheus.GaugeVec
+	current       *prometheus.GaugeVec
+}
+
+func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics, error) {
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"namespace", "policy"})
+	}
+	m := &controllerMetrics{
+		reconciles:    counter("pulsar_autoscaler_policy_reconciles_total", "Passes over policies by how they ended."),
+		applies:       counter("pulsar_autoscaler_policy_applies_total", "HorizontalPodAutoscalers applied by how it ended."),
+		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written by how it ended."),
+		desired:       gauge("pulsar_autoscaler_policy_desired_replicas", "Replicas last decided for the policy's target."),
+		current:       gauge("pulsar_autoscaler_policy_current_replicas", "spec.replicas of the policy's target as last seen."),
+	}
+	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.statusPatches, m.desired, m.current} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// show brings the gauges of a policy up to date; what is unknown has no gauge.
+func (m *controllerMetrics) show(key types.NamespacedName, desired, current *int32) {
+	set := func(gauge *prometheus.GaugeVec, value *int32) {
+		if value == nil {
+			gauge.DeleteLabelValues(key.Namespace, key.Name)
+			return
+		}
+		gauge.WithLabelValues(key.Namespace, key.Name).Set(float64(*value))
+	}
+	set(m.desired, desired)
+	set(m.current, current)
+}

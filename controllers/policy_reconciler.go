@@ -1,0 +1,199 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// freshIntervals is how many poll intervals old a reading may be to take replicas down on: one failed fetch and one
+// late one are normal.
+const freshIntervals = 3
+
+// PolicyReconciler turns policies into decisions, and decisions into HorizontalPodAutoscalers and statuses. It runs on
+// the leader only.
+type PolicyReconciler struct {
+	config  ReconcilerConfig
+	metrics *controllerMetrics
+	tracked *trackedPolicies
+}
+
+// ReconcilerConfig is what NewPolicyReconciler needs; all fields are required.
+type ReconcilerConfig struct {
+	// Client reads from memory and writes to the API server. What it wrote it must read again: see ClientOptions.
+	Client   client.Client
+	Recorder events.EventRecorder
+	Store    *backlog.Store
+	Targets  *Targets
+	// PollInterval of the poller, from 1s to 5m.
+	PollInterval time.Duration
+	// Clock is the time, such as time.Now.
+	Clock      func() time.Time
+	Registerer prometheus.Registerer
+}
+
+// NewPolicyReconciler checks the configuration and registers the metrics.
+func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
+	switch {
+	case config.Client == nil || config.Recorder == nil || config.Store == nil || config.Targets == nil ||
+		config.Clock == nil || config.Registerer == nil:
+		return nil, errors.New("policy reconciler: Client, Recorder, Store, Targets, Clock and Registerer must be set")
+	case config.PollInterval < time.Second || config.PollInterval > 5*time.Minute:
+		return nil, fmt.Errorf("policy reconciler: PollInterval is %s, must be from 1s to 5m", config.PollInterval)
+	}
+	metrics, err := newControllerMetrics(config.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("policy reconciler: %w", err)
+	}
+	return &PolicyReconciler{config: config, metrics: metrics, tracked: newTrackedPolicies(config.Store)}, nil
+}
+
+// Reconcile takes one policy through the walk of doc.go.
+func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	result, err := r.reconcile(ctx, request.NamespacedName)
+	if err != nil {
+		r.metrics.reconciles.WithLabelValues(resultError).Inc()
+		return reconcile.Result{}, err
+	}
+	r.metrics.reconciles.WithLabelValues(result).Inc()
+	if result == resultGone {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: r.config.PollInterval}, nil
+}
+
+// reconcile returns how it ended, as a label value.
+func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedName) (string, error) {
+	var p v1alpha1.AutoscalingPolicy
+	err := r.config.Client.Get(ctx, key, &p)
+	if apierrors.IsNotFound(err) || (err == nil && p.DeletionTimestamp != nil) {
+		// Its HorizontalPodAutoscaler goes with it: garbage collection follows the owner reference.
+		r.tracked.forget(key)
+		r.metrics.show(key, nil, nil)
+		return resultGone, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the policy: %w", err)
+	}
+	world, err := r.gather(ctx, &p)
+	if err != nil {
+		return "", err
+	}
+	outcome := policy.Outcome{Now: r.config.Clock(), World: world, Violation: policy.Check(world)}
+	memory := r.tracked.follow(&p, trackable(outcome))
+	result := r.decide(&outcome, memory)
+	if waiting(outcome) {
+		return resultWaiting, nil
+	}
+	if err := r.carryOut(ctx, &outcome, memory); err != nil {
+		return "", err
+	}
+	if err := r.report(ctx, outcome, result); err != nil {
+		return "", err
+	}
+	return resultOf(outcome, result), nil
+}
+
+// trackable is the subscription to follow, or nil while there is none: its target is missing or cannot be scaled. An
+// autoscaler that stands in the way is no reason to look away: the status goes on showing what would be done.
+func trackable(outcome policy.Outcome) *backlog.Subscription {
+	if v := outcome.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
+		return nil
+	}
+	return &outcome.World.Target.Subscription
+}
+
+// decide reads the target's subscription and decides, or returns nil when there is no target to decide for.
+func (r *PolicyReconciler) decide(outcome *policy.Outcome, memory *policyMemory) *policy.Result {
+	subscription := trackable(*outcome)
+	if subscription == nil {
+		return nil
+	}
+	reading, err := r.config.Store.Read(*subscription, outcome.Now)
+	outcome.Unknown = err
+	current := *outcome.World.Target.Replicas // Check made sure of it
+	before := memory.state(outcome.World.Policy.Status, current, outcome.Now)
+	decision, after := policy.Decide(policy.Input{
+		Now: outcome.Now, Spec: outcome.World.Policy.Spec, CurrentReplicas: current,
+		Reading: reading, Unknown: err, FreshFor: freshIntervals * r.config.PollInterval,
+	}, before)
+	memory.resume = &after
+	return &policy.Result{Decision: decision, State: after, Reading: reading}
+}
+
+// waiting says that the first answer of Pulsar is under way for a policy that has a decision already: a process that
+// just took over, or a new input topic. What stands in the status stays in force for that second or two; an answer that
+// fails has another reason, so this ends. Writing it down would turn every policy's status over at every change of
+// the leader.
+func waiting(outcome policy.Outcome) bool {
+	return outcome.Violation == nil && errors.Is(outcome.Unknown, backlog.ErrNoData) &&
+		outcome.World.Policy.Status.DesiredReplicas != nil
+}
+
+// resultOf names how a pass ended.
+func resultOf(outcome policy.Outcome, result *policy.Result) string {
+	switch {
+	case outcome.Violation != nil:
+		return resultViolated
+	case outcome.Unknown != nil:
+		return resultUnknown
+	case result.Decision.Hold != nil:
+		return resultHeld
+	default:
+		return resultDecided
+	}
+}
+
+// report writes the status if it differs, and then tells everybody who listens.
+func (r *PolicyReconciler) report(ctx context.Context, outcome policy.Outcome, result *policy.Result) error {
+	p := outcome.World.Policy
+	before := p.Status
+	after := policy.Status(before, outcome, result)
+	r.metrics.show(client.ObjectKeyFromObject(p), after.DesiredReplicas, after.CurrentReplicas)
+	if !policy.StatusDiffers(before, after, outcome.Now) {
+		return nil
+	}
+	if err := r.patchStatus(ctx, p, after); err != nil {
+		return err
+	}
+	for _, h := range happenings(before, after) {
+		r.config.Recorder.Eventf(p, nil, h.kind, h.reason, h.action, "%s", h.note)
+	}
+	if from, to, changed := desiredChange(before, after); changed {
+		log.FromContext(ctx).Info("desired replicas changed", "from", from, "to", to, "mode", p.Spec.Mode,
+			"why", because(after.Decision))
+	}
+	return nil
+}
+
+// patchStatus writes what differs. There is no optimistic lock: nobody else writes this status, and a change of the
+// spec meanwhile is the next pass's business (observedGeneration says which spec was answered).
+func (r *PolicyReconciler) patchStatus(ctx context.Context, p *v1alpha1.AutoscalingPolicy, after v1alpha1.AutoscalingPolicyStatus) error {
+	written := p.DeepCopy()
+	written.Status = after
+	if err := r.config.Client.Status().Patch(ctx, written, client.MergeFrom(p)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil // deleted meanwhile; its own event follows
+		}
+		r.metrics.statusPatches.WithLabelValues(patchError).Inc()
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	r.metrics.statusPatches.WithLabelValues(patchDone).Inc()
+	return nil
+}

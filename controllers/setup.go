@@ -1,0 +1,185 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// controllerName names the controller in logs, events and controller-runtime's metrics.
+const controllerName = "autoscalingpolicy"
+
+const (
+	// workers is how many policies are worked on at once. A pass takes well under a millisecond when nothing changes, so
+	// 4 serve 10k policies every 15 s; more would only crowd the API server when everything changes.
+	workers = 4
+	// passTimeout bounds a pass: three writes, and waiting to see the last ones again.
+	passTimeout = 30 * time.Second
+)
+
+// Config is what Setup needs; all fields but DefaultAdminURL are required.
+type Config struct {
+	Store *backlog.Store
+	// PollInterval of the poller, from 1s to 5m.
+	PollInterval time.Duration
+	// DefaultAdminURL is the Pulsar admin service of Functions that do not say theirs; empty for none.
+	DefaultAdminURL string
+	// Lease of the leader election.
+	Lease types.NamespacedName
+	// Clock is the time, such as time.Now.
+	Clock      func() time.Time
+	Registerer prometheus.Registerer
+}
+
+// Controllers is what the rest of the process needs of this package.
+type Controllers struct {
+	Signals       *Signals
+	Policies      *Policies
+	DecisionMaker *DecisionMaker
+	// Poked is for the poller to call when there is news of a topic.
+	Poked func(backlog.Topic)
+}
+
+// Scheme knows the kinds that this package reads and writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		v1alpha1.AddToScheme, autoscalingv2.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// CacheOptions keep of Leases the given one, and of no object who manages its fields, which is half of it.
+func CacheOptions(lease types.NamespacedName) cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&coordinationv1.Lease{}: {
+				Namespaces: map[string]cache.Config{
+					lease.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", lease.Name)},
+				},
+			},
+		},
+	}
+}
+
+// ClientOptions make the manager's client read again what it wrote. A status is written as the difference to the one
+// that was read, so one that is behind would hide a change: 3 -> 7 -> 3 within the lag of the watch would stay 7.
+func ClientOptions() client.Options {
+	consistent := true
+	return client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: &consistent}}
+}
+
+// Setup registers indexes, watches and the reconciler with a manager that was made with Scheme, CacheOptions and
+// ClientOptions, and returns what the rest of the process needs. Nothing runs before the manager starts.
+func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controllers, error) {
+	if config.Store == nil || config.Clock == nil || config.Registerer == nil {
+		return nil, errors.New("controllers: Store, Clock and Registerer must be set")
+	}
+	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	functions := &functions{
+		mapper: mgr.GetRESTMapper(), cache: mgr.GetCache(), every: lookForKindEvery, looked: make(chan struct{}),
+	}
+	targets, err := NewTargets(TargetsConfig{
+		Functions: mgr.GetCache(), Installed: functions.installed, ConfigMaps: mgr.GetAPIReader(),
+		DefaultAdminURL: config.DefaultAdminURL, Now: config.Clock,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	reconciler, err := NewPolicyReconciler(ReconcilerConfig{
+		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(policy.FieldManager), Store: config.Store, Targets: targets,
+		PollInterval: config.PollInterval, Clock: config.Clock, Registerer: config.Registerer,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	if err := watch(mgr, reconciler, functions); err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	answers, err := answers(ctx, mgr, config, targets)
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	answers.Poked = reconciler.Poked
+	return answers, nil
+}
+
+// index makes policies and HorizontalPodAutoscalers findable by what they scale.
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, indexScaleTarget, indexPolicy); err != nil {
+		return fmt.Errorf("indexing policies: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget, indexAutoscaler); err != nil {
+		return fmt.Errorf("indexing HorizontalPodAutoscalers: %w", err)
+	}
+	return nil
+}
+
+// watch registers the reconciler and what wakes it.
+func watch(mgr manager.Manager, reconciler *PolicyReconciler, functions *functions) error {
+	c, err := builder.ControllerManagedBy(mgr).
+		Named(controllerName).
+		Watches(&v1alpha1.AutoscalingPolicy{}, siblings(mgr.GetCache()), builder.WithPredicates(policyChanged())).
+		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, autoscalerUsers(mgr.GetCache()), builder.WithPredicates(autoscalerChanged())).
+		WatchesRawSource(news{tracked: reconciler.tracked, looked: functions.looked}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: passTimeout}).
+		Build(reconciler)
+	if err != nil {
+		return fmt.Errorf("building the controller: %w", err)
+	}
+	functions.watch = func() error {
+		return c.Watch(source.Kind(mgr.GetCache(), newFunction(), functionUsers(mgr.GetCache()), functionChanged()))
+	}
+	return mgr.Add(functions)
+}
+
+// answers are what every replica serves from memory.
+func answers(ctx context.Context, mgr manager.Manager, config Config, targets *Targets) (*Controllers, error) {
+	informer, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.AutoscalingPolicy{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watching policies: %w", err)
+	}
+	policies := &Policies{reader: mgr.GetCache(), synced: informer.HasSynced}
+	signals, err := NewSignals(SignalsConfig{Store: config.Store, Targets: targets, Policies: policies, Now: config.Clock})
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(signals); err != nil {
+		return nil, err
+	}
+	maker, err := newDecisionMaker(ctx, mgr.GetCache(), config.Lease, config.Clock)
+	if err != nil {
+		return nil, err
+	}
+	return &Controllers{Signals: signals, Policies: policies, DecisionMaker: maker}, nil
+}

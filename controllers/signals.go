@@ -1,0 +1,294 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// How long what was asked for is remembered. A HorizontalPodAutoscaler asks every 15 s.
+const (
+	// trackFor is how long an object is polled after it was last asked for; renewed once trackAgain has passed, so that
+	// most requests take no write lock of the store.
+	trackFor   = 5 * time.Minute
+	trackAgain = time.Minute
+	// resolveAgain is how old the way from an object to its subscription may get.
+	resolveAgain = 30 * time.Second
+	// resolveTimeout bounds one way: reading a ConfigMap.
+	resolveTimeout = 10 * time.Second
+	// resolvers is how many ways are looked for at once, and maxUnresolved how many may wait.
+	resolvers     = 4
+	maxUnresolved = 1024
+	// memoryTimeout ends a read from memory that turns out to be none: a cache that is not filled yet.
+	memoryTimeout = 100 * time.Millisecond
+)
+
+// Signals reads what was measured for policies and Functions, from memory, on every replica. What nobody asked for
+// before is not tracked yet: the first answers are backlog.ErrNoData. It is safe for concurrent use.
+type Signals struct {
+	config SignalsConfig
+	queue  chan asked
+
+	// mu guards known and what it points to.
+	mu    sync.Mutex
+	known map[asked]*way
+}
+
+// SignalsConfig is what NewSignals needs; all fields are required.
+type SignalsConfig struct {
+	Store    *backlog.Store
+	Targets  *Targets
+	Policies *Policies
+	// Now is the time, such as time.Now.
+	Now func() time.Time
+}
+
+// asked is an object that somebody asked for.
+type asked struct {
+	resource schema.GroupResource
+	key      types.NamespacedName
+}
+
+// owner is the name under which the interest stands in the store.
+func (a asked) owner() string { return "asked/" + a.resource.String() + "/" + a.key.String() }
+
+// way is the way from an object to its subscription.
+type way struct {
+	subscription backlog.Subscription
+	// err is why there is none; backlog.ErrNoData until the first look.
+	err error
+	// looking says that it is queued or looked for.
+	looking                        bool
+	askedAt, trackedAt, resolvedAt time.Time
+}
+
+// NewSignals checks the configuration. Start must run for answers to come.
+func NewSignals(config SignalsConfig) (*Signals, error) {
+	if config.Store == nil || config.Targets == nil || config.Policies == nil || config.Now == nil {
+		return nil, errors.New("signals: Store, Targets, Policies and Now must be set")
+	}
+	return &Signals{config: config, queue: make(chan asked, maxUnresolved), known: map[asked]*way{}}, nil
+}
+
+// Read returns what is known of the object's subscription: autoscalingpolicies.pulsar-autoscaler.io or
+// functions.compute.functionmesh.io. An object that does not exist is an API server's NotFound; any other error says why
+// the reading is unknown, in words for the user, and wraps a reason of package backlog where there is one.
+func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, now time.Time) (backlog.Reading, error) {
+	subscription, err := s.subscription(asked{resource, key}, now)
+	if err != nil {
+		return backlog.Reading{}, err
+	}
+	return s.config.Store.Read(subscription, now)
+}
+
+// subscription returns what is known of the way, renews the interest and orders a new look when it is due.
+func (s *Signals) subscription(a asked, now time.Time) (backlog.Subscription, error) {
+	found, renew := s.lookUp(a, now)
+	if found == nil {
+		if err := s.exists(a); err != nil {
+			return backlog.Subscription{}, err
+		}
+		return backlog.Subscription{}, s.order(a, now)
+	}
+	if renew {
+		s.config.Store.TrackUntil(a.owner(), found.subscription, now.Add(trackFor))
+	}
+	return found.subscription, found.err
+}
+
+// lookUp returns a copy of the way, or nil when nobody asked before, and whether its interest is to be renewed.
+func (s *Signals) lookUp(a asked, now time.Time) (found *way, renew bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.known[a]
+	if w == nil {
+		return nil, false
+	}
+	w.askedAt = now
+	if !w.looking && now.Sub(w.resolvedAt) >= resolveAgain {
+		w.looking = s.enqueue(a)
+	}
+	if renew = w.err == nil && now.Sub(w.trackedAt) >= trackAgain; renew {
+		w.trackedAt = now
+	}
+	answer := *w
+	return &answer, renew
+}
+
+// order begins to look for the way to an object that exists.
+func (s *Signals) order(a asked, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := fmt.Errorf("%w: first question about %s %s, its subscription is being looked up", backlog.ErrNoData, a.resource, a.key)
+	if s.known[a] == nil && s.enqueue(a) {
+		s.known[a] = &way{err: err, looking: true, askedAt: now}
+	}
+	return err
+}
+
+// enqueue never blocks; when the queue is full, the next question tries again.
+func (s *Signals) enqueue(a asked) bool {
+	select {
+	case s.queue <- a:
+		return true
+	default:
+		return false
+	}
+}
+
+// exists fails unless the object is in memory.
+func (s *Signals) exists(a asked) error {
+	switch a.resource {
+	case v1alpha1.GroupResource():
+		_, err := s.config.Policies.Policy(a.key)
+		return err
+	case functionResource():
+		return s.config.Targets.exists(a.key)
+	default:
+		return fmt.Errorf("%w: signals are served for %s and %s, not for %s", backlog.ErrNotTracked,
+			v1alpha1.GroupResource(), functionResource(), a.resource)
+	}
+}
+
+// NeedLeaderElection is false: every replica answers.
+func (s *Signals) NeedLeaderElection() bool { return false }
+
+// Start looks for ways until the context ends, and returns nil then.
+func (s *Signals) Start(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for range resolvers {
+		group.Go(func() error {
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case a := <-s.queue:
+					s.resolve(ctx, a)
+				}
+			}
+		})
+	}
+	group.Go(func() error {
+		ticker := time.NewTicker(trackAgain)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+				s.expire(s.config.Now())
+			}
+		}
+	})
+	return group.Wait()
+}
+
+// resolve looks for the way to an object's subscription and begins to track it.
+func (s *Signals) resolve(ctx context.Context, a asked) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	subscription, err := s.find(ctx, a)
+	now := s.config.Now()
+	if err == nil {
+		s.config.Store.TrackUntil(a.owner(), subscription, now.Add(trackFor))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.known[a]
+	switch {
+	case w == nil: // expired meanwhile
+	case apierrors.IsNotFound(err):
+		delete(s.known, a)
+	case err != nil && ctx.Err() == nil && w.err == nil && !isUserMistake(err):
+		log.FromContext(ctx).Error(err, "looking up a subscription", "resource", a.resource.String(), "key", a.key.String())
+		w.looking, w.resolvedAt = false, now // the last good way stays in force
+	default:
+		w.looking, w.resolvedAt, w.err = false, now, err
+		if err == nil {
+			w.subscription, w.trackedAt = subscription, now
+		}
+	}
+}
+
+// userMistake is why an object has no subscription, in words for the user.
+type userMistake string
+
+func (m userMistake) Error() string { return string(m) }
+
+func isUserMistake(err error) bool {
+	var mistake userMistake
+	return errors.As(err, &mistake)
+}
+
+// find returns the object's subscription: NotFound when the object is gone, a userMistake, or an error worth a retry.
+func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, error) {
+	ref := v1alpha1.CrossVersionObjectReference{
+		APIVersion: functionKind().GroupVersion().String(), Kind: kindFunction, Name: a.key.Name,
+	}
+	var connection *v1alpha1.PulsarConnection
+	if a.resource == v1alpha1.GroupResource() {
+		p, err := s.config.Policies.Policy(a.key)
+		if err != nil {
+			return backlog.Subscription{}, err
+		}
+		ref, connection = p.Spec.ScaleTargetRef, p.Spec.Pulsar
+	}
+	found, err := s.config.Targets.Find(ctx, a.key.Namespace, ref, connection)
+	switch {
+	case err != nil:
+		return backlog.Subscription{}, err
+	case found.Unsupported != "":
+		return backlog.Subscription{}, userMistake(found.Unsupported)
+	case found.Target == nil && a.resource == functionResource():
+		return backlog.Subscription{}, apierrors.NewNotFound(functionResource(), a.key.Name)
+	case found.Target == nil:
+		return backlog.Subscription{}, userMistake(fmt.Sprintf("%s %s does not exist in namespace %s", ref.Kind, ref.Name, a.key.Namespace))
+	case found.Target.Invalid != "":
+		return backlog.Subscription{}, userMistake(found.Target.Invalid)
+	default:
+		return found.Target.Subscription, nil
+	}
+}
+
+// expire forgets what nobody asked for lately; the store forgets by itself.
+func (s *Signals) expire(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.known, func(_ asked, w *way) bool { return now.Sub(w.askedAt) > trackFor })
+}
+
+// Policies reads policies from memory. It is safe for concurrent use.
+type Policies struct {
+	reader client.Reader
+	synced func() bool
+}
+
+// Policy returns the policy, which the caller must not change, or an API server's NotFound.
+func (p *Policies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
+	if !p.synced() {
+		return nil, fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
+	defer cancel()
+	var found v1alpha1.AutoscalingPolicy
+	if err := p.reader.Get(ctx, key, &found, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("reading policy %s: %w", key, err)
+	}
+	return &found, nil
+}

@@ -1,0 +1,174 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"sync"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// policyMemory is what one pass over a policy hands to the next. One pass at a time works on a policy, so it needs no
+// lock of its own.
+type policyMemory struct {
+	uid types.UID
+	// resume is the state of the last decision; nil before the first in this process.
+	resume *policy.State
+	// refused is the last refusal of an apply; nil when the last one was good.
+	refused *refusal
+	// topics that the policy is listed under.
+	topics []backlog.Topic
+}
+
+// refusal is an apply that the API server turned down and that nothing but a change elsewhere can mend.
+type refusal struct {
+	violation policy.Violation
+	at        time.Time
+	// generation of the policy, and resource version of the autoscaler that it met.
+	generation      int64
+	resourceVersion string
+}
+
+// retryRefusedEvery is how often a refused apply is tried again when nothing that we see changed: permissions and
+// admission rules change out of our sight.
+const retryRefusedEvery = time.Minute
+
+// stands says that trying again would be refused again.
+func (r *refusal) stands(p *v1alpha1.AutoscalingPolicy, live *autoscalingv2.HorizontalPodAutoscaler, now time.Time) bool {
+	return r != nil && r.generation == p.Generation && r.resourceVersion == resourceVersion(live) && now.Sub(r.at) < retryRefusedEvery
+}
+
+func resourceVersion(live *autoscalingv2.HorizontalPodAutoscaler) string {
+	if live == nil {
+		return ""
+	}
+	return live.ResourceVersion
+}
+
+// state is where the last decision left off, in this process or in the one before it.
+func (m *policyMemory) state(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) policy.State {
+	if m.resume != nil {
+		return *m.resume
+	}
+	return policy.Resume(status, currentReplicas, now)
+}
+
+// trackedPolicies keeps the memory of every policy, the store informed of what they need, and the queue informed of
+// news about it.
+type trackedPolicies struct {
+	store *backlog.Store
+
+	// mu guards everything below.
+	mu       sync.Mutex
+	memories map[types.NamespacedName]*policyMemory
+	users    map[backlog.Topic]map[types.NamespacedName]struct{}
+	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func newTrackedPolicies(store *backlog.Store) *trackedPolicies {
+	return &trackedPolicies{
+		store: store, memories: map[types.NamespacedName]*policyMemory{},
+		users: map[backlog.Topic]map[types.NamespacedName]struct{}{},
+	}
+}
+
+// follow makes the store track the policy's subscription, or stop when it is nil, and returns the policy's memory. A
+// policy that was deleted and made anew under its name starts afresh.
+func (t *trackedPolicies) follow(p *v1alpha1.AutoscalingPolicy, subscription *backlog.Subscription) *policyMemory {
+	key := client.ObjectKeyFromObject(p)
+	var topics []backlog.Topic
+	if subscription == nil {
+		t.store.Untrack(owner(key))
+	} else {
+		t.store.Track(owner(key), *subscription)
+		for _, name := range subscription.Topics {
+			topics = append(topics, backlog.Topic{Cluster: subscription.Cluster, Name: name})
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	memory := t.memories[key]
+	if memory == nil || memory.uid != p.UID {
+		fresh := &policyMemory{uid: p.UID}
+		if memory != nil {
+			fresh.topics = memory.topics
+		}
+		memory = fresh
+		t.memories[key] = memory
+	}
+	t.list(key, memory, topics)
+	return memory
+}
+
+// forget drops all that is kept for a policy.
+func (t *trackedPolicies) forget(key types.NamespacedName) {
+	t.store.Untrack(owner(key))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if memory := t.memories[key]; memory != nil {
+		t.list(key, memory, nil)
+		delete(t.memories, key)
+	}
+}
+
+// list makes the policy a user of these topics and of no others. mu is held.
+func (t *trackedPolicies) list(key types.NamespacedName, memory *policyMemory, topics []backlog.Topic) {
+	for _, topic := range memory.topics {
+		delete(t.users[topic], key)
+		if len(t.users[topic]) == 0 {
+			delete(t.users, topic)
+		}
+	}
+	for _, topic := range topics {
+		if t.users[topic] == nil {
+			t.users[topic] = map[types.NamespacedName]struct{}{}
+		}
+		t.users[topic][key] = struct{}{}
+	}
+	memory.topics = topics
+}
+
+// deliverTo sets the queue that news go to.
+func (t *trackedPolicies) deliverTo(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.queue = queue
+}
+
+// poked queues the policies that use the topic.
+func (t *trackedPolicies) poked(topic backlog.Topic) {
+	t.mu.Lock()
+	queue := t.queue
+	keys := make([]types.NamespacedName, 0, len(t.users[topic]))
+	for key := range t.users[topic] {
+		keys = append(keys, key)
+	}
+	t.mu.Unlock()
+	if queue == nil {
+		return
+	}
+	for _, key := range keys {
+		queue.Add(reconcile.Request{NamespacedName: key})
+	}
+}
+
+// owner is the name under which a policy's interest stands in the store.
+func owner(key types.NamespacedName) string {
+	return "policy/" + key.String()
+}
+
+// Poked tells the policies that use the topic that there is news of it. It never blocks: the queue is unbounded and
+// holds each policy once. On a process that is not the leader it does nothing.
+func (r *PolicyReconciler) Poked(topic backlog.Topic) {
+	r.tracked.poked(topic)
+}

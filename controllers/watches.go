@@ -1,0 +1,153 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"maps"
+	"reflect"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// siblings queues every policy that scales the same target as the one that came or went: which of them is the oldest
+// may have changed. The policy itself is among them, and goes by name once it is deleted.
+func siblings(reader client.Reader) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		requests := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
+		for _, target := range indexPolicy(object) {
+			requests = append(requests, policiesOf(ctx, reader, object.GetNamespace(), target)...)
+		}
+		return requests
+	})
+}
+
+// autoscalerUsers queues the policies that scale what the HorizontalPodAutoscaler scales, which is its owner or those it
+// stands in the way of.
+func autoscalerUsers(reader client.Reader) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		hpa, ok := object.(*autoscalingv2.HorizontalPodAutoscaler)
+		if !ok {
+			return nil
+		}
+		ref := hpa.Spec.ScaleTargetRef
+		target := scaleTarget(ref.APIVersion, ref.Kind, ref.Name)
+		if function := functionOfStatefulSet(ref.Name); ref.Kind == "StatefulSet" && function != "" {
+			target = scaleTarget(functionKind().GroupVersion().String(), kindFunction, function)
+		}
+		requests := policiesOf(ctx, reader, hpa.Namespace, target)
+		for _, owner := range hpa.OwnerReferences {
+			if owner.Kind == v1alpha1.KindAutoscalingPolicy {
+				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: hpa.Namespace, Name: owner.Name}})
+			}
+		}
+		return requests
+	})
+}
+
+// functionUsers queues the policies that scale the Function.
+func functionUsers(reader client.Reader) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, object *unstructured.Unstructured) []reconcile.Request {
+		target := scaleTarget(functionKind().GroupVersion().String(), kindFunction, object.GetName())
+		return policiesOf(ctx, reader, object.GetNamespace(), target)
+	})
+}
+
+// policiesOf lists the policies that scale a target. The list comes from memory and cannot fail but for a missing
+// index; what would be missed then comes at the next poll.
+func policiesOf(ctx context.Context, reader client.Reader, namespace, target string) []reconcile.Request {
+	var list v1alpha1.AutoscalingPolicyList
+	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexScaleTarget: target}); err != nil {
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// policyChanged lets pass changes of the spec, and deletion in the foreground; our own status writes change neither.
+func policyChanged() predicate.Predicate {
+	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return true },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return (e.ObjectOld.GetDeletionTimestamp() == nil) != (e.ObjectNew.GetDeletionTimestamp() == nil)
+		},
+	})
+}
+
+// autoscalerChanged lets pass what a policy's status or the search for rivals depends on. A HorizontalPodAutoscaler has no
+// generation, and its status changes at every sync, every 15 s.
+func autoscalerChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, isBefore := e.ObjectOld.(*autoscalingv2.HorizontalPodAutoscaler)
+		after, isAfter := e.ObjectNew.(*autoscalingv2.HorizontalPodAutoscaler)
+		if !isBefore || !isAfter {
+			return false
+		}
+		return !equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
+			!maps.Equal(before.Labels, after.Labels) ||
+			!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
+			scalingActive(before) != scalingActive(after)
+	}}
+}
+
+// mirrored is the part of a HorizontalPodAutoscaler's status that a policy's status repeats.
+type mirrored struct{ status, reason, message string }
+
+func scalingActive(hpa *autoscalingv2.HorizontalPodAutoscaler) mirrored {
+	for _, c := range hpa.Status.Conditions {
+		if c.Type == autoscalingv2.ScalingActive {
+			return mirrored{string(c.Status), c.Reason, c.Message}
+		}
+	}
+	return mirrored{}
+}
+
+// functionChanged lets pass changes of the spec, the annotations and the owners; Function Mesh writes the status several
+// times at every change.
+func functionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
+	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(e event.TypedUpdateEvent[*unstructured.Unstructured]) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences())
+	}}
+}
+
+// news is the source of what the poller has to say, and holds the workers back until it is known whether there are
+// Functions: else every policy would be reported without a target at every start.
+type news struct {
+	tracked *trackedPolicies
+	looked  <-chan struct{}
+}
+
+// Start hands over the queue; the poller adds to it.
+func (n news) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	n.tracked.deliverTo(queue)
+	return nil
+}
+
+// WaitForSync waits for the first look for the kind Function.
+func (n news) WaitForSync(ctx context.Context) error {
+	select {
+	case <-n.looked:
+		return nil
+	case <-ctx.Done():
+		return errFunctionsNotRead
+	}
+}
+
+// String names the source in logs.
+func (n news) String() string { return "news of the poller" }
