@@ -1,0 +1,118 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+// fakeRunner starts replicas that are Ready at once unless lazy, and that end only when told.
+type fakeRunner struct {
+	// starting is asked before each start; nil is yes.
+	starting func(replica.Instance) error
+	lazy     bool
+	// stopTime is how long a graceful end takes.
+	stopTime time.Duration
+
+	mu  sync.Mutex // guards all
+	all []*fakeReplica
+}
+
+func (f *fakeRunner) Start(_ context.Context, in replica.Instance) (replica.Replica, error) {
+	if f.starting != nil {
+		if err := f.starting(in); err != nil {
+			return nil, err
+		}
+	}
+	r := &fakeReplica{in: in, stopTime: f.stopTime, ready: make(chan struct{}), done: make(chan struct{})}
+	if !f.lazy {
+		close(r.ready)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, r)
+	return r, nil
+}
+
+// of are the replicas ever started of a function, in their order.
+func (f *fakeRunner) of(name string) []*fakeReplica {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var of []*fakeReplica
+	for _, r := range f.all {
+		if r.in.Name == name {
+			of = append(of, r)
+		}
+	}
+	return of
+}
+
+// alive are the ordinals of a function that have not ended.
+func (f *fakeRunner) alive(name string) []int {
+	ordinals := []int{}
+	for _, r := range f.of(name) {
+		select {
+		case <-r.done:
+		default:
+			ordinals = append(ordinals, r.in.ID)
+		}
+	}
+	return ordinals
+}
+
+type fakeReplica struct {
+	in          replica.Instance
+	stopTime    time.Duration
+	ready, done chan struct{}
+
+	mu      sync.Mutex // guards stopped and the closing of done
+	stopped bool
+}
+
+var errCrashed = errors.New("crashed")
+
+func (r *fakeReplica) Ready() <-chan struct{} { return r.ready }
+func (r *fakeReplica) Done() <-chan struct{}  { return r.done }
+func (r *fakeReplica) Err() error             { return errCrashed }
+
+func (r *fakeReplica) Stop(ctx context.Context) error {
+	select {
+	case <-time.After(r.stopTime):
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), r.Kill())
+	}
+	r.end(true)
+	return nil
+}
+
+func (r *fakeReplica) Kill() error {
+	r.end(false)
+	return nil
+}
+
+func (r *fakeReplica) end(stopped bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.done:
+	default:
+		r.stopped = stopped
+		close(r.done)
+	}
+}
+
+// gracefully is true once Stop has ended the replica.
+func (r *fakeReplica) gracefully() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped
+}
+
+func (r *fakeReplica) MetricsURL() string           { return "" }
+func (r *fakeReplica) SetServiceTime(time.Duration) {}
