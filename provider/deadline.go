@@ -27,7 +27,7 @@ type answer[T any] struct {
 // inTime runs the work and gives up waiting for it after budget, or when the client is gone.
 func inTime[T any](ctx context.Context, c *CustomMetrics, work func() (T, error)) (T, error) {
 	var none T
-	ctx, cancel := context.WithTimeout(ctx, budget)
+	limited, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	done := make(chan answer[T], 1)
 	started := c.answers.TryGo(func() error {
@@ -43,7 +43,10 @@ func inTime[T any](ctx context.Context, c *CustomMetrics, work func() (T, error)
 			panic(a.panicked) // in the request's goroutine, where the API server logs it and answers 500
 		}
 		return a.value, a.err
-	case <-ctx.Done():
+	case <-limited.Done():
+		if ctx.Err() != nil {
+			return none, newFault(errGone, "the client is gone")
+		}
 		return none, newFault(errTooSlow, "the adapter did not answer within %s", budget)
 	}
 }

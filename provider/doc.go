@@ -24,5 +24,5 @@
 //	pulsar_autoscaler_provider_requests_total{result}       answered requests
 //	pulsar_autoscaler_provider_request_duration_seconds     from request to answer
 //
-// result is ok, not_found, bad_request, unknown, too_slow, busy or error.
+// result is ok, not_found, bad_request, unknown, too_slow, busy, canceled or error.
 package provider

@@ -24,6 +24,7 @@ var (
 	errUnknown    = errors.New("unknown")
 	errTooSlow    = errors.New("too slow")
 	errBusy       = errors.New("busy")
+	errGone       = errors.New("client gone")
 )
 
 // row is how a reason is told to the client and counted.
@@ -47,6 +48,7 @@ func table() []row {
 		{errUnknown, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "unknown"},
 		{errTooSlow, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "too_slow"},
 		{errBusy, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "busy"},
+		{errGone, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "canceled"},
 	}
 }
 

@@ -1,0 +1,156 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// fakePolicies knows the policies by name, whatever the namespace.
+type fakePolicies map[string]*v1alpha1.AutoscalingPolicy
+
+func (f fakePolicies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
+	if policy, ok := f[key.Name]; ok {
+		return policy, nil
+	}
+	return nil, apierrors.NewNotFound(v1alpha1.GroupResource(), key.Name)
+}
+
+// fakeSignals is a function that reads.
+type fakeSignals func(Object) (backlog.Reading, error)
+
+func (f fakeSignals) Read(object Object, _ time.Time) (backlog.Reading, error) { return f(object) }
+
+// fakeDecisionMaker is dead of the error, or alive.
+type fakeDecisionMaker struct{ dead error }
+
+func (f fakeDecisionMaker) Alive(time.Time) error { return f.dead }
+
+// fakeLister finds these names of any kind.
+type fakeLister []string
+
+func (f fakeLister) Names(schema.GroupResource, string, labels.Selector) ([]string, error) {
+	return f, nil
+}
+
+// measuredAt is when everything in these tests was measured; now is a little later.
+func measuredAt() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
+
+func fakeNow() time.Time { return measuredAt().Add(7 * time.Second) }
+
+// reading has a different number in every field.
+func reading() backlog.Reading {
+	return backlog.Reading{
+		At:           measuredAt(),
+		Total:        backlog.Known(120),
+		Ready:        backlog.Known(100),
+		Undispatched: backlog.Known(70),
+		Delayed:      backlog.Known(20),
+		Unacked:      backlog.Known(30),
+		PublishRate:  backlog.Known(12.3456),
+		ProcessRate:  backlog.Known(10.5),
+		Window:       10200 * time.Millisecond,
+		Consumers:    backlog.Known(3),
+	}
+}
+
+// decidedPolicy allows 2 to 10 replicas and has 7 decided.
+func decidedPolicy(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
+	desired := int32(7)
+	policy := &v1alpha1.AutoscalingPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Generation: 3},
+		Spec:       v1alpha1.AutoscalingPolicySpec{MinReplicas: 2, MaxReplicas: 10, Mode: v1alpha1.ModeEnforce},
+		Status: v1alpha1.AutoscalingPolicyStatus{
+			ObservedGeneration: 3,
+			DesiredReplicas:    &desired,
+			Signals:            &v1alpha1.Signals{MeasuredAt: metav1.NewTime(measuredAt())},
+			Decision:           &v1alpha1.Decision{Time: metav1.NewTime(measuredAt().Add(time.Second))},
+		},
+	}
+	if change != nil {
+		change(policy)
+	}
+	return policy
+}
+
+// newTestProvider fills in what the config lacks: policy and Function "orders" exist and everything is known.
+func newTestProvider(t testing.TB, config Config) *CustomMetrics {
+	t.Helper()
+	if config.Policies == nil {
+		config.Policies = fakePolicies{"orders": decidedPolicy(nil)}
+	}
+	if config.Signals == nil {
+		config.Signals = fakeSignals(func(object Object) (backlog.Reading, error) {
+			if object.Name != "orders" {
+				return backlog.Reading{}, ErrObjectNotFound
+			}
+			return reading(), nil
+		})
+	}
+	if config.DecisionMaker == nil {
+		config.DecisionMaker = fakeDecisionMaker{}
+	}
+	if config.Now == nil {
+		config.Now = fakeNow
+	}
+	if config.Registerer == nil {
+		config.Registerer = prometheus.NewRegistry()
+	}
+	c, err := New(config)
+	require.NoError(t, err)
+	return c
+}
+
+func functions() schema.GroupResource {
+	return schema.GroupResource{Group: "compute.functionmesh.io", Resource: "functions"}
+}
+
+func info(resource schema.GroupResource, metric string) cma.CustomMetricInfo {
+	return cma.CustomMetricInfo{GroupResource: resource, Namespaced: true, Metric: metric}
+}
+
+func orders() types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: "orders"} }
+
+// requireStatus checks code and text of an error, and that nothing in it makes a client wait.
+func requireStatus(t testing.TB, err error, code int32, text string) {
+	t.Helper()
+	var status *apierrors.StatusError
+	require.ErrorAs(t, err, &status)
+	require.Equal(t, code, status.ErrStatus.Code)
+	require.Equal(t, text, status.Error())
+	require.Nil(t, status.ErrStatus.Details)
+	_, waits := apierrors.SuggestsClientDelay(err)
+	require.False(t, waits)
+}
+
+func TestNewNamesWhatIsMissing(t *testing.T) {
+	_, err := New(Config{})
+	require.EqualError(t, err, "provider: Policies, Signals, DecisionMaker, Now and Registerer must be set")
+}
+
+func TestNewFailsWhenItsMetricsAreTaken(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	newTestProvider(t, Config{Registerer: registry})
+	_, err := New(Config{
+		Policies: fakePolicies{}, Signals: fakeSignals(nil), DecisionMaker: fakeDecisionMaker{}, Now: fakeNow,
+		Registerer: registry,
+	})
+	var registered prometheus.AlreadyRegisteredError
+	require.True(t, errors.As(err, &registered))
+}

@@ -1,0 +1,179 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/emicklei/go-restful/v3"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapi "k8s.io/apiserver/pkg/endpoints"
+	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/rest"
+	metricsgroup "k8s.io/metrics/pkg/apis/custom_metrics"
+	"k8s.io/metrics/pkg/apis/custom_metrics/v1beta1"
+	"k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
+	metricsclient "k8s.io/metrics/pkg/client/custom_metrics"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver/installer"
+	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+	storage "sigs.k8s.io/custom-metrics-apiserver/pkg/registry/custom_metrics"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// metricsAPI serves the provider through the handlers of the library, as it installs them (pkg/apiserver/cmapis.go).
+func metricsAPI(t *testing.T, metrics cma.CustomMetricsProvider) http.Handler {
+	t.Helper()
+	group := genericapiserver.NewDefaultAPIGroupInfo(metricsgroup.GroupName, apiserver.Scheme,
+		runtime.NewParameterCodec(apiserver.Scheme), apiserver.Codecs)
+	container := restful.NewContainer()
+	container.Router(restful.CurlyRouter{})
+	for _, version := range group.PrioritizedVersions {
+		api := &installer.MetricsAPIGroupVersion{
+			DynamicStorage: storage.NewREST(metrics),
+			APIGroupVersion: &genericapi.APIGroupVersion{
+				Root:             genericapiserver.APIGroupPrefix,
+				GroupVersion:     version,
+				MetaGroupVersion: group.MetaGroupVersion,
+				ParameterCodec:   group.ParameterCodec,
+				Serializer:       group.NegotiatedSerializer,
+				Creater:          group.Scheme,
+				Convertor:        group.Scheme,
+				UnsafeConvertor:  runtime.UnsafeObjectConvertor(group.Scheme),
+				Typer:            group.Scheme,
+				Namer:            runtime.Namer(meta.NewAccessor()),
+			},
+			ResourceLister: cma.NewCustomMetricResourceLister(metrics),
+			Handlers:       &installer.CMHandlers{},
+		}
+		require.NoError(t, api.InstallREST(container))
+	}
+	resolver := genericapiserver.NewRequestInfoResolver(&genericapiserver.Config{})
+	return genericfilters.WithRequestInfo(container, resolver)
+}
+
+// apiVersions is what a HorizontalPodAutoscaler controller may choose from.
+func apiVersions() map[string]schema.GroupVersion {
+	return map[string]schema.GroupVersion{"v1beta1": v1beta1.SchemeGroupVersion, "v1beta2": v1beta2.SchemeGroupVersion}
+}
+
+// hpaClient is the client of the HorizontalPodAutoscaler controller. It counts requests, and checks that no answer asks
+// it to wait.
+func hpaClient(t *testing.T, config Config, version schema.GroupVersion) (metricsclient.MetricsInterface, *atomic.Int32) {
+	t.Helper()
+	handler, requests := metricsAPI(t, newTestProvider(t, config)), &atomic.Int32{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		handler.ServeHTTP(w, r)
+		if w.Header().Get("Retry-After") != "" {
+			t.Error("the answer has Retry-After")
+		}
+	}))
+	t.Cleanup(server.Close)
+	mapped := []schema.GroupVersionKind{policyKind().WithVersion("v1alpha1"), functionKind().WithVersion("v1alpha1")}
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{mapped[0].GroupVersion(), mapped[1].GroupVersion()})
+	for _, kind := range mapped {
+		mapper.Add(kind, meta.RESTScopeNamespace)
+	}
+	client, err := metricsclient.NewForVersionForConfig(&rest.Config{Host: server.URL}, mapper, version)
+	require.NoError(t, err)
+	return client.NamespacedMetrics("shop"), requests
+}
+
+func policyKind() schema.GroupKind {
+	return schema.GroupKind{Group: v1alpha1.Group, Kind: v1alpha1.KindAutoscalingPolicy}
+}
+
+func functionKind() schema.GroupKind {
+	return schema.GroupKind{Group: "compute.functionmesh.io", Kind: "Function"}
+}
+
+func TestTheAutoscalersClientReadsMetrics(t *testing.T) {
+	tests := map[string]struct {
+		kind   schema.GroupKind
+		metric string
+		milli  int64
+		window int64
+	}{
+		"a decision":           {policyKind(), policy.MetricDesiredReplicas, 7000, 0},
+		"backlog of a policy":  {policyKind(), "pulsar_function_backlog_ready_messages", 100000, 0},
+		"a rate of a Function": {functionKind(), "pulsar_function_publish_rate", 12346, 10},
+	}
+	for version, gv := range apiVersions() {
+		for name, tt := range tests {
+			t.Run(name+" through "+version, func(t *testing.T) {
+				client, _ := hpaClient(t, Config{}, gv)
+				value, err := client.GetForObject(tt.kind, "orders", tt.metric, labels.Everything())
+				require.NoError(t, err)
+				require.Equal(t, tt.milli, value.Value.MilliValue())
+				require.Equal(t, tt.metric, value.Metric.Name)
+				require.Equal(t, tt.kind.Kind, value.DescribedObject.Kind)
+				require.True(t, value.Timestamp.Time.Equal(measuredAt()))
+				if tt.window != 0 {
+					require.Equal(t, tt.window, *value.WindowSeconds)
+				}
+			})
+		}
+	}
+}
+
+func TestTheAutoscalersClientReadsSeveralObjects(t *testing.T) {
+	for version, gv := range apiVersions() {
+		t.Run(version, func(t *testing.T) {
+			client, _ := hpaClient(t, Config{Lister: fakeLister{"orders", "gone"}}, gv)
+			list, err := client.GetForObjects(functionKind(), labels.Everything(), "pulsar_function_consumers", labels.Everything())
+			require.NoError(t, err)
+			require.Len(t, list.Items, 1)
+		})
+	}
+}
+
+func TestTheAutoscalersClientGetsReasonsAtOnce(t *testing.T) {
+	stale := fakeSignals(func(Object) (backlog.Reading, error) { return backlog.Reading{}, backlog.ErrStale })
+	tests := map[string]struct {
+		name, metric, selector string
+		is                     func(error) bool
+		text                   string
+	}{
+		"why a number is unknown": {
+			"orders", "pulsar_function_consumers", "", apierrors.IsServiceUnavailable, "stale",
+		},
+		"that a metric is not served": {
+			"orders", "pulsar_function_luck", "", apierrors.IsNotFound, `no metric "pulsar_function_luck" is served for autoscalingpolicies.pulsar-autoscaler.io`,
+		},
+		"that a policy is missing": {
+			"gone", policy.MetricDesiredReplicas, "", apierrors.IsNotFound,
+			`autoscalingpolicies.pulsar-autoscaler.io "gone" not found in namespace "shop"`,
+		},
+		"that a selector matches nothing": {
+			"orders", policy.MetricDesiredReplicas, "a=b", apierrors.IsNotFound,
+			`metric pulsar_function_desired_replicas has no labels, so the selector "a=b" matches nothing: remove it`,
+		},
+	}
+	for version, gv := range apiVersions() {
+		for name, tt := range tests {
+			t.Run(name+" through "+version, func(t *testing.T) {
+				client, requests := hpaClient(t, Config{Signals: stale}, gv)
+				selector, err := labels.Parse(tt.selector)
+				require.NoError(t, err)
+				_, err = client.GetForObject(policyKind(), tt.name, tt.metric, selector)
+				require.True(t, tt.is(err), "%v", err)
+				require.EqualError(t, err, tt.text)
+				require.EqualValues(t, 1, requests.Load(), "the client asked again")
+			})
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+func TestSignals(t *testing.T) {
+	tests := map[string]struct {
+		want   string
+		window int64
+	}{
+		"pulsar_function_backlog_messages":              {want: "120"},
+		"pulsar_function_backlog_ready_messages":        {want: "100"},
+		"pulsar_function_backlog_undispatched_messages": {want: "70"},
+		"pulsar_function_delayed_messages":              {want: "20"},
+		"pulsar_function_unacked_messages":              {want: "30"},
+		"pulsar_function_publish_rate":                  {want: "12346m", window: 10},
+		"pulsar_function_process_rate":                  {want: "10500m", window: 10},
+		"pulsar_function_consumers":                     {want: "3"},
+	}
+	for metric, tt := range tests {
+		for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), functions()} {
+			t.Run(metric+" of "+resource.String(), func(t *testing.T) {
+				value, err := newTestProvider(t, Config{}).GetMetricByName(t.Context(), orders(), info(resource, metric), nil)
+				require.NoError(t, err)
+				require.Equal(t, tt.want, value.Value.String())
+				require.Equal(t, metric, value.Metric.Name)
+				require.Equal(t, measuredAt(), value.Timestamp.Time)
+				if tt.window == 0 {
+					require.Nil(t, value.WindowSeconds)
+				} else {
+					require.Equal(t, tt.window, *value.WindowSeconds)
+				}
+			})
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	const ready = "pulsar_function_backlog_ready_messages"
+	reads := func(r backlog.Reading, err error) Signals {
+		return fakeSignals(func(Object) (backlog.Reading, error) { return r, err })
+	}
+	tests := map[string]struct {
+		signals  Signals
+		name     types.NamespacedName
+		resource schema.GroupResource
+		metric   string
+		selector string
+		code     int32
+		text     string
+	}{
+		"an object that does not exist": {
+			name: types.NamespacedName{Namespace: "shop", Name: "gone"}, metric: ready, code: 404,
+			text: `functions.compute.functionmesh.io "gone" not found in namespace "shop"`,
+		},
+		"a policy that does not exist": {
+			name:     types.NamespacedName{Namespace: "shop", Name: "gone"},
+			resource: v1alpha1.GroupResource(), metric: policy.MetricDesiredReplicas, code: 404,
+			text: `autoscalingpolicies.pulsar-autoscaler.io "gone" not found in namespace "shop"`,
+		},
+		"a metric that is not in the list": {
+			metric: "pulsar_function_luck", code: 404,
+			text: `no metric "pulsar_function_luck" is served for functions.compute.functionmesh.io`,
+		},
+		"the decision of a Function, which has none": {
+			metric: policy.MetricDesiredReplicas, code: 404,
+			text: `no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`,
+		},
+		"an object of another kind": {
+			resource: schema.GroupResource{Resource: "pods"}, metric: ready, code: 404,
+			text: "no metrics are served for pods, only for autoscalingpolicies.pulsar-autoscaler.io and functions.compute.functionmesh.io",
+		},
+		"no namespace": {
+			name: types.NamespacedName{Name: "orders"}, metric: ready, code: 400,
+			text: "functions.compute.functionmesh.io live in a namespace: name it",
+		},
+		"a selector that nothing matches": {
+			metric: ready, selector: "topic=orders", code: 404,
+			text: `metric pulsar_function_backlog_ready_messages has no labels, so the selector "topic=orders" matches nothing: remove it`,
+		},
+		"a signal that is still under way": {
+			signals: reads(backlog.Reading{}, fmt.Errorf("%w: first answer about t is under way", backlog.ErrNoData)), metric: ready, code: 503,
+			text: "no data yet: first answer about t is under way",
+		},
+		"a topic that does not exist": {
+			signals: reads(backlog.Reading{}, fmt.Errorf("%w: create it", backlog.ErrTopicNotFound)), metric: ready, code: 503,
+			text: "topic not found: create it",
+		},
+		"a number that is unknown in a good reading": {
+			signals: reads(backlog.Reading{At: measuredAt(), PublishRate: backlog.Unknown(backlog.ErrNoRate)}, nil),
+			metric:  "pulsar_function_publish_rate", code: 503,
+			text: "no rate yet: it needs two answers with no counter reset between",
+		},
+		"a field that was forgotten": {
+			signals: reads(backlog.Reading{At: measuredAt()}, nil), metric: ready, code: 503, text: "no data yet",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if tt.name.Name == "" {
+				tt.name = orders()
+			}
+			if tt.resource.Empty() {
+				tt.resource = functions()
+			}
+			selector, err := labels.Parse(tt.selector)
+			require.NoError(t, err)
+			value, err := newTestProvider(t, Config{Signals: tt.signals}).GetMetricByName(t.Context(), tt.name, info(tt.resource, tt.metric), selector)
+			require.Nil(t, value)
+			requireStatus(t, err, tt.code, tt.text)
+		})
+	}
+}
+
+func TestASelectorThatMatchesNoLabelsIsEchoed(t *testing.T) {
+	selector, err := labels.Parse("!topic")
+	require.NoError(t, err)
+	value, err := newTestProvider(t, Config{}).GetMetricByName(t.Context(), orders(), info(functions(), "pulsar_function_consumers"), selector)
+	require.NoError(t, err)
+	require.Equal(t, "topic", value.Metric.Selector.MatchExpressions[0].Key)
+}
+
+func TestBySelector(t *testing.T) {
+	const metric = "pulsar_function_consumers"
+	tests := map[string]struct {
+		lister Lister
+		want   []string
+		code   int32
+		text   string
+	}{
+		"answers for every object":                      {lister: fakeLister{"orders", "orders"}, want: []string{"orders", "orders"}},
+		"leaves out what is unknown":                    {lister: fakeLister{"gone", "orders"}, want: []string{"orders"}},
+		"answers nothing for nothing":                   {lister: fakeLister{}, want: []string{}},
+		"fails with the reason when nothing is known":   {lister: fakeLister{"gone"}, code: 404, text: `functions.compute.functionmesh.io "gone" not found in namespace "shop"`},
+		"refuses when objects cannot be listed at all":  {code: 400, text: "functions.compute.functionmesh.io are served one by one: name one instead of *"},
+		"fails with the lister's words when that fails": {lister: brokenLister{}, code: 503, text: "caches are not filled yet"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newTestProvider(t, Config{Lister: tt.lister})
+			list, err := c.GetMetricBySelector(t.Context(), "shop", labels.Everything(), info(functions(), metric), nil)
+			if tt.code != 0 {
+				requireStatus(t, err, tt.code, tt.text)
+				return
+			}
+			require.NoError(t, err)
+			names := []string{}
+			for _, item := range list.Items {
+				names = append(names, item.DescribedObject.Name)
+			}
+			require.Equal(t, tt.want, names)
+		})
+	}
+}
+
+type brokenLister struct{}
+
+func (brokenLister) Names(schema.GroupResource, string, labels.Selector) ([]string, error) {
+	return nil, errors.New("caches are not filled yet")
+}
+
+func TestTheListOfMetricsIsConstantAndItsNamesFitAURL(t *testing.T) {
+	all := newTestProvider(t, Config{}).ListAllMetrics()
+	require.Len(t, all, 17)
+	seen := map[string]bool{}
+	for _, one := range all {
+		require.Regexp(t, `^pulsar_function_[a-z_]+$`, one.Metric)
+		require.True(t, one.Namespaced)
+		require.False(t, seen[one.String()], "%s is there twice", one)
+		seen[one.String()] = true
+	}
+	for _, m := range servedMetrics() {
+		require.NotEmpty(t, m.help, m.name)
+	}
+}
+
+func TestRequestsAreCountedByResult(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	c := newTestProvider(t, Config{Registerer: registry})
+	for _, metric := range []string{"pulsar_function_consumers", "pulsar_function_consumers", "pulsar_function_luck"} {
+		_, _ = c.GetMetricByName(t.Context(), orders(), info(functions(), metric), nil)
+	}
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP pulsar_autoscaler_provider_requests_total Answered requests for custom metrics, by result.
+# TYPE pulsar_autoscaler_provider_requests_total counter
+pulsar_autoscaler_provider_requests_total{result="bad_request"} 0
+pulsar_autoscaler_provider_requests_total{result="busy"} 0
+pulsar_autoscaler_provider_requests_total{result="canceled"} 0
+pulsar_autoscaler_provider_requests_total{result="not_found"} 1
+pulsar_autoscaler_provider_requests_total{result="ok"} 2
+pulsar_autoscaler_provider_requests_total{result="too_slow"} 0
+pulsar_autoscaler_provider_requests_total{result="unknown"} 0
+`), "pulsar_autoscaler_provider_requests_total"))
+	count, err := testutil.GatherAndCount(registry, "pulsar_autoscaler_provider_request_duration_seconds")
+	require.NoError(t, err)
+	require.Equal(t, 1, count)
+}
+
+func BenchmarkGetMetricByName(b *testing.B) {
+	c := newTestProvider(b, Config{})
+	for _, metric := range []string{policy.MetricDesiredReplicas, "pulsar_function_publish_rate"} {
+		b.Run(metric, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := c.GetMetricByName(b.Context(), orders(), info(v1alpha1.GroupResource(), metric), nil)
+				require.NoError(b, err)
+			}
+		})
+	}
+}
