@@ -56,12 +56,12 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 		"a host that is not allowed": {
 			location: elsewhere.URL, reason: backlog.ErrForbidden,
 			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " + elsewhere.host() +
-				", which is not an allowed Pulsar host: add it to --pulsar-allowed-hosts",
+				", which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
 		},
 		"the allowed host by another name": {
 			location: strings.Replace(front.URL, "127.0.0.1", "localhost", 1), reason: backlog.ErrForbidden,
 			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " +
-				strings.Replace(front.host(), "127.0.0.1", "localhost", 1) + ", which is not an allowed Pulsar host: add it to --pulsar-allowed-hosts",
+				strings.Replace(front.host(), "127.0.0.1", "localhost", 1) + ", which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
 		},
 		"a URL with credentials that looks like the allowed host": {
 			location: "http://" + front.host() + "@" + elsewhere.host(), reason: backlog.ErrProtocol,
@@ -102,7 +102,7 @@ func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
 			source := newSource(t, Config{Token: "secret", AllowedHosts: allowed})
 			_, err := source.Fetch(t.Context(), elsewhere.topic("orders"), backlog.Slim)
 			require.ErrorIs(t, err, backlog.ErrForbidden)
-			require.EqualError(t, err, "permission missing: "+elsewhere.host()+" is not an allowed Pulsar host: add it to --pulsar-allowed-hosts")
+			require.EqualError(t, err, "permission missing: "+elsewhere.host()+" is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
 			require.Empty(t, elsewhere.asked())
 		})
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // AllowedHostsFlag is the flag of the programs that fills Config.AllowedHosts; messages name it.
-const AllowedHostsFlag = "--pulsar-allowed-hosts"
+const AllowedHostsFlag = "--allowed-pulsar-hosts"
 
 // The table from what happened to the reason and what the user can do. JSON means Pulsar's own {"reason": "..."}: a
 // broker answers 401 both for bad credentials (a Jetty page in HTML) and for a missing permission (JSON), as observed
