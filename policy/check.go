@@ -32,20 +32,26 @@ const (
 	ReasonNameTaken             = "AutoscalerNameTaken"
 )
 
-// Check returns the first violation, or nil. The order is what to mend first.
+// Check returns the first violation, or nil. The order is what to mend first. In mode Recommend nothing is scaled, so
+// other autoscalers are in nobody's way: to recommend beside one is what the mode is for.
 func Check(w World) *Violation {
-	for _, check := range []func(World) *Violation{
+	checks := []func(World) *Violation{
 		targetKindIsSupported,
 		targetExists,
 		targetIsValid,
 		targetHasReplicas,
 		targetIsNotInAMesh,
 		targetIsManaged,
-		noOlderPolicyScalesIt,
-		functionHasNoAutoscalerOfItsOwn,
-		noOtherAutoscalerScalesIt,
-		autoscalerIsOurs,
-	} {
+	}
+	if w.Policy.Spec.Mode != v1alpha1.ModeRecommend {
+		checks = append(checks,
+			noOlderPolicyScalesIt,
+			functionHasNoAutoscalerOfItsOwn,
+			noOtherAutoscalerScalesIt,
+			autoscalerIsOurs,
+		)
+	}
+	for _, check := range checks {
 		if v := check(w); v != nil {
 			return v
 		}

@@ -22,7 +22,9 @@ type Result struct {
 }
 
 // Status is the status to write: the outcome, and the decision where there was one. What is unknown keeps its last
-// value: desiredReplicas stays what was decided last, and the conditions say whether it is still served.
+// value: desiredReplicas stays what was decided last, and the conditions say whether it is still served. Without a
+// target that can be scaled there is nothing to decide for, and a last value would go on steering whatever bears its
+// name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned capacity stays.
 func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) v1alpha1.AutoscalingPolicyStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.World.Policy.Generation
@@ -35,6 +37,9 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) 
 		after.HorizontalPodAutoscaler = o.World.Autoscaler.Name
 	}
 	after.Conditions = Conditions(before.Conditions, o)
+	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
+		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
+	}
 	if result == nil {
 		return after
 	}
