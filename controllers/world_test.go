@@ -1,0 +1,271 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+const (
+	testNamespace = "media"
+	testCluster   = backlog.Cluster("http://pulsar:8080")
+	testTopic     = "persistent://public/default/in"
+	testInterval  = 15 * time.Second
+)
+
+func testKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: testNamespace, Name: "resize"}
+}
+
+// testPolicy scales Function resize from 1 to 20 replicas.
+func testPolicy() *v1alpha1.AutoscalingPolicy {
+	return &v1alpha1.AutoscalingPolicy{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "resize", Namespace: testNamespace, UID: "uid-resize", Generation: 1,
+			CreationTimestamp: metav1.NewTime(time.Unix(1_700_000_000, 0)),
+		},
+		Spec: v1alpha1.AutoscalingPolicySpec{
+			ScaleTargetRef: v1alpha1.CrossVersionObjectReference{
+				APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "resize",
+			},
+			MinReplicas: 1, MaxReplicas: 20, Mode: v1alpha1.ModeEnforce,
+			Strategies: []v1alpha1.Strategy{{
+				Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100},
+			}},
+		},
+	}
+}
+
+// testFunction consumes persistent://public/default/in with three replicas.
+func testFunction() *unstructured.Unstructured {
+	object := newFunction()
+	object.SetNamespace(testNamespace)
+	object.SetName("resize")
+	object.Object["spec"] = map[string]any{
+		"replicas": int64(3),
+		"input":    map[string]any{"topics": []any{"in"}},
+		"pulsar":   map[string]any{"pulsarConfig": "pulsar"},
+	}
+	return object
+}
+
+func testConfigMap() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "pulsar"},
+		Data:       map[string]string{"webServiceURL": string(testCluster) + "/", "brokerServiceURL": "pulsar://pulsar:6650"},
+	}
+}
+
+// otherAutoscaler is somebody's HorizontalPodAutoscaler on the given target.
+func otherAutoscaler(apiVersion, kind, name string) *autoscalingv2.HorizontalPodAutoscaler {
+	return &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "theirs"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: apiVersion, Kind: kind, Name: name}, MaxReplicas: 9,
+		},
+	}
+}
+
+// testWorld is an API server that counts writes, a store without a poller, and a clock that stands still.
+type testWorld struct {
+	t          *testing.T
+	client     client.Client
+	store      *backlog.Store
+	reconciler *PolicyReconciler
+	recorder   *events.FakeRecorder
+	registry   *prometheus.Registry
+	now        time.Time
+	installed  bool
+	// writes in order, such as "apply HorizontalPodAutoscaler".
+	writes []string
+	// applyFails is what the next applies answer.
+	applyFails error
+}
+
+func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
+	t.Helper()
+	scheme, err := Scheme()
+	require.NoError(t, err)
+	w := &testWorld{
+		t: t, now: time.Unix(1_800_000_000, 0), recorder: events.NewFakeRecorder(100), installed: true,
+	}
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&v1alpha1.AutoscalingPolicy{}, &autoscalingv2.HorizontalPodAutoscaler{}).
+		WithIndex(&v1alpha1.AutoscalingPolicy{}, indexScaleTarget, indexPolicy).
+		WithIndex(&autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget, indexAutoscaler).
+		WithInterceptorFuncs(w.counting()).Build()
+	w.store, err = backlog.NewStore(10*time.Second, time.Minute)
+	require.NoError(t, err)
+	w.restart()
+	return w
+}
+
+// restart replaces the process: what it kept in memory is gone, what is written stays.
+func (w *testWorld) restart() {
+	w.t.Helper()
+	w.registry = prometheus.NewRegistry()
+	targets, err := NewTargets(TargetsConfig{
+		Functions: w.client, Installed: func() bool { return w.installed }, ConfigMaps: w.client, Now: w.clock,
+	})
+	require.NoError(w.t, err)
+	w.reconciler, err = NewPolicyReconciler(ReconcilerConfig{
+		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets,
+		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry,
+	})
+	require.NoError(w.t, err)
+}
+
+func (w *testWorld) clock() time.Time { return w.now }
+
+// counting notes every write that reaches the API server.
+func (w *testWorld) counting() interceptor.Funcs {
+	note := func(verb string, object runtime.Object) {
+		w.writes = append(w.writes, fmt.Sprintf("%s %T", verb, object))
+	}
+	return interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			w.writes = append(w.writes, "apply")
+			if w.applyFails != nil {
+				return w.applyFails
+			}
+			return c.Apply(ctx, obj, opts...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			note("create", obj)
+			return c.Create(ctx, obj, opts...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			note("update", obj)
+			return c.Update(ctx, obj, opts...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			note("patch", obj)
+			return c.Patch(ctx, obj, p, opts...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			w.writes = append(w.writes, "delete "+obj.GetName())
+			return c.Delete(ctx, obj, opts...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			w.writes = append(w.writes, "patch "+sub)
+			return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+		},
+	}
+}
+
+// reconcile runs one pass and returns the writes it made.
+func (w *testWorld) reconcile() []string {
+	w.t.Helper()
+	w.writes = nil
+	_, err := w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: testKey()})
+	require.NoError(w.t, err)
+	return w.writes
+}
+
+// answer is Pulsar's: so many messages wait, of so many published ever.
+func (w *testWorld) answer(waiting, published int64) {
+	entries := published
+	w.store.Record(backlog.Topic{Cluster: testCluster, Name: testTopic}, backlog.TopicSample{
+		At: w.now, Detail: backlog.Full,
+		Partitions: []backlog.PartitionSample{{
+			Index: backlog.NotPartitioned, PublishedMessages: published, AddedEntries: &entries,
+			Subscriptions: []backlog.SubscriptionSample{{
+				Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: waiting, DeliveredMessages: published - waiting,
+				Consumers: []backlog.ConsumerSample{{ID: "0"}, {ID: "1"}, {ID: "2"}},
+			}},
+		}},
+	})
+}
+
+// settle takes the policy to its first decision, with so many messages waiting.
+func (w *testWorld) settle(waiting int64) {
+	w.t.Helper()
+	w.reconcile()
+	w.answer(waiting, 10_000)
+	w.reconcile()
+	require.NotNil(w.t, w.policy().Status.DesiredReplicas)
+}
+
+func (w *testWorld) after(d time.Duration) { w.now = w.now.Add(d) }
+
+func (w *testWorld) policy() *v1alpha1.AutoscalingPolicy {
+	w.t.Helper()
+	var p v1alpha1.AutoscalingPolicy
+	require.NoError(w.t, w.client.Get(w.t.Context(), testKey(), &p))
+	return &p
+}
+
+// condition returns "True/Reason", and its message.
+func (w *testWorld) condition(name string) (string, string) {
+	w.t.Helper()
+	c := meta.FindStatusCondition(w.policy().Status.Conditions, name)
+	if c == nil {
+		return "", ""
+	}
+	return string(c.Status) + "/" + c.Reason, c.Message
+}
+
+// autoscaler returns ours, or nil.
+func (w *testWorld) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
+	w.t.Helper()
+	var hpa autoscalingv2.HorizontalPodAutoscaler
+	err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: testNamespace, Name: policy.AutoscalerName("resize")}, &hpa)
+	require.NoError(w.t, client.IgnoreNotFound(err))
+	if err != nil {
+		return nil
+	}
+	return &hpa
+}
+
+// events returns and forgets what was recorded.
+func (w *testWorld) events() []string {
+	var all []string
+	for {
+		select {
+		case e := <-w.recorder.Events:
+			all = append(all, e)
+		default:
+			return all
+		}
+	}
+}
+
+// edit changes the policy as its user would.
+func (w *testWorld) edit(change func(*v1alpha1.AutoscalingPolicy)) {
+	w.t.Helper()
+	p := w.policy()
+	change(p)
+	p.Generation++
+	require.NoError(w.t, w.client.Update(w.t.Context(), p))
+}
+
+func (w *testWorld) metric(name string) int {
+	w.t.Helper()
+	count, err := testutil.GatherAndCount(w.registry, name)
+	require.NoError(w.t, err)
+	return count
+}
