@@ -222,6 +222,10 @@ func (b *Broker) Resume() error { return b.current().Resume() }
 // Restart stops the broker in order if it runs, and starts it again on the same ports with its data: topics, subscriptions
 // and backlog are kept, counters begin at 0. ctx bounds the wait; the broker lives as long as Start said. Only one
 // Restart may run at a time.
+//
+// Functions of the thread runtime do not come back by themselves: the worker fetches their package before the web server
+// answers (503) and was not seen to try again within 75 s. POST /admin/v3/functions/{tenant}/{namespace}/{name}/restart
+// brings them back at once.
 func (b *Broker) Restart(ctx context.Context) error {
 	if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
 		return err
