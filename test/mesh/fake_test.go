@@ -40,13 +40,13 @@ func (f *fakeRunner) Start(_ context.Context, in replica.Instance) (replica.Repl
 	return r, nil
 }
 
-// of are the replicas ever started of a function, in their order.
+// of are the replicas ever started of a function, of all with an empty name, in the order of their starts.
 func (f *fakeRunner) of(name string) []*fakeReplica {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var of []*fakeReplica
 	for _, r := range f.all {
-		if r.in.Name == name {
+		if name == "" || r.in.Name == name {
 			of = append(of, r)
 		}
 	}

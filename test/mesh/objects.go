@@ -152,7 +152,7 @@ func (c component) hpa(owner metav1.OwnerReference) *autoscalingv2.HorizontalPod
 // rewrite makes live what want says, as Function Mesh does at a change: the whole template, but not what is immutable.
 func rewrite(live, want *appsv1.StatefulSet) {
 	keep := live.Spec
-	live.Spec = want.Spec
+	live.Spec = *want.Spec.DeepCopy()
 	live.Spec.Selector, live.Spec.ServiceName = keep.Selector, keep.ServiceName
 	live.Spec.PodManagementPolicy, live.Spec.VolumeClaimTemplates = keep.PodManagementPolicy, keep.VolumeClaimTemplates
 	live.Labels = maps.Clone(want.Labels)
