@@ -59,6 +59,7 @@ func mergeFamily(first, second *dto.MetricFamily) *dto.MetricFamily {
 			merged.Metric = append(merged.Metric, series)
 		}
 	}
+	slices.SortFunc(merged.Metric, func(a, b *dto.Metric) int { return strings.Compare(labelsOf(a), labelsOf(b)) })
 	return merged
 }
 

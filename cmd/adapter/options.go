@@ -53,6 +53,7 @@ const defaultPort = 10250
 func NewOptions() *Options {
 	serving := options.NewCustomMetricsAdapterServerOptions()
 	serving.SecureServing.BindPort = defaultPort
+	serving.SecureServing.ServerCert.CertDirectory = "" // without files a certificate in memory: the root is read-only
 	serving.Features.EnableProfiling = false
 	return &Options{
 		Serving: serving,

@@ -118,7 +118,7 @@ func (o *Options) checkProcess() []error {
 	if !slices.Contains(logFormats(), o.LogFormat) {
 		p.add("--log-format is %q: it must be one of %s", o.LogFormat, strings.Join(logFormats(), ", "))
 	}
-	if o.Serving.SecureServing.BindPort == 0 {
+	if o.Serving.SecureServing.BindPort == 0 { // which the library takes for "do not serve"
 		p.add("--secure-port is 0: it must be from 1 to 65535, since metrics and probes are served there")
 	}
 	return p

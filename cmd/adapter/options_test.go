@@ -1,0 +1,152 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// update is given as: go test ./cmd/adapter -update
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestHelp(t *testing.T) {
+	var help bytes.Buffer
+	_, err := ParseOptions([]string{"--help"}, &help)
+	require.ErrorIs(t, err, pflag.ErrHelp)
+	golden := filepath.Join("testdata", "help.txt")
+	if *update {
+		require.NoError(t, os.WriteFile(golden, help.Bytes(), 0o600))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), help.String(), "if this change is wanted: go test ./cmd/adapter -update")
+}
+
+func TestDefaultsAreValid(t *testing.T) {
+	o, err := ParseOptions(nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, 10250, o.Serving.SecureServing.BindPort)
+	require.Equal(t, 5*time.Second, o.ShutdownDelay)
+	require.Empty(t, o.PulsarHosts())
+}
+
+func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
+	tests := map[string]struct {
+		args string
+		want string
+	}{
+		"an answer may miss two polls in a row": {
+			"--poll-interval=30s --stale-after=80s",
+			"--stale-after is 1m20s: it must be at least 1m30s, which is 3 times --poll-interval (30s)",
+		},
+		"a rate window is not longer than answers live": {
+			"--rate-window=5m", "--stale-after is 1m0s: it must be at least --rate-window (5m0s)",
+		},
+		"polls are at least a second apart": {
+			"--poll-interval=100ms", "--poll-interval is 100ms: it must be from 1s to 5m0s",
+		},
+		"polls are at most five minutes apart": {
+			"--poll-interval=6m --stale-after=30m", "--poll-interval is 6m0s: it must be from 1s to 5m0s",
+		},
+		"rates have a window": {
+			"--rate-window=0s", "--rate-window is 0s: it must be from 1s to 10m0s",
+		},
+		"answers do not live for days": {
+			"--stale-after=48h", "--stale-after is 48h0m0s: it must be at most 1h",
+		},
+		"an admin URL has a scheme": {
+			"--pulsar-admin-url=broker:8080",
+			`--pulsar-admin-url is "broker:8080": it must be http://host:port or https://host:port, with no path and no credentials`,
+		},
+		"an admin URL has no credentials, and they are not shown": {
+			"--pulsar-admin-url=http://a:secret@b:8080",
+			`--pulsar-admin-url is "http://a:xxxxx@b:8080": it must be http://host:port or https://host:port, with no path and no credentials`,
+		},
+		"an admin URL has no path": {
+			"--pulsar-admin-url=http://b:8080/admin/v2",
+			`--pulsar-admin-url is "http://b:8080/admin/v2": it must be http://host:port or https://host:port, with no path and no credentials`,
+		},
+		"Pulsar gets time to answer":        {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
+		"a cluster gets at least a request": {"--max-requests-per-cluster=0", "--max-requests-per-cluster is 0: it must be from 1 to 1000"},
+		"a lease has a name":                {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},
+		"a namespace is a label":            {"--lease-namespace=A_B", `--lease-namespace is "A_B": a lowercase RFC 1123 label`},
+		"a lease lasts whole seconds": {
+			"--lease-duration=15500ms", "--lease-duration is 15.5s: it must be whole seconds, as a Lease has no smaller",
+		},
+		"a holder gives up before others take over": {
+			"--lease-renew-deadline=15s",
+			"--lease-renew-deadline is 15s: it must be below --lease-duration (15s), else two replicas decide at once",
+		},
+		"a holder tries more than once": {
+			"--lease-retry-period=6s",
+			"--lease-retry-period is 6s: it must be from 100ms to half of --lease-renew-deadline (10s)",
+		},
+		"a shutdown ends":       {"--shutdown-delay=2m", "--shutdown-delay is 2m0s: it must be from 0s to 1m0s"},
+		"a log level is known":  {"--log-level=loud", `--log-level is "loud": it must be one of debug, info, warn, error`},
+		"a log format is known": {"--log-format=xml", `--log-format is "xml": it must be one of json, text`},
+		"metrics are served":    {"--secure-port=0", "--secure-port is 0: it must be from 1 to 65535"},
+		"ports have a bound":    {"--secure-port=70000", "--secure-port 70000 must be between 1 and 65535"},
+		"flags are known":       {"--poll=1s", "unknown flag: --poll; see --help"},
+		"arguments are flags":   {"poll", `argument "poll" is not a flag: flags look like --poll-interval=10s; see --help`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseOptions(strings.Fields(tt.args), nil)
+			require.ErrorContains(t, err, tt.want)
+			require.NotContains(t, err.Error(), "secret")
+		})
+	}
+}
+
+func TestEveryProblemIsNamedAtOnce(t *testing.T) {
+	_, err := ParseOptions([]string{"--poll-interval=0s", "--log-level=loud", "--pulsar-timeout=0s"}, nil)
+	for _, name := range []string{"--poll-interval", "--log-level", "--pulsar-timeout"} {
+		require.ErrorContains(t, err, name)
+	}
+}
+
+func TestTheHostOfTheAdminURLIsAllowed(t *testing.T) {
+	o, err := ParseOptions([]string{"--pulsar-admin-url=http://broker.pulsar:8080/", "--allowed-pulsar-hosts=*.pulsar.svc,other:80"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"*.pulsar.svc", "other:80", "broker.pulsar:8080"}, o.PulsarHosts())
+}
+
+func TestTheLeaseIsInThePodsNamespace(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "namespace"), []byte("autoscaling\n"), 0o600))
+	o := NewOptions()
+	namespace, err := o.LeaseNamespaceOr(dir)
+	require.NoError(t, err)
+	require.Equal(t, "autoscaling", namespace)
+
+	_, err = o.LeaseNamespaceOr(t.TempDir())
+	require.ErrorContains(t, err, "set --lease-namespace outside of a cluster")
+
+	o.LeaseNamespace = "mine"
+	namespace, err = o.LeaseNamespaceOr(dir)
+	require.NoError(t, err)
+	require.Equal(t, "mine", namespace)
+}
+
+func TestTheManifestsFlagsAreGood(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "..", "deploy", "adapter", "deployment.yaml"))
+	require.NoError(t, err)
+	var deployment appsv1.Deployment
+	require.NoError(t, yaml.UnmarshalStrict(content, &deployment))
+	container := deployment.Spec.Template.Spec.Containers[0]
+	o, err := ParseOptions(container.Args, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, container.Ports[0].ContainerPort, o.Serving.SecureServing.BindPort)
+}

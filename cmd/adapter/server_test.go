@@ -1,0 +1,222 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"sigs.k8s.io/custom-metrics-apiserver/pkg/provider/fake"
+)
+
+// goodToken is the only one the fake API server knows.
+const goodToken = "good"
+
+// fakeAPIServer answers what delegated authentication and authorization ask: who has the good token may do everything.
+func fakeAPIServer(t *testing.T) *httptest.Server {
+	t.Helper()
+	reply := func(w http.ResponseWriter, format string, args ...any) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, format, args...)
+	}
+	const configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"kube-system","name":"extension-apiserver-authentication"}}`
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication",
+		func(w http.ResponseWriter, _ *http.Request) { reply(w, configMap) })
+	mux.HandleFunc("GET /api/v1/namespaces/kube-system/configmaps", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("watch") {
+			<-r.Context().Done()
+			return
+		}
+		reply(w, `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[%s]}`, configMap)
+	})
+	mux.HandleFunc("POST /apis/authentication.k8s.io/v1/tokenreviews", func(w http.ResponseWriter, r *http.Request) {
+		var review struct{ Spec struct{ Token string } }
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		reply(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":%t,"user":{"username":"hpa"}}}`,
+			review.Spec.Token == goodToken)
+	})
+	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews", func(w http.ResponseWriter, r *http.Request) {
+		var review struct{ Spec struct{ User string } }
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		reply(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":%t}}`, review.Spec.User == "hpa")
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections() // ends the watches
+		server.Close()
+	})
+	return server
+}
+
+// kubeconfigFor writes a kubeconfig file for JSON, which the fake speaks.
+func kubeconfigFor(t *testing.T, url string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(file, []byte(fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: fake, cluster: {server: %q}}]
+users: [{name: adapter, user: {token: adapter}}]
+contexts: [{name: fake, context: {cluster: fake, user: adapter}}]
+current-context: fake
+`, url)), 0o600))
+	return file
+}
+
+// runningServer is a server under test with one check of each kind.
+type runningServer struct {
+	url         string
+	ready, live atomic.Bool
+	client      *http.Client
+	stop        context.CancelFunc
+	stopped     chan error
+}
+
+func startServer(t *testing.T) *runningServer {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	o := NewOptions()
+	o.Kubeconfig = kubeconfigFor(t, fakeAPIServer(t).URL)
+	o.ShutdownDelay = 0
+	o.Serving.SecureServing.Listener = listener
+	require.NoError(t, o.Validate())
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "pulsar_autoscaler_test", Help: "Ours."}))
+
+	r := &runningServer{url: "https://" + listener.Addr().String(), stopped: make(chan error, 1)}
+	r.live.Store(true)
+	check := func(name string, ok *atomic.Bool) healthz.HealthChecker {
+		return healthz.NamedCheck(name, func(*http.Request) error {
+			if !ok.Load() {
+				return errors.New("not " + name)
+			}
+			return nil
+		})
+	}
+	s, err := newServer(serverConfig{
+		Options: o, Metrics: fake.NewProvider(), Registry: registry,
+		Ready: []healthz.HealthChecker{check("caches-filled", &r.ready)},
+		Live:  []healthz.HealthChecker{check("poll-loop", &r.live)},
+	})
+	require.NoError(t, err)
+	certificate, _ := s.generic.SecureServingInfo.Cert.CurrentCertKeyContent() // made in memory, for there are no files
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(certificate))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	r.client = &http.Client{Transport: transport}
+	var ctx context.Context
+	ctx, r.stop = context.WithCancel(t.Context())
+	go func() { r.stopped <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		r.stop()
+		transport.CloseIdleConnections()
+	})
+	return r
+}
+
+// get returns status and body of an answer; 0 while there is none.
+func (r *runningServer) get(t *testing.T, path, token string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+path, nil)
+	require.NoError(t, err)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(body)
+}
+
+// eventually polls a path until it answers with the status.
+func (r *runningServer) eventually(t *testing.T, path string, status int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		got, _ := r.get(t, path, "")
+		return got == status
+	}, time.Minute, 20*time.Millisecond, "%s never answered %d", path, status)
+}
+
+func TestServer(t *testing.T) {
+	r := startServer(t)
+
+	// Probes need no credentials, and say which check fails.
+	r.eventually(t, "/livez", http.StatusOK)
+	status, body := r.get(t, "/readyz?verbose", "")
+	require.Equal(t, http.StatusInternalServerError, status)
+	require.Contains(t, body, "[-]caches-filled failed")
+	require.NotContains(t, body, "poll-loop")
+	r.ready.Store(true)
+	r.eventually(t, "/readyz", http.StatusOK)
+	r.live.Store(false)
+	r.eventually(t, "/livez", http.StatusInternalServerError)
+	r.eventually(t, "/readyz", http.StatusOK)
+
+	// Everything else does need them.
+	const metric = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/functions.compute.functionmesh.io/orders/some_metric"
+	for _, path := range []string{metric, "/metrics", "/openapi/v2"} {
+		status, _ = r.get(t, path, "")
+		require.Equal(t, http.StatusForbidden, status, path)
+		status, _ = r.get(t, path, "bad")
+		require.Equal(t, http.StatusUnauthorized, status, path)
+		status, _ = r.get(t, path, goodToken)
+		require.Equal(t, http.StatusOK, status, path)
+	}
+	status, _ = r.get(t, "/debug/pprof/", goodToken)
+	require.Equal(t, http.StatusNotFound, status)
+
+	_, body = r.get(t, "/metrics", goodToken)
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(body))
+	require.NoError(t, err, "duplicate or inconsistent families")
+	for _, name := range []string{
+		"pulsar_autoscaler_test", "go_goroutines", "process_start_time_seconds", "apiserver_request_total",
+		"metrics_apiserver_metric_freshness_seconds",
+	} {
+		require.Contains(t, families, name)
+	}
+	require.Len(t, families["go_goroutines"].GetMetric(), 1)
+
+	r.stop()
+	require.NoError(t, <-r.stopped)
+}
+
+func TestAServerWithoutAnAPIServerDoesNotStart(t *testing.T) {
+	o := NewOptions()
+	o.Kubeconfig = filepath.Join(t.TempDir(), "missing")
+	_, err := newServer(serverConfig{Options: o, Metrics: fake.NewProvider(), Registry: prometheus.NewRegistry()})
+	require.ErrorContains(t, err, "configuring the metrics API server: ")
+	_, err = o.restConfig()
+	require.ErrorContains(t, err, "--kubeconfig is ")
+}

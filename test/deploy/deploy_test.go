@@ -1,0 +1,210 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	kubescheme "k8s.io/client-go/kubernetes/scheme"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+const kustomization = "kustomization.yaml"
+
+// manifests are the files under deploy.
+func manifests() fs.FS { return os.DirFS("../../deploy") }
+
+// files returns the path of every YAML file but the kustomization.
+func files(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	require.NoError(t, fs.WalkDir(manifests(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && path.Ext(name) == ".yaml" && name != kustomization {
+			found = append(found, name)
+		}
+		return err
+	}))
+	require.NotEmpty(t, found)
+	return found
+}
+
+// strictDecoder knows the kinds that are deployed and refuses unknown and repeated fields.
+func strictDecoder(t *testing.T) runtime.Decoder {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		kubescheme.AddToScheme, apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme,
+	} {
+		require.NoError(t, add(scheme))
+	}
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+}
+
+// decode returns the objects of one file.
+func decode(t *testing.T, name string) []runtime.Object {
+	t.Helper()
+	content, err := fs.ReadFile(manifests(), name)
+	require.NoError(t, err)
+	decoder := strictDecoder(t)
+	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	var objects []runtime.Object
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		require.NoError(t, err)
+		object, _, err := decoder.Decode(document, nil, nil)
+		require.NoError(t, err, "%s has a document that the API server would not take:\n%s", name, document)
+		objects = append(objects, object)
+	}
+}
+
+// all returns every deployed object of a type.
+func all[T runtime.Object](t *testing.T) []T {
+	t.Helper()
+	var found []T
+	for _, name := range files(t) {
+		for _, object := range decode(t, name) {
+			if typed, ok := object.(T); ok {
+				found = append(found, typed)
+			}
+		}
+	}
+	require.NotEmpty(t, found)
+	return found
+}
+
+func TestEveryManifestDecodesStrictly(t *testing.T) {
+	for _, name := range files(t) {
+		t.Run(name, func(t *testing.T) { require.NotEmpty(t, decode(t, name)) })
+	}
+}
+
+func TestTheDecoderRefusesUnknownFields(t *testing.T) {
+	_, _, err := strictDecoder(t).Decode([]byte("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {prots: []}\n"), nil, nil)
+	require.True(t, runtime.IsStrictDecodingError(err))
+}
+
+func TestTheKustomizationListsEveryManifest(t *testing.T) {
+	content, err := fs.ReadFile(manifests(), kustomization)
+	require.NoError(t, err)
+	var k struct {
+		APIVersion string   `json:"apiVersion"`
+		Kind       string   `json:"kind"`
+		Resources  []string `json:"resources"`
+	}
+	require.NoError(t, sigsyaml.UnmarshalStrict(content, &k))
+	require.Equal(t, "kustomize.config.k8s.io/v1beta1 Kustomization", k.APIVersion+" "+k.Kind)
+	require.ElementsMatch(t, files(t), k.Resources)
+}
+
+func TestTheServiceReachesTheAdapter(t *testing.T) {
+	deployment, service := all[*appsv1.Deployment](t)[0], all[*corev1.Service](t)[0]
+	pod := deployment.Spec.Template
+	require.Equal(t, service.Namespace, deployment.Namespace)
+	require.Subset(t, pod.Labels, service.Spec.Selector)
+	require.Equal(t, deployment.Spec.Selector.MatchLabels, all[*policyv1.PodDisruptionBudget](t)[0].Spec.Selector.MatchLabels)
+	var ports []string
+	for _, port := range pod.Spec.Containers[0].Ports {
+		ports = append(ports, port.Name)
+	}
+	require.Contains(t, ports, service.Spec.Ports[0].TargetPort.String())
+	for _, api := range all[*apiregistrationv1.APIService](t) {
+		require.Equal(t, service.Namespace+"/"+service.Name, api.Spec.Service.Namespace+"/"+api.Spec.Service.Name)
+		require.Equal(t, service.Spec.Ports[0].Port, *api.Spec.Service.Port)
+		require.Equal(t, api.Spec.Version+"."+api.Spec.Group, api.Name)
+		require.False(t, api.Spec.InsecureSkipTLSVerify)
+	}
+}
+
+func TestBothVersionsOfTheMetricsAPIAreRegisteredAndTheNewerPreferred(t *testing.T) {
+	priority := map[string]int32{}
+	for _, api := range all[*apiregistrationv1.APIService](t) {
+		priority[api.Name] = api.Spec.VersionPriority
+	}
+	require.Equal(t, map[string]int32{"v1beta1.custom.metrics.k8s.io": 100, "v1beta2.custom.metrics.k8s.io": 200}, priority)
+}
+
+func TestEveryBindingGrantsTheAdapter(t *testing.T) {
+	account := all[*corev1.ServiceAccount](t)[0]
+	require.Equal(t, account.Name, all[*appsv1.Deployment](t)[0].Spec.Template.Spec.ServiceAccountName)
+	var subjects []rbacv1.Subject
+	for _, binding := range all[*rbacv1.ClusterRoleBinding](t) {
+		subjects = append(subjects, binding.Subjects...)
+	}
+	for _, binding := range all[*rbacv1.RoleBinding](t) {
+		subjects = append(subjects, binding.Subjects...)
+	}
+	for _, subject := range subjects {
+		require.Equal(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}, subject)
+	}
+	require.Len(t, subjects, 4)
+}
+
+func TestNoRuleGrantsEverythingOrSecrets(t *testing.T) {
+	var rules []rbacv1.PolicyRule
+	for _, role := range all[*rbacv1.ClusterRole](t) {
+		rules = append(rules, role.Rules...)
+	}
+	for _, role := range all[*rbacv1.Role](t) {
+		rules = append(rules, role.Rules...)
+	}
+	for _, rule := range rules {
+		for _, word := range slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs) {
+			require.NotContains(t, word, "*")
+			require.NotEqual(t, "secrets", word)
+		}
+		if slices.Contains(rule.Resources, "configmaps") {
+			require.Equal(t, []string{"get"}, rule.Verbs, "ConfigMaps of other teams are not to be listed")
+		}
+	}
+}
+
+func TestThePodOutlivesTheShutdownDelay(t *testing.T) {
+	pod := all[*appsv1.Deployment](t)[0].Spec.Template.Spec
+	const flag, request = "--shutdown-delay=", 5 * time.Second
+	var delay time.Duration
+	for _, arg := range pod.Containers[0].Args {
+		if value, ok := strings.CutPrefix(arg, flag); ok {
+			var err error
+			delay, err = time.ParseDuration(value)
+			require.NoError(t, err)
+		}
+	}
+	require.Positive(t, delay)
+	require.Greater(t, time.Duration(*pod.TerminationGracePeriodSeconds)*time.Second, delay+request)
+}
+
+func TestThePodIsRestricted(t *testing.T) {
+	pod := all[*appsv1.Deployment](t)[0].Spec.Template.Spec
+	require.True(t, *pod.SecurityContext.RunAsNonRoot)
+	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.SecurityContext.SeccompProfile.Type)
+	for _, container := range pod.Containers {
+		require.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
+		require.False(t, *container.SecurityContext.AllowPrivilegeEscalation)
+		require.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop)
+		require.GreaterOrEqual(t, container.Resources.Requests.Memory().Value(), int64(128<<20))
+	}
+}
