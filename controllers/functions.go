@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -23,10 +24,15 @@ const lookForKindEvery = 30 * time.Second
 var errFunctionsNotRead = errors.New("reading Functions of compute.functionmesh.io/v1alpha1 takes too long: " +
 	"grant the adapter get, list and watch on functions.compute.functionmesh.io")
 
+// kinds knows which kinds the API server has.
+type kinds interface {
+	RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
+}
+
 // functions brings the Functions into memory as soon as their kind exists. Every replica runs it.
 type functions struct {
-	mapper meta.RESTMapper
-	cache  cache.Cache
+	kinds kinds
+	cache cache.Cache
 	// watch is told once, when the Functions are in memory.
 	watch func() error
 	// every is lookForKindEvery.
@@ -79,7 +85,7 @@ func (f *functions) Start(ctx context.Context) error {
 // informer asks for the kind first: the cache reports an absent one only after it has begun to watch it.
 func (f *functions) informer(ctx context.Context) (cache.Informer, error) {
 	kind := functionKind()
-	if _, err := f.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+	if _, err := f.kinds.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 		return nil, err
 	}
 	return f.cache.GetInformer(ctx, newFunction(), cache.BlockUntilSynced(false))

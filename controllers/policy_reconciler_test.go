@@ -43,7 +43,10 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 		tracked bool
 	}{
 		"the target does not exist": {
-			world:     func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object { f.SetName("other"); return nil },
+			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+				f.SetName("other")
+				return nil
+			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/TargetNotFound", message: "Function resize does not exist in namespace media",
 		},
 		"the kind is not supported": {

@@ -107,7 +107,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	functions := &functions{
-		mapper: mgr.GetRESTMapper(), cache: mgr.GetCache(), every: lookForKindEvery, looked: make(chan struct{}),
+		kinds: mgr.GetRESTMapper(), cache: mgr.GetCache(), every: lookForKindEvery, looked: make(chan struct{}),
 	}
 	targets, err := NewTargets(TargetsConfig{
 		Functions: mgr.GetCache(), Installed: functions.installed, ConfigMaps: mgr.GetAPIReader(),

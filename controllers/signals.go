@@ -28,8 +28,10 @@ const (
 	// most requests take no write lock of the store.
 	trackFor   = 5 * time.Minute
 	trackAgain = time.Minute
-	// resolveAgain is how old the way from an object to its subscription may get.
-	resolveAgain = 30 * time.Second
+	// resolveAgain is how old the way from an object to its subscription may get, and resolveAfterError how long a look
+	// that failed is left alone.
+	resolveAgain      = 30 * time.Second
+	resolveAfterError = 5 * time.Second
 	// resolveTimeout bounds one way: reading a ConfigMap.
 	resolveTimeout = 10 * time.Second
 	// resolvers is how many ways are looked for at once, and maxUnresolved how many may wait.
@@ -73,9 +75,10 @@ type way struct {
 	subscription backlog.Subscription
 	// err is why there is none; backlog.ErrNoData until the first look.
 	err error
-	// looking says that it is queued or looked for.
-	looking                        bool
-	askedAt, trackedAt, resolvedAt time.Time
+	// looking says that it is queued or looked for; failing that the last look was in vain.
+	looking, failing bool
+	// due is when to look again.
+	askedAt, trackedAt, due time.Time
 }
 
 // NewSignals checks the configuration. Start must run for answers to come.
@@ -121,7 +124,7 @@ func (s *Signals) lookUp(a asked, now time.Time) (found *way, renew bool) {
 		return nil, false
 	}
 	w.askedAt = now
-	if !w.looking && now.Sub(w.resolvedAt) >= resolveAgain {
+	if !w.looking && !now.Before(w.due) {
 		w.looking = s.enqueue(a)
 	}
 	if renew = w.err == nil && now.Sub(w.trackedAt) >= trackAgain; renew {
@@ -201,29 +204,41 @@ func (s *Signals) Start(ctx context.Context) error {
 
 // resolve looks for the way to an object's subscription and begins to track it.
 func (s *Signals) resolve(ctx context.Context, a asked) {
-	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	timed, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
-	subscription, err := s.find(ctx, a)
+	subscription, err := s.find(timed, a)
 	now := s.config.Now()
 	if err == nil {
 		s.config.Store.TrackUntil(a.owner(), subscription, now.Add(trackFor))
 	}
+	if s.found(a, subscription, err, now) {
+		log.FromContext(ctx).Error(err, "looking up a subscription", "resource", a.resource.String(), "key", a.key.String())
+	}
+}
+
+// found takes in what a look led to, and says whether it is the first of a row in vain. Then the last good way, or the
+// last word about why there is none, stays in force.
+func (s *Signals) found(a asked, subscription backlog.Subscription, err error, now time.Time) (troubled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.known[a]
+	if w == nil { // nobody asks any more
+		return false
+	}
+	w.looking = false
 	switch {
-	case w == nil: // expired meanwhile
 	case apierrors.IsNotFound(err):
 		delete(s.known, a)
-	case err != nil && ctx.Err() == nil && w.err == nil && !isUserMistake(err):
-		log.FromContext(ctx).Error(err, "looking up a subscription", "resource", a.resource.String(), "key", a.key.String())
-		w.looking, w.resolvedAt = false, now // the last good way stays in force
+	case err != nil && !isUserMistake(err):
+		troubled = !w.failing
+		w.failing, w.due = true, now.Add(resolveAfterError)
+	case err != nil:
+		w.failing, w.due, w.err = false, now.Add(resolveAgain), err
 	default:
-		w.looking, w.resolvedAt, w.err = false, now, err
-		if err == nil {
-			w.subscription, w.trackedAt = subscription, now
-		}
+		w.failing, w.due, w.err = false, now.Add(resolveAgain), nil
+		w.subscription, w.trackedAt = subscription, now
 	}
+	return troubled
 }
 
 // userMistake is why an object has no subscription, in words for the user.

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"reflect"
 
@@ -145,6 +146,9 @@ func (n news) WaitForSync(ctx context.Context) error {
 	case <-n.looked:
 		return nil
 	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return nil // stopping
+		}
 		return errFunctionsNotRead
 	}
 }

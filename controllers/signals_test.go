@@ -1,0 +1,185 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// newSignals answers in the given world; its looks run when look is called.
+func newSignals(t *testing.T, w *testWorld) (s *Signals, look func() int) {
+	t.Helper()
+	s, err := NewSignals(SignalsConfig{
+		Store: w.store, Targets: w.reconciler.config.Targets,
+		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock,
+	})
+	require.NoError(t, err)
+	return s, func() (looks int) {
+		for {
+			select {
+			case a := <-s.queue:
+				s.resolve(t.Context(), a)
+				looks++
+			default:
+				return looks
+			}
+		}
+	}
+}
+
+func TestWhatIsAskedForIsTrackedAndThenAnswered(t *testing.T) {
+	for name, resource := range map[string]schema.GroupResource{
+		"for a policy": v1alpha1.GroupResource(), "for a Function": functionResource(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+			s, look := newSignals(t, w)
+			for range 3 {
+				_, err := s.Read(resource, testKey(), w.now)
+				require.ErrorIs(t, err, backlog.ErrNoData)
+			}
+			require.Equal(t, 1, look(), "asked thrice, looked up once")
+			_, err := s.Read(resource, testKey(), w.now)
+			require.ErrorIs(t, err, backlog.ErrNoData, "tracked, and not fetched yet")
+			w.answer(700, 10_000)
+			reading, err := s.Read(resource, testKey(), w.now)
+			require.NoError(t, err)
+			ready, err := reading.Ready.Value()
+			require.NoError(t, err)
+			require.InDelta(t, 700, ready, 0)
+		})
+	}
+}
+
+func TestWhatNobodyAsksForAnyMoreIsForgotten(t *testing.T) {
+	w := newTestWorld(t, testFunction(), testConfigMap())
+	s, look := newSignals(t, w)
+	subscription := backlog.NewSubscription(testCluster, "public/default/resize", "in")
+	_, err := s.Read(functionResource(), testKey(), w.now)
+	require.Error(t, err)
+	look()
+	for range 40 { // ten minutes of questions every 15 s keep it
+		w.after(15 * time.Second)
+		w.store.Expire(w.now)
+		s.expire(w.now)
+		w.answer(700, 10_000)
+		_, err = s.Read(functionResource(), testKey(), w.now)
+		require.NoError(t, err)
+		look()
+	}
+	w.after(trackFor + time.Second)
+	w.store.Expire(w.now)
+	s.expire(w.now)
+	_, err = w.store.Read(subscription, w.now)
+	require.ErrorIs(t, err, backlog.ErrNotTracked)
+	require.Empty(t, s.known)
+}
+
+func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
+	t.Run("an object that does not exist", func(t *testing.T) {
+		w := newTestWorld(t)
+		s, look := newSignals(t, w)
+		for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), functionResource()} {
+			_, err := s.Read(resource, testKey(), w.now)
+			require.True(t, apierrors.IsNotFound(err), "%v", err)
+		}
+		require.Zero(t, look(), "and costs no look")
+	})
+	t.Run("an object of another kind", func(t *testing.T) {
+		w := newTestWorld(t)
+		s, _ := newSignals(t, w)
+		_, err := s.Read(schema.GroupResource{Group: "apps", Resource: "deployments"}, testKey(), w.now)
+		require.ErrorIs(t, err, backlog.ErrNotTracked)
+		require.ErrorContains(t, err, "not for deployments.apps")
+	})
+	t.Run("a Function whose inputs are a pattern", func(t *testing.T) {
+		function := testFunction()
+		function.Object["spec"].(map[string]any)["input"] = map[string]any{"topicPattern": "a.*"}
+		w := newTestWorld(t, function, testConfigMap())
+		s, look := newSignals(t, w)
+		_, err := s.Read(functionResource(), testKey(), w.now)
+		require.ErrorIs(t, err, backlog.ErrNoData)
+		look()
+		_, err = s.Read(functionResource(), testKey(), w.now)
+		require.ErrorContains(t, err, "topicPattern is not supported yet")
+	})
+	t.Run("Functions that are not in memory yet", func(t *testing.T) {
+		w := newTestWorld(t, testFunction())
+		w.installed = false
+		s, _ := newSignals(t, w)
+		_, err := s.Read(functionResource(), testKey(), w.now)
+		require.ErrorIs(t, err, backlog.ErrNoData)
+	})
+	t.Run("an object that went away", func(t *testing.T) {
+		w := newTestWorld(t, testFunction(), testConfigMap())
+		s, look := newSignals(t, w)
+		_, err := s.Read(functionResource(), testKey(), w.now)
+		require.ErrorIs(t, err, backlog.ErrNoData)
+		look()
+		require.NoError(t, w.client.Delete(t.Context(), testFunction()))
+		w.after(resolveAgain)
+		_, err = s.Read(functionResource(), testKey(), w.now)
+		require.ErrorIs(t, err, backlog.ErrNoData, "the answer in force until the next look")
+		require.Equal(t, 1, look())
+		_, err = s.Read(functionResource(), testKey(), w.now)
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+	})
+}
+
+func TestQuestionsBeyondTheQueueNeitherBlockNorPileUp(t *testing.T) {
+	w := newTestWorld(t, testFunction(), testConfigMap())
+	s, _ := newSignals(t, w)
+	for range maxUnresolved {
+		s.queue <- asked{}
+	}
+	_, err := s.Read(functionResource(), testKey(), w.now)
+	require.ErrorIs(t, err, backlog.ErrNoData)
+	require.Empty(t, s.known)
+}
+
+func TestLooksRunInTheBackgroundUntilTheEnd(t *testing.T) {
+	w := newTestWorld(t, testFunction(), testConfigMap())
+	synctest.Test(t, func(t *testing.T) {
+		s, err := NewSignals(SignalsConfig{
+			Store: w.store, Targets: w.reconciler.config.Targets,
+			Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock,
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Start(ctx) }()
+		_, err = s.Read(functionResource(), testKey(), w.now)
+		require.ErrorIs(t, err, backlog.ErrNoData)
+		synctest.Wait()
+		w.answer(700, 10_000)
+		_, err = s.Read(functionResource(), testKey(), w.now)
+		require.NoError(t, err)
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+func TestPoliciesAreReadFromMemory(t *testing.T) {
+	w := newTestWorld(t, testPolicy())
+	policies := &Policies{reader: w.client, synced: func() bool { return true }}
+	p, err := policies.Policy(testKey())
+	require.NoError(t, err)
+	require.Equal(t, "resize", p.Spec.ScaleTargetRef.Name)
+	_, err = policies.Policy(types.NamespacedName{Namespace: testNamespace, Name: "other"})
+	require.True(t, apierrors.IsNotFound(err))
+	policies.synced = func() bool { return false }
+	_, err = policies.Policy(testKey())
+	require.ErrorIs(t, err, backlog.ErrNoData)
+}

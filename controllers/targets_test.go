@@ -1,0 +1,148 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// configMaps is an API server with at most one ConfigMap, that counts how often it is read.
+type configMaps struct {
+	client client.Client
+	reads  int
+	fails  error
+}
+
+func newConfigMaps(t *testing.T, data map[string]string) *configMaps {
+	t.Helper()
+	c := &configMaps{}
+	b := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			c.reads++
+			if c.fails != nil {
+				return c.fails
+			}
+			return inner.Get(ctx, key, obj, opts...)
+		},
+	})
+	if data != nil {
+		b = b.WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "pulsar"}, Data: data})
+	}
+	c.client = b.Build()
+	return c
+}
+
+func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
+	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "pulsar", fmt.Errorf("no"))
+	tests := map[string]struct {
+		policy, otherwise string
+		configMap         string
+		data              map[string]string
+		fails             error
+		cluster           backlog.Cluster
+		invalid           string
+	}{
+		"the policy wins": {
+			policy: "https://Mine:8443/", configMap: "pulsar", data: map[string]string{"webServiceURL": "http://its:8080"},
+			otherwise: "http://default:8080", cluster: "https://mine:8443",
+		},
+		"the ConfigMap comes next": {
+			configMap: "pulsar", data: map[string]string{"webServiceURL": " http://its:8080/\n"}, otherwise: "http://default:8080", cluster: "http://its:8080",
+		},
+		"a ConfigMap that does not say leaves it to the default": {
+			configMap: "pulsar", data: map[string]string{"brokerServiceURL": "pulsar://its:6650"}, otherwise: "http://default:8080", cluster: "http://default:8080",
+		},
+		"no ConfigMap leaves it to the default": {otherwise: "http://default:8080", cluster: "http://default:8080"},
+		"a ConfigMap that is missing may name another cluster than the default": {
+			configMap: "pulsar", otherwise: "http://default:8080", invalid: "ConfigMap pulsar, which spec.pulsar.pulsarConfig of the Function names, does not exist",
+		},
+		"a ConfigMap that may not be read may name another cluster than the default": {
+			configMap: "pulsar", fails: forbidden, otherwise: "http://default:8080", invalid: "grant the adapter get on configmaps",
+		},
+		"several hosts are one too many": {
+			configMap: "pulsar", data: map[string]string{"webServiceURL": "http://a:8080,b:8080"}, invalid: "webServiceURL in ConfigMap pulsar",
+		},
+		"credentials are never repeated": {
+			configMap: "pulsar", data: map[string]string{"webServiceURL": "http://user:hunter2@a:8080"}, invalid: "no credentials",
+		},
+		"nobody says": {
+			configMap: "pulsar", data: map[string]string{},
+			invalid: "set spec.pulsar.adminURL of the policy, or webServiceURL in the ConfigMap that spec.pulsar.pulsarConfig of the Function names, or the default admin URL",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			api := newConfigMaps(t, test.data)
+			api.fails = test.fails
+			c := &clusters{
+				reader: api.client, defaultURL: test.otherwise, now: func() time.Time { return time.Unix(0, 0) },
+				known: map[types.NamespacedName]clusterAddress{},
+			}
+			key := types.NamespacedName{Namespace: "media", Name: test.configMap}
+			cluster, invalid, err := c.find(t.Context(), &v1alpha1.PulsarConnection{AdminURL: test.policy}, key)
+			require.NoError(t, err)
+			require.Equal(t, test.cluster, cluster)
+			require.Contains(t, invalid, test.invalid)
+			require.Equal(t, test.invalid == "", invalid == "")
+			require.NotContains(t, invalid, "hunter2")
+		})
+	}
+}
+
+func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
+	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
+	now := time.Unix(0, 0)
+	c := &clusters{reader: api.client, now: func() time.Time { return now }, known: map[types.NamespacedName]clusterAddress{}}
+	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
+	for range 3 {
+		cluster, _, err := c.find(t.Context(), nil, key)
+		require.NoError(t, err)
+		require.Equal(t, backlog.Cluster("http://its:8080"), cluster)
+	}
+	require.Equal(t, 1, api.reads)
+	now = now.Add(configMapFor)
+	api.fails = apierrors.NewServiceUnavailable("etcd is away")
+	_, _, err := c.find(t.Context(), nil, key)
+	require.ErrorContains(t, err, "etcd is away", "what is transient is tried again and not kept")
+	api.fails = nil
+	_, _, err = c.find(t.Context(), nil, key)
+	require.NoError(t, err)
+	require.Equal(t, 3, api.reads)
+}
+
+func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
+	api := newConfigMaps(t, nil)
+	now := time.Unix(0, 0)
+	c := &clusters{reader: api.client, now: func() time.Time { return now }, known: map[types.NamespacedName]clusterAddress{}}
+	for i := range maxConfigMaps + 10 {
+		_, invalid, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: "media", Name: fmt.Sprint(i)})
+		require.NoError(t, err)
+		require.NotEmpty(t, invalid)
+		require.LessOrEqual(t, len(c.known), maxConfigMaps)
+	}
+	require.Len(t, c.known, 10)
+}
+
+func TestADefaultAdminURLThatIsNoneIsRefused(t *testing.T) {
+	api := newConfigMaps(t, nil)
+	_, err := NewTargets(TargetsConfig{
+		Functions: api.client, ConfigMaps: api.client, Installed: func() bool { return true }, Now: time.Now, DefaultAdminURL: "pulsar://broker:6650",
+	})
+	require.ErrorContains(t, err, "DefaultAdminURL must be http://host:port")
+}

@@ -1,0 +1,198 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// queued runs the handler on a creation and returns what it queued.
+func queued[T any](t *testing.T, h handler.TypedEventHandler[T, reconcile.Request], object T) []string {
+	t.Helper()
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	h.Create(t.Context(), event.TypedCreateEvent[T]{Object: object}, queue)
+	var names []string
+	for queue.Len() > 0 {
+		request, _ := queue.Get()
+		names = append(names, request.Name)
+	}
+	return names
+}
+
+func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
+	sibling, other := testPolicy(), testPolicy()
+	sibling.Name, other.Name, other.Spec.ScaleTargetRef.Name = "sibling", "other", "crop"
+	w := newTestWorld(t, testPolicy(), sibling, other)
+	ours := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "gone")
+	ours.Name = policy.AutoscalerName("other")
+	ours.OwnerReferences = []metav1.OwnerReference{{Kind: v1alpha1.KindAutoscalingPolicy, Name: "other"}}
+	tests := map[string]struct {
+		object client.Object
+		want   []string
+	}{
+		"an autoscaler on the Function":          {otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize"), []string{"resize", "sibling"}},
+		"an autoscaler on the StatefulSet":       {otherAutoscaler("apps/v1", "StatefulSet", "resize-function"), []string{"resize", "sibling"}},
+		"an autoscaler on something else":        {otherAutoscaler("apps/v1", "Deployment", "resize"), nil},
+		"a Function of another group":            {otherAutoscaler("openfaas.com/v1", "Function", "resize"), nil},
+		"an autoscaler of ours that was altered": {ours, []string{"other"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.ElementsMatch(t, test.want, queued(t, autoscalerUsers(w.client), test.object))
+		})
+	}
+	require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, functionUsers(w.client), testFunction()))
+	require.ElementsMatch(t, []string{"resize", "sibling"}, queued[client.Object](t, siblings(w.client), sibling))
+}
+
+func TestOurOwnStatusWritesWakeNobody(t *testing.T) {
+	before, after := testPolicy(), testPolicy()
+	desired := int32(7)
+	after.Status.DesiredReplicas, after.ResourceVersion = &desired, "2"
+	update := event.UpdateEvent{ObjectOld: before, ObjectNew: after}
+	require.False(t, policyChanged().Update(update))
+	after.Generation++
+	require.True(t, policyChanged().Update(update))
+	after.Generation = before.Generation
+	now := metav1.Now()
+	after.DeletionTimestamp = &now
+	require.True(t, policyChanged().Update(update), "deletion in the foreground")
+	require.True(t, policyChanged().Create(event.CreateEvent{Object: before}))
+	require.True(t, policyChanged().Delete(event.DeleteEvent{Object: before}))
+}
+
+func TestAnAutoscalersSyncsWakeNobody(t *testing.T) {
+	tests := map[string]struct {
+		change func(*autoscalingv2.HorizontalPodAutoscaler)
+		wakes  bool
+	}{
+		"its metrics moved": {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Status.DesiredReplicas = 9 }, false},
+		"its spec changed":  {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Spec.MaxReplicas = 99 }, true},
+		"a label changed":   {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Labels = map[string]string{"a": "b"} }, true},
+		"its owner changed": {func(h *autoscalingv2.HorizontalPodAutoscaler) {
+			h.OwnerReferences = []metav1.OwnerReference{{Name: "x"}}
+		}, true},
+		"it stopped scaling":  {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Status.Conditions = scalingInactive() }, true},
+		"it scaled for once ": {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Status.LastScaleTime = &metav1.Time{} }, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
+			after := before.DeepCopy()
+			test.change(after)
+			require.Equal(t, test.wakes, autoscalerChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}))
+		})
+	}
+}
+
+func scalingInactive() []autoscalingv2.HorizontalPodAutoscalerCondition {
+	return []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse}}
+}
+
+func TestAFunctionsStatusWakesNobody(t *testing.T) {
+	tests := map[string]struct {
+		change func(*unstructured.Unstructured)
+		wakes  bool
+	}{
+		"its status moved":      {func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"replicas": int64(4)} }, false},
+		"its spec changed":      {func(u *unstructured.Unstructured) { u.SetGeneration(9) }, true},
+		"an annotation changed": {func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{annotationManaged: "false"}) }, true},
+		"it joined a mesh": {func(u *unstructured.Unstructured) {
+			u.SetOwnerReferences([]metav1.OwnerReference{{Kind: kindFunctionMesh, Name: "m"}})
+		}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, after := testFunction(), testFunction()
+			test.change(after)
+			require.Equal(t, test.wakes, functionChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
+		})
+	}
+}
+
+// lateKind is an API server that has the kind Function once it is installed.
+type lateKind struct{ installed atomic.Bool }
+
+func (k *lateKind) RESTMapping(gk schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
+	if !k.installed.Load() {
+		return nil, &meta.NoKindMatchError{GroupKind: gk}
+	}
+	return &meta.RESTMapping{}, nil
+}
+
+func TestFunctionsAreWatchedOnceTheirKindIsInstalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme, err := Scheme()
+		require.NoError(t, err)
+		kind := &lateKind{}
+		watched := make(chan struct{})
+		f := &functions{
+			kinds: kind, cache: &informertest.FakeInformers{Scheme: scheme}, every: lookForKindEvery, looked: make(chan struct{}),
+			watch: func() error { close(watched); return nil },
+		}
+		done := make(chan error, 1)
+		go func() { done <- f.Start(t.Context()) }()
+		<-f.looked // an absent kind holds nobody back
+		require.False(t, f.installed())
+		require.NoError(t, news{tracked: newTrackedPolicies(nil), looked: f.looked}.WaitForSync(t.Context()))
+
+		synctest.Wait()
+		kind.installed.Store(true)
+		<-watched
+		require.NoError(t, <-done)
+		require.True(t, f.installed())
+	})
+}
+
+func TestTheWorkersWaitForTheFunctions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := news{tracked: newTrackedPolicies(nil), looked: make(chan struct{})}
+		timed, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		require.ErrorIs(t, n.WaitForSync(timed), errFunctionsNotRead)
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		require.NoError(t, n.WaitForSync(stopped))
+	})
+}
+
+func TestALookForFunctionsEndsWithTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme, err := Scheme()
+		require.NoError(t, err)
+		kind := &lateKind{}
+		kind.installed.Store(true)
+		f := &functions{
+			kinds: kind, cache: &informertest.FakeInformers{Scheme: scheme, Error: errors.New("the API server is away")},
+			every: lookForKindEvery, looked: make(chan struct{}), watch: func() error { return nil },
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		require.NoError(t, f.Start(ctx), "a failing look is tried again")
+		require.False(t, f.installed())
+	})
+}
