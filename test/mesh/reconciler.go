@@ -97,7 +97,7 @@ func (r *reconciler) sync(ctx context.Context, object *unstructured.Unstructured
 		return err
 	}
 	edited := object.GetGeneration() != now.ObservedGeneration
-	if err := r.apply(ctx, live, want, next.Conditions, edited, c.paused); err != nil {
+	if err := r.apply(ctx, live, want, due(next.Conditions, edited, c.paused)); err != nil {
 		return fmt.Errorf("applying %s %s/%s: %w", c.kind, c.namespace, c.name, err)
 	}
 	if err := r.deleteNamesake(ctx, c); err != nil {
@@ -159,12 +159,15 @@ func (r *reconciler) writeStatus(ctx context.Context, object *unstructured.Unstr
 	return nil
 }
 
-// apply writes what is missing or differs, and everything at a new generation; a paused rollout holds back updates only,
-// and a new generation releases it.
-func (r *reconciler) apply(ctx context.Context, live, want owned, found map[string]condition, edited, paused bool) error {
-	due := func(part string) bool {
+// due tells which part to write: what is missing or differs, and everything at a new generation. A paused rollout holds
+// back updates only, and a new generation releases it.
+func due(found map[string]condition, edited, paused bool) func(part string) bool {
+	return func(part string) bool {
 		return edited || !found[part].done() && (found[part].Action == actionCreate || !paused)
 	}
+}
+
+func (r *reconciler) apply(ctx context.Context, live, want owned, due func(part string) bool) error {
 	var failures []error
 	if due(partStatefulSet) {
 		failures = append(failures, r.applyStatefulSet(ctx, live.statefulSet, want.statefulSet))
