@@ -87,8 +87,8 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 			want:    "BacklogKnown is False: SomeReason",
 		},
 		"while nobody decides": {
-			dead: errors.New("lease pulsar-autoscaler/adapter was last renewed 2m ago"),
-			want: "nobody decides now: lease pulsar-autoscaler/adapter was last renewed 2m ago",
+			dead: errors.New("no decision maker: lease pulsar-autoscaler/adapter was last renewed 2m ago"),
+			want: "no decision maker: lease pulsar-autoscaler/adapter was last renewed 2m ago",
 		},
 		"before the first decision": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){undecided},

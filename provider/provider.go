@@ -46,7 +46,7 @@ type Signals interface {
 
 // DecisionMaker is the process that decides for all policies.
 type DecisionMaker interface {
-	// Alive fails when nobody decides now; the error says since when.
+	// Alive fails when nobody decides now; the error says since when, in words for the user.
 	Alive(now time.Time) error
 }
 
@@ -238,7 +238,7 @@ func (c *CustomMetrics) putDecision(value *custom_metrics.MetricValue, q query, 
 		return unknownFor(q.kind, q.namespace, name, err)
 	}
 	if err := c.config.DecisionMaker.Alive(now); err != nil {
-		return newFault(errUnknown, "nobody decides now: %s", err)
+		return newFault(errUnknown, "%s", err)
 	}
 	replicas, measuredAt, err := decided(policy)
 	if err != nil {
