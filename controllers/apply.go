@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -34,8 +36,8 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, outcome *policy.Outcome
 		return r.removeAutoscaler(ctx, outcome)
 	case outcome.Violation != nil:
 		return nil
-	case outcome.Unknown != nil && p.Status.DesiredReplicas == nil:
-		return nil // nothing was decided yet, and an autoscaler without a metric only complains
+	case errors.Is(outcome.Unknown, backlog.ErrNoData) && p.Status.DesiredReplicas == nil:
+		return nil // the first answer is under way for a second or two; an autoscaler without a metric only complains
 	case memory.refused.stands(p, outcome.World.Autoscaler, outcome.Now):
 		outcome.Violation = &memory.refused.violation
 		return nil

@@ -158,7 +158,7 @@ func autoscalerApplied(o Outcome) metav1.Condition {
 	case o.World.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
 	case o.World.Autoscaler == nil && o.Unknown != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "the HorizontalPodAutoscaler is made with the first decision"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "the HorizontalPodAutoscaler is made when the first answer of Pulsar is in"
 	case o.World.Autoscaler != nil && !ToleranceHonoured(o.World.Autoscaler):
 		c.Reason = ReasonToleranceUnsupported
 		c.Message = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler: changes of up to 10 % are not carried out"

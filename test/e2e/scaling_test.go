@@ -1,0 +1,225 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// addFunction puts a Function on the stage that leaves with the test.
+func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a real broker and control plane")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	f, err := scene.AddFunction(ctx, config)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		require.NoError(t, f.Remove(ctx))
+	})
+	return f
+}
+
+// newPolicy is from 1 to 20 replicas, an objective of 30 s and a stabilization window of 10 s.
+func newPolicy(name string) *v1alpha1.AutoscalingPolicy {
+	window := int32(10)
+	return &v1alpha1.AutoscalingPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
+		Spec: v1alpha1.AutoscalingPolicySpec{
+			ScaleTargetRef: v1alpha1.CrossVersionObjectReference{
+				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
+			},
+			MinReplicas: 1, MaxReplicas: 20,
+			LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
+			Behavior:         &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}},
+		},
+	}
+}
+
+func addPolicy(t *testing.T, p *v1alpha1.AutoscalingPolicy) {
+	t.Helper()
+	require.NoError(t, scene.Client.Create(t.Context(), p))
+}
+
+// publish keeps the load up until the test ends.
+func publish(t *testing.T, f *stage.Function, profile load.Profile) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var group errgroup.Group
+	group.Go(func() error { return f.Publish(ctx, profile) })
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, group.Wait())
+	})
+}
+
+// await waits until the condition holds; on a time-out it shows the policy, the HPA and the adapter's log.
+func await(t *testing.T, f *stage.Function, what string, limit time.Duration, holds func(ctx context.Context) (bool, string, error)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
+		t.Fatalf("%v\n%s", err, describe(t, f))
+	}
+}
+
+// awaitReplicas waits until spec.replicas is from least to most.
+func awaitReplicas(t *testing.T, f *stage.Function, least, most int64, limit time.Duration) {
+	t.Helper()
+	await(t, f, fmt.Sprintf("%d to %d replicas", least, most), limit, func(ctx context.Context) (bool, string, error) {
+		replicas, err := f.Replicas(ctx)
+		return replicas.Spec >= least && replicas.Spec <= most, fmt.Sprintf("%+v", replicas), err
+	})
+}
+
+// awaitCondition waits until a condition of the policy has a status and a reason.
+func awaitCondition(t *testing.T, f *stage.Function, conditionType string, status metav1.ConditionStatus, reason string) string {
+	t.Helper()
+	var message string
+	await(t, f, fmt.Sprintf("condition %s=%s/%s", conditionType, status, reason), time.Minute, func(ctx context.Context) (bool, string, error) {
+		p, err := f.Policy(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
+		if c == nil {
+			return false, "no such condition", nil
+		}
+		message = c.Message
+		return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
+	})
+	return message
+}
+
+// awaitAutoscaler waits until the condition ScalingActive of our HPA has a status, and returns its message.
+func awaitAutoscaler(t *testing.T, f *stage.Function, active corev1.ConditionStatus) string {
+	t.Helper()
+	var message string
+	await(t, f, "the HPA to say ScalingActive="+string(active), time.Minute, func(ctx context.Context) (bool, string, error) {
+		hpa, err := f.Autoscaler(ctx)
+		if err != nil || hpa == nil {
+			return false, "no HPA", err
+		}
+		for _, c := range hpa.Status.Conditions {
+			if c.Type == autoscalingv2.ScalingActive {
+				message = c.Message
+				return c.Status == active, string(c.Status) + ": " + c.Message, nil
+			}
+		}
+		return false, "no condition", nil
+	})
+	return message
+}
+
+// requireClean fails when the policy or the HPA has anything to complain about.
+func requireClean(t *testing.T, f *stage.Function) {
+	t.Helper()
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	hpa, err := f.Autoscaler(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, hpa)
+	want := map[autoscalingv2.HorizontalPodAutoscalerConditionType]corev1.ConditionStatus{
+		autoscalingv2.AbleToScale: corev1.ConditionTrue, autoscalingv2.ScalingActive: corev1.ConditionTrue,
+		autoscalingv2.ScalingLimited: corev1.ConditionFalse,
+	}
+	for _, c := range hpa.Status.Conditions {
+		require.Equal(t, want[c.Type], c.Status, "%s: %s: %s", c.Type, c.Reason, c.Message)
+		delete(want, c.Type)
+	}
+	require.Empty(t, want, "conditions that the HPA lacks")
+}
+
+// describe is what a person would look at.
+func describe(t *testing.T, f *stage.Function) string {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	p, err := f.Policy(ctx)
+	hpa, hpaErr := f.Autoscaler(ctx)
+	text := fmt.Sprintf("policy: %v %+v\n", err, p)
+	if p != nil {
+		text = fmt.Sprintf("policy status: %+v\n", p.Status)
+	}
+	if hpa != nil {
+		text += fmt.Sprintf("HPA status: %v %+v\n", hpaErr, hpa.Status)
+	}
+	done, late := f.Score.Totals()
+	text += fmt.Sprintf("running %d, done %d, late %d\n", scene.Mesh.Running(stage.Namespace, f.Name), done, late)
+	return text + "adapter:\n" + scene.Adapter.LogTail()
+}
+
+// steps is a load that changes at given times.
+func steps(low, high float64, rise, fall time.Duration) load.Profile {
+	return func(elapsed time.Duration) float64 {
+		if elapsed >= rise && elapsed < fall {
+			return high
+		}
+		return low
+	}
+}
+
+// follow is the whole loop: a load that steps up and down, and replicas that follow through the real HPA.
+func follow(t *testing.T, config stage.FunctionConfig, low, high float64, high4 time.Duration) {
+	const calm = 12 * time.Second
+	f := addFunction(t, config)
+	addPolicy(t, newPolicy(config.Name))
+	publish(t, f, steps(low, high, calm, calm+high4))
+	capacity := float64(time.Second) / float64(config.ServiceTime)
+
+	// While it is calm one replica is enough: low is half of its capacity.
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	replicas, err := f.Replicas(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(1), replicas.Spec)
+
+	// At 70 % utilisation high needs this many; fewer than high/capacity could never drain.
+	need := int64(high/(0.7*capacity)) + 1
+	awaitReplicas(t, f, need, 20, calm+high4)
+	await(t, f, "the backlog to drain while the load is high or just after", high4+30*time.Second, func(ctx context.Context) (bool, string, error) {
+		p, err := f.Policy(ctx)
+		if err != nil || p.Status.Signals == nil || p.Status.Signals.ReadyMessages == nil {
+			return false, "unknown", err
+		}
+		done, _ := f.Score.Totals()
+		return f.Published() > int64(high*high4.Seconds()/2) && f.Published()-int64(done) < int64(high), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
+	})
+	awaitReplicas(t, f, 1, 1, high4+time.Minute)
+	requireClean(t, f)
+
+	// What waits when the replicas come is at most what arrived in the reaction time, a few looks of everybody and the
+	// start of a replica, so the drain term asks for at most as much again on top of the rate.
+	most := 0
+	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
+		most = max(most, sample.Desired)
+	}
+	require.LessOrEqual(t, int64(most), 2*need, "replicas for %v/s at %v/s each", high, capacity)
+	p, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, p.Status.Capacity)
+	require.InEpsilon(t, capacity, p.Status.Capacity.MessagesPerSecond.AsApproximateFloat64(), 0.35, "what was learned about one replica")
+	require.NotEmpty(t, p.Status.Decision.Equation)
+}
+
+func TestScalingLightReplicasFollowTheLoad(t *testing.T) {
+	follow(t, stage.FunctionConfig{Name: "light", ServiceTime: 10 * time.Millisecond, StartDelay: time.Second}, 50, 500, 40*time.Second)
+}

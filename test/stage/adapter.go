@@ -1,0 +1,116 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+// namespace and serviceAccount are those of deploy/rbac.
+const (
+	namespace      = "pulsar-autoscaler"
+	serviceAccount = "adapter"
+)
+
+// Adapter is the product as a process: its own user, with the rights of deploy/rbac, behind the real aggregator.
+type Adapter struct {
+	config  proc.Config
+	process *proc.Process
+	// lifetime is the stage's: a process that a test starts again must outlive the test.
+	lifetime context.Context
+	// URL is where it serves, past the aggregator.
+	URL string
+}
+
+func (s *Stage) adapterPath() string { return filepath.Join(s.dir, "adapter") }
+
+func buildAdapter(ctx context.Context, root, path string) error {
+	command := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/adapter")
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the adapter: %w: %s", err, out)
+	}
+	return nil
+}
+
+// startAdapter applies the manifests, registers the metrics API and starts the process.
+func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error) {
+	root, err := moduleDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rbac, err := filepath.Glob(filepath.Join(root, "deploy", "rbac", "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("listing manifests: %w", err)
+	}
+	manifests := append([]string{filepath.Join(root, "deploy", "adapter", "namespace.yaml")}, rbac...)
+	if err := s.Cluster.ApplyFiles(ctx, manifests...); err != nil {
+		return nil, err
+	}
+	port, err := proc.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := s.Cluster.RegisterMetricsAPI(ctx, cluster.MetricsAPI{Namespace: namespace, Service: "adapter", Port: port})
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := s.Cluster.ServiceAccountKubeconfig(ctx, namespace, serviceAccount)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := url.Parse(s.Broker.AdminURL())
+	if err != nil {
+		return nil, fmt.Errorf("reading the broker's admin URL: %w", err)
+	}
+	flags := []string{
+		"--kubeconfig=" + kubeconfig, "--lease-namespace=" + namespace,
+		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
+		"--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
+		"--allowed-pulsar-hosts=" + admin.Host, "--log-format=text", "--shutdown-delay=0s",
+	}
+	a := &Adapter{
+		lifetime: ctx,
+		URL:      "https://127.0.0.1:" + strconv.Itoa(port),
+		config: proc.Config{
+			Name: "adapter", Path: s.adapterPath(), Args: append(flags, config.AdapterFlags...),
+			LogPath: filepath.Join(s.dir, "adapter.log"),
+		},
+	}
+	if err := a.Start(ctx, s); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Start starts the process, again after Kill, and returns when the aggregator reaches it.
+func (a *Adapter) Start(ctx context.Context, s *Stage) error {
+	process, err := proc.Start(a.lifetime, a.config)
+	if err != nil {
+		return err
+	}
+	a.process = process
+	if err := s.Cluster.WaitMetricsAPI(ctx); err != nil {
+		a.process.Kill()
+		return fmt.Errorf("%w; the adapter's last lines:\n%s", err, a.LogTail())
+	}
+	return nil
+}
+
+// Kill ends the process by SIGKILL, as a crash does.
+func (a *Adapter) Kill() { a.process.Kill() }
+
+// LogTail returns the last lines of the adapter's log.
+func (a *Adapter) LogTail() string {
+	const lines = 40
+	return a.process.LogTail(lines)
+}

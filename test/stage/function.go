@@ -1,0 +1,208 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+// Namespace is where Functions and policies stand.
+const Namespace = "default"
+
+// Kind says what the replicas of a Function are.
+type Kind int
+
+// The kinds of replicas.
+const (
+	// Light replicas are Pulsar consumers in this process.
+	Light Kind = iota
+	// Java replicas are Pulsar's own function instances, a process each.
+	Java
+)
+
+// FunctionConfig says what to put on the stage. Name and ServiceTime are required.
+type FunctionConfig struct {
+	Name string
+	// Kind of the replicas, and how long one works on a message.
+	Kind        Kind
+	ServiceTime time.Duration
+	StartDelay  time.Duration
+	// Replicas to begin with; 0 is 1.
+	Replicas int32
+	// Partitions of the input topic; 0 is a topic without partitions.
+	Partitions int
+	// WithoutTopic leaves the input topic to the test.
+	WithoutTopic bool
+	// AdminURL is what the Function says of its Pulsar; empty is the truth.
+	AdminURL string
+	// Objective that the score counts late messages against; 0 is 60 s.
+	Objective time.Duration
+	// Batching of the load.
+	Batching load.Batching
+	Progress io.Writer
+}
+
+// Function is a Function with a topic, replicas, a load and a score.
+type Function struct {
+	Name  string
+	Topic string
+	Score *Score
+
+	stage     *Stage
+	publisher *load.Publisher
+}
+
+// AddFunction makes the topic, the pulsarConfig and the Function, and returns when all replicas consume, unless the
+// topic is left to the test.
+func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Function, error) {
+	f := &Function{
+		Name: config.Name, Topic: broker.TopicName(config.Name + "-in"), stage: s,
+		Score: newScore(or(config.Objective, time.Minute)),
+	}
+	runner, err := s.newRunner(ctx, config, f.Score)
+	if err != nil {
+		return nil, err
+	}
+	s.runners.add(config.Name, runner)
+	if !config.WithoutTopic {
+		if err := s.Broker.CreateTopic(ctx, f.Topic, config.Partitions); err != nil {
+			return nil, err
+		}
+		if f.publisher, err = load.New(load.Config{ServiceURL: s.Broker.ServiceURL(), Topic: f.Topic, Batching: config.Batching}); err != nil {
+			return nil, err
+		}
+	}
+	pulsarConfig := mesh.PulsarConfig(Namespace, config.Name+"-pulsar", or(config.AdminURL, s.Broker.AdminURL()), s.Broker.ServiceURL())
+	if err := s.Client.Create(ctx, pulsarConfig); err != nil {
+		return nil, fmt.Errorf("creating the pulsarConfig of %s: %w", config.Name, err)
+	}
+	replicas := or(config.Replicas, 1)
+	function := mesh.Function(Namespace, config.Name, mesh.FunctionConfig{
+		Topics: []string{f.Topic}, PulsarConfig: pulsarConfig.Name, Replicas: replicas,
+		ServiceTime: config.ServiceTime, StartDelay: config.StartDelay,
+	})
+	if err := s.Client.Create(ctx, function); err != nil {
+		return nil, fmt.Errorf("creating Function %s: %w", config.Name, err)
+	}
+	if config.WithoutTopic {
+		return f, nil
+	}
+	return f, cluster.WaitFor(ctx, "all replicas of "+config.Name+" to consume", pollEvery, func(context.Context) (bool, string, error) {
+		running := s.Mesh.Running(Namespace, config.Name)
+		return running == int(replicas), fmt.Sprintf("%d of %d", running, replicas), nil
+	})
+}
+
+// pollEvery is how often the stage looks whether something has come about.
+const pollEvery = 100 * time.Millisecond
+
+func (s *Stage) newRunner(ctx context.Context, config FunctionConfig, score *Score) (replica.Runner, error) {
+	if config.Kind == Light {
+		return replica.NewLight(score.complete), nil
+	}
+	return replica.NewJava(ctx, replica.JavaConfig{
+		Dist: s.Broker.Dist(), Progress: config.Progress, Completed: score.complete,
+	})
+}
+
+// Publish publishes along the profile until ctx ends.
+func (f *Function) Publish(ctx context.Context, profile load.Profile) error {
+	return f.publisher.Run(ctx, profile)
+}
+
+// Published is how many messages Pulsar has stored.
+func (f *Function) Published() int64 { return f.publisher.Published() }
+
+// Remove deletes the Function, its policy and its topic, and returns when no replica is left.
+func (f *Function) Remove(ctx context.Context) error {
+	if f.publisher != nil {
+		f.publisher.Close()
+	}
+	function := mesh.Function(Namespace, f.Name, mesh.FunctionConfig{})
+	p := &v1alpha1.AutoscalingPolicy{}
+	p.Namespace, p.Name = Namespace, f.Name
+	err := errors.Join(
+		client.IgnoreNotFound(f.stage.Client.Delete(ctx, p)),
+		client.IgnoreNotFound(f.stage.Client.Delete(ctx, function)),
+	)
+	if err != nil {
+		return fmt.Errorf("deleting Function %s: %w", f.Name, err)
+	}
+	err = cluster.WaitFor(ctx, "the replicas of "+f.Name+" to end", pollEvery, func(context.Context) (bool, string, error) {
+		running := f.stage.Mesh.Running(Namespace, f.Name)
+		return running == 0, fmt.Sprint(running, " left"), nil
+	})
+	if err != nil || f.publisher == nil {
+		return err
+	}
+	return f.stage.Broker.DeleteTopic(ctx, f.Topic)
+}
+
+// Replicas is what the scale subresource says: what is wanted, and what Function Mesh reports.
+type Replicas struct{ Spec, Status int64 }
+
+// Replicas reads the Function's spec.replicas and status.replicas.
+func (f *Function) Replicas(ctx context.Context) (Replicas, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
+	if err := f.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: f.Name}, object); err != nil {
+		return Replicas{}, fmt.Errorf("reading Function %s: %w", f.Name, err)
+	}
+	spec, _, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	if err != nil {
+		return Replicas{}, fmt.Errorf("reading spec.replicas: %w", err)
+	}
+	status, _, err := unstructured.NestedInt64(object.Object, "status", "replicas")
+	if err != nil {
+		return Replicas{}, fmt.Errorf("reading status.replicas: %w", err)
+	}
+	return Replicas{Spec: spec, Status: status}, nil
+}
+
+// Policy reads the policy of the Function's name.
+func (f *Function) Policy(ctx context.Context) (*v1alpha1.AutoscalingPolicy, error) {
+	p := &v1alpha1.AutoscalingPolicy{}
+	if err := f.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: f.Name}, p); err != nil {
+		return nil, fmt.Errorf("reading the policy: %w", err)
+	}
+	return p, nil
+}
+
+// Autoscaler reads the HorizontalPodAutoscaler that the adapter made for the policy; nil when there is none yet.
+func (f *Function) Autoscaler(ctx context.Context) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
+	err := f.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: policy.AutoscalerName(f.Name)}, hpa)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // no autoscaler is an answer here, and a common one
+	case err != nil:
+		return nil, fmt.Errorf("reading the autoscaler: %w", err)
+	}
+	return hpa, nil
+}
+
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,187 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+// Config says how fast the parts look at each other. The zero value is how they ship.
+type Config struct {
+	// HPASyncPeriod is the time between two looks of the HPA controller; 0 is 15 s, Kubernetes' default.
+	HPASyncPeriod time.Duration
+	// AdapterFlags come after those that the stage needs, such as --poll-interval=2s.
+	AdapterFlags []string
+	// PulsarVersion is one of broker.Versions; empty is the environment's PULSAR, or the default.
+	PulsarVersion string
+	// Progress is told about builds and downloads; nil is silence.
+	Progress io.Writer
+}
+
+// Stage is the set scene. Its parts may be used, paused and killed directly.
+type Stage struct {
+	Cluster *cluster.Cluster
+	Broker  *broker.Broker
+	Mesh    *mesh.Operator
+	Adapter *Adapter
+	// Client is an administrator's.
+	Client client.Client
+
+	dir     string
+	runners runners
+	stop    context.CancelFunc
+	group   *errgroup.Group
+}
+
+// Open sets the scene, which takes about 15 s once everything is built and fetched. The stage lives until Close or the
+// end of ctx. After an error nothing is running.
+func Open(ctx context.Context, config Config) (_ *Stage, err error) {
+	dir, err := os.MkdirTemp("", "pulsar-autoscaler-stage-")
+	if err != nil {
+		return nil, fmt.Errorf("making the stage's directory: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	s := &Stage{dir: dir, stop: stop, group: &errgroup.Group{}, runners: runners{byFunction: map[string]replica.Runner{}}}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	if err := s.startServers(ctx, config); err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("building the scheme: %w", err)
+	}
+	if s.Client, err = client.New(s.Cluster.RESTConfig(), client.Options{Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	s.Mesh, err = mesh.NewOperator(mesh.Config{REST: s.Cluster.RESTConfig(), Runner: &s.runners, StopTimeout: 5 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	s.group.Go(func() error { return s.Mesh.Run(ctx) })
+	if s.Adapter, err = startAdapter(ctx, s, config); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// startServers starts the control plane and the broker side by side, and builds the adapter meanwhile.
+func (s *Stage) startServers(ctx context.Context, config Config) error {
+	root, err := moduleDir(ctx)
+	if err != nil {
+		return err
+	}
+	crds, err := mesh.WriteCRDs(s.dir)
+	if err != nil {
+		return err
+	}
+	ours, err := filepath.Glob(filepath.Join(root, "deploy", "crd", "*.yaml"))
+	if err != nil {
+		return fmt.Errorf("listing our CRDs: %w", err)
+	}
+	// The first of two builds that need both cores is better alone.
+	if _, err := cluster.Binaries(ctx, config.Progress); err != nil {
+		return err
+	}
+	var starting errgroup.Group
+	starting.Go(func() (err error) {
+		s.Cluster, err = cluster.Start(ctx, cluster.Config{
+			HPASyncPeriod: config.HPASyncPeriod, Progress: config.Progress, CRDs: append(crds, ours...),
+		})
+		return err
+	})
+	starting.Go(func() (err error) {
+		s.Broker, err = broker.Start(ctx, broker.Config{Version: config.PulsarVersion, Progress: config.Progress})
+		return err
+	})
+	starting.Go(func() error { return buildAdapter(ctx, root, s.adapterPath()) })
+	return starting.Wait()
+}
+
+// Close ends everything and waits for it. It may be called again.
+func (s *Stage) Close() {
+	if s.Adapter != nil {
+		s.Adapter.Kill()
+	}
+	s.stop()
+	_ = s.group.Wait() // ends because it was told to
+	s.runners.close()
+	if s.Cluster != nil {
+		s.Cluster.Stop()
+	}
+	if s.Broker != nil {
+		_ = s.Broker.Discard() // ends because it was told to
+	}
+	_ = os.RemoveAll(s.dir) // in the system's directory for such things: what stays goes with it
+}
+
+// moduleDir is where the product's sources are.
+func moduleDir(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the sources of the adapter with the go command: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// runners hands each Function to the runner that was made for it.
+type runners struct {
+	// mu guards byFunction.
+	mu         sync.Mutex
+	byFunction map[string]replica.Runner
+}
+
+func (r *runners) add(name string, runner replica.Runner) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byFunction[name] = runner
+}
+
+// Start implements replica.Runner.
+func (r *runners) Start(ctx context.Context, in replica.Instance) (replica.Replica, error) {
+	r.mu.Lock()
+	runner := r.byFunction[in.Name]
+	r.mu.Unlock()
+	if runner == nil {
+		return nil, fmt.Errorf("function %s was not put on the stage with AddFunction", in.Name)
+	}
+	return runner.Start(ctx, in)
+}
+
+func (r *runners) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, runner := range r.byFunction {
+		switch runner := runner.(type) {
+		case *replica.Java:
+			_ = runner.Close() // its replicas have ended; what stays is in the system's temporary directory
+		case *replica.Light:
+			runner.Close()
+		}
+	}
+	clear(r.byFunction)
+}
