@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -37,8 +36,6 @@ const (
 	// resolvers is how many ways are looked for at once, and maxUnresolved how many may wait.
 	resolvers     = 4
 	maxUnresolved = 1024
-	// memoryTimeout ends a read from memory that turns out to be none: a cache that is not filled yet.
-	memoryTimeout = 100 * time.Millisecond
 )
 
 // Signals reads what was measured for policies and Functions, from memory, on every replica. What nobody asked for
@@ -229,7 +226,7 @@ func (s *Signals) found(a asked, subscription backlog.Subscription, err error, n
 	switch {
 	case apierrors.IsNotFound(err):
 		delete(s.known, a)
-	case err != nil && !isUserMistake(err):
+	case err != nil && !isMistake(err):
 		troubled = !w.failing
 		w.failing, w.due = true, now.Add(resolveAfterError)
 	case err != nil:
@@ -241,24 +238,24 @@ func (s *Signals) found(a asked, subscription backlog.Subscription, err error, n
 	return troubled
 }
 
-// userMistake is why an object has no subscription, in words for the user.
-type userMistake string
+// mistakeError is why an object has no subscription, in words for the user.
+type mistakeError string
 
-func (m userMistake) Error() string { return string(m) }
+func (m mistakeError) Error() string { return string(m) }
 
-func isUserMistake(err error) bool {
-	var mistake userMistake
+func isMistake(err error) bool {
+	var mistake mistakeError
 	return errors.As(err, &mistake)
 }
 
-// find returns the object's subscription: NotFound when the object is gone, a userMistake, or an error worth a retry.
+// find returns the object's subscription: NotFound when the object is gone, a mistakeError, or an error worth a retry.
 func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, error) {
 	ref := v1alpha1.CrossVersionObjectReference{
 		APIVersion: functionKind().GroupVersion().String(), Kind: kindFunction, Name: a.key.Name,
 	}
 	var connection *v1alpha1.PulsarConnection
 	if a.resource == v1alpha1.GroupResource() {
-		p, err := s.config.Policies.Policy(a.key)
+		p, err := s.config.Policies.read(ctx, a.key)
 		if err != nil {
 			return backlog.Subscription{}, err
 		}
@@ -269,13 +266,13 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 	case err != nil:
 		return backlog.Subscription{}, err
 	case found.Unsupported != "":
-		return backlog.Subscription{}, userMistake(found.Unsupported)
+		return backlog.Subscription{}, mistakeError(found.Unsupported)
 	case found.Target == nil && a.resource == functionResource():
 		return backlog.Subscription{}, apierrors.NewNotFound(functionResource(), a.key.Name)
 	case found.Target == nil:
-		return backlog.Subscription{}, userMistake(fmt.Sprintf("%s %s does not exist in namespace %s", ref.Kind, ref.Name, a.key.Namespace))
+		return backlog.Subscription{}, mistakeError(fmt.Sprintf("%s %s does not exist in namespace %s", ref.Kind, ref.Name, a.key.Namespace))
 	case found.Target.Invalid != "":
-		return backlog.Subscription{}, userMistake(found.Target.Invalid)
+		return backlog.Subscription{}, mistakeError(found.Target.Invalid)
 	default:
 		return found.Target.Subscription, nil
 	}
@@ -286,24 +283,4 @@ func (s *Signals) expire(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.known, func(_ asked, w *way) bool { return now.Sub(w.askedAt) > trackFor })
-}
-
-// Policies reads policies from memory. It is safe for concurrent use.
-type Policies struct {
-	reader client.Reader
-	synced func() bool
-}
-
-// Policy returns the policy, which the caller must not change, or an API server's NotFound.
-func (p *Policies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
-	if !p.synced() {
-		return nil, fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
-	defer cancel()
-	var found v1alpha1.AutoscalingPolicy
-	if err := p.reader.Get(ctx, key, &found, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("reading policy %s: %w", key, err)
-	}
-	return &found, nil
 }

@@ -1,0 +1,150 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
+	spec := func(object *unstructured.Unstructured) map[string]any { return object.Object["spec"].(map[string]any) }
+	older := func(mode v1alpha1.Mode) *v1alpha1.AutoscalingPolicy {
+		p := testPolicy()
+		p.Name, p.UID, p.Spec.Mode = "first", "uid-first", mode
+		p.CreationTimestamp = metav1.NewTime(p.CreationTimestamp.Add(-time.Hour))
+		return p
+	}
+	tests := map[string]struct {
+		// world changes the Function and the policy, and returns what else there is.
+		world     func(f *unstructured.Unstructured, p *v1alpha1.AutoscalingPolicy) []client.Object
+		absent    bool
+		condition string
+		status    string
+		message   string
+		// tracked: the target is followed all the same.
+		tracked bool
+	}{
+		"the target does not exist": {
+			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+				f.SetName("other")
+				return nil
+			},
+			condition: v1alpha1.ConditionTargetFound, status: "False/TargetNotFound", message: "Function resize does not exist in namespace media",
+		},
+		"the kind is not supported": {
+			world: func(_ *unstructured.Unstructured, p *v1alpha1.AutoscalingPolicy) []client.Object {
+				p.Spec.ScaleTargetRef.APIVersion, p.Spec.ScaleTargetRef.Kind = "apps/v1", "Deployment"
+				return nil
+			},
+			condition: v1alpha1.ConditionTargetFound, status: "False/TargetKindUnsupported",
+			message: "kind Deployment of apps/v1 is not supported: use Function of compute.functionmesh.io/v1alpha1",
+		},
+		"Function Mesh is not installed": {
+			absent: true, condition: v1alpha1.ConditionTargetFound, status: "False/TargetKindUnsupported", message: "install Function Mesh",
+		},
+		"the inputs are a pattern": {
+			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+				spec(f)["input"] = map[string]any{"topicPattern": "persistent://public/default/.*"}
+				return nil
+			},
+			condition: v1alpha1.ConditionTargetFound, status: "False/TargetInvalid", message: "topicPattern is not supported yet",
+		},
+		"the Function has no replicas": {
+			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+				delete(spec(f), "replicas")
+				return nil
+			},
+			condition: v1alpha1.ConditionTargetFound, status: "False/ReplicasUnset", message: "set it to 1",
+		},
+		"the Function belongs to a mesh": {
+			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+				yes := true
+				f.SetOwnerReferences([]metav1.OwnerReference{{
+					APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "photos", UID: "mesh", Controller: &yes,
+				}})
+				return nil
+			},
+			condition: v1alpha1.ConditionTargetFound, status: "False/OwnedByFunctionMesh", message: "belongs to FunctionMesh photos",
+		},
+		"Function Mesh was told to leave the Function alone": {
+			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+				f.SetAnnotations(map[string]string{"compute.functionmesh.io/managed": "false"})
+				return nil
+			},
+			condition: v1alpha1.ConditionTargetFound, status: "False/Unmanaged", message: "remove the annotation",
+		},
+		"Function Mesh runs an autoscaler of its own": {
+			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+				spec(f)["maxReplicas"] = int64(5)
+				return nil
+			},
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/FunctionHasOwnAutoscaler", message: "remove spec.maxReplicas", tracked: true,
+		},
+		"another autoscaler scales the Function": {
+			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
+				return []client.Object{otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")}
+			},
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/RivalAutoscaler", message: "theirs scales Function resize", tracked: true,
+		},
+		"another autoscaler scales the StatefulSet behind the Function": {
+			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
+				return []client.Object{otherAutoscaler("apps/v1", "StatefulSet", "resize-function")}
+			},
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/RivalAutoscaler", message: "theirs scales StatefulSet resize-function", tracked: true,
+		},
+		"an older policy scales the Function": {
+			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
+				return []client.Object{older(v1alpha1.ModeEnforce)}
+			},
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/OlderPolicy", message: "AutoscalingPolicy first is older", tracked: true,
+		},
+		"an older policy only recommends": {
+			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
+				return []client.Object{older(v1alpha1.ModeRecommend)}
+			},
+			condition: v1alpha1.ConditionTargetFound, status: "True/Found", tracked: true,
+		},
+		"our name is taken": {
+			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
+				taken := otherAutoscaler("apps/v1", "Deployment", "web")
+				taken.Name = policy.AutoscalerName("resize")
+				return []client.Object{taken}
+			},
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/AutoscalerNameTaken", message: "is not this policy's", tracked: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			function, p := testFunction(), testPolicy()
+			objects := []client.Object{function, p, testConfigMap()}
+			if test.world != nil {
+				objects = append(objects, test.world(function, p)...)
+			}
+			w := newTestWorld(t, objects...)
+			w.installed = !test.absent
+			require.Equal(t, []string{"patch status"}, w.reconcile())
+			status, message := w.condition(test.condition)
+			require.Equal(t, test.status, status)
+			require.Contains(t, message, test.message)
+			require.Equal(t, int64(1), w.policy().Status.ObservedGeneration)
+			_, err := w.store.Read(backlog.NewSubscription(testCluster, "public/default/resize", "in"), w.now)
+			if test.tracked {
+				require.ErrorIs(t, err, backlog.ErrNoData)
+			} else {
+				require.ErrorIs(t, err, backlog.ErrNotTracked)
+			}
+			require.Empty(t, w.reconcile(), "a second look at the same world writes nothing")
+		})
+	}
+}

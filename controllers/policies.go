@@ -1,0 +1,44 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// memoryTimeout ends a read from memory that turns out to be none: a cache that is not filled yet.
+const memoryTimeout = 100 * time.Millisecond
+
+// Policies reads policies from memory. It is safe for concurrent use.
+type Policies struct {
+	reader client.Reader
+	synced func() bool
+}
+
+// Policy returns the policy, which the caller must not change, or an API server's NotFound; backlog.ErrNoData while the
+// policies are still being read.
+func (p *Policies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
+	return p.read(context.Background(), key)
+}
+
+func (p *Policies) read(ctx context.Context, key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
+	if !p.synced() {
+		return nil, fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
+	}
+	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
+	defer cancel()
+	var found v1alpha1.AutoscalingPolicy
+	if err := p.reader.Get(ctx, key, &found, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("reading policy %s: %w", key, err)
+	}
+	return &found, nil
+}
