@@ -138,7 +138,7 @@ func (o *Options) kubernetesFlags() *pflag.FlagSet {
 	fs.DurationVar(&o.LeaseRenewDeadline, "lease-renew-deadline", o.LeaseRenewDeadline,
 		"Time after which a holder that cannot renew gives up, below --lease-duration.")
 	fs.DurationVar(&o.LeaseRetryPeriod, "lease-retry-period", o.LeaseRetryPeriod,
-		"Time between two attempts to get or renew the Lease, at least 100ms and at most half of --lease-renew-deadline.")
+		"Time between two attempts to get or renew the Lease, from 100ms to 20s and at most half of --lease-renew-deadline.")
 	return fs
 }
 

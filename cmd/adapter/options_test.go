@@ -91,7 +91,11 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		},
 		"a holder tries more than once": {
 			"--lease-retry-period=6s",
-			"--lease-retry-period is 6s: it must be from 100ms to half of --lease-renew-deadline (10s)",
+			"--lease-retry-period is 6s: it must be at most half of --lease-renew-deadline (10s)",
+		},
+		"a holder is heard of in time": {
+			"--lease-duration=5m --lease-renew-deadline=4m --lease-retry-period=1m",
+			"--lease-retry-period is 1m0s: it must be from 100ms to 20s",
 		},
 		"a shutdown ends":       {"--shutdown-delay=2m", "--shutdown-delay is 2m0s: it must be from 0s to 1m0s"},
 		"a log level is known":  {"--log-level=loud", `--log-level is "loud": it must be one of debug, info, warn, error`},

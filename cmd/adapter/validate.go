@@ -84,6 +84,10 @@ func (o *Options) checkMeasuring() []error {
 	return p
 }
 
+// maxLeaseRetryPeriod leaves room for two lost renewals before the other replicas take a holder that has been silent for
+// 60 s for gone (controllers.DecisionMaker) and stop to serve its decisions.
+const maxLeaseRetryPeriod = 20 * time.Second
+
 func (o *Options) checkLease() []error {
 	var p problems
 	for _, message := range validation.IsDNS1123Subdomain(o.LeaseName) {
@@ -102,8 +106,9 @@ func (o *Options) checkLease() []error {
 		p.add("--lease-renew-deadline is %s: it must be below --lease-duration (%s), else two replicas decide at once",
 			o.LeaseRenewDeadline, o.LeaseDuration)
 	}
-	if o.LeaseRetryPeriod < 100*time.Millisecond || o.LeaseRetryPeriod > o.LeaseRenewDeadline/2 {
-		p.add("--lease-retry-period is %s: it must be from 100ms to half of --lease-renew-deadline (%s)", o.LeaseRetryPeriod,
+	p.between("lease-retry-period", o.LeaseRetryPeriod, 100*time.Millisecond, maxLeaseRetryPeriod)
+	if o.LeaseRetryPeriod > o.LeaseRenewDeadline/2 {
+		p.add("--lease-retry-period is %s: it must be at most half of --lease-renew-deadline (%s)", o.LeaseRetryPeriod,
 			o.LeaseRenewDeadline)
 	}
 	return p
