@@ -117,8 +117,7 @@ func TestMedianSplitsTheSamplesInHalves(t *testing.T) {
 		}
 		require.LessOrEqual(t, 2*below, len(values), "%v of %v", got, values)
 		require.LessOrEqual(t, 2*above, len(values), "%v of %v", got, values)
-		require.Equal(t, slices.Min(values), got.Min)
-		require.Equal(t, slices.Max(values), got.Max)
+		require.Equal(t, spread{Median: got.Median, Min: slices.Min(values), Max: slices.Max(values)}, got)
 	}
 }
 

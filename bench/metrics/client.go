@@ -1,0 +1,153 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
+	"k8s.io/metrics/pkg/client/custom_metrics/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// question is a metric of an object.
+type question struct{ resource, name, metric string }
+
+// route is a way to the adapter.
+type route struct {
+	name   string
+	client rest.Interface
+	seen   *witness
+}
+
+// ask asks once, and fails unless the answer is the metric.
+func (r route) ask(ctx context.Context, q question) error {
+	list := &v1beta2.MetricValueList{}
+	// client-go would repeat a request that is to wait, and so hide an error and prolong a wait.
+	err := r.client.Get().Namespace(stage.Namespace).Resource(q.resource).Name(q.name).SubResource(q.metric).
+		MaxRetries(0).Do(ctx).Into(list)
+	if err != nil {
+		return fmt.Errorf("asking for %s: %w", q.metric, err)
+	}
+	if len(list.Items) != 1 || list.Items[0].Metric.Name != q.metric || list.Items[0].DescribedObject.Name != q.name {
+		return fmt.Errorf("asking for %s: the answer is of something else: %+v", q.metric, list.Items)
+	}
+	return nil
+}
+
+// newRoutes makes the route through the aggregator and the one that bypasses it, both as the service account of the
+// HorizontalPodAutoscaler controller.
+func newRoutes(ctx context.Context, s *stage.Stage) ([]route, error) {
+	kubeconfig, err := s.Cluster.ServiceAccountKubeconfig(ctx, "kube-system", "horizontal-pod-autoscaler")
+	if err != nil {
+		return nil, err
+	}
+	aggregated, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading how to reach the API server: %w", err)
+	}
+	direct := rest.CopyConfig(aggregated)
+	direct.Host = s.Adapter.URL
+	if direct.TLSClientConfig, err = adapterTLS(ctx, s.Client); err != nil {
+		return nil, err
+	}
+	routes := []route{{name: "aggregator"}, {name: "direct"}}
+	for i, config := range []*rest.Config{aggregated, direct} {
+		routes[i].seen = &witness{}
+		if routes[i].client, err = newClient(config, routes[i].seen); err != nil {
+			return nil, fmt.Errorf("making the client of route %s: %w", routes[i].name, err)
+		}
+	}
+	return routes, nil
+}
+
+// newClient makes the HorizontalPodAutoscaler controller's client for custom metrics (k8s.io/metrics,
+// pkg/client/custom_metrics) with the content type of kube-controller-manager, without a rate limit.
+func newClient(config *rest.Config, seen *witness) (rest.Interface, error) {
+	config.APIPath = "/apis"
+	config.GroupVersion = &v1beta2.SchemeGroupVersion
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.QPS = -1
+	config.Wrap(seen.watch)
+	return rest.RESTClientFor(config)
+}
+
+// adapterTLS reads what the aggregator knows about the adapter's certificate: who signed it, and for which name.
+func adapterTLS(ctx context.Context, reader client.Reader) (rest.TLSClientConfig, error) {
+	const name = "v1beta2.custom.metrics.k8s.io"
+	service := &unstructured.Unstructured{}
+	service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+	if err := reader.Get(ctx, client.ObjectKey{Name: name}, service); err != nil {
+		return rest.TLSClientConfig{}, fmt.Errorf("reading APIService %s: %w", name, err)
+	}
+	return tlsOf(service)
+}
+
+// tlsOf an APIService; kube-aggregator's handler_proxy.go verifies the name <service>.<namespace>.svc.
+func tlsOf(service *unstructured.Unstructured) (rest.TLSClientConfig, error) {
+	read := func(fields ...string) (string, error) {
+		text, found, err := unstructured.NestedString(service.Object, fields...)
+		if err != nil || !found {
+			return "", fmt.Errorf("reading %v of APIService %s: found %t: %w", fields, service.GetName(), found, err)
+		}
+		return text, nil
+	}
+	bundle, err := read("spec", "caBundle")
+	if err != nil {
+		return rest.TLSClientConfig{}, err
+	}
+	name, err := read("spec", "service", "name")
+	if err != nil {
+		return rest.TLSClientConfig{}, err
+	}
+	namespace, err := read("spec", "service", "namespace")
+	if err != nil {
+		return rest.TLSClientConfig{}, err
+	}
+	ca, err := base64.StdEncoding.DecodeString(bundle)
+	if err != nil {
+		return rest.TLSClientConfig{}, fmt.Errorf("decoding the caBundle of APIService %s: %w", service.GetName(), err)
+	}
+	return rest.TLSClientConfig{CAData: ca, ServerName: name + "." + namespace + ".svc"}, nil
+}
+
+// witness remembers how the last answer came.
+type witness struct{ last atomic.Pointer[manner] }
+
+type manner struct{ protocol, contentType string }
+
+func (w *witness) watch(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		answer, err := next.RoundTrip(request)
+		if err == nil {
+			w.last.Store(&manner{protocol: answer.Proto, contentType: answer.Header.Get("Content-Type")})
+		}
+		return answer, err
+	})
+}
+
+// manner is that of the last answer; empty before the first.
+func (w *witness) manner() manner {
+	if last := w.last.Load(); last != nil {
+		return *last
+	}
+	return manner{}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

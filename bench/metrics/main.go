@@ -1,0 +1,139 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// errUnanswered is any request without its metric.
+var errUnanswered = errors.New("requests were not answered with the metric")
+
+func main() {
+	ctrl.SetLogger(logr.Discard()) // the stage's parts have logs of their own
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "metrics:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the whole program.
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
+	flags := flag.NewFlagSet("metrics", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	path := flags.String("out", "", "file for the numbers as JSON; none when empty")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return bench{
+		efforts: shippedEfforts(), stage: stage.Config{Progress: progress}, jsonPath: *path, out: out, progress: progress,
+	}.run(ctx)
+}
+
+// shippedEfforts are one client, as many as the API server serves at ease, and 64 of the 100 requests that one HTTP/2
+// connection carries at the same time. The HorizontalPodAutoscaler controller has 5 by default.
+func shippedEfforts() []effort {
+	const limit = 10 * time.Second
+	return []effort{
+		{clients: 1, requests: 2000, limit: limit},
+		{clients: 16, requests: 5000, limit: limit},
+		{clients: 64, requests: 5000, limit: limit},
+	}
+}
+
+// bench is what to measure, and where to write it.
+type bench struct {
+	efforts []effort
+	stage   stage.Config
+	// jsonPath is a file; empty is none.
+	jsonPath      string
+	out, progress io.Writer
+}
+
+// run measures, writes, and then fails when there was any error.
+func (b bench) run(ctx context.Context) error {
+	var measured report
+	err := onScene(ctx, b.stage, func(ctx context.Context, s *stage.Stage) (err error) {
+		measured, err = b.measureAll(ctx, s)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return b.write(measured)
+}
+
+func (b bench) write(measured report) error {
+	if err := measured.writeTable(b.out); err != nil {
+		return err
+	}
+	if b.jsonPath != "" {
+		var text bytes.Buffer
+		if err := measured.writeJSON(&text); err != nil {
+			return err
+		}
+		if err := os.WriteFile(b.jsonPath, text.Bytes(), 0o600); err != nil {
+			return fmt.Errorf("writing JSON: %w", err)
+		}
+	}
+	if failed := measured.errors(); failed > 0 {
+		return fmt.Errorf("%d %w", failed, errUnanswered)
+	}
+	return nil
+}
+
+// measureAll measures each question on each route with each effort, one after the other.
+func (b bench) measureAll(ctx context.Context, s *stage.Stage) (report, error) {
+	bins, err := cluster.Binaries(ctx, b.progress)
+	if err != nil {
+		return report{}, err
+	}
+	routes, err := newRoutes(ctx, s)
+	if err != nil {
+		return report{}, err
+	}
+	if err := awaitServed(ctx, s, routes); err != nil {
+		return report{}, err
+	}
+	measured := report{Kubernetes: bins.KubernetesVersion, Pulsar: s.Broker.Version(), CPUs: runtime.NumCPU()}
+	for _, r := range routes {
+		for _, q := range questions() {
+			for _, e := range b.efforts {
+				o, err := measure(ctx, e, func(ctx context.Context) error { return r.ask(ctx, q) })
+				if err != nil {
+					return report{}, fmt.Errorf("measuring: %w", err)
+				}
+				if o.because != nil {
+					_, _ = fmt.Fprintf(b.progress, "%s, %d clients: %d requests failed, such as: %v\n", r.name, e.clients, o.failed, o.because) // the report counts them
+				}
+				manner := r.seen.manner()
+				one := result{Route: r.name, Metric: q.metric, Protocol: manner.protocol, ContentType: manner.contentType}
+				one.addOutcome(e.clients, o)
+				measured.Results = append(measured.Results, one)
+			}
+		}
+	}
+	return measured, nil
+}
