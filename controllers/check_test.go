@@ -113,7 +113,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{older(v1alpha1.ModeRecommend)}
 			},
-			condition: v1alpha1.ConditionTargetFound, status: "True/Found", tracked: true,
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "Unknown/Pending", tracked: true,
 		},
 		"our name is taken": {
 			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
