@@ -28,7 +28,8 @@ const keyWebServiceURL = "webServiceURL"
 const (
 	// configMapFor: a ConfigMap with an address changes when a cluster moves; a minute late is early enough.
 	configMapFor = time.Minute
-	// configMapTroubleFor: one that is missing is usually about to be created.
+	// configMapTroubleFor: one that is missing is usually about to be created, and one whose address does not answer
+	// about to be corrected.
 	configMapTroubleFor = 10 * time.Second
 	// configMapTimeout bounds one read.
 	configMapTimeout = 5 * time.Second
@@ -52,6 +53,8 @@ type clusterAddress struct {
 	url     string
 	invalid string
 	until   time.Time
+	// readAt is when the ConfigMap said so.
+	readAt time.Time
 }
 
 // find returns the cluster from, in this order, the policy, the Function's ConfigMap and the default; or why there is
@@ -97,7 +100,7 @@ func (c *clusters) ofConfigMap(ctx context.Context, key types.NamespacedName) (c
 	if err != nil {
 		return clusterAddress{}, err
 	}
-	address.until = now.Add(configMapFor)
+	address.readAt, address.until = now, now.Add(configMapFor)
 	if address.invalid != "" {
 		address.until = now.Add(configMapTroubleFor)
 	}
@@ -116,6 +119,18 @@ func (c *clusters) remember(key types.NamespacedName, address clusterAddress, no
 		clear(c.known)
 	}
 	c.known[key] = address
+}
+
+// doubt has the ConfigMaps that named the cluster read again soon: it does not answer as a Pulsar cluster should.
+func (c *clusters) doubt(cluster backlog.Cluster) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, address := range c.known {
+		if soon := address.readAt.Add(configMapTroubleFor); address.url == string(cluster) && soon.Before(address.until) {
+			address.until = soon
+			c.known[key] = address
+		}
+	}
 }
 
 // read asks the API server. A ConfigMap that is missing or forbidden never falls back to the default cluster: it may

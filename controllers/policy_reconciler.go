@@ -127,6 +127,9 @@ func (r *PolicyReconciler) decide(outcome *policy.Outcome, memory *policyMemory)
 	}
 	reading, err := r.config.Store.Read(*subscription, outcome.Now)
 	outcome.Unknown = err
+	if err != nil && !errors.Is(err, backlog.ErrNoData) {
+		r.config.Targets.Doubt(subscription.Cluster)
+	}
 	current := *outcome.World.Target.Replicas // Check made sure of it
 	before := memory.state(outcome.World.Policy.Status, current, outcome.Now)
 	decision, after := policy.Decide(policy.Input{

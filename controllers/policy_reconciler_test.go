@@ -186,3 +186,15 @@ func TestTheAutoscalersConditionIsMirrored(t *testing.T) {
 	require.Equal(t, "False/AmbiguousSelector", status)
 	require.Equal(t, "controlled by multiple HPAs", message)
 }
+
+func TestAnAutoscalerIsThereToSayWhatIsWrongBeforeAnythingWasDecided(t *testing.T) {
+	w := newTestWorld(t, testPolicy(), testFunction(), testConfigMap())
+	w.reconcile()
+	require.Nil(t, w.autoscaler(), "the first answer is under way for a second or two")
+	w.store.Fail(backlog.Topic{Cluster: testCluster, Name: testTopic}, fmt.Errorf("%w: in", backlog.ErrTopicNotFound))
+	w.reconcile()
+	require.NotNil(t, w.autoscaler())
+	require.Nil(t, w.policy().Status.DesiredReplicas)
+	state, _ := w.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "False/TopicNotFound", state)
+}

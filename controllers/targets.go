@@ -140,3 +140,7 @@ func (t *Targets) exists(key types.NamespacedName) error {
 	}
 	return nil
 }
+
+// Doubt says that the cluster of a target does not answer as a Pulsar cluster should, so that a corrected ConfigMap is
+// seen within seconds.
+func (t *Targets) Doubt(cluster backlog.Cluster) { t.clusters.doubt(cluster) }

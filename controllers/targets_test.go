@@ -126,6 +126,29 @@ func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
 	require.Equal(t, 3, api.reads)
 }
 
+func TestAConfigMapWhoseClusterDoesNotAnswerIsReadAgainSoon(t *testing.T) {
+	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
+	now := time.Unix(0, 0)
+	c := &clusters{reader: api.client, now: func() time.Time { return now }, known: map[types.NamespacedName]clusterAddress{}}
+	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
+	find := func() {
+		_, _, err := c.find(t.Context(), nil, key)
+		require.NoError(t, err)
+	}
+	find()
+	c.doubt("http://another:8080")
+	now = now.Add(configMapTroubleFor)
+	find()
+	require.Equal(t, 1, api.reads, "another cluster's trouble is not its")
+	c.doubt("http://its:8080")
+	find()
+	require.Equal(t, 2, api.reads)
+	c.doubt("http://its:8080")
+	now = now.Add(configMapTroubleFor - 1)
+	find()
+	require.Equal(t, 2, api.reads, "not more often than that, however long the trouble lasts")
+}
+
 func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	now := time.Unix(0, 0)

@@ -221,5 +221,11 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high float64, high4 
 }
 
 func TestScalingLightReplicasFollowTheLoad(t *testing.T) {
+	t.Parallel()
 	follow(t, stage.FunctionConfig{Name: "light", ServiceTime: 10 * time.Millisecond, StartDelay: time.Second}, 50, 500, 40*time.Second)
+}
+
+func TestScalingJavaInstancesFollowTheLoad(t *testing.T) {
+	t.Parallel()
+	follow(t, stage.FunctionConfig{Name: "java", Kind: stage.Java, ServiceTime: 40 * time.Millisecond}, 12, 40, 40*time.Second)
 }

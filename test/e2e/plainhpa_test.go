@@ -1,0 +1,76 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// plainHPA is what a user writes who wants no policy: so many ready messages a replica.
+func plainHPA(name string, messages int64) *autoscalingv2.HorizontalPodAutoscaler {
+	function := autoscalingv2.CrossVersionObjectReference{
+		APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
+	}
+	noWindow := int32(0)
+	return &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name + "-by-hand"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: function, MaxReplicas: 5,
+			Metrics: []autoscalingv2.MetricSpec{{
+				Type: autoscalingv2.ObjectMetricSourceType,
+				Object: &autoscalingv2.ObjectMetricSource{
+					DescribedObject: function,
+					Metric:          autoscalingv2.MetricIdentifier{Name: "pulsar_function_backlog_ready_messages"},
+					Target: autoscalingv2.MetricTarget{
+						Type: autoscalingv2.AverageValueMetricType, AverageValue: resource.NewQuantity(messages, resource.DecimalSI),
+					},
+				},
+			}},
+			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{
+				ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &noWindow},
+			},
+		},
+	}
+}
+
+func TestScalingAPlainHPAWithoutAPolicyFollowsTheBacklogOfAFunction(t *testing.T) {
+	t.Parallel()
+	const name, perReplica = "plain", 200
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
+	require.NoError(t, scene.Client.Create(t.Context(), plainHPA(name, perReplica)))
+	t.Cleanup(func() {
+		require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), plainHPA(name, perReplica)))
+	})
+	// One replica does 100/s: 250/s for 20 s leave 3000 messages behind it, enough for 5 replicas.
+	publish(t, f, steps(0, 250, 0, 20*time.Second))
+	awaitReplicas(t, f, 5, 5, time.Minute)
+	await(t, f, "all messages to be done", time.Minute, func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		return done >= 5000, fmt.Sprint(done), nil
+	})
+	awaitReplicas(t, f, 1, 1, time.Minute)
+
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: name + "-by-hand"}, hpa))
+	for _, c := range hpa.Status.Conditions {
+		if c.Type != autoscalingv2.ScalingLimited { // an empty backlog asks for 0, and minReplicas is 1
+			require.Equal(t, corev1.ConditionTrue, c.Status, "%s: %s: %s", c.Type, c.Reason, c.Message)
+		}
+	}
+	policies, err := f.Policy(t.Context())
+	require.Error(t, err, "there is no policy: %v", policies)
+}
