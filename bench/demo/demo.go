@@ -1,0 +1,191 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+const (
+	// hpaSync and the adapter's flags are faster than what ships (15 s, 10 s), so that three minutes show the loop.
+	hpaSync = 5 * time.Second
+	// lookEvery is the time between two samples.
+	lookEvery = time.Second
+	// lookTimeout bounds the questions of a sample.
+	lookTimeout = 3 * time.Second
+	// drainTimeout is how long the last messages may take when nothing is published any more.
+	drainTimeout = 30 * time.Second
+)
+
+// demo is one run.
+type demo struct {
+	options  options
+	scenario scenario
+	out      io.Writer
+	screen   screen
+}
+
+func newDemo(o options, out io.Writer, terminal bool) *demo {
+	d := &demo{options: o, scenario: full(), out: out, screen: screen{out: out, live: terminal}}
+	if o.short {
+		d.scenario = short()
+	}
+	return d
+}
+
+// run does it all; when it returns nothing is running any more.
+func (d *demo) run(ctx context.Context) (summary, error) {
+	if err := check(needed()); err != nil {
+		return summary{}, err
+	}
+	bins, err := cluster.Binaries(ctx, d.out)
+	if err != nil {
+		return summary{}, err
+	}
+	scene, end, err := d.open(ctx)
+	if err != nil {
+		return summary{}, err
+	}
+	defer func() {
+		d.screen.end()
+		end()
+	}()
+	f, err := d.prepare(ctx, scene)
+	if err != nil {
+		return summary{}, err
+	}
+	played, err := d.play(ctx, scene, f)
+	if err != nil {
+		return summary{}, err
+	}
+	played.kubernetes = bins.KubernetesVersion
+	s := summarize(played)
+	if err := d.report(s, played); err != nil {
+		return s, err
+	}
+	if err := s.verdict(); err != nil {
+		say(d.out, "\nThe last lines of the adapter:\n%s\n", scene.Adapter.LogTail())
+		return s, err
+	}
+	if d.options.keep {
+		return s, d.keep(ctx, scene, f)
+	}
+	return s, nil
+}
+
+// open sets the stage. What it starts ends with ctx only while it opens; afterwards end ends it, in order.
+func (d *demo) open(ctx context.Context) (scene *stage.Stage, end func(), err error) {
+	say(d.out, "Starting Pulsar, a Kubernetes control plane and the adapter on this machine ...\n")
+	start := time.Now()
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	release := context.AfterFunc(ctx, cancel)
+	scene, err = stage.Open(lifetime, stage.Config{
+		HPASyncPeriod: hpaSync,
+		AdapterFlags:  []string{"--poll-interval=2s", "--rate-window=4s"},
+		Progress:      d.out,
+	})
+	release()
+	if err != nil {
+		cancel()
+		return nil, nil, fmt.Errorf("starting: %w", err)
+	}
+	say(d.out, "... took %.0f s.\n", time.Since(start).Seconds())
+	return scene, func() { scene.Close(); cancel() }, nil
+}
+
+// prepare makes the Function and the policy.
+func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function, error) {
+	s := d.scenario
+	say(d.out, "\nFunction %s: Java function instances that take %s for a message, so one of them does %.0f/s. ",
+		functionName, s.serviceTime, 1/s.serviceTime.Seconds())
+	f, err := scene.AddFunction(ctx, stage.FunctionConfig{
+		Name: functionName, Kind: stage.Java, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.out,
+	})
+	if err != nil {
+		return nil, err
+	}
+	say(d.out, "One is running.\nIts policy, all that a user writes:\n\n%s\n", s.manifest())
+	policy, err := s.policy()
+	if err != nil {
+		return nil, err
+	}
+	if err := scene.Client.Create(ctx, policy); err != nil {
+		return nil, fmt.Errorf("creating the policy: %w", err)
+	}
+	say(d.out, "The load: %.0f messages/s, %.0f/s from %s to %s, then %.0f/s again.\n\n",
+		s.low, s.high, clock(s.calm), clock(s.fall()), s.low)
+	return f, nil
+}
+
+// play lets the load rise and fall and watches.
+func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) (outcome, error) {
+	o := outcome{scenario: d.scenario, pulsar: scene.Broker.Version(), begun: time.Now()}
+	paid := scene.Mesh.ReplicaSeconds(stage.Namespace, functionName)
+	loading, stop := context.WithCancel(ctx)
+	defer stop()
+	var group errgroup.Group
+	group.Go(func() error { return f.Publish(loading, d.scenario.profile()) })
+	err := d.watch(ctx, scene, f, o.begun, func(one sample) (enough bool) {
+		o.samples = append(o.samples, one)
+		return d.scenario.over(o.samples)
+	})
+	stop()
+	if err := errors.Join(err, group.Wait()); err != nil {
+		return o, err
+	}
+	o.ended = time.Now()
+	o.replicaTime = scene.Mesh.ReplicaSeconds(stage.Namespace, functionName) - paid
+	o.timeline = scene.Mesh.Timeline(stage.Namespace, functionName)
+	if err := drain(ctx, f); err != nil {
+		return o, err
+	}
+	o.published = f.Published()
+	o.done, o.late = f.Score.Totals()
+	o.p50, o.waitKnown = f.Score.Quantile(0.5)
+	o.p99, _ = f.Score.Quantile(0.99) // known when the other is
+	return o, nil
+}
+
+// drain waits for the last messages. That some are left when time is up is for the summary to tell.
+func drain(ctx context.Context, f *stage.Function) error {
+	limited, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	err := cluster.WaitFor(limited, "the last messages", lookEvery/10, func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		return int64(done) >= f.Published(), fmt.Sprint(done, " done"), nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// report shows the summary, and writes it and the plot.
+func (d *demo) report(s summary, o outcome) error {
+	d.screen.end()
+	s.print(d.out)
+	json, err := s.write(d.options.out)
+	if err != nil {
+		return err
+	}
+	image, err := newPicture(o).image()
+	if err != nil {
+		return err
+	}
+	png, err := writeFile(d.options.out, "demo.png", image)
+	if err != nil {
+		return err
+	}
+	say(d.out, "  files      %s, %s\n", json, png)
+	return nil
+}

@@ -1,0 +1,52 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// keep leaves everything running with the low load and goes on showing it, until ctx ends, which is no error here.
+func (d *demo) keep(ctx context.Context, scene *stage.Stage, f *stage.Function) error {
+	hints(d.out, scene.Cluster.Kubeconfig())
+	say(d.out, "The load stays at %.0f messages/s. Ctrl-C stops everything.\n\n", d.scenario.low)
+	loading, stop := context.WithCancel(ctx)
+	defer stop()
+	var group errgroup.Group
+	group.Go(func() error { return f.Publish(loading, load.Constant(d.scenario.low)) })
+	err := d.watch(ctx, scene, f, time.Now(), func(sample) bool { return false })
+	stop()
+	if loadErr := group.Wait(); ctx.Err() == nil {
+		return errors.Join(err, loadErr)
+	}
+	d.screen.end()
+	say(d.out, "Stopping everything.\n")
+	return nil
+}
+
+// hints are things to try by hand.
+func hints(out io.Writer, kubeconfig string) {
+	metric := fmt.Sprintf("/apis/custom.metrics.k8s.io/v1beta2/namespaces/%s/autoscalingpolicies.pulsar-autoscaler.io/%s/%s",
+		stage.Namespace, functionName, policy.MetricDesiredReplicas)
+	say(out, `
+Everything is still running. In another terminal:
+
+  export KUBECONFIG=%s
+  kubectl get pap
+  kubectl describe hpa %s
+  kubectl get --raw %s
+  kubectl scale functions.compute.functionmesh.io/%s --replicas=4
+
+`, kubeconfig, policy.AutoscalerName(functionName), metric, functionName)
+}

@@ -1,0 +1,227 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"math"
+	"strconv"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+)
+
+// The image, in pixels; at 96 of them per inch a font of 12 points is 16 pixels high.
+const (
+	imageWidth, imageHeight = 1200, 900
+	pixelsPerInch           = 96
+)
+
+// The colours are those of Okabe and Ito, which people who are colour blind can tell apart.
+func blue() color.Color   { return color.NRGBA{R: 0, G: 114, B: 178, A: 255} }
+func green() color.Color  { return color.NRGBA{R: 0, G: 158, B: 115, A: 255} }
+func orange() color.Color { return color.NRGBA{R: 213, G: 94, B: 0, A: 255} }
+func ink() color.Color    { return color.NRGBA{R: 40, G: 44, B: 52, A: 255} }
+func gray() color.Color   { return color.NRGBA{R: 130, G: 136, B: 145, A: 255} }
+func faint() color.Color  { return color.NRGBA{R: 228, G: 231, B: 235, A: 255} }
+
+func pale(c color.Color) color.Color {
+	r, g, b, _ := c.RGBA()
+	return color.NRGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: 50} //nolint:gosec // 16 bits made 8
+}
+
+// picture is what the plot shows.
+type picture struct {
+	title    string
+	scenario scenario
+	samples  []sample
+	// begun is when the load began, for the timeline.
+	begun    time.Time
+	timeline []mesh.Sample
+}
+
+func newPicture(o outcome) picture {
+	return picture{
+		title: fmt.Sprintf("A Pulsar Function under %.0f, %.0f and %.0f messages/s (Pulsar %s, Kubernetes %s)",
+			o.scenario.low, o.scenario.high, o.scenario.low, o.pulsar, o.kubernetes),
+		scenario: o.scenario, samples: o.samples, begun: o.begun, timeline: o.timeline,
+	}
+}
+
+// image draws three panels that share the time axis, and returns a PNG.
+func (p picture) image() ([]byte, error) {
+	panels := make([][]*plot.Plot, 0, 3)
+	for _, draw := range []func() (*plot.Plot, error){p.rates, p.backlog, p.replicas} {
+		panel, err := draw()
+		if err != nil {
+			return nil, fmt.Errorf("drawing the plot: %w", err)
+		}
+		panels = append(panels, []*plot.Plot{panel})
+	}
+	panels[0][0].Title.Text = p.title
+	panels[len(panels)-1][0].X.Label.Text = "time since the load began (s)"
+
+	inch := func(pixels float64) vg.Length { return vg.Length(pixels/pixelsPerInch) * vg.Inch }
+	canvas := vgimg.NewWith(vgimg.UseWH(inch(imageWidth), inch(imageHeight)), vgimg.UseDPI(pixelsPerInch))
+	tiles := draw.Tiles{
+		Rows: len(panels), Cols: 1, PadY: inch(26),
+		PadTop: inch(18), PadBottom: inch(14), PadLeft: inch(18), PadRight: inch(34),
+	}
+	for i, row := range plot.Align(panels, tiles, draw.New(canvas)) {
+		panels[i][0].Draw(row[0])
+	}
+	var out bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("encoding the plot: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func (p picture) rates() (*plot.Plot, error) {
+	panel := p.panel("messages per second")
+	in, out := make(plotter.XYs, len(p.samples)), make(plotter.XYs, len(p.samples))
+	for i, one := range p.samples {
+		in[i] = plotter.XY{X: one.at.Seconds(), Y: one.in}
+		out[i] = plotter.XY{X: one.at.Seconds(), Y: one.out}
+	}
+	return panel, add(panel,
+		curve{name: "published", points: in, color: gray(), fill: pale(gray())},
+		curve{name: "done", points: out, color: green()},
+	)
+}
+
+func (p picture) backlog() (*plot.Plot, error) {
+	panel := p.panel("backlog (messages)")
+	points := make(plotter.XYs, len(p.samples))
+	for i, one := range p.samples {
+		points[i] = plotter.XY{X: one.at.Seconds(), Y: float64(one.backlog())}
+	}
+	return panel, add(panel, curve{name: "published and not done", points: points, color: orange(), fill: pale(orange())})
+}
+
+func (p picture) replicas() (*plot.Plot, error) {
+	panel := p.panel("replicas")
+	desired := p.steps(func(one mesh.Sample) int { return one.Desired })
+	running := p.steps(func(one mesh.Sample) int { return one.Ready })
+	err := add(panel,
+		curve{name: "running", points: running, color: blue(), fill: pale(blue())},
+		curve{name: "desired (spec.replicas)", points: desired, color: ink(), dashed: true},
+	)
+	return panel, err
+}
+
+// steps has two points per change, so that the line goes straight up and down.
+func (p picture) steps(pick func(mesh.Sample) int) plotter.XYs {
+	end := p.begun.Add(p.length())
+	var points plotter.XYs
+	for _, one := range during(p.timeline, p.begun, end) {
+		x, y := one.Time.Sub(p.begun).Seconds(), float64(pick(one))
+		if n := len(points); n > 0 {
+			points = append(points, plotter.XY{X: x, Y: points[n-1].Y})
+		}
+		points = append(points, plotter.XY{X: x, Y: y})
+	}
+	return append(points, plotter.XY{X: p.length().Seconds(), Y: points[len(points)-1].Y})
+}
+
+// length of the time axis.
+func (p picture) length() time.Duration {
+	if len(p.samples) == 0 {
+		return p.scenario.fall()
+	}
+	return p.samples[len(p.samples)-1].at
+}
+
+// panel is an empty plot with our fonts, a grid and marks where the load steps.
+func (p picture) panel(label string) *plot.Plot {
+	panel := plot.New()
+	for style, size := range map[*text.Style]float64{
+		&panel.Title.TextStyle: 15, &panel.Legend.TextStyle: 12,
+		&panel.X.Label.TextStyle: 12, &panel.X.Tick.Label: 11, &panel.Y.Label.TextStyle: 12, &panel.Y.Tick.Label: 11,
+	} {
+		style.Font = font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Points(size))
+		style.Color = ink()
+	}
+	panel.Title.Padding = vg.Points(10)
+	panel.Legend.Top = true
+	panel.Legend.Padding = vg.Points(3)
+	panel.Legend.ThumbnailWidth = vg.Points(22)
+	panel.Y.Label.Text = label
+	panel.Y.Label.Padding, panel.X.Label.Padding = vg.Points(6), vg.Points(4)
+	panel.X.Padding, panel.Y.Padding = 0, 0
+	for _, axis := range []*plot.Axis{&panel.X, &panel.Y} {
+		axis.LineStyle.Color, axis.Tick.LineStyle.Color = gray(), gray()
+	}
+	panel.X.Tick.Marker = ticks(20)
+	panel.X.Min, panel.X.Max = 0, p.length().Seconds()
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = faint(), faint()
+	panel.Add(grid)
+	return panel
+}
+
+// curve is one line of a panel.
+type curve struct {
+	name   string
+	points plotter.XYs
+	color  color.Color
+	fill   color.Color
+	dashed bool
+}
+
+// add draws the curves, and leaves room above them for the legend.
+func add(panel *plot.Plot, curves ...curve) error {
+	highest := 0.0
+	for _, c := range curves {
+		line, err := plotter.NewLine(c.points)
+		if err != nil {
+			return fmt.Errorf("drawing %s: %w", c.name, err)
+		}
+		line.Color, line.Width, line.FillColor = c.color, vg.Points(1.8), c.fill
+		if c.dashed {
+			line.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+		}
+		panel.Add(line)
+		panel.Legend.Add(c.name, line)
+		for _, point := range c.points {
+			highest = max(highest, point.Y)
+		}
+	}
+	every := step(highest)
+	panel.Y.Min, panel.Y.Max = 0, every*(math.Floor(highest/every)+1)
+	panel.Y.Tick.Marker = ticks(every)
+	return nil
+}
+
+// step is a round distance of ticks that makes three to six of them.
+func step(highest float64) float64 {
+	for scale := 1.0; ; scale *= 10 {
+		for _, round := range []float64{1, 2, 5} {
+			if highest < round*scale*5 {
+				return round * scale
+			}
+		}
+	}
+}
+
+// ticks are so far apart, each with its number.
+func ticks(every float64) plot.Ticker {
+	return plot.TickerFunc(func(low, high float64) []plot.Tick {
+		var marks []plot.Tick
+		for value := math.Ceil(low/every) * every; value <= high; value += every {
+			marks = append(marks, plot.Tick{Value: value, Label: strconv.FormatFloat(value, 'f', -1, 64)})
+		}
+		return marks
+	})
+}

@@ -1,0 +1,172 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+)
+
+// What the demo is there to refute. Each is reported after the summary.
+var (
+	errNeverScaledUp = errors.New("the load stepped up and spec.replicas never did")
+	errNotBack       = errors.New("replicas did not come back to one after the load fell")
+	errUndone        = errors.New("messages were published and not done")
+)
+
+// outcome is all that a summary is made of.
+type outcome struct {
+	scenario     scenario
+	begun, ended time.Time
+	published    int64
+	done, late   int
+	p50, p99     time.Duration // of the time from publish to done
+	waitKnown    bool          // false when no message was done
+	replicaTime  time.Duration
+	timeline     []mesh.Sample
+	samples      []sample
+	pulsar       string
+	kubernetes   string
+}
+
+// summary is summary.json. A null is unknown: nothing was done, or replicas never rose.
+type summary struct {
+	MessagesPublished int64    `json:"messages_published"`
+	MessagesDone      int64    `json:"messages_done"`
+	MessagesLate      int64    `json:"messages_late"`
+	ObjectiveSeconds  float64  `json:"objective_seconds"`
+	ReplicaSeconds    float64  `json:"replica_seconds"`
+	ReactionSeconds   *float64 `json:"reaction_seconds"`
+	ReplicasMax       int      `json:"replicas_max"`
+	ReplicasLast      int      `json:"replicas_last"`
+	WaitP50Seconds    *float64 `json:"wait_p50_seconds"`
+	WaitP99Seconds    *float64 `json:"wait_p99_seconds"`
+	PulsarVersion     string   `json:"pulsar_version"`
+	KubernetesVersion string   `json:"kubernetes_version"`
+	DurationSeconds   float64  `json:"duration_seconds"`
+}
+
+func summarize(o outcome) summary {
+	s := summary{
+		MessagesPublished: o.published, MessagesDone: int64(o.done), MessagesLate: int64(o.late),
+		ObjectiveSeconds: o.scenario.objective.Seconds(), ReplicaSeconds: rounded(o.replicaTime),
+		PulsarVersion: o.pulsar, KubernetesVersion: o.kubernetes, DurationSeconds: rounded(o.ended.Sub(o.begun)),
+	}
+	if o.waitKnown {
+		p50, p99 := rounded(o.p50), rounded(o.p99)
+		s.WaitP50Seconds, s.WaitP99Seconds = &p50, &p99
+	}
+	for _, one := range during(o.timeline, o.begun, o.ended) {
+		s.ReplicasMax = max(s.ReplicasMax, one.Desired)
+		s.ReplicasLast = one.Desired
+	}
+	if reaction, rose := reaction(o.timeline, o.begun.Add(o.scenario.calm)); rose {
+		seconds := rounded(reaction)
+		s.ReactionSeconds = &seconds
+	}
+	return s
+}
+
+// rounded is in seconds with milliseconds.
+func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+// during is the history from begun to ended, beginning with the state at begun.
+func during(timeline []mesh.Sample, begun, ended time.Time) []mesh.Sample {
+	var state mesh.Sample
+	var after []mesh.Sample
+	for _, one := range timeline {
+		switch {
+		case !one.Time.After(begun):
+			state = one
+		case !one.Time.After(ended):
+			after = append(after, one)
+		}
+	}
+	state.Time = begun
+	return append([]mesh.Sample{state}, after...)
+}
+
+// reaction is the time from step to the first larger spec.replicas.
+func reaction(timeline []mesh.Sample, step time.Time) (after time.Duration, rose bool) {
+	before := 0
+	for _, one := range timeline {
+		switch {
+		case !one.Time.After(step):
+			before = one.Desired
+		case one.Desired > before:
+			return one.Time.Sub(step), true
+		}
+	}
+	return 0, false
+}
+
+// verdict is nil when the loop worked.
+func (s summary) verdict() error {
+	var problems []error
+	if s.ReactionSeconds == nil {
+		problems = append(problems, errNeverScaledUp)
+	} else if s.ReplicasLast > 1 {
+		problems = append(problems, fmt.Errorf("%w: there are %d", errNotBack, s.ReplicasLast))
+	}
+	if undone := s.MessagesPublished - s.MessagesDone; undone > 0 {
+		problems = append(problems, fmt.Errorf("%w: %d of %d", errUndone, undone, s.MessagesPublished))
+	}
+	return errors.Join(problems...)
+}
+
+// print tells a person.
+func (s summary) print(out io.Writer) {
+	lost := "none lost"
+	if undone := s.MessagesPublished - s.MessagesDone; undone > 0 {
+		lost = fmt.Sprintf("%d LOST OR STILL WAITING", undone)
+	}
+	say(out, "\nSummary of %.0f s on Pulsar %s and Kubernetes %s\n", s.DurationSeconds, s.PulsarVersion, s.KubernetesVersion)
+	say(out, "  messages   %d published, %d done, %s\n", s.MessagesPublished, s.MessagesDone, lost)
+	say(out, "  objective  %d messages took longer than %.0f s (%s)\n", s.MessagesLate, s.ObjectiveSeconds, share(s.MessagesLate, s.MessagesDone))
+	say(out, "  wait       p50 %s, p99 %s from publish to done\n", seconds(s.WaitP50Seconds), seconds(s.WaitP99Seconds))
+	say(out, "  reaction   %s from the step up to more spec.replicas\n", seconds(s.ReactionSeconds))
+	say(out, "  replicas   %d at most, %d at the end; %.0f replica-seconds, where always %d would have been %.0f\n",
+		s.ReplicasMax, s.ReplicasLast, s.ReplicaSeconds, s.ReplicasMax, float64(s.ReplicasMax)*s.DurationSeconds)
+}
+
+func share(part, whole int64) string {
+	if whole == 0 {
+		return "of none"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+}
+
+func seconds(value *float64) string {
+	if value == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.1f s", *value)
+}
+
+// write makes summary.json in the directory and returns its path.
+func (s summary) write(dir string) (path string, err error) {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("encoding the summary: %w", err)
+	}
+	return writeFile(dir, "summary.json", append(text, '\n'))
+}
+
+func writeFile(dir, name string, content []byte) (path string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("making the directory of the results: %w", err)
+	}
+	path = filepath.Join(dir, name)
+	if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // a result for everybody to read
+		return "", fmt.Errorf("writing the results: %w", err)
+	}
+	return path, nil
+}
