@@ -82,10 +82,8 @@ func awaitServed(ctx context.Context, s *stage.Stage, routes []route) error {
 		for _, q := range questions() {
 			what := q.metric + " to be served on route " + r.name
 			err := cluster.WaitFor(ctx, what, pollEvery, func(ctx context.Context) (bool, string, error) {
-				if _, err := timed(ctx, func(ctx context.Context) error { return r.ask(ctx, q) }); err != nil {
-					return false, err.Error(), nil
-				}
-				return true, "", nil
+				_, err := timed(ctx, func(ctx context.Context) error { return r.ask(ctx, q) })
+				return err == nil, fmt.Sprint(err), nil
 			})
 			if err != nil {
 				return fmt.Errorf("%w; the adapter's last lines:\n%s", err, s.Adapter.LogTail())
