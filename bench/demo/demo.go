@@ -178,7 +178,7 @@ func (d *demo) report(s summary, o outcome) error {
 	if err != nil {
 		return err
 	}
-	image, err := newPicture(o).image()
+	image, err := newPicture(o, s).image()
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -27,6 +28,9 @@ const (
 	imageWidth, imageHeight = 1200, 900
 	pixelsPerInch           = 96
 )
+
+// rateWindow is long enough for the jitter of a busy machine to even out.
+const rateWindow = 3 * time.Second
 
 // The colours are those of Okabe and Ito, which people who are colour blind can tell apart.
 func blue() color.Color   { return color.NRGBA{R: 0, G: 114, B: 178, A: 255} }
@@ -51,10 +55,12 @@ type picture struct {
 	timeline []mesh.Sample
 }
 
-func newPicture(o outcome) picture {
+func newPicture(o outcome, s summary) picture {
 	return picture{
-		title: fmt.Sprintf("A Pulsar Function under %.0f, %.0f and %.0f messages/s (Pulsar %s, Kubernetes %s)",
-			o.scenario.low, o.scenario.high, o.scenario.low, o.pulsar, o.kubernetes),
+		title: fmt.Sprintf("A Pulsar Function under %.0f, %.0f and %.0f messages/s\n"+
+			"Pulsar %s, Kubernetes %s: more replicas after %s; %d of %d messages took longer than %.0f s",
+			o.scenario.low, o.scenario.high, o.scenario.low, s.PulsarVersion, s.KubernetesVersion,
+			seconds(s.ReactionSeconds), s.MessagesLate, s.MessagesDone, s.ObjectiveSeconds),
 		scenario: o.scenario, samples: o.samples, begun: o.begun, timeline: o.timeline,
 	}
 }
@@ -69,6 +75,7 @@ func (p picture) image() ([]byte, error) {
 		}
 		panels = append(panels, []*plot.Plot{panel})
 	}
+	alignLabels(panels)
 	panels[0][0].Title.Text = p.title
 	panels[len(panels)-1][0].X.Label.Text = "time since the load began (s)"
 
@@ -90,15 +97,29 @@ func (p picture) image() ([]byte, error) {
 
 func (p picture) rates() (*plot.Plot, error) {
 	panel := p.panel("messages per second")
-	in, out := make(plotter.XYs, len(p.samples)), make(plotter.XYs, len(p.samples))
-	for i, one := range p.samples {
-		in[i] = plotter.XY{X: one.at.Seconds(), Y: one.in}
-		out[i] = plotter.XY{X: one.at.Seconds(), Y: one.out}
-	}
-	return panel, add(panel,
-		curve{name: "published", points: in, color: gray(), fill: pale(gray())},
-		curve{name: "done", points: out, color: green()},
+	return panel, p.add(panel,
+		curve{name: "published", points: p.rate(func(one sample) int64 { return one.published }), color: gray(), fill: pale(gray())},
+		curve{name: "done", points: p.rate(func(one sample) int64 { return one.done }), color: green()},
 	)
+}
+
+// rate is the mean over rateWindow of how fast a count grows, at the middle of that window.
+func (p picture) rate(pick func(sample) int64) plotter.XYs {
+	samples := append([]sample{{}}, p.samples...) // both counts begin at 0
+	var points plotter.XYs
+	first := 0
+	for i, one := range samples {
+		for first < i && one.at-samples[first+1].at >= rateWindow {
+			first++
+		}
+		if elapsed := (one.at - samples[first].at).Seconds(); elapsed > 0 {
+			points = append(points, plotter.XY{
+				X: (one.at + samples[first].at).Seconds() / 2,
+				Y: float64(pick(one)-pick(samples[first])) / elapsed,
+			})
+		}
+	}
+	return points
 }
 
 func (p picture) backlog() (*plot.Plot, error) {
@@ -107,14 +128,14 @@ func (p picture) backlog() (*plot.Plot, error) {
 	for i, one := range p.samples {
 		points[i] = plotter.XY{X: one.at.Seconds(), Y: float64(one.backlog())}
 	}
-	return panel, add(panel, curve{name: "published and not done", points: points, color: orange(), fill: pale(orange())})
+	return panel, p.add(panel, curve{name: "published and not done", points: points, color: orange(), fill: pale(orange())})
 }
 
 func (p picture) replicas() (*plot.Plot, error) {
 	panel := p.panel("replicas")
 	desired := p.steps(func(one mesh.Sample) int { return one.Desired })
 	running := p.steps(func(one mesh.Sample) int { return one.Ready })
-	err := add(panel,
+	err := p.add(panel,
 		curve{name: "running", points: running, color: blue(), fill: pale(blue())},
 		curve{name: "desired (spec.replicas)", points: desired, color: ink(), dashed: true},
 	)
@@ -147,7 +168,7 @@ func (p picture) length() time.Duration {
 func (p picture) panel(label string) *plot.Plot {
 	panel := plot.New()
 	for style, size := range map[*text.Style]float64{
-		&panel.Title.TextStyle: 15, &panel.Legend.TextStyle: 12,
+		&panel.Title.TextStyle: 13, &panel.Legend.TextStyle: 12,
 		&panel.X.Label.TextStyle: 12, &panel.X.Tick.Label: 11, &panel.Y.Label.TextStyle: 12, &panel.Y.Tick.Label: 11,
 	} {
 		style.Font = font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Points(size))
@@ -155,7 +176,7 @@ func (p picture) panel(label string) *plot.Plot {
 	}
 	panel.Title.Padding = vg.Points(10)
 	panel.Legend.Top = true
-	panel.Legend.Padding = vg.Points(3)
+	panel.Legend.Padding, panel.Legend.YOffs = vg.Points(3), -vg.Points(2)
 	panel.Legend.ThumbnailWidth = vg.Points(22)
 	panel.Y.Label.Text = label
 	panel.Y.Label.Padding, panel.X.Label.Padding = vg.Points(6), vg.Points(4)
@@ -180,9 +201,26 @@ type curve struct {
 	dashed bool
 }
 
-// add draws the curves, and leaves room above them for the legend.
-func add(panel *plot.Plot, curves ...curve) error {
+// add draws the curves over marks where the load steps, and leaves room above them for the legend.
+func (p picture) add(panel *plot.Plot, curves ...curve) error {
 	highest := 0.0
+	for _, c := range curves {
+		for _, point := range c.points {
+			highest = max(highest, point.Y)
+		}
+	}
+	every := step(highest)
+	panel.Y.Min, panel.Y.Max = 0, every*(math.Floor(highest/every)+1)
+	panel.Y.Tick.Marker = ticks(every)
+	for _, at := range []time.Duration{p.scenario.calm, p.scenario.fall()} {
+		x := min(at, p.length()).Seconds()
+		mark, err := plotter.NewLine(plotter.XYs{{X: x, Y: 0}, {X: x, Y: panel.Y.Max}})
+		if err != nil {
+			return fmt.Errorf("marking the steps of the load: %w", err)
+		}
+		mark.Color, mark.Width, mark.Dashes = gray(), vg.Points(0.8), []vg.Length{vg.Points(2), vg.Points(3)}
+		panel.Add(mark)
+	}
 	for _, c := range curves {
 		line, err := plotter.NewLine(c.points)
 		if err != nil {
@@ -194,13 +232,7 @@ func add(panel *plot.Plot, curves ...curve) error {
 		}
 		panel.Add(line)
 		panel.Legend.Add(c.name, line)
-		for _, point := range c.points {
-			highest = max(highest, point.Y)
-		}
 	}
-	every := step(highest)
-	panel.Y.Min, panel.Y.Max = 0, every*(math.Floor(highest/every)+1)
-	panel.Y.Tick.Marker = ticks(every)
 	return nil
 }
 
@@ -224,4 +256,22 @@ func ticks(every float64) plot.Ticker {
 		}
 		return marks
 	})
+}
+
+// alignLabels makes the numbers of all Y axes equally wide, so that the labels beside them stand in one line. Two spaces
+// of this font are as wide as a digit.
+func alignLabels(panels [][]*plot.Plot) {
+	widest := 0
+	for _, row := range panels {
+		for _, tick := range row[0].Y.Tick.Marker.Ticks(row[0].Y.Min, row[0].Y.Max) {
+			widest = max(widest, len(tick.Label))
+		}
+	}
+	for _, row := range panels {
+		marks := row[0].Y.Tick.Marker.Ticks(row[0].Y.Min, row[0].Y.Max)
+		for i, tick := range marks {
+			marks[i].Label = strings.Repeat("  ", widest-len(tick.Label)) + tick.Label
+		}
+		row[0].Y.Tick.Marker = plot.ConstantTicks(marks)
+	}
 }

@@ -88,7 +88,7 @@ func why(p *v1alpha1.AutoscalingPolicy, err error) string {
 	}
 	equation := terse(decision.Equation)
 	if decision.CappedBy != "" {
-		equation += ", " + decision.CappedBy
+		equation += ", " + strings.TrimSuffix(decision.CappedBy, "Replicas")
 	}
 	if decision.Hold == nil {
 		return equation

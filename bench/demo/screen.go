@@ -15,8 +15,8 @@ import (
 const (
 	// width is what a row has at most, in characters.
 	width = 100
-	// keepEvery is the time between rows that stay.
-	keepEvery = 5 * time.Second
+	// keepEvery is the time between rows that stay; a sample that is a little early counts.
+	keepEvery = 5*time.Second - lookEvery/2
 
 	rowFormat = "%5s  %6s  %7s  %6s  %7s  %7s  %7s  %s"
 

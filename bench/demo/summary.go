@@ -64,11 +64,12 @@ func summarize(o outcome) summary {
 		p50, p99 := rounded(o.p50), rounded(o.p99)
 		s.WaitP50Seconds, s.WaitP99Seconds = &p50, &p99
 	}
-	for _, one := range during(o.timeline, o.begun, o.ended) {
+	timeline := during(o.timeline, o.begun, o.ended)
+	for _, one := range timeline {
 		s.ReplicasMax = max(s.ReplicasMax, one.Desired)
 		s.ReplicasLast = one.Desired
 	}
-	if reaction, rose := reaction(o.timeline, o.begun.Add(o.scenario.calm)); rose {
+	if reaction, rose := reaction(timeline, o.begun.Add(o.scenario.calm)); rose {
 		seconds := rounded(reaction)
 		s.ReactionSeconds = &seconds
 	}

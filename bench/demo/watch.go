@@ -17,20 +17,21 @@ const crashLines = 30
 
 // watch shows a sample a second until enough says that it was, a server crashes or ctx ends.
 func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function, begun time.Time, enough func(sample) bool) error {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
+	timer := time.NewTimer(lookEvery) // not a ticker: after a stall of the machine it would tick twice at once
+	defer timer.Stop()
 	done, _ := f.Score.Totals()
 	last := sample{published: f.Published(), done: int64(done)}
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-ticker.C:
+		case <-timer.C:
 		}
 		if err := crashed(scene); err != nil {
 			return err
 		}
 		last = next(last, observe(ctx, scene, f, begun))
+		timer.Reset(lookEvery)
 		d.screen.show(last)
 		if enough(last) {
 			return nil

@@ -1,0 +1,76 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+)
+
+func TestParseOptions(t *testing.T) {
+	standard := filepath.Join("bench", "out", "demo")
+	for name, test := range map[string]struct {
+		args []string
+		want options
+		err  string
+	}{
+		"nothing is needed":               {want: options{out: standard}},
+		"everything can be kept running":  {args: []string{"-keep"}, want: options{keep: true, out: standard}},
+		"results can go elsewhere":        {args: []string{"-out", "x/y"}, want: options{out: "x/y"}},
+		"a run can be short":              {args: []string{"-short-run"}, want: options{short: true, out: standard}},
+		"an empty directory is no place":  {args: []string{"-out="}, err: "must name a directory"},
+		"a word that is no flag is named": {args: []string{"keep"}, err: `argument "keep" is not a flag`},
+		"an unknown flag is named":        {args: []string{"-kept"}, err: "-kept"},
+		"help is no run":                  {args: []string{"-help"}, err: flag.ErrHelp.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := parseOptions(test.args, io.Discard)
+			if test.err != "" {
+				require.ErrorContains(t, err, test.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestARunSaysWhatIsWrongWithItsFlagsAndStartsNothing(t *testing.T) {
+	var out, complaints strings.Builder
+	require.Equal(t, exitUsage, run(t.Context(), []string{"-out="}, &out, &complaints))
+	require.Contains(t, complaints.String(), "demo: -out is empty: it must name a directory\n")
+	require.Zero(t, run(t.Context(), []string{"-help"}, &out, &complaints))
+	require.Contains(t, complaints.String(), "after the summary leave everything running until Ctrl-C")
+	require.Empty(t, out.String())
+}
+
+func TestEverythingThatIsMissingIsNamedAtOnce(t *testing.T) {
+	there := func() error { return nil }
+	require.NoError(t, check([]func() error{there, there}))
+	err := check([]func() error{
+		func() error { return errors.New("no JDK found: install one") },
+		there,
+		func() error { return errors.New("no Maven found: install it") },
+	})
+	require.ErrorIs(t, err, errMissing)
+	require.EqualError(t, err, errMissing.Error()+":\n  - no JDK found: install one\n  - no Maven found: install it")
+}
+
+func TestAVersionOfPulsarThatCannotBeHadIsNamed(t *testing.T) {
+	require.NoError(t, knownPulsar(""))
+	for _, version := range broker.Versions() {
+		require.NoError(t, knownPulsar(version))
+	}
+	err := knownPulsar("2.0.0")
+	require.ErrorIs(t, err, broker.ErrVersion)
+	require.ErrorContains(t, err, `"2.0.0": $PULSAR must be one of 4.0.8`)
+}

@@ -1,0 +1,99 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"image/png"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+)
+
+// filmed is worked with samples: what one replica of 50/s and then five make of the load.
+func filmed() outcome {
+	o := worked()
+	var done float64
+	for at := time.Second; at <= 160*time.Second; at += time.Second {
+		published, capacity := o.scenario.published(at), 50.0
+		if at > 35*time.Second {
+			capacity = 250
+		}
+		done = min(done+capacity, published)
+		o.samples = append(o.samples, sample{at: at, published: int64(published), done: int64(done), current: known(1)})
+	}
+	return o
+}
+
+func TestTheImageIsAPNGOfTheSizeThatItSays(t *testing.T) {
+	for name, o := range map[string]outcome{
+		"a whole demo":         filmed(),
+		"one without a sample": worked(),
+		"one without anything": {scenario: full()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			image, err := newPicture(o, summarize(o)).image()
+			require.NoError(t, err)
+			decoded, err := png.Decode(bytes.NewReader(image))
+			require.NoError(t, err)
+			require.Equal(t, imageWidth, decoded.Bounds().Dx())
+			require.Equal(t, imageHeight, decoded.Bounds().Dy())
+			require.Less(t, len(image), 200<<10)
+			colours := map[[3]uint32]bool{}
+			for x := range decoded.Bounds().Dx() {
+				for y := range decoded.Bounds().Dy() {
+					r, g, b, _ := decoded.At(x, y).RGBA()
+					colours[[3]uint32{r >> 8, g >> 8, b >> 8}] = true
+				}
+			}
+			require.Greater(t, len(colours), 10, "something is drawn")
+		})
+	}
+}
+
+func TestRatesAreMeansOverAWindow(t *testing.T) {
+	o := filmed()
+	p := newPicture(o, summary{})
+	points := p.rate(func(one sample) int64 { return one.published })
+	require.Len(t, points, len(o.samples))
+	for _, point := range points {
+		switch {
+		case point.X < 18 || point.X > 82:
+			require.InDelta(t, 20, point.Y, 0.01, "at %v s", point.X)
+		case point.X > 22 && point.X < 78:
+			require.InDelta(t, 150, point.Y, 0.01, "at %v s", point.X)
+		default:
+			require.GreaterOrEqual(t, point.Y, 20.0)
+			require.LessOrEqual(t, point.Y, 150.0)
+		}
+	}
+}
+
+func TestReplicasAreSteps(t *testing.T) {
+	o := filmed()
+	points := newPicture(o, summary{}).steps(func(one mesh.Sample) int { return one.Desired })
+	require.Equal(t, plotter.XYs{
+		{X: 0, Y: 1},
+		{X: 25.25, Y: 1}, {X: 25.25, Y: 5},
+		{X: 26, Y: 5}, {X: 26, Y: 5},
+		{X: 35, Y: 5}, {X: 35, Y: 5},
+		{X: 120, Y: 5}, {X: 120, Y: 2},
+		{X: 140, Y: 2}, {X: 140, Y: 1},
+		{X: 160, Y: 1},
+	}, points)
+}
+
+func TestTicksAreRoundAndFew(t *testing.T) {
+	require.InDelta(t, 1, step(0), 0, "an empty panel has an axis too")
+	for highest := 0.5; highest < 1e6; highest *= 1.3 {
+		every := step(highest)
+		require.Contains(t, []float64{1, 2, 5}, math.Round(every/math.Pow(10, math.Floor(math.Log10(every)))))
+		require.Less(t, highest/every, 5.0)
+	}
+}

@@ -1,0 +1,87 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+func TestTheLoadStepsUpAndDown(t *testing.T) {
+	s := full()
+	load := s.profile()
+	require.InDelta(t, s.low, load(0), 0)
+	require.InDelta(t, s.low, load(s.calm-1), 0)
+	require.InDelta(t, s.high, load(s.calm), 0)
+	require.InDelta(t, s.high, load(s.fall()-1), 0)
+	require.InDelta(t, s.low, load(s.fall()), 0)
+
+	// The dumb way: a message is due for each thousandth of a second.
+	for _, until := range []time.Duration{0, s.calm / 2, s.calm + time.Second, s.fall() + 7*time.Second} {
+		sum := 0.0
+		for at := time.Duration(0); at < until; at += time.Millisecond {
+			sum += load(at) / 1000
+		}
+		require.InDelta(t, sum, s.published(until), 1e-6*max(1, sum), "until %s", until)
+	}
+}
+
+func TestThePolicyThatIsShownIsTheOneThatIsCreated(t *testing.T) {
+	for name, s := range map[string]scenario{"the full demo": full(), "the short demo": short()} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, 10, strings.Count(s.manifest(), "\n"), "ten lines are promised")
+			p, err := s.policy()
+			require.NoError(t, err)
+			require.Equal(t, v1alpha1.KindAutoscalingPolicy, p.Kind)
+			require.Equal(t, functionName, p.Spec.ScaleTargetRef.Name)
+			require.Equal(t, s.objective, p.Spec.LatencyObjective.Duration)
+			require.Equal(t, int32(1), p.Spec.MinReplicas)
+			require.Equal(t, s.maxReplicas, int(p.Spec.MaxReplicas))
+			require.Equal(t, int32(s.window/time.Second), *p.Spec.Behavior.ScaleDown.StabilizationWindowSeconds)
+		})
+	}
+}
+
+func TestOver(t *testing.T) {
+	s := full()
+	// back is a demo whose replicas are back ten seconds after the load fell, and that was watched for a while longer.
+	back := func(longer time.Duration) []sample {
+		var samples []sample
+		for at := time.Duration(0); at <= s.fall()+10*time.Second+longer; at += time.Second {
+			one := sample{at: at, current: known(1), running: 1}
+			if at > s.calm && at < s.fall()+10*time.Second {
+				one.current, one.running = known(5), 5
+			}
+			samples = append(samples, one)
+		}
+		return samples
+	}
+	last := func(samples []sample, change func(*sample)) []sample {
+		change(&samples[len(samples)-1])
+		return samples
+	}
+	for name, test := range map[string]struct {
+		samples []sample
+		want    bool
+	}{
+		"not before it began":                {nil, false},
+		"not while it is calm at first":      {back(0)[:15], false},
+		"not at once when replicas are back": {back(0), false},
+		"not just before the tail":           {back(s.tail - time.Second), false},
+		"after the tail":                     {back(s.tail), true},
+		"not while replicas are unknown":     {last(back(s.tail), func(one *sample) { one.current = count{} }), false},
+		"not while one too many runs":        {last(back(s.tail), func(one *sample) { one.running = 2 }), false},
+		"not while messages wait":            {last(back(s.tail), func(one *sample) { one.published = 1000 }), false},
+		"when patience is at its end, whatever the replicas do": {
+			[]sample{{at: s.fall() + s.patience, current: known(5), running: 5}}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, s.over(test.samples)) })
+	}
+}
