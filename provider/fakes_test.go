@@ -4,7 +4,6 @@
 package provider
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -152,5 +151,5 @@ func TestNewFailsWhenItsMetricsAreTaken(t *testing.T) {
 		Registerer: registry,
 	})
 	var registered prometheus.AlreadyRegisteredError
-	require.True(t, errors.As(err, &registered))
+	require.ErrorAs(t, err, &registered)
 }

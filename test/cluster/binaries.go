@@ -130,7 +130,7 @@ func (m module) pinned(source string) (version, sum string, err error) {
 	}
 	hash := sha256.New()
 	for _, part := range []string{runtime.GOOS, runtime.GOARCH, string(mod), string(sums)} {
-		fmt.Fprintf(hash, "%d\n%s", len(part), part)
+		_, _ = fmt.Fprintf(hash, "%d\n%s", len(part), part)
 	}
 	return string(found[1]), fmt.Sprintf("%x", hash.Sum(nil))[:12], nil
 }
@@ -165,7 +165,7 @@ func (m module) build(ctx context.Context, source, dir, version string) error {
 // buildDir finds test/cluster/build: beside this source file, or, for a program built with -trimpath, in the tree that
 // the working directory belongs to.
 func buildDir() (string, error) {
-	_, file, _, _ := runtime.Caller(0)
+	_, file, _, _ := runtime.Caller(0) //nolint:dogsled // this file is all that is asked of it
 	candidates := []string{filepath.Join(filepath.Dir(file), "build")}
 	dir, err := os.Getwd()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -75,7 +76,7 @@ func (a *authority) client(user string, groups ...string) (certificate, error) {
 func (a *authority) server(hosts ...string) (certificate, error) {
 	template := newTemplate(pkix.Name{CommonName: hosts[0]})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.DNSNames = append(hosts, "localhost")
+	template.DNSNames = append(slices.Clone(hosts), "localhost")
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
 	return a.issue(template)
 }

@@ -60,8 +60,8 @@ func Find() (JDK, error) {
 	}
 	candidates := []string{os.Getenv("JAVA_HOME")}
 	if javac, err := exec.LookPath("javac"); err == nil {
-		if real, err := filepath.EvalSymlinks(javac); err == nil {
-			candidates = append(candidates, filepath.Dir(filepath.Dir(real)))
+		if target, err := filepath.EvalSymlinks(javac); err == nil {
+			candidates = append(candidates, filepath.Dir(filepath.Dir(target)))
 		}
 	}
 	for _, pattern := range usual(home) {

@@ -65,7 +65,7 @@ func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Wri
 func fingerprint(kit jdk.JDK, dist broker.Dist) (key string, names []string, err error) {
 	hash := sha256.New()
 	_, _ = fmt.Fprintf(hash, "%s %s\n", kit.Version, dist.Version) // a hash never fails
-	err = fs.WalkDir(sources, ".", func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(sources, ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(name) != ".java" {
 			return err
 		}

@@ -105,6 +105,8 @@ type Completion struct {
 }
 
 // Replica is a started replica.
+//
+//nolint:interfacebloat // two implementations in this package, and what tests do to both
 type Replica interface {
 	// Ready is closed when the replica consumes.
 	Ready() <-chan struct{}
@@ -117,7 +119,7 @@ type Replica interface {
 	// MetricsURL is where the replica serves pulsar_function_* from Ready on, e.g. "http://127.0.0.1:19094/metrics".
 	MetricsURL() string
 	// SetServiceTime changes the cost of the messages after the one in process.
-	SetServiceTime(time.Duration)
+	SetServiceTime(cost time.Duration)
 }
 
 // Runner starts replicas. Start returns at once; the replica lives until Stop, Kill or the end of ctx.
