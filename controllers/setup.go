@@ -59,6 +59,7 @@ type Controllers struct {
 	Signals       *Signals
 	Policies      *Policies
 	DecisionMaker *DecisionMaker
+	Objects       *Objects
 	// Poked is for the poller to call when there is news of a topic.
 	Poked func(backlog.Topic)
 }
@@ -131,6 +132,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	answers.Poked = reconciler.Poked
+	answers.Objects = &Objects{reader: mgr.GetCache(), policiesRead: answers.Policies.synced, functionsRead: functions.installed}
 	return answers, nil
 }
 

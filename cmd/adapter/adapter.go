@@ -61,7 +61,7 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 		return nil, err
 	}
 	metrics, err := provider.New(provider.Config{
-		Policies: parts.Policies, Signals: signals{parts.Signals}, DecisionMaker: parts.DecisionMaker,
+		Policies: parts.Policies, Signals: signals{parts.Signals}, DecisionMaker: parts.DecisionMaker, Lister: parts.Objects,
 		Now: time.Now, Registerer: registry,
 	})
 	if err != nil {

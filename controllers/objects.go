@@ -1,0 +1,66 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Objects finds policies and Functions by their labels, in memory. It is safe for concurrent use.
+type Objects struct {
+	reader client.Reader
+	// policiesRead and functionsRead say whether those are in memory.
+	policiesRead, functionsRead func() bool
+}
+
+// Names returns the names of the policies or Functions in the namespace whose labels match, sorted; backlog.ErrNoData
+// while they are still being read, and an API server's NotFound for another resource.
+func (o *Objects) Names(resource schema.GroupResource, namespace string, selector labels.Selector) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
+	defer cancel()
+	options := []client.ListOption{
+		client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy,
+	}
+	var names []string
+	switch resource {
+	case v1alpha1.GroupResource():
+		if !o.policiesRead() {
+			return nil, fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
+		}
+		var list v1alpha1.AutoscalingPolicyList
+		if err := o.reader.List(ctx, &list, options...); err != nil {
+			return nil, fmt.Errorf("listing policies: %w", err)
+		}
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+	case functionResource():
+		if !o.functionsRead() {
+			return nil, fmt.Errorf("%w: Functions are being read, or Function Mesh is not installed", backlog.ErrNoData)
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(functionKind())
+		if err := o.reader.List(ctx, list, options...); err != nil {
+			return nil, fmt.Errorf("listing Functions: %w", err)
+		}
+		for i := range list.Items {
+			names = append(names, list.Items[i].GetName())
+		}
+	default:
+		return nil, apierrors.NewNotFound(resource, "*")
+	}
+	slices.Sort(names)
+	return names, nil
+}

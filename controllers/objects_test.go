@@ -1,0 +1,48 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func TestObjectsAreFoundByTheirLabels(t *testing.T) {
+	labelled, plain, function := testPolicy(), testPolicy(), testFunction()
+	labelled.Name, labelled.UID, labelled.Labels = "labelled", "uid-labelled", map[string]string{"team": "media"}
+	function.SetLabels(map[string]string{"team": "media"})
+	w := newTestWorld(t, labelled, plain, function)
+	read := true
+	isRead := func() bool { return read }
+	objects := &Objects{reader: w.client, policiesRead: isRead, functionsRead: isRead}
+	media := labels.SelectorFromSet(labels.Set{"team": "media"})
+
+	names, err := objects.Names(v1alpha1.GroupResource(), testNamespace, labels.Everything())
+	require.NoError(t, err)
+	require.Equal(t, []string{"labelled", "resize"}, names)
+	names, err = objects.Names(v1alpha1.GroupResource(), testNamespace, media)
+	require.NoError(t, err)
+	require.Equal(t, []string{"labelled"}, names)
+	names, err = objects.Names(functionResource(), testNamespace, media)
+	require.NoError(t, err)
+	require.Equal(t, []string{"resize"}, names)
+	names, err = objects.Names(functionResource(), "elsewhere", labels.Everything())
+	require.NoError(t, err)
+	require.Empty(t, names)
+
+	_, err = objects.Names(schema.GroupResource{Resource: "pods"}, testNamespace, media)
+	require.True(t, apierrors.IsNotFound(err))
+	read = false
+	for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), functionResource()} {
+		_, err = objects.Names(resource, testNamespace, media)
+		require.ErrorIs(t, err, backlog.ErrNoData)
+	}
+}
