@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,23 +25,13 @@ var shared *Broker
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
 	if testing.Short() {
+		os.Exit(m.Run())
+	}
+	os.Exit(With(Config{Progress: os.Stderr}, func(b *Broker) int {
+		shared = b
 		return m.Run()
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	b, err := Start(ctx, Config{Progress: os.Stderr})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = b.Discard() }()
-	shared = b
-	return m.Run()
+	}))
 }
 
 func started(t *testing.T) *Broker {

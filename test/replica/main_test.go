@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -33,23 +32,13 @@ var shared *broker.Broker
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
 	if testing.Short() {
+		os.Exit(m.Run())
+	}
+	os.Exit(broker.With(broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff}, func(b *broker.Broker) int {
+		shared = b
 		return m.Run()
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	b, err := broker.Start(ctx, broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = b.Discard() }()
-	shared = b
-	return m.Run()
+	}))
 }
 
 // started skips a test of real parts with -short.
