@@ -17,10 +17,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
+// quietEvery lets the hints stay on screen.
+const quietEvery = time.Minute
+
 // keep leaves everything running with the low load and goes on showing it, until ctx ends, which is no error here.
 func (d *demo) keep(ctx context.Context, scene *stage.Stage, f *stage.Function) error {
 	hints(d.out, scene.Cluster.Kubeconfig())
 	say(d.out, "The load stays at %.0f messages/s. Ctrl-C stops everything.\n\n", d.scenario.low)
+	d.screen.every = quietEvery
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
 	var group errgroup.Group
@@ -46,7 +50,7 @@ Everything is still running. In another terminal:
   kubectl get pap
   kubectl describe hpa %s
   kubectl get --raw %s
-  kubectl scale functions.compute.functionmesh.io/%s --replicas=4
+  kubectl scale functions.compute.functionmesh.io/%s --replicas=4   # the policy takes it back
 
 `, kubeconfig, policy.AutoscalerName(functionName), metric, functionName)
 }

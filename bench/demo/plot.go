@@ -38,6 +38,7 @@ func green() color.Color  { return color.NRGBA{R: 0, G: 158, B: 115, A: 255} }
 func orange() color.Color { return color.NRGBA{R: 213, G: 94, B: 0, A: 255} }
 func ink() color.Color    { return color.NRGBA{R: 40, G: 44, B: 52, A: 255} }
 func gray() color.Color   { return color.NRGBA{R: 130, G: 136, B: 145, A: 255} }
+func slate() color.Color  { return color.NRGBA{R: 90, G: 96, B: 105, A: 255} }
 func faint() color.Color  { return color.NRGBA{R: 228, G: 231, B: 235, A: 255} }
 
 func pale(c color.Color) color.Color {
@@ -47,9 +48,9 @@ func pale(c color.Color) color.Color {
 
 // picture is what the plot shows.
 type picture struct {
-	title    string
-	scenario scenario
-	samples  []sample
+	title, subtitle string
+	scenario        scenario
+	samples         []sample
 	// begun is when the load began, for the timeline.
 	begun    time.Time
 	timeline []mesh.Sample
@@ -57,10 +58,11 @@ type picture struct {
 
 func newPicture(o outcome, s summary) picture {
 	return picture{
-		title: fmt.Sprintf("A Pulsar Function under %.0f, %.0f and %.0f messages/s\n"+
-			"Pulsar %s, Kubernetes %s: more replicas after %s; %d of %d messages took longer than %.0f s",
-			o.scenario.low, o.scenario.high, o.scenario.low, s.PulsarVersion, s.KubernetesVersion,
-			seconds(s.ReactionSeconds), s.MessagesLate, s.MessagesDone, s.ObjectiveSeconds),
+		title: fmt.Sprintf("Replicas of a Pulsar Function follow a load of %.0f, %.0f and %.0f messages/s",
+			o.scenario.low, o.scenario.high, o.scenario.low),
+		subtitle: fmt.Sprintf("More replicas %s after the step up. %d of %d messages took longer than the objective of %.0f s. "+
+			"Pulsar %s, Kubernetes %s.",
+			seconds(s.ReactionSeconds), s.MessagesLate, s.MessagesDone, s.ObjectiveSeconds, s.PulsarVersion, s.KubernetesVersion),
 		scenario: o.scenario, samples: o.samples, begun: o.begun, timeline: o.timeline,
 	}
 }
@@ -76,18 +78,20 @@ func (p picture) image() ([]byte, error) {
 		panels = append(panels, []*plot.Plot{panel})
 	}
 	alignLabels(panels)
-	panels[0][0].Title.Text = p.title
 	panels[len(panels)-1][0].X.Label.Text = "time since the load began (s)"
 
 	inch := func(pixels float64) vg.Length { return vg.Length(pixels/pixelsPerInch) * vg.Inch }
 	canvas := vgimg.NewWith(vgimg.UseWH(inch(imageWidth), inch(imageHeight)), vgimg.UseDPI(pixelsPerInch))
 	tiles := draw.Tiles{
 		Rows: len(panels), Cols: 1, PadY: inch(26),
-		PadTop: inch(18), PadBottom: inch(14), PadLeft: inch(18), PadRight: inch(34),
+		PadTop: inch(84), PadBottom: inch(14), PadLeft: inch(18), PadRight: inch(34),
 	}
-	for i, row := range plot.Align(panels, tiles, draw.New(canvas)) {
+	whole := draw.New(canvas)
+	for i, row := range plot.Align(panels, tiles, whole) {
 		panels[i][0].Draw(row[0])
 	}
+	whole.FillText(style(15, ink()), vg.Point{X: inch(24), Y: inch(imageHeight - 38)}, p.title)
+	whole.FillText(style(11, slate()), vg.Point{X: inch(24), Y: inch(imageHeight - 62)}, p.subtitle)
 	var out bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(&out); err != nil {
 		return nil, fmt.Errorf("encoding the plot: %w", err)
@@ -164,17 +168,23 @@ func (p picture) length() time.Duration {
 	return p.samples[len(p.samples)-1].at
 }
 
+func sans(points float64) font.Font {
+	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Points(points))
+}
+
+func style(points float64, c color.Color) text.Style {
+	return text.Style{Font: sans(points), Color: c, Handler: plot.DefaultTextHandler}
+}
+
 // panel is an empty plot with our fonts, a grid and marks where the load steps.
 func (p picture) panel(label string) *plot.Plot {
 	panel := plot.New()
-	for style, size := range map[*text.Style]float64{
-		&panel.Title.TextStyle: 13, &panel.Legend.TextStyle: 12,
-		&panel.X.Label.TextStyle: 12, &panel.X.Tick.Label: 11, &panel.Y.Label.TextStyle: 12, &panel.Y.Tick.Label: 11,
+	for ours, size := range map[*text.Style]float64{
+		&panel.Legend.TextStyle: 12, &panel.X.Label.TextStyle: 12, &panel.X.Tick.Label: 11,
+		&panel.Y.Label.TextStyle: 12, &panel.Y.Tick.Label: 11,
 	} {
-		style.Font = font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Points(size))
-		style.Color = ink()
+		ours.Font, ours.Color = sans(size), ink()
 	}
-	panel.Title.Padding = vg.Points(10)
 	panel.Legend.Top = true
 	panel.Legend.Padding, panel.Legend.YOffs = vg.Points(3), -vg.Points(2)
 	panel.Legend.ThumbnailWidth = vg.Points(22)
@@ -182,7 +192,7 @@ func (p picture) panel(label string) *plot.Plot {
 	panel.Y.Label.Padding, panel.X.Label.Padding = vg.Points(6), vg.Points(4)
 	panel.X.Padding, panel.Y.Padding = 0, 0
 	for _, axis := range []*plot.Axis{&panel.X, &panel.Y} {
-		axis.LineStyle.Color, axis.Tick.LineStyle.Color = gray(), gray()
+		axis.Color, axis.Tick.Color = gray(), gray()
 	}
 	panel.X.Tick.Marker = ticks(20)
 	panel.X.Min, panel.X.Max = 0, p.length().Seconds()

@@ -80,11 +80,16 @@ func TestReplicasAreSteps(t *testing.T) {
 	points := newPicture(o, summary{}).steps(func(one mesh.Sample) int { return one.Desired })
 	require.Equal(t, plotter.XYs{
 		{X: 0, Y: 1},
-		{X: 25.25, Y: 1}, {X: 25.25, Y: 5},
-		{X: 26, Y: 5}, {X: 26, Y: 5},
-		{X: 35, Y: 5}, {X: 35, Y: 5},
-		{X: 120, Y: 5}, {X: 120, Y: 2},
-		{X: 140, Y: 2}, {X: 140, Y: 1},
+		{X: 25.25, Y: 1},
+		{X: 25.25, Y: 5},
+		{X: 26, Y: 5},
+		{X: 26, Y: 5},
+		{X: 35, Y: 5},
+		{X: 35, Y: 5},
+		{X: 120, Y: 5},
+		{X: 120, Y: 2},
+		{X: 140, Y: 2},
+		{X: 140, Y: 1},
 		{X: 160, Y: 1},
 	}, points)
 }

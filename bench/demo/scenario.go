@@ -44,8 +44,8 @@ func full() scenario {
 // short has the same parts; three replicas are enough.
 func short() scenario {
 	return scenario{
-		low: 10, high: 100, calm: 6 * time.Second, busy: 25 * time.Second,
-		patience: time.Minute, tail: 2 * time.Second,
+		low: 10, high: 80, calm: 5 * time.Second, busy: 18 * time.Second,
+		patience: 90 * time.Second, tail: time.Second,
 		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, window: 5 * time.Second, maxReplicas: 4,
 	}
 }

@@ -27,17 +27,23 @@ const (
 )
 
 // screen shows samples: on a terminal the last line is always the latest, rewritten; otherwise lines are appended. A row
-// stays every five seconds, and when the replicas changed.
+// stays now and then, and when the replicas changed.
 type screen struct {
 	out  io.Writer
 	live bool
+	// every is the time between rows that stay; 0 is keepEvery.
+	every time.Duration
 
 	begun bool
 	kept  sample // the last row that stays
 }
 
 func (s *screen) show(one sample) {
-	stays := !s.begun || one.at-s.kept.at >= keepEvery || one.current != s.kept.current || one.running != s.kept.running
+	every := s.every
+	if every == 0 {
+		every = keepEvery
+	}
+	stays := !s.begun || one.at-s.kept.at >= every || one.current != s.kept.current || one.running != s.kept.running
 	if !s.begun {
 		say(s.out, "%s\n", header())
 		s.begun = true
