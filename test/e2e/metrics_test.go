@@ -23,7 +23,7 @@ func ask(ctx context.Context, t *testing.T, path string) ([]byte, error) {
 	t.Helper()
 	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
 	require.NoError(t, err)
-	return clientset.RESTClient().Get().AbsPath(path).DoRaw(ctx)
+	return clientset.RESTClient().Get().AbsPath(path).Do(ctx).Raw()
 }
 
 func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {

@@ -179,11 +179,11 @@ func steps(low, high float64, rise, fall time.Duration) load.Profile {
 }
 
 // follow is the whole loop: a load that steps up and down, and replicas that follow through the real HPA.
-func follow(t *testing.T, config stage.FunctionConfig, low, high float64, high4 time.Duration) {
+func follow(t *testing.T, config stage.FunctionConfig, low, high float64, highFor time.Duration) {
 	const calm = 12 * time.Second
 	f := addFunction(t, config)
 	addPolicy(t, newPolicy(config.Name))
-	publish(t, f, steps(low, high, calm, calm+high4))
+	publish(t, f, steps(low, high, calm, calm+highFor))
 	capacity := float64(time.Second) / float64(config.ServiceTime)
 
 	// While it is calm one replica is enough: low is half of its capacity.
@@ -194,16 +194,17 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high float64, high4 
 
 	// At 70 % utilisation high needs this many; fewer than high/capacity could never drain.
 	need := int64(high/(0.7*capacity)) + 1
-	awaitReplicas(t, f, need, 20, calm+high4)
-	await(t, f, "the backlog to drain while the load is high or just after", high4+30*time.Second, func(ctx context.Context) (bool, string, error) {
+	awaitReplicas(t, f, need, 20, calm+highFor)
+	await(t, f, "the backlog to drain while the load is high or just after", highFor+30*time.Second, func(ctx context.Context) (bool, string, error) {
 		p, err := f.Policy(ctx)
 		if err != nil || p.Status.Signals == nil || p.Status.Signals.ReadyMessages == nil {
 			return false, "unknown", err
 		}
 		done, _ := f.Score.Totals()
-		return f.Published() > int64(high*high4.Seconds()/2) && f.Published()-int64(done) < int64(high), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
+		return f.Published() > int64(high*highFor.Seconds()/2) && f.Published()-int64(done) < int64(high), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
 	})
-	awaitReplicas(t, f, 1, 1, high4+time.Minute)
+	// The smoothed rate glides down with a half-life of 15 s: from high to where one replica is enough takes over a minute.
+	awaitReplicas(t, f, 1, 1, highFor+3*time.Minute)
 	requireClean(t, f)
 
 	// What waits when the replicas come is at most what arrived in the reaction time, a few looks of everybody and the
@@ -216,8 +217,24 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high float64, high4 
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, p.Status.Capacity)
+	tell(t, f, p)
 	require.InEpsilon(t, capacity, p.Status.Capacity.MessagesPerSecond.AsApproximateFloat64(), 0.35, "what was learned about one replica")
 	require.NotEmpty(t, p.Status.Decision.Equation)
+}
+
+// tell logs how it went, for whoever runs a single test with -v.
+func tell(t *testing.T, f *stage.Function, p *v1alpha1.AutoscalingPolicy) {
+	t.Helper()
+	timeline := scene.Mesh.Timeline(stage.Namespace, f.Name)
+	for _, sample := range timeline {
+		t.Logf("%5.1fs desired %d, started %d, ready %d", sample.Time.Sub(timeline[0].Time).Seconds(), sample.Desired, sample.Started, sample.Ready)
+	}
+	done, late := f.Score.Totals()
+	half, _ := f.Score.Quantile(0.5)
+	most, _ := f.Score.Quantile(0.99)
+	t.Logf("published %d, done %d, late %d, wait p50 %s p99 %s, replica time %s, capacity %s/s from %d observations",
+		f.Published(), done, late, half, most, scene.Mesh.ReplicaSeconds(stage.Namespace, f.Name),
+		&p.Status.Capacity.MessagesPerSecond, p.Status.Capacity.Observations)
 }
 
 func TestScalingLightReplicasFollowTheLoad(t *testing.T) {
