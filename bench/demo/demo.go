@@ -58,6 +58,7 @@ func (d *demo) run(ctx context.Context) (summary, error) {
 	}
 	defer func() {
 		d.screen.end()
+		say(d.out, "Stopping everything.\n") // up to 5 s, for replicas may finish their message
 		end()
 	}()
 	f, err := d.prepare(ctx, scene)

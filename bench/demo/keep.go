@@ -34,8 +34,6 @@ func (d *demo) keep(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 	if loadErr := group.Wait(); ctx.Err() == nil {
 		return errors.Join(err, loadErr)
 	}
-	d.screen.end()
-	say(d.out, "Stopping everything.\n")
 	return nil
 }
 
