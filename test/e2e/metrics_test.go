@@ -23,7 +23,11 @@ func ask(ctx context.Context, t *testing.T, path string) ([]byte, error) {
 	t.Helper()
 	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
 	require.NoError(t, err)
-	return clientset.RESTClient().Get().AbsPath(path).Do(ctx).Raw()
+	result := clientset.RESTClient().Get().AbsPath(path).Do(ctx)
+	if err := result.Error(); err != nil { // Raw alone would lose the server's words
+		return nil, err
+	}
+	return result.Raw()
 }
 
 func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
