@@ -44,9 +44,9 @@ func full() scenario {
 // short has the same parts; three replicas are enough.
 func short() scenario {
 	return scenario{
-		low: 10, high: 80, calm: 5 * time.Second, busy: 18 * time.Second,
+		low: 10, high: 80, calm: 5 * time.Second, busy: 15 * time.Second,
 		patience: 90 * time.Second, tail: time.Second,
-		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, window: 5 * time.Second, maxReplicas: 4,
+		serviceTime: 20 * time.Millisecond, objective: 30 * time.Second, window: 2 * time.Second, maxReplicas: 4,
 	}
 }
 
