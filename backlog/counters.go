@@ -3,6 +3,8 @@
 
 package backlog
 
+import "slices"
+
 // partitionCounters are Pulsar's own counters of one partition at the last answer.
 type partitionCounters struct {
 	published int64
@@ -23,8 +25,17 @@ type subscriptionCounters struct {
 type topicCounters struct {
 	partitions map[int]partitionCounters
 	entries    map[int]entryCounters
-	meanBatch  float64
+	// batches are the last observations of the mean batch, oldest first; meanBatch is their median, 0 while unknown.
+	batches   []float64
+	meanBatch float64
 }
+
+const (
+	// leastEntries make an observation of the mean batch: a handful says little.
+	leastEntries = 10
+	// keptBatches of 5 let the median ignore two observations that are off.
+	keptBatches = 5
+)
 
 // publishedSince returns the messages published between the last answer and this one, and whether the pair is sound:
 // the same partitions, and no counter went down (a topic that was unloaded or a broker that restarted starts again at
@@ -48,9 +59,25 @@ func (c *topicCounters) publishedSince(sample TopicSample) (messages float64, so
 // learnMeanBatch updates the mean number of messages in an entry from a full answer: what was published between two
 // full answers divided by the entries that were written for it. The first answer uses the counters since the topic was
 // loaded. `avgMessagesPerEntry` is only the fallback: it was 2.4 times off on a real broker.
+//
+// Pulsar counts a message when it arrives and an entry when it is written, so a stall of the broker looks like one large
+// batch (5.6 for a true 1, on a real broker): the median of the last few observations does not follow it.
 func (c *topicCounters) learnMeanBatch(sample TopicSample) {
-	var messages, entries int64
-	now := make(map[int]entryCounters, len(sample.Partitions))
+	messages, entries, now := c.writtenSince(sample)
+	switch {
+	case entries >= leastEntries || entries > 0 && len(c.batches) == 0:
+		// The two counters are read one after the other; a mean below 1 is their race.
+		c.observeBatch(max(1, float64(messages)/float64(entries)))
+		c.entries = now
+	case c.meanBatch == 0:
+		c.meanBatch = reportedMeanBatch(sample)
+	}
+}
+
+// writtenSince returns what was published and written since the last observation, and the counters to remember when it
+// becomes one.
+func (c *topicCounters) writtenSince(sample TopicSample) (messages, entries int64, now map[int]entryCounters) {
+	now = make(map[int]entryCounters, len(sample.Partitions))
 	for _, p := range sample.Partitions {
 		if p.AddedEntries == nil {
 			continue
@@ -64,16 +91,17 @@ func (c *topicCounters) learnMeanBatch(sample TopicSample) {
 		messages += counters.published - before.published
 		entries += counters.entries - before.entries
 	}
-	switch {
-	case entries > 0 && messages >= entries:
-		c.meanBatch = float64(messages) / float64(entries)
-		c.entries = now
-	case entries > 0: // the two counters are read one after the other; a mean below 1 is their race
-		c.meanBatch = 1
-		c.entries = now
-	case c.meanBatch == 0:
-		c.meanBatch = reportedMeanBatch(sample)
+	return messages, entries, now
+}
+
+func (c *topicCounters) observeBatch(observed float64) {
+	c.batches = append(c.batches, observed)
+	if len(c.batches) > keptBatches {
+		c.batches = c.batches[:copy(c.batches, c.batches[1:])]
 	}
+	sorted := slices.Clone(c.batches)
+	slices.Sort(sorted)
+	c.meanBatch = sorted[(len(sorted)-1)/2]
 }
 
 // reportedMeanBatch is what consumers report, weighted equally; 0 when none reports.

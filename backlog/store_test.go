@@ -87,12 +87,40 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 			answers: []answer{
 				{at: 0, published: 1000, entries: 100, backlogEntries: 10},
 				{at: 5, published: 3000, entries: 200, backlogEntries: 30},
+				{at: 10, published: 5000, entries: 300, backlogEntries: 30},
 			},
 			check: func(t *testing.T, r backlog.Reading) { require.InDelta(t, 600, known(t, r.Ready), 1e-9) }, // (2000/100)·30
 		},
 		"uses the counters since the topic was loaded for the first answer": {
 			answers: []answer{{at: 0, published: 725, entries: 36, backlogEntries: 36}},
 			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 725, known(t, r.Total), 1e-9) },
+		},
+		"does not take a stall of the broker for a large batch: messages count on arrival, entries once written": {
+			answers: []answer{
+				{at: 0, published: 1000, entries: 1000},
+				{at: 2, published: 1100, entries: 1100},
+				{at: 4, published: 1200, entries: 1200},
+				{at: 6, published: 1800, entries: 1300, backlogEntries: 700}, // 500 have arrived and are not written
+			},
+			check: func(t *testing.T, r backlog.Reading) { require.InDelta(t, 700, known(t, r.Ready), 1e-9) },
+		},
+		"follows producers that begin to batch within three answers": {
+			answers: []answer{
+				{at: 0, published: 1000, entries: 1000},
+				{at: 2, published: 1100, entries: 1100},
+				{at: 4, published: 1200, entries: 1200},
+				{at: 6, published: 2200, entries: 1250, backlogEntries: 10},
+				{at: 8, published: 3200, entries: 1300, backlogEntries: 10},
+				{at: 10, published: 4200, entries: 1350, backlogEntries: 10},
+			},
+			check: func(t *testing.T, r backlog.Reading) { require.InDelta(t, 200, known(t, r.Ready), 1e-9) },
+		},
+		"does not learn a batch from a handful of entries": {
+			answers: []answer{
+				{at: 0, published: 1000, entries: 100},
+				{at: 2, published: 1001, entries: 101, backlogEntries: 10},
+			},
+			check: func(t *testing.T, r backlog.Reading) { require.InDelta(t, 100, known(t, r.Ready), 1e-9) },
 		},
 		"keeps the mean batch over slim answers": {
 			answers: []answer{

@@ -27,6 +27,8 @@ const (
 	arrivalJump   = 1.3
 	// capacityWeight of a new observation, per tick.
 	capacityWeight = 0.3
+	// waitingWork is how much of the pool's work has to wait all the time for the pool to count as busy.
+	waitingWork = time.Second
 	// longBacklog: more than ten seconds of arrivals wait, so replicas whose capacity is unknown are too few.
 	longBacklog = 10 * time.Second
 )
@@ -154,8 +156,10 @@ func weight(perTick float64, elapsed time.Duration) float64 {
 // observeCapacity returns what one replica processed while all of them were busy all through the window of the
 // reading; then throughput itself is capacity.
 //
-// Busy: the same consumers throughout, and always something that another consumer could have taken. A single
-// consumer has nobody to share with, so for it a second of its own work that is always waiting is enough. Several
+// Busy: the same consumers throughout, and always a second of their work that another consumer could have taken. Less
+// proves nothing: a pool that keeps up with 500/s has five messages between the broker's ledger and its dispatcher at
+// any time, and calling it busy took 13 % off what was learned. A single consumer has nobody to share with, so for
+// it a second of its work may wait with itself. Several
 // consumers of a Failover subscription are not observed: some of them stand by, and Pulsar does not count what was
 // dispatched to the others.
 func observeCapacity(reading backlog.Reading) (messagesPerSecond float64, busy bool) {
@@ -167,12 +171,11 @@ func observeCapacity(reading backlog.Reading) (messagesPerSecond float64, busy b
 	if err != nil || consumers < 1 {
 		return 0, false
 	}
-	undispatched, err := reading.LeastUndispatched.Value()
-	if err == nil && undispatched >= 1 {
+	enough := max(1, processed*waitingWork.Seconds())
+	if undispatched, err := reading.LeastUndispatched.Value(); err == nil && undispatched >= enough {
 		return processed / consumers, true
 	}
-	waiting, err := reading.LeastReady.Value()
-	if err == nil && consumers == 1 && waiting >= max(1, processed) {
+	if ready, err := reading.LeastReady.Value(); err == nil && consumers == 1 && ready >= enough {
 		return processed / consumers, true
 	}
 	return 0, false

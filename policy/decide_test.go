@@ -220,6 +220,7 @@ func TestCapacityIsLearnedOnlyFromReplicasThatWereBusyThroughout(t *testing.T) {
 	}{
 		"something was always left to dispatch":               {func(*backlog.Reading) {}, 100},
 		"everything was dispatched at some time":              {func(r *backlog.Reading) { r.LeastUndispatched = backlog.Known(0) }, 0},
+		"only what was published a moment ago":                {func(r *backlog.Reading) { r.LeastUndispatched = backlog.Known(5) }, 0},
 		"a replica joined":                                    {func(r *backlog.Reading) { r.SteadyConsumers = false }, 0},
 		"dispatch was blocked":                                {func(r *backlog.Reading) { r.Blocked = true }, 0},
 		"nothing was processed":                               {func(r *backlog.Reading) { r.ProcessRate = backlog.Known(0) }, 0},
