@@ -105,12 +105,15 @@ func (s *server) Run(ctx context.Context) error {
 	return nil
 }
 
-// restConfig returns how to reach the API server.
+// restConfig returns how to reach the API server. There is no limit on requests in the client, as is controller-runtime's
+// own default: client-go's is 5 a second, at which the decisions of 10k policies, which travel in statuses, would take
+// half an hour. The API server's priority and fairness protects it.
 func (o *Options) restConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading how to reach the API server (--kubeconfig is %q): %w", o.Kubeconfig, err)
 	}
+	config.QPS = -1
 	return config, nil
 }
 
