@@ -14,7 +14,8 @@ import (
 
 // State is what one decision hands to the next. The zero value is a fresh start.
 type State struct {
-	// DecidedAt is when the last decision was made; zero before the first.
+	// DecidedAt is when the last decision was made, or when the state was resumed; what is learned next counts for the
+	// time since.
 	DecidedAt time.Time
 	// ArrivalRate is the smoothed publish rate in messages per second; nil before the first reading.
 	ArrivalRate *float64
@@ -38,10 +39,11 @@ type Recommendation struct {
 }
 
 // Resume returns the state to go on with after a restart or a change of the decision maker: the learned capacity
-// comes back from the status, and the present number of replicas counts as a fresh recommendation, so that nothing
-// goes down within one stabilization window of a restart.
+// comes back from the status, where the first observation weighs no more than the time since the restart, and the
+// present number of replicas counts as a fresh recommendation, so that nothing goes down within one stabilization
+// window of a restart.
 func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) State {
-	state := State{Recommendations: []Recommendation{{At: now, Replicas: currentReplicas}}}
+	state := State{DecidedAt: now, Recommendations: []Recommendation{{At: now, Replicas: currentReplicas}}}
 	if c := status.Capacity; c != nil {
 		if rate := c.MessagesPerSecond.AsApproximateFloat64(); rate > 0 {
 			state.Capacity = &LearnedCapacity{

@@ -1,0 +1,27 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+func TestOneObservationAfterARestartDoesNotReplaceWhatWasLearned(t *testing.T) {
+	status := v1alpha1.AutoscalingPolicyStatus{Capacity: &v1alpha1.Capacity{Observations: 90}}
+	status.Capacity.MessagesPerSecond.SetMilli(100_000)
+	state := policy.Resume(status, 1, noon())
+	in := input(1, reading(5000, 50))
+	in.Now = noon().Add(15 * time.Second)
+	in.Reading.At, in.Reading.SteadyConsumers = in.Now, true
+	in.Reading.ProcessRate, in.Reading.LeastUndispatched = backlog.Known(20), backlog.Known(1000)
+	_, after := policy.Decide(in, state)
+	require.InDelta(t, 100-0.3*80, after.Capacity.MessagesPerSecond, 1e-9, "the weight of the 15 s since the restart")
+}
