@@ -34,6 +34,15 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	t.trouble = nil
 }
 
+// startAnew forgets what rates and least values rest on, after a time in which nothing was known: two answers with that
+// time between them do not say that replicas were busy throughout, nor what arrives now. The mean batch stays.
+func (t *topicState) startAnew() {
+	t.counters.partitions = nil
+	for _, state := range t.subscriptions {
+		state.counters, state.history = nil, history{}
+	}
+}
+
 // record updates the counters and the flow of finished messages.
 func (s *subscriptionState) record(name string, sample TopicSample, interval time.Duration) {
 	now := map[int]subscriptionCounters{}

@@ -150,9 +150,14 @@ func (s *Store) release(subscription Subscription) {
 func (s *Store) Record(topic Topic, sample TopicSample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if state := s.topics[topic]; state != nil && sample.At.After(state.answeredAt) {
-		state.record(sample, s.rateWindow)
+	state := s.topics[topic]
+	if state == nil || !sample.At.After(state.answeredAt) {
+		return
 	}
+	if sample.At.Sub(state.answeredAt) > s.staleAfter {
+		state.startAnew()
+	}
+	state.record(sample, s.rateWindow)
 }
 
 // Fail takes in why a fetch failed. What was known stays in force until it is stale, unless Pulsar itself says that

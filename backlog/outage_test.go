@@ -1,0 +1,43 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// What happened during an outage was not seen: two answers with ten minutes between them do not say that work was waiting
+// and replicas were busy all the time, nor what arrives now.
+func TestAnOutageIsNoWindowToMeasureOver(t *testing.T) {
+	store := newStore(t)
+	subscription := backlog.NewSubscription(cluster, function, orders)
+	store.Track("policy", subscription)
+	record := func(a answer) backlog.Reading {
+		store.Record(topic(orders), a.sample())
+		r, err := store.Read(subscription, a.sample().At)
+		require.NoError(t, err)
+		return r
+	}
+	record(answer{at: 0, published: 1000, entries: 1000, backlogEntries: 500, delivered: 500, consumers: 2})
+	record(answer{at: 10, published: 2000, entries: 2000, backlogEntries: 500, delivered: 1500, consumers: 2})
+	store.Fail(topic(orders), backlog.ErrUnreachable)
+
+	r := record(answer{at: 610, published: 3000, entries: 3000, backlogEntries: 500, delivered: 2500, consumers: 2})
+	require.InDelta(t, 500, known(t, r.Ready), 1e-9)
+	for _, unknown := range []backlog.Measurement{r.PublishRate, r.ProcessRate} {
+		_, err := unknown.Value()
+		require.ErrorIs(t, err, backlog.ErrNoRate)
+	}
+
+	r = record(answer{at: 620, published: 4000, entries: 4000, backlogEntries: 500, delivered: 3500, consumers: 2})
+	require.InDelta(t, 100, known(t, r.PublishRate), 1e-9)
+	require.InDelta(t, 100, known(t, r.ProcessRate), 1e-9)
+	require.Equal(t, 10*time.Second, r.Window)
+	require.True(t, r.SteadyConsumers)
+}
