@@ -150,7 +150,7 @@ func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
 	require.NoError(t, w.client.Delete(t.Context(), w.autoscaler()))
 	require.NoError(t, w.client.Create(t.Context(), again))
 	w.after(testInterval)
-	w.answer(100, 11_000)
+	w.answer(500, 11_000) // 133/s were done and more than a second of that waits: busy
 	w.reconcile()
 	require.NotNil(t, w.policy().Status.DesiredReplicas)
 	require.Equal(t, int32(1), w.policy().Status.Capacity.Observations, "what its forerunner learned may be of another Function")
