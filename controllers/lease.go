@@ -34,7 +34,7 @@ type leaseSeen struct {
 	holder string
 	// renewTime as the holder wrote it, by its own clock.
 	renewTime time.Time
-	// aliveAt is when this replica saw the holder renew, by its own clock, so that clocks that differ between nodes do not
+	// aliveAt is when this replica saw the holder renew or let go, by its own clock, so that clocks that differ between nodes do not
 	// matter; of the first Lease seen, the holder's word has to do.
 	aliveAt time.Time
 }
@@ -100,12 +100,13 @@ func (d *DecisionMaker) Alive(now time.Time) error {
 	switch {
 	case seen == nil:
 		return fmt.Errorf("no decision maker: Lease %s does not exist: is a replica of the adapter running?", d.lease)
+	case now.Sub(seen.aliveAt) <= leaseExpires:
+		return nil // nobody holds it for a second or two at every rollout: that is no reason to stop every autoscaler
 	case seen.holder == "":
-		return fmt.Errorf("no decision maker: nobody holds Lease %s", d.lease)
-	case now.Sub(seen.aliveAt) > leaseExpires:
+		return fmt.Errorf("no decision maker: nobody has held Lease %s since %s: is a replica of the adapter running?",
+			d.lease, seen.aliveAt.UTC().Format(time.RFC3339))
+	default:
 		return fmt.Errorf("no decision maker: %s, which holds Lease %s, has not renewed it since %s",
 			seen.holder, d.lease, seen.aliveAt.UTC().Format(time.RFC3339))
-	default:
-		return nil
 	}
 }

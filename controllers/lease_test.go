@@ -59,8 +59,19 @@ func TestTheDecisionMakerIsAliveWhileItRenewsItsLease(t *testing.T) {
 				d.observe(lease("b", start.Add(time.Hour)))
 			}, "",
 		},
-		"the holder let go": {
-			func(d *DecisionMaker, _ func(time.Duration)) { d.observe(lease("", start)) }, "no decision maker: nobody holds Lease system/decider",
+		"the holder let go a moment ago, as at every rollout": {
+			func(d *DecisionMaker, tick func(time.Duration)) {
+				d.observe(lease("a", start))
+				tick(time.Hour)
+				d.observe(lease("", start.Add(time.Hour)))
+				tick(leaseExpires)
+			}, "",
+		},
+		"the holder let go and nobody took over": {
+			func(d *DecisionMaker, tick func(time.Duration)) {
+				d.observe(lease("", start))
+				tick(leaseExpires + time.Second)
+			}, "no decision maker: nobody has held Lease system/decider since 2027-01-15T08:00:00Z",
 		},
 		"the Lease was deleted": {
 			func(d *DecisionMaker, _ func(time.Duration)) {
