@@ -42,7 +42,8 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, outcome *policy.Outcome
 		outcome.Violation = &memory.refused.violation
 		return nil
 	}
-	live, violation, err := r.apply(ctx, p, outcome.World.Autoscaler)
+	anew := memory.toleranceDue(outcome.World.Autoscaler, outcome.Now)
+	live, violation, err := r.apply(ctx, p, outcome.World.Autoscaler, anew)
 	if err != nil {
 		return err
 	}
@@ -58,20 +59,23 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, outcome *policy.Outcome
 	return nil
 }
 
-// apply makes the live autoscaler what it should be, if it is not, and returns it; or why the API server refuses.
-func (r *PolicyReconciler) apply(ctx context.Context, p *v1alpha1.AutoscalingPolicy, live *autoscalingv2.HorizontalPodAutoscaler) (
-	*autoscalingv2.HorizontalPodAutoscaler, *policy.Violation, error,
-) {
+// apply makes the live autoscaler what it should be, if it is not or when asked to do it anew, and returns it; or why the
+// API server refuses.
+func (r *PolicyReconciler) apply(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+	live *autoscalingv2.HorizontalPodAutoscaler, anew bool,
+) (*autoscalingv2.HorizontalPodAutoscaler, *policy.Violation, error) {
 	wanted := policy.HorizontalPodAutoscaler(p)
 	current, err := policy.AutoscalerIsCurrent(live, wanted)
-	if err != nil || current {
+	if err != nil || (current && !anew) {
 		return live, nil, err
 	}
 	err = r.config.Client.Apply(ctx, wanted, client.FieldOwner(policy.FieldManager))
 	switch {
 	case err == nil:
 		r.metrics.applies.WithLabelValues(applyDone).Inc()
-		log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", policy.AutoscalerName(p.Name))
+		if !current {
+			log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", policy.AutoscalerName(p.Name))
+		}
 		applied, err := decodeApplied(wanted)
 		return applied, nil, err
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):

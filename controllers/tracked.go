@@ -26,6 +26,8 @@ type policyMemory struct {
 	resume *policy.State
 	// refused is the last refusal of an apply; nil when the last one was good.
 	refused *refusal
+	// toleranceSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
+	toleranceSince time.Time
 	// topics that the policy is listed under.
 	topics []backlog.Topic
 }
@@ -53,6 +55,24 @@ func resourceVersion(live *autoscalingv2.HorizontalPodAutoscaler) string {
 		return ""
 	}
 	return live.ResourceVersion
+}
+
+// retryToleranceEvery is how often an autoscaler without the tolerance is applied anew: a server that was upgraded to 1.35
+// keeps it then. At 10k policies on an older one that is 3 applies a second, which change nothing.
+const retryToleranceEvery = time.Hour
+
+// toleranceDue says that it is time to try.
+func (m *policyMemory) toleranceDue(live *autoscalingv2.HorizontalPodAutoscaler, now time.Time) bool {
+	switch {
+	case live == nil || policy.ToleranceHonoured(live):
+		m.toleranceSince = time.Time{}
+	case m.toleranceSince.IsZero():
+		m.toleranceSince = now
+	case now.Sub(m.toleranceSince) >= retryToleranceEvery:
+		m.toleranceSince = now
+		return true
+	}
+	return false
 }
 
 // state is where the last decision left off, in this process or in the one before it.

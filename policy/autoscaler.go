@@ -87,7 +87,7 @@ func unfiltered() *acautoscalingv2.HPAScalingRulesApplyConfiguration {
 }
 
 // AutoscalerIsCurrent says whether the live HorizontalPodAutoscaler already is what we would apply. A server before
-// 1.35 drops the tolerance; that is not a difference that applying again could mend.
+// 1.35 drops the tolerance; that is not a difference that applying again could mend, until the server is upgraded.
 func AutoscalerIsCurrent(
 	live *autoscalingv2.HorizontalPodAutoscaler, wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
 ) (bool, error) {

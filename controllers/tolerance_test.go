@@ -1,0 +1,33 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+func TestToleranceIsAppliedAgainOnceKubernetesWasUpgraded(t *testing.T) {
+	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w.settle(700)
+	dropped := w.autoscaler() // as a server before 1.35 keeps it
+	dropped.Spec.Behavior.ScaleUp.Tolerance, dropped.Spec.Behavior.ScaleDown.Tolerance = nil, nil
+	require.NoError(t, w.client.Update(t.Context(), dropped))
+	w.reconcile()
+	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "True/ToleranceUnsupported", status)
+	require.NotContains(t, w.reconcile(), "apply", "the server drops it again")
+
+	w.after(retryToleranceEvery)
+	w.answer(700, 10_000)
+	require.Contains(t, w.reconcile(), "apply")
+	status, _ = w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "True/Applied", status)
+	w.after(retryToleranceEvery)
+	w.answer(700, 10_000)
+	require.NotContains(t, w.reconcile(), "apply")
+}
