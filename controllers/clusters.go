@@ -33,8 +33,8 @@ const (
 	configMapTroubleFor = 10 * time.Second
 	// configMapTimeout bounds one read.
 	configMapTimeout = 5 * time.Second
-	// maxConfigMaps bounds the memory of it: about 200 KB.
-	maxConfigMaps = 1000
+	// maxConfigMaps bounds the memory of it: about 4 MB. Each of 10k policies may name one of its own.
+	maxConfigMaps = 20_000
 )
 
 // clusters finds the admin URL of a Function's Pulsar cluster.
