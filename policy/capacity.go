@@ -82,7 +82,6 @@ func unknownCapacity(in Input, arrival, ready float64) answer {
 		return answer{
 			replicas: in.CurrentReplicas - 1,
 			equation: fmt.Sprintf("nothing waiting at %s/s arriving: one fewer than %d replicas", short(arrival), in.CurrentReplicas),
-			hold:     learning,
 		}
 	default:
 		return answer{replicas: in.CurrentReplicas, hold: learning}
