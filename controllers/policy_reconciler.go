@@ -101,10 +101,9 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	if waiting(outcome) {
 		return resultWaiting, nil
 	}
-	if err := r.carryOut(ctx, &outcome, memory); err != nil {
-		return "", err
-	}
-	if err := r.report(ctx, outcome, result); err != nil {
+	// What was decided is reported even so: the autoscaler that there is goes on to ask for it.
+	outcome.ApplyFailed = r.carryOut(ctx, &outcome, memory)
+	if err := errors.Join(outcome.ApplyFailed, r.report(ctx, outcome, result)); err != nil {
 		return "", err
 	}
 	return resultOf(outcome, result), nil

@@ -23,6 +23,8 @@ type Outcome struct {
 	Violation *Violation
 	// Unknown is why there was no reading; nil when there was one.
 	Unknown error
+	// ApplyFailed is why it is not known whether our autoscaler is as it should be: a write of it failed and is tried again.
+	ApplyFailed error
 }
 
 // Reasons of conditions beside those of violations.
@@ -36,6 +38,7 @@ const (
 	ReasonScaling              = "Scaling"
 	ReasonRecommending         = "Recommending"
 	ReasonPending              = "Pending"
+	ReasonApplyFailed          = "ApplyFailed"
 	// ReasonRefused: the API server did not let us apply the autoscaler.
 	ReasonRefused = "ApplyRefused"
 	// ReasonFieldConflict: somebody else owns a field of our autoscaler.
@@ -155,6 +158,8 @@ func autoscalerApplied(o Outcome) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.Violation.Reason, o.Violation.Message
 	case o.Violation != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotChecked, "the target has to be found first"
+	case o.ApplyFailed != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonApplyFailed, "it is tried again: "+o.ApplyFailed.Error()
 	case o.World.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
 	case o.World.Autoscaler == nil && o.Unknown != nil:

@@ -1,0 +1,36 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+func TestDecisionsGoOnWhileAnAutoscalerCannotBeWritten(t *testing.T) {
+	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w.settle(700)
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 30 })
+	w.applyFails = apierrors.NewInternalError(errors.New(`failed calling webhook "guard.example.com": connection refused`))
+	w.after(testInterval)
+	w.answer(1_500, 12_000)
+	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+	require.ErrorIs(t, err, w.applyFails, "it is tried again")
+	require.Equal(t, int32(15), *w.policy().Status.DesiredReplicas, "the autoscaler that runs still asks for the number")
+	require.Equal(t, w.policy().Generation, w.policy().Status.ObservedGeneration)
+	status, message := w.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "Unknown/ApplyFailed", status)
+	require.Contains(t, message, "guard.example.com")
+
+	w.applyFails = nil
+	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
+	status, _ = w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "True/Applied", status)
+}
