@@ -34,3 +34,18 @@ func TestDecisionsGoOnWhileAnAutoscalerCannotBeWritten(t *testing.T) {
 	status, _ = w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Applied", status)
 }
+
+func TestAChangeOfThePolicyDoesNotWaitForPulsar(t *testing.T) {
+	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w.settle(700)
+	w.store.Untrack(owner(testKey()))
+	w.restart()
+	require.Empty(t, w.reconcile(), "what stands in the status stays in force while the first answer is under way")
+
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
+	w.reconcile()
+	require.Nil(t, w.autoscaler())
+	require.Equal(t, w.policy().Generation, w.policy().Status.ObservedGeneration)
+	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+	require.Empty(t, w.reconcile())
+}

@@ -142,10 +142,11 @@ func (r *PolicyReconciler) decide(outcome *policy.Outcome, memory *policyMemory)
 // waiting says that the first answer of Pulsar is under way for a policy that has a decision already: a process that
 // just took over, or a new input topic. What stands in the status stays in force for that second or two; an answer that
 // fails has another reason, so this ends. Writing it down would turn every policy's status over at every change of
-// the leader.
+// the leader. A changed spec does not wait: a Pulsar that hangs may take minutes to be asked about every topic.
 func waiting(outcome policy.Outcome) bool {
+	p := outcome.World.Policy
 	return outcome.Violation == nil && errors.Is(outcome.Unknown, backlog.ErrNoData) &&
-		outcome.World.Policy.Status.DesiredReplicas != nil
+		p.Status.DesiredReplicas != nil && p.Status.ObservedGeneration == p.Generation
 }
 
 // resultOf names how a pass ended.

@@ -109,7 +109,7 @@ func TestARestartResumesFromTheStatus(t *testing.T) {
 	p.Spec.Strategies = []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}
 	desired := int32(3)
 	p.Status = v1alpha1.AutoscalingPolicyStatus{
-		DesiredReplicas: &desired,
+		ObservedGeneration: 1, DesiredReplicas: &desired,
 		Capacity: &v1alpha1.Capacity{
 			MessagesPerSecond: resource.MustParse("10"), Observations: 40, LearnedAt: metav1.NewTime(time.Unix(1_799_999_000, 0)),
 		},
