@@ -63,7 +63,7 @@ func (k *kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	}
 	ordinal, err := strconv.Atoi(pod.Labels[appsv1.PodIndexLabel])
 	if err != nil {
-		return ctrl.Result{}, nil //nolint:nilerr // a pod of no StatefulSet is nobody's replica
+		return ctrl.Result{}, nil // a pod of no StatefulSet is nobody's replica
 	}
 	if found, started := k.fleet.look(request.NamespacedName, pod.UID); started {
 		return ctrl.Result{}, k.tell(ctx, pod, containerState(found))
