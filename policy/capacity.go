@@ -68,12 +68,13 @@ func capacity(in Input, state State) answer {
 
 // unknownCapacity asks for replicas while nobody has seen one busy: twice as many when work piles up before all of
 // them, one fewer when none waits (the stabilization window makes that one step a window, until a replica is busy and
-// its capacity is learned), else what there is.
+// its capacity is learned), else what there is. Work piles up when more waits than a message for each replica: one that
+// is slow or stuck keeps one replica busy, and no others.
 func unknownCapacity(in Input, arrival, ready float64) answer {
 	learning := &Hold{Reason: HoldLearning, Message: "no replica was seen busy yet, so what one processes is unknown"}
 	consumers, err := in.Reading.Consumers.Value()
 	switch {
-	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 && ready > arrival*longBacklog.Seconds():
+	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 && ready > max(consumers, arrival*longBacklog.Seconds()):
 		return answer{
 			replicas: 2 * in.CurrentReplicas,
 			equation: fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(ready), longBacklog.Seconds(), short(arrival), in.CurrentReplicas),
