@@ -50,7 +50,7 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, outcome *policy.Outcome
 	memory.refused = nil
 	if violation != nil {
 		memory.refused = &refusal{
-			violation: *violation, at: outcome.Now, generation: p.Generation, resourceVersion: resourceVersion(outcome.World.Autoscaler),
+			violation: *violation, at: outcome.Now, generation: p.Generation, autoscaler: identity(outcome.World.Autoscaler),
 		}
 		outcome.Violation = violation
 		return nil

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // reasonDesiredReplicasChanged is the reason of the event about another number of replicas.
@@ -38,7 +39,7 @@ func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) happeni
 	}
 	return happening{
 		kind: corev1.EventTypeNormal, reason: reasonDesiredReplicasChanged,
-		action: fmt.Sprintf("Scale%dTo%d", from, to), note: cutNote(note),
+		action: fmt.Sprintf("Scale%dTo%d", from, to), note: policy.Shorten(note, maxNote),
 	}
 }
 
@@ -63,7 +64,7 @@ func because(decision *v1alpha1.Decision) string {
 // becameNotReady reports that Ready turned False, or stayed False for another reason.
 func becameNotReady(ready *metav1.Condition) happening {
 	return happening{
-		kind: corev1.EventTypeWarning, reason: ready.Reason, action: "Check" + v1alpha1.ConditionReady, note: cutNote(ready.Message),
+		kind: corev1.EventTypeWarning, reason: ready.Reason, action: "Check" + v1alpha1.ConditionReady, note: policy.Shorten(ready.Message, maxNote),
 	}
 }
 
@@ -92,16 +93,4 @@ func desiredChange(before, after v1alpha1.AutoscalingPolicyStatus) (from, to int
 		return 0, 0, false
 	}
 	return *origin, *after.DesiredReplicas, *origin != *after.DesiredReplicas
-}
-
-// cutNote shortens a text to what an event takes, without splitting a character.
-func cutNote(text string) string {
-	if len(text) <= maxNote {
-		return text
-	}
-	end := maxNote
-	for end > 0 && text[end]&0xC0 == 0x80 {
-		end--
-	}
-	return text[:end]
 }

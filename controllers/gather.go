@@ -40,7 +40,7 @@ func (r *PolicyReconciler) gatherAutoscalers(ctx context.Context, world *policy.
 	ours := policy.AutoscalerName(p.Name)
 	for _, target := range []string{
 		scaleTarget(p.Spec.ScaleTargetRef.APIVersion, p.Spec.ScaleTargetRef.Kind, p.Spec.ScaleTargetRef.Name),
-		scaleTarget("apps/v1", "StatefulSet", statefulSetName(p.Spec.ScaleTargetRef)),
+		scaleTarget("apps/v1", "StatefulSet", policy.FunctionMeshName(p.Spec.ScaleTargetRef)),
 	} {
 		var list autoscalingv2.HorizontalPodAutoscalerList
 		if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace), client.MatchingFields{indexScaleTarget: target}); err != nil {
@@ -100,11 +100,6 @@ const indexScaleTarget = "spec.scaleTargetRef"
 func scaleTarget(apiVersion, kind, name string) string {
 	gk := schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind()
 	return gk.Group + "/" + gk.Kind + "/" + name
-}
-
-// statefulSetName is the StatefulSet that Function Mesh makes for an object.
-func statefulSetName(ref v1alpha1.CrossVersionObjectReference) string {
-	return ref.Name + "-" + strings.ToLower(ref.Kind)
 }
 
 // functionOfStatefulSet is the inverse for Functions; empty for other StatefulSets.

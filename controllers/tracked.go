@@ -36,9 +36,9 @@ type policyMemory struct {
 type refusal struct {
 	violation policy.Violation
 	at        time.Time
-	// generation of the policy, and resource version of the autoscaler that it met.
-	generation      int64
-	resourceVersion string
+	// generation of the policy, and the autoscaler that it met.
+	generation int64
+	autoscaler types.UID
 }
 
 // retryRefusedEvery is how often a refused apply is tried again when nothing that we see changed: permissions and
@@ -47,14 +47,15 @@ const retryRefusedEvery = time.Minute
 
 // stands says that trying again would be refused again.
 func (r *refusal) stands(p *v1alpha1.AutoscalingPolicy, live *autoscalingv2.HorizontalPodAutoscaler, now time.Time) bool {
-	return r != nil && r.generation == p.Generation && r.resourceVersion == resourceVersion(live) && now.Sub(r.at) < retryRefusedEvery
+	return r != nil && r.generation == p.Generation && r.autoscaler == identity(live) && now.Sub(r.at) < retryRefusedEvery
 }
 
-func resourceVersion(live *autoscalingv2.HorizontalPodAutoscaler) string {
+// identity does not change with the status that the HPA controller writes at every sync.
+func identity(live *autoscalingv2.HorizontalPodAutoscaler) types.UID {
 	if live == nil {
 		return ""
 	}
-	return live.ResourceVersion
+	return live.UID
 }
 
 // retryToleranceEvery is how often an autoscaler without the tolerance is applied anew: a server that was upgraded to 1.35

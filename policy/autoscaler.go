@@ -121,8 +121,8 @@ func ToleranceHonoured(live *autoscalingv2.HorizontalPodAutoscaler) bool {
 		behavior.ScaleDown != nil && behavior.ScaleDown.Tolerance != nil
 }
 
-// functionMeshName is what Function Mesh calls the StatefulSet and the autoscaler of an object.
-func functionMeshName(ref v1alpha1.CrossVersionObjectReference) string {
+// FunctionMeshName is what Function Mesh calls the StatefulSet and the autoscaler of an object.
+func FunctionMeshName(ref v1alpha1.CrossVersionObjectReference) string {
 	return ref.Name + "-" + strings.ToLower(ref.Kind)
 }
 

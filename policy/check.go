@@ -122,7 +122,7 @@ func functionHasNoAutoscalerOfItsOwn(w World) *Violation {
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonOwnAutoscaler, fmt.Sprintf(
 		"%s %s sets spec.maxReplicas, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: remove spec.maxReplicas, "+
-			"then delete HorizontalPodAutoscaler %s", w.Target.Ref.Kind, w.Target.Ref.Name, functionMeshName(w.Target.Ref))}
+			"then delete HorizontalPodAutoscaler %s", w.Target.Ref.Kind, w.Target.Ref.Name, FunctionMeshName(w.Target.Ref))}
 }
 
 func noOtherAutoscalerScalesIt(w World) *Violation {

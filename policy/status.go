@@ -58,7 +58,7 @@ func decisionStatus(d Decision) *v1alpha1.Decision {
 		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: d.Equation, CappedBy: d.CappedBy,
 	}
 	if d.Hold != nil {
-		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: cut(d.Hold.Message, 1024)}
+		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: Shorten(d.Hold.Message, 1024)}
 	}
 	return status
 }
@@ -165,8 +165,8 @@ func differ(a, b float64) bool {
 	return gap > 1 && gap > max(a, b)/10
 }
 
-// cut shortens a text to what the API accepts, in bytes, without splitting a character.
-func cut(text string, most int) string {
+// Shorten cuts a text to so many bytes, which is how the API counts, without splitting a character.
+func Shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -125,21 +125,31 @@ func newManager(o *Options, lease types.NamespacedName) (ctrl.Manager, error) {
 	return manager, nil
 }
 
-// Run runs all parts until the context ends or one of them cannot go on; a lost Lease is such an end.
+// Run runs all parts until the context ends or one of them cannot go on; a lost Lease is such an end. What answers rest
+// on outlives the server: requests still come for --shutdown-delay, and one that was answered from a cache that had
+// stopped would take back a decision that another replica has made meanwhile.
 func (a *adapter) Run(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.poller.Run(ctx) })
+	lifetime, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	group, running := errgroup.WithContext(lifetime)
+	serving, stopServing := context.WithCancel(running)
+	defer stopServing()
+	defer context.AfterFunc(ctx, stopServing)()
+	group.Go(func() error { return a.poller.Run(running) })
 	group.Go(func() error {
-		if err := a.manager.Start(ctx); err != nil {
+		if err := a.manager.Start(running); err != nil {
 			return fmt.Errorf("running the controllers: %w", err)
 		}
 		return nil
 	})
 	group.Go(func() error {
-		a.synced.Store(a.manager.GetCache().WaitForCacheSync(ctx))
+		a.synced.Store(a.manager.GetCache().WaitForCacheSync(running))
 		return nil
 	})
-	group.Go(func() error { return a.server.Run(ctx) })
+	group.Go(func() error {
+		defer end()
+		return a.server.Run(serving)
+	})
 	err := group.Wait()
 	a.source.Close()
 	return err

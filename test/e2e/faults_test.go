@@ -117,6 +117,19 @@ func TestFaultAnAdapterThatCrashesHoldsReplicasAndRemembers(t *testing.T) {
 	require.GreaterOrEqual(t, p.Status.Capacity.Observations, learned, "what was learned survives")
 }
 
+func TestFaultAnAdapterThatIsStoppedEndsInOrderAndLeavesReplicas(t *testing.T) {
+	f := settled(t, "rolled-out")
+	since := time.Now()
+	require.NoError(t, scene.Adapter.Stop(), "SIGTERM was not enough")
+	require.Contains(t, scene.Adapter.LogTail(), "msg=stopped")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, scene.Adapter.Start(ctx, scene))
+	awaitAutoscaler(t, f, corev1.ConditionTrue)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	requireNeverFell(t, f, since)
+}
+
 func TestFaultAMissingTopicAndAMissingSubscriptionAreToldApart(t *testing.T) {
 	const name = "missing"
 	// Its replicas would make the topic and the subscription, so they take their time.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
@@ -108,6 +109,12 @@ func (a *Adapter) Start(ctx context.Context, s *Stage) error {
 
 // Kill ends the process by SIGKILL, as a crash does.
 func (a *Adapter) Kill() { a.process.Kill() }
+
+// Stop asks the process to end by SIGTERM, as a rollout does; it fails when the process had to be killed after a while.
+func (a *Adapter) Stop() error {
+	const grace = 15 * time.Second
+	return a.process.Stop(grace)
+}
 
 // LogTail returns the last lines of the adapter's log.
 func (a *Adapter) LogTail() string {
