@@ -46,15 +46,8 @@ func (t *topicState) startAnew() {
 // record updates the counters and the flow of finished messages.
 func (s *subscriptionState) record(name string, sample TopicSample, interval time.Duration) {
 	now := map[int]subscriptionCounters{}
-	for _, partition := range sample.Partitions {
-		for _, subscription := range partition.Subscriptions {
-			if subscription.Name == name {
-				now[partition.Index] = subscriptionCounters{
-					delivered: subscription.DeliveredMessages,
-					unacked:   subscription.UnackedMessages,
-				}
-			}
-		}
+	for index, subscription := range sample.parts(name) {
+		now[index] = subscriptionCounters{delivered: subscription.DeliveredMessages, unacked: subscription.UnackedMessages}
 	}
 	s.missing = len(now) == 0
 	if s.missing {
@@ -70,18 +63,13 @@ func (s *subscriptionState) record(name string, sample TopicSample, interval tim
 // point sums the partitions of one subscription.
 func (s *subscriptionState) point(name string, sample TopicSample) point {
 	p := point{at: sample.At, processed: s.processed, subType: NoType}
-	for _, partition := range sample.Partitions {
-		for _, subscription := range partition.Subscriptions {
-			if subscription.Name != name {
-				continue
-			}
-			p.total += subscription.BacklogEntries
-			p.delayed += subscription.DelayedMessages
-			p.unacked += subscription.UnackedMessages
-			p.blocked = p.blocked || subscription.Blocked
-			if subscription.Type != "" && subscription.Type != NoType {
-				p.subType = subscription.Type
-			}
+	for _, subscription := range sample.parts(name) {
+		p.total += subscription.BacklogEntries
+		p.delayed += subscription.DelayedMessages
+		p.unacked += subscription.UnackedMessages
+		p.blocked = p.blocked || subscription.Blocked
+		if subscription.Type != "" && subscription.Type != NoType {
+			p.subType = subscription.Type
 		}
 	}
 	p.countsUnacked = p.subType != Exclusive && p.subType != Failover
@@ -91,14 +79,9 @@ func (s *subscriptionState) point(name string, sample TopicSample) point {
 // countConsumers counts each consumer once, on however many partitions it is.
 func countConsumers(name string, sample TopicSample) int {
 	seen := map[string]struct{}{}
-	for _, partition := range sample.Partitions {
-		for _, subscription := range partition.Subscriptions {
-			if subscription.Name != name {
-				continue
-			}
-			for _, consumer := range subscription.Consumers {
-				seen[consumer.ID] = struct{}{}
-			}
+	for _, subscription := range sample.parts(name) {
+		for _, consumer := range subscription.Consumers {
+			seen[consumer.ID] = struct{}{}
 		}
 	}
 	return len(seen)

@@ -5,6 +5,7 @@ package backlog
 
 import (
 	"context"
+	"iter"
 	"time"
 )
 
@@ -50,6 +51,19 @@ type TopicSample struct {
 	At         time.Time
 	Detail     Detail
 	Partitions []PartitionSample
+}
+
+// parts yields the subscription of this name on every partition that has it, with the partition's index.
+func (s TopicSample) parts(name string) iter.Seq2[int, SubscriptionSample] {
+	return func(yield func(int, SubscriptionSample) bool) {
+		for _, partition := range s.Partitions {
+			for _, subscription := range partition.Subscriptions {
+				if subscription.Name == name && !yield(partition.Index, subscription) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // PartitionSample is one partition of a TopicSample, with Pulsar's own counters (they restart at 0 when the topic is

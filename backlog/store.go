@@ -204,12 +204,10 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	}
 	var sum Reading
 	for i, name := range subscription.Topics {
-		state, err := s.state(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
+		one, err := s.readTopic(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
 		if err != nil {
 			return Reading{}, err
 		}
-		one := state.history.read()
-		one.Trouble = s.topics[Topic{Cluster: subscription.Cluster, Name: name}].trouble
 		if i == 0 {
 			sum = one
 		} else {
@@ -219,29 +217,31 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	return sum, nil
 }
 
-// state returns a subscription that has at least one point to read, or why there is none. mu is held.
-func (s *Store) state(key Topic, subscription string, now time.Time) (*subscriptionState, error) {
+// readTopic returns what is known of the subscription on one topic, or why nothing is. mu is held.
+func (s *Store) readTopic(key Topic, subscription string, now time.Time) (Reading, error) {
 	topic := s.topics[key]
 	if topic == nil {
-		return nil, fmt.Errorf("%w: %s", ErrNotTracked, key.Name)
+		return Reading{}, fmt.Errorf("%w: %s", ErrNotTracked, key.Name)
 	}
 	state := topic.subscriptions[subscription]
 	switch {
 	case state == nil:
-		return nil, fmt.Errorf("%w: subscription %s on %s", ErrNotTracked, subscription, key.Name)
+		return Reading{}, fmt.Errorf("%w: subscription %s on %s", ErrNotTracked, subscription, key.Name)
 	case topic.trouble != nil && Authoritative(topic.trouble):
-		return nil, topic.trouble
+		return Reading{}, topic.trouble
 	case topic.answeredAt.IsZero() && topic.trouble != nil:
-		return nil, topic.trouble
+		return Reading{}, topic.trouble
 	case !topic.answeredAt.IsZero() && now.Sub(topic.answeredAt) > s.staleAfter:
-		return nil, staleError(topic.answeredAt, topic.trouble)
+		return Reading{}, staleError(topic.answeredAt, topic.trouble)
 	case state.missing:
-		return nil, fmt.Errorf("%w: %s has no subscription %q; it appears when the first replica connects",
+		return Reading{}, fmt.Errorf("%w: %s has no subscription %q; it appears when the first replica connects",
 			ErrSubscriptionNotFound, key.Name, subscription)
 	case len(state.history.points) == 0:
-		return nil, fmt.Errorf("%w: first answer about %s is under way", ErrNoData, key.Name)
+		return Reading{}, fmt.Errorf("%w: first answer about %s is under way", ErrNoData, key.Name)
 	}
-	return state, nil
+	reading := state.history.read()
+	reading.Trouble = topic.trouble
+	return reading, nil
 }
 
 // staleError says since when, not how long ago: the text stands in conditions, which must not change every second.

@@ -5,14 +5,12 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -76,7 +74,7 @@ func (r *PolicyReconciler) apply(ctx context.Context, p *v1alpha1.AutoscalingPol
 		if !current {
 			log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", policy.AutoscalerName(p.Name))
 		}
-		applied, err := decodeApplied(wanted)
+		applied, err := policy.DecodeAutoscaler(wanted) // which is the API server's answer by now
 		return applied, nil, err
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		r.metrics.applies.WithLabelValues(applyConflict).Inc()
@@ -88,19 +86,6 @@ func (r *PolicyReconciler) apply(ctx context.Context, p *v1alpha1.AutoscalingPol
 		r.metrics.applies.WithLabelValues(applyError).Inc()
 		return nil, nil, fmt.Errorf("applying HorizontalPodAutoscaler %s: %w", policy.AutoscalerName(p.Name), err)
 	}
-}
-
-// decodeApplied turns the API server's answer, which stands in the apply configuration afterwards, into the object.
-func decodeApplied(answer *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration) (*autoscalingv2.HorizontalPodAutoscaler, error) {
-	text, err := json.Marshal(answer)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the applied autoscaler: %w", err)
-	}
-	var applied autoscalingv2.HorizontalPodAutoscaler
-	if err := json.Unmarshal(text, &applied); err != nil {
-		return nil, fmt.Errorf("decoding the applied autoscaler: %w", err)
-	}
-	return &applied, nil
 }
 
 // fieldConflict: the API server's words name the other manager and the fields.

@@ -94,13 +94,9 @@ func AutoscalerIsCurrent(
 	if live == nil {
 		return false, nil
 	}
-	text, err := json.Marshal(wanted)
+	want, err := DecodeAutoscaler(wanted)
 	if err != nil {
-		return false, fmt.Errorf("encoding the wanted autoscaler: %w", err)
-	}
-	var want autoscalingv2.HorizontalPodAutoscaler
-	if err := json.Unmarshal(text, &want); err != nil {
-		return false, fmt.Errorf("decoding the wanted autoscaler: %w", err)
+		return false, err
 	}
 	if !ToleranceHonoured(live) {
 		want.Spec.Behavior.ScaleUp.Tolerance = nil
@@ -112,6 +108,21 @@ func AutoscalerIsCurrent(
 		}
 	}
 	return equality.Semantic.DeepEqual(want.Spec, live.Spec), nil
+}
+
+// DecodeAutoscaler turns an apply configuration, the wanted one or the API server's answer to it, into the object.
+func DecodeAutoscaler(
+	configuration *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
+) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	text, err := json.Marshal(configuration)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the autoscaler: %w", err)
+	}
+	var decoded autoscalingv2.HorizontalPodAutoscaler
+	if err := json.Unmarshal(text, &decoded); err != nil {
+		return nil, fmt.Errorf("decoding the autoscaler: %w", err)
+	}
+	return &decoded, nil
 }
 
 // ToleranceHonoured says whether the server kept the tolerance: without it the HPA ignores changes of up to 10 %.

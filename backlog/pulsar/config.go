@@ -4,6 +4,7 @@
 package pulsar
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -91,18 +92,10 @@ func New(config Config) (*Source, error) {
 }
 
 func (c *Config) setDefaults() {
-	if c.RequestTimeout == 0 {
-		c.RequestTimeout = DefaultRequestTimeout
-	}
-	if c.MaxAnswerBytes == 0 {
-		c.MaxAnswerBytes = DefaultMaxAnswerBytes
-	}
-	if c.PartitionsTTL == 0 {
-		c.PartitionsTTL = DefaultPartitionsTTL
-	}
-	if c.MaxConnsPerHost == 0 {
-		c.MaxConnsPerHost = DefaultMaxConnsPerHost
-	}
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
+	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, DefaultMaxAnswerBytes)
+	c.PartitionsTTL = cmp.Or(c.PartitionsTTL, DefaultPartitionsTTL)
+	c.MaxConnsPerHost = cmp.Or(c.MaxConnsPerHost, DefaultMaxConnsPerHost)
 }
 
 func (c *Config) check() error {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,8 +51,8 @@ type server struct {
 // read all of discovery at the start and never again.
 func newServer(config serverConfig) (*server, error) {
 	o := config.Options
-	o.Serving.Authentication.RemoteKubeConfigFile = firstOf(o.Serving.Authentication.RemoteKubeConfigFile, o.Kubeconfig)
-	o.Serving.Authorization.RemoteKubeConfigFile = firstOf(o.Serving.Authorization.RemoteKubeConfigFile, o.Kubeconfig)
+	o.Serving.Authentication.RemoteKubeConfigFile = cmp.Or(o.Serving.Authentication.RemoteKubeConfigFile, o.Kubeconfig)
+	o.Serving.Authorization.RemoteKubeConfigFile = cmp.Or(o.Serving.Authorization.RemoteKubeConfigFile, o.Kubeconfig)
 	base := &cmacmd.AdapterBase{
 		CustomMetricsAdapterServerOptions: o.Serving,
 		Name:                              "pulsar-autoscaler-adapter",
@@ -115,13 +116,4 @@ func (o *Options) restConfig() (*rest.Config, error) {
 	}
 	config.QPS = -1
 	return config, nil
-}
-
-func firstOf(values ...string) string {
-	for _, value := range values {
-		if value != "" {
-			return value
-		}
-	}
-	return ""
 }

@@ -45,15 +45,11 @@ func buildAdapter(ctx context.Context, root, path string) error {
 
 // startAdapter applies the manifests, registers the metrics API and starts the process.
 func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error) {
-	root, err := moduleDir(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rbac, err := filepath.Glob(filepath.Join(root, "deploy", "rbac", "*.yaml"))
+	rbac, err := filepath.Glob(filepath.Join(s.sources, "deploy", "rbac", "*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("listing manifests: %w", err)
 	}
-	manifests := append([]string{filepath.Join(root, "deploy", "adapter", "namespace.yaml")}, rbac...)
+	manifests := append([]string{filepath.Join(s.sources, "deploy", "adapter", "namespace.yaml")}, rbac...)
 	if err := s.Cluster.ApplyFiles(ctx, manifests...); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +76,7 @@ type Function struct {
 func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Function, error) {
 	f := &Function{
 		Name: config.Name, Topic: broker.TopicName(config.Name + "-in"), stage: s,
-		Score: newScore(or(config.Objective, time.Minute)),
+		Score: newScore(cmp.Or(config.Objective, time.Minute)),
 	}
 	runner, err := s.newRunner(ctx, config, f.Score)
 	if err != nil {
@@ -90,11 +91,11 @@ func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Functi
 			return nil, err
 		}
 	}
-	pulsarConfig := mesh.PulsarConfig(Namespace, config.Name+"-pulsar", or(config.AdminURL, s.Broker.AdminURL()), s.Broker.ServiceURL())
+	pulsarConfig := mesh.PulsarConfig(Namespace, config.Name+"-pulsar", cmp.Or(config.AdminURL, s.Broker.AdminURL()), s.Broker.ServiceURL())
 	if err := s.Client.Create(ctx, pulsarConfig); err != nil {
 		return nil, fmt.Errorf("creating the pulsarConfig of %s: %w", config.Name, err)
 	}
-	replicas := or(config.Replicas, 1)
+	replicas := cmp.Or(config.Replicas, 1)
 	function := mesh.Function(Namespace, config.Name, mesh.FunctionConfig{
 		Topics: []string{f.Topic}, PulsarConfig: pulsarConfig.Name, Replicas: replicas,
 		ServiceTime: config.ServiceTime, StartDelay: config.StartDelay,
@@ -197,12 +198,4 @@ func (f *Function) Autoscaler(ctx context.Context) (*autoscalingv2.HorizontalPod
 		return nil, fmt.Errorf("reading the autoscaler: %w", err)
 	}
 	return hpa, nil
-}
-
-func or[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
 }

@@ -48,7 +48,8 @@ type Stage struct {
 	// Client is an administrator's.
 	Client client.Client
 
-	dir     string
+	dir     string // what is written
+	sources string // of the product
 	runners runners
 	stop    context.CancelFunc
 	group   *errgroup.Group
@@ -91,15 +92,15 @@ func Open(ctx context.Context, config Config) (_ *Stage, err error) {
 
 // startServers starts the control plane and the broker side by side, and builds the adapter meanwhile.
 func (s *Stage) startServers(ctx context.Context, config Config) error {
-	root, err := moduleDir(ctx)
-	if err != nil {
+	var err error
+	if s.sources, err = moduleDir(ctx); err != nil {
 		return err
 	}
 	crds, err := mesh.WriteCRDs(s.dir)
 	if err != nil {
 		return err
 	}
-	ours, err := filepath.Glob(filepath.Join(root, "deploy", "crd", "*.yaml"))
+	ours, err := filepath.Glob(filepath.Join(s.sources, "deploy", "crd", "*.yaml"))
 	if err != nil {
 		return fmt.Errorf("listing our CRDs: %w", err)
 	}
@@ -118,7 +119,7 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 		s.Broker, err = broker.Start(ctx, broker.Config{Version: config.PulsarVersion, Progress: config.Progress})
 		return err
 	})
-	starting.Go(func() error { return buildAdapter(ctx, root, s.adapterPath()) })
+	starting.Go(func() error { return buildAdapter(ctx, s.sources, s.adapterPath()) })
 	return starting.Wait()
 }
 
