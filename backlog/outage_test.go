@@ -16,7 +16,7 @@ import (
 // and replicas were busy all the time, nor what arrives now.
 func TestAnOutageIsNoWindowToMeasureOver(t *testing.T) {
 	store := newStore(t)
-	subscription := backlog.NewSubscription(cluster, function, orders)
+	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("policy", subscription)
 	record := func(a answer) backlog.Reading {
 		store.Record(topic(orders), a.sample())

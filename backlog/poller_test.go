@@ -65,7 +65,7 @@ func (f *fakeSource) Fetch(ctx context.Context, t backlog.Topic, detail backlog.
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
-	a := answer{backlogEntries: entries, slim: detail == backlog.Slim}
+	a := answer{backlogEntries: entries, slim: !detail.Has(backlog.Full)}
 	sample := a.sample()
 	sample.At = at
 	return sample, nil
@@ -98,7 +98,7 @@ func TestPollerFetchesATopicOnceAnIntervalWhoeverAsks(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		poll(t, store, source, func(*backlog.Poller) {
 			for i := range 50 {
-				store.Track(fmt.Sprint("policy ", i), backlog.NewSubscription(cluster, fmt.Sprint("f", i), orders))
+				store.Track(fmt.Sprint("policy ", i), backlog.NewSubscription(cluster(), fmt.Sprint("f", i), orders))
 			}
 			time.Sleep(95 * time.Second)
 			synctest.Wait()
@@ -112,7 +112,7 @@ func TestPollerAsksANewTopicAtOnce(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		poll(t, store, source, func(*backlog.Poller) {
 			time.Sleep(time.Minute)
-			subscription := backlog.NewSubscription(cluster, function, orders)
+			subscription := backlog.NewSubscription(cluster(), function, orders)
 			store.Track("me", subscription)
 			time.Sleep(200 * time.Millisecond)
 			_, err := store.Read(subscription, time.Now())
@@ -125,7 +125,7 @@ func TestPollerStopsAskingWhenNobodyTracks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		poll(t, store, source, func(*backlog.Poller) {
-			store.TrackUntil("asked", backlog.NewSubscription(cluster, function, orders), time.Now().Add(25*time.Second))
+			store.TrackUntil("asked", backlog.NewSubscription(cluster(), function, orders), time.Now().Add(25*time.Second))
 			time.Sleep(time.Minute)
 			require.Equal(t, 3, source.count(topic(orders)))
 		})
@@ -135,12 +135,12 @@ func TestPollerStopsAskingWhenNobodyTracks(t *testing.T) {
 func TestPollerBoundsWhatRunsAgainstOneClusterAndSparesTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
-		hanging := backlog.Cluster("http://paused:8080")
+		hanging := backlog.Cluster{AdminURL: "http://paused:8080"}
 		source.hangs[hanging] = true
 		poll(t, store, source, func(*backlog.Poller) {
 			for i := range 40 {
 				name := fmt.Sprint("topic-", i)
-				store.Track("good"+name, backlog.NewSubscription(cluster, function, name))
+				store.Track("good"+name, backlog.NewSubscription(cluster(), function, name))
 				store.Track("bad"+name, backlog.NewSubscription(hanging, function, name))
 			}
 			time.Sleep(time.Second)
@@ -151,7 +151,7 @@ func TestPollerBoundsWhatRunsAgainstOneClusterAndSparesTheOthers(t *testing.T) {
 			time.Sleep(time.Minute)
 			source.mu.Lock()
 			defer source.mu.Unlock()
-			require.LessOrEqual(t, source.most[cluster], 4)
+			require.LessOrEqual(t, source.most[cluster()], 4)
 			require.Equal(t, 4, source.most[hanging])
 		})
 	})
@@ -163,7 +163,7 @@ func TestPollerBacksOffAFailingTopicAndNotAMissingOne(t *testing.T) {
 		source.fails[topic(orders)] = backlog.ErrUnreachable
 		source.fails[topic(returns)] = backlog.ErrTopicNotFound
 		poll(t, store, source, func(*backlog.Poller) {
-			store.Track("me", backlog.NewSubscription(cluster, function, orders, returns))
+			store.Track("me", backlog.NewSubscription(cluster(), function, orders, returns))
 			time.Sleep(121 * time.Second)
 			require.InDelta(t, 7, source.count(topic(orders)), 1, "10 s, then 20 s apart: 30 s is the bound")
 			require.InDelta(t, 13, source.count(topic(returns)), 1)
@@ -175,7 +175,7 @@ func TestPollerAsksForEverythingOnlyWhileSomethingWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		poll(t, store, source, func(*backlog.Poller) {
-			store.Track("me", backlog.NewSubscription(cluster, function, orders))
+			store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 			time.Sleep(55 * time.Second)
 			source.mu.Lock()
 			require.Equal(t, backlog.Full, source.details[0])

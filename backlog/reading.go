@@ -24,8 +24,20 @@ type Reading struct {
 	// Undispatched is Ready without Unacked: what a new consumer could take.
 	Undispatched Measurement
 
+	// InReplay messages were read by the dispatcher and wait for a consumer with room: nacked ones, and what busy
+	// consumers had no permits for. Estimated from entries.
+	InReplay Measurement
+	// Bytes of the whole backlog; ErrNotAsked unless the Subscription asks for them.
+	Bytes Measurement
+	// OldestAge is how many seconds ago, at OldestAt, the oldest message of the backlog was published; 0 when nothing
+	// waits. It is measured less often than the rest, so it has a time and a staleness of its own.
+	OldestAge Measurement
+	OldestAt  time.Time
+
 	// PublishRate is what arrives.
 	PublishRate Measurement
+	// DeliveryRate is what is sent to consumers, redeliveries included.
+	DeliveryRate Measurement
 	// ProcessRate is what consumers finish: deliveries less the growth of what they hold.
 	ProcessRate Measurement
 	// Window is how long the rates were measured over; 0 while they are unknown.
@@ -39,8 +51,27 @@ type Reading struct {
 	Consumers Measurement
 	// SteadyConsumers says that the same number was connected all through Window.
 	SteadyConsumers bool
+	// Components are the functions that the consumers say they belong to (tenant/namespace/name), sorted, each once. More
+	// than one share the subscription's messages.
+	Components []string
 	// Blocked says that dispatch has stopped somewhere because too many messages are not acknowledged.
 	Blocked bool
+	// Throttled says that a rate limit held dispatch back within Window: more replicas would get no more.
+	Throttled bool
+	// Draining says that Key_Shared hashes wait for their former consumer after one joined or left.
+	Draining bool
+
+	// Partitions is how many there are over all topics, a topic that is not partitioned counting as one: with Failover no
+	// more replicas than that can work.
+	Partitions int
+	// UnreadPartitions have backlog and no consumer, while others have one: a client finds added partitions up to a minute
+	// late. UnreadMessages is their ready backlog. ErrNotAsked until the first full answer.
+	UnreadPartitions, UnreadMessages Measurement
+	// UnsubscribedTopics match a pattern and have no such subscription (yet); they count for nothing in the sums.
+	UnsubscribedTopics int
+
+	// Instances is what the instances count themselves.
+	Instances InstancesReading
 
 	// Trouble is why newer answers failed; nil when the last fetch was good. At says how old the reading is for it.
 	Trouble error
@@ -76,4 +107,39 @@ func (r Reading) plus(other Reading) Reading {
 		sum.Trouble = other.Trouble
 	}
 	return sum
+}
+
+// PartitionReading is what is known of one partition of a subscription.
+type PartitionReading struct {
+	Topic string
+	// Index of the partition, or NotPartitioned.
+	Index int
+	// Ready messages.
+	Ready Measurement
+	// PublishRate and ProcessRate in messages per second over the subscription's Window.
+	PublishRate, ProcessRate Measurement
+	// Consumers connected; ErrNotAsked until the first full answer.
+	Consumers Measurement
+}
+
+// InstancesReading is what the instances of a function count themselves, over all that answered twice. Every measurement
+// is ErrNotAsked when the Subscription names no workload.
+type InstancesReading struct {
+	// At is when they were asked, and Window how long the rates were measured over.
+	At     time.Time
+	Window time.Duration
+	// Answering and Silent instances at the last look.
+	Answering, Silent Measurement
+	// ReceiveRate, ProcessRate, UserExceptionRate and SystemExceptionRate in messages per second, summed.
+	ReceiveRate, ProcessRate, UserExceptionRate, SystemExceptionRate Measurement
+	// Busy is the mean share of the time that an instance spends in the function's calls, from 0 to 1; a little above while
+	// long calls end. Unknown for sinks and sources. Of an asynchronous function it is the time of the calls alone plus the
+	// wait for a free slot: about 0 below saturation and 0.9 at it.
+	Busy Measurement
+	// ServiceTime is the mean time of a call in seconds; unknown without calls.
+	ServiceTime Measurement
+	// InFlight messages were received and neither processed nor failed yet.
+	InFlight Measurement
+	// Asynchronous says that instances were seen to work on more messages at once than a synchronous one can.
+	Asynchronous bool
 }

@@ -13,7 +13,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		t.published.messages += published
 		t.published.observed += interval
 	}
-	if sample.Detail == Full {
+	if sample.Detail.Has(Full) {
 		t.counters.learnMeanBatch(sample)
 		t.fullAt = sample.At
 	}
@@ -26,7 +26,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		p.published = t.published
 		p.meanBatch = max(1, t.counters.meanBatch)
 		state.history.add(p, window)
-		if sample.Detail == Full {
+		if sample.Detail.Has(Full) {
 			state.history.addConsumers(consumerCount{at: sample.At, count: countConsumers(name, sample)}, window)
 		}
 	}

@@ -17,17 +17,44 @@ type Source interface {
 	Fetch(ctx context.Context, topic Topic, detail Detail) (TopicSample, error)
 }
 
-// Detail says how much a fetch asks for. A full answer costs the broker about 1 KB for each consumer and partition and
-// one more request, so it is asked for while there is backlog, and rarely otherwise.
-type Detail int
+// Lister lists the topics of a namespace, for subscriptions with patterns: complete names without partition suffixes, each
+// once, in no order. Partitioned topics whose partitions were never loaded are among them, system topics are not.
+type Lister interface {
+	List(ctx context.Context, namespace Namespace) ([]string, error)
+}
 
-// The details.
+// InstanceSource reads what the instances of a workload count themselves.
+type InstanceSource interface {
+	FetchInstances(ctx context.Context, workload string) (InstancesSample, error)
+}
+
+// BulkSource reads the rough state of many topics at once. What it does not mention is unknown, never 0: brokers leave
+// out topics that are not loaded.
+type BulkSource interface {
+	FetchBulk(ctx context.Context, cluster Cluster) (BulkSample, error)
+}
+
+// Detail says what a fetch asks for beyond what is always there. Each costs the broker something, so none is asked for
+// at every fetch.
+type Detail uint8
+
+// The details; they may be combined with |.
 const (
-	// Slim leaves out consumers and entry counters.
-	Slim Detail = iota
-	// Full has everything.
-	Full
+	// Full adds consumers (about 1 KB for each and partition) and entry counters (one more request).
+	Full Detail = 1 << iota
+	// Precise counts the backlog exactly (processor time, no reads).
+	Precise
+	// Age adds the publish time of the oldest message: one entry is read from storage for each subscription with backlog.
+	Age
+	// Bytes adds the backlog in bytes: a lock that appends need too, for each subscription.
+	Bytes
+
+	// Slim is none of them.
+	Slim Detail = 0
 )
+
+// Has says whether all of the given details are asked for.
+func (d Detail) Has(details Detail) bool { return d&details == details }
 
 // SubscriptionType is Pulsar's name for how messages are shared among consumers: Exclusive, Shared, Failover,
 // Key_Shared, or None while no consumer has connected since the topic was loaded.
@@ -48,7 +75,8 @@ const NotPartitioned = -1
 // TopicSample is one complete answer about one topic.
 type TopicSample struct {
 	// At is when the request was sent: what the answer says is at least as new.
-	At         time.Time
+	At time.Time
+	// Detail is what was answered: a detail that was asked for and could not be had is missing.
 	Detail     Detail
 	Partitions []PartitionSample
 }
@@ -91,8 +119,22 @@ type SubscriptionSample struct {
 	UnackedMessages int64
 	// DeliveredMessages is msgOutCounter: messages sent to consumers since the topic was loaded, redeliveries included.
 	DeliveredMessages int64
+	// InReplayEntries is msgInReplay: entries read and waiting for a consumer with room, nacked ones among them.
+	InReplayEntries int64
 	// Blocked is blockedSubscriptionOnUnackedMsgs: dispatch has stopped until messages are acknowledged.
 	Blocked bool
+	// ThrottledEvents counts how often a rate limit held dispatch back since the topic was loaded: the sum of the
+	// dispatchThrottled...EventsBy... counters.
+	ThrottledEvents int64
+	// DrainingHashes is drainingHashesCount: Key_Shared hashes that wait for their former consumer.
+	DrainingHashes int64
+	// ActiveConsumer is activeConsumerName, for Failover and Exclusive.
+	ActiveConsumer string
+	// BacklogBytes is backlogSize; meaningful with detail Bytes.
+	BacklogBytes int64
+	// EarliestPublishTime is earliestMsgPublishTimeInBacklog, by the producer's clock; with detail Age, zero when nothing
+	// waits.
+	EarliestPublishTime time.Time
 	// Consumers connected to the partition; empty when slim.
 	Consumers []ConsumerSample
 }
@@ -102,6 +144,59 @@ type ConsumerSample struct {
 	// ID tells consumers apart across partitions and topics: a Function's instance id (t/n/name#3) where the consumer
 	// says it, else the consumer's name.
 	ID string
+	// Name is consumerName.
+	Name string
+	// Component is the function that the consumer says it belongs to, as tenant/namespace/name; empty when it says none.
+	Component string
 	// MeanBatch is avgMessagesPerEntry, a rough recent mean; 0 before the first dispatch.
 	MeanBatch int64
+	// Permits is availablePermits: messages that it has room for; below 0 after a large batch.
+	Permits int64
+	// UnackedMessages it holds; 0 for Exclusive and Failover, which do not count them.
+	UnackedMessages int64
+}
+
+// InstancesSample is what the instances of a workload said.
+type InstancesSample struct {
+	// At is when they were asked.
+	At time.Time
+	// Instances that answered.
+	Instances []InstanceSample
+	// Silent is how many more there are that did not answer.
+	Silent int
+}
+
+// InstanceSample is what one instance counts since it started.
+type InstanceSample struct {
+	// ID tells the instances of a workload apart.
+	ID string
+	// Received, Processed and the exceptions are messages; for sinks, Processed is what was written.
+	Received, Processed, UserExceptions, SystemExceptions int64
+	// Calls and BusyTime are the number of calls of the function and the time spent in them; nil for sinks and sources,
+	// which do not measure it.
+	Calls    *int64
+	BusyTime *time.Duration
+	// FailedCallsCounted says that Calls and BusyTime include calls that failed (Java), which Python and Go leave out.
+	FailedCallsCounted bool
+}
+
+// BulkSample is a rough look at many topics.
+type BulkSample struct {
+	// At is the oldest time at which any of it may have been measured.
+	At time.Time
+	// Topics by complete name, each partition of its own.
+	Topics map[string]BulkTopic
+}
+
+// BulkTopic is one topic or partition in a BulkSample.
+type BulkTopic struct {
+	// PublishedMessages is Pulsar's own counter of messages published since the topic was loaded.
+	PublishedMessages int64
+	Subscriptions     map[string]BulkSubscription
+}
+
+// BulkSubscription is one subscription in a BulkSample.
+type BulkSubscription struct {
+	BacklogEntries int64
+	Consumers      int
 }

@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	cluster    = backlog.Cluster("http://pulsar:8080")
 	orders     = "persistent://public/default/orders"
 	returns    = "persistent://public/default/returns"
 	function   = "public/default/resize"
@@ -32,7 +31,9 @@ func newStore(t testing.TB) *backlog.Store {
 	return store
 }
 
-func topic(name string) backlog.Topic { return backlog.Topic{Cluster: cluster, Name: name} }
+func cluster() backlog.Cluster { return backlog.Cluster{AdminURL: "http://pulsar:8080"} }
+
+func topic(name string) backlog.Topic { return backlog.Topic{Cluster: cluster(), Name: name} }
 
 // answer builds a full answer of one partition with one consumer.
 type answer struct {
@@ -226,7 +227,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			store := newStore(t)
-			subscription := backlog.NewSubscription(cluster, function, "orders")
+			subscription := backlog.NewSubscription(cluster(), function, "orders")
 			store.Track("me", subscription)
 			var at time.Time
 			for _, a := range test.answers {
@@ -311,7 +312,7 @@ func TestReadSaysWhyNothingIsKnown(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			store := newStore(t)
-			subscription := backlog.NewSubscription(cluster, function, orders)
+			subscription := backlog.NewSubscription(cluster(), function, orders)
 			test.prepare(store, subscription)
 			_, err := store.Read(subscription, start().Add(test.after))
 			require.ErrorIs(t, err, test.want)
@@ -322,7 +323,7 @@ func TestReadSaysWhyNothingIsKnown(t *testing.T) {
 
 func TestReadKeepsTheLastWordOfATopicInTroubleUntilItIsStale(t *testing.T) {
 	store := newStore(t)
-	subscription := backlog.NewSubscription(cluster, function, orders)
+	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", subscription)
 	store.Record(topic(orders), answer{at: 0, published: 10, entries: 10, backlogEntries: 7}.sample())
 	trouble := errors.New("broken")
@@ -336,7 +337,7 @@ func TestReadKeepsTheLastWordOfATopicInTroubleUntilItIsStale(t *testing.T) {
 
 func TestReadSumsTopicsAndTrustsTheOldest(t *testing.T) {
 	store := newStore(t)
-	both := backlog.NewSubscription(cluster, function, returns, orders, "orders")
+	both := backlog.NewSubscription(cluster(), function, returns, orders, "orders")
 	require.Equal(t, []string{orders, returns}, both.Topics, "topics are completed, sorted and named once")
 	store.Track("me", both)
 	store.Record(topic(orders), answer{at: 3, published: 5, entries: 5, backlogEntries: 5, consumers: 2}.sample())
@@ -354,7 +355,7 @@ func TestReadSumsTopicsAndTrustsTheOldest(t *testing.T) {
 
 func TestRecordIgnoresWhatComesOutOfOrderOrUntracked(t *testing.T) {
 	store := newStore(t)
-	subscription := backlog.NewSubscription(cluster, function, orders)
+	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Record(topic(orders), answer{at: 0, published: 1, entries: 1}.sample())
 	store.Track("me", subscription)
 	store.Record(topic(orders), answer{at: 5, published: 20, entries: 20, backlogEntries: 20}.sample())
@@ -366,13 +367,13 @@ func TestRecordIgnoresWhatComesOutOfOrderOrUntracked(t *testing.T) {
 
 func TestTrackingAnotherTopicKeepsWhatBothName(t *testing.T) {
 	store := newStore(t)
-	one := backlog.NewSubscription(cluster, function, orders)
+	one := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", one)
 	store.Record(topic(orders), answer{at: 0, published: 1, entries: 1, backlogEntries: 1}.sample())
-	store.Track("me", backlog.NewSubscription(cluster, function, orders, returns))
+	store.Track("me", backlog.NewSubscription(cluster(), function, orders, returns))
 	_, err := store.Read(one, start())
 	require.NoError(t, err)
-	store.Track("me", backlog.NewSubscription(cluster, function, returns))
+	store.Track("me", backlog.NewSubscription(cluster(), function, returns))
 	_, err = store.Read(one, start())
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
 }
@@ -396,7 +397,7 @@ func TestPartitionsAreSummedAndTheirResetsToldApart(t *testing.T) {
 		return sample
 	}
 	store := newStore(t)
-	subscription := backlog.NewSubscription(cluster, function, orders)
+	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", subscription)
 	store.Record(topic(orders), partitions(0, 100, 100))
 	store.Record(topic(orders), partitions(2, 200, 300))
@@ -421,7 +422,7 @@ func BenchmarkStoreReadAt10kSubscriptions(b *testing.B) {
 	subscriptions := make([]backlog.Subscription, 10_000)
 	for i := range subscriptions {
 		name := fmt.Sprintf("%s-%d", orders, i)
-		subscriptions[i] = backlog.NewSubscription(cluster, function, name)
+		subscriptions[i] = backlog.NewSubscription(cluster(), function, name)
 		store.Track(name, subscriptions[i])
 		for at := range 6 {
 			a := answer{at: 2 * at, published: int64(100 * at), entries: int64(100 * at), backlogEntries: 5, consumers: 3}

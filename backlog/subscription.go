@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// Cluster identifies a Pulsar cluster and how it is reached: its admin URL, as the Source understands it.
-type Cluster string
-
 // Topic is one topic of one cluster, by its complete name without a partition suffix,
 // such as persistent://public/default/orders.
 type Topic struct {
@@ -25,6 +22,14 @@ type Subscription struct {
 	Name string
 	// Topics are complete names, sorted, each once.
 	Topics []string
+	// Patterns are complete regular expressions of topics, such as persistent://media/images/in-.*, sorted, each once: all
+	// topics of the namespace whose whole name matches are consumed too, as they come and go.
+	Patterns []string
+	// Bytes asks for the backlog in bytes too, which costs the broker a lock for each subscription.
+	Bytes bool
+	// Workload names the instances whose own counters belong to the reading, as the InstanceSource understands it; empty
+	// for none.
+	Workload string
 }
 
 // NewSubscription returns the subscription with its topics completed (orders becomes
@@ -40,7 +45,14 @@ func NewSubscription(cluster Cluster, name string, topics ...string) Subscriptio
 
 // Equal says whether both track the same thing.
 func (s Subscription) Equal(other Subscription) bool {
-	return s.Cluster == other.Cluster && s.Name == other.Name && slices.Equal(s.Topics, other.Topics)
+	return s.Cluster == other.Cluster && s.Name == other.Name && s.Bytes == other.Bytes && s.Workload == other.Workload &&
+		slices.Equal(s.Topics, other.Topics) && slices.Equal(s.Patterns, other.Patterns)
+}
+
+// Namespace is a Pulsar namespace of one cluster, such as public/default.
+type Namespace struct {
+	Cluster Cluster
+	Name    string
 }
 
 // CompleteTopicName expands the short forms that Pulsar accepts: a topic alone is in public/default, and without a

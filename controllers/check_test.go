@@ -138,7 +138,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			require.Equal(t, test.status, status)
 			require.Contains(t, message, test.message)
 			require.Equal(t, int64(1), w.policy().Status.ObservedGeneration)
-			_, err := w.store.Read(backlog.NewSubscription(testCluster, "public/default/resize", "in"), w.now)
+			_, err := w.store.Read(backlog.NewSubscription(testCluster(), "public/default/resize", "in"), w.now)
 			if test.tracked {
 				require.ErrorIs(t, err, backlog.ErrNoData)
 			} else {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -63,27 +62,27 @@ func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnecti
 	cluster backlog.Cluster, invalid string, err error,
 ) {
 	if connection != nil && connection.AdminURL != "" {
-		address, err := adminURL(connection.AdminURL)
+		address, err := backlog.ParseAdminURL(connection.AdminURL)
 		if err != nil {
-			return "", fmt.Sprintf("the policy's spec.pulsar.adminURL %s", err), nil
+			return backlog.Cluster{}, fmt.Sprintf("the policy's spec.pulsar.adminURL %s", err), nil
 		}
-		return backlog.Cluster(address), "", nil
+		return backlog.Cluster{AdminURL: address}, "", nil
 	}
 	if configMap.Name != "" {
 		address, err := c.ofConfigMap(ctx, configMap)
 		switch {
 		case err != nil:
-			return "", "", err
+			return backlog.Cluster{}, "", err
 		case address.invalid != "":
-			return "", address.invalid, nil
+			return backlog.Cluster{}, address.invalid, nil
 		case address.url != "":
-			return backlog.Cluster(address.url), "", nil
+			return backlog.Cluster{AdminURL: address.url}, "", nil
 		}
 	}
 	if c.defaultURL != "" {
-		return backlog.Cluster(c.defaultURL), "", nil
+		return backlog.Cluster{AdminURL: c.defaultURL}, "", nil
 	}
-	return "", "the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " + keyWebServiceURL +
+	return backlog.Cluster{}, "the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " + keyWebServiceURL +
 		" in the ConfigMap that spec.pulsar.pulsarConfig of the Function names, or the default admin URL of the adapter", nil
 }
 
@@ -126,7 +125,7 @@ func (c *clusters) doubt(cluster backlog.Cluster) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, address := range c.known {
-		if soon := address.readAt.Add(configMapTroubleFor); address.url == string(cluster) && soon.Before(address.until) {
+		if soon := address.readAt.Add(configMapTroubleFor); address.url == cluster.AdminURL && soon.Before(address.until) {
 			address.until = soon
 			c.known[key] = address
 		}
@@ -154,24 +153,9 @@ func (c *clusters) read(ctx context.Context, key types.NamespacedName) (clusterA
 	if text == "" {
 		return clusterAddress{}, nil
 	}
-	address, err := adminURL(text)
+	address, err := backlog.ParseAdminURL(text)
 	if err != nil {
 		return clusterAddress{invalid: fmt.Sprintf("%s in ConfigMap %s %s", keyWebServiceURL, key.Name, err)}, nil
 	}
 	return clusterAddress{url: address}, nil
-}
-
-// adminURL returns the one spelling of an admin URL, so that everybody who means a cluster shares its fetches:
-// scheme://host[:port] in lower case, without a slash at the end. The error continues a sentence about the URL.
-func adminURL(text string) (string, error) {
-	const want = "must be http://host:port or https://host:port, one host, with no path and no credentials"
-	u, err := url.Parse(text)
-	if err != nil {
-		return "", fmt.Errorf("cannot be read, it %s", want) // the cause repeats the text, credentials and all
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Contains(u.Host, ",") || u.User != nil ||
-		(u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("%s", want)
-	}
-	return u.Scheme + "://" + strings.ToLower(u.Host), nil
 }

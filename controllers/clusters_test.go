@@ -27,7 +27,7 @@ func (r *countingReader) Get(_ context.Context, _ client.ObjectKey, object clien
 	if !ok {
 		return fmt.Errorf("reading a %T", object)
 	}
-	configMap.Data = map[string]string{keyWebServiceURL: string(testCluster)}
+	configMap.Data = map[string]string{keyWebServiceURL: testCluster().AdminURL}
 	return nil
 }
 
@@ -41,7 +41,7 @@ func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
 			cluster, invalid, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
 			require.NoError(t, err)
 			require.Empty(t, invalid)
-			require.Equal(t, testCluster, cluster)
+			require.Equal(t, testCluster(), cluster)
 		}
 		now = now.Add(10 * time.Second)
 	}

@@ -82,7 +82,7 @@ func TestABrokerThatIsDownKeepsTheDecision(t *testing.T) {
 	w.settle(700)
 	w.events()
 	w.after(2 * time.Minute)
-	w.store.Fail(backlog.Topic{Cluster: testCluster, Name: testTopic}, fmt.Errorf("%w: connection refused", backlog.ErrUnreachable))
+	w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: testTopic}, fmt.Errorf("%w: connection refused", backlog.ErrUnreachable))
 	require.Equal(t, []string{"patch status"}, w.reconcile())
 	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
 	status, message := w.condition(v1alpha1.ConditionBacklogKnown)
@@ -128,7 +128,7 @@ func TestARestartResumesFromTheStatus(t *testing.T) {
 func TestDeletionUntracks(t *testing.T) {
 	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
 	w.settle(700)
-	subscription := backlog.NewSubscription(testCluster, "public/default/resize", "in")
+	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in")
 	_, err := w.store.Read(subscription, w.now)
 	require.NoError(t, err)
 	require.NoError(t, w.client.Delete(t.Context(), w.policy()))
@@ -158,13 +158,13 @@ func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
 
 func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
-	topic := backlog.Topic{Cluster: testCluster, Name: testTopic}
+	topic := backlog.Topic{Cluster: testCluster(), Name: testTopic}
 	w.reconciler.Poked(topic) // no queue yet: not the leader
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	require.NoError(t, news{tracked: w.reconciler.tracked}.Start(t.Context(), queue))
 	w.reconcile()
-	w.reconciler.Poked(backlog.Topic{Cluster: testCluster, Name: "persistent://public/default/other"})
+	w.reconciler.Poked(backlog.Topic{Cluster: testCluster(), Name: "persistent://public/default/other"})
 	require.Zero(t, queue.Len())
 	w.reconciler.Poked(topic)
 	w.reconciler.Poked(topic)
@@ -191,7 +191,7 @@ func TestAnAutoscalerIsThereToSayWhatIsWrongBeforeAnythingWasDecided(t *testing.
 	w := newTestWorld(t, testPolicy(), testFunction(), testConfigMap())
 	w.reconcile()
 	require.Nil(t, w.autoscaler(), "the first answer is under way for a second or two")
-	w.store.Fail(backlog.Topic{Cluster: testCluster, Name: testTopic}, fmt.Errorf("%w: in", backlog.ErrTopicNotFound))
+	w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: testTopic}, fmt.Errorf("%w: in", backlog.ErrTopicNotFound))
 	w.reconcile()
 	require.NotNil(t, w.autoscaler())
 	require.Nil(t, w.policy().Status.DesiredReplicas)

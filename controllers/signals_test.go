@@ -66,7 +66,7 @@ func TestWhatIsAskedForIsTrackedAndThenAnswered(t *testing.T) {
 func TestWhatNobodyAsksForAnyMoreIsForgotten(t *testing.T) {
 	w := newTestWorld(t, testFunction(), testConfigMap())
 	s, look := newSignals(t, w)
-	subscription := backlog.NewSubscription(testCluster, "public/default/resize", "in")
+	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in")
 	_, err := s.Read(functionResource(), testKey(), w.now)
 	require.Error(t, err)
 	look()

@@ -48,7 +48,7 @@ func NewTargets(config TargetsConfig) (*Targets, error) {
 	address := ""
 	if config.DefaultAdminURL != "" {
 		var err error
-		if address, err = adminURL(config.DefaultAdminURL); err != nil {
+		if address, err = backlog.ParseAdminURL(config.DefaultAdminURL); err != nil {
 			return nil, fmt.Errorf("targets: DefaultAdminURL %w", err)
 		}
 	}

@@ -55,7 +55,7 @@ func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
 		configMap         string
 		data              map[string]string
 		fails             error
-		cluster           backlog.Cluster
+		cluster           string
 		invalid           string
 	}{
 		"the policy wins": {
@@ -97,7 +97,7 @@ func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
 			key := types.NamespacedName{Namespace: "media", Name: test.configMap}
 			cluster, invalid, err := c.find(t.Context(), &v1alpha1.PulsarConnection{AdminURL: test.policy}, key)
 			require.NoError(t, err)
-			require.Equal(t, test.cluster, cluster)
+			require.Equal(t, backlog.Cluster{AdminURL: test.cluster}, cluster)
 			require.Contains(t, invalid, test.invalid)
 			require.Equal(t, test.invalid == "", invalid == "")
 			require.NotContains(t, invalid, "hunter2")
@@ -113,7 +113,7 @@ func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
 	for range 3 {
 		cluster, _, err := c.find(t.Context(), nil, key)
 		require.NoError(t, err)
-		require.Equal(t, backlog.Cluster("http://its:8080"), cluster)
+		require.Equal(t, backlog.Cluster{AdminURL: "http://its:8080"}, cluster)
 	}
 	require.Equal(t, 1, api.reads)
 	now = now.Add(configMapFor)
@@ -136,14 +136,14 @@ func TestAConfigMapWhoseClusterDoesNotAnswerIsReadAgainSoon(t *testing.T) {
 		require.NoError(t, err)
 	}
 	find()
-	c.doubt("http://another:8080")
+	c.doubt(backlog.Cluster{AdminURL: "http://another:8080"})
 	now = now.Add(configMapTroubleFor)
 	find()
 	require.Equal(t, 1, api.reads, "another cluster's trouble is not its")
-	c.doubt("http://its:8080")
+	c.doubt(backlog.Cluster{AdminURL: "http://its:8080"})
 	find()
 	require.Equal(t, 2, api.reads)
-	c.doubt("http://its:8080")
+	c.doubt(backlog.Cluster{AdminURL: "http://its:8080"})
 	now = now.Add(configMapTroubleFor - 1)
 	find()
 	require.Equal(t, 2, api.reads, "not more often than that, however long the trouble lasts")

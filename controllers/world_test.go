@@ -32,10 +32,11 @@ import (
 
 const (
 	testNamespace = "media"
-	testCluster   = backlog.Cluster("http://pulsar:8080")
 	testTopic     = "persistent://public/default/in"
 	testInterval  = 15 * time.Second
 )
+
+func testCluster() backlog.Cluster { return backlog.Cluster{AdminURL: "http://pulsar:8080"} }
 
 func testKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: testNamespace, Name: "resize"}
@@ -76,7 +77,7 @@ func testFunction() *unstructured.Unstructured {
 func testConfigMap() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "pulsar"},
-		Data:       map[string]string{"webServiceURL": string(testCluster) + "/", "brokerServiceURL": "pulsar://pulsar:6650"},
+		Data:       map[string]string{"webServiceURL": testCluster().AdminURL + "/", "brokerServiceURL": "pulsar://pulsar:6650"},
 	}
 }
 
@@ -189,7 +190,7 @@ func (w *testWorld) reconcile() []string {
 // answer is Pulsar's: so many messages wait, of so many published ever.
 func (w *testWorld) answer(waiting, published int64) {
 	entries := published
-	w.store.Record(backlog.Topic{Cluster: testCluster, Name: testTopic}, backlog.TopicSample{
+	w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, backlog.TopicSample{
 		At: w.now, Detail: backlog.Full,
 		Partitions: []backlog.PartitionSample{{
 			Index: backlog.NotPartitioned, PublishedMessages: published, AddedEntries: &entries,

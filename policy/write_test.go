@@ -32,7 +32,7 @@ func world() policy.World {
 		Policy: p,
 		Target: &policy.Target{
 			Ref: p.Spec.ScaleTargetRef, Replicas: &replicas,
-			Subscription: backlog.NewSubscription("http://pulsar:8080", "public/default/resize", "in"),
+			Subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "public/default/resize", "in"),
 		},
 	}
 }

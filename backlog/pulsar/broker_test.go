@@ -83,7 +83,7 @@ func (b *fakeBroker) request(i int) *http.Request {
 func (b *fakeBroker) host() string { return strings.TrimPrefix(b.URL, "http://") }
 
 func (b *fakeBroker) topic(name string) backlog.Topic {
-	return backlog.Topic{Cluster: backlog.Cluster(b.URL), Name: "persistent://public/default/" + name}
+	return backlog.Topic{Cluster: backlog.Cluster{AdminURL: b.URL}, Name: "persistent://public/default/" + name}
 }
 
 func sends(status int, contentType, body string) http.HandlerFunc {

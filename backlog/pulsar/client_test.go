@@ -85,7 +85,7 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 			source.client.http.Transport.(*http.Transport).TLSClientConfig = secure.Client().Transport.(*http.Transport).TLSClientConfig
 			topic := front.topic("orders")
 			if tt.overTLS {
-				topic.Cluster = backlog.Cluster(secure.URL)
+				topic.Cluster = backlog.Cluster{AdminURL: secure.URL}
 			}
 			_, err := source.Fetch(t.Context(), topic, backlog.Slim)
 			require.ErrorIs(t, err, tt.reason)

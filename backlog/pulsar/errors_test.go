@@ -190,9 +190,9 @@ func TestNamesAndURLsThatCannotBeRight(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			topic := backlog.Topic{Cluster: "http://broker:8080", Name: "persistent://a/b/c"}
+			topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: "http://broker:8080"}, Name: "persistent://a/b/c"}
 			if tt.url != "" {
-				topic.Cluster = backlog.Cluster(tt.url)
+				topic.Cluster = backlog.Cluster{AdminURL: tt.url}
 			} else {
 				topic.Name = tt.name
 			}
@@ -224,7 +224,7 @@ func TestMissingAnswersAreToldShortly(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			source := newSource(t, Config{AllowedHosts: []string{"127.0.0.1", "broker.invalid"}})
-			_, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster(tt.url), Name: topic}, backlog.Slim)
+			_, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster{AdminURL: tt.url}, Name: topic}, backlog.Slim)
 			require.ErrorIs(t, err, backlog.ErrUnreachable)
 			require.Equal(t, tt.text, err.Error())
 		})
@@ -241,7 +241,7 @@ func TestCertificatesOfTheConfiguredAuthorityAreTrusted(t *testing.T) {
 	require.NoError(t, os.WriteFile(ca, pemOf(secure.Certificate()), 0o600))
 
 	source := newSource(t, Config{CAFile: ca, AllowedHosts: []string{"127.0.0.1"}})
-	topic := backlog.Topic{Cluster: backlog.Cluster(secure.URL), Name: "persistent://public/default/orders"}
+	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: secure.URL}, Name: "persistent://public/default/orders"}
 	sample, err := source.Fetch(t.Context(), topic, backlog.Slim)
 
 	require.NoError(t, err)

@@ -51,7 +51,7 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.
 		}
 		return backlog.TopicSample{}, err
 	}
-	if detail == backlog.Full {
+	if detail.Has(backlog.Full) {
 		s.addEntries(ctx, a, sample)
 	}
 	return sample, nil
@@ -80,7 +80,7 @@ func (s *Source) partitions(ctx context.Context, a address) (count int, err erro
 func (s *Source) stats(ctx context.Context, a address, count int, detail backlog.Detail) (backlog.TopicSample, error) {
 	call := callStats
 	query := "getPreciseBacklog=false&subscriptionBacklogSize=false&getEarliestTimeInBacklog=false&excludePublishers=true" +
-		"&excludeConsumers=" + strconv.FormatBool(detail == backlog.Slim)
+		"&excludeConsumers=" + strconv.FormatBool(!detail.Has(backlog.Full))
 	if count > 0 {
 		call = callPartitionedStats
 		query += "&perPartition=true"

@@ -22,8 +22,12 @@ type address struct {
 
 // newAddress checks the admin URL and the name, which both come from users.
 func newAddress(topic backlog.Topic) (address, error) {
-	base, err := url.Parse(string(topic.Cluster))
-	if err != nil || !plainAdminURL(base) {
+	plain, err := backlog.ParseAdminURL(topic.Cluster.AdminURL)
+	if err != nil {
+		return address{}, badAdminURL()
+	}
+	base, err := url.Parse(plain)
+	if err != nil {
 		return address{}, badAdminURL()
 	}
 	path, err := topicPath(topic.Name)
@@ -31,11 +35,6 @@ func newAddress(topic backlog.Topic) (address, error) {
 		return address{}, err
 	}
 	return address{topic: topic, base: base, path: path}, nil
-}
-
-func plainAdminURL(u *url.URL) bool {
-	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.Opaque == "" &&
-		(u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == ""
 }
 
 // resource is the URL of a call on the topic.

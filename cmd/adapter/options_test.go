@@ -68,15 +68,15 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		},
 		"an admin URL has a scheme": {
 			"--pulsar-admin-url=broker:8080",
-			`--pulsar-admin-url is "broker:8080": it must be http://host:port or https://host:port, with no path and no credentials`,
+			`--pulsar-admin-url is "broker:8080": it must be http://host:port or https://host:port, one host, with no path and no credentials`,
 		},
 		"an admin URL has no credentials, and they are not shown": {
 			"--pulsar-admin-url=http://a:secret@b:8080",
-			`--pulsar-admin-url is "http://a:xxxxx@b:8080": it must be http://host:port or https://host:port, with no path and no credentials`,
+			`--pulsar-admin-url is "http://a:xxxxx@b:8080": it must be http://host:port or https://host:port, one host, with no path and no credentials`,
 		},
 		"an admin URL has no path": {
 			"--pulsar-admin-url=http://b:8080/admin/v2",
-			`--pulsar-admin-url is "http://b:8080/admin/v2": it must be http://host:port or https://host:port, with no path and no credentials`,
+			`--pulsar-admin-url is "http://b:8080/admin/v2": it must be http://host:port or https://host:port, one host, with no path and no credentials`,
 		},
 		"Pulsar gets time to answer":        {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
 		"a cluster gets at least a request": {"--max-requests-per-cluster=0", "--max-requests-per-cluster is 0: it must be from 1 to 1000"},

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // Validate returns everything that is wrong, each with flag, value and bound.
@@ -36,22 +38,16 @@ func (p *problems) between(flag string, value, least, most time.Duration) {
 
 func (o *Options) checkPulsar() []error {
 	var p problems
-	if o.PulsarAdminURL != "" && !isAdminURL(o.PulsarAdminURL) {
-		p.add("--pulsar-admin-url is %s: it must be http://host:port or https://host:port, with no path and no credentials",
-			redacted(o.PulsarAdminURL))
+	if o.PulsarAdminURL != "" {
+		if _, err := backlog.ParseAdminURL(o.PulsarAdminURL); err != nil {
+			p.add("--pulsar-admin-url is %s: it %w", redacted(o.PulsarAdminURL), err)
+		}
 	}
 	p.between("pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
 	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
 		p.add("--max-requests-per-cluster is %d: it must be from 1 to 1000", o.MaxRequestsPerCluster)
 	}
 	return p
-}
-
-// isAdminURL follows the rule for adminURL in the AutoscalingPolicy.
-func isAdminURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil &&
-		(u.Path == "" || u.Path == "/") && !strings.ContainsAny(text, "?#")
 }
 
 // redacted quotes a URL without its password.

@@ -1,0 +1,50 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// Cluster identifies a Pulsar cluster and how it is spoken to. Whoever asks with an equal Cluster shares its fetches.
+type Cluster struct {
+	// AdminURL of the brokers, in the spelling of ParseAdminURL.
+	AdminURL string
+	// Access names the credentials, never holds them: they may rotate under one name. Empty for the program's own.
+	Access string
+}
+
+// ParseAdminURL returns the one spelling of an admin URL, so that everybody who means a cluster shares its fetches:
+// scheme://host[:port] in lower case, without a slash at the end. The error continues a sentence about the URL, and does
+// not repeat it: there may be credentials in it.
+func ParseAdminURL(text string) (string, error) {
+	const want = "must be http://host:port or https://host:port, one host, with no path and no credentials"
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", errors.New("cannot be read, it " + want) // the cause repeats the text
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || strings.Contains(u.Host, ",") || u.User != nil ||
+		u.Opaque != "" || (u.Path != "" && u.Path != "/") || strings.ContainsAny(text, "?#") {
+		return "", errors.New(want)
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Host), nil
+}
+
+// Credentials are what a client shows to a Pulsar cluster and how it checks the cluster's certificate, in Pulsar's own
+// terms (client.conf). The zero value shows nothing. Values are comparable: equal credentials may share a client.
+type Credentials struct {
+	// Plugin is authPlugin: a class name such as org.apache.pulsar.client.impl.auth.AuthenticationToken, or its short form
+	// (token, tls, basic, oauth2); empty for none.
+	Plugin string
+	// Params are authParams in the plugin's own syntax: token:..., file:///..., or JSON.
+	Params string
+	// TrustCerts has the PEM certificates that sign the brokers'; empty for the system's.
+	TrustCerts string
+	// AllowInsecureConnection leaves the certificate unchecked.
+	AllowInsecureConnection bool
+	// SkipHostnameVerification leaves the name in the certificate unchecked.
+	SkipHostnameVerification bool
+}
