@@ -98,7 +98,7 @@ func (e *exchange) follow(ctx context.Context, resource string) error {
 		u = next
 	}
 	return newFault(backlog.ErrUnavailable, "%s was redirected %d times, last by %s: do the brokers agree on its owner?",
-		e.address.topic.Name, maxRedirects+1, u.Host)
+		e.address.subject, maxRedirects+1, u.Host)
 }
 
 // step sends one request and reads its answer, or returns where it was redirected to.
@@ -149,13 +149,13 @@ func (e *exchange) redirect(from *url.URL, location string) (*url.URL, error) {
 	to, err := from.Parse(location)
 	switch {
 	case err != nil || (to.Scheme != "http" && to.Scheme != "https") || to.Hostname() == "" || to.User != nil:
-		return nil, newFault(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?", from.Host, e.address.topic.Name)
+		return nil, newFault(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?", from.Host, e.address.subject)
 	case from.Scheme == "https" && to.Scheme == "http":
 		return nil, newFault(backlog.ErrForbidden, "%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
-			from.Host, e.address.topic.Name, to.Host)
+			from.Host, e.address.subject, to.Host)
 	case !e.hosts.allow(to):
 		return nil, newFault(backlog.ErrForbidden, "%s redirects %s to %s, which is not an allowed Pulsar host: add it to %s",
-			from.Host, e.address.topic.Name, to.Host, AllowedHostsFlag)
+			from.Host, e.address.subject, to.Host, AllowedHostsFlag)
 	default:
 		return to, nil
 	}

@@ -95,15 +95,15 @@ type said struct {
 	reason string
 }
 
-// subject says who said what about which topic, and does not repeat the topic when Pulsar's words have it.
+// subject says who said what about what, and does not repeat that when Pulsar's words have it.
 func (s said) subject(a address, host string) string {
 	switch {
 	case s.reason == "":
-		return fmt.Sprintf("%s answered %d for %s", host, s.status, a.topic.Name)
-	case strings.Contains(s.reason, a.topic.Name):
+		return fmt.Sprintf("%s answered %d for %s", host, s.status, a.subject)
+	case strings.Contains(s.reason, a.subject):
 		return fmt.Sprintf("%s says %q", host, s.reason)
 	default:
-		return fmt.Sprintf("%s says %q of %s", host, s.reason, a.topic.Name)
+		return fmt.Sprintf("%s says %q of %s", host, s.reason, a.subject)
 	}
 }
 
@@ -114,7 +114,7 @@ func statusFault(a address, u *url.URL, s said, noToken bool) error {
 	case s.status == http.StatusUnauthorized || s.status == http.StatusForbidden:
 		return refusal(a, u, s, noToken)
 	case s.status == http.StatusNotFound && s.json:
-		return newFault(backlog.ErrTopicNotFound, "%s: create it or correct its name", subject)
+		return newFault(a.absent, "%s: %s", subject, a.remedy)
 	case s.status == http.StatusTooManyRequests:
 		return newFault(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
 	case s.status == http.StatusRequestTimeout || s.status == http.StatusPreconditionFailed || s.status >= http.StatusInternalServerError:
@@ -129,7 +129,7 @@ func refusal(a address, u *url.URL, s said, noToken bool) error {
 	subject := s.subject(a, u.Host)
 	switch {
 	case s.json:
-		return newFault(backlog.ErrForbidden, "%s: grant consume on namespace %s to the role of the token", subject, namespace(a.topic.Name))
+		return newFault(backlog.ErrForbidden, "%s: grant %s to the role of the credentials", subject, a.grant)
 	case s.status == http.StatusForbidden:
 		return newFault(backlog.ErrForbidden, "%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
 	case noToken:
@@ -158,26 +158,26 @@ func answerFault(a address, u *url.URL, err error) error {
 	var long tooLongError
 	switch {
 	case errors.As(err, &partial):
-		f := newFault(backlog.ErrPartial, "%s from %s: %s", a.topic.Name, u.Host, partial.text)
+		f := newFault(backlog.ErrPartial, "%s from %s: %s", a.subject, u.Host, partial.text)
 		if partial.fewer {
 			f.cause = errFewerPartitions
 		}
 		return f
 	case errors.As(err, &long):
 		return newFault(backlog.ErrProtocol, "%s sent more than %d bytes for %s: raise the limit on answers, or remove unused subscriptions",
-			u.Host, long.limit, a.topic.Name)
+			u.Host, long.limit, a.subject)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return newFault(backlog.ErrProtocol, "the answer of %s for %s is cut off: is %s://%s a Pulsar admin service?",
-			u.Host, a.topic.Name, u.Scheme, u.Host)
+			u.Host, a.subject, u.Scheme, u.Host)
 	default:
 		return newFault(backlog.ErrProtocol, "%s did not send the state of %s (%s): is %s://%s a Pulsar admin service?",
-			u.Host, a.topic.Name, shorten(err.Error()), u.Scheme, u.Host)
+			u.Host, a.subject, shorten(err.Error()), u.Scheme, u.Host)
 	}
 }
 
 // transportFault is the fault for a request without a complete answer; limit is the time that it had, 0 to say nothing.
 func transportFault(a address, u *url.URL, err error, limit time.Duration) error {
-	f := newFault(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.topic.Name, transportCause(err, limit))
+	f := newFault(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.subject, transportCause(err, limit))
 	f.cause = err
 	return f
 }

@@ -28,22 +28,22 @@ func (s *Source) Close() { s.client.http.CloseIdleConnections() }
 
 // Fetch reads the present state of a topic. Each of its up to four calls has Config.RequestTimeout.
 func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.Detail) (backlog.TopicSample, error) {
-	a, err := newAddress(topic)
+	a, err := topicAddress(topic)
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
 	count, cached := s.counts.lookup(topic, s.now())
 	if !cached {
-		if count, err = s.partitions(ctx, a); err != nil {
+		if count, err = s.partitions(ctx, topic, a); err != nil {
 			return backlog.TopicSample{}, err
 		}
 	}
-	sample, err := s.stats(ctx, a, count, detail)
+	sample, err := s.stats(ctx, topic, a, count, detail)
 	if err != nil && cached && disagrees(err) {
-		if count, err = s.partitions(ctx, a); err != nil {
+		if count, err = s.partitions(ctx, topic, a); err != nil {
 			return backlog.TopicSample{}, err
 		}
-		sample, err = s.stats(ctx, a, count, detail)
+		sample, err = s.stats(ctx, topic, a, count, detail)
 	}
 	if err != nil {
 		if disagrees(err) {
@@ -63,21 +63,21 @@ func disagrees(err error) bool {
 }
 
 // partitions reads how many partitions the topic has and remembers it.
-func (s *Source) partitions(ctx context.Context, a address) (count int, err error) {
+func (s *Source) partitions(ctx context.Context, topic backlog.Topic, a address) (count int, err error) {
 	err = s.client.get(ctx, a, callPartitions, "", func(r io.Reader) (err error) {
 		count, err = decodePartitions(r)
 		return err
 	})
 	if err != nil {
-		s.counts.forget(a.topic)
+		s.counts.forget(topic)
 		return 0, err
 	}
-	s.counts.store(a.topic, count, s.now())
+	s.counts.store(topic, count, s.now())
 	return count, nil
 }
 
 // stats reads the topic, which has count partitions as far as is known.
-func (s *Source) stats(ctx context.Context, a address, count int, detail backlog.Detail) (backlog.TopicSample, error) {
+func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, count int, detail backlog.Detail) (backlog.TopicSample, error) {
 	call := callStats
 	query := "getPreciseBacklog=false&subscriptionBacklogSize=false&getEarliestTimeInBacklog=false&excludePublishers=true" +
 		"&excludeConsumers=" + strconv.FormatBool(!detail.Has(backlog.Full))
@@ -88,7 +88,7 @@ func (s *Source) stats(ctx context.Context, a address, count int, detail backlog
 	sample := backlog.TopicSample{At: s.now(), Detail: detail}
 	err := s.client.get(ctx, a, call, query, func(r io.Reader) (err error) {
 		if count > 0 {
-			sample.Partitions, err = decodePartitionedStats(r, a.topic.Name, count)
+			sample.Partitions, err = decodePartitionedStats(r, a.subject, count)
 		} else {
 			sample.Partitions, err = decodeStats(r)
 		}
@@ -98,7 +98,7 @@ func (s *Source) stats(ctx context.Context, a address, count int, detail backlog
 		return backlog.TopicSample{}, err
 	}
 	if len(sample.Partitions) > count && count > 0 {
-		s.counts.store(a.topic, len(sample.Partitions), s.now()) // partitions were added
+		s.counts.store(topic, len(sample.Partitions), s.now()) // partitions were added
 	}
 	return sample, nil
 }
@@ -115,7 +115,7 @@ func (s *Source) addEntries(ctx context.Context, a address, sample backlog.Topic
 		if call == callInternalStats {
 			entries, err = decodeAddedEntries(r)
 		} else {
-			entries, err = decodePartitionedAddedEntries(r, a.topic.Name)
+			entries, err = decodePartitionedAddedEntries(r, a.subject)
 		}
 		return err
 	})

@@ -11,17 +11,25 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// address is where a topic's state is read.
+// address is where something is read, and how messages speak of it.
 type address struct {
-	topic backlog.Topic
+	cluster backlog.Cluster
 	// base is the admin URL without a path.
 	base *url.URL
-	// path is the escaped path of the topic's resource.
+	// path is the escaped path of the resource.
 	path string
+
+	// subject is what is asked about, such as the topic's name.
+	subject string
+	// grant is what the role of the credentials needs, such as "consume on namespace public/default".
+	grant string
+	// absent is the reason of a 404 in Pulsar's words, and remedy what to do about it.
+	absent error
+	remedy string
 }
 
-// newAddress checks the admin URL and the name, which both come from users.
-func newAddress(topic backlog.Topic) (address, error) {
+// topicAddress checks the admin URL and the name, which both come from users.
+func topicAddress(topic backlog.Topic) (address, error) {
 	plain, err := backlog.ParseAdminURL(topic.Cluster.AdminURL)
 	if err != nil {
 		return address{}, badAdminURL()
@@ -34,10 +42,14 @@ func newAddress(topic backlog.Topic) (address, error) {
 	if err != nil {
 		return address{}, err
 	}
-	return address{topic: topic, base: base, path: path}, nil
+	return address{
+		cluster: topic.Cluster, base: base, path: path,
+		subject: topic.Name, grant: "consume on namespace " + namespace(topic.Name),
+		absent: backlog.ErrTopicNotFound, remedy: "create it or correct its name",
+	}, nil
 }
 
-// resource is the URL of a call on the topic.
+// resource is the URL of a call on the resource.
 func (a address) resource(call callName, query string) string {
 	resource := a.base.Scheme + "://" + a.base.Host + a.path + "/" + call.path()
 	if query != "" {
