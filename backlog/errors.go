@@ -34,6 +34,9 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrProtocol: the answer is not what Pulsar sends; the URL is probably not a Pulsar admin service.
 	ErrProtocol = errors.New("unexpected answer")
+	// ErrUnsupported: what is asked for cannot be read, now or later, until the user asks for something else:
+	// non-persistent topics, names that cannot be a topic's, patterns in a syntax that Go's regexp lacks.
+	ErrUnsupported = errors.New("not supported")
 )
 
 // Authoritative says whether the error is Pulsar's own word about the topic, which a retry within seconds cannot

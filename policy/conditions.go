@@ -66,6 +66,7 @@ func unknownReasons() []struct {
 		{backlog.ErrUnreachable, "PulsarUnreachable"},
 		{backlog.ErrUnavailable, "PulsarUnavailable"},
 		{backlog.ErrProtocol, "UnexpectedAnswer"},
+		{backlog.ErrUnsupported, "Unsupported"},
 	}
 }
 
