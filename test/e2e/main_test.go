@@ -8,20 +8,21 @@ package e2e
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// scene is set once for all tests of the package, for it takes longer than most of them.
+// scene is set by the first test that calls onStage, for it takes longer than most tests and some need none.
 var scene *stage.Stage
 
 // The adapter and the HPA controller look more often than they ship, so that minutes become seconds; the decisions are
@@ -32,6 +33,9 @@ const (
 	hpaSync      = 2 * time.Second
 )
 
+// lifetime is that of the test process: what outlives a test, such as the stage, lives as long.
+var lifetime context.Context //nolint:containedctx // TestMain has no other way to hand it to the tests
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(run(m))
@@ -39,13 +43,20 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	ctrl.SetLogger(logr.Discard())
-	if testing.Short() {
-		return m.Run() // every test skips itself, and says so
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var err error
-	scene, err = stage.Open(ctx, stage.Config{
+	lifetime = ctx
+	defer func() {
+		if scene != nil {
+			scene.Close()
+		}
+	}()
+	return m.Run()
+}
+
+// openStage sets the scene once; a second call tells how the first one ended.
+var openStage = sync.OnceValue(func() (err error) {
+	scene, err = stage.Open(lifetime, stage.Config{
 		HPASyncPeriod: hpaSync,
 		AdapterFlags: []string{
 			"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(),
@@ -54,10 +65,14 @@ func run(m *testing.M) int {
 		},
 		Progress: os.Stderr,
 	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "setting the stage:", err)
-		return 1
+	return err
+})
+
+// onStage begins a test that needs the whole scene: Pulsar, Kubernetes and the adapter.
+func onStage(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a real broker and control plane")
 	}
-	defer scene.Close()
-	return m.Run()
+	require.NoError(t, openStage(), "setting the stage")
 }

@@ -29,9 +29,7 @@ func manifest(name string, spec map[string]any) *unstructured.Unstructured {
 }
 
 func TestPolicyMistakesAreRefusedInPlainWords(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a real API server")
-	}
+	onStage(t)
 	target := map[string]any{"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "Function", "name": "f"}
 	tests := map[string]struct {
 		spec map[string]any
@@ -72,9 +70,7 @@ func TestPolicyMistakesAreRefusedInPlainWords(t *testing.T) {
 }
 
 func TestPolicyTargetsCannotBeChanged(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a real API server")
-	}
+	onStage(t)
 	p := newPolicy("settled-on")
 	require.NoError(t, scene.Client.Create(t.Context(), p))
 	t.Cleanup(func() { require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), p)) })

@@ -26,9 +26,7 @@ import (
 // addFunction puts a Function on the stage that leaves with the test.
 func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real broker and control plane")
-	}
+	onStage(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	f, err := scene.AddFunction(ctx, config)
