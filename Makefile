@@ -39,7 +39,7 @@ e2e: ## Real-parts tests: make e2e RUN=<regexp> PULSAR=<4.0.8|4.2.4|5.0.0-M1>
 	PULSAR=$(PULSAR) $(GO) test -count=1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/e2e
 
 .PHONY: bench
-bench: bench-go bench-metrics ## All benchmarks; tables on screen, the same numbers as JSON under bench/out
+bench: bench-go bench-metrics bench-poll ## All benchmarks; tables on screen, the same numbers as JSON under bench/out
 
 .PHONY: bench-go
 bench-go: ## Go benchmarks: decoding an answer, reading the store, deciding (COUNT runs, summed up by benchstat)
@@ -52,6 +52,11 @@ bench-go: ## Go benchmarks: decoding an answer, reading the store, deciding (COU
 bench-metrics: ## A metric GET through the real aggregator: p50 and p99 at 1, 16 and 64 clients
 	@mkdir -p bench/out
 	$(GO) run ./bench/metrics -out bench/out/metrics.json
+
+.PHONY: bench-poll
+bench-poll: ## Polling 1k, 10k and 100k topic-partitions: ours beside a request for each trigger
+	@mkdir -p bench/out
+	$(GO) run ./bench/poll -out bench/out/poll.json
 
 .PHONY: generate
 generate: ## Regenerate the CRD and deep copies

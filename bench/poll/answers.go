@@ -1,0 +1,126 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+//go:embed testdata/partition.json
+var partitionAnswer []byte
+
+// subscription is the one that every topic of the broker has.
+const subscription = "public/default/resize"
+
+// answers are the bodies about one topic. Each is made once, compressed as a broker sends it to whoever accepts gzip.
+type answers struct{ full, slim, entries []byte }
+
+// recipe makes answers: the state of one partition with and without its consumers, by whether something waits.
+type recipe struct {
+	partitions int
+	// states are JSON objects, indexed by waiting and then by full.
+	states map[bool]map[bool][]byte
+}
+
+// newRecipe derives the states from the real answer.
+func newRecipe(partitions int) (*recipe, error) {
+	r := &recipe{partitions: partitions, states: map[bool]map[bool][]byte{false: {}, true: {}}}
+	for waiting := range r.states {
+		for _, full := range []bool{false, true} {
+			state, err := partitionState(waiting, full)
+			if err != nil {
+				return nil, fmt.Errorf("deriving a partition's state: %w", err)
+			}
+			r.states[waiting][full] = state
+		}
+	}
+	return r, nil
+}
+
+func partitionState(waiting, full bool) ([]byte, error) {
+	var state map[string]any
+	if err := json.Unmarshal(partitionAnswer, &state); err != nil {
+		return nil, err
+	}
+	subscriptions, ok := state["subscriptions"].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("subscriptions is %T", state["subscriptions"])
+	}
+	one, ok := subscriptions[subscription].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("subscription %s is %T", subscription, subscriptions[subscription])
+	}
+	one["msgBacklog"], one["unackedMessages"] = 0, 0
+	if waiting {
+		one["msgBacklog"] = 500
+	}
+	if !full {
+		one["consumers"] = []any{}
+	}
+	return json.Marshal(state)
+}
+
+// answer makes the bodies about a topic with all its partitions.
+func (r *recipe) answer(topic string, waiting bool) (answers, error) {
+	var made answers
+	var err error
+	for body, write := range map[*[]byte]func(*bytes.Buffer){
+		&made.full:    func(b *bytes.Buffer) { r.stats(b, topic, r.states[waiting][true]) },
+		&made.slim:    func(b *bytes.Buffer) { r.stats(b, topic, r.states[waiting][false]) },
+		&made.entries: func(b *bytes.Buffer) { r.entries(b, topic) },
+	} {
+		var plain bytes.Buffer
+		write(&plain)
+		if *body, err = compress(plain.Bytes()); err != nil {
+			return answers{}, err
+		}
+	}
+	return made, nil
+}
+
+// stats writes partitioned-stats: the sums, which look like one partition, the partitions, and how many there are.
+func (r *recipe) stats(b *bytes.Buffer, topic string, state []byte) {
+	b.Write(state[:len(state)-1]) // without the closing brace
+	b.WriteString(`,"metadata":{"partitions":` + strconv.Itoa(r.partitions) + `,"deleted":false},"partitions":{`)
+	r.each(b, topic, state)
+	b.WriteString("}}")
+}
+
+// entries writes partitioned-internalStats, as far as clients read it.
+func (r *recipe) entries(b *bytes.Buffer, topic string) {
+	b.WriteString(`{"metadata":{"partitions":` + strconv.Itoa(r.partitions) + `,"deleted":false},"partitions":{`)
+	r.each(b, topic, []byte(`{"entriesAddedCounter":20,"numberOfEntries":20,"totalSize":1005,"state":"LedgerOpened","ledgers":[],"cursors":{}}`))
+	b.WriteString("}}")
+}
+
+func (r *recipe) each(b *bytes.Buffer, topic string, state []byte) {
+	for i := range r.partitions {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Quote(topic + "-partition-" + strconv.Itoa(i)))
+		b.WriteByte(':')
+		b.Write(state)
+	}
+}
+
+func compress(plain []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	writer, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		return nil, fmt.Errorf("compressing: %w", err)
+	}
+	if _, err := writer.Write(plain); err != nil {
+		return nil, fmt.Errorf("compressing: %w", err)
+	}
+	if err := writer.Close(); err != nil {
+		return nil, fmt.Errorf("compressing: %w", err)
+	}
+	return packed.Bytes(), nil
+}

@@ -1,0 +1,179 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// contender keeps what is known of the topics fresh while it runs.
+type contender interface {
+	run(ctx context.Context) error
+	// measuredAt is when what is known of a topic was measured; false when nothing is.
+	measuredAt(topic int, now time.Time) (time.Time, bool)
+}
+
+// The names of the contenders.
+const (
+	nameOurs       = "ours"
+	namePerTrigger = "per_trigger"
+)
+
+func newContender(name string, s setting, admin string) (contender, error) {
+	switch name {
+	case nameOurs:
+		return newOurs(s, admin)
+	case namePerTrigger:
+		return newPerTrigger(s, admin), nil
+	default:
+		return nil, fmt.Errorf("contender is %q: it must be %s or %s", name, nameOurs, namePerTrigger)
+	}
+}
+
+// pace says how long to warm up and to measure, in intervals, and how often to look within one.
+type pace struct{ warmUp, measured, looks int }
+
+// figures are what one contender process measured of itself.
+type figures struct {
+	RequestsPerSecond float64 `json:"requests_per_second"`
+	BytesPerSecond    float64 `json:"bytes_per_second"`
+	// CPUSeconds that 1,000 functions, one topic each, take in a minute.
+	CPUSeconds float64 `json:"cpu_seconds_per_1k_functions_minute"`
+	// Memory that the process has from the system, at the end.
+	Memory uint64 `json:"memory_bytes"`
+	// Freshness is the age of what is known; a topic of which nothing is known is as old as the process.
+	Freshness float64 `json:"freshness_p99_seconds"`
+	// Unknown is how many of the looks found nothing known.
+	Unknown int `json:"unknown_looks"`
+	// UnknownRequests were none that the broker knows; must be 0.
+	UnknownRequests int64 `json:"unknown_requests"`
+}
+
+// measurement is one contender against the broker at the URL admin.
+type measurement struct {
+	contender contender
+	setting   setting
+	admin     string
+	pace      pace
+}
+
+// run measures, and writes the figures as JSON.
+func (m measurement) run(ctx context.Context, out io.Writer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return m.contender.run(ctx) })
+	var measured figures
+	group.Go(func() (err error) {
+		defer stop()
+		measured, err = m.observe(ctx)
+		return err
+	})
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if err := json.NewEncoder(out).Encode(measured); err != nil {
+		return fmt.Errorf("writing the figures: %w", err)
+	}
+	return nil
+}
+
+// observe waits for the contender to settle, and then looks at its knowledge and its costs.
+func (m measurement) observe(ctx context.Context) (figures, error) {
+	s, p := m.setting, m.pace
+	started := time.Now()
+	if err := wait(ctx, time.Duration(p.warmUp)*s.Interval); err != nil {
+		return figures{}, err
+	}
+	before, err := readTraffic(ctx, m.admin)
+	if err != nil {
+		return figures{}, err
+	}
+	cpuBefore, from := cpuTime(), time.Now()
+	ages := make([]float64, 0, p.measured*p.looks*s.Topics)
+	unknown := 0
+	for range p.measured * p.looks {
+		if err := wait(ctx, s.Interval/time.Duration(p.looks)); err != nil {
+			return figures{}, err
+		}
+		now := time.Now()
+		for i := range s.Topics {
+			at, known := m.contender.measuredAt(i, now)
+			if !known {
+				at = started
+				unknown++
+			}
+			ages = append(ages, now.Sub(at).Seconds())
+		}
+	}
+	elapsed := time.Since(from)
+	after, err := readTraffic(ctx, m.admin)
+	if err != nil {
+		return figures{}, err
+	}
+	minutes, thousands := elapsed.Minutes(), float64(s.Topics)/1000
+	return figures{
+		RequestsPerSecond: float64(after.Requests-before.Requests) / elapsed.Seconds(),
+		BytesPerSecond:    float64(after.Bytes-before.Bytes) / elapsed.Seconds(),
+		CPUSeconds:        (cpuTime() - cpuBefore).Seconds() / minutes / thousands,
+		Memory:            memory(cap(ages)),
+		Freshness:         quantile(ages, 0.99),
+		Unknown:           unknown,
+		UnknownRequests:   after.Unknown,
+	}, nil
+}
+
+func wait(ctx context.Context, length time.Duration) error {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// cpuTime of this process, in user and system mode.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(fmt.Sprintf("reading the process's own usage: %v", err)) // RUSAGE_SELF cannot be refused
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// memory is what the process has from the system after a collection, without the ages that the benchmark itself keeps.
+func memory(ages int) uint64 {
+	debug.FreeOSMemory()
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	const bytesPerAge = 8
+	own := uint64(ages) * bytesPerAge
+	held := samples[0].Value.Uint64() - samples[1].Value.Uint64()
+	runtime.KeepAlive(samples)
+	return held - min(held, own)
+}
+
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(values)
+	rank := int(math.Ceil(q * float64(len(values))))
+	return values[max(rank, 1)-1]
+}

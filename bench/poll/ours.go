@@ -1,0 +1,60 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+)
+
+// ours is the poller of the adapter with its default limits: a request may take 3 s, 16 run at once against a cluster.
+type ours struct {
+	store         *backlog.Store
+	poller        *backlog.Poller
+	subscriptions []backlog.Subscription
+}
+
+func newOurs(s setting, admin string) (*ours, error) {
+	u, err := url.Parse(admin)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the broker's URL: %w", err)
+	}
+	o := &ours{}
+	if o.store, err = backlog.NewStore(s.Interval, 6*s.Interval); err != nil {
+		return nil, err
+	}
+	source, err := pulsar.New(pulsar.Config{Registerer: prometheus.NewRegistry(), AllowedHosts: []string{u.Host}})
+	if err != nil {
+		return nil, err
+	}
+	o.poller, err = backlog.NewPoller(backlog.PollerConfig{
+		Store: o.store, Source: source, Interval: s.Interval, Timeout: 9 * time.Second, PerCluster: 16,
+		Jitter: rand.Float64, Updated: func(backlog.Topic) {},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.Topics {
+		one := backlog.NewSubscription(backlog.Cluster{AdminURL: admin}, subscription, s.topic(i))
+		o.subscriptions = append(o.subscriptions, one)
+		o.store.Track(s.topic(i), one)
+	}
+	return o, nil
+}
+
+func (o *ours) run(ctx context.Context) error { return o.poller.Run(ctx) }
+
+// measuredAt is when what is known of a topic was measured; false when nothing is.
+func (o *ours) measuredAt(i int, now time.Time) (time.Time, bool) {
+	reading, err := o.store.Read(o.subscriptions[i], now)
+	return reading.At, err == nil
+}
