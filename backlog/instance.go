@@ -1,0 +1,160 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import "time"
+
+// instanceHistory is what one instance counted lately.
+type instanceHistory struct {
+	at   time.Time
+	last InstanceSample
+	// points are running totals that survive restarts of the instance, oldest first.
+	points []instancePoint
+	// workingSince is when the call that the instance is in was first seen; zero when it is in none.
+	workingSince time.Time
+	// settled says that a call ended since the instance was first seen. The time of the first one to end may lie before.
+	settled bool
+}
+
+// instancePoint holds running totals over the pairs of answers that are sound, as flow does.
+type instancePoint struct {
+	at time.Time
+	instanceTotals
+}
+
+type instanceTotals struct {
+	observed                 time.Duration
+	received, processed      int64
+	userFailed, systemFailed int64
+	// calls that ended and were timed, and the time that they took; untimed are those that failed where only success is timed.
+	calls, untimed int64
+	called         time.Duration
+	// busy is called, with the part of a long call given to the time in which it was seen to run.
+	busy time.Duration
+}
+
+func (t instanceTotals) minus(o instanceTotals) instanceTotals {
+	return instanceTotals{
+		observed: t.observed - o.observed,
+		received: t.received - o.received, processed: t.processed - o.processed,
+		userFailed: t.userFailed - o.userFailed, systemFailed: t.systemFailed - o.systemFailed,
+		calls: t.calls - o.calls, untimed: t.untimed - o.untimed, called: t.called - o.called, busy: t.busy - o.busy,
+	}
+}
+
+// add takes in an answer. A counter that fell means a restart: the pair around it counts for nothing.
+func (h *instanceHistory) add(now InstanceSample, at time.Time, window time.Duration) {
+	next := instancePoint{at: at}
+	interval := at.Sub(h.at)
+	switch {
+	case len(h.points) == 0:
+	case restarted(h.last, now) || interval > longestInstanceWindow:
+		next.instanceTotals = h.points[len(h.points)-1].instanceTotals
+		h.settled, h.workingSince = false, time.Time{}
+	default:
+		next.instanceTotals = h.since(now, at)
+	}
+	switch {
+	case inCall(now) <= 0:
+		h.workingSince = time.Time{}
+	case h.workingSince.IsZero():
+		h.workingSince = at
+	}
+	h.at, h.last = at, now
+	h.points = append(h.points, next)
+	h.points = dropBefore(h.points, at.Add(-h.width(window)), func(p instancePoint) time.Time { return p.at })
+}
+
+// since adds what happened since the last answer to the totals.
+func (h *instanceHistory) since(now InstanceSample, at time.Time) instanceTotals {
+	t, before := h.points[len(h.points)-1].instanceTotals, h.last
+	interval := at.Sub(h.at)
+	t.observed += interval
+	t.received += now.Received - before.Received
+	t.processed += now.Processed - before.Processed
+	t.userFailed += now.UserExceptions - before.UserExceptions
+	t.systemFailed += now.SystemExceptions - before.SystemExceptions
+	if !timed(now) || !timed(before) {
+		return t
+	}
+	calls, called := *now.Calls-*before.Calls, *now.BusyTime-*before.BusyTime
+	t.calls += calls
+	t.called += called
+	if !now.FailedCallsCounted {
+		t.untimed += now.UserExceptions - before.UserExceptions
+	}
+	if ended(now) != ended(before) {
+		t.busy += h.endOfCalls(called, interval)
+		h.workingSince, h.settled = time.Time{}, true
+	} else if !h.workingSince.IsZero() && inCall(now) > 0 {
+		t.busy += interval // the same call all the time
+	}
+	return t
+}
+
+// endOfCalls is the time of calls that ended within the interval, less what was given to earlier intervals while the
+// first of them was seen to run. A call counts when it ends, so without that 2 s calls, looked at each second, read as
+// 0, 2, 0, 2 instead of 1.
+func (h *instanceHistory) endOfCalls(called, interval time.Duration) time.Duration {
+	if !h.workingSince.IsZero() {
+		called -= h.at.Sub(h.workingSince)
+	}
+	if !h.settled {
+		called = min(called, interval) // the rest was before the instance was first seen
+	}
+	return max(0, called) // less than nothing: a call that failed and was not timed
+}
+
+// width is how far back the totals are compared: the window, or several calls where they are long.
+func (h *instanceHistory) width(window time.Duration) time.Duration {
+	total := h.overWindow()
+	var call time.Duration
+	if total.calls > 0 {
+		call = total.called / time.Duration(total.calls)
+	}
+	if !h.workingSince.IsZero() {
+		call = max(call, h.at.Sub(h.workingSince))
+	}
+	return max(window, min(severalCalls*call, longestInstanceWindow))
+}
+
+func (h *instanceHistory) overWindow() instanceTotals {
+	if len(h.points) == 0 {
+		return instanceTotals{}
+	}
+	return h.points[len(h.points)-1].minus(h.points[0].instanceTotals)
+}
+
+// inFlight messages were received and neither processed nor failed. The counters are read one after the other, and a
+// message may fail twice, so less than nothing is nothing.
+func (h *instanceHistory) inFlight() int64 {
+	s := h.last
+	return max(0, s.Received-s.Processed-s.UserExceptions-s.SystemExceptions)
+}
+
+func timed(s InstanceSample) bool { return s.Calls != nil && s.BusyTime != nil }
+
+// ended is how many calls ended, well or not.
+func ended(s InstanceSample) int64 {
+	if s.FailedCallsCounted {
+		return *s.Calls
+	}
+	return *s.Calls + s.UserExceptions
+}
+
+// inCall is above 0 while the instance is in a call: it received more than calls ended. That tells it of asynchronous
+// functions too, whose calls end before their messages do. System exceptions may come without a call.
+func inCall(s InstanceSample) int64 {
+	if !timed(s) {
+		return 0
+	}
+	return s.Received - ended(s) - s.SystemExceptions
+}
+
+// restarted says whether a counter fell.
+func restarted(before, now InstanceSample) bool {
+	return now.Received < before.Received || now.Processed < before.Processed ||
+		now.UserExceptions < before.UserExceptions || now.SystemExceptions < before.SystemExceptions ||
+		timed(before) && timed(now) && (*now.Calls < *before.Calls || *now.BusyTime < *before.BusyTime)
+}
