@@ -5,6 +5,27 @@ package backlog
 
 import "time"
 
+// topicState is one tracked topic. A subscription stays in it until no owner is left.
+type topicState struct {
+	counters      topicCounters
+	published     flow
+	subscriptions map[string]*subscriptionState
+
+	answeredAt time.Time // last good answer; zero before the first
+	fullAt     time.Time // last full one
+	trouble    error     // why the last fetch failed; nil after a good one
+}
+
+// subscriptionState is one tracked subscription of one topic.
+type subscriptionState struct {
+	owners    int
+	bytes     int // owners that ask for the backlog in bytes
+	counters  map[int]subscriptionCounters
+	processed flow
+	history   history
+	missing   bool // the last good answer did not have it
+}
+
 // record turns an answer into points of the tracked subscriptions.
 func (t *topicState) record(sample TopicSample, window time.Duration) {
 	interval := sample.At.Sub(t.answeredAt)

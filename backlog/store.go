@@ -28,26 +28,6 @@ type interest struct {
 	until        time.Time
 }
 
-// topicState is one tracked topic. A subscription stays in it until no owner is left.
-type topicState struct {
-	counters      topicCounters
-	published     flow
-	subscriptions map[string]*subscriptionState
-
-	answeredAt time.Time // last good answer; zero before the first
-	fullAt     time.Time // last full one
-	trouble    error     // why the last fetch failed; nil after a good one
-}
-
-// subscriptionState is one tracked subscription of one topic.
-type subscriptionState struct {
-	owners    int
-	counters  map[int]subscriptionCounters
-	processed flow
-	history   history
-	missing   bool // the last good answer did not have it
-}
-
 // NewStore returns an empty store. Rates are measured over at least rateWindow where answers come more often than
 // that; an answer older than staleAfter is no longer served.
 func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
@@ -127,6 +107,9 @@ func (s *Store) acquire(subscription Subscription) {
 			topic.subscriptions[subscription.Name] = state
 		}
 		state.owners++
+		if subscription.Bytes {
+			state.bytes++
+		}
 	}
 }
 
@@ -135,6 +118,9 @@ func (s *Store) release(subscription Subscription) {
 		key := Topic{Cluster: subscription.Cluster, Name: name}
 		topic := s.topics[key]
 		state := topic.subscriptions[subscription.Name]
+		if subscription.Bytes {
+			state.bytes--
+		}
 		if state.owners--; state.owners == 0 {
 			delete(topic.subscriptions, subscription.Name)
 		}
