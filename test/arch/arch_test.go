@@ -80,6 +80,10 @@ func floors() []floor {
 			never: map[string]string{"k8s.io": "this edge knows Pulsar", "sigs.k8s.io": "this edge knows Pulsar"},
 		},
 		{
+			packages: []string{"backlog/instance"}, own: []string{"backlog"},
+			never: map[string]string{"k8s.io": "this edge knows instances by their address", "sigs.k8s.io": "this edge knows instances by their address"},
+		},
+		{
 			packages: []string{"provider"}, own: []string{"api/v1alpha1", "backlog", "policy"},
 			never: map[string]string{"sigs.k8s.io/controller-runtime": "this edge knows the metrics API server"},
 		},

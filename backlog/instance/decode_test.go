@@ -1,0 +1,235 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package instance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func fixture(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Answers of real instances; the numbers were read by eye.
+func TestDecodeReadsEveryLanguage(t *testing.T) {
+	for name, test := range map[string]struct {
+		file string
+		want backlog.InstanceSample
+	}{
+		"Java counts failed calls and writes trailing commas": {"4.0.8-java-instance.txt", backlog.InstanceSample{
+			Received: 15, Processed: 12, UserExceptions: 3,
+			Calls: ptr(int64(15)), BusyTime: ptr(3808003183 * time.Nanosecond), FailedCallsCounted: true,
+		}},
+		"asynchronous Java without its comments": {"4.0.8-java-async-instance.txt", backlog.InstanceSample{
+			Received: 15, Processed: 12, UserExceptions: 3,
+			Calls: ptr(int64(15)), BusyTime: ptr(618468359 * time.Nanosecond), FailedCallsCounted: true,
+		}},
+		"Python leaves failed calls out": {"4.0.8-python-instance.txt", backlog.InstanceSample{
+			Received: 15, Processed: 12, UserExceptions: 3,
+			Calls: ptr(int64(12)), BusyTime: ptr(3202979326 * time.Nanosecond),
+		}},
+		"Go has gauges and the function's id as instance_id": {"3.2-go-instance.txt", backlog.InstanceSample{
+			Received: 5, Processed: 5, Calls: ptr(int64(5)), BusyTime: ptr(252564060 * time.Nanosecond),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.want.ID = "pod-0"
+			text := fixture(t, test.file)
+			got, err := decode(strings.NewReader(text), backlog.InstanceAddress{ID: "pod-0"})
+			require.NoError(t, err)
+			require.Equal(t, []backlog.InstanceSample{test.want}, got)
+
+			got, err = decode(iotest.OneByteReader(strings.NewReader(text)), backlog.InstanceAddress{ID: "pod-0"})
+			require.NoError(t, err)
+			require.Equal(t, []backlog.InstanceSample{test.want}, got)
+		})
+	}
+}
+
+// Every series exists before the first message, so none may be made up.
+func TestDecodeTakesNothingForZero(t *testing.T) {
+	for _, file := range []string{"4.0.8-java-instance.txt", "4.0.8-python-instance.txt", "3.2-go-instance.txt"} {
+		text := fixture(t, file)
+		for q := range quantities {
+			name := function.series(q)
+			var rest []string
+			for _, line := range strings.SplitAfter(text, "\n") {
+				if !strings.HasPrefix(line, name+"{") {
+					rest = append(rest, line)
+				}
+			}
+			_, err := decode(strings.NewReader(strings.Join(rest, "")), backlog.InstanceAddress{})
+			require.ErrorContains(t, err, "it lacks "+name, file)
+		}
+	}
+}
+
+// text of a function with the given lines in place of those of the same name.
+func functionText(lines ...string) string {
+	all := []string{
+		`pulsar_function_received_total{fqfn="t/n/f",instance_id="0"} 5`,
+		`pulsar_function_processed_successfully_total{fqfn="t/n/f",instance_id="0"} 4`,
+		`pulsar_function_user_exceptions_total{fqfn="t/n/f",instance_id="0"} 0`,
+		`pulsar_function_system_exceptions_total{fqfn="t/n/f",instance_id="0"} 0`,
+		`pulsar_function_process_latency_ms_count{fqfn="t/n/f",instance_id="0"} 4`,
+		`pulsar_function_process_latency_ms_sum{fqfn="t/n/f",instance_id="0"} 1000`,
+	}
+	for _, line := range lines {
+		name, _, _ := strings.Cut(line, "{")
+		replaced := false
+		for i := range all {
+			if strings.HasPrefix(all[i], name+"{") {
+				all[i], replaced = line, true
+			}
+		}
+		if !replaced {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all, "\n") + "\n"
+}
+
+func TestDecodeBearsWhatInstancesWrite(t *testing.T) {
+	want := backlog.InstanceSample{Received: 5, Processed: 4, Calls: ptr(int64(4)), BusyTime: ptr(time.Second)}
+	for name, text := range map[string]string{
+		"plain": functionText(),
+		"scientific numbers": functionText(`pulsar_function_received_total{fqfn="t/n/f",instance_id="0"} 5E0`,
+			`pulsar_function_process_latency_ms_sum{fqfn="t/n/f",instance_id="0"} 1.0e+03`),
+		"timestamps":                     strings.ReplaceAll(functionText(), "\n", " 1795266661641\n"),
+		"exemplars":                      strings.ReplaceAll(functionText(), "\n", " # {trace=\"a b\"} 1 1.5\n"),
+		"carriage returns":               strings.ReplaceAll(functionText(), "\n", "\r\n"),
+		"spaces":                         strings.NewReplacer("{", " { ", ",", " , ", "=", " = ", "}", " } ").Replace(functionText()),
+		"names without _total":           strings.ReplaceAll(functionText(), "_total", ""),
+		"no labels at all":               strings.ReplaceAll(functionText(), `{fqfn="t/n/f",instance_id="0"}`, ""),
+		"labels with all kinds of marks": strings.ReplaceAll(functionText(), `{`, `{error="a \"}, {\\",empty="",`),
+		"OpenMetrics with its end":       functionText() + "# EOF",
+		"a user metric of any name": functionText(`pulsar_function_user_metric_{metric="received_total"} NaN`,
+			`pulsar_function_user_metric_received_total 1`, `pulsar_functionless 3`, `pulsar_ 3`, `pulsar_function_ 3`, `pulsar_function__total 3`),
+		"bad lines of others":       functionText(`user_metric{`, `{"quoted"} 1`, `up`, `=`, `"`),
+		"windows of a minute":       functionText(`pulsar_function_received_1min_total{} 1`, `pulsar_function_received_total_1min{} 1`, `pulsar_function_received_1min 1`),
+		"a line longer than memory": functionText(`pulsar_function_user_exception{error="` + strings.Repeat("x", 3*maxLineBytes) + `"} 1`),
+		"a latency that is no summary": functionText(
+			`pulsar_function_process_latency_ms{fqfn="t/n/f",instance_id="0"} 1`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := decode(strings.NewReader(text), backlog.InstanceAddress{})
+			require.NoError(t, err)
+			require.Equal(t, []backlog.InstanceSample{want}, got)
+		})
+	}
+}
+
+func TestDecodeRefusesWhatCannotBe(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"nothing":              {"", "no metrics of a function, sink or source"},
+		"another program":      {"# TYPE up gauge\nup 1\n", "is that the metrics port of an instance?"},
+		"a web page":           {"<html>\n<body>\n", "no metrics of a function, sink or source"},
+		"no value":             {functionText(`pulsar_function_received_total{fqfn="t/n/f"}`), "reading pulsar_function_received_total: it has no value"},
+		"a word for a value":   {functionText(`pulsar_function_received_total{} many`), "invalid syntax"},
+		"NaN":                  {functionText(`pulsar_function_received_total{} NaN`), "its value NaN cannot be"},
+		"infinity":             {functionText(`pulsar_function_process_latency_ms_sum{} +Inf`), "its value +Inf cannot be"},
+		"less than nothing":    {functionText(`pulsar_function_processed_successfully_total{} -1`), "its value -1 cannot be"},
+		"half a message":       {functionText(`pulsar_function_received_total{} 0.5`), "its value 0.5 cannot be"},
+		"more than is counted": {functionText(`pulsar_function_received_total{} 1e16`), "its value 1e+16 cannot be"},
+		"1000 years busy":      {functionText(`pulsar_function_process_latency_ms_sum{} 3.2e13`), "cannot be"},
+		"a label without end":  {functionText(`pulsar_function_received_total{fqfn="t/n/f} 5`), "its labels cannot be read"},
+		"a label without name": {functionText(`pulsar_function_received_total{"t/n/f"} 5`), "its labels cannot be read"},
+		"labels without end":   {functionText(`pulsar_function_received_total{fqfn="t/n/f" 5`), "its labels cannot be read"},
+		"a series twice":       {functionText() + "pulsar_function_received_total{fqfn=\"t/n/f\",instance_id=\"0\"} 6\n", "it has pulsar_function_received_total twice"},
+		"a number cut off":     {strings.TrimSuffix(functionText(), "00\n"), "cut off"},
+		"a name cut off":       {functionText() + "pulsar_function_rec", "cut off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := decode(strings.NewReader(test.text), backlog.InstanceAddress{})
+			require.ErrorContains(t, err, test.want)
+			require.Empty(t, got)
+		})
+	}
+}
+
+func TestDecodeTellsComponentsOfOneProcessApart(t *testing.T) {
+	two := functionText() + strings.ReplaceAll(functionText(), "t/n/f", "t/n/g")
+	_, err := decode(strings.NewReader(two), backlog.InstanceAddress{})
+	require.ErrorContains(t, err, "it must be said which is meant")
+
+	got, err := decode(strings.NewReader(two), backlog.InstanceAddress{ID: "worker", Component: "t/n/g"})
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	require.Equal(t, "worker", got[0].ID)
+
+	_, err = decode(strings.NewReader(two), backlog.InstanceAddress{Component: "t/n/h"})
+	require.ErrorContains(t, err, "it has no metrics of t/n/h")
+
+	threads := strings.ReplaceAll(two, `instance_id="0"`, `instance_id="1"`) + two
+	got, err = decode(strings.NewReader(threads), backlog.InstanceAddress{ID: "worker", Component: "t/n/g"})
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	require.Equal(t, "worker#0", got[0].ID)
+	require.Equal(t, "worker#1", got[1].ID)
+}
+
+func TestDecodeBoundsTheInstancesOfAProcess(t *testing.T) {
+	var text strings.Builder
+	for i := range maxInstances + 1 {
+		text.WriteString(strings.ReplaceAll(functionText(), `"0"`, `"`+strings.Repeat("x", i)+`"`))
+	}
+	_, err := decode(strings.NewReader(text.String()), backlog.InstanceAddress{})
+	require.ErrorContains(t, err, "more than 1000 instances")
+}
+
+func TestDecodeReadsConnectors(t *testing.T) {
+	for _, k := range []kind{sink, source} {
+		text := ""
+		for _, line := range []string{"received_total 7", "written_total 6", string(k) + "_exceptions_total 1", "system_exceptions_total 0"} {
+			text += "pulsar_" + string(k) + "_" + line + "\n"
+		}
+		got, err := decode(strings.NewReader(text), backlog.InstanceAddress{ID: "s"})
+		require.NoError(t, err)
+		require.Equal(t, []backlog.InstanceSample{{ID: "s", Received: 7, Processed: 6, UserExceptions: 1}}, got)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
+	require.NoError(f, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(string(text), "")
+	}
+	f.Add(functionText(), "t/n/f")
+	f.Fuzz(func(t *testing.T, text, component string) {
+		got, err := decode(strings.NewReader(text), backlog.InstanceAddress{ID: "i", Component: component})
+		if err != nil {
+			require.Empty(t, got)
+			return
+		}
+		require.NotEmpty(t, got)
+		ids := map[string]bool{}
+		for _, s := range got {
+			require.False(t, ids[s.ID], "two instances are %q", s.ID)
+			ids[s.ID] = true
+			require.GreaterOrEqual(t, min(s.Received, s.Processed, s.UserExceptions, s.SystemExceptions), int64(0))
+			require.Equal(t, s.Calls == nil, s.BusyTime == nil)
+			if s.Calls != nil {
+				require.GreaterOrEqual(t, *s.Calls, int64(0))
+				require.GreaterOrEqual(t, *s.BusyTime, time.Duration(0))
+			}
+		}
+	})
+}

@@ -1,0 +1,171 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Addresses says who the instances of a workload are now, from memory, each with an ID of its own. No address and no
+// error means that the workload has no instances. Errors wrap a reason of package backlog.
+type Addresses interface {
+	Addresses(workload string) ([]backlog.InstanceAddress, error)
+}
+
+// Scraper asks instances for their metrics. Its methods may be called from any goroutine.
+type Scraper struct {
+	addresses Addresses
+	client    *http.Client
+	metrics   *metrics
+	timeout   time.Duration
+	maxBytes  int64
+	slots     chan struct{} // one for each request under way
+}
+
+var _ backlog.InstanceSource = (*Scraper)(nil)
+
+// FetchInstances asks all instances of the workload at once. Those that do not answer, or with something else than an
+// instance's metrics, are counted in Silent.
+//
+// When not one of several answers, that is an error with the reason of the first and not an empty sample: there is
+// nothing to read from it, and a program that adds up an empty list would see an idle workload. A workload without
+// instances is a sample without any. Errors wrap a reason of package backlog.
+func (s *Scraper) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
+	addresses, err := s.addresses.Addresses(workload)
+	if err != nil {
+		return backlog.InstancesSample{}, fmt.Errorf("finding the instances of %s: %w", workload, err)
+	}
+	at := time.Now()
+	answers := s.scrapeAll(ctx, addresses)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return backlog.InstancesSample{}, fmt.Errorf("%w: asking the instances of %s: %w", backlog.ErrUnreachable, workload, ctx.Err())
+	}
+	return gather(workload, at, answers)
+}
+
+// answer is what one address gave.
+type answer struct {
+	samples []backlog.InstanceSample
+	err     error
+}
+
+// gather adds answers up to a sample.
+func gather(workload string, at time.Time, answers []answer) (backlog.InstancesSample, error) {
+	sample := backlog.InstancesSample{At: at}
+	var first error
+	for _, a := range answers {
+		if a.err != nil {
+			sample.Silent++
+			if first == nil {
+				first = a.err
+			}
+		}
+		sample.Instances = append(sample.Instances, a.samples...)
+	}
+	switch {
+	case first == nil || len(sample.Instances) > 0:
+		return sample, nil
+	case sample.Silent == 1:
+		return backlog.InstancesSample{}, fmt.Errorf("the only instance of %s: %w", workload, first)
+	default:
+		return backlog.InstancesSample{}, fmt.Errorf("none of the %d instances of %s answers; the first: %w", sample.Silent, workload, first)
+	}
+}
+
+// scrapeAll answers for each address, in their order.
+func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAddress) []answer {
+	answers := make([]answer, len(addresses))
+	var group errgroup.Group
+	group.SetLimit(cap(s.slots))
+	for i, address := range addresses {
+		group.Go(func() error {
+			answers[i].samples, answers[i].err = s.scrapeInTurn(ctx, address)
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are in the answers
+	return answers
+}
+
+// scrapeInTurn waits until fewer requests than Concurrency are under way, those for other workloads included.
+func (s *Scraper) scrapeInTurn(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, newFault(backlog.ErrUnreachable, address, err, "there was no time to ask it")
+	}
+	start := time.Now()
+	samples, err := s.scrape(ctx, address)
+	s.metrics.observe(time.Since(start), err)
+	return samples, err
+}
+
+// scrape asks one process once.
+func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
+	target, err := metricsURL(address.HostPort)
+	if err != nil {
+		return nil, newFault(backlog.ErrProtocol, address, nil, err.Error())
+	}
+	limited, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(limited, http.MethodGet, target, http.NoBody)
+	if err != nil {
+		return nil, newFault(backlog.ErrProtocol, address, nil, "its address is not one")
+	}
+	request.Header.Set("Accept", "text/plain;version=0.0.4")
+	response, err := s.client.Do(request)
+	if err != nil {
+		return nil, s.noAnswer(ctx, address, err)
+	}
+	defer func() { _ = response.Body.Close() }() // the answer was read or given up: nothing to lose
+	if response.StatusCode != http.StatusOK {
+		return nil, statusFault(address, response.StatusCode)
+	}
+	body := &boundedBody{body: response.Body, left: s.maxBytes}
+	samples, err := decode(body, address)
+	switch {
+	case err == nil:
+		return samples, nil
+	case errors.Is(err, errTooLong):
+		return nil, newFault(backlog.ErrProtocol, address, nil, fmt.Sprintf("its metrics have more than %d bytes: remove user metrics", s.maxBytes))
+	case body.broken != nil:
+		return nil, s.noAnswer(ctx, address, body.broken)
+	default:
+		return nil, newFault(backlog.ErrProtocol, address, nil, err.Error())
+	}
+}
+
+// metricsURL refuses what would ask somebody else than it shows.
+func metricsURL(hostPort string) (string, error) {
+	host, port, err := net.SplitHostPort(hostPort)
+	number, portErr := strconv.ParseUint(port, 10, 16)
+	if err != nil || portErr != nil || number == 0 || !plainHost(host) {
+		return "", errors.New("its address must look like 10.2.0.17:9094")
+	}
+	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/metrics"}).String(), nil
+}
+
+// plainHost says whether it can be an IP address or a name.
+func plainHost(host string) bool {
+	for _, c := range []byte(host) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != ':' {
+			return false
+		}
+	}
+	return host != ""
+}

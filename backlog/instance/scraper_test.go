@@ -1,0 +1,296 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// book is who there is.
+type book struct {
+	addresses []backlog.InstanceAddress
+	err       error
+}
+
+func (b book) Addresses(workload string) ([]backlog.InstanceAddress, error) {
+	if workload != "w" {
+		return nil, errors.New("asked for another workload: " + workload)
+	}
+	return b.addresses, b.err
+}
+
+// serve starts an instance that answers with the handler.
+func serve(t *testing.T, id string, handler http.HandlerFunc) backlog.InstanceAddress {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return backlog.InstanceAddress{ID: id, HostPort: server.Listener.Addr().String()}
+}
+
+func says(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+}
+
+// nobody is a port of 127.0.0.1 that refuses connections.
+func nobody(t *testing.T, id string) backlog.InstanceAddress {
+	t.Helper()
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return backlog.InstanceAddress{ID: id, HostPort: listener.Addr().String()}
+}
+
+func scraper(t *testing.T, config Config, addresses ...backlog.InstanceAddress) *Scraper {
+	t.Helper()
+	config.Registerer, config.Addresses = prometheus.NewPedanticRegistry(), book{addresses: addresses}
+	s, err := New(config)
+	require.NoError(t, err)
+	return s
+}
+
+func TestFetchAsksEveryInstance(t *testing.T) {
+	var asked atomic.Pointer[http.Request]
+	first := serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(r)
+		says(functionText())(w, r)
+	})
+	s := scraper(t, Config{}, first, serve(t, "pod-1", says(functionText())))
+	before := time.Now()
+	got, err := s.FetchInstances(t.Context(), "w")
+	require.NoError(t, err)
+	require.False(t, got.At.Before(before) || got.At.After(time.Now()))
+	require.Zero(t, got.Silent)
+	require.Len(t, got.Instances, 2)
+	require.Equal(t, "pod-0", got.Instances[0].ID)
+	require.Equal(t, "pod-1", got.Instances[1].ID)
+	require.Equal(t, int64(5), got.Instances[1].Received)
+
+	r := asked.Load()
+	require.Equal(t, http.MethodGet, r.Method)
+	require.Equal(t, "/metrics", r.URL.Path)
+	require.Equal(t, "text/plain;version=0.0.4", r.Header.Get("Accept"))
+	require.True(t, r.Close, "a connection to every pod would be kept open")
+	for _, header := range []string{"Authorization", "Cookie", "X-Pulsar-Auth-Method-Name", "Accept-Encoding"} {
+		require.Empty(t, r.Header.Get(header), header)
+	}
+	require.InDelta(t, 2, testutil.ToFloat64(s.metrics.scrapes.WithLabelValues("ok")), 0)
+}
+
+func TestFetchCountsWhoIsSilent(t *testing.T) {
+	s := scraper(t, Config{}, nobody(t, "dead"), serve(t, "alive", says(functionText())), serve(t, "wrong", says("up 1\n")))
+	got, err := s.FetchInstances(t.Context(), "w")
+	require.NoError(t, err)
+	require.Equal(t, 2, got.Silent)
+	require.Len(t, got.Instances, 1)
+	require.Equal(t, "alive", got.Instances[0].ID)
+	for _, result := range []string{"ok", "unreachable", "protocol"} {
+		require.InDelta(t, 1, testutil.ToFloat64(s.metrics.scrapes.WithLabelValues(result)), 0, result)
+	}
+}
+
+func TestFetchOfAWorkloadWithoutInstancesIsNoError(t *testing.T) {
+	got, err := scraper(t, Config{}).FetchInstances(t.Context(), "w")
+	require.NoError(t, err)
+	require.Empty(t, got.Instances)
+	require.Zero(t, got.Silent)
+	require.False(t, got.At.IsZero())
+}
+
+func TestFetchPassesOnThatAddressesAreUnknown(t *testing.T) {
+	s := scraper(t, Config{})
+	s.addresses = book{err: fmt.Errorf("%w: pods are not listed yet", backlog.ErrNoData)}
+	_, err := s.FetchInstances(t.Context(), "w")
+	require.ErrorIs(t, err, backlog.ErrNoData)
+	require.ErrorContains(t, err, "finding the instances of w: no data yet: pods are not listed yet")
+}
+
+func TestFetchWithoutAnyAnswerSaysWhy(t *testing.T) {
+	cutOff := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = io.WriteString(w, "pulsar_function_received_total 1")
+	}
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	for name, test := range map[string]struct {
+		handler http.HandlerFunc
+		reason  error
+		want    string
+	}{
+		"a broken connection":  {cutOff, backlog.ErrUnreachable, "the connection was closed before the answer was complete"},
+		"another program":      {says("up 1\n"), backlog.ErrProtocol, "is that the metrics port of an instance?"},
+		"another path":         {status(http.StatusNotFound), backlog.ErrProtocol, "it answered 404"},
+		"a service mesh":       {status(http.StatusForbidden), backlog.ErrForbidden, "does a service mesh in between refuse it?"},
+		"an overloaded one":    {status(http.StatusServiceUnavailable), backlog.ErrUnavailable, "it answered 503: asked again soon"},
+		"more than the limit":  {says(functionText() + strings.Repeat("x 1\n", 1000)), backlog.ErrProtocol, "its metrics have more than 1024 bytes"},
+		"an endless line":      {says("# " + strings.Repeat("x", 4*maxLineBytes)), backlog.ErrProtocol, "its metrics have more than 1024 bytes"},
+		"no end of the number": {says(strings.TrimSuffix(functionText(), "00\n")), backlog.ErrProtocol, "its metrics are cut off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scraper(t, Config{MaxAnswerBytes: 1 << 10}, serve(t, "pod-0", test.handler))
+			got, err := s.FetchInstances(t.Context(), "w")
+			require.ErrorIs(t, err, test.reason)
+			require.ErrorContains(t, err, "the only instance of w: ")
+			require.ErrorContains(t, err, "pod-0 at 127.0.0.1:")
+			require.ErrorContains(t, err, test.want)
+			require.Zero(t, got, "a sample without an instance would look idle")
+		})
+	}
+
+	_, err := scraper(t, Config{}, nobody(t, "a"), nobody(t, "b")).FetchInstances(t.Context(), "w")
+	require.ErrorIs(t, err, backlog.ErrUnreachable)
+	require.ErrorContains(t, err, "none of the 2 instances of w answers; the first: unreachable: a at 127.0.0.1:")
+	require.ErrorContains(t, err, "connection refused: is it still starting?")
+}
+
+func TestFetchFollowsNoRedirect(t *testing.T) {
+	var called atomic.Bool
+	other := serve(t, "other", func(http.ResponseWriter, *http.Request) { called.Store(true) })
+	s := scraper(t, Config{}, serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://"+other.HostPort+"/metrics", http.StatusFound)
+	}))
+	_, err := s.FetchInstances(t.Context(), "w")
+	require.ErrorIs(t, err, backlog.ErrProtocol)
+	require.ErrorContains(t, err, "it answered 302")
+	require.False(t, called.Load())
+}
+
+func TestFetchUsesNoProxy(t *testing.T) {
+	var called atomic.Bool
+	proxy := serve(t, "proxy", func(http.ResponseWriter, *http.Request) { called.Store(true) })
+	t.Setenv("HTTP_PROXY", "http://"+proxy.HostPort)
+	// Go never asks a proxy for a loopback address; a name that does not exist shows it.
+	s := scraper(t, Config{}, backlog.InstanceAddress{ID: "pod-0", HostPort: "pod-0.invalid:9094"})
+	_, err := s.FetchInstances(t.Context(), "w")
+	require.ErrorIs(t, err, backlog.ErrUnreachable)
+	require.False(t, called.Load())
+}
+
+func TestFetchGivesUpOnSlowInstances(t *testing.T) {
+	release := make(chan struct{})
+	drip := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "# slow loris\n")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}
+	s := scraper(t, Config{RequestTimeout: 50 * time.Millisecond}, serve(t, "drips", drip), serve(t, "alive", says(functionText())))
+	t.Cleanup(func() { close(release) })
+	got, err := s.FetchInstances(t.Context(), "w")
+	require.NoError(t, err)
+	require.Equal(t, 1, got.Silent)
+	require.Len(t, got.Instances, 1)
+
+	s.addresses = book{addresses: s.addresses.(book).addresses[:1]}
+	_, err = s.FetchInstances(t.Context(), "w")
+	require.ErrorIs(t, err, backlog.ErrUnreachable)
+	require.ErrorContains(t, err, "no whole answer within 50ms: does a network policy close its metrics port?")
+}
+
+func TestFetchEndsWithItsContext(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	hang := serve(t, "hangs", func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	})
+	s := scraper(t, Config{Concurrency: 1, RequestTimeout: time.Minute}, hang, serve(t, "waits", says(functionText())))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-asked; cancel() }()
+	_, err := s.FetchInstances(ctx, "w")
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, backlog.ErrUnreachable)
+	require.InDelta(t, 1, testutil.ToFloat64(s.metrics.scrapes.WithLabelValues("canceled")), 0)
+}
+
+func TestFetchBoundsWhatIsUnderWay(t *testing.T) {
+	var now, most atomic.Int64
+	count := func(w http.ResponseWriter, r *http.Request) {
+		n := now.Add(1)
+		for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
+		}
+		says(functionText())(w, r)
+		now.Add(-1)
+	}
+	addresses := make([]backlog.InstanceAddress, 40)
+	for i := range addresses {
+		addresses[i] = serve(t, fmt.Sprint("pod-", i), count)
+	}
+	s := scraper(t, Config{Concurrency: 3}, addresses...)
+	results := make(chan error, 4)
+	for range cap(results) {
+		go func() {
+			got, err := s.FetchInstances(t.Context(), "w")
+			if err == nil && len(got.Instances) != len(addresses) {
+				err = fmt.Errorf("%d answered", len(got.Instances))
+			}
+			results <- err
+		}()
+	}
+	for range cap(results) {
+		require.NoError(t, <-results)
+	}
+	require.LessOrEqual(t, most.Load(), int64(3))
+}
+
+func TestFetchAsksOnlyPlainAddresses(t *testing.T) {
+	for _, hostPort := range []string{
+		"", "10.2.0.17", "10.2.0.17:", "10.2.0.17:0", "10.2.0.17:99999", "10.2.0.17:http", ":9094", "user@host:9094", "host/path:80",
+		"host?x:80", "ho st:80", "host#x:80", "http://host:80", "::1:9094",
+	} {
+		_, err := scraper(t, Config{}, backlog.InstanceAddress{ID: "pod-0", HostPort: hostPort}).FetchInstances(t.Context(), "w")
+		require.ErrorIs(t, err, backlog.ErrProtocol, hostPort)
+		require.ErrorContains(t, err, "its address must look like 10.2.0.17:9094", hostPort)
+	}
+	for hostPort, want := range map[string]string{
+		"10.2.0.17:9094": "http://10.2.0.17:9094/metrics", "[fd00::1]:9094": "http://[fd00::1]:9094/metrics",
+		"f-0.f-headless.ns.svc:80": "http://f-0.f-headless.ns.svc:80/metrics",
+	} {
+		got, err := metricsURL(hostPort)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+func TestNewNamesWhatIsWrong(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(*Config)
+		want  string
+	}{
+		"no registerer":       {func(c *Config) { c.Registerer = nil }, "registerer is missing"},
+		"no addresses":        {func(c *Config) { c.Addresses = nil }, "addresses is missing"},
+		"no time":             {func(c *Config) { c.RequestTimeout = time.Nanosecond }, "requestTimeout is 1ns: it must be from 10ms to 1m"},
+		"too much time":       {func(c *Config) { c.RequestTimeout = time.Hour }, "requestTimeout is 1h0m0s"},
+		"a tiny answer":       {func(c *Config) { c.MaxAnswerBytes = 1 }, "maxAnswerBytes is 1: it must be from 1024 to 1073741824"},
+		"a huge answer":       {func(c *Config) { c.MaxAnswerBytes = 1 << 40 }, "maxAnswerBytes is 1099511627776"},
+		"nothing at a time":   {func(c *Config) { c.Concurrency = -1 }, "concurrency is -1: it must be from 1 to 1024"},
+		"everything at once":  {func(c *Config) { c.Concurrency = 2000 }, "concurrency is 2000"},
+		"metrics of the same": {func(c *Config) { _, _ = New(*c) }, "registering metrics: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := Config{Registerer: prometheus.NewRegistry(), Addresses: book{}}
+			test.spoil(&config)
+			_, err := New(config)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}

@@ -1,0 +1,208 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package instance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// kind is of a component, in the name of its series.
+type kind string
+
+const (
+	function kind = "function"
+	sink     kind = "sink"
+	source   kind = "source"
+)
+
+// quantity is what a series counts.
+type quantity int
+
+const (
+	received quantity = iota
+	processed
+	userExceptions
+	systemExceptions
+	calls
+	busyMillis
+
+	quantities
+)
+
+// prefix of all series.
+const prefix = "pulsar_"
+
+// latency is the series of quantiles, which are not read.
+const latency = "process_latency_ms"
+
+// name of the series after pulsar_<kind>_, without _total; empty when there is none.
+func (k kind) name(q quantity) string {
+	switch q {
+	case received:
+		return "received"
+	case systemExceptions:
+		return "system_exceptions"
+	case processed:
+		if k == function {
+			return "processed_successfully"
+		}
+		return "written"
+	case userExceptions:
+		if k == function {
+			return "user_exceptions"
+		}
+		return string(k) + "_exceptions"
+	case calls, busyMillis:
+		if k != function {
+			return ""
+		}
+		if q == calls {
+			return latency + "_count"
+		}
+		return latency + "_sum"
+	default:
+		return ""
+	}
+}
+
+func (k kind) has(q quantity) bool { return k.name(q) != "" }
+
+// series is the whole name, for messages.
+func (k kind) series(q quantity) string {
+	name := prefix + string(k) + "_" + k.name(q)
+	if q == calls || q == busyMillis {
+		return name
+	}
+	return name + "_total"
+}
+
+// meaning of the name of a series; quantile is for the latency itself.
+func meaning(name string) (k kind, q quantity, quantile, ok bool) {
+	name, ok = strings.CutPrefix(name, prefix)
+	if !ok {
+		return "", 0, false, false
+	}
+	word, name, _ := strings.Cut(name, "_")
+	k = kind(word)
+	if k != function && k != sink && k != source {
+		return "", 0, false, false
+	}
+	if k == function && name == latency {
+		return k, 0, true, true
+	}
+	name = strings.TrimSuffix(name, "_total")
+	for q = range quantities {
+		if name != "" && k.name(q) == name {
+			return k, q, false, true
+		}
+	}
+	return "", 0, false, false
+}
+
+// series is one line with a value of ours.
+type series struct {
+	of       identity
+	what     quantity
+	quantile bool
+	value    float64
+}
+
+var errLabels = errors.New("its labels cannot be read")
+
+// parse reads a line; wanted is false for comments and whatever else is not ours, of which nothing but the name is looked
+// at: user code may write anything there.
+func parse(line []byte) (s series, wanted bool, err error) {
+	if !bytes.HasPrefix(line, []byte(prefix)) {
+		return series{}, false, nil
+	}
+	end := bytes.IndexAny(line, "{ \t")
+	if end < 0 {
+		return series{}, false, nil
+	}
+	k, q, quantile, ok := meaning(string(line[:end]))
+	if !ok {
+		return series{}, false, nil
+	}
+	s = series{of: identity{kind: k}, what: q}
+	rest, err := s.labels(line[end:])
+	if err == nil && quantile {
+		// Idle quantiles are NaN; a latency without one is no summary.
+		return s, s.quantile, nil
+	}
+	if err == nil {
+		s.quantile = false
+		s.value, err = number(rest)
+	}
+	if err == nil {
+		err = q.amount(s.value)
+	}
+	if err != nil {
+		return series{}, false, fmt.Errorf("reading %s: %w", line[:end], err)
+	}
+	return s, true, nil
+}
+
+// number reads the value; a timestamp or an exemplar may follow.
+func number(text []byte) (float64, error) {
+	fields := bytes.Fields(text)
+	if len(fields) == 0 {
+		return 0, errors.New("it has no value")
+	}
+	return strconv.ParseFloat(string(fields[0]), 64)
+}
+
+// labels reads {a="b",c="d",} and returns what follows. Java writes the last comma, which the format allows.
+func (s *series) labels(text []byte) (rest []byte, err error) {
+	text = bytes.TrimLeft(text, " \t")
+	if len(text) == 0 || text[0] != '{' {
+		return text, nil
+	}
+	text = text[1:]
+	for {
+		text = bytes.TrimLeft(text, " \t,")
+		if len(text) > 0 && text[0] == '}' {
+			return text[1:], nil
+		}
+		name, after, ok := bytes.Cut(text, []byte("="))
+		after = bytes.TrimLeft(after, " \t")
+		if !ok || len(after) == 0 || after[0] != '"' {
+			return nil, errLabels
+		}
+		end := closing(after[1:])
+		if end < 0 {
+			return nil, errLabels
+		}
+		s.label(string(bytes.TrimRight(name, " \t")), after[1:1+end])
+		text = after[end+2:]
+	}
+}
+
+// closing is where the quoted text ends, below 0 when it does not.
+func closing(text []byte) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return -1
+}
+
+// label keeps those that tell instances apart. instance_id is the function's id in Go, which is as good for that.
+func (s *series) label(name string, value []byte) {
+	switch name {
+	case "fqfn":
+		s.of.component = string(value)
+	case "instance_id":
+		s.of.instance = string(value)
+	case "quantile":
+		s.quantile = true
+	}
+}
