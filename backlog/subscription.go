@@ -23,7 +23,7 @@ type Subscription struct {
 	// Topics are complete names, sorted, each once.
 	Topics []string
 	// Patterns are complete regular expressions of topics, such as persistent://media/images/in-.*, sorted, each once: all
-	// topics of the namespace whose whole name matches are consumed too, as they come and go.
+	// topics of the namespace whose whole name matches are consumed too, as they come and go. WithPatterns sets them.
 	Patterns []string
 	// Bytes asks for the backlog in bytes too, which costs the broker a lock for each subscription.
 	Bytes bool
@@ -41,6 +41,17 @@ func NewSubscription(cluster Cluster, name string, topics ...string) Subscriptio
 	}
 	slices.Sort(complete)
 	return Subscription{Cluster: cluster, Name: name, Topics: slices.Compact(complete)}
+}
+
+// Inputs are the topics and the patterns, by name: what the Poller tells news of.
+func (s Subscription) Inputs() []Topic {
+	inputs := make([]Topic, 0, len(s.Topics)+len(s.Patterns))
+	for _, names := range [][]string{s.Topics, s.Patterns} {
+		for _, name := range names {
+			inputs = append(inputs, Topic{Cluster: s.Cluster, Name: name})
+		}
+	}
+	return inputs
 }
 
 // Equal says whether both track the same thing.

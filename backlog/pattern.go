@@ -1,0 +1,145 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Pattern is a regular expression of topics of one namespace, as Pulsar's clients and functions take it
+// (topicPattern, isRegexPattern). The zero value matches nothing.
+type Pattern struct {
+	text, namespace string
+	// prefix is what all matches begin with, which spares a sorted listing most of the work.
+	prefix string
+	whole  *regexp.Regexp
+}
+
+// ParsePattern reads a pattern and completes its short forms: rx-.* is persistent://public/default/rx-.*, and
+// t/n/rx-.* is persistent://t/n/rx-.*. The namespace is meant literally. A pattern that cannot be followed is
+// ErrUnsupported, and the text says what to write instead.
+//
+// Source: Pulsar's TopicName.get, which finds the namespace in the pattern, and TopicList.filterTopics, which matches
+// the rest (org.apache.pulsar.common). Its brokers match with RE2/J, whose syntax is that of Go's regexp; clients fall
+// back to Java's for what RE2/J lacks, and that is where we give up. A client does not complete a pattern without a
+// domain before it matches, so there it may find fewer topics than we do: those have no subscription then, and count
+// for nothing.
+func ParsePattern(text string) (Pattern, error) {
+	complete := completePattern(text)
+	domain, rest, _ := strings.Cut(complete, "://")
+	switch {
+	case domain == "non-persistent":
+		return Pattern{}, patternError(text, "non-persistent topics keep no backlog")
+	case domain != "persistent":
+		return Pattern{}, patternError(text, "write it as persistent://tenant/namespace/expression")
+	}
+	parts := strings.Split(rest, "/")
+	if len(parts) != 3 || parts[2] == "" {
+		return Pattern{}, patternError(text,
+			"write it as persistent://tenant/namespace/expression, with no slash within the expression: a pattern spans one namespace")
+	}
+	if !literalName(parts[0]) || !literalName(parts[1]) {
+		return Pattern{}, patternError(text, "tenant and namespace are names, not expressions: use a pattern for each namespace")
+	}
+	if strings.Contains(rest, "&&") {
+		return Pattern{}, patternError(text, "intersections (&&) mean something else outside of Java: write the class out")
+	}
+	return compilePattern(text, complete, parts)
+}
+
+func compilePattern(text, complete string, parts []string) (Pattern, error) {
+	rest := strings.Join(parts, "/")
+	open, err := regexp.Compile("(?:" + rest + ")")
+	if err != nil {
+		return Pattern{}, patternError(text, fmt.Sprintf(
+			"%s: lookaround, possessive quantifiers and backreferences have no equal in RE2: write it without, or name the topics", reason(err)))
+	}
+	if _, err := regexp.Compile(rest); err != nil { // what closes our own group: a)|(b
+		return Pattern{}, patternError(text, reason(err)+": correct it")
+	}
+	whole, err := regexp.Compile(`\A(?:` + rest + `)\z`)
+	if err != nil {
+		return Pattern{}, patternError(text, reason(err)+": correct it")
+	}
+	p := Pattern{text: complete, namespace: parts[0] + "/" + parts[1], whole: whole}
+	prefix, _ := open.LiteralPrefix()
+	p.prefix = "persistent://" + prefix
+	return p, nil
+}
+
+// reason is what the compiler says, without the expression, which the message has already.
+func reason(err error) string {
+	return strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+}
+
+func patternError(text, problem string) error {
+	return fmt.Errorf("%w: topic pattern %q: %s", ErrUnsupported, text, problem)
+}
+
+// completePattern is CompleteTopicName, but for a slash within a short form, which is a mistake there and here.
+func completePattern(text string) string {
+	if text == "" {
+		return ""
+	}
+	return CompleteTopicName(text)
+}
+
+// literalName says whether this is a tenant's or namespace's name: letters, digits and -=:._ (NamedEntity.checkName).
+func literalName(name string) bool {
+	return name != "" && strings.IndexFunc(name, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune("-=:._", r)
+	}) < 0
+}
+
+// String is the complete pattern, such as persistent://media/images/in-.*.
+func (p Pattern) String() string { return p.text }
+
+// Namespace is tenant/namespace.
+func (p Pattern) Namespace() string { return p.namespace }
+
+// Match says whether the topic, by its complete name without partition suffix, is among those that the pattern means:
+// its whole name without the domain matches, and it is not one of Pulsar's own topics.
+func (p Pattern) Match(topic string) bool {
+	name, persistent := strings.CutPrefix(topic, "persistent://")
+	local, inNamespace := strings.CutPrefix(name, p.namespace+"/")
+	return persistent && inNamespace && p.whole != nil && !systemTopic(local) && p.whole.MatchString(name)
+}
+
+// systemTopic says whether Pulsar keeps this topic for itself, by its name within the namespace.
+//
+// Source: SystemTopicNames.isSystemTopic; all but the suffix begin with two underscores.
+func systemTopic(local string) bool {
+	return strings.HasPrefix(local, "__") || strings.HasSuffix(local, "__transaction_pending_ack")
+}
+
+// filter returns the matches among sorted names.
+func (p Pattern) filter(sorted []string) []string {
+	first := sort.SearchStrings(sorted, p.prefix)
+	var matches []string
+	for _, topic := range sorted[first:] {
+		if !strings.HasPrefix(topic, p.prefix) {
+			break
+		}
+		if p.Match(topic) {
+			matches = append(matches, topic)
+		}
+	}
+	return matches
+}
+
+// WithPatterns returns the subscription with these patterns instead of those it had, sorted and each once.
+func (s Subscription) WithPatterns(patterns ...Pattern) Subscription {
+	texts := make([]string, 0, len(patterns))
+	for _, pattern := range patterns {
+		texts = append(texts, pattern.text)
+	}
+	slices.Sort(texts)
+	s.Patterns = slices.Compact(texts)
+	return s
+}
