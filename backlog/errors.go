@@ -24,6 +24,10 @@ var (
 	ErrTopicNotFound = errors.New("topic not found")
 	// ErrSubscriptionNotFound: the topic exists and has no such subscription.
 	ErrSubscriptionNotFound = errors.New("subscription not found")
+	// ErrFunctionNotFound: the function worker says that it has no such function, sink or source.
+	ErrFunctionNotFound = errors.New("function not found")
+	// ErrNoWorker: the brokers run no function worker and know of none.
+	ErrNoWorker = errors.New("no function worker")
 	// ErrUnauthenticated: Pulsar refused the credentials.
 	ErrUnauthenticated = errors.New("credentials refused")
 	// ErrForbidden: the credentials are good and lack a permission.

@@ -61,6 +61,8 @@ func unknownReasons() []struct {
 		{backlog.ErrPartial, "PartialAnswer"},
 		{backlog.ErrTopicNotFound, "TopicNotFound"},
 		{backlog.ErrSubscriptionNotFound, "SubscriptionNotFound"},
+		{backlog.ErrFunctionNotFound, "FunctionNotFound"},
+		{backlog.ErrNoWorker, "NoFunctionWorker"},
 		{backlog.ErrUnauthenticated, "CredentialsRefused"},
 		{backlog.ErrForbidden, "PermissionMissing"},
 		{backlog.ErrUnreachable, "PulsarUnreachable"},

@@ -262,7 +262,7 @@ func TestEveryReasonOfPackageBacklogHasAConditionReason(t *testing.T) {
 	for _, err := range []error{
 		backlog.ErrNotTracked, backlog.ErrNoData, backlog.ErrStale, backlog.ErrPartial, backlog.ErrTopicNotFound,
 		backlog.ErrSubscriptionNotFound, backlog.ErrUnauthenticated, backlog.ErrForbidden, backlog.ErrUnreachable,
-		backlog.ErrUnavailable, backlog.ErrProtocol, backlog.ErrUnsupported,
+		backlog.ErrUnavailable, backlog.ErrProtocol, backlog.ErrUnsupported, backlog.ErrFunctionNotFound, backlog.ErrNoWorker,
 	} {
 		require.NotEqual(t, "Unknown", policy.UnknownReason(fmt.Errorf("reading: %w", err)), err)
 	}

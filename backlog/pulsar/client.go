@@ -4,6 +4,7 @@
 package pulsar
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -38,10 +39,11 @@ type decodeFunc func(io.Reader) error
 
 // get calls once, and once more after a 502, a 503 or a kept connection that broke, all within the request timeout.
 func (c *client) get(ctx context.Context, a address, call callName, query string, decode decodeFunc) error {
-	limited, cancel := context.WithTimeout(ctx, c.requestTimeout)
+	limit := cmp.Or(a.patience, c.requestTimeout)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	e := &exchange{client: c, address: a, decode: decode, limit: c.requestTimeout}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < c.requestTimeout {
+	e := &exchange{client: c, address: a, decode: decode, limit: limit}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < limit {
 		e.limit = 0 // a timeout will be the caller's
 	}
 	err := e.run(limited, call, a.resource(call, query))

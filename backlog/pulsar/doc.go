@@ -24,6 +24,7 @@
 //	pulsar_autoscaler_source_requests_total{call,result}          requests, each retry on its own
 //	pulsar_autoscaler_source_request_duration_seconds{call}       from sending to the decoded answer, redirects included
 //
-// call is partitions, stats, partitioned-stats or internal-stats; result is ok, partial, topic_not_found,
+// call is partitions, stats, partitioned-stats, internal-stats, component, component-status, brokers or broker-stats;
+// result is ok, partial, topic_not_found, function_not_found, no_worker,
 // unauthenticated, forbidden, unreachable, unavailable, protocol or canceled.
 package pulsar

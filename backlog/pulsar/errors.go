@@ -29,6 +29,8 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 //	401 or 403, JSON                        ErrForbidden        refusal
 //	403, not JSON                           ErrForbidden        refusal: something in between refuses
 //	404, JSON                               ErrTopicNotFound    statusFault
+//	404, JSON, of the worker                ErrFunctionNotFound statusFault, by address.absent
+//	409, "Function Worker is not enabled"   ErrNoWorker         statusFault
 //	404, not JSON                           ErrProtocol         statusFault
 //	412 (no owner now), 429, 5xx            ErrUnavailable      statusFault
 //	any other status                        ErrProtocol         statusFault
@@ -115,6 +117,9 @@ func statusFault(a address, u *url.URL, s said, noToken bool) error {
 		return refusal(a, u, s, noToken)
 	case s.status == http.StatusNotFound && s.json:
 		return newFault(a.absent, "%s: %s", subject, a.remedy)
+	case s.status == http.StatusConflict && strings.Contains(s.reason, "Function Worker is not enabled"):
+		return newFault(backlog.ErrNoWorker, "%s: set functionsWorkerEnabled=true on the brokers, or give the URL of the worker that runs apart",
+			subject)
 	case s.status == http.StatusTooManyRequests:
 		return newFault(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
 	case s.status == http.StatusRequestTimeout || s.status == http.StatusPreconditionFailed || s.status >= http.StatusInternalServerError:

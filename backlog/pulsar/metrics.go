@@ -24,11 +24,21 @@ const (
 	callInternalStats    callName = "internal-stats"
 	// callPartitionedInternalStats shares the label of callInternalStats.
 	callPartitionedInternalStats callName = "partitioned-internal-stats"
+	callComponent                callName = "component"
+	callComponentStatus          callName = "component-status"
+	callBrokers                  callName = "brokers"
+	callBrokerStats              callName = "broker-stats"
 )
 
-// path is the last part of the call's URL.
+// path is the last part of the call's URL, empty for the resource itself.
 func (c callName) path() string {
 	switch c {
+	case callComponent, callBrokers:
+		return ""
+	case callComponentStatus:
+		return "status"
+	case callBrokerStats:
+		return "topics"
 	case callInternalStats:
 		return "internalStats"
 	case callPartitionedInternalStats:
@@ -85,6 +95,10 @@ func resultLabel(err error) string {
 		return "partial"
 	case errors.Is(err, backlog.ErrTopicNotFound):
 		return "topic_not_found"
+	case errors.Is(err, backlog.ErrFunctionNotFound):
+		return "function_not_found"
+	case errors.Is(err, backlog.ErrNoWorker):
+		return "no_worker"
 	case errors.Is(err, backlog.ErrUnauthenticated):
 		return "unauthenticated"
 	case errors.Is(err, backlog.ErrForbidden):

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -26,6 +27,8 @@ type address struct {
 	// absent is the reason of a 404 in Pulsar's words, and remedy what to do about it.
 	absent error
 	remedy string
+	// patience is how long the answer may take; 0 for Config.RequestTimeout.
+	patience time.Duration
 }
 
 // topicAddress checks the admin URL and the name, which both come from users.
@@ -51,7 +54,10 @@ func topicAddress(topic backlog.Topic) (address, error) {
 
 // resource is the URL of a call on the resource.
 func (a address) resource(call callName, query string) string {
-	resource := a.base.Scheme + "://" + a.base.Host + a.path + "/" + call.path()
+	resource := a.base.Scheme + "://" + a.base.Host + a.path
+	if part := call.path(); part != "" {
+		resource += "/" + part
+	}
 	if query != "" {
 		resource += "?" + query
 	}

@@ -1,0 +1,117 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// ComponentKind is one of the things that a function worker runs.
+type ComponentKind string
+
+// What a function worker runs.
+const (
+	FunctionKind ComponentKind = "function"
+	SinkKind     ComponentKind = "sink"
+	SourceKind   ComponentKind = "source"
+)
+
+// Runtime is the language of a function as the worker spells it.
+type Runtime string
+
+// The runtimes. Sinks and sources are always Java.
+const (
+	JavaRuntime   Runtime = "JAVA"
+	PythonRuntime Runtime = "PYTHON"
+	GoRuntime     Runtime = "GO"
+)
+
+// Component is a function, sink or source as the function worker of a cluster knows it.
+type Component struct {
+	Cluster Cluster
+	// WorkerURL of a worker that runs apart from the brokers, in the spelling of ParseAdminURL; empty when the brokers (or
+	// a proxy) answer for it.
+	WorkerURL string
+	Kind      ComponentKind
+	// Tenant, Namespace and Name, such as public, default and resize.
+	Tenant, Namespace, Name string
+}
+
+// FullName is tenant/namespace/name.
+func (c Component) FullName() string { return c.Tenant + "/" + c.Namespace + "/" + c.Name }
+
+// WorkerWorkload begins the Subscription.Workload of every Component, so that it can be told from the workloads of
+// other InstanceSources.
+const WorkerWorkload = "worker:"
+
+// Workload is the component as one string, for Subscription.Workload: worker:function/public/default/resize?admin=...
+func (c Component) Workload() string {
+	values := url.Values{}
+	for key, value := range map[string]string{"admin": c.Cluster.AdminURL, "access": c.Cluster.Access, "worker": c.WorkerURL} {
+		if value != "" {
+			values.Set(key, value)
+		}
+	}
+	parts := []string{string(c.Kind), c.Tenant, c.Namespace, c.Name}
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return WorkerWorkload + strings.Join(parts, "/") + "?" + values.Encode()
+}
+
+// ParseComponent reads what Component.Workload wrote, and nothing else.
+func ParseComponent(workload string) (Component, error) {
+	bad := fmt.Errorf("workload %q does not look like %sfunction/tenant/namespace/name?admin=URL", workload, WorkerWorkload)
+	rest, ok := strings.CutPrefix(workload, WorkerWorkload)
+	if !ok {
+		return Component{}, bad
+	}
+	path, query, _ := strings.Cut(rest, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return Component{}, bad
+	}
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if parts[i], err = url.PathUnescape(part); err != nil {
+			return Component{}, bad
+		}
+	}
+	if len(parts) != 4 {
+		return Component{}, bad
+	}
+	c := Component{
+		Cluster:   Cluster{AdminURL: values.Get("admin"), Access: values.Get("access")},
+		WorkerURL: values.Get("worker"), Kind: ComponentKind(parts[0]),
+		Tenant: parts[1], Namespace: parts[2], Name: parts[3],
+	}
+	switch c.Kind {
+	case FunctionKind, SinkKind, SourceKind:
+	default:
+		return Component{}, bad
+	}
+	if c.Workload() != workload { // a key too many, or another spelling
+		return Component{}, bad
+	}
+	return c, nil
+}
+
+// ComponentConfig is how the worker was told to run a component.
+type ComponentConfig struct {
+	// Subscription is what it consumes; its Workload is the component's.
+	Subscription Subscription
+	// Type is the subscription type that its instances ask for. What the broker reports may differ, when somebody else
+	// consumes the subscription.
+	Type SubscriptionType
+	// Parallelism is the number of instances that the worker was told to run. Other hands may have scaled its StatefulSet
+	// since.
+	Parallelism int
+	Runtime     Runtime
+	// Guarantees are its processingGuarantees: ATLEAST_ONCE, ATMOST_ONCE, EFFECTIVELY_ONCE or MANUAL.
+	Guarantees string
+	// AutoAck says that the framework acknowledges messages, not the function.
+	AutoAck bool
+}

@@ -1,0 +1,171 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const (
+	// workerPatience is the time of six instances that do not answer: on the Kubernetes runtime the worker asks its pods one
+	// after another by gRPC and waits 5 s for each (GRPC_TIMEOUT_SECS).
+	workerPatience = 30 * time.Second
+	// workerSlots bounds what such answers hold of the connections that topics are read over.
+	workerSlots = 4
+)
+
+// Worker reads functions, sinks and sources from Pulsar's function worker. It implements backlog.InstanceSource for
+// workloads of backlog.Component, and may be used by several goroutines.
+//
+// Describe is cheap for the worker: it answers from memory. FetchInstances is not on the Kubernetes runtime, where one call
+// asks every pod in turn: ask once a minute at most, and scrape the pods instead where that can be had.
+//
+// A redirect to the worker that owns the function (307) is followed to allowed hosts only: the workers' host names must be
+// on Config.AllowedHosts. The credentials need the action "functions", "sinks" or "sources" on the namespace.
+type Worker struct {
+	client *client
+	now    func() time.Time
+	// slots are taken by FetchInstances.
+	slots chan struct{}
+}
+
+var _ backlog.InstanceSource = (*Worker)(nil)
+
+// Worker reads what the function workers of the same clusters know, over the Source's connections.
+func (s *Source) Worker() *Worker {
+	return &Worker{client: s.client, now: s.now, slots: make(chan struct{}, workerSlots)}
+}
+
+// Describe reads what the component consumes and how it was told to run.
+//
+// Errors wrap backlog.ErrFunctionNotFound, backlog.ErrNoWorker, backlog.ErrUnavailable while the worker is starting,
+// backlog.ErrUnsupported for a source that reads from outside Pulsar, or a reason of the connection.
+func (w *Worker) Describe(ctx context.Context, component backlog.Component) (config backlog.ComponentConfig, err error) {
+	a, err := componentAddress(component)
+	if err != nil {
+		return backlog.ComponentConfig{}, err
+	}
+	var answer configAnswer
+	err = w.client.get(ctx, a, callComponent, "", func(r io.Reader) (err error) {
+		answer, err = decodeConfig(r, component)
+		return err
+	})
+	if err != nil {
+		return backlog.ComponentConfig{}, err
+	}
+	if component.Kind == backlog.SourceKind && answer.BatchSource == nil {
+		return backlog.ComponentConfig{}, newFault(backlog.ErrUnsupported,
+			"%s reads from outside Pulsar: it has no backlog to scale on", a.subject)
+	}
+	return answer.config(component), nil
+}
+
+// FetchInstances reads what the instances of the component count. Errors are those of Describe, and
+// backlog.ErrUnsupported for a workload that is no component's.
+//
+// An instance that does not run, or whose worker could not ask it, counts as Silent: the worker sends zeros for it. There
+// are as many instances as the worker was told to run: others that somebody else added to its StatefulSet are not seen.
+//
+// The time in calls is the lifetime mean of a call times their number, which gives back the sum that the instance keeps,
+// to the rounding of a float64, while no call is between having been measured and having been counted; then it is short
+// by that call. Of an asynchronous Java function all calls in flight are in that state. A rate over a window has that
+// error once at each end.
+func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample backlog.InstancesSample, err error) {
+	component, err := backlog.ParseComponent(workload)
+	if err != nil {
+		return backlog.InstancesSample{}, newFault(backlog.ErrUnsupported, "%s", err)
+	}
+	a, err := componentAddress(component)
+	if err != nil {
+		return backlog.InstancesSample{}, err
+	}
+	select {
+	case w.slots <- struct{}{}:
+		defer func() { <-w.slots }()
+	case <-ctx.Done():
+		return backlog.InstancesSample{}, transportFault(a, a.base, ctx.Err(), 0)
+	}
+	runtime := backlog.JavaRuntime
+	if component.Kind == backlog.FunctionKind { // failed calls are in the latency of Java alone
+		var answer configAnswer
+		err = w.client.get(ctx, a, callComponent, "", func(r io.Reader) (err error) {
+			answer, err = decodeConfig(r, component)
+			return err
+		})
+		if err != nil {
+			return backlog.InstancesSample{}, err
+		}
+		runtime = answer.runtime()
+	}
+	a.patience = workerPatience
+	at := w.now()
+	err = w.client.get(ctx, a, callComponentStatus, "", func(r io.Reader) (err error) {
+		sample, err = decodeStatus(r, component, runtime)
+		return err
+	})
+	if err != nil {
+		return backlog.InstancesSample{}, err
+	}
+	sample.At = at
+	return sample, nil
+}
+
+// componentAddress checks the URL and the names, which all come from users.
+func componentAddress(c backlog.Component) (address, error) {
+	plain, err := backlog.ParseAdminURL(cmp.Or(c.WorkerURL, c.Cluster.AdminURL))
+	if err != nil && c.WorkerURL != "" {
+		return address{}, badWorkerURL()
+	}
+	if err != nil {
+		return address{}, badAdminURL()
+	}
+	base, err := url.Parse(plain)
+	if err != nil {
+		return address{}, badAdminURL()
+	}
+	if err := checkNames(c); err != nil {
+		return address{}, err
+	}
+	plural := string(c.Kind) + "s"
+	return address{
+		cluster: c.Cluster, base: base,
+		path:    "/admin/v3/" + plural + "/" + c.Tenant + "/" + c.Namespace + "/" + url.PathEscape(c.Name),
+		subject: string(c.Kind) + " " + c.FullName(), grant: plural + " on namespace " + c.Tenant + "/" + c.Namespace,
+		absent: backlog.ErrFunctionNotFound, remedy: "create it or correct its name",
+	}, nil
+}
+
+func checkNames(c backlog.Component) error {
+	switch c.Kind {
+	case backlog.FunctionKind, backlog.SinkKind, backlog.SourceKind:
+	default:
+		return newFault(backlog.ErrUnsupported, "a worker runs functions, sinks and sources, not a %q", shorten(string(c.Kind)))
+	}
+	for _, name := range []string{c.Tenant, c.Namespace, c.Name} {
+		if name == "" || name == "." || name == ".." { // the last two are steps in a path, and would lead to another resource
+			return badComponentName(c)
+		}
+	}
+	strange := func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' || r == '\\' }
+	if !namedEntity.MatchString(c.Tenant) || !namedEntity.MatchString(c.Namespace) || strings.ContainsFunc(c.Name, strange) {
+		return badComponentName(c)
+	}
+	return nil
+}
+
+func badWorkerURL() error {
+	return newFault(backlog.ErrUnsupported, "the URL of the function worker must look like http://pulsar-functions-worker.pulsar:6750, "+
+		"with no path and no credentials")
+}
+
+func badComponentName(c backlog.Component) error {
+	return newFault(backlog.ErrUnsupported, "%q must look like tenant/namespace/name", shorten(c.FullName()))
+}

@@ -1,0 +1,279 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func contextThatIsOver(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx, cancel
+}
+
+var sf = backlog.Component{Kind: backlog.FunctionKind, Tenant: "public", Namespace: "default", Name: "sf"}
+
+// as is sf of another kind or name.
+func as(kind backlog.ComponentKind, name string) backlog.Component {
+	c := sf
+	c.Kind, c.Name = kind, name
+	return c
+}
+
+func TestSubscriptionTypesAreThoseThatInstancesAskFor(t *testing.T) {
+	tests := map[string]struct {
+		kind   backlog.ComponentKind
+		config string
+		want   backlog.SubscriptionType
+	}{
+		"by default":                       {config: `"runtime":"JAVA"`, want: backlog.Shared},
+		"at most once":                     {config: `"runtime":"JAVA","processingGuarantees":"ATMOST_ONCE"`, want: backlog.Shared},
+		"acknowledged by the function":     {config: `"runtime":"PYTHON","processingGuarantees":"MANUAL"`, want: backlog.Shared},
+		"in order":                         {config: `"runtime":"JAVA","retainOrdering":true`, want: backlog.Failover},
+		"effectively once":                 {config: `"runtime":"JAVA","processingGuarantees":"EFFECTIVELY_ONCE"`, want: backlog.Failover},
+		"in order in total and by key":     {config: `"runtime":"JAVA","retainOrdering":true,"retainKeyOrdering":true`, want: backlog.Failover},
+		"in order by key":                  {config: `"runtime":"JAVA","retainKeyOrdering":true`, want: backlog.KeyShared},
+		"in order by key in Python":        {config: `"runtime":"PYTHON","retainKeyOrdering":true`, want: backlog.KeyShared},
+		"in order by key, which Go cannot": {config: `"runtime":"GO","retainKeyOrdering":true`, want: backlog.Shared},
+		"in order in Go":                   {config: `"runtime":"GO","retainOrdering":true`, want: backlog.Failover},
+		"a sink in order by key":           {kind: backlog.SinkKind, config: `"retainKeyOrdering":true`, want: backlog.KeyShared},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			component := sf
+			if tt.kind != "" {
+				component.Kind = tt.kind
+			}
+			answer, err := decodeConfig(strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,`+
+				`"inputSpecs":{"in":{}},`+tt.config+`}`), component)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, answer.config(component).Type)
+		})
+	}
+}
+
+func TestInputsInEveryForm(t *testing.T) {
+	const head = `{"tenant":"public","namespace":"default","name":"sf","parallelism":3,"runtime":"JAVA",`
+	tests := map[string]struct {
+		kind             backlog.ComponentKind
+		config           string
+		subscription     string
+		topics, patterns []string
+	}{
+		"short names are completed": {
+			config:       `"inputSpecs":{"in":{},"media/images/a":{},"persistent://media/images/b":{"regexPattern":false}}`,
+			subscription: "public/default/sf",
+			topics:       []string{"persistent://media/images/a", "persistent://media/images/b", "persistent://public/default/in"},
+		},
+		"topics and patterns together": {
+			config:       `"inputSpecs":{"in":{},"media/images/in-.*":{"regexPattern":true},"persistent://a/b/.*":{"regexPattern":true}}`,
+			subscription: "public/default/sf", topics: []string{"persistent://public/default/in"},
+			patterns: []string{"persistent://a/b/.*", "persistent://media/images/in-.*"},
+		},
+		"a subscription name of one's own": {
+			config: `"subName":"my/custom sub","inputSpecs":{"in":{}}`, subscription: "my/custom sub",
+			topics: []string{"persistent://public/default/in"},
+		},
+		"a sink's subscription name": {
+			kind: backlog.SinkKind, config: `"sourceSubscriptionName":"mine","inputs":["in"],"inputSpecs":{"in":{}}`, subscription: "mine",
+			topics: []string{"persistent://public/default/in"},
+		},
+		"a batch source consumes what it discovers": {
+			kind: backlog.SourceKind, config: `"topicName":"out","batchSourceConfig":{"discoveryTriggererClassName":"a.B"}`,
+			subscription: "BatchSourceExecutor-public/default/sf", topics: []string{"persistent://public/default/sf-intermediate"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			component := sf
+			if tt.kind != "" {
+				component.Kind = tt.kind
+			}
+			answer, err := decodeConfig(strings.NewReader(head+tt.config+"}"), component)
+			require.NoError(t, err)
+			got := answer.config(component)
+			require.Equal(t, tt.subscription, got.Subscription.Name)
+			require.Equal(t, tt.topics, got.Subscription.Topics)
+			require.Equal(t, tt.patterns, got.Subscription.Patterns)
+			require.Equal(t, component.Workload(), got.Subscription.Workload)
+			require.Equal(t, 3, got.Parallelism)
+		})
+	}
+}
+
+func TestConfigurationsThatCannotBeRight(t *testing.T) {
+	const head = `{"tenant":"public","namespace":"default","name":"sf",`
+	for name, tt := range map[string]struct{ config, problem string }{
+		"of another namespace":    {`{"tenant":"public","namespace":"x","name":"sf"}`, "it is about public/x/sf"},
+		"without inputs":          {head + `"parallelism":1,"runtime":"JAVA"}`, "inputSpecs is missing"},
+		"with a nameless input":   {head + `"parallelism":1,"runtime":"JAVA","inputSpecs":{"":{}}}`, "an input has no name"},
+		"without parallelism":     {head + `"runtime":"JAVA","inputSpecs":{"in":{}}}`, "parallelism is missing"},
+		"with a negative one":     {head + `"parallelism":-1,"runtime":"JAVA","inputSpecs":{"in":{}}}`, "parallelism is -1"},
+		"without a runtime":       {head + `"parallelism":1,"inputSpecs":{"in":{}}}`, "runtime is missing"},
+		"with an unknown runtime": {head + `"parallelism":1,"runtime":"RUST","inputSpecs":{"in":{}}}`, `runtime is "RUST"`},
+		"cut off":                 {head, "unexpected EOF"},
+		"with text for numbers":   {head + `"parallelism":"1"}`, "parallelism is a string"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, err := decodeConfig(strings.NewReader(tt.config), sf)
+			require.EqualError(t, err, tt.problem)
+			require.Zero(t, answer)
+		})
+	}
+}
+
+// The status has to say what the stats of the same moment say, instance by instance: that is why one call is enough.
+func TestStatusHasTheCountersOfStats(t *testing.T) {
+	for stats, status := range map[string]string{
+		"4.0.8-function-stats-idle.json": "4.0.8-function-status-idle.json", "4.0.8-function-stats-after20.json": "4.0.8-function-status-after20.json",
+	} {
+		var counted struct {
+			Instances []struct {
+				ID      int `json:"instanceId"`
+				Metrics struct {
+					Received   int64   `json:"receivedTotal"`
+					Processed  int64   `json:"processedSuccessfullyTotal"`
+					System     int64   `json:"systemExceptionsTotal"`
+					User       int64   `json:"userExceptionsTotal"`
+					AvgLatency float64 `json:"avgProcessLatency"`
+				} `json:"metrics"`
+			} `json:"instances"`
+		}
+		require.NoError(t, json.Unmarshal(fixture(t, stats), &counted))
+		sample, err := decodeStatus(bytes.NewReader(fixture(t, status)), sf, backlog.JavaRuntime)
+		require.NoError(t, err)
+		require.Len(t, sample.Instances, len(counted.Instances))
+		for _, want := range counted.Instances {
+			i := slices.IndexFunc(sample.Instances, func(s backlog.InstanceSample) bool { return s.ID == "public/default/sf#"+string(rune('0'+want.ID)) })
+			require.GreaterOrEqual(t, i, 0)
+			got := sample.Instances[i]
+			require.Equal(t, want.Metrics.Received, got.Received)
+			require.Equal(t, want.Metrics.Processed, got.Processed)
+			require.Equal(t, want.Metrics.System, got.SystemExceptions)
+			require.Equal(t, want.Metrics.User, got.UserExceptions)
+			require.InDelta(t, want.Metrics.AvgLatency*float64(want.Metrics.Processed+want.Metrics.User), float64(got.BusyTime.Nanoseconds())/1e6, 1e-5)
+		}
+	}
+}
+
+// instance is one instance of a function's status.
+func instance(id int, changes string) string {
+	return `{"instanceId":` + string(rune('0'+id)) + `,"status":{"running":true,"error":"","numReceived":12,"numSuccessfullyProcessed":10,` +
+		`"numUserExceptions":2,"numSystemExceptions":1,"averageLatency":5.5` + changes + `}}`
+}
+
+func TestInstancesThatCouldNotBeAskedAreSilent(t *testing.T) {
+	tests := map[string]struct {
+		status string
+		ids    []string
+		silent int
+	}{
+		"all answer":                     {`{"numInstances":2,"instances":[` + instance(1, "") + "," + instance(0, "") + `]}`, []string{"1", "0"}, 0},
+		"one is down":                    {`{"numInstances":2,"instances":[` + instance(1, "") + "," + instance(0, `,"running":false`) + `]}`, []string{"1"}, 1},
+		"one was never scheduled":        {`{"numInstances":3,"instances":[` + instance(1, "") + "," + instance(0, "") + `]}`, []string{"1", "0"}, 1},
+		"one failed before it could run": {`{"numInstances":1,"instances":[` + instance(0, `,"error":"boom","numReceived":0`) + `]}`, nil, 1},
+		"one works and had a failure":    {`{"numInstances":1,"instances":[` + instance(0, `,"error":"boom"`) + `]}`, []string{"0"}, 0},
+		"more run than were asked for":   {`{"numInstances":1,"instances":[` + instance(1, "") + "," + instance(0, `,"running":false`) + `]}`, []string{"1"}, 1},
+		"nothing is known of any":        {`{"numInstances":2,"instances":[]}`, nil, 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			sample, err := decodeStatus(strings.NewReader(tt.status), sf, backlog.JavaRuntime)
+			require.NoError(t, err)
+			var ids []string
+			for _, i := range sample.Instances {
+				ids = append(ids, strings.TrimPrefix(i.ID, "public/default/sf#"))
+			}
+			require.Equal(t, tt.ids, ids)
+			require.Equal(t, tt.silent, sample.Silent)
+		})
+	}
+}
+
+func TestFailedCallsAreInTheTimeOfJavaAlone(t *testing.T) {
+	for runtime, calls := range map[backlog.Runtime]int64{backlog.JavaRuntime: 12, backlog.PythonRuntime: 10, backlog.GoRuntime: 10} {
+		sample, err := decodeStatus(strings.NewReader(`{"numInstances":1,"instances":[`+instance(0, "")+`]}`), sf, runtime)
+		require.NoError(t, err)
+		require.Equal(t, calls, *sample.Instances[0].Calls)
+		require.Equal(t, calls*5_500_000, sample.Instances[0].BusyTime.Nanoseconds())
+		require.Equal(t, runtime == backlog.JavaRuntime, sample.Instances[0].FailedCallsCounted)
+	}
+}
+
+func TestStatusesThatCannotBeRight(t *testing.T) {
+	for name, tt := range map[string]struct{ status, problem string }{
+		"no number of instances": {`{"instances":[]}`, "numInstances is missing"},
+		"a negative one":         {`{"numInstances":-1}`, "numInstances is -1"},
+		"an instance twice":      {`{"numInstances":2,"instances":[` + instance(0, "") + "," + instance(0, "") + `]}`, "an instance has no id of its own"},
+		"an instance without id": {`{"numInstances":1,"instances":[{"status":{"running":true}}]}`, "an instance has no id of its own"},
+		"no word on running":     {`{"numInstances":1,"instances":[{"instanceId":0,"status":{}}]}`, "running is missing"},
+		"a counter is missing":   {`{"numInstances":1,"instances":[{"instanceId":0,"status":{"running":true}}]}`, "instance 0: the number of messages received is missing"},
+		"a counter is negative":  {`{"numInstances":1,"instances":[` + instance(0, `,"numUserExceptions":-1`) + `]}`, "instance 0: the number of exceptions is -1"},
+		"a sink's status":        {string(fixture(t, "4.0.8-sink-status.json")), "instance 0: the number of messages received is missing"},
+		"no latency":             {`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":null`) + `]}`, "instance 0: averageLatency is missing"},
+		"a negative latency":     {`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":-1`) + `]}`, "instance 0: averageLatency is -1"},
+		"a latency of centuries": {`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":1e300`) + `]}`, "instance 0: averageLatency is 1e+300"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sample, err := decodeStatus(strings.NewReader(tt.status), sf, backlog.JavaRuntime)
+			require.EqualError(t, err, tt.problem)
+			require.Zero(t, sample)
+		})
+	}
+}
+
+func FuzzDecodeConfig(f *testing.F) {
+	addFixtures(f, "*-config*.json")
+	f.Add([]byte(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,"batchSourceConfig":{}}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		for _, component := range []backlog.Component{sf, as(backlog.SinkKind, "sk"), as(backlog.SourceKind, "sf")} {
+			answer, err := decodeConfig(bytes.NewReader(content), component)
+			if err != nil {
+				require.Zero(t, answer)
+				continue
+			}
+			config := answer.config(component)
+			require.NotEmpty(t, config.Subscription.Name)
+			require.NotEmpty(t, len(config.Subscription.Topics)+len(config.Subscription.Patterns))
+			require.True(t, slices.IsSorted(config.Subscription.Topics) && slices.IsSorted(config.Subscription.Patterns))
+			require.NotContains(t, config.Subscription.Topics, "")
+			require.GreaterOrEqual(t, config.Parallelism, 0)
+		}
+	})
+}
+
+func FuzzDecodeStatus(f *testing.F) {
+	addFixtures(f, "*-status*.json")
+	f.Fuzz(func(t *testing.T, content []byte) {
+		for _, component := range []backlog.Component{sf, as(backlog.SinkKind, "sf"), as(backlog.SourceKind, "sf")} {
+			sample, err := decodeStatus(bytes.NewReader(content), component, backlog.JavaRuntime)
+			if err != nil {
+				require.Zero(t, sample)
+				continue
+			}
+			ids := map[string]bool{}
+			require.GreaterOrEqual(t, sample.Silent, 0)
+			for _, i := range sample.Instances {
+				require.False(t, ids[i.ID])
+				ids[i.ID] = true
+				require.False(t, i.Received < 0 || i.Processed < 0 || i.UserExceptions < 0 || i.SystemExceptions < 0)
+				require.Equal(t, component.Kind == backlog.FunctionKind, i.Calls != nil && i.BusyTime != nil)
+				if i.Calls != nil {
+					require.False(t, *i.Calls < 0 || *i.BusyTime < 0)
+				}
+			}
+		}
+	})
+}

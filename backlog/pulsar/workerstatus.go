@@ -1,0 +1,143 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// statusAnswer is /status of a function, sink or source. /stats, which functions have too, shows the same counters without
+// telling an instance that is idle from one that could not be asked: both are zeros there.
+//
+// Source: org.apache.pulsar.common.policies.data.FunctionStatus, SinkStatus and SourceStatus; what fills them in
+// org.apache.pulsar.functions.worker.rest.api.FunctionsImpl, SinksImpl and SourcesImpl.
+type statusAnswer struct {
+	NumInstances *int `json:"numInstances"`
+	Instances    []struct {
+		ID     *int           `json:"instanceId"`
+		Status instanceAnswer `json:"status"`
+	} `json:"instances"`
+}
+
+type instanceAnswer struct {
+	Running          *bool  `json:"running"`
+	Error            string `json:"error"`
+	SystemExceptions *int64 `json:"numSystemExceptions"`
+
+	// of functions
+	Received       *int64   `json:"numReceived"`
+	Processed      *int64   `json:"numSuccessfullyProcessed"`
+	UserExceptions *int64   `json:"numUserExceptions"`
+	LatencyMillis  *float64 `json:"averageLatency"`
+
+	// of sinks; 4.0.8's instances never fill numSinkExceptions and numSourceExceptions, so they are 0 whatever happens
+	Read           *int64 `json:"numReadFromPulsar"`
+	Written        *int64 `json:"numWrittenToSink"`
+	SinkExceptions *int64 `json:"numSinkExceptions"`
+
+	// of sources
+	ReceivedFromSource *int64 `json:"numReceivedFromSource"`
+	WrittenToPulsar    *int64 `json:"numWritten"`
+	SourceExceptions   *int64 `json:"numSourceExceptions"`
+}
+
+// decodeStatus reads /status, but for the time.
+func decodeStatus(r io.Reader, component backlog.Component, runtime backlog.Runtime) (backlog.InstancesSample, error) {
+	var answer statusAnswer
+	if err := decodeJSON(r, &answer); err != nil {
+		return backlog.InstancesSample{}, err
+	}
+	switch {
+	case answer.NumInstances == nil:
+		return backlog.InstancesSample{}, errors.New("numInstances is missing")
+	case *answer.NumInstances < 0:
+		return backlog.InstancesSample{}, fmt.Errorf("numInstances is %d", *answer.NumInstances)
+	}
+	sample := backlog.InstancesSample{}
+	seen := make(map[int]bool, len(answer.Instances))
+	for _, instance := range answer.Instances {
+		if instance.ID == nil || *instance.ID < 0 || seen[*instance.ID] {
+			return backlog.InstancesSample{}, errors.New("an instance has no id of its own")
+		}
+		seen[*instance.ID] = true
+		if instance.Status.Running == nil {
+			return backlog.InstancesSample{}, errors.New("running is missing")
+		}
+		counted, err := instance.Status.sample(component.Kind, runtime)
+		if err != nil {
+			return backlog.InstancesSample{}, fmt.Errorf("instance %d: %w", *instance.ID, err)
+		}
+		if !*instance.Status.Running || (instance.Status.Error != "" && counted.Received == 0) {
+			continue // its counters were made up
+		}
+		counted.ID = component.FullName() + "#" + strconv.Itoa(*instance.ID)
+		sample.Instances = append(sample.Instances, counted)
+	}
+	sample.Silent = max(*answer.NumInstances, len(answer.Instances)) - len(sample.Instances)
+	return sample, nil
+}
+
+func (i instanceAnswer) sample(kind backlog.ComponentKind, runtime backlog.Runtime) (backlog.InstanceSample, error) {
+	received, processed, failed := i.Received, i.Processed, i.UserExceptions
+	switch kind {
+	case backlog.SinkKind:
+		received, processed, failed = i.Read, i.Written, i.SinkExceptions
+	case backlog.SourceKind:
+		received, processed, failed = i.ReceivedFromSource, i.WrittenToPulsar, i.SourceExceptions
+	case backlog.FunctionKind:
+	}
+	var sample backlog.InstanceSample
+	for _, number := range []struct {
+		name string
+		from *int64
+		to   *int64
+	}{
+		{"the number of messages received", received, &sample.Received},
+		{"the number of messages processed", processed, &sample.Processed},
+		{"the number of exceptions", failed, &sample.UserExceptions},
+		{"numSystemExceptions", i.SystemExceptions, &sample.SystemExceptions},
+	} {
+		value, err := counter(number.from, number.name)
+		if err != nil {
+			return backlog.InstanceSample{}, err
+		}
+		*number.to = value
+	}
+	if kind != backlog.FunctionKind {
+		return sample, nil
+	}
+	return sample, i.addCalls(&sample, runtime)
+}
+
+// addCalls adds the calls and the time in them. The mean is over all calls of Java, and over those that did not fail of
+// Python and Go, as observed on real instances.
+func (i instanceAnswer) addCalls(sample *backlog.InstanceSample, runtime backlog.Runtime) error {
+	calls := sample.Processed
+	if runtime == backlog.JavaRuntime {
+		calls += sample.UserExceptions
+		sample.FailedCallsCounted = true
+	}
+	switch {
+	case i.LatencyMillis == nil:
+		return errors.New("averageLatency is missing")
+	case *i.LatencyMillis < 0:
+		return fmt.Errorf("averageLatency is %g", *i.LatencyMillis)
+	case calls < 0: // the sum of two counters that cannot be right
+		return errors.New("the number of calls is too large")
+	}
+	busy := math.Round(*i.LatencyMillis * float64(calls) * float64(time.Millisecond))
+	if busy >= math.MaxInt64 {
+		return fmt.Errorf("averageLatency is %g", *i.LatencyMillis)
+	}
+	length := time.Duration(busy)
+	sample.Calls, sample.BusyTime = &calls, &length
+	return nil
+}
