@@ -4,74 +4,85 @@
 package pulsar
 
 import (
+	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"strings"
 )
 
 // maxTokenBytes is more than the headers a broker accepts (Jetty: 8 KiB).
 const maxTokenBytes = 64 << 10
 
-// authenticator puts credentials on a request. It is called for every request, after the host was allowed. Its errors
-// are texts for users and hold no credential.
+// authMethod says how a client proves who it is, in the short names of Pulsar's plugins.
+type authMethod string
+
+const (
+	methodNone   authMethod = ""
+	methodToken  authMethod = "token"
+	methodBasic  authMethod = "basic"
+	methodTLS    authMethod = "tls"
+	methodOAuth2 authMethod = "oauth2"
+)
+
+// authenticator makes what a request shows. Its errors are texts for users and hold no secret.
 type authenticator interface {
-	authenticate(req *http.Request) error
+	// prove may ask an issuer, within ctx.
+	prove(ctx context.Context) (proof, error)
+	// doubt says that Pulsar refused the proof: what is remembered of it must not be shown for long.
+	doubt(refused proof)
 }
 
-func newAuthenticator(config Config) (authenticator, error) {
-	switch {
-	case config.TokenFile != "":
-		return tokenFile(config.TokenFile), nil
-	case config.Token != "":
-		token, err := cleanToken(config.Token)
-		if err != nil {
-			return nil, fmt.Errorf("token: %w", err)
-		}
-		return literalToken(token), nil
+// proof is what one request shows. The zero value shows nothing.
+type proof struct {
+	method authMethod
+	// authorization is the header of that name, empty for none.
+	authorization string
+	// secrets are the parts that no message may repeat.
+	secrets []string
+}
+
+// put names the method too: a broker with strictAuthMethod=true refuses requests without the name, also with a client
+// certificate (seen on 4.2.4).
+func (p proof) put(header http.Header) {
+	if p.authorization != "" {
+		header.Set("Authorization", p.authorization)
+	}
+	switch p.method {
+	case methodNone:
+	case methodOAuth2: // what it shows is a token like any other
+		header.Set("X-Pulsar-Auth-Method-Name", string(methodToken))
 	default:
-		return anonymous{}, nil
+		header.Set("X-Pulsar-Auth-Method-Name", string(p.method))
 	}
 }
 
-type anonymous struct{}
-
-func (anonymous) authenticate(*http.Request) error { return nil }
-
-type literalToken string
-
-// authenticate names the method too: a broker with strictAuthMethod=true refuses requests without the name.
-func (t literalToken) authenticate(req *http.Request) error {
-	req.Header.Set("Authorization", "Bearer "+string(t))
-	req.Header.Set("X-Pulsar-Auth-Method-Name", "token")
-	return nil
+// redact takes out what a server between may echo.
+func (p proof) redact(words string) string {
+	for _, secret := range p.secrets {
+		if secret != "" {
+			words = strings.ReplaceAll(words, secret, "["+string(p.method)+"]")
+		}
+	}
+	return words
 }
 
-// tokenFile is the path of a file with a token. Reading it each time costs some 10 µs, which no rule about
-// modification times can beat in being right: Kubernetes rotates projected tokens by swapping a link.
-type tokenFile string
+// constant shows the same with every request.
+type constant proof
 
-func (f tokenFile) authenticate(req *http.Request) error {
-	token, err := f.read()
-	if err != nil {
-		return fmt.Errorf("token file %s: %w", string(f), err)
-	}
-	return literalToken(token).authenticate(req)
+func (c constant) prove(context.Context) (proof, error) { return proof(c), nil }
+
+func (constant) doubt(proof) {}
+
+func bearer(method authMethod, token string) proof {
+	return proof{method: method, authorization: "Bearer " + token, secrets: []string{token}}
 }
 
-func (f tokenFile) read() (string, error) {
-	file, err := os.Open(string(f))
-	if err != nil {
-		return "", pathCause(err)
-	}
-	defer func() { _ = file.Close() }() // read only: nothing can be lost
-	content, err := io.ReadAll(io.LimitReader(file, maxTokenBytes+1))
-	if err != nil {
-		return "", pathCause(err)
-	}
-	return cleanToken(string(content))
+// basic encodes a user and a password as RFC 7617 says.
+func basic(user, password string) proof {
+	encoded := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+	return proof{method: methodBasic, authorization: "Basic " + encoded, secrets: []string{encoded, password}}
 }
 
 // cleanToken never shows the token in its errors.

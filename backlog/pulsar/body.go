@@ -9,7 +9,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strings"
 )
 
 const (
@@ -24,18 +23,15 @@ func isJSON(resp *http.Response) bool {
 	return err == nil && kind == "application/json"
 }
 
-// readReason reads Pulsar's words, and takes the token out should a server between echo it.
-func readReason(resp *http.Response, token string) said {
+// readReason reads Pulsar's words, and takes the credentials out should a server between echo it.
+func readReason(resp *http.Response, shown proof) said {
 	words := said{status: resp.StatusCode}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReasonBytes))
 	if err != nil || !isJSON(resp) {
 		return words // the status says enough
 	}
 	reason, ok := decodeReason(body)
-	if token != "" {
-		reason = strings.ReplaceAll(reason, token, "[token]")
-	}
-	words.json, words.reason = ok, shorten(reason)
+	words.json, words.reason = ok, shorten(shown.redact(reason))
 	return words
 }
 

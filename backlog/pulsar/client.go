@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -26,9 +25,9 @@ const (
 
 // client makes single calls on Pulsar's admin service.
 type client struct {
-	http           *http.Client
 	hosts          allowedHosts
-	auth           authenticator
+	credentials    *credentials
+	sessions       *sessions
 	metrics        *metrics
 	requestTimeout time.Duration
 	maxAnswerBytes int64
@@ -37,20 +36,36 @@ type client struct {
 // decodeFunc reads one good answer. Its errors are turned into faults by answerFault.
 type decodeFunc func(io.Reader) error
 
-// get calls once, and once more after a 502, a 503 or a kept connection that broke, all within the request timeout.
+// get calls once, and once more after a 502, a 503 or a kept connection that broke, or when refused credentials have been
+// changed meanwhile, all within the request timeout. Finding the credentials has a time of its own.
 func (c *client) get(ctx context.Context, a address, call callName, query string, decode decodeFunc) error {
+	if !c.hosts.allow(a.base) {
+		err := hostNotAllowed(a.base.Host)
+		c.metrics.refuse(call, err)
+		return err
+	}
 	limit := cmp.Or(a.patience, c.requestTimeout)
+	e := &exchange{client: c, address: a, decode: decode, limit: limit}
+	if err := e.open(ctx); err != nil {
+		err = noCredentials(a, err)
+		c.metrics.refuse(call, err)
+		return err
+	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	e := &exchange{client: c, address: a, decode: decode, limit: limit}
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < limit {
 		e.limit = 0 // a timeout will be the caller's
 	}
-	err := e.run(limited, call, a.resource(call, query))
-	if err == nil || !e.again || !pause(limited, retryPause) {
+	resource := a.resource(call, query)
+	err := e.run(limited, call, resource)
+	again := e.again && pause(limited, retryPause)
+	if errors.Is(err, backlog.ErrUnauthenticated) {
+		again = e.renew(limited)
+	}
+	if err == nil || !again {
 		return err
 	}
-	return e.run(limited, call, a.resource(call, query))
+	return e.run(limited, call, resource)
 }
 
 // pause says whether there was time for it.
@@ -70,10 +85,38 @@ type exchange struct {
 	*client
 	address address
 	decode  decodeFunc
+	// session and proof are what open has found.
+	session *session
+	proof   proof
 	// limit is what a timeout is due to; 0 when it is not ours.
 	limit time.Duration
 	// again says that a retry may help.
 	again bool
+}
+
+// open finds the credentials. Its errors are not faults yet.
+func (e *exchange) open(ctx context.Context) error {
+	access := e.address.cluster.Access
+	shown, err := e.credentials.of(ctx, access)
+	if err != nil {
+		return err
+	}
+	if e.session, err = e.sessions.open(access, shown); err != nil {
+		return err
+	}
+	e.proof, err = e.session.auth.prove(ctx)
+	return err
+}
+
+// renew says whether the credentials that were refused have been replaced by others.
+func (e *exchange) renew(ctx context.Context) bool {
+	refused := *e
+	e.session.auth.doubt(e.proof)
+	e.credentials.doubt(e.address.cluster.Access)
+	if err := e.open(ctx); err != nil {
+		return false // the refusal is the better message, and the next call brings this one
+	}
+	return e.session.material != refused.session.material || e.proof.authorization != refused.proof.authorization
 }
 
 func (e *exchange) run(ctx context.Context, call callName, resource string) error {
@@ -88,9 +131,6 @@ func (e *exchange) follow(ctx context.Context, resource string) error {
 	u, err := url.Parse(resource)
 	if err != nil {
 		return badAdminURL()
-	}
-	if !e.hosts.allow(u) {
-		return hostNotAllowed(u.Host)
 	}
 	for range maxRedirects + 1 {
 		next, err := e.step(ctx, u)
@@ -113,14 +153,16 @@ func (e *exchange) step(ctx context.Context, u *url.URL) (next *url.URL, err err
 	if err != nil {
 		return nil, badAdminURL()
 	}
-	req.Header.Set("Accept", "application/json")
-	if err := e.auth.authenticate(req); err != nil {
-		return nil, noCredentials(e.address, err)
+	if e.proof.method == methodTLS && u.Scheme != "https" {
+		return nil, newFault(backlog.ErrUnauthenticated, "a client certificate cannot be shown to %s://%s: use the https port of the brokers",
+			u.Scheme, u.Host)
 	}
-	resp, err := e.http.Do(req)
+	req.Header.Set("Accept", "application/json")
+	e.proof.put(req.Header)
+	resp, err := e.session.http.Do(req)
 	if err != nil {
 		e.again = reused && connectionBroken(err)
-		return nil, transportFault(e.address, u, err, e.limit)
+		return nil, transportFault(e.address, u, err, e.limit, e.session.material)
 	}
 	defer func() { _ = resp.Body.Close() }() // the answer was read or given up: nothing to lose
 	switch {
@@ -131,8 +173,7 @@ func (e *exchange) step(ctx context.Context, u *url.URL) (next *url.URL, err err
 		return e.redirect(u, resp.Header.Get("Location"))
 	default:
 		e.again = resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusServiceUnavailable
-		words := readReason(resp, strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer "))
-		return nil, statusFault(e.address, u, words, req.Header.Get("Authorization") == "")
+		return nil, statusFault(e.address, u, readReason(resp, e.proof), e.session.material)
 	}
 }
 
@@ -176,7 +217,7 @@ func (e *exchange) read(u *url.URL, resp *http.Response) error {
 		drain(resp.Body)
 		return nil
 	case body.broken != nil:
-		return transportFault(e.address, u, body.broken, e.limit)
+		return transportFault(e.address, u, body.broken, e.limit, e.session.material)
 	default:
 		return answerFault(e.address, u, err)
 	}

@@ -11,6 +11,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,13 @@ import (
 
 func pemOf(certificate *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
+}
+
+func writeFile(t testing.TB, name, content string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
 }
 
 func TestRedirectsKeepTheTokenOnAllowedHosts(t *testing.T) {
@@ -47,6 +56,7 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 	secure := httptest.NewTLSServer(front)
 	t.Cleanup(secure.Close)
 	secureHost := secure.Listener.Addr().String()
+	authority := writeFile(t, "ca.pem", string(pemOf(secure.Certificate())))
 	tests := map[string]struct {
 		location string
 		overTLS  bool
@@ -81,8 +91,7 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			front.on("orders/partitions", answers(notPartitioned))
 			front.on("orders/stats", redirectsTo(tt.location))
-			source := newSource(t, Config{Token: "secret", AllowedHosts: []string{secureHost}}, front)
-			source.client.http.Transport.(*http.Transport).TLSClientConfig = secure.Client().Transport.(*http.Transport).TLSClientConfig
+			source := newSource(t, Config{Token: "secret", CAFile: authority, AllowedHosts: []string{secureHost}}, front)
 			topic := front.topic("orders")
 			if tt.overTLS {
 				topic.Cluster = backlog.Cluster{AdminURL: secure.URL}

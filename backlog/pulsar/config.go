@@ -5,13 +5,8 @@ package pulsar
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,10 +19,6 @@ const (
 	DefaultPartitionsTTL   = time.Minute
 	DefaultMaxConnsPerHost = 16
 )
-
-// idleConnTimeout is below the 30 s after which a broker closes an idle connection (httpServerIdleTimeout), so that a
-// request never meets one that is being closed.
-const idleConnTimeout = 20 * time.Second
 
 // Config says how Pulsar is reached. Zero values mean the defaults.
 type Config struct {
@@ -44,12 +35,22 @@ type Config struct {
 	PartitionsTTL time.Duration
 	// MaxConnsPerHost bounds the connections to one broker; 1 to 1024, default 16.
 	MaxConnsPerHost int
-	// Token is a literal token; at most one of Token and TokenFile.
+	// Token is a literal token; at most one of Token, TokenFile and AuthPlugin is set.
 	Token string
-	// TokenFile holds the token. It is read for every request, so a rotated token is used at once.
+	// TokenFile holds the token. It is read for every call, so a rotated token is used at once.
 	TokenFile string
-	// CAFile has the PEM certificates that sign the brokers' certificates; default: the system's. Read once.
+	// AuthPlugin and AuthParams are authPlugin and authParams of Pulsar's client.conf: token, tls, basic, oauth2 or their
+	// class names. Files that they name are read for every call.
+	AuthPlugin, AuthParams string
+	// AuthParamsFile holds AuthParams instead, so that no secret is on a command line. It is read for every call.
+	AuthParamsFile string
+	// CAFile has the PEM certificates that sign the brokers' certificates; default: the system's. Read when it changes.
 	CAFile string
+	// Credentials knows what a backlog.Cluster names by Access; nil for a program where none does.
+	Credentials CredentialSource
+	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may ask for tokens. That of AuthParams is always
+	// allowed.
+	AllowedIssuers []string
 }
 
 // New returns a Source, or an error that names the wrong key, its value and its bound.
@@ -62,11 +63,7 @@ func New(config Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	auth, err := newAuthenticator(config)
-	if err != nil {
-		return nil, err
-	}
-	transport, err := newTransport(config)
+	shown, err := newCredentials(config)
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +71,12 @@ func New(config Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	build := func(of material) (*session, error) { return newSession(of, config, m) }
 	return &Source{
 		client: &client{
-			http: &http.Client{
-				Transport:     transport,
-				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			},
 			hosts:          hosts,
-			auth:           auth,
+			credentials:    shown,
+			sessions:       newSessions(build),
 			metrics:        m,
 			requestTimeout: config.RequestTimeout,
 			maxAnswerBytes: config.MaxAnswerBytes,
@@ -110,32 +105,21 @@ func (c *Config) check() error {
 		return fmt.Errorf("partitionsTTL is %s: it must be from 1s to 1h", c.PartitionsTTL)
 	case c.MaxConnsPerHost < 1 || c.MaxConnsPerHost > 1024:
 		return fmt.Errorf("maxConnsPerHost is %d: it must be from 1 to 1024", c.MaxConnsPerHost)
-	case c.Token != "" && c.TokenFile != "":
-		return fmt.Errorf("token and tokenFile %q are both set: only one may be", c.TokenFile)
 	}
-	return nil
+	return c.checkOwn()
 }
 
-// newTransport has no proxy and asks for gzip itself: net/http then limits and decodes the answer transparently.
-func newTransport(config Config) (*http.Transport, error) {
-	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}
-	if config.CAFile != "" {
-		pem, err := os.ReadFile(config.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading caFile: %w", err)
-		}
-		tlsConfig.RootCAs = x509.NewCertPool()
-		if !tlsConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("caFile %q has no certificate: it must be PEM with at least one", config.CAFile)
-		}
+// checkOwn finds ways to name the program's credentials that exclude each other.
+func (c *Config) checkOwn() error {
+	switch {
+	case c.Token != "" && c.TokenFile != "":
+		return fmt.Errorf("token and tokenFile %q are both set: only one may be", c.TokenFile)
+	case c.AuthPlugin != "" && (c.Token != "" || c.TokenFile != ""):
+		return fmt.Errorf("authPlugin %q is set together with token or tokenFile: only one may be", c.AuthPlugin)
+	case c.AuthPlugin == "" && (c.AuthParams != "" || c.AuthParamsFile != ""):
+		return errors.New("authParams or authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2")
+	case c.AuthParams != "" && c.AuthParamsFile != "":
+		return fmt.Errorf("authParams and authParamsFile %q are both set: only one may be", c.AuthParamsFile)
 	}
-	return &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: config.RequestTimeout}).DialContext,
-		TLSClientConfig:        tlsConfig,
-		TLSHandshakeTimeout:    config.RequestTimeout,
-		MaxConnsPerHost:        config.MaxConnsPerHost,
-		MaxIdleConnsPerHost:    config.MaxConnsPerHost,
-		IdleConnTimeout:        idleConnTimeout,
-		MaxResponseHeaderBytes: 64 << 10,
-	}, nil
+	return nil
 }

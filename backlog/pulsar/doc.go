@@ -11,6 +11,10 @@
 // a full one also reads `/internalStats`. The number of partitions comes from `/partitions` and is remembered for
 // Config.PartitionsTTL. HTTP_PROXY and the like are ignored: brokers are inside the cluster.
 //
+// Each set of credentials has a client of its own, whoever names it; backlog.Cluster.Access names one, and none for the
+// program's own. They are looked up for each call, so a change needs no restart. Credentials that an object names never
+// make this package read a file, or ask an OAuth2 issuer that Config.AllowedIssuers does not name.
+//
 // Every error wraps one reason of package backlog, see errors.go for the table, and its text is meant for users.
 //
 // What is not known stays unknown: an answer that lacks a partition is backlog.ErrPartial, and one that lacks a number
@@ -23,6 +27,9 @@
 //
 //	pulsar_autoscaler_source_requests_total{call,result}          requests, each retry on its own
 //	pulsar_autoscaler_source_request_duration_seconds{call}       from sending to the decoded answer, redirects included
+//
+//	pulsar_autoscaler_source_oauth2_requests_total{call,result}   requests to OAuth2 issuers; call is discovery or token
+//	pulsar_autoscaler_source_oauth2_request_duration_seconds{call}
 //
 // call is partitions, stats, partitioned-stats, internal-stats, component, component-status, brokers or broker-stats;
 // result is ok, partial, topic_not_found, function_not_found, no_worker,

@@ -23,6 +23,8 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 // on 4.0.8 and 4.2.4, so the status alone says too little.
 //
 //	no connection, no answer, TLS failure   ErrUnreachable      transportFault
+//	the broker ends TLS for our certificate ErrUnauthenticated  certificateRefused
+//	no credentials to show                  noCredentials: the reason of the cause, else ErrUnauthenticated; nothing was sent
 //	200, not JSON, too long, nonsense       ErrProtocol         answerFault
 //	200, a partition missing                ErrPartial          answerFault
 //	401, not JSON                           ErrUnauthenticated  refusal
@@ -83,8 +85,17 @@ func hostNotAllowed(host string) error {
 	return newFault(backlog.ErrForbidden, "%s is not an allowed Pulsar host: add it to %s", host, AllowedHostsFlag)
 }
 
+// noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it.
 func noCredentials(a address, cause error) error {
-	return newFault(backlog.ErrUnauthenticated, "nothing was sent to %s: %s", a.base.Host, cause)
+	reason := backlog.ErrUnauthenticated
+	for _, known := range []error{backlog.ErrUnreachable, backlog.ErrUnavailable, backlog.ErrForbidden, backlog.ErrProtocol} {
+		if errors.Is(cause, known) {
+			reason = known
+		}
+	}
+	f := newFault(reason, "nothing was sent to %s: %s", a.base.Host, strings.TrimPrefix(cause.Error(), reason.Error()+": "))
+	f.cause = cause
+	return f
 }
 
 // errFewerPartitions marks an answer that knows fewer partitions than was believed.
@@ -110,11 +121,11 @@ func (s said) subject(a address, host string) string {
 }
 
 // statusFault is the fault for an answer that is not 200.
-func statusFault(a address, u *url.URL, s said, noToken bool) error {
+func statusFault(a address, u *url.URL, s said, shown material) error {
 	subject := s.subject(a, u.Host)
 	switch {
 	case s.status == http.StatusUnauthorized || s.status == http.StatusForbidden:
-		return refusal(a, u, s, noToken)
+		return refusal(a, u, s, shown)
 	case s.status == http.StatusNotFound && s.json:
 		return newFault(a.absent, "%s: %s", subject, a.remedy)
 	case s.status == http.StatusConflict && strings.Contains(s.reason, "Function Worker is not enabled"):
@@ -130,17 +141,34 @@ func statusFault(a address, u *url.URL, s said, noToken bool) error {
 }
 
 // refusal is the fault for 401 and 403.
-func refusal(a address, u *url.URL, s said, noToken bool) error {
+func refusal(a address, u *url.URL, s said, shown material) error {
 	subject := s.subject(a, u.Host)
 	switch {
 	case s.json:
 		return newFault(backlog.ErrForbidden, "%s: grant %s to the role of the credentials", subject, a.grant)
 	case s.status == http.StatusForbidden:
 		return newFault(backlog.ErrForbidden, "%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
-	case noToken:
-		return newFault(backlog.ErrUnauthenticated, "%s asks for credentials and none are configured: give the adapter a token", u.Host)
 	default:
-		return newFault(backlog.ErrUnauthenticated, "%s does not accept the token: is it expired, or signed with another key?", u.Host)
+		return newFault(backlog.ErrUnauthenticated, "%s %s", u.Host, disbelief(shown))
+	}
+}
+
+// disbelief is what a broker means by 401 to credentials: it says the same to all of them.
+func disbelief(shown material) string {
+	switch shown.method {
+	case methodNone:
+		if shown.named {
+			return "asks for credentials and those that were named have none: name a Secret with a token"
+		}
+		return "asks for credentials and none are configured: give the adapter a token"
+	case methodBasic:
+		return "does not accept the user and password: does the brokers' basicAuthConf have them?"
+	case methodTLS:
+		return "does not accept the client certificate: is AuthenticationProviderTls among the brokers' authenticationProviders?"
+	case methodOAuth2:
+		return "does not accept the token of OAuth2 issuer " + shown.issuer + ": do the brokers trust that issuer and the audience?"
+	default:
+		return "does not accept the token: is it expired, or signed with another key?"
 	}
 }
 
@@ -181,10 +209,22 @@ func answerFault(a address, u *url.URL, err error) error {
 }
 
 // transportFault is the fault for a request without a complete answer; limit is the time that it had, 0 to say nothing.
-func transportFault(a address, u *url.URL, err error, limit time.Duration) error {
+func transportFault(a address, u *url.URL, err error, limit time.Duration, shown material) error {
+	if refusesCertificate(err) {
+		return certificateRefused(u, err, shown)
+	}
 	f := newFault(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.subject, transportCause(err, limit))
 	f.cause = err
 	return f
+}
+
+// certificateRefused is the fault for a handshake that the broker ended.
+func certificateRefused(u *url.URL, err error, shown material) error {
+	if shown.method != methodTLS {
+		return newFault(backlog.ErrUnauthenticated, "%s asks for a client certificate and none is configured (%s)", u.Host, tlsAlert(err))
+	}
+	return newFault(backlog.ErrUnauthenticated, "%s does not accept the client certificate (%s): is it expired, or signed by an authority "+
+		"that is not in the brokers' tlsTrustCertsFilePath?", u.Host, tlsAlert(err))
 }
 
 // maxWords bounds what is quoted from elsewhere: these texts end up in a status and in kubectl's output.

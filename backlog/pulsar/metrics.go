@@ -55,9 +55,20 @@ func (c callName) label() string {
 	return string(c)
 }
 
+// issuerCall is the label of a request to an OAuth2 issuer.
+type issuerCall string
+
+const (
+	callDiscovery issuerCall = "discovery"
+	callToken     issuerCall = "token"
+)
+
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+
+	issuerRequests *prometheus.CounterVec
+	issuerDuration *prometheus.HistogramVec
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -71,8 +82,17 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Help:    "Time from sending a request to Pulsar's admin service to its decoded answer.",
 			Buckets: []float64{.0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"call"}),
+		issuerRequests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pulsar_autoscaler_source_oauth2_requests_total",
+			Help: "Requests to OAuth2 issuers, by call and result.",
+		}, []string{"call", "result"}),
+		issuerDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "pulsar_autoscaler_source_oauth2_request_duration_seconds",
+			Help:    "Time from sending a request to an OAuth2 issuer to its decoded answer.",
+			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"call"}),
 	}
-	for _, collector := range []prometheus.Collector{m.requests, m.duration} {
+	for _, collector := range []prometheus.Collector{m.requests, m.duration, m.issuerRequests, m.issuerDuration} {
 		if err := registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
@@ -83,6 +103,16 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 func (m *metrics) observe(call callName, took time.Duration, err error) {
 	m.requests.WithLabelValues(call.label(), resultLabel(err)).Inc()
 	m.duration.WithLabelValues(call.label()).Observe(took.Seconds())
+}
+
+// refuse counts a request that was not sent.
+func (m *metrics) refuse(call callName, err error) {
+	m.requests.WithLabelValues(call.label(), resultLabel(err)).Inc()
+}
+
+func (m *metrics) observeIssuer(call issuerCall, took time.Duration, err error) {
+	m.issuerRequests.WithLabelValues(string(call), resultLabel(err)).Inc()
+	m.issuerDuration.WithLabelValues(string(call)).Observe(took.Seconds())
 }
 
 func resultLabel(err error) string {

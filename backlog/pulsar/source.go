@@ -24,7 +24,7 @@ type Source struct {
 var _ backlog.Source = (*Source)(nil)
 
 // Close closes connections that are not in use.
-func (s *Source) Close() { s.client.http.CloseIdleConnections() }
+func (s *Source) Close() { s.client.sessions.close() }
 
 // Fetch reads the present state of a topic. Each of its up to four calls has Config.RequestTimeout.
 func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.Detail) (backlog.TopicSample, error) {

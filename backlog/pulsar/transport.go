@@ -4,99 +4,98 @@
 package pulsar
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
 )
 
-// transportCause says in a few words why there was no answer. Go's own texts repeat the method, the URL and the
-// address at every layer.
-func transportCause(err error, limit time.Duration) string {
-	if text := tlsCause(err); text != "" {
-		return text
+// idleConnTimeout is below the 30 s after which a broker closes an idle connection (httpServerIdleTimeout), so that a
+// request never meets one that is being closed.
+const idleConnTimeout = 20 * time.Second
+
+// newTransport has no proxy and asks for gzip itself: net/http then limits and decodes the answer transparently.
+func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
+	return &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: config.RequestTimeout}).DialContext,
+		TLSClientConfig:        tlsConfig,
+		TLSHandshakeTimeout:    config.RequestTimeout,
+		MaxConnsPerHost:        config.MaxConnsPerHost,
+		MaxIdleConnsPerHost:    config.MaxConnsPerHost,
+		IdleConnTimeout:        idleConnTimeout,
+		MaxResponseHeaderBytes: 64 << 10,
 	}
-	var dns *net.DNSError
-	var timeout net.Error
-	switch {
-	case errors.Is(err, context.Canceled):
-		return "canceled"
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no such host"
-	case errors.As(err, &dns):
-		return "its name could not be looked up"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "no route to host"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		if limit > 0 {
-			return fmt.Sprintf("no answer within %s", limit)
+}
+
+// newHTTPClient follows no redirect by itself.
+func newHTTPClient(transport *http.Transport) *http.Client {
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// tlsConfig is how brokers are checked and what they are shown.
+func (m material) tlsConfig() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if m.roots != "" {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM([]byte(m.roots)) {
+			return nil, errors.New("the certificates to trust have none: they must be PEM with at least one")
 		}
-		return "no answer in time"
-	case connectionBroken(err):
-		return "the connection was closed before the answer was complete"
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return "it does not speak TLS: use http://"
-	default:
-		return shorten(innermost(err).Error())
 	}
-}
-
-// tlsCause is empty when the error is not about TLS.
-func tlsCause(err error) string {
-	var authority x509.UnknownAuthorityError
-	var name x509.HostnameError
-	var invalid x509.CertificateInvalidError
-	var verification *tls.CertificateVerificationError
-	var alert tls.AlertError
-	var record tls.RecordHeaderError
 	switch {
-	case errors.As(err, &authority):
-		return "its certificate is signed by an unknown authority: give the adapter the CA file"
-	case errors.As(err, &name):
-		return "its certificate is for another name"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "its certificate has expired or is not valid yet"
-	case errors.As(err, &verification):
-		return "its certificate is not valid: " + shorten(innermost(verification.Err).Error())
-	case errors.As(err, &record):
-		return "it does not speak TLS: use http://"
-	case errors.As(err, &alert):
-		return "TLS handshake failed: " + shorten(alert.Error())
-	default:
-		return ""
+	case m.insecure:
+		config.InsecureSkipVerify = true
+	case m.anyName:
+		config.InsecureSkipVerify = true // verifyChain does all but the name
+		config.VerifyConnection = verifyChain(config.RootCAs)
 	}
+	if m.method != methodTLS {
+		return config, nil
+	}
+	pair, err := tls.X509KeyPair([]byte(m.certificate.content), []byte(m.key.content))
+	if err != nil {
+		// the cause may show a part of the key
+		return nil, errors.New("tlsCertFile and tlsKeyFile must be a certificate and its key in PEM")
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
 }
 
-// connectionBroken says that the other side ended a connection that had been made.
-func connectionBroken(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, syscall.EPIPE)
-}
-
-func innermost(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
+// verifyChain checks everything about a certificate but its name.
+func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
+	return func(state tls.ConnectionState) error {
+		intermediates := x509.NewCertPool()
+		for _, certificate := range state.PeerCertificates[1:] {
+			intermediates.AddCert(certificate)
 		}
-		err = inner
+		_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates})
+		return err
 	}
 }
 
-// pathCause leaves out the path, which the caller's text has.
-func pathCause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
+// issuerTLSConfig is how an OAuth2 issuer is checked, which it always is: its certificate may be signed by whom the parameters
+// name; else by one of the system's authorities or by one that signs the brokers' certificates.
+func (m material) issuerTLSConfig() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	pem := m.issuerRoots.content
+	switch {
+	case pem != "":
+		config.RootCAs = x509.NewCertPool()
+	case m.roots != "":
+		pem = m.roots
+		var err error
+		if config.RootCAs, err = x509.SystemCertPool(); err != nil {
+			config.RootCAs = x509.NewCertPool() // a machine without any
+		}
+	default:
+		return config, nil
 	}
-	return err
+	if !config.RootCAs.AppendCertsFromPEM([]byte(pem)) {
+		return nil, errors.New("trustCertsFilePath has no certificate: it must be PEM with at least one")
+	}
+	return config, nil
 }

@@ -1,0 +1,115 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// transportCause says in a few words why there was no answer. Go's own texts repeat the method, the URL and the
+// address at every layer.
+func transportCause(err error, limit time.Duration) string {
+	if text := tlsCause(err); text != "" {
+		return text
+	}
+	var dns *net.DNSError
+	var timeout net.Error
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "no such host"
+	case errors.As(err, &dns):
+		return "its name could not be looked up"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "no route to host"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		if limit > 0 {
+			return fmt.Sprintf("no answer within %s", limit)
+		}
+		return "no answer in time"
+	case connectionBroken(err):
+		return "the connection was closed before the answer was complete"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "it does not speak TLS: use http://"
+	default:
+		return shorten(innermost(err).Error())
+	}
+}
+
+// tlsCause is empty when the error is not about TLS.
+func tlsCause(err error) string {
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var verification *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &authority):
+		return "its certificate is signed by an unknown authority: give the adapter the CA file"
+	case errors.As(err, &name):
+		return "its certificate is for another name"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate has expired or is not valid yet"
+	case errors.As(err, &verification):
+		return "its certificate is not valid: " + shorten(innermost(verification.Err).Error())
+	case errors.As(err, &record):
+		return "it does not speak TLS: use http://"
+	case tlsAlert(err) != "":
+		return "TLS handshake failed: " + shorten(tlsAlert(err))
+	default:
+		return ""
+	}
+}
+
+// tlsAlert is what the other side said when it ended a handshake, empty when it did not. The type of its words is crypto/tls's own.
+func tlsAlert(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" {
+		return op.Err.Error()
+	}
+	return ""
+}
+
+// refusesCertificate says that the other side ended a handshake because of our certificate, or for want of one: all alerts
+// that speak of a certificate do (RFC 8446 §6.2).
+func refusesCertificate(err error) bool { return strings.Contains(tlsAlert(err), "certificate") }
+
+// connectionBroken says that the other side ended a connection that had been made.
+func connectionBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
+}
+
+func innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
+
+// pathCause leaves out the path, which the caller's text has.
+func pathCause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

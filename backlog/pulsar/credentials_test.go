@@ -1,0 +1,255 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// fakeCredentials is a CredentialSource whose contents tests change.
+type fakeCredentials struct {
+	mu sync.Mutex
+	// named, doubts and fresh are guarded by mu.
+	named  map[string]backlog.Credentials
+	doubts []string
+	// fresh is what a doubt brings to light.
+	fresh map[string]backlog.Credentials
+}
+
+func (f *fakeCredentials) Credentials(_ context.Context, access string) (backlog.Credentials, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	found, ok := f.named[access]
+	if !ok {
+		return backlog.Credentials{}, errors.New("secret " + access + " does not exist: create it")
+	}
+	return found, nil
+}
+
+func (f *fakeCredentials) Doubt(access string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.doubts = append(f.doubts, access)
+	if fresh, ok := f.fresh[access]; ok {
+		f.named[access] = fresh
+	}
+}
+
+func (f *fakeCredentials) set(access string, to backlog.Credentials) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.named[access] = to
+}
+
+// named is a topic of the broker with credentials of its own.
+func (b *fakeBroker) named(topic, access string) backlog.Topic {
+	t := b.topic(topic)
+	t.Cluster.Access = access
+	return t
+}
+
+const emptyTopic = `{"msgInCounter":5,"subscriptions":{}}`
+
+// newOrders is a broker with one topic.
+func newOrders(t testing.TB) *fakeBroker {
+	t.Helper()
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", answers(notPartitioned))
+	broker.on("orders/stats", answers(emptyTopic))
+	return broker
+}
+
+// needs answers as the next does when the request shows the authorization, and else as a broker that refuses it.
+func needs(authorization string, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != authorization {
+			sends(http.StatusUnauthorized, "text/html;charset=iso-8859-1", "<html>Error 401 Authentication required</html>")(w, r)
+			return
+		}
+		next(w, r)
+	}
+}
+
+func TestEachClusterIsShownItsOwnCredentials(t *testing.T) {
+	broker := newOrders(t)
+	source := newSource(t, Config{Token: "own", Credentials: &fakeCredentials{named: map[string]backlog.Credentials{
+		"a/token": {Plugin: "token", Params: "token:of-a"},
+		"b/basic": {Plugin: "org.apache.pulsar.client.impl.auth.AuthenticationBasic", Params: `{"userId":"user","password":"pass"}`},
+		"c/none":  {},
+	}}}, broker)
+	tests := map[string]struct{ access, authorization, method string }{
+		"the program's where none are named": {"", "Bearer own", "token"},
+		"a token":                            {"a/token", "Bearer of-a", "token"},
+		"a user and password":                {"b/basic", "Basic dXNlcjpwYXNz", "basic"},
+		"none, and not the program's":        {"c/none", "", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := source.Fetch(t.Context(), broker.named("orders", tt.access), backlog.Slim)
+			require.NoError(t, err)
+			last := broker.request(len(broker.asked()) - 1)
+			require.Equal(t, tt.authorization, last.Header.Get("Authorization"))
+			require.Equal(t, tt.method, last.Header.Get("X-Pulsar-Auth-Method-Name"))
+		})
+	}
+}
+
+func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
+	tests := map[string]struct {
+		credentials backlog.Credentials
+		reason      error
+		text        string
+	}{
+		"a token file": {
+			backlog.Credentials{Plugin: "token", Params: "file:///etc/auth/token"}, backlog.ErrUnauthenticated,
+			"token names a file inside the function's pod, which the adapter cannot read: /etc/auth/token: " +
+				"put its content into the Secret, or name a Secret for the adapter in the policy",
+		},
+		"a certificate file": {
+			backlog.Credentials{Plugin: "tls", Params: "tlsCertFile:/etc/tls/tls.crt,tlsKeyFile:/etc/tls/tls.key"}, backlog.ErrUnauthenticated,
+			"tlsCertFile names a file inside the function's pod, which the adapter cannot read: /etc/tls/tls.crt: " +
+				"put its content into the Secret, or name a Secret for the adapter in the policy",
+		},
+		"a key file of an issuer": {
+			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"file:///etc/oauth2/key.json"}`}, backlog.ErrUnauthenticated,
+			"privateKey names a file inside the function's pod, which the adapter cannot read: /etc/oauth2/key.json: " +
+				"put its content into the Secret, or name a Secret for the adapter in the policy",
+		},
+		"an issuer that nobody allowed": {
+			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://Evil/x/","privateKey":"data:,{}"}`}, backlog.ErrForbidden,
+			"https://evil/x is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
+		},
+		"a plugin that is not known": {
+			backlog.Credentials{Plugin: "org.apache.pulsar.client.impl.auth.AuthenticationAthenz", Params: "s3cret"}, backlog.ErrUnauthenticated,
+			`authentication plugin "org.apache.pulsar.client.impl.auth.AuthenticationAthenz" is not supported: it must be one of token, tls, basic, oauth2 or ` +
+				"org.apache.pulsar.client.impl.auth.Authentication{Token,Tls,Basic}, ...auth.oauth2.AuthenticationOAuth2",
+		},
+		"certificates to trust that are none": {
+			backlog.Credentials{TrustCerts: "s3cret"}, backlog.ErrUnauthenticated,
+			"the certificates to trust have none: they must be PEM with at least one",
+		},
+		"a key that is none": {
+			backlog.Credentials{Plugin: "tls", Params: "tlsCertFile:data:,s3cret,tlsKeyFile:data:,s3cret"}, backlog.ErrUnauthenticated,
+			"tlsCertFile and tlsKeyFile must be a certificate and its key in PEM",
+		},
+		"a key file of an issuer that is none": {
+			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"data:,s3cret"}`}, backlog.ErrUnauthenticated,
+			"privateKey is no JSON object with texts",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newOrders(t)
+			source := newSource(t, Config{AllowedIssuers: []string{"https://issuer/"}, Credentials: &fakeCredentials{
+				named: map[string]backlog.Credentials{"ns/secret": tt.credentials},
+			}}, broker)
+			_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+			require.ErrorIs(t, err, tt.reason)
+			require.EqualError(t, err, tt.reason.Error()+": nothing was sent to "+broker.host()+": "+tt.text)
+			require.Empty(t, broker.asked())
+		})
+	}
+}
+
+func TestNamesThatNobodyKnowsSendNothing(t *testing.T) {
+	broker := newOrders(t)
+	tests := map[string]struct {
+		source CredentialSource
+		text   string
+	}{
+		"the source does not know it": {&fakeCredentials{}, "secret ns/secret does not exist: create it"},
+		"there is no source":          {nil, "it needs credentials of its own, which this program does not look up"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			source := newSource(t, Config{Token: "own", Credentials: tt.source}, broker)
+			_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+			require.ErrorIs(t, err, backlog.ErrUnauthenticated)
+			require.EqualError(t, err, "credentials refused: nothing was sent to "+broker.host()+": "+tt.text)
+			require.Empty(t, broker.asked(), "the program's own credentials must not stand in")
+		})
+	}
+}
+
+func TestRotatedCredentialsAreReadAgainAtOnce(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", needs("Bearer new", answers(notPartitioned)))
+	broker.on("orders/stats", needs("Bearer new", answers(emptyTopic)))
+	stale := backlog.Credentials{Plugin: "token", Params: "old"}
+	known := &fakeCredentials{
+		named: map[string]backlog.Credentials{"ns/secret": stale},
+		fresh: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "new"}},
+	}
+	source := newSource(t, Config{Credentials: known}, broker)
+	_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+	require.NoError(t, err, "one fetch must do")
+	require.Equal(t, []string{"ns/secret"}, known.doubts)
+	require.Equal(t, []string{"orders/partitions", "orders/partitions", "orders/stats"}, broker.asked())
+	require.Len(t, source.client.sessions.byMaterial, 1, "what nobody names any more is forgotten")
+}
+
+func TestRefusedCredentialsThatAreStillTheSameAreShownOnce(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", needs("Bearer other", answers(notPartitioned)))
+	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "wrong"}}}
+	_, err := newSource(t, Config{Credentials: known}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
+	require.Equal(t, []string{"ns/secret"}, known.doubts)
+	require.Len(t, broker.asked(), 1)
+}
+
+func TestCertificatesAreLeftUncheckedOnlyWhenTheCredentialsSaySo(t *testing.T) {
+	broker := newOrders(t)
+	secure := httptest.NewUnstartedServer(broker)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	authority := string(pemOf(secure.Certificate()))
+	byIP := secure.URL
+	at, err := url.Parse(secure.URL)
+	require.NoError(t, err)
+	port := at.Port()
+	source := newSource(t, Config{AllowedHosts: []string{"127.0.0.1", "localhost"}, Credentials: &fakeCredentials{
+		named: map[string]backlog.Credentials{
+			"checked":            {},
+			"trusted":            {TrustCerts: authority},
+			"insecure":           {AllowInsecureConnection: true},
+			"any-name":           {TrustCerts: authority, SkipHostnameVerification: true},
+			"untrusted-any-name": {SkipHostnameVerification: true},
+		},
+	}})
+	tests := map[string]struct {
+		access, url string
+		text        string
+	}{
+		"a stranger is refused":                                {"checked", byIP, "signed by an unknown authority"},
+		"one that is to be trusted is":                         {"trusted", byIP, ""},
+		"one that is to be trusted under other names":          {"trusted", "https://localhost:" + port, "its certificate is for another name"},
+		"other names do where the name is not checked":         {"any-name", "https://localhost:" + port, ""},
+		"a stranger is refused though the name is not checked": {"untrusted-any-name", byIP, "signed by an unknown authority"},
+		"a stranger does where nothing is checked":             {"insecure", byIP, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			topic := broker.topic("orders")
+			topic.Cluster = backlog.Cluster{AdminURL: tt.url, Access: tt.access}
+			_, err := source.Fetch(t.Context(), topic, backlog.Slim)
+			if tt.text == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, backlog.ErrUnreachable)
+			require.ErrorContains(t, err, tt.text)
+		})
+	}
+}
