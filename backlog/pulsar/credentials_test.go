@@ -112,39 +112,47 @@ func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
 		text        string
 	}{
 		"a token file": {
-			backlog.Credentials{Plugin: "token", Params: "file:///etc/auth/token"}, backlog.ErrUnauthenticated,
+			backlog.Credentials{Plugin: "token", Params: "file:///etc/auth/token"},
+			backlog.ErrUnauthenticated,
 			"token names a file inside the function's pod, which the adapter cannot read: /etc/auth/token: " +
 				"put its content into the Secret, or name a Secret for the adapter in the policy",
 		},
 		"a certificate file": {
-			backlog.Credentials{Plugin: "tls", Params: "tlsCertFile:/etc/tls/tls.crt,tlsKeyFile:/etc/tls/tls.key"}, backlog.ErrUnauthenticated,
+			backlog.Credentials{Plugin: "tls", Params: "tlsCertFile:/etc/tls/tls.crt,tlsKeyFile:/etc/tls/tls.key"},
+			backlog.ErrUnauthenticated,
 			"tlsCertFile names a file inside the function's pod, which the adapter cannot read: /etc/tls/tls.crt: " +
 				"put its content into the Secret, or name a Secret for the adapter in the policy",
 		},
 		"a key file of an issuer": {
-			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"file:///etc/oauth2/key.json"}`}, backlog.ErrUnauthenticated,
+			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"file:///etc/oauth2/key.json"}`},
+			backlog.ErrUnauthenticated,
 			"privateKey names a file inside the function's pod, which the adapter cannot read: /etc/oauth2/key.json: " +
 				"put its content into the Secret, or name a Secret for the adapter in the policy",
 		},
 		"an issuer that nobody allowed": {
-			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://Evil/x/","privateKey":"data:,{}"}`}, backlog.ErrForbidden,
+			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://Evil/x/","privateKey":"data:,{}"}`},
+			backlog.ErrForbidden,
 			"https://evil/x is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
 		},
 		"a plugin that is not known": {
-			backlog.Credentials{Plugin: "org.apache.pulsar.client.impl.auth.AuthenticationAthenz", Params: "s3cret"}, backlog.ErrUnauthenticated,
+			backlog.Credentials{Plugin: "org.apache.pulsar.client.impl.auth.AuthenticationAthenz", Params: "s3cret"},
+			backlog.ErrUnauthenticated,
 			`authentication plugin "org.apache.pulsar.client.impl.auth.AuthenticationAthenz" is not supported: it must be one of token, tls, basic, oauth2 or ` +
 				"org.apache.pulsar.client.impl.auth.Authentication{Token,Tls,Basic}, ...auth.oauth2.AuthenticationOAuth2",
 		},
 		"certificates to trust that are none": {
-			backlog.Credentials{TrustCerts: "s3cret"}, backlog.ErrUnauthenticated,
+			backlog.Credentials{TrustCerts: "s3cret"},
+			backlog.ErrUnauthenticated,
 			"the certificates to trust have none: they must be PEM with at least one",
 		},
 		"a key that is none": {
-			backlog.Credentials{Plugin: "tls", Params: "tlsCertFile:data:,s3cret,tlsKeyFile:data:,s3cret"}, backlog.ErrUnauthenticated,
+			backlog.Credentials{Plugin: "tls", Params: "tlsCertFile:data:,s3cret,tlsKeyFile:data:,s3cret"},
+			backlog.ErrUnauthenticated,
 			"tlsCertFile and tlsKeyFile must be a certificate and its key in PEM",
 		},
 		"a key file of an issuer that is none": {
-			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"data:,s3cret"}`}, backlog.ErrUnauthenticated,
+			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"data:,s3cret"}`},
+			backlog.ErrUnauthenticated,
 			"privateKey is no JSON object with texts",
 		},
 	}

@@ -113,9 +113,10 @@ func (c *issuerClient) discover(ctx context.Context) (string, error) {
 		return "", c.nonsense("its .well-known/openid-configuration is no JSON")
 	}
 	drain(resp.Body)
+	scheme, _, _ := strings.Cut(c.issuer, ":")
 	endpoint, err := url.Parse(document.TokenEndpoint)
-	if err != nil || endpoint.Host == "" || (endpoint.Scheme != "https" && !strings.HasPrefix(c.issuer, endpoint.Scheme+"://")) {
-		return "", c.nonsense("its .well-known/openid-configuration has no token_endpoint with " + c.issuer[:strings.Index(c.issuer, ":")])
+	if err != nil || endpoint.Host == "" || (endpoint.Scheme != "https" && endpoint.Scheme != scheme) {
+		return "", c.nonsense("its .well-known/openid-configuration has no token_endpoint with " + scheme + "://")
 	}
 	return endpoint.String(), nil
 }

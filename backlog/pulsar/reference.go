@@ -34,7 +34,7 @@ func parseReference(text string) (reference, error) {
 	case filepath.IsAbs(text):
 		return reference{path: text}, nil
 	default:
-		return reference{}, errors.New("must be data:;base64,..., file:///... or an absolute path")
+		return reference{}, errors.New("must be data:;base64,<content>, file:///<path> or an absolute path")
 	}
 }
 
@@ -42,7 +42,7 @@ func parseReference(text string) (reference, error) {
 func parseDataURL(text string) (string, error) {
 	head, body, found := strings.Cut(text, ",")
 	if !found {
-		return "", errors.New("is a data: URL without a comma: it must look like data:;base64,...")
+		return "", errors.New("is a data: URL without a comma: it must look like data:;base64,<content>")
 	}
 	if !strings.HasSuffix(head, ";base64") {
 		content, err := url.PathUnescape(body)
