@@ -162,7 +162,10 @@ func (e *exchange) step(ctx context.Context, u *url.URL) (next *url.URL, err err
 	resp, err := e.session.http.Do(req)
 	if err != nil {
 		e.again = reused && connectionBroken(err)
-		return nil, transportFault(e.address, u, err, e.limit, e.session.material)
+		if refusesCertificate(err) {
+			return nil, certificateRefused(u, err, e.session.material)
+		}
+		return nil, transportFault(e.address, u, err, e.limit)
 	}
 	defer func() { _ = resp.Body.Close() }() // the answer was read or given up: nothing to lose
 	switch {
@@ -217,7 +220,7 @@ func (e *exchange) read(u *url.URL, resp *http.Response) error {
 		drain(resp.Body)
 		return nil
 	case body.broken != nil:
-		return transportFault(e.address, u, body.broken, e.limit, e.session.material)
+		return transportFault(e.address, u, body.broken, e.limit)
 	default:
 		return answerFault(e.address, u, err)
 	}

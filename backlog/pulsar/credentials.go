@@ -95,7 +95,7 @@ func (c *credentials) named(found backlog.Credentials) (material, error) {
 		return material{}, err
 	}
 	if key, path := decoded.file(); path != "" {
-		return material{}, fmt.Errorf("%s names a file inside the function's pod, which the adapter cannot read: %s: "+
+		return material{}, newFault(backlog.ErrUnsupported, "%s names a file inside the function's pod, which the adapter cannot read: %s: "+
 			"put its content into the Secret, or name a Secret for the adapter in the policy", key, shorten(path))
 	}
 	if decoded.issuer != "" && !c.issuers[decoded.issuer] {

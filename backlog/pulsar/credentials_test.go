@@ -46,12 +46,6 @@ func (f *fakeCredentials) Doubt(access string) {
 	}
 }
 
-func (f *fakeCredentials) set(access string, to backlog.Credentials) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.named[access] = to
-}
-
 // named is a topic of the broker with credentials of its own.
 func (b *fakeBroker) named(topic, access string) backlog.Topic {
 	t := b.topic(topic)
@@ -113,19 +107,19 @@ func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
 	}{
 		"a token file": {
 			backlog.Credentials{Plugin: "token", Params: "file:///etc/auth/token"},
-			backlog.ErrUnauthenticated,
+			backlog.ErrUnsupported,
 			"token names a file inside the function's pod, which the adapter cannot read: /etc/auth/token: " +
 				"put its content into the Secret, or name a Secret for the adapter in the policy",
 		},
 		"a certificate file": {
 			backlog.Credentials{Plugin: "tls", Params: "tlsCertFile:/etc/tls/tls.crt,tlsKeyFile:/etc/tls/tls.key"},
-			backlog.ErrUnauthenticated,
+			backlog.ErrUnsupported,
 			"tlsCertFile names a file inside the function's pod, which the adapter cannot read: /etc/tls/tls.crt: " +
 				"put its content into the Secret, or name a Secret for the adapter in the policy",
 		},
 		"a key file of an issuer": {
 			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"file:///etc/oauth2/key.json"}`},
-			backlog.ErrUnauthenticated,
+			backlog.ErrUnsupported,
 			"privateKey names a file inside the function's pod, which the adapter cannot read: /etc/oauth2/key.json: " +
 				"put its content into the Secret, or name a Secret for the adapter in the policy",
 		},
@@ -136,8 +130,8 @@ func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
 		},
 		"a plugin that is not known": {
 			backlog.Credentials{Plugin: "org.apache.pulsar.client.impl.auth.AuthenticationAthenz", Params: "s3cret"},
-			backlog.ErrUnauthenticated,
-			`authentication plugin "org.apache.pulsar.client.impl.auth.AuthenticationAthenz" is not supported: it must be one of token, tls, basic, oauth2 or ` +
+			backlog.ErrUnsupported,
+			`authentication plugin "org.apache.pulsar.client.impl.auth.AuthenticationAthenz": it must be one of token, tls, basic, oauth2 or ` +
 				"org.apache.pulsar.client.impl.auth.Authentication{Token,Tls,Basic}, ...auth.oauth2.AuthenticationOAuth2",
 		},
 		"certificates to trust that are none": {

@@ -88,7 +88,7 @@ func hostNotAllowed(host string) error {
 // noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it.
 func noCredentials(a address, cause error) error {
 	reason := backlog.ErrUnauthenticated
-	for _, known := range []error{backlog.ErrUnreachable, backlog.ErrUnavailable, backlog.ErrForbidden, backlog.ErrProtocol} {
+	for _, known := range []error{backlog.ErrUnreachable, backlog.ErrUnavailable, backlog.ErrForbidden, backlog.ErrProtocol, backlog.ErrUnsupported} {
 		if errors.Is(cause, known) {
 			reason = known
 		}
@@ -209,10 +209,7 @@ func answerFault(a address, u *url.URL, err error) error {
 }
 
 // transportFault is the fault for a request without a complete answer; limit is the time that it had, 0 to say nothing.
-func transportFault(a address, u *url.URL, err error, limit time.Duration, shown material) error {
-	if refusesCertificate(err) {
-		return certificateRefused(u, err, shown)
-	}
+func transportFault(a address, u *url.URL, err error, limit time.Duration) error {
 	f := newFault(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.subject, transportCause(err, limit))
 	f.cause = err
 	return f

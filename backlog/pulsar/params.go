@@ -11,6 +11,8 @@ import (
 	"io"
 	"net/url"
 	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // plugins are the names that Pulsar's client.conf knows a method by. Those of brokers with which we cannot speak, Athenz,
@@ -49,7 +51,7 @@ type params struct {
 func decodeParams(plugin, text string) (params, error) {
 	method, known := plugins[strings.TrimSpace(plugin)]
 	if !known {
-		return params{}, fmt.Errorf("authentication plugin %q is not supported: it must be one of token, tls, basic, oauth2 or "+
+		return params{}, newFault(backlog.ErrUnsupported, "authentication plugin %q: it must be one of token, tls, basic, oauth2 or "+
 			"org.apache.pulsar.client.impl.auth.Authentication{Token,Tls,Basic}, ...auth.oauth2.AuthenticationOAuth2", shorten(plugin))
 	}
 	p := params{method: method}
