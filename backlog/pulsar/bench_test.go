@@ -7,15 +7,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// stretched builds an answer of 16 partitions from the recorded topic of a function with the given consumers each.
-func stretched(b *testing.B, consumers int) []byte {
+// stretched builds an answer from the recorded topic of a function with the given consumers on each of the partitions;
+// none means a topic that is not partitioned.
+func stretched(b testing.TB, partitions, consumers int) []byte {
 	b.Helper()
-	const partitions = 16
 	var topic map[string]any
 	require.NoError(b, json.Unmarshal(fixture(b, "4.0.8-topic-stats-function-p2.json"), &topic))
 	for _, raw := range topic["subscriptions"].(map[string]any) {
@@ -27,32 +30,63 @@ func stretched(b *testing.B, consumers int) []byte {
 		}
 		s["consumers"] = all
 	}
-	answer := map[string]any{}
-	for name, value := range topic { // the sums over all partitions, which the decoder has to pass over
-		answer[name] = value
+	answer := topic
+	if partitions > 0 {
+		all := map[string]any{}
+		for i := range partitions {
+			all[fmt.Sprintf("persistent://public/default/dp-partition-%d", i)] = topic
+		}
+		answer = maps.Clone(topic) // the sums over all partitions, which the decoder has to pass over
+		answer["metadata"], answer["partitions"] = map[string]any{"partitions": partitions}, all
 	}
-	all := map[string]any{}
-	for i := range partitions {
-		all[fmt.Sprintf("persistent://public/default/dp-partition-%d", i)] = topic
-	}
-	answer["metadata"], answer["partitions"] = map[string]any{"partitions": partitions}, all
 	content, err := json.MarshalIndent(answer, "", " ")
 	require.NoError(b, err)
 	return content
 }
 
-func BenchmarkDecodePartitionedStats(b *testing.B) {
-	for _, consumers := range []int{0, 1, 20} {
-		b.Run(fmt.Sprintf("partitions=16/consumers=%d", consumers), func(b *testing.B) {
-			content := stretched(b, consumers)
-			b.SetBytes(int64(len(content)))
-			b.ReportAllocs()
-			for b.Loop() {
-				partitions, err := decodePartitionedStats(bytes.NewReader(content), "persistent://public/default/dp", 16)
-				if err != nil || len(partitions) != 16 {
-					b.Fatal(len(partitions), err)
+func BenchmarkDecodeStats(b *testing.B) {
+	for _, partitions := range []int{0, 1, 16} {
+		for name, shape := range map[string]struct {
+			detail    backlog.Detail
+			consumers int
+		}{"slim": {backlog.Slim, 0}, "full/consumers=1": {backlog.Full, 1}, "full/consumers=20": {backlog.Full, 20}} {
+			b.Run(fmt.Sprintf("partitions=%d/%s", partitions, name), func(b *testing.B) {
+				content := stretched(b, partitions, shape.consumers)
+				b.SetBytes(int64(len(content)))
+				b.ReportAllocs()
+				for b.Loop() {
+					var answer state
+					var err error
+					if partitions == 0 {
+						answer, err = decodeStats(bytes.NewReader(content), shape.detail)
+					} else {
+						answer, err = decodePartitionedStats(bytes.NewReader(content), "persistent://public/default/dp", partitions, shape.detail)
+					}
+					if err != nil || len(answer.partitions) != max(1, partitions) {
+						b.Fatal(len(answer.partitions), err)
+					}
 				}
-			}
-		})
+			})
+		}
+	}
+}
+
+func BenchmarkDecodeTopics(b *testing.B) {
+	var content bytes.Buffer
+	content.WriteString("[")
+	for i := range 100_000 {
+		if i > 0 {
+			content.WriteString(",")
+		}
+		fmt.Fprintf(&content, "%q", fmt.Sprintf("persistent://public/default/orders-%d-partition-%d", i/4, i%4))
+	}
+	content.WriteString("]")
+	b.SetBytes(int64(content.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		found := newListing("public/default")
+		if err := found.decode(bytes.NewReader(content.Bytes())); err != nil || len(found.names) != 25_000 {
+			b.Fatal(len(found.names), err)
+		}
 	}
 }

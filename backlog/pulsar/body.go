@@ -6,6 +6,7 @@ package pulsar
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -76,4 +77,29 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		b.broken = err
 	}
 	return n, err
+}
+
+// decodeJSON reads exactly one value, for small answers; a scanner reads those that may be large.
+func decodeJSON(r io.Reader, into any) error {
+	decoder := json.NewDecoder(r)
+	if err := decoder.Decode(into); err != nil {
+		return plainJSONError(err)
+	}
+	_, err := decoder.Token()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err == nil:
+		return errTwoValues
+	default:
+		return err
+	}
+}
+
+func plainJSONError(err error) error {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return fmt.Errorf("%s is a %s", kind.Field, kind.Value)
+	}
+	return err
 }

@@ -37,7 +37,8 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 //	412 (no owner now), 429, 5xx            ErrUnavailable      statusFault
 //	any other status                        ErrProtocol         statusFault
 //	redirect to a host that is not allowed  ErrForbidden        exchange.redirect; nothing was sent there
-//	a name or URL that cannot be right      ErrProtocol         below; nothing was sent
+//	a name that cannot be read              ErrUnsupported      below; nothing was sent
+//	a URL that cannot be right              ErrProtocol         below; nothing was sent
 
 // reasonError is an error whose text is for users, with the reason for programs.
 type reasonError struct {
@@ -68,17 +69,15 @@ func badAdminURL() error {
 }
 
 func badTopicName(name string) error {
-	return &reasonError{
-		reason: backlog.ErrProtocol,
-		text:   fmt.Sprintf("topic name %q must look like persistent://tenant/namespace/name", shorten(name)),
-	}
+	return newFault(backlog.ErrUnsupported, "topic name %q must look like persistent://tenant/namespace/name", shorten(name))
+}
+
+func badNamespace(name string) error {
+	return newFault(backlog.ErrUnsupported, "namespace %q must look like tenant/namespace", shorten(name))
 }
 
 func nonPersistent(name string) error {
-	return &reasonError{
-		reason: backlog.ErrProtocol,
-		text:   fmt.Sprintf("%s keeps no backlog to scale on: use a persistent:// topic", shorten(name)),
-	}
+	return newFault(backlog.ErrUnsupported, "%s keeps no backlog to scale on: use a persistent:// topic", shorten(name))
 }
 
 func hostNotAllowed(host string) error {
@@ -100,6 +99,9 @@ func noCredentials(a address, cause error) error {
 
 // errFewerPartitions marks an answer that knows fewer partitions than was believed.
 var errFewerPartitions = errors.New("fewer partitions than known")
+
+// errServerError marks a 5xx.
+var errServerError = errors.New("server error")
 
 // said is the answer's status and Pulsar's own words, empty when the body was not Pulsar's JSON.
 type said struct {
@@ -133,8 +135,12 @@ func statusFault(a address, u *url.URL, s said, shown material) error {
 			subject)
 	case s.status == http.StatusTooManyRequests:
 		return newFault(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
-	case s.status == http.StatusRequestTimeout || s.status == http.StatusPreconditionFailed || s.status >= http.StatusInternalServerError:
+	case s.status == http.StatusRequestTimeout || s.status == http.StatusPreconditionFailed:
 		return newFault(backlog.ErrUnavailable, "%s: asked again soon", subject)
+	case s.status >= http.StatusInternalServerError:
+		f := newFault(backlog.ErrUnavailable, "%s: asked again soon", subject)
+		f.cause = errServerError
+		return f
 	default:
 		return newFault(backlog.ErrProtocol, "%s: is %s://%s a Pulsar admin service?", subject, u.Scheme, u.Host)
 	}

@@ -171,16 +171,16 @@ func TestNamesAndURLsThatCannotBeRight(t *testing.T) {
 		url, name string
 		text      string
 	}{
-		"a short name":                    {name: "orders", text: `topic name "orders"` + nameFix},
-		"a name without a domain":         {name: "public/default/orders", text: `topic name "public/default/orders"` + nameFix},
-		"another domain":                  {name: "topic://public/default/orders", text: `topic name "topic://public/default/orders"` + nameFix},
-		"an old name with a cluster":      {name: "persistent://a/b/c/d", text: `topic name "persistent://a/b/c/d"` + nameFix},
-		"no topic":                        {name: "persistent://a/b/", text: `topic name "persistent://a/b/"` + nameFix},
-		"no tenant":                       {name: "persistent:///b/c", text: `topic name "persistent:///b/c"` + nameFix},
-		"steps out of the namespace":      {name: "persistent://a/b/..", text: `topic name "persistent://a/b/.."` + nameFix},
-		"steps out of the tenant":         {name: "persistent://../../clusters", text: `topic name "persistent://../../clusters"` + nameFix},
-		"a query in the namespace":        {name: "persistent://a/b?c=d/e", text: `topic name "persistent://a/b?c=d/e"` + nameFix},
-		"a topic that keeps no backlog":   {name: "non-persistent://a/b/c", text: "non-persistent://a/b/c keeps no backlog to scale on: use a persistent:// topic"},
+		"a short name":                    {name: "orders", text: `not supported: topic name "orders"` + nameFix},
+		"a name without a domain":         {name: "public/default/orders", text: `not supported: topic name "public/default/orders"` + nameFix},
+		"another domain":                  {name: "topic://public/default/orders", text: `not supported: topic name "topic://public/default/orders"` + nameFix},
+		"an old name with a cluster":      {name: "persistent://a/b/c/d", text: `not supported: topic name "persistent://a/b/c/d"` + nameFix},
+		"no topic":                        {name: "persistent://a/b/", text: `not supported: topic name "persistent://a/b/"` + nameFix},
+		"no tenant":                       {name: "persistent:///b/c", text: `not supported: topic name "persistent:///b/c"` + nameFix},
+		"steps out of the namespace":      {name: "persistent://a/b/..", text: `not supported: topic name "persistent://a/b/.."` + nameFix},
+		"steps out of the tenant":         {name: "persistent://../../clusters", text: `not supported: topic name "persistent://../../clusters"` + nameFix},
+		"a query in the namespace":        {name: "persistent://a/b?c=d/e", text: `not supported: topic name "persistent://a/b?c=d/e"` + nameFix},
+		"a topic that keeps no backlog":   {name: "non-persistent://a/b/c", text: "not supported: non-persistent://a/b/c keeps no backlog to scale on: use a persistent:// topic"},
 		"a service URL":                   {url: "pulsar://broker:6650", text: urlFix},
 		"a URL without a scheme":          {url: "broker:8080", text: urlFix},
 		"a URL with a path":               {url: "http://broker:8080/admin/v2", text: urlFix},
@@ -191,13 +191,15 @@ func TestNamesAndURLsThatCannotBeRight(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: "http://broker:8080"}, Name: "persistent://a/b/c"}
+			reason := backlog.ErrUnsupported
 			if tt.url != "" {
 				topic.Cluster = backlog.Cluster{AdminURL: tt.url}
+				reason = backlog.ErrProtocol
 			} else {
 				topic.Name = tt.name
 			}
 			_, err := newSource(t, Config{}).Fetch(t.Context(), topic, backlog.Slim)
-			require.ErrorIs(t, err, backlog.ErrProtocol)
+			require.ErrorIs(t, err, reason)
 			require.Equal(t, tt.text, err.Error())
 		})
 	}

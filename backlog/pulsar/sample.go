@@ -6,79 +6,99 @@ package pulsar
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strings"
+	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// sample checks one partition. See the package comment for negative numbers.
-func (t topicAnswer) sample(index int) (backlog.PartitionSample, error) {
-	published, err := counter(t.MsgInCounter, "msgInCounter")
-	if err != nil {
-		return backlog.PartitionSample{}, err
-	}
-	if t.Subscriptions == nil {
-		return backlog.PartitionSample{}, errors.New("subscriptions is missing")
-	}
-	sample := backlog.PartitionSample{
-		Index:             index,
-		PublishedMessages: published,
-		Subscriptions:     make([]backlog.SubscriptionSample, 0, len(t.Subscriptions)),
-	}
-	for name, answer := range t.Subscriptions {
-		subscription, err := answer.sample(name)
-		if err != nil {
-			return backlog.PartitionSample{}, fmt.Errorf("subscription %s: %w", name, err)
-		}
-		sample.Subscriptions = append(sample.Subscriptions, subscription)
-	}
-	return sample, nil
-}
-
-func (s subscriptionAnswer) sample(name string) (backlog.SubscriptionSample, error) {
-	entries, err := counter(s.MsgBacklog, "msgBacklog")
+// sample checks one subscription. See the package comment for negative numbers.
+func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.SubscriptionSample, error) {
+	entries, err := s.backlog.counter("msgBacklog")
 	if err != nil {
 		return backlog.SubscriptionSample{}, err
 	}
-	delivered, err := counter(s.MsgOutCounter, "msgOutCounter")
+	delivered, err := s.out.counter("msgOutCounter")
 	if err != nil {
 		return backlog.SubscriptionSample{}, err
 	}
-	if s.MsgDelayed == nil || s.UnackedMessages == nil {
+	if !s.delayed.there || !s.unacked.there {
 		return backlog.SubscriptionSample{}, errors.New("msgDelayed or unackedMessages is missing")
 	}
 	sample := backlog.SubscriptionSample{
 		Name:              name,
-		Type:              backlog.SubscriptionType(s.Type),
+		Type:              backlog.SubscriptionType(s.kind),
 		BacklogEntries:    entries,
-		DelayedMessages:   max(0, *s.MsgDelayed),
-		UnackedMessages:   max(0, *s.UnackedMessages),
+		DelayedMessages:   max(0, s.delayed.value),
+		UnackedMessages:   max(0, s.unacked.value),
 		DeliveredMessages: delivered,
-		Blocked:           s.Blocked,
+		InReplayEntries:   max(0, s.inReplay.value),
+		Blocked:           s.blocked,
+		ThrottledEvents:   s.throttled,
+		DrainingHashes:    max(0, s.draining.value),
+		ActiveConsumer:    s.active,
+		Consumers:         s.consumers,
 	}
-	if s.Type == "" {
+	if s.kind == "" {
 		sample.Type = backlog.NoType
 	}
-	if len(s.Consumers) > 0 {
-		sample.Consumers = make([]backlog.ConsumerSample, 0, len(s.Consumers))
-	}
-	for _, consumer := range s.Consumers {
-		sample.Consumers = append(sample.Consumers, backlog.ConsumerSample{
-			ID:        consumer.id(),
-			MeanBatch: max(0, consumer.AvgMessagesPerEntry),
-		})
-	}
+	d.addBytes(&sample, s.bytes)
+	d.addAge(&sample, s.earliest)
 	return sample, nil
 }
 
-// id is the Function's instance where the consumer says it: instances name their consumers at random, and anew on each
-// partition.
+// addBytes: a broker that was not asked, or that does not know the parameter, says -1.
+func (d *statsDecoder) addBytes(sample *backlog.SubscriptionSample, bytes number) {
+	switch {
+	case !d.asked.Has(backlog.Bytes):
+	case !bytes.there || bytes.value < 0:
+		d.unanswered |= backlog.Bytes
+	default:
+		sample.BacklogBytes = bytes.value
+	}
+}
+
+// addAge: 0 means that the broker was not asked, and -1 that nothing waits.
+func (d *statsDecoder) addAge(sample *backlog.SubscriptionSample, earliest number) {
+	switch {
+	case !d.asked.Has(backlog.Age) || earliest.value == -1:
+	case !earliest.there || earliest.value <= 0:
+		d.unanswered |= backlog.Age
+	default:
+		sample.EarliestPublishTime = time.UnixMilli(earliest.value)
+	}
+}
+
+// consumerSample keeps what the consumer says of itself.
 //
 // Source: org.apache.pulsar.functions.instance.InstanceUtils.getProperties.
-func (c consumerAnswer) id() string {
-	if c.Metadata.ID != "" && c.Metadata.InstanceID != "" {
-		return c.Metadata.ID + "#" + c.Metadata.InstanceID
+func (d *statsDecoder) consumerSample(c consumerAnswer) backlog.ConsumerSample {
+	sample := backlog.ConsumerSample{
+		ID:              c.name,
+		Name:            c.name,
+		MeanBatch:       max(0, c.meanBatch.value),
+		Permits:         c.permits.value,
+		UnackedMessages: max(0, c.unacked.value),
 	}
-	return c.Name
+	if c.component != "" && c.instance != "" {
+		// instances name their consumers at random, and anew on each partition
+		d.text = append(append(append(d.text[:0], c.component...), '#'), c.instance...)
+		sample.ID = d.share(d.text)
+	}
+	// "id" alone may be anybody's property
+	if strings.Count(c.component, "/") == 2 && (strings.HasPrefix(c.application, "pulsar-") || c.instance != "") {
+		sample.Component = c.component
+	}
+	return sample
+}
+
+// counter is a number that has to be there and may not be negative.
+func (n number) counter(name string) (int64, error) {
+	if !n.there {
+		return counter(nil, name)
+	}
+	return counter(&n.value, name)
 }
 
 func counter(number *int64, name string) (int64, error) {
@@ -90,4 +110,12 @@ func counter(number *int64, name string) (int64, error) {
 	default:
 		return *number, nil
 	}
+}
+
+// sum adds counters that are not negative, and stays at the largest number where it would run over.
+func sum(total, more int64) int64 {
+	if more = max(0, more); total > math.MaxInt64-more {
+		return math.MaxInt64
+	}
+	return total + more
 }

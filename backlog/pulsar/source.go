@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -76,24 +75,13 @@ func (s *Source) partitions(ctx context.Context, topic backlog.Topic, a address)
 	return count, nil
 }
 
-// stats reads the topic, which has count partitions as far as is known.
+// stats reads the topic, which has count partitions as far as is known. The age needs a read from the broker's storage,
+// and one that fails or is slow takes the whole call with it: then the rest is asked for alone.
 func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, count int, detail backlog.Detail) (backlog.TopicSample, error) {
-	call := callStats
-	query := "getPreciseBacklog=false&subscriptionBacklogSize=false&getEarliestTimeInBacklog=false&excludePublishers=true" +
-		"&excludeConsumers=" + strconv.FormatBool(!detail.Has(backlog.Full))
-	if count > 0 {
-		call = callPartitionedStats
-		query += "&perPartition=true"
+	sample, err := s.statsOnce(ctx, a, count, detail)
+	if detail.Has(backlog.Age) && err != nil && ctx.Err() == nil && withoutAge(err) {
+		sample, err = s.statsOnce(ctx, a, count, detail&^backlog.Age)
 	}
-	sample := backlog.TopicSample{At: s.now(), Detail: detail}
-	err := s.client.get(ctx, a, call, query, func(r io.Reader) (err error) {
-		if count > 0 {
-			sample.Partitions, err = decodePartitionedStats(r, a.subject, count)
-		} else {
-			sample.Partitions, err = decodeStats(r)
-		}
-		return err
-	})
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
@@ -101,6 +89,41 @@ func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, coun
 		s.counts.store(topic, len(sample.Partitions), s.now()) // partitions were added
 	}
 	return sample, nil
+}
+
+// withoutAge says that the call may succeed when it does not ask for the age.
+func withoutAge(err error) bool {
+	return errors.Is(err, errServerError) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func (s *Source) statsOnce(ctx context.Context, a address, count int, detail backlog.Detail) (backlog.TopicSample, error) {
+	call := statsCall(count > 0, detail.Has(backlog.Age))
+	at := s.now()
+	var answer state
+	err := s.client.get(ctx, a, call, statsQuery(count > 0, detail), func(r io.Reader) (err error) {
+		if count > 0 {
+			answer, err = decodePartitionedStats(r, a.subject, count, detail)
+		} else {
+			answer, err = decodeStats(r, detail)
+		}
+		return err
+	})
+	if err != nil {
+		return backlog.TopicSample{}, err
+	}
+	return backlog.TopicSample{At: at, Detail: answer.detail, Partitions: answer.partitions}, nil
+}
+
+// statsQuery spells every parameter out: what a broker does by default differs between parameters and releases.
+func statsQuery(partitioned bool, detail backlog.Detail) string {
+	query := "getPreciseBacklog=" + strconv.FormatBool(detail.Has(backlog.Precise)) +
+		"&subscriptionBacklogSize=" + strconv.FormatBool(detail.Has(backlog.Bytes)) +
+		"&getEarliestTimeInBacklog=" + strconv.FormatBool(detail.Has(backlog.Age)) +
+		"&excludePublishers=true&excludeConsumers=" + strconv.FormatBool(!detail.Has(backlog.Full))
+	if partitioned {
+		query += "&perPartition=true"
+	}
+	return query
 }
 
 // addEntries adds the entry counters, as far as they can be had: without them the sample is still good, and the metric
@@ -127,55 +150,4 @@ func (s *Source) addEntries(ctx context.Context, a address, sample backlog.Topic
 			sample.Partitions[i].AddedEntries = &added
 		}
 	}
-}
-
-// partitionCounts remembers how many partitions topics have.
-type partitionCounts struct {
-	ttl time.Duration
-
-	mu sync.Mutex
-	// counts and swept are guarded by mu.
-	counts map[backlog.Topic]partitionCount
-	swept  time.Time
-}
-
-type partitionCount struct {
-	count int
-	at    time.Time
-}
-
-func newPartitionCounts(ttl time.Duration) *partitionCounts {
-	return &partitionCounts{ttl: ttl, counts: map[backlog.Topic]partitionCount{}}
-}
-
-func (p *partitionCounts) lookup(topic backlog.Topic, now time.Time) (count int, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known, ok := p.counts[topic]
-	if !ok || now.Sub(known.at) >= p.ttl {
-		return 0, false
-	}
-	return known.count, true
-}
-
-// store also drops, once per ttl, what has expired: topics that nobody fetches any more.
-func (p *partitionCounts) store(topic backlog.Topic, count int, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.counts[topic] = partitionCount{count: count, at: now}
-	if now.Sub(p.swept) < p.ttl {
-		return
-	}
-	p.swept = now
-	for other, known := range p.counts {
-		if now.Sub(known.at) >= p.ttl {
-			delete(p.counts, other)
-		}
-	}
-}
-
-func (p *partitionCounts) forget(topic backlog.Topic) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.counts, topic)
 }

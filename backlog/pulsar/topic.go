@@ -33,7 +33,32 @@ type address struct {
 
 // topicAddress checks the admin URL and the name, which both come from users.
 func topicAddress(topic backlog.Topic) (address, error) {
-	plain, err := backlog.ParseAdminURL(topic.Cluster.AdminURL)
+	path, err := topicPath(topic.Name)
+	if err != nil {
+		return address{}, err
+	}
+	return adminAddress(topic.Cluster, address{
+		path: path, subject: topic.Name, grant: "consume on namespace " + namespace(topic.Name),
+		absent: backlog.ErrTopicNotFound, remedy: "create it or correct its name",
+	})
+}
+
+// namespaceAddress is where the topics of a namespace are listed.
+func namespaceAddress(namespace backlog.Namespace) (address, error) {
+	tenant, local, _ := strings.Cut(namespace.Name, "/")
+	if !isEntity(tenant) || !isEntity(local) {
+		return address{}, badNamespace(namespace.Name)
+	}
+	return adminAddress(namespace.Cluster, address{
+		path: "/admin/v2/persistent/" + namespace.Name, subject: "namespace " + namespace.Name,
+		grant:  "consume on namespace " + namespace.Name,
+		absent: backlog.ErrTopicNotFound, remedy: "create the namespace or correct its name",
+	})
+}
+
+// adminAddress completes an address with the cluster's admin URL.
+func adminAddress(cluster backlog.Cluster, a address) (address, error) {
+	plain, err := backlog.ParseAdminURL(cluster.AdminURL)
 	if err != nil {
 		return address{}, badAdminURL()
 	}
@@ -41,15 +66,8 @@ func topicAddress(topic backlog.Topic) (address, error) {
 	if err != nil {
 		return address{}, badAdminURL()
 	}
-	path, err := topicPath(topic.Name)
-	if err != nil {
-		return address{}, err
-	}
-	return address{
-		cluster: topic.Cluster, base: base, path: path,
-		subject: topic.Name, grant: "consume on namespace " + namespace(topic.Name),
-		absent: backlog.ErrTopicNotFound, remedy: "create it or correct its name",
-	}, nil
+	a.cluster, a.base = cluster, base
+	return a, nil
 }
 
 // resource is the URL of a call on the resource.
@@ -68,6 +86,15 @@ func (a address) resource(call callName, query string) string {
 //
 // Source: org.apache.pulsar.common.naming.NamedEntity.
 var namedEntity = regexp.MustCompile(`^[-=:.\w]+$`)
+
+// isEntity says whether it may be the name of a tenant or a namespace.
+func isEntity(name string) bool { return namedEntity.MatchString(name) && !isStep(name) }
+
+// isStep says whether it is a step in a path, which would lead to another resource.
+func isStep(part string) bool { return part == "." || part == ".." }
+
+// partitionSuffix comes between a topic's name and the index of a partition.
+const partitionSuffix = "-partition-"
 
 // topicPath maps persistent://tenant/namespace/name to /admin/v2/persistent/tenant/namespace/name. Pulsar decodes the
 // name with Java's URLDecoder, for which url.QueryEscape is the counterpart (a "+" is a space there).
@@ -88,8 +115,7 @@ func topicPath(name string) (string, error) {
 		return "", badTopicName(name)
 	}
 	for i, part := range parts {
-		// "." and ".." are steps in a path, and would lead to another resource
-		if part == "." || part == ".." || (i < 2 && !namedEntity.MatchString(part)) {
+		if isStep(part) || (i < 2 && !isEntity(part)) {
 			return "", badTopicName(name)
 		}
 	}

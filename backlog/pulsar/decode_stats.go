@@ -1,0 +1,272 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const (
+	// maxEntries bounds the subscriptions and the consumers of one answer. Real ones have about 1 KB each, so the limit on
+	// bytes comes first; it is for answers that are made of next to nothing, of which 64 MiB would become GiBs.
+	maxEntries = 250_000
+	// maxShared bounds the strings that are kept once for all partitions.
+	maxShared = 10_000
+)
+
+var errTooMany = fmt.Errorf("more than %d subscriptions or consumers", maxEntries)
+
+// The answers, as far as they are needed; the numbers tell what is missing from 0.
+//
+// Source: org.apache.pulsar.common.policies.data.stats, TopicStatsImpl, SubscriptionStatsImpl, ConsumerStatsImpl and
+// PartitionedTopicStatsImpl; PersistentTopicInternalStats; PartitionedTopicMetadata.
+type (
+	subscriptionAnswer struct {
+		kind, active    string
+		backlog, out    number
+		delayed         number
+		unacked         number
+		inReplay        number
+		draining        number
+		bytes, earliest number
+		throttled       int64
+		blocked         bool
+		consumers       []backlog.ConsumerSample
+	}
+	consumerAnswer struct {
+		name                        string
+		meanBatch, permits, unacked number
+		component, instance         string
+		application                 string
+	}
+)
+
+// statsDecoder reads the state of topics.
+type statsDecoder struct {
+	*scanner
+	asked backlog.Detail
+	// unanswered are details that some subscription lacks.
+	unanswered backlog.Detail
+	// entries is how many subscriptions and consumers there were.
+	entries int
+	// shared has strings that come again on the next partition.
+	shared map[string]string
+}
+
+func newStatsDecoder(r io.Reader, asked backlog.Detail) *statsDecoder {
+	return &statsDecoder{scanner: newScanner(r), asked: asked, shared: map[string]string{}}
+}
+
+// answered are the details that were asked for and are there.
+func (d *statsDecoder) answered() backlog.Detail { return d.asked &^ d.unanswered }
+
+// share returns the text as a string that is made once for the whole answer.
+func (d *statsDecoder) share(text []byte) string {
+	if len(text) == 0 {
+		return ""
+	}
+	if known, ok := d.shared[string(text)]; ok {
+		return known
+	}
+	kept := keep(text)
+	if len(d.shared) < maxShared {
+		d.shared[kept] = kept
+	}
+	return kept
+}
+
+// another counts a subscription or consumer.
+func (d *statsDecoder) another() error {
+	if d.entries++; d.entries > maxEntries {
+		return errTooMany
+	}
+	return nil
+}
+
+// topic reads one TopicStats. See the package comment for negative numbers.
+func (d *statsDecoder) topic(index int) (backlog.PartitionSample, error) {
+	var published number
+	sample := backlog.PartitionSample{Index: index}
+	err := d.object(func(key []byte) (err error) {
+		switch string(key) {
+		case "msgInCounter":
+			published, err = d.integer("msgInCounter")
+			return err
+		case "subscriptions":
+			sample.Subscriptions, err = d.subscriptions(sample.Subscriptions)
+			return err
+		default:
+			return d.skip()
+		}
+	})
+	if err != nil {
+		return backlog.PartitionSample{}, err
+	}
+	if sample.PublishedMessages, err = published.counter("msgInCounter"); err != nil {
+		return backlog.PartitionSample{}, err
+	}
+	if sample.Subscriptions == nil {
+		return backlog.PartitionSample{}, errors.New("subscriptions is missing")
+	}
+	byName := func(a, b backlog.SubscriptionSample) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(sample.Subscriptions, byName)
+	for i := 1; i < len(sample.Subscriptions); i++ {
+		if name := sample.Subscriptions[i].Name; name == sample.Subscriptions[i-1].Name {
+			return backlog.PartitionSample{}, fmt.Errorf("subscription %s comes twice", name)
+		}
+	}
+	return sample, nil
+}
+
+func (d *statsDecoder) subscriptions(all []backlog.SubscriptionSample) ([]backlog.SubscriptionSample, error) {
+	if null, err := d.null(); null || err != nil {
+		return all, err
+	}
+	if all == nil {
+		all = []backlog.SubscriptionSample{}
+	}
+	err := d.object(func(key []byte) error {
+		if err := d.another(); err != nil {
+			return err
+		}
+		name := d.share(key)
+		answer, err := d.subscription()
+		if err != nil {
+			return fmt.Errorf("subscription %s: %w", name, err)
+		}
+		sample, err := d.sample(name, answer)
+		if err != nil {
+			return fmt.Errorf("subscription %s: %w", name, err)
+		}
+		all = append(all, sample)
+		return nil
+	})
+	return all, err
+}
+
+func (d *statsDecoder) subscription() (subscriptionAnswer, error) {
+	var s subscriptionAnswer
+	err := d.object(func(key []byte) (err error) {
+		switch string(key) {
+		case "type":
+			s.kind, err = d.sharedWords("type")
+		case "activeConsumerName":
+			s.active, err = d.sharedWords("activeConsumerName")
+		case "blockedSubscriptionOnUnackedMsgs":
+			s.blocked, err = d.truth("blockedSubscriptionOnUnackedMsgs")
+		case "consumers":
+			s.consumers, err = d.consumers(s.consumers)
+		case "dispatchThrottledMsgEventsBySubscriptionLimit", "dispatchThrottledBytesEventsBySubscriptionLimit",
+			"dispatchThrottledMsgEventsByTopicLimit", "dispatchThrottledBytesEventsByTopicLimit",
+			"dispatchThrottledMsgEventsByBrokerLimit", "dispatchThrottledBytesEventsByBrokerLimit":
+			var events number
+			events, err = d.integer("dispatchThrottled...EventsBy...Limit")
+			s.throttled = sum(s.throttled, events.value)
+		default:
+			field, name := s.number(key)
+			if field == nil {
+				return d.skip()
+			}
+			*field, err = d.integer(name)
+		}
+		return err
+	})
+	return s, err
+}
+
+// number finds the plain number of a key, and names it for errors.
+func (s *subscriptionAnswer) number(key []byte) (field *number, name string) {
+	switch string(key) {
+	case "msgBacklog":
+		return &s.backlog, "msgBacklog"
+	case "msgOutCounter":
+		return &s.out, "msgOutCounter"
+	case "msgDelayed":
+		return &s.delayed, "msgDelayed"
+	case "unackedMessages":
+		return &s.unacked, "unackedMessages"
+	case "msgInReplay":
+		return &s.inReplay, "msgInReplay"
+	case "drainingHashesCount":
+		return &s.draining, "drainingHashesCount"
+	case "backlogSize":
+		return &s.bytes, "backlogSize"
+	case "earliestMsgPublishTimeInBacklog":
+		return &s.earliest, "earliestMsgPublishTimeInBacklog"
+	default:
+		return nil, ""
+	}
+}
+
+func (d *statsDecoder) sharedWords(name string) (string, error) {
+	words, err := d.words(name)
+	return d.share(words), err
+}
+
+// consumers reads a list of consumers, or passes over it when they were not asked for: brokers before 3.2 send them all
+// the same.
+func (d *statsDecoder) consumers(all []backlog.ConsumerSample) ([]backlog.ConsumerSample, error) {
+	if !d.asked.Has(backlog.Full) {
+		return nil, d.skip()
+	}
+	if null, err := d.null(); null || err != nil {
+		return all, err
+	}
+	err := d.array(func() error {
+		if err := d.another(); err != nil {
+			return err
+		}
+		answer, err := d.consumer()
+		all = append(all, d.consumerSample(answer))
+		return err
+	})
+	return all, err
+}
+
+func (d *statsDecoder) consumer() (consumerAnswer, error) {
+	var c consumerAnswer
+	err := d.object(func(key []byte) (err error) {
+		switch string(key) {
+		case "consumerName":
+			c.name, err = d.sharedWords("consumerName")
+		case "avgMessagesPerEntry":
+			c.meanBatch, err = d.integer("avgMessagesPerEntry")
+		case "availablePermits":
+			c.permits, err = d.integer("availablePermits")
+		case "unackedMessages":
+			c.unacked, err = d.integer("unackedMessages")
+		case "metadata":
+			err = d.consumerMetadata(&c)
+		default:
+			err = d.skip()
+		}
+		return err
+	})
+	return c, err
+}
+
+func (d *statsDecoder) consumerMetadata(c *consumerAnswer) error {
+	if null, err := d.null(); null || err != nil {
+		return err
+	}
+	return d.object(func(key []byte) (err error) {
+		switch string(key) {
+		case "id":
+			c.component, err = d.sharedWords("id")
+		case "instance_id":
+			c.instance, err = d.sharedWords("instance_id")
+		case "application":
+			c.application, err = d.sharedWords("application")
+		default:
+			err = d.skip()
+		}
+		return err
+	})
+}

@@ -1,0 +1,347 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+const (
+	// scanBytes is how much of an answer is in memory: a slim answer is about 3 KB for each partition.
+	scanBytes = 8 << 10
+	// maxDepth bounds nested values; Pulsar's answers have less than 10 levels.
+	maxDepth = 100
+	// maxTextBytes bounds keys and the strings that are kept; others may be of any length.
+	maxTextBytes = 64 << 10
+)
+
+var (
+	errTextTooLong = fmt.Errorf("a name is longer than %d bytes", maxTextBytes)
+	errTooDeep     = fmt.Errorf("values are nested more than %d deep", maxDepth)
+	errTwoValues   = errors.New("more than one JSON value")
+)
+
+// scanner reads JSON as it arrives and holds no more of it than scanBytes and one string: what is not needed is checked
+// and passed over. encoding/json needs every value whole before it decodes it, so a topic with many consumers would be
+// in memory up to four times. It accepts what encoding/json accepts, up to maxDepth and maxTextBytes (FuzzScanner).
+type scanner struct {
+	from io.Reader
+	// buffer[at:end] is read and not used yet.
+	buffer  []byte
+	at, end int
+	// failed ends the input: an error of from, or io.ErrUnexpectedEOF where more had to come.
+	failed error
+	depth  int
+	// text has the last string.
+	text []byte
+}
+
+func newScanner(r io.Reader) *scanner {
+	return &scanner{from: r, buffer: make([]byte, scanBytes)}
+}
+
+// fill reads more. Its error says why there is none.
+func (s *scanner) fill() error {
+	for tries := 0; s.failed == nil && tries < 100; tries++ {
+		n, err := s.from.Read(s.buffer)
+		switch {
+		case errors.Is(err, io.EOF):
+			s.failed = io.ErrUnexpectedEOF
+		case err != nil:
+			s.failed = err
+		}
+		if s.at, s.end = 0, n; n > 0 {
+			return nil
+		}
+	}
+	if s.failed == nil {
+		s.failed = io.ErrNoProgress
+	}
+	return s.failed
+}
+
+// next takes one byte.
+func (s *scanner) next() (byte, error) {
+	if s.at == s.end {
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+	c := s.buffer[s.at]
+	s.at++
+	return c, nil
+}
+
+// peek returns the next byte after blanks without taking it.
+func (s *scanner) peek() (byte, error) {
+	for {
+		for ; s.at < s.end; s.at++ {
+			if c := s.buffer[s.at]; c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+				return c, nil
+			}
+		}
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// close checks that nothing comes after the value.
+func (s *scanner) close() error {
+	_, err := s.peek()
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) && s.at == s.end:
+		return nil
+	case err == nil:
+		return errTwoValues
+	default:
+		return err
+	}
+}
+
+func unexpected(c byte, want string) error { return fmt.Errorf("%q where %s should be", c, want) }
+
+// object reads an object; read has to take the value of each key. The key is only good until it does.
+func (s *scanner) object(read func(key []byte) error) error {
+	return s.list('{', '}', "an object", func() error {
+		if c, err := s.peek(); err != nil || c != '"' {
+			return cmpError(err, unexpected(c, "a key"))
+		}
+		key, err := s.string()
+		if err != nil {
+			return err
+		}
+		if c, err := s.peek(); err != nil || c != ':' {
+			return cmpError(err, unexpected(c, `":"`))
+		}
+		s.at++
+		return read(key)
+	})
+}
+
+// array reads an array; read has to take each value.
+func (s *scanner) array(read func() error) error { return s.list('[', ']', "a list", read) }
+
+func (s *scanner) list(opening, closing byte, kind string, read func() error) error {
+	c, err := s.peek()
+	if err != nil {
+		return err
+	}
+	if c != opening {
+		return fmt.Errorf("%s where %s should be", kindOf(c), kind)
+	}
+	s.at++
+	if s.depth++; s.depth > maxDepth {
+		return errTooDeep
+	}
+	defer func() { s.depth-- }()
+	if c, err = s.peek(); err != nil {
+		return err
+	}
+	if c == closing {
+		s.at++
+		return nil
+	}
+	for {
+		if err := read(); err != nil {
+			return err
+		}
+		switch c, err := s.peek(); {
+		case err != nil:
+			return err
+		case c == closing:
+			s.at++
+			return nil
+		case c != ',':
+			return unexpected(c, `","`)
+		}
+		s.at++
+	}
+}
+
+func cmpError(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// kindOf names the value that begins with c.
+func kindOf(c byte) string {
+	switch c {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	default:
+		return "a number"
+	}
+}
+
+// skip passes over a value of any length.
+func (s *scanner) skip() error {
+	c, err := s.peek()
+	if err != nil {
+		return err
+	}
+	switch c {
+	case '{':
+		return s.object(func([]byte) error { return s.skip() })
+	case '[':
+		return s.array(s.skip)
+	case '"':
+		return s.quoted(nil)
+	case 't':
+		return s.word("true")
+	case 'f':
+		return s.word("false")
+	case 'n':
+		return s.word("null")
+	default:
+		return s.digits(nil)
+	}
+}
+
+func (s *scanner) word(word string) error {
+	for i := range len(word) {
+		c, err := s.next()
+		if err != nil {
+			return err
+		}
+		if c != word[i] {
+			return unexpected(c, word)
+		}
+	}
+	return nil
+}
+
+// null takes a null, and says whether there was one.
+func (s *scanner) null() (bool, error) {
+	c, err := s.peek()
+	if err != nil || c != 'n' {
+		return false, err
+	}
+	return true, s.word("null")
+}
+
+// number is an integer that may be missing.
+type number struct {
+	value int64
+	there bool
+}
+
+// integer reads an integer or null.
+func (s *scanner) integer(name string) (number, error) {
+	if null, err := s.null(); null || err != nil {
+		return number{}, err
+	}
+	c, err := s.peek()
+	if err != nil {
+		return number{}, err
+	}
+	if c != '-' && (c < '0' || c > '9') {
+		return number{}, fmt.Errorf("%s is %s", name, kindOf(c))
+	}
+	s.text = s.text[:0]
+	if err := s.digits(&s.text); err != nil {
+		return number{}, err
+	}
+	value, ok := parseInteger(s.text)
+	if !ok {
+		return number{}, fmt.Errorf("%s is a number %s", name, s.text)
+	}
+	return number{value: value, there: true}, nil
+}
+
+// parseInteger accepts what fits into 64 bits.
+func parseInteger(text []byte) (int64, bool) {
+	digits, negative := text, false
+	if len(digits) > 0 && digits[0] == '-' {
+		digits, negative = digits[1:], true
+	}
+	var value int64
+	for _, c := range digits {
+		digit := int64(c - '0')
+		if c < '0' || c > '9' || value > (math.MaxInt64-digit)/10 {
+			return 0, false
+		}
+		value = value*10 + digit
+	}
+	if negative {
+		value = -value
+	}
+	return value, len(digits) > 0
+}
+
+// truth reads true, false or null, which is false.
+func (s *scanner) truth(name string) (bool, error) {
+	c, err := s.peek()
+	switch {
+	case err != nil:
+		return false, err
+	case c == 't':
+		return true, s.word("true")
+	case c == 'f':
+		return false, s.word("false")
+	case c == 'n':
+		return false, s.word("null")
+	default:
+		return false, fmt.Errorf("%s is %s", name, kindOf(c))
+	}
+}
+
+// words reads a string or null, which is empty. They are only good until the next string.
+func (s *scanner) words(name string) ([]byte, error) {
+	c, err := s.peek()
+	switch {
+	case err != nil:
+		return nil, err
+	case c == '"':
+		return s.string()
+	case c == 'n':
+		return nil, s.word("null")
+	default:
+		return nil, fmt.Errorf("%s is %s", name, kindOf(c))
+	}
+}
+
+// string reads a string into text.
+func (s *scanner) string() ([]byte, error) {
+	if s.plain() {
+		return s.text, nil
+	}
+	s.text = s.text[:0]
+	if err := s.quoted(&s.text); err != nil {
+		return nil, err
+	}
+	return s.text, nil
+}
+
+// plain takes a string that is in the buffer whole and has nothing to decode, which nearly all are.
+func (s *scanner) plain() bool {
+	for i := s.at + 1; i < s.end; i++ {
+		switch c := s.buffer[i]; {
+		case c == '"':
+			s.text = append(s.text[:0], s.buffer[s.at+1:i]...)
+			s.at = i + 1
+			return true
+		case c == '\\' || c < ' ':
+			return false
+		}
+	}
+	return false
+}
+
+// keep makes a string of bytes that are only good for now; what is not UTF-8 in it is replaced.
+func keep(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
