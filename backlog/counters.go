@@ -5,26 +5,16 @@ package backlog
 
 import "slices"
 
-// partitionCounters are Pulsar's own counters of one partition at the last answer.
-type partitionCounters struct {
-	published int64
-}
-
 // entryCounters are the counters behind the mean batch, at the last full answer.
 type entryCounters struct {
 	published, entries int64
 }
 
-// subscriptionCounters are the counters of one subscription of one partition at the last answer. finished is
-// deliveries less what consumers still hold: it grows by one for each message that is done.
-type subscriptionCounters struct {
-	delivered, unacked int64
-}
-
-// topicCounters remember the last answer of a topic, to turn counters into flows.
+// topicCounters remember what the mean batch of a topic was learnt from. It is one for all partitions: a partition of its
+// own would know its batches better where producers that batch differently write to different ones, and would need as
+// many entries to learn as the whole topic does now, so that most would know none.
 type topicCounters struct {
-	partitions map[int]partitionCounters
-	entries    map[int]entryCounters
+	entries map[int]entryCounters
 	// batches are the last observations of the mean batch, oldest first; meanBatch is their median, 0 while unknown.
 	batches   []float64
 	meanBatch float64
@@ -36,25 +26,6 @@ const (
 	// keptBatches of 5 let the median ignore two observations that are off.
 	keptBatches = 5
 )
-
-// publishedSince returns the messages published between the last answer and this one, and whether the pair is sound:
-// the same partitions, and no counter went down (a topic that was unloaded or a broker that restarted starts again at
-// 0). It remembers the answer.
-func (c *topicCounters) publishedSince(sample TopicSample) (messages float64, sound bool) {
-	sound = len(c.partitions) == len(sample.Partitions)
-	now := make(map[int]partitionCounters, len(sample.Partitions))
-	for _, p := range sample.Partitions {
-		before, seen := c.partitions[p.Index]
-		if !seen || p.PublishedMessages < before.published {
-			sound = false
-		} else {
-			messages += float64(p.PublishedMessages - before.published)
-		}
-		now[p.Index] = partitionCounters{published: p.PublishedMessages}
-	}
-	c.partitions = now
-	return messages, sound
-}
 
 // learnMeanBatch updates the mean number of messages in an entry from a full answer: what was published between two
 // full answers divided by the entries that were written for it. The first answer uses the counters since the topic was
@@ -121,19 +92,4 @@ func reportedMeanBatch(sample TopicSample) float64 {
 		return 0
 	}
 	return float64(sum) / float64(count)
-}
-
-// finishedSince returns the messages that consumers finished between two answers, per subscription of one topic, and
-// whether the pair is sound.
-func finishedSince(before, now map[int]subscriptionCounters) (messages float64, sound bool) {
-	sound = len(before) == len(now)
-	for index, n := range now {
-		b, seen := before[index]
-		if !seen || n.delivered < b.delivered {
-			sound = false
-			continue
-		}
-		messages += float64((n.delivered - n.unacked) - (b.delivered - b.unacked))
-	}
-	return messages, sound
 }

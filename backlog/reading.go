@@ -46,8 +46,8 @@ type Reading struct {
 	LeastReady        Measurement
 	LeastUndispatched Measurement
 
-	// Consumers is how many replicas are connected: the largest number over the topics, since each replica subscribes
-	// to all of them.
+	// Consumers is how many replicas are connected, each counted once on however many topics and partitions it is: standby
+	// ones of Failover and Exclusive too. ErrNotAsked until the first full answer.
 	Consumers Measurement
 	// SteadyConsumers says that the same number was connected all through Window.
 	SteadyConsumers bool
@@ -75,30 +75,36 @@ type Reading struct {
 
 	// Trouble is why newer answers failed; nil when the last fetch was good. At says how old the reading is for it.
 	Trouble error
+
+	// crew is what Consumers, Components and the unread partitions follow from.
+	crew crew
 }
 
-// plus sums two readings of one subscription on different topics.
+// plus sums two readings of one subscription on different topics. Instances are no part of a topic: they stay the first
+// one's.
 func (r Reading) plus(other Reading) Reading {
-	sum := Reading{
-		At:                r.At,
-		Type:              r.Type,
-		Total:             r.Total.plus(other.Total),
-		Ready:             r.Ready.plus(other.Ready),
-		Delayed:           r.Delayed.plus(other.Delayed),
-		Unacked:           r.Unacked.plus(other.Unacked),
-		Undispatched:      r.Undispatched.plus(other.Undispatched),
-		PublishRate:       r.PublishRate.plus(other.PublishRate),
-		ProcessRate:       r.ProcessRate.plus(other.ProcessRate),
-		Window:            max(r.Window, other.Window),
-		LeastReady:        r.LeastReady.plus(other.LeastReady),
-		LeastUndispatched: r.LeastUndispatched.plus(other.LeastUndispatched),
-		Consumers:         r.Consumers.larger(other.Consumers),
-		SteadyConsumers:   r.SteadyConsumers && other.SteadyConsumers,
-		Blocked:           r.Blocked || other.Blocked,
-		Trouble:           r.Trouble,
-	}
+	sum := r
+	sum.Total, sum.Ready, sum.Delayed = r.Total.plus(other.Total), r.Ready.plus(other.Ready), r.Delayed.plus(other.Delayed)
+	sum.Unacked, sum.Undispatched = r.Unacked.plus(other.Unacked), r.Undispatched.plus(other.Undispatched)
+	sum.InReplay, sum.Bytes = r.InReplay.plus(other.InReplay), r.Bytes.plus(other.Bytes)
+	sum.OldestAge = r.OldestAge.larger(other.OldestAge)
+	sum.PublishRate = r.PublishRate.plus(other.PublishRate)
+	sum.DeliveryRate = r.DeliveryRate.plus(other.DeliveryRate)
+	sum.ProcessRate = r.ProcessRate.plus(other.ProcessRate)
+	sum.Window = max(r.Window, other.Window)
+	sum.LeastReady = r.LeastReady.plus(other.LeastReady)
+	sum.LeastUndispatched = r.LeastUndispatched.plus(other.LeastUndispatched)
+	sum.SteadyConsumers = r.SteadyConsumers && other.SteadyConsumers
+	sum.Blocked = r.Blocked || other.Blocked
+	sum.Throttled = r.Throttled || other.Throttled
+	sum.Draining = r.Draining || other.Draining
+	sum.Partitions += other.Partitions
+	sum.UnsubscribedTopics += other.UnsubscribedTopics
 	if other.At.Before(r.At) {
 		sum.At = other.At
+	}
+	if other.OldestAt.Before(r.OldestAt) {
+		sum.OldestAt = other.OldestAt
 	}
 	if r.Type == NoType {
 		sum.Type = other.Type
@@ -106,6 +112,8 @@ func (r Reading) plus(other Reading) Reading {
 	if r.Trouble == nil {
 		sum.Trouble = other.Trouble
 	}
+	sum.crew = r.crew.plus(other.crew)
+	sum.fromCrew()
 	return sum
 }
 

@@ -8,47 +8,51 @@ import "time"
 // topicState is one tracked topic. A subscription stays in it until no owner is left.
 type topicState struct {
 	counters      topicCounters
-	published     flow
+	partitions    topicPartitions
 	subscriptions map[string]*subscriptionState
 
 	answeredAt time.Time // last good answer; zero before the first
 	fullAt     time.Time // last full one
+	ageAskedAt time.Time // last one that was asked for the age
 	trouble    error     // why the last fetch failed; nil after a good one
 }
 
 // subscriptionState is one tracked subscription of one topic.
 type subscriptionState struct {
-	owners    int
-	bytes     int // owners that ask for the backlog in bytes
-	counters  map[int]subscriptionCounters
-	processed flow
-	history   history
-	missing   bool // the last good answer did not have it
+	owners     int
+	bytes      int // owners that ask for the backlog in bytes
+	partitions subscriptionPartitions
+	crew       crew
+	age        age
+	history    history
+	missing    bool // the last good answer did not have it
+	stuck      bool // nothing was delivered between the last two answers
+	precise    bool // the last answer counted exactly
 }
 
 // record turns an answer into points of the tracked subscriptions.
 func (t *topicState) record(sample TopicSample, window time.Duration) {
-	interval := sample.At.Sub(t.answeredAt)
-	published, sound := t.counters.publishedSince(sample)
-	if sound && !t.answeredAt.IsZero() {
-		t.published.messages += published
-		t.published.observed += interval
+	if t.wantsAge(sample.At) {
+		t.ageAskedAt = sample.At // answered or not: it costs the broker a read
 	}
+	answer := inOrder(sample.Partitions)
+	if !t.partitions.grewInto(answer) {
+		t.startAnew() // a topic made anew under the name
+	}
+	loaded := t.loadedSince(answer)
+	interval := t.partitions.record(sample.At, answer, loaded, window)
 	if sample.Detail.Has(Full) {
 		t.counters.learnMeanBatch(sample)
 		t.fullAt = sample.At
 	}
 	for name, state := range t.subscriptions {
-		state.record(name, sample, interval)
+		state.record(sample, onPartitions(name, answer), loaded, interval, max(1, t.counters.meanBatch))
 		if state.missing {
 			continue
 		}
-		p := state.point(name, sample)
-		p.published = t.published
-		p.meanBatch = max(1, t.counters.meanBatch)
-		state.history.add(p, window)
+		state.history.add(state.point(name, sample, max(1, t.counters.meanBatch)), window)
 		if sample.Detail.Has(Full) {
-			state.history.addConsumers(consumerCount{at: sample.At, count: countConsumers(name, sample)}, window)
+			state.history.addConsumers(consumerCount{at: sample.At, count: len(state.crew.ids)}, window)
 		}
 	}
 	t.answeredAt = sample.At
@@ -58,69 +62,68 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 // startAnew forgets what rates and least values rest on, after a time in which nothing was known: two answers with that
 // time between them do not say that replicas were busy throughout, nor what arrives now. The mean batch stays.
 func (t *topicState) startAnew() {
-	t.counters.partitions = nil
+	t.partitions = topicPartitions{}
 	for _, state := range t.subscriptions {
-		state.counters, state.history = nil, history{}
+		state.partitions, state.history = subscriptionPartitions{}, history{}
 	}
 }
 
-// record updates the counters and the flow of finished messages.
-func (s *subscriptionState) record(name string, sample TopicSample, interval time.Duration) {
-	now := map[int]subscriptionCounters{}
-	for index, subscription := range sample.parts(name) {
-		now[index] = subscriptionCounters{delivered: subscription.DeliveredMessages, unacked: subscription.UnackedMessages}
+// loadedSince says which partitions were loaded again since the last answer, which starts their counters at 0: one of
+// them fell. Any one tells it of all, for a busy one may have passed its old value already.
+func (t *topicState) loadedSince(answer []*PartitionSample) []bool {
+	loaded := make([]bool, len(answer))
+	for i, published := range t.partitions.published {
+		loaded[i] = answer[i].PublishedMessages < published
 	}
-	s.missing = len(now) == 0
+	for name, state := range t.subscriptions {
+		now := onPartitions(name, answer)
+		for i, before := range state.partitions.last {
+			loaded[i] = loaded[i] || before.present && now[i] != nil &&
+				(now[i].DeliveredMessages < before.delivered || now[i].ThrottledEvents < before.throttled)
+		}
+	}
+	return loaded
+}
+
+// record takes over what an answer says of the subscription on each partition; nil where it is not.
+func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSample, loaded []bool, interval time.Duration, meanBatch float64) {
+	s.missing = true
+	for _, one := range answer {
+		s.missing = s.missing && one == nil
+	}
 	if s.missing {
-		s.history = history{} // a subscription made anew starts with nothing known
+		s.history, s.crew, s.age = history{}, crew{}, age{} // one made anew starts with nothing known
 	}
-	if finished, sound := finishedSince(s.counters, now); sound && len(s.counters) > 0 {
-		s.processed.messages += finished
-		s.processed.observed += interval
+	left := false
+	if sample.Detail.Has(Full) {
+		left = s.crew.observe(answer, meanBatch)
 	}
-	s.counters = now
+	s.stuck = !s.partitions.record(answer, loaded, left, interval)
+	if sample.Detail.Has(Full) {
+		s.partitions.recordConsumers(answer)
+	}
+	s.precise = sample.Detail.Has(Precise)
+	s.age.observe(sample, answer)
 }
 
 // point sums the partitions of one subscription.
-func (s *subscriptionState) point(name string, sample TopicSample) point {
-	p := point{at: sample.At, processed: s.processed, subType: NoType}
+func (s *subscriptionState) point(name string, sample TopicSample, meanBatch float64) point {
+	p := point{
+		at: sample.At, subType: NoType, meanBatch: meanBatch, hasBytes: sample.Detail.Has(Bytes),
+		partitions: s.partitions.totals, throttled: s.partitions.throttled,
+	}
 	for _, subscription := range sample.parts(name) {
 		p.total += subscription.BacklogEntries
 		p.delayed += subscription.DelayedMessages
 		p.unacked += subscription.UnackedMessages
+		p.inReplay += subscription.InReplayEntries
+		p.bytes += subscription.BacklogBytes
 		p.blocked = p.blocked || subscription.Blocked
+		p.draining = p.draining || subscription.DrainingHashes > 0
 		if subscription.Type != "" && subscription.Type != NoType {
 			p.subType = subscription.Type
 		}
 	}
 	p.countsUnacked = p.subType != Exclusive && p.subType != Failover
 	return p
-}
-
-// countConsumers counts each consumer once, on however many partitions it is.
-func countConsumers(name string, sample TopicSample) int {
-	seen := map[string]struct{}{}
-	for _, subscription := range sample.parts(name) {
-		for _, consumer := range subscription.Consumers {
-			seen[consumer.ID] = struct{}{}
-		}
-	}
-	return len(seen)
-}
-
-// fullInterval is how old the last full answer of an idle topic may get: often enough to follow a changed batch size,
-// rarely enough that an idle topic costs its broker one extra request a minute.
-const fullInterval = time.Minute
-
-// nextDetail says what to ask for: everything while something waits, for then decisions depend on it.
-func (t *topicState) nextDetail(now time.Time) Detail {
-	if now.Sub(t.fullAt) >= fullInterval {
-		return Full
-	}
-	for _, state := range t.subscriptions {
-		if points := state.history.points; len(points) > 0 && state.history.last().total > 0 {
-			return Full
-		}
-	}
-	return Slim
 }

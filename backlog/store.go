@@ -225,9 +225,7 @@ func (s *Store) readTopic(key Topic, subscription string, now time.Time) (Readin
 	case len(state.history.points) == 0:
 		return Reading{}, fmt.Errorf("%w: first answer about %s is under way", ErrNoData, key.Name)
 	}
-	reading := state.history.read()
-	reading.Trouble = topic.trouble
-	return reading, nil
+	return topic.read(state, now), nil
 }
 
 // staleError says since when, not how long ago: the text stands in conditions, which must not change every second.

@@ -5,24 +5,18 @@ package backlog
 
 import "time"
 
-// flow is a running total that survives counter resets: messages counted over observed time. A pair of answers with a
-// reset between them adds to neither, so a rate over a window is never too low because of a restart of the broker.
-type flow struct {
-	messages float64
-	observed time.Duration
-}
-
 // point is what one answer said about one subscription of one topic, summed over partitions.
 type point struct {
-	at        time.Time
-	published flow
-	processed flow
+	at         time.Time
+	partitions []partitionTotals
 
-	total, delayed, unacked int64
+	total, delayed, unacked, inReplay, bytes int64
+	// throttled is how often a rate limit held dispatch back since the subscription is tracked.
+	throttled int64
 	// countsUnacked is false for Exclusive and Failover, whose unacked messages Pulsar does not count.
-	countsUnacked bool
-	blocked       bool
-	subType       SubscriptionType
+	countsUnacked               bool
+	hasBytes, blocked, draining bool
+	subType                     SubscriptionType
 	// meanBatch turns backlog entries into messages; at least 1.
 	meanBatch float64
 }
@@ -33,7 +27,11 @@ func (p point) totalMessages() float64 { return float64(p.total) * p.meanBatch }
 
 // ready leaves out delayed messages. Pulsar counts those in messages and the backlog in entries, so the difference can
 // fall below 0 by the error of the mean batch; less than nothing is nothing.
-func (p point) ready() float64 { return max(0, p.totalMessages()-float64(p.delayed)) }
+func (p point) ready() float64 { return readyMessages(p.total, p.delayed, p.meanBatch) }
+
+func readyMessages(entries, delayed int64, meanBatch float64) float64 {
+	return max(0, float64(entries)*meanBatch-float64(delayed))
+}
 
 // undispatched is what no consumer holds yet.
 func (p point) undispatched() float64 { return max(0, p.ready()-float64(p.unacked)) }
@@ -72,62 +70,22 @@ func dropBefore[T any](elements []T, bound time.Time, at func(T) time.Time) []T 
 	if first == 0 {
 		return elements
 	}
-	return elements[:copy(elements, elements[first:])]
+	kept := copy(elements, elements[first:])
+	clear(elements[kept:])
+	return elements[:kept]
 }
 
 func (h *history) last() point { return h.points[len(h.points)-1] }
 
-// rate is the flow between the first and the last point over the time that was observed between them.
-func rate(first, last flow) Measurement {
-	observed := last.observed - first.observed
-	messages := last.messages - first.messages
-	if observed <= 0 || messages < 0 {
-		return Unknown(ErrNoRate)
+// steadyConsumers says whether the number of consumers is known and held since the given time.
+func (h *history) steadyConsumers(since time.Time) bool {
+	if len(h.consumers) == 0 || h.consumers[0].at.After(since) {
+		return false
 	}
-	return Known(messages / observed.Seconds())
-}
-
-// read sums up the history of one subscription of one topic.
-func (h *history) read() Reading {
-	first, last := h.points[0], h.last()
-	r := Reading{
-		At:           last.at,
-		Type:         last.subType,
-		Total:        Known(last.totalMessages()),
-		Ready:        Known(last.ready()),
-		Delayed:      Known(float64(last.delayed)),
-		Unacked:      Unknown(errUnackedNotCounted),
-		Undispatched: Unknown(errUnackedNotCounted),
-		PublishRate:  rate(first.published, last.published),
-		ProcessRate:  rate(first.processed, last.processed),
-		Window:       last.at.Sub(first.at),
-		Blocked:      last.blocked,
-	}
-	leastReady, leastUndispatched := last.ready(), last.undispatched()
-	for _, p := range h.points {
-		leastReady = min(leastReady, p.ready())
-		leastUndispatched = min(leastUndispatched, p.undispatched())
-	}
-	r.LeastReady = Known(leastReady)
-	r.LeastUndispatched = Unknown(errUnackedNotCounted)
-	if last.countsUnacked {
-		r.Unacked = Known(float64(last.unacked))
-		r.Undispatched = Known(last.undispatched())
-		r.LeastUndispatched = Known(leastUndispatched)
-	}
-	r.Consumers, r.SteadyConsumers = h.readConsumers(first.at)
-	return r
-}
-
-// readConsumers returns the newest count and whether it held since the given time.
-func (h *history) readConsumers(since time.Time) (Measurement, bool) {
-	if len(h.consumers) == 0 {
-		return Unknown(ErrNotAsked), false
-	}
-	newest := h.consumers[len(h.consumers)-1]
-	steady := !h.consumers[0].at.After(since)
 	for _, c := range h.consumers {
-		steady = steady && c.count == newest.count
+		if c.count != h.consumers[0].count {
+			return false
+		}
 	}
-	return Known(float64(newest.count)), steady
+	return true
 }

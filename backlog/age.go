@@ -1,0 +1,51 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"fmt"
+	"time"
+)
+
+// age is how old the oldest message of a subscription was when it was last looked at.
+type age struct {
+	at     time.Time // zero before the first look
+	oldest time.Duration
+}
+
+// observe takes over the age where the answer has it. Without backlog there is no age, and no need to look.
+//
+// The time is the producer's: one whose clock is ahead publishes in the future, and its messages are new.
+func (a *age) observe(sample TopicSample, answer []*SubscriptionSample) {
+	var earliest time.Time
+	waiting := false
+	for _, one := range answer {
+		if one == nil {
+			continue
+		}
+		waiting = waiting || one.BacklogEntries > 0
+		published := one.EarliestPublishTime
+		if !published.IsZero() && (earliest.IsZero() || published.Before(earliest)) {
+			earliest = published
+		}
+	}
+	switch {
+	case !waiting, sample.Detail.Has(Age) && earliest.IsZero():
+		*a = age{at: sample.At}
+	case sample.Detail.Has(Age):
+		*a = age{at: sample.At, oldest: max(0, sample.At.Sub(earliest))}
+	}
+}
+
+// read returns the age in seconds and when it was that.
+func (a *age) read(now time.Time) (Measurement, time.Time) {
+	switch {
+	case a.at.IsZero():
+		return Unknown(ErrNotAsked), time.Time{}
+	case now.Sub(a.at) > ageStaleAfter:
+		return Unknown(fmt.Errorf("%w: the oldest message was last looked at %s", ErrStale, a.at.UTC().Format(time.RFC3339))), a.at
+	default:
+		return Known(a.oldest.Seconds()), a.at
+	}
+}

@@ -1,0 +1,77 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import "time"
+
+const (
+	// fullInterval is how old the last full answer of an idle topic may get: often enough to follow a changed batch size,
+	// rarely enough that an idle topic costs its broker one extra request a minute.
+	fullInterval = time.Minute
+	// ageInterval between two looks at the oldest message: each reads an entry from storage for each subscription, and an
+	// age tells a person and a guard how late work is, which half a minute does not change.
+	ageInterval = 30 * time.Second
+	// ageStaleAfter bounds how long an age is shown: after three looks in vain it is no longer known.
+	ageStaleAfter = 3 * ageInterval
+	// nearZero entries are few enough for the error of the broker's quick count to decide whether there is work at all: it
+	// is a difference of two counters that was seen to drift by a few (pulsar#5202, #15948, #23908). More than that is work.
+	nearZero = 10
+)
+
+// nextDetail says what to ask for: everything while something waits, for then decisions depend on it.
+func (t *topicState) nextDetail(now time.Time) Detail {
+	detail := Slim
+	if now.Sub(t.fullAt) >= fullInterval {
+		detail |= Full
+	}
+	for _, state := range t.subscriptions {
+		if state.bytes > 0 {
+			detail |= Bytes
+		}
+		if state.waits() {
+			detail |= Full
+		}
+		if state.wantsPrecise() {
+			detail |= Precise
+		}
+	}
+	if t.trouble == nil && t.wantsAge(now) { // a look at the age may be the trouble: without it, all else comes back
+		detail |= Age
+	}
+	return detail
+}
+
+// wantsAge says whether to look at the oldest message.
+func (t *topicState) wantsAge(now time.Time) bool {
+	if now.Sub(t.ageAskedAt) < ageInterval {
+		return false
+	}
+	for _, state := range t.subscriptions {
+		if state.waits() {
+			return true
+		}
+	}
+	return false
+}
+
+// waits says whether there is backlog, as far as is known.
+func (s *subscriptionState) waits() bool {
+	return len(s.history.points) > 0 && s.history.last().total > 0
+}
+
+// wantsPrecise says whether the quick count is in doubt: it is near zero, or says that work waits which nobody gets,
+// though dispatch is not blocked. Once an exact answer brought it near zero, the next ones stay exact, or a count that
+// drifted would come and go.
+func (s *subscriptionState) wantsPrecise() bool {
+	if len(s.history.points) == 0 {
+		return false
+	}
+	last := s.history.last()
+	switch {
+	case last.total <= nearZero && (last.total > 0 || s.precise):
+		return true
+	default:
+		return last.total > 0 && s.stuck && !last.blocked
+	}
+}

@@ -1,0 +1,204 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// flow is a running total that survives counter resets: messages counted over observed time. A pair of answers with a
+// reset between them adds to neither, so a rate over a window is never too low because a partition was loaded again.
+type flow struct {
+	messages int64
+	observed time.Duration
+}
+
+// add counts messages over a time.
+func (f *flow) add(messages int64, over time.Duration) {
+	f.messages += messages
+	f.observed += over
+}
+
+// rate is the flow since the first one, in messages per second, unless no sound pair of answers lies between.
+func (f flow) rate(first flow) (perSecond float64, known bool) {
+	observed := f.observed - first.observed
+	if observed <= 0 {
+		return 0, false
+	}
+	return float64(f.messages-first.messages) / observed.Seconds(), true
+}
+
+// topicPartitions are the partitions of a topic and what was published to each. Everything about partitions is kept by
+// position: partitions in the order of their indices, of which Pulsar only ever adds some at the end.
+type topicPartitions struct {
+	at        time.Time // last answer
+	indices   []int
+	published []int64 // Pulsar's counters at the last answer
+	points    []publishedPoint
+}
+
+// publishedPoint holds the flows of all partitions at one answer. It is never written again.
+type publishedPoint struct {
+	at    time.Time
+	flows []flow
+}
+
+// inOrder returns the partitions by position.
+func inOrder(partitions []PartitionSample) []*PartitionSample {
+	ordered := make([]*PartitionSample, len(partitions))
+	for i := range partitions {
+		ordered[i] = &partitions[i]
+	}
+	slices.SortFunc(ordered, func(a, b *PartitionSample) int { return cmp.Compare(a.Index, b.Index) })
+	return ordered
+}
+
+// onPartitions returns the subscription by position; nil where a partition does not have it.
+func onPartitions(name string, answer []*PartitionSample) []*SubscriptionSample {
+	found := make([]*SubscriptionSample, len(answer))
+	for i, partition := range answer {
+		for j := range partition.Subscriptions {
+			if partition.Subscriptions[j].Name == name {
+				found[i] = &partition.Subscriptions[j]
+				break
+			}
+		}
+	}
+	return found
+}
+
+// grewInto says whether the answer has the same partitions, and perhaps more.
+func (p *topicPartitions) grewInto(answer []*PartitionSample) bool {
+	if len(answer) < len(p.indices) {
+		return false
+	}
+	for i, index := range p.indices {
+		if answer[i].Index != index {
+			return false
+		}
+	}
+	return true
+}
+
+// record counts what was published since the last answer and returns the time since; 0 after the first. A partition that
+// was loaded again adds nothing for this pair. One that the last answer did not have was added since: its counter began
+// at 0.
+func (p *topicPartitions) record(at time.Time, answer []*PartitionSample, loaded []bool, window time.Duration) time.Duration {
+	flows := make([]flow, len(answer))
+	if len(p.points) > 0 {
+		copy(flows, p.points[len(p.points)-1].flows)
+	}
+	var interval time.Duration
+	if !p.at.IsZero() {
+		interval = at.Sub(p.at)
+		for i, partition := range answer {
+			switch {
+			case i >= len(p.published):
+				flows[i].add(partition.PublishedMessages, interval)
+			case !loaded[i]:
+				flows[i].add(partition.PublishedMessages-p.published[i], interval)
+			}
+		}
+	}
+	p.indices, p.published = p.indices[:0], p.published[:0]
+	for _, partition := range answer {
+		p.indices = append(p.indices, partition.Index)
+		p.published = append(p.published, partition.PublishedMessages)
+	}
+	p.at = at
+	p.points = append(p.points, publishedPoint{at: at, flows: flows})
+	p.points = dropBefore(p.points, at.Add(-window), func(q publishedPoint) time.Time { return q.at })
+	return interval
+}
+
+// since returns the flows at a time, or at the first point after it, and at the last answer.
+func (p *topicPartitions) since(at time.Time) (first, last []flow) {
+	for _, q := range p.points {
+		if !q.at.Before(at) {
+			return q.flows, p.points[len(p.points)-1].flows
+		}
+	}
+	return nil, nil
+}
+
+// subscriptionPartitions are a subscription on the partitions of a topic, by position.
+type subscriptionPartitions struct {
+	last      []partitionCounters // nil before the first answer
+	totals    []partitionTotals   // never written again: points hold it
+	throttled int64               // events since it is tracked
+}
+
+// partitionCounters are Pulsar's own numbers about a subscription on a partition at the last answer.
+type partitionCounters struct {
+	present                       bool
+	backlogEntries, delayed       int64
+	delivered, unacked, throttled int64
+	// consumers at the last full answer; -1 before the first.
+	consumers int32
+}
+
+// partitionTotals are what was delivered and what was finished: deliveries less the growth of what consumers hold.
+type partitionTotals struct {
+	delivered, finished flow
+}
+
+// record counts what happened since the last answer, and says whether anything was delivered as far as can be known.
+//
+// When consumers left, what they held is waiting again, which looks like finished work: such a pair counts for the
+// deliveries alone.
+func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []bool, left bool, interval time.Duration) (moved bool) {
+	totals := make([]partitionTotals, len(answer))
+	copy(totals, s.totals)
+	last := make([]partitionCounters, len(answer))
+	for i, now := range answer {
+		before := partitionCounters{consumers: -1}
+		if i < len(s.last) {
+			before = s.last[i]
+		}
+		last[i].consumers = before.consumers
+		if now == nil {
+			continue
+		}
+		last[i].take(now)
+		switch {
+		case s.last == nil:
+			moved = true
+			continue
+		case loaded[i]:
+			moved = true
+			s.throttled += now.ThrottledEvents
+			continue
+		case !before.present:
+			before = partitionCounters{} // made since: its counters began at 0
+		}
+		delivered := now.DeliveredMessages - before.delivered
+		moved = moved || delivered > 0
+		s.throttled += now.ThrottledEvents - before.throttled
+		totals[i].delivered.add(delivered, interval)
+		if !left || before.unacked == 0 {
+			totals[i].finished.add(delivered-(now.UnackedMessages-before.unacked), interval)
+		}
+	}
+	s.last, s.totals = last, totals
+	return moved
+}
+
+// take copies the numbers that every answer has.
+func (c *partitionCounters) take(now *SubscriptionSample) {
+	c.present = true
+	c.backlogEntries, c.delayed = now.BacklogEntries, now.DelayedMessages
+	c.delivered, c.unacked, c.throttled = now.DeliveredMessages, now.UnackedMessages, now.ThrottledEvents
+}
+
+// recordConsumers takes over how many are connected from a full answer.
+func (s *subscriptionPartitions) recordConsumers(answer []*SubscriptionSample) {
+	for i, now := range answer {
+		if now != nil {
+			s.last[i].consumers = int32(min(len(now.Consumers), math.MaxInt32))
+		}
+	}
+}
