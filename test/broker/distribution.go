@@ -80,12 +80,8 @@ func orDefault(version string) string {
 
 // tarball gets the official server distribution, which is one artifact.
 func tarball(ctx context.Context, progress io.Writer) (Dist, error) {
-	dir, err := cache.Fill(ctx, "pulsar-"+Version, progress, func(ctx context.Context, dir string) error {
-		what := fmt.Sprintf("downloading Pulsar %s from Maven Central (245 MB, once)", Version)
-		return maven(ctx, progress, what, dependencyPlugin+":unpack",
-			"-Dartifact=org.apache.pulsar:pulsar-server-distribution:"+Version+":tar.gz:bin", "-DoutputDirectory="+dir,
-			"-Dmdep.unpack.excludes=**/python-instance/**")
-	})
+	what := fmt.Sprintf("downloading Pulsar %s from Maven Central (245 MB, once)", Version)
+	dir, err := fill(ctx, "pulsar-"+Version, progress, what, "-Dmdep.unpack.excludes=**/python-instance/**")
 	if err != nil {
 		return Dist{}, fmt.Errorf("getting Pulsar %s: %w", Version, err)
 	}
@@ -96,6 +92,14 @@ func tarball(ctx context.Context, progress io.Writer) (Dist, error) {
 		InstanceJar: filepath.Join(root, "instances", "java-instance.jar"),
 		Examples:    filepath.Join(root, "examples", "api-examples.jar"),
 	}, nil
+}
+
+// fill unpacks the part of the tarball that selection names into the cache.
+func fill(ctx context.Context, key string, progress io.Writer, what, selection string) (dir string, err error) {
+	return cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
+		return maven(ctx, progress, what, dependencyPlugin+":unpack",
+			"-Dartifact=org.apache.pulsar:pulsar-server-distribution:"+Version+":tar.gz:bin", "-DoutputDirectory="+dir, selection)
+	})
 }
 
 // jars gathers the jars of a version that has no tarball on Central.

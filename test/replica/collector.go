@@ -109,7 +109,7 @@ func (c *collector) read(conn net.Conn) {
 	}
 }
 
-// parse reads "<published, epoch ms> <done, epoch ms> <sequence>", a line of PacedFunction.
+// parse reads "<published, epoch ms> <done, epoch ms> <sequence>", a line of a function.
 func parse(line string) (Completion, error) {
 	fields := strings.Split(line, " ")
 	if len(fields) != 3 {

@@ -23,6 +23,7 @@ import (
 
 const (
 	functionClass = "pulsarautoscaler.PacedFunction"
+	asyncClass    = "pulsarautoscaler.PacedAsyncFunction"
 	flatClass     = "pulsarautoscaler.FlatInstance"
 	compileGrace  = 2 * time.Second
 	compileLines  = 30

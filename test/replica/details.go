@@ -47,7 +47,7 @@ type sink struct {
 	TypeClassName string `json:"typeClassName"`
 }
 
-// userConfig is read by PacedFunction.
+// userConfig is read by the functions.
 type userConfig struct {
 	Collector     string `json:"collector"`
 	Token         string `json:"token"`
@@ -55,8 +55,8 @@ type userConfig struct {
 	FailEvery     string `json:"failEvery"`
 }
 
-// describe writes the --function_details of an instance.
-func describe(in Instance, collector, token string) (string, error) {
+// configure writes the user configuration of an instance.
+func configure(in Instance, collector, token string) (string, error) {
 	config, err := json.Marshal(userConfig{
 		Collector: collector, Token: token,
 		ServiceMicros: strconv.FormatInt(in.ServiceTime.Microseconds(), 10), FailEvery: strconv.Itoa(in.FailEvery),
@@ -64,6 +64,11 @@ func describe(in Instance, collector, token string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing the user configuration of %s: %w", in.FQFN(), err)
 	}
+	return string(config), nil
+}
+
+// describe writes the --function_details of an instance whose function is the class.
+func describe(in Instance, class, config string) (string, error) {
 	inputs := map[string]input{}
 	for _, topic := range in.Topics {
 		var spec input
@@ -71,7 +76,7 @@ func describe(in Instance, collector, token string) (string, error) {
 		inputs[topic] = spec
 	}
 	text, err := json.Marshal(details{
-		Tenant: in.Tenant, Namespace: in.Namespace, Name: in.Name, ClassName: functionClass, UserConfig: string(config),
+		Tenant: in.Tenant, Namespace: in.Namespace, Name: in.Name, ClassName: class, UserConfig: config,
 		AutoAck: true, Parallelism: in.ID + 1, ComponentType: "FUNCTION", Position: "EARLIEST",
 		Retain: in.SubscriptionType == Failover, RetainKey: in.SubscriptionType == KeyShared,
 		Source: source{
@@ -86,7 +91,7 @@ func describe(in Instance, collector, token string) (string, error) {
 	return string(text), nil
 }
 
-// order is a line to PacedFunction.
+// order is a line to a function.
 func order(serviceTime time.Duration) string {
 	return "serviceMicros " + strconv.FormatInt(max(0, serviceTime).Microseconds(), 10) + "\n"
 }

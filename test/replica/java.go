@@ -4,6 +4,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -104,7 +105,15 @@ func (j *Java) Start(ctx context.Context, in Instance) (Replica, error) {
 		return nil, err
 	}
 	token := rand.Text()
-	text, err := describe(in, j.collector.addr(), token)
+	config, err := configure(in, j.collector.addr(), token)
+	if err != nil {
+		return nil, err
+	}
+	class := functionClass
+	if in.AsyncRequests > 0 {
+		class = asyncClass
+	}
+	text, err := describe(in, class, config)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +159,7 @@ func (j *Java) arguments(in Instance, details string, grpcPort, metricsPort int)
 	args = append(args,
 		"--jar", j.jar, "--instance_id", strconv.Itoa(in.ID), "--function_id", in.FQFN(), "--function_version", "0",
 		"--function_details", details, "--pulsar_serviceurl", in.ServiceURL, "--max_buffered_tuples", "1024",
-		"--port", strconv.Itoa(grpcPort), "--metrics_port", strconv.Itoa(metricsPort), "--pending_async_requests", "1000",
+		"--port", strconv.Itoa(grpcPort), "--metrics_port", strconv.Itoa(metricsPort), "--pending_async_requests", strconv.Itoa(cmp.Or(in.AsyncRequests, defaultAsync)),
 		"--expected_healthcheck_interval", "-1", "--cluster_name", cluster, "--nar_extraction_directory", j.dir,
 		"--secrets_provider", "org.apache.pulsar.functions.secretsprovider.ClearTextSecretsProvider",
 	)

@@ -25,7 +25,7 @@ func java(t *testing.T) (*Java, *completions) {
 	return runner, &got
 }
 
-func exec(t *testing.T, runner *Java, in Instance) *Process {
+func startJava(t *testing.T, runner *Java, in Instance) *Process {
 	t.Helper()
 	r, err := runner.Start(t.Context(), in)
 	require.NoError(t, err)
@@ -41,9 +41,9 @@ func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 	publish(t, b, in.Topics[0], 100) // a producer without a schema is there first
 
 	runner, got := java(t)
-	first := exec(t, runner, in)
+	first := startJava(t, runner, in)
 	in.ID, in.FailEvery = 1, 0
-	second := exec(t, runner, in)
+	second := startJava(t, runner, in)
 	first.SetServiceTime(time.Millisecond) // not an hour: an order of before Ready arrives
 	second.SetServiceTime(time.Millisecond)
 	ready(t, first)
@@ -96,7 +96,7 @@ func TestJavaThatCannotStartSaysWhy(t *testing.T) {
 	in := instance(t, b, "broken")
 	runner, _ := java(t)
 	runner.config.JVMFlags = []string{"-XX:NoSuchFlag"}
-	r := exec(t, runner, in)
+	r := startJava(t, runner, in)
 	<-r.Done()
 	require.ErrorContains(t, r.Err(), "NoSuchFlag")
 	require.ErrorContains(t, r.Err(), "function public/default/broken:0")
@@ -107,7 +107,7 @@ func TestJavaStopsInItsStartDelay(t *testing.T) {
 	in := instance(t, b, "delayed")
 	in.StartDelay = time.Hour
 	runner, _ := java(t)
-	r := exec(t, runner, in)
+	r := startJava(t, runner, in)
 	_, ok := r.Pid()
 	require.False(t, ok)
 	require.ErrorContains(t, r.Pause(), "not started yet")
@@ -123,11 +123,34 @@ func TestJavaTakesTypeNameAndQueueOfItsSubscription(t *testing.T) {
 	for _, kind := range []string{Failover, KeyShared} {
 		in := instance(t, b, "java-"+kind)
 		in.SubscriptionType, in.Subscription, in.ReceiverQueueSize = kind, "own/name", 7
-		r := exec(t, runner, in)
+		r := startJava(t, runner, in)
 		ready(t, r)
 		seen := observe(t, b, in)
 		require.Equal(t, kind, seen.Type)
 		require.Len(t, seen.Consumers, 1)
 		require.Equal(t, 7, seen.Consumers[0].Permits)
 	}
+}
+
+func TestAsynchronousJavaWorksOnSeveralMessagesAtOnce(t *testing.T) {
+	b := started(t)
+	in := instance(t, b, "java-async")
+	in.ServiceTime, in.AsyncRequests = time.Hour, 4
+	publish(t, b, in.Topics[0], 10)
+	runner, got := java(t)
+	r := startJava(t, runner, in)
+	ready(t, r)
+	const received, processed = "pulsar_function_received_total", "pulsar_function_processed_successfully_total"
+	var values map[string]float64
+	require.Eventually(t, func() bool {
+		values, _ = scrape(t, r)
+		return values[received] > 4
+	}, patience, often)
+	require.Zero(t, values[processed])
+	r.SetServiceTime(0)
+	require.NoError(t, r.Kill())
+
+	in.ServiceTime, in.FailEvery, in.RedeliverAfter = time.Millisecond, 5, 100*time.Millisecond
+	ready(t, startJava(t, runner, in))
+	got.sequences(t, 10)
 }

@@ -46,6 +46,9 @@ func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
 	if err := in.validate(); err != nil {
 		return nil, err
 	}
+	if in.AsyncRequests > 0 {
+		return nil, fmt.Errorf("replica.Instance.AsyncRequests is %d: a light replica processes one message after another", in.AsyncRequests)
+	}
 	client, err := l.client(in)
 	if err != nil {
 		return nil, err

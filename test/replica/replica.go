@@ -15,7 +15,9 @@ const (
 	defaultQueue = 1000 // the receiver queue of Pulsar's Java client
 	// defaultRedeliver is how long Pulsar's clients wait before a message whose function failed comes again.
 	defaultRedeliver = time.Minute
-	cluster          = "standalone"
+	// defaultAsync is how many futures of an asynchronous function Pulsar lets be open.
+	defaultAsync = 1000
+	cluster      = "standalone"
 )
 
 // Subscription types that a function may have.
@@ -41,8 +43,11 @@ type Instance struct {
 	ServiceURL string
 	// Token authenticates, if not empty.
 	Token string
-	// ServiceTime is what one message costs; messages are processed one after another.
+	// ServiceTime is what one message costs; messages are processed one after another unless AsyncRequests says otherwise.
 	ServiceTime time.Duration
+	// AsyncRequests makes the function an asynchronous one that works on so many messages side by side; 0 is a synchronous
+	// function. Java only.
+	AsyncRequests int
 	// FailEvery makes every n-th call fail after its service time; 0 is never.
 	FailEvery int
 	// RedeliverAfter is when a failed message comes again; 0 is 1 min.
@@ -87,8 +92,9 @@ func (in Instance) validate() error {
 	case in.ServiceTime < 0 || in.StartDelay < 0 || in.RedeliverAfter < 0:
 		return fmt.Errorf("replica.Instance has ServiceTime %s, StartDelay %s, RedeliverAfter %s: none may be negative",
 			in.ServiceTime, in.StartDelay, in.RedeliverAfter)
-	case in.FailEvery < 0 || in.ReceiverQueueSize < 0:
-		return fmt.Errorf("replica.Instance has FailEvery %d, ReceiverQueueSize %d: neither may be negative", in.FailEvery, in.ReceiverQueueSize)
+	case in.FailEvery < 0 || in.ReceiverQueueSize < 0 || in.AsyncRequests < 0:
+		return fmt.Errorf("replica.Instance has FailEvery %d, ReceiverQueueSize %d, AsyncRequests %d: none may be negative",
+			in.FailEvery, in.ReceiverQueueSize, in.AsyncRequests)
 	}
 	return nil
 }

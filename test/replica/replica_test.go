@@ -29,6 +29,7 @@ func TestStartRefusesABadInstance(t *testing.T) {
 		"a service time below zero":   {func(in *Instance) { in.ServiceTime = -1 }, "ServiceTime -1ns"},
 		"a failure rate below zero":   {func(in *Instance) { in.FailEvery = -1 }, "FailEvery -1"},
 		"a receiver queue below zero": {func(in *Instance) { in.ReceiverQueueSize = -1 }, "ReceiverQueueSize -1"},
+		"futures below zero":          {func(in *Instance) { in.AsyncRequests = -1 }, "AsyncRequests -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := good()
@@ -54,7 +55,9 @@ func TestDetailsSpeakPulsarsEnums(t *testing.T) {
 		in := good()
 		in.SubscriptionType = kind
 		in.ServiceTime = 1500 * time.Microsecond
-		text, err := describe(in.withDefaults(), "127.0.0.1:1", "secret")
+		config, err := configure(in, "127.0.0.1:1", "secret")
+		require.NoError(t, err)
+		text, err := describe(in.withDefaults(), functionClass, config)
 		require.NoError(t, err)
 		var got struct {
 			UserConfig string

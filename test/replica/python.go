@@ -1,0 +1,139 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+const pythonClass = "paced.PacedFunction"
+
+// Python runs replicas that are Pulsar's own Python function instance, one local process each. It needs python3 3.9 or
+// later with its module venv, and PyPI for the first time.
+type Python struct {
+	completed func(Completion)
+	kit       python
+	instance  string // the directory of python_instance_main.py
+	packages  string
+	dir       string
+	collector *collector
+	running   sync.WaitGroup
+}
+
+var _ Runner = (*Python)(nil)
+
+// NewPython gets what an instance imports, if that was not done before (20 s), told on progress (nil for silence), and
+// returns a runner that calls completed as a Java does; nil is for nobody. Close it after its replicas. Errors wrap
+// ErrNoPython, or quote pip or Maven.
+func NewPython(ctx context.Context, progress io.Writer, completed func(Completion)) (_ *Python, err error) {
+	if completed == nil {
+		completed = func(Completion) {}
+	}
+	p := &Python{completed: completed}
+	if p.kit, err = findPython(ctx); err != nil {
+		return nil, err
+	}
+	if p.packages, err = pythonPackages(ctx, p.kit, progress); err != nil {
+		return nil, err
+	}
+	if p.instance, err = broker.PythonInstance(ctx, progress); err != nil {
+		return nil, err
+	}
+	if p.dir, err = os.MkdirTemp("", "pulsar-autoscaler-python-*"); err != nil {
+		return nil, fmt.Errorf("making a directory for function instances: %w", err)
+	}
+	if err := p.prepare(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(p.dir))
+	}
+	return p, nil
+}
+
+func (p *Python) prepare(ctx context.Context) (err error) {
+	for _, name := range []string{"paced.py", "logging.ini"} {
+		text, err := pythonFiles.ReadFile("python/" + name)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(p.dir, name), text, 0o600); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+	}
+	p.collector, err = newCollector(ctx)
+	return err
+}
+
+// Start starts a process, about 1 s of CPU time and 70 MB until it is ready; the Replica is a *Process. Its failed messages
+// come again after 1 min whatever is asked for: a Python instance has no setting for it.
+func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
+	if in.RedeliverAfter != 0 || in.AsyncRequests != 0 || in.Token != "" {
+		return nil, fmt.Errorf("replica.Instance has RedeliverAfter %s, AsyncRequests %d, Token %t: Python replicas have none of them",
+			in.RedeliverAfter, in.AsyncRequests, in.Token != "")
+	}
+	in = in.withDefaults()
+	if err := in.validate(); err != nil {
+		return nil, err
+	}
+	ports, err := proc.FreePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	token := rand.Text()
+	config, err := configure(in, p.collector.addr(), token)
+	if err != nil {
+		return nil, err
+	}
+	text, err := describe(in, pythonClass, config)
+	if err != nil {
+		return nil, err
+	}
+	started := newProcess(in, p.completed, fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1]))
+	p.collector.expect(token, started.connected)
+	starting, stop := context.WithCancel(ctx)
+	started.cancel = stop
+	launch := func() (*proc.Process, error) {
+		return proc.Start(ctx, proc.Config{
+			Name: fmt.Sprintf("function %s:%d", in.FQFN(), in.ID), Path: p.kit.path,
+			Args: p.arguments(in, text, ports[0], ports[1]), Dir: p.dir, Grace: stopGrace,
+			Env: []string{
+				"PYTHONPATH=" + p.instance + string(os.PathListSeparator) + p.packages, "PYTHONDONTWRITEBYTECODE=1",
+				"PACED_CONFIG=" + config, "PACED_METRICS_PORT=" + strconv.Itoa(ports[1]),
+			},
+		})
+	}
+	p.running.Go(func() {
+		defer p.collector.forget(token)
+		started.run(starting, launch)
+	})
+	return started, nil
+}
+
+// Close waits for the replicas to end, which it does not make them do, and removes what they left on disk.
+func (p *Python) Close() error {
+	p.running.Wait()
+	return errors.Join(p.collector.close(), os.RemoveAll(p.dir))
+}
+
+// arguments is the command line, that of the pods of the worker's Kubernetes runtime.
+func (p *Python) arguments(in Instance, details string, grpcPort, metricsPort int) []string {
+	return []string{
+		filepath.Join(p.instance, "python_instance_main.py"),
+		"--py", filepath.Join(p.dir, "paced.py"), "--instance_id", strconv.Itoa(in.ID), "--function_id", in.FQFN(),
+		"--function_version", "0", "--function_details", details, "--pulsar_serviceurl", in.ServiceURL,
+		"--max_buffered_tuples", "100", "--port", strconv.Itoa(grpcPort), "--metrics_port", strconv.Itoa(metricsPort),
+		"--logging_directory", p.dir, "--logging_file", "function", "--logging_config_file", filepath.Join(p.dir, "logging.ini"),
+		"--expected_healthcheck_interval", "-1", "--cluster_name", cluster,
+		"--secrets_provider", "secretsprovider.ClearTextSecretsProvider",
+	}
+}
