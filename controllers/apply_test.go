@@ -59,7 +59,7 @@ func TestARivalThatAppearsLaterFreezesWhatRuns(t *testing.T) {
 func TestATargetThatJoinsAMeshIsLetGo(t *testing.T) {
 	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
 	w.settle(700)
-	function := newFunction()
+	function := newWorkload(kindFunction)
 	require.NoError(t, w.client.Get(t.Context(), testKey(), function))
 	yes := true
 	function.SetOwnerReferences([]metav1.OwnerReference{{

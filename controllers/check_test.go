@@ -18,7 +18,6 @@ import (
 )
 
 func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
-	spec := func(object *unstructured.Unstructured) map[string]any { return object.Object["spec"].(map[string]any) }
 	older := func(mode v1alpha1.Mode) *v1alpha1.AutoscalingPolicy {
 		p := testPolicy()
 		p.Name, p.UID, p.Spec.Mode = "first", "uid-first", mode
@@ -48,17 +47,17 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 				return nil
 			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/TargetKindUnsupported",
-			message: "kind Deployment of apps/v1 is not supported: use Function of compute.functionmesh.io/v1alpha1",
+			message: "kind Deployment of apps/v1 is not supported: use Function, Sink or Source of compute.functionmesh.io/v1alpha1",
 		},
 		"Function Mesh is not installed": {
 			absent: true, condition: v1alpha1.ConditionTargetFound, status: "False/TargetKindUnsupported", message: "install Function Mesh",
 		},
-		"the inputs are a pattern": {
+		"an input is a pattern that cannot be compiled": {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
-				spec(f)["input"] = map[string]any{"topicPattern": "persistent://public/default/.*"}
+				spec(f)["input"] = map[string]any{"topicPattern": "persistent://public/default/(?=a).*"}
 				return nil
 			},
-			condition: v1alpha1.ConditionTargetFound, status: "False/TargetInvalid", message: "topicPattern is not supported yet",
+			condition: v1alpha1.ConditionTargetFound, status: "False/TargetInvalid", message: "without lookaround",
 		},
 		"the Function has no replicas": {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {

@@ -61,10 +61,10 @@ func because(decision *v1alpha1.Decision) string {
 	return text
 }
 
-// becameNotReady reports that Ready turned False, or stayed False for another reason.
-func becameNotReady(ready *metav1.Condition) happening {
+// becameFalse reports that a condition turned False, or stayed False for another reason.
+func becameFalse(c *metav1.Condition) happening {
 	return happening{
-		kind: corev1.EventTypeWarning, reason: ready.Reason, action: "Check" + v1alpha1.ConditionReady, note: policy.Shorten(ready.Message, maxNote),
+		kind: corev1.EventTypeWarning, reason: c.Reason, action: "Check" + c.Type, note: policy.Shorten(c.Message, maxNote),
 	}
 }
 
@@ -74,11 +74,12 @@ func happenings(before, after v1alpha1.AutoscalingPolicyStatus) []happening {
 	if from, to, changed := desiredChange(before, after); changed {
 		all = append(all, desiredReplicasChanged(from, to, after.Decision))
 	}
-	ready := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
-	if ready != nil && ready.Status == metav1.ConditionFalse &&
-		(was == nil || was.Status != metav1.ConditionFalse || was.Reason != ready.Reason) {
-		all = append(all, becameNotReady(ready))
+	for _, name := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionSubscriptionVerified} {
+		is, was := meta.FindStatusCondition(after.Conditions, name), meta.FindStatusCondition(before.Conditions, name)
+		if is != nil && is.Status == metav1.ConditionFalse &&
+			(was == nil || was.Status != metav1.ConditionFalse || was.Reason != is.Reason) {
+			all = append(all, becameFalse(is))
+		}
 	}
 	return all
 }

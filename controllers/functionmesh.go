@@ -5,105 +5,106 @@ package controllers
 
 import (
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Names of Function Mesh (github.com/streamnative/function-mesh, read at v0.27.2).
-const (
-	functionMeshGroup   = "compute.functionmesh.io"
-	functionMeshVersion = "v1alpha1"
-	kindFunction        = "Function"
-	kindFunctionMesh    = "FunctionMesh"
-	resourceFunctions   = "functions"
-
-	annotationManaged = functionMeshGroup + "/managed"
-)
-
-func functionKind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: functionMeshGroup, Version: functionMeshVersion, Kind: kindFunction}
+// workload is the part of a Function, Sink or Source that scaling rests on; all its other fields are Function Mesh's
+// business.
+type workload struct {
+	// Kind is one of workloadKinds.
+	Kind     string           `json:"kind"`
+	Metadata workloadMetadata `json:"metadata"`
+	Spec     workloadSpec     `json:"spec"`
 }
 
-func functionResource() schema.GroupResource {
-	return schema.GroupResource{Group: functionMeshGroup, Resource: resourceFunctions}
-}
-
-// newFunction returns an empty Function to read into.
-func newFunction() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(functionKind())
-	return object
-}
-
-// function is the part of a Function that scaling rests on; all its other fields are Function Mesh's business.
-type function struct {
-	Metadata functionMetadata `json:"metadata"`
-	Spec     functionSpec     `json:"spec"`
-}
-
-type functionMetadata struct {
+type workloadMetadata struct {
 	Name            string                  `json:"name"`
 	Namespace       string                  `json:"namespace"`
 	Annotations     map[string]string       `json:"annotations"`
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 }
 
-type functionSpec struct {
+type workloadSpec struct {
 	// Tenant, Namespace (Pulsar's) and Name are filled by Function Mesh's webhook where there is one.
-	Tenant           string         `json:"tenant"`
-	Namespace        string         `json:"namespace"`
-	Name             string         `json:"name"`
-	Replicas         *int32         `json:"replicas"`
-	MaxReplicas      *int32         `json:"maxReplicas"`
-	SubscriptionName string         `json:"subscriptionName"`
-	Input            functionInput  `json:"input"`
-	Pulsar           functionPulsar `json:"pulsar"`
-	// Golang is set for functions of the Go runtime.
-	Golang *struct{} `json:"golang"`
+	Tenant      string `json:"tenant"`
+	Namespace   string `json:"namespace"`
+	Name        string `json:"name"`
+	Replicas    *int32 `json:"replicas"`
+	MaxReplicas *int32 `json:"maxReplicas"`
+
+	Input               workloadInput `json:"input"`
+	SubscriptionName    string        `json:"subscriptionName"`
+	ProcessingGuarantee string        `json:"processingGuarantee"`
+	RetainOrdering      bool          `json:"retainOrdering"`
+	RetainKeyOrdering   bool          `json:"retainKeyOrdering"`
+	WindowConfig        *windowConfig `json:"windowConfig"`
+	// SourceConfig of a Function replaces its input; that of a Source is the connector's own.
+	SourceConfig map[string]any `json:"sourceConfig"`
+	// BatchSourceConfig is set for Sources that discover tasks and share them through a topic.
+	BatchSourceConfig *struct{} `json:"batchSourceConfig"`
+
+	Pulsar workloadPulsar `json:"pulsar"`
+	// Golang, Python and GenericRuntime are set for functions of those runtimes; the others are Java.
+	Golang         *struct{} `json:"golang"`
+	Python         *struct{} `json:"python"`
+	GenericRuntime *struct{} `json:"genericRuntime"`
 }
 
-type functionInput struct {
+type workloadInput struct {
 	Topics              []string                  `json:"topics"`
 	TopicPattern        string                    `json:"topicPattern"`
 	CustomSerdeSources  map[string]string         `json:"customSerdeSources"`
 	CustomSchemaSources map[string]string         `json:"customSchemaSources"`
-	SourceSpecs         map[string]functionSource `json:"sourceSpecs"`
+	SourceSpecs         map[string]workloadSource `json:"sourceSpecs"`
 }
 
-type functionSource struct {
-	IsRegexPattern bool `json:"isRegexPattern"`
+type workloadSource struct {
+	IsRegexPattern     bool              `json:"isRegexPattern"`
+	ConsumerProperties map[string]string `json:"consumerProperties"`
 }
 
-type functionPulsar struct {
-	// PulsarConfig is the name of a ConfigMap in the Function's Kubernetes namespace.
+type windowConfig struct {
+	ProcessingGuarantees string `json:"processingGuarantees"`
+}
+
+type workloadPulsar struct {
+	// PulsarConfig is the name of a ConfigMap in the object's Kubernetes namespace.
 	PulsarConfig string `json:"pulsarConfig"`
 }
 
-// decodeFunction reads what scaling rests on and ignores every other field.
-func decodeFunction(object map[string]any) (function, error) {
-	var f function
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &f); err != nil {
-		return function{}, fmt.Errorf("decoding Function: %w", err)
+// Values of spec.processingGuarantee.
+const (
+	guaranteeEffectivelyOnce = "effectively_once"
+	guaranteeManual          = "manual"
+)
+
+// decodeWorkload reads what scaling rests on and ignores every other field.
+func decodeWorkload(kind string, object map[string]any) (workload, error) {
+	var w workload
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &w); err != nil {
+		return workload{}, fmt.Errorf("decoding %s: %w", kind, err)
 	}
-	return f, nil
+	w.Kind = kind
+	return w, nil
 }
 
-// target is what the Function's own fields say about scaling it, without its subscription.
-func (f function) target(ref v1alpha1.CrossVersionObjectReference) policy.Target {
+// target is what the object's own fields say about scaling it, without its subscription.
+func (w workload) target(ref v1alpha1.CrossVersionObjectReference) policy.Target {
 	target := policy.Target{
-		Ref:           ref,
-		Replicas:      f.Spec.Replicas,
-		OwnAutoscaler: f.Spec.MaxReplicas != nil,
-		Unmanaged:     f.Metadata.Annotations[annotationManaged] == "false",
+		Ref:               ref,
+		Replicas:          w.Spec.Replicas,
+		OwnAutoscaler:     w.Spec.MaxReplicas != nil,
+		Unmanaged:         w.Metadata.Annotations[annotationManaged] == "false",
+		Component:         w.component(),
+		NeverAcknowledges: w.neverAcknowledges(),
 	}
-	for _, owner := range f.Metadata.OwnerReferences {
+	for _, owner := range w.Metadata.OwnerReferences {
 		if owner.Controller != nil && *owner.Controller && owner.Kind == kindFunctionMesh {
 			target.MeshOwner = owner.Name
 		}
@@ -111,16 +112,47 @@ func (f function) target(ref v1alpha1.CrossVersionObjectReference) policy.Target
 	return target
 }
 
-// subscriptionName is the subscription that the Function's replicas share.
+// component is what Pulsar calls the function, tenant/namespace/name. The defaults are those of Function Mesh's webhook,
+// which not every installation runs.
+func (w workload) component() string {
+	return withDefault(w.Spec.Tenant, "public") + "/" + withDefault(w.Spec.Namespace, "default") + "/" +
+		withDefault(w.Spec.Name, w.Metadata.Name)
+}
+
+// subscriptionName is the subscription that the replicas share, unless consumer properties say otherwise.
 //
-// Source: Pulsar's InstanceUtils.getDefaultSubscriptionName: tenant/namespace/name of the Pulsar function. The defaults
-// are those of Function Mesh's webhook, which not every installation runs.
-func (f function) subscriptionName() string {
-	if f.Spec.SubscriptionName != "" {
-		return f.Spec.SubscriptionName
+// Source: Pulsar's InstanceUtils.getDefaultSubscriptionName: tenant/namespace/name of the Pulsar function; for batch
+// sources its BatchSourceExecutor.
+func (w workload) subscriptionName() string {
+	if w.Kind == kindSource {
+		return "BatchSourceExecutor-" + w.component()
 	}
-	return withDefault(f.Spec.Tenant, "public") + "/" + withDefault(f.Spec.Namespace, "default") + "/" +
-		withDefault(f.Spec.Name, f.Metadata.Name)
+	return withDefault(w.Spec.SubscriptionName, w.component())
+}
+
+// subscriptionType is how the replicas subscribe, unless consumer properties say otherwise.
+//
+// Source: Function Mesh's getSubscriptionType (controllers/spec/utils.go); what it gives to Go instances has neither the
+// guarantee nor the ordering, so they are always Shared.
+func (w workload) subscriptionType() backlog.SubscriptionType {
+	switch s := w.Spec; {
+	case s.Golang != nil || w.Kind == kindSource:
+		return backlog.Shared
+	case s.RetainOrdering || s.ProcessingGuarantee == guaranteeEffectivelyOnce:
+		return backlog.Failover
+	case s.RetainKeyOrdering:
+		return backlog.KeyShared
+	default:
+		return backlog.Shared
+	}
+}
+
+// neverAcknowledges says that a window function leaves acknowledging to user code that cannot do it.
+//
+// Source: Pulsar's WindowFunctionExecutor and JavaInstanceRunnable.handleResult: with MANUAL outside, only the window's own
+// guarantee makes it acknowledge.
+func (w workload) neverAcknowledges() bool {
+	return w.Spec.WindowConfig != nil && w.Spec.ProcessingGuarantee == guaranteeManual && w.Spec.WindowConfig.ProcessingGuarantees == ""
 }
 
 func withDefault(value, otherwise string) string {
@@ -128,41 +160,4 @@ func withDefault(value, otherwise string) string {
 		return otherwise
 	}
 	return value
-}
-
-// topics are the input topics, each once and in order, or why they cannot be told and what to do about it.
-//
-// Source: Function Mesh's generateInputSpec: the union of topics, topicPattern, customSerdeSources, customSchemaSources
-// and sourceSpecs; its Go runtime is given topics[0] and nothing else.
-func (f function) topics() (topics []string, invalid string) {
-	const patterns = "spec.input.topicPattern is not supported yet: list the topics in spec.input.topics"
-	input := f.Spec.Input
-	if f.Spec.Golang != nil {
-		if len(input.Topics) == 0 || input.Topics[0] == "" {
-			return nil, "a Go function consumes the first of spec.input.topics only, and there is none: set spec.input.topics"
-		}
-		return input.Topics[:1], ""
-	}
-	if input.TopicPattern != "" {
-		return nil, patterns
-	}
-	topics = slices.Clone(input.Topics)
-	for topic := range input.CustomSerdeSources {
-		topics = append(topics, topic)
-	}
-	for topic := range input.CustomSchemaSources {
-		topics = append(topics, topic)
-	}
-	for topic, source := range input.SourceSpecs {
-		if source.IsRegexPattern {
-			return nil, patterns
-		}
-		topics = append(topics, topic)
-	}
-	topics = slices.DeleteFunc(topics, func(topic string) bool { return topic == "" })
-	if len(topics) == 0 {
-		return nil, "the Function has no input topics, so it has no backlog: list them in spec.input.topics"
-	}
-	slices.Sort(topics)
-	return slices.Compact(topics), ""
 }

@@ -26,6 +26,9 @@ func (r *PolicyReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPo
 		return world, fmt.Errorf("finding the target: %w", err)
 	}
 	world.Target, world.Unsupported = found.Target, found.Unsupported
+	if world.Sharers, err = r.config.Targets.sharers(ctx, p.Namespace, found.Target); err != nil {
+		return world, fmt.Errorf("finding who shares the subscription: %w", err)
+	}
 	if err := r.gatherAutoscalers(ctx, &world); err != nil {
 		return world, err
 	}
@@ -100,15 +103,6 @@ const indexScaleTarget = "spec.scaleTargetRef"
 func scaleTarget(apiVersion, kind, name string) string {
 	gk := schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind()
 	return gk.Group + "/" + gk.Kind + "/" + name
-}
-
-// functionOfStatefulSet is the inverse for Functions; empty for other StatefulSets.
-func functionOfStatefulSet(name string) string {
-	function, found := strings.CutSuffix(name, "-"+strings.ToLower(kindFunction))
-	if !found {
-		return ""
-	}
-	return function
 }
 
 // indexPolicy and indexAutoscaler are the functions of the index.

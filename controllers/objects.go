@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,15 +17,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Objects finds policies and Functions by their labels, in memory. It is safe for concurrent use.
+// Objects finds policies, Functions, Sinks and Sources by their labels, in memory. It is safe for concurrent use.
 type Objects struct {
 	reader client.Reader
-	// policiesRead and functionsRead say whether those are in memory.
-	policiesRead, functionsRead func() bool
+	// policiesRead and installed say whether the policies and the objects of a kind are in memory.
+	policiesRead func() bool
+	installed    func(kind string) bool
 }
 
-// Names returns the names of the policies or Functions in the namespace whose labels match, sorted; backlog.ErrNoData
-// while they are still being read, and an API server's NotFound for another resource.
+// Names returns the names of the objects in the namespace whose labels match, sorted; backlog.ErrNoData while they are
+// still being read, and an API server's NotFound for another resource.
 func (o *Objects) Names(resource schema.GroupResource, namespace string, selector labels.Selector) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
 	defer cancel()
@@ -34,8 +34,8 @@ func (o *Objects) Names(resource schema.GroupResource, namespace string, selecto
 		client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy,
 	}
 	var names []string
-	switch resource {
-	case v1alpha1.GroupResource():
+	switch kind := kindOfResource(resource); {
+	case resource == v1alpha1.GroupResource():
 		if !o.policiesRead() {
 			return nil, fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
 		}
@@ -46,14 +46,13 @@ func (o *Objects) Names(resource schema.GroupResource, namespace string, selecto
 		for i := range list.Items {
 			names = append(names, list.Items[i].Name)
 		}
-	case functionResource():
-		if !o.functionsRead() {
-			return nil, fmt.Errorf("%w: Functions are being read, or Function Mesh is not installed", backlog.ErrNoData)
+	case kind != "":
+		if !o.installed(kind) {
+			return nil, fmt.Errorf("%w: objects of kind %s are being read, or Function Mesh is not installed", backlog.ErrNoData, kind)
 		}
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(functionKind())
+		list := newWorkloadList(kind)
 		if err := o.reader.List(ctx, list, options...); err != nil {
-			return nil, fmt.Errorf("listing Functions: %w", err)
+			return nil, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 		}
 		for i := range list.Items {
 			names = append(names, list.Items[i].GetName())

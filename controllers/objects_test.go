@@ -16,13 +16,15 @@ import (
 )
 
 func TestObjectsAreFoundByTheirLabels(t *testing.T) {
-	labelled, plain, function := testPolicy(), testPolicy(), testFunction()
+	labelled, plain, function, sink := testPolicy(), testPolicy(), testFunction(), testFunction()
+	sink.SetGroupVersionKind(workloadKind(kindSink))
+	sink.SetName("files")
 	labelled.Name, labelled.UID, labelled.Labels = "labelled", "uid-labelled", map[string]string{"team": "media"}
 	function.SetLabels(map[string]string{"team": "media"})
-	w := newTestWorld(t, labelled, plain, function)
+	w := newTestWorld(t, labelled, plain, function, sink)
 	read := true
 	isRead := func() bool { return read }
-	objects := &Objects{reader: w.client, policiesRead: isRead, functionsRead: isRead}
+	objects := &Objects{reader: w.client, policiesRead: isRead, installed: func(string) bool { return read }}
 	media := labels.SelectorFromSet(labels.Set{"team": "media"})
 
 	names, err := objects.Names(v1alpha1.GroupResource(), testNamespace, labels.Everything())
@@ -31,17 +33,20 @@ func TestObjectsAreFoundByTheirLabels(t *testing.T) {
 	names, err = objects.Names(v1alpha1.GroupResource(), testNamespace, media)
 	require.NoError(t, err)
 	require.Equal(t, []string{"labelled"}, names)
-	names, err = objects.Names(functionResource(), testNamespace, media)
+	names, err = objects.Names(workloadResource(kindFunction), testNamespace, media)
 	require.NoError(t, err)
 	require.Equal(t, []string{"resize"}, names)
-	names, err = objects.Names(functionResource(), "elsewhere", labels.Everything())
+	names, err = objects.Names(workloadResource(kindSink), testNamespace, labels.Everything())
+	require.NoError(t, err)
+	require.Equal(t, []string{"files"}, names)
+	names, err = objects.Names(workloadResource(kindFunction), "elsewhere", labels.Everything())
 	require.NoError(t, err)
 	require.Empty(t, names)
 
 	_, err = objects.Names(schema.GroupResource{Resource: "pods"}, testNamespace, media)
 	require.True(t, apierrors.IsNotFound(err))
 	read = false
-	for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), functionResource()} {
+	for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), workloadResource(kindFunction)} {
 		_, err = objects.Names(resource, testNamespace, media)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 	}

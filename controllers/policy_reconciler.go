@@ -129,6 +129,9 @@ func (r *PolicyReconciler) decide(outcome *policy.Outcome, memory *policyMemory)
 	if err != nil && !errors.Is(err, backlog.ErrNoData) {
 		r.config.Targets.Doubt(subscription.Cluster)
 	}
+	if err == nil {
+		outcome.Reading = &reading
+	}
 	current := *outcome.World.Target.Replicas // Check made sure of it
 	before := memory.state(outcome.World.Policy.Status, current, outcome.Now)
 	decision, after := policy.Decide(policy.Input{

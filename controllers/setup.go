@@ -107,11 +107,14 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	functions := &functions{
-		kinds: mgr.GetRESTMapper(), cache: mgr.GetCache(), every: lookForKindEvery, looked: make(chan struct{}),
+	all := installations{}
+	for _, kind := range workloadKinds() {
+		all[kind] = &installation{
+			kind: kind, kinds: mgr.GetRESTMapper(), cache: mgr.GetCache(), every: lookForKindEvery, looked: make(chan struct{}),
+		}
 	}
 	targets, err := NewTargets(TargetsConfig{
-		Functions: mgr.GetCache(), Installed: functions.installed, ConfigMaps: mgr.GetAPIReader(),
+		Workloads: mgr.GetCache(), Installed: all.installed, ConfigMaps: mgr.GetAPIReader(),
 		DefaultAdminURL: config.DefaultAdminURL, Now: config.Clock,
 	})
 	if err != nil {
@@ -124,7 +127,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	if err := watch(mgr, reconciler, functions); err != nil {
+	if err := watch(mgr, reconciler, all); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	answers, err := answers(ctx, mgr, config, targets)
@@ -132,7 +135,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	answers.Poked = reconciler.Poked
-	answers.Objects = &Objects{reader: mgr.GetCache(), policiesRead: answers.Policies.synced, functionsRead: functions.installed}
+	answers.Objects = &Objects{reader: mgr.GetCache(), policiesRead: answers.Policies.synced, installed: all.installed}
 	return answers, nil
 }
 
@@ -148,21 +151,30 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 // watch registers the reconciler and what wakes it.
-func watch(mgr manager.Manager, reconciler *PolicyReconciler, functions *functions) error {
+func watch(mgr manager.Manager, reconciler *PolicyReconciler, all installations) error {
+	arrival := news{tracked: reconciler.tracked}
+	for _, i := range all {
+		arrival.looked = append(arrival.looked, i.looked)
+	}
 	c, err := builder.ControllerManagedBy(mgr).
 		Named(controllerName).
 		Watches(&v1alpha1.AutoscalingPolicy{}, siblings(mgr.GetCache()), builder.WithPredicates(policyChanged())).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, autoscalerUsers(mgr.GetCache()), builder.WithPredicates(autoscalerChanged())).
-		WatchesRawSource(news{tracked: reconciler.tracked, looked: functions.looked}).
+		WatchesRawSource(arrival).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: passTimeout}).
 		Build(reconciler)
 	if err != nil {
 		return fmt.Errorf("building the controller: %w", err)
 	}
-	functions.watch = func() error {
-		return c.Watch(source.Kind(mgr.GetCache(), newFunction(), functionUsers(mgr.GetCache()), functionChanged()))
+	for _, i := range all {
+		i.watch = func() error {
+			return c.Watch(source.Kind(mgr.GetCache(), newWorkload(i.kind), workloadUsers(mgr.GetCache()), workloadChanged()))
+		}
+		if err := mgr.Add(i); err != nil {
+			return fmt.Errorf("adding the watch of %s: %w", i.kind, err)
+		}
 	}
-	return mgr.Add(functions)
+	return nil
 }
 
 // answers are what every replica serves from memory.

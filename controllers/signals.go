@@ -38,7 +38,7 @@ const (
 	maxUnresolved = 1024
 )
 
-// Signals reads what was measured for policies and Functions, from memory, on every replica. What nobody asked for
+// Signals reads what was measured for policies, Functions, Sinks and Sources, from memory, on every replica. What nobody asked for
 // before is not tracked yet: the first answers are backlog.ErrNoData. It is safe for concurrent use.
 type Signals struct {
 	config SignalsConfig
@@ -74,8 +74,17 @@ type way struct {
 	err error
 	// looking says that it is queued or looked for; failing that the last look was in vain.
 	looking, failing bool
+	// bytesAskedAt is when the backlog in bytes was last asked for.
+	bytesAskedAt time.Time
 	// due is when to look again.
 	askedAt, trackedAt, due time.Time
+}
+
+// wanted is the subscription with what somebody asks of it.
+func (w *way) wanted(now time.Time) backlog.Subscription {
+	subscription := w.subscription
+	subscription.Bytes = !w.bytesAskedAt.IsZero() && now.Sub(w.bytesAskedAt) <= trackFor
+	return subscription
 }
 
 // NewSignals checks the configuration. Start must run for answers to come.
@@ -86,11 +95,12 @@ func NewSignals(config SignalsConfig) (*Signals, error) {
 	return &Signals{config: config, queue: make(chan asked, maxUnresolved), known: map[asked]*way{}}, nil
 }
 
-// Read returns what is known of the object's subscription: autoscalingpolicies.pulsar-autoscaler.io or
-// functions.compute.functionmesh.io. An object that does not exist is an API server's NotFound; any other error says why
+// Read returns what is known of the object's subscription: of autoscalingpolicies.pulsar-autoscaler.io, or functions, sinks
+// and sources of compute.functionmesh.io. Of the details Bytes is understood: it is measured from the first time on that it
+// is asked for, until nobody does. An object that does not exist is an API server's NotFound; any other error says why
 // the reading is unknown, in words for the user, and wraps a reason of package backlog where there is one.
-func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, now time.Time) (backlog.Reading, error) {
-	subscription, err := s.subscription(asked{resource, key}, now)
+func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, detail backlog.Detail, now time.Time) (backlog.Reading, error) {
+	subscription, err := s.subscription(asked{resource, key}, detail, now)
 	if err != nil {
 		return backlog.Reading{}, err
 	}
@@ -98,22 +108,22 @@ func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, 
 }
 
 // subscription returns what is known of the way, renews the interest and orders a new look when it is due.
-func (s *Signals) subscription(a asked, now time.Time) (backlog.Subscription, error) {
-	found, renew := s.lookUp(a, now)
+func (s *Signals) subscription(a asked, detail backlog.Detail, now time.Time) (backlog.Subscription, error) {
+	found, renew := s.lookUp(a, detail, now)
 	if found == nil {
 		if err := s.exists(a); err != nil {
 			return backlog.Subscription{}, err
 		}
-		return backlog.Subscription{}, s.order(a, now)
+		return backlog.Subscription{}, s.order(a, detail, now)
 	}
 	if renew {
-		s.config.Store.TrackUntil(a.owner(), found.subscription, now.Add(trackFor))
+		s.config.Store.TrackUntil(a.owner(), found.wanted(now), now.Add(trackFor))
 	}
-	return found.subscription, found.err
+	return found.wanted(now), found.err
 }
 
 // lookUp returns a copy of the way, or nil when nobody asked before, and whether its interest is to be renewed.
-func (s *Signals) lookUp(a asked, now time.Time) (found *way, renew bool) {
+func (s *Signals) lookUp(a asked, detail backlog.Detail, now time.Time) (found *way, renew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.known[a]
@@ -121,10 +131,15 @@ func (s *Signals) lookUp(a asked, now time.Time) (found *way, renew bool) {
 		return nil, false
 	}
 	w.askedAt = now
+	bytesBefore := w.wanted(w.trackedAt).Bytes
+	if detail.Has(backlog.Bytes) {
+		w.bytesAskedAt = now
+	}
 	if !w.looking && !now.Before(w.due) {
 		w.looking = s.enqueue(a)
 	}
-	if renew = w.err == nil && now.Sub(w.trackedAt) >= trackAgain; renew {
+	news := now.Sub(w.trackedAt) >= trackAgain || w.wanted(now).Bytes != bytesBefore
+	if renew = w.err == nil && news; renew {
 		w.trackedAt = now
 	}
 	answer := *w
@@ -132,12 +147,16 @@ func (s *Signals) lookUp(a asked, now time.Time) (found *way, renew bool) {
 }
 
 // order begins to look for the way to an object that exists.
-func (s *Signals) order(a asked, now time.Time) error {
+func (s *Signals) order(a asked, detail backlog.Detail, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := fmt.Errorf("%w: first question about %s %s, its subscription is being looked up", backlog.ErrNoData, a.resource, a.key)
 	if s.known[a] == nil && s.enqueue(a) {
-		s.known[a] = &way{err: err, looking: true, askedAt: now}
+		w := &way{err: err, looking: true, askedAt: now}
+		if detail.Has(backlog.Bytes) {
+			w.bytesAskedAt = now
+		}
+		s.known[a] = w
 	}
 	return err
 }
@@ -154,15 +173,15 @@ func (s *Signals) enqueue(a asked) bool {
 
 // exists fails unless the object is in memory.
 func (s *Signals) exists(a asked) error {
-	switch a.resource {
-	case v1alpha1.GroupResource():
+	switch kind := kindOfResource(a.resource); {
+	case a.resource == v1alpha1.GroupResource():
 		_, err := s.config.Policies.Policy(a.key)
 		return err
-	case functionResource():
-		return s.config.Targets.exists(a.key)
+	case kind != "":
+		return s.config.Targets.exists(kind, a.key)
 	default:
-		return fmt.Errorf("%w: signals are served for %s and %s, not for %s", backlog.ErrNotTracked,
-			v1alpha1.GroupResource(), functionResource(), a.resource)
+		return fmt.Errorf("%w: signals are served for %s and functions, sinks and sources of %s, not for %s", backlog.ErrNotTracked,
+			v1alpha1.GroupResource(), functionMeshGroup, a.resource)
 	}
 }
 
@@ -205,22 +224,25 @@ func (s *Signals) resolve(ctx context.Context, a asked) {
 	defer cancel()
 	subscription, err := s.find(timed, a)
 	now := s.config.Now()
-	if err == nil {
-		s.config.Store.TrackUntil(a.owner(), subscription, now.Add(trackFor))
+	wanted, troubled := s.found(a, subscription, err, now)
+	if wanted != nil {
+		s.config.Store.TrackUntil(a.owner(), *wanted, now.Add(trackFor))
 	}
-	if s.found(a, subscription, err, now) {
+	if troubled {
 		log.FromContext(ctx).Error(err, "looking up a subscription", "resource", a.resource.String(), "key", a.key.String())
 	}
 }
 
-// found takes in what a look led to, and says whether it is the first of a row in vain. Then the last good way, or the
-// last word about why there is none, stays in force.
-func (s *Signals) found(a asked, subscription backlog.Subscription, err error, now time.Time) (troubled bool) {
+// found takes in what a look led to, and returns what to track, and whether the look is the first of a row in vain. Then
+// the last good way, or the last word about why there is none, stays in force.
+func (s *Signals) found(a asked, subscription backlog.Subscription, err error, now time.Time) (
+	wanted *backlog.Subscription, troubled bool,
+) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.known[a]
 	if w == nil { // nobody asks any more
-		return false
+		return nil, false
 	}
 	w.looking = false
 	switch {
@@ -234,8 +256,10 @@ func (s *Signals) found(a asked, subscription backlog.Subscription, err error, n
 	default:
 		w.failing, w.due, w.err = false, now.Add(resolveAgain), nil
 		w.subscription, w.trackedAt = subscription, now
+		tracked := w.wanted(now)
+		wanted = &tracked
 	}
-	return troubled
+	return wanted, troubled
 }
 
 // mistakeError is why an object has no subscription, in words for the user.
@@ -250,8 +274,9 @@ func isMistake(err error) bool {
 
 // find returns the object's subscription: NotFound when the object is gone, a mistakeError, or an error worth a retry.
 func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, error) {
+	kind := kindOfResource(a.resource)
 	ref := v1alpha1.CrossVersionObjectReference{
-		APIVersion: functionKind().GroupVersion().String(), Kind: kindFunction, Name: a.key.Name,
+		APIVersion: workloadKind(kind).GroupVersion().String(), Kind: kind, Name: a.key.Name,
 	}
 	var connection *v1alpha1.PulsarConnection
 	if a.resource == v1alpha1.GroupResource() {
@@ -267,8 +292,8 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 		return backlog.Subscription{}, err
 	case found.Unsupported != "":
 		return backlog.Subscription{}, mistakeError(found.Unsupported)
-	case found.Target == nil && a.resource == functionResource():
-		return backlog.Subscription{}, apierrors.NewNotFound(functionResource(), a.key.Name)
+	case found.Target == nil && kind != "":
+		return backlog.Subscription{}, apierrors.NewNotFound(a.resource, a.key.Name)
 	case found.Target == nil:
 		return backlog.Subscription{}, mistakeError(fmt.Sprintf("%s %s does not exist in namespace %s", ref.Kind, ref.Name, a.key.Namespace))
 	case found.Target.Invalid != "":

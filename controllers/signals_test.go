@@ -41,20 +41,20 @@ func newSignals(t *testing.T, w *testWorld) (s *Signals, look func() int) {
 
 func TestWhatIsAskedForIsTrackedAndThenAnswered(t *testing.T) {
 	for name, resource := range map[string]schema.GroupResource{
-		"for a policy": v1alpha1.GroupResource(), "for a Function": functionResource(),
+		"for a policy": v1alpha1.GroupResource(), "for a Function": workloadResource(kindFunction), "for a Sink": workloadResource(kindSink),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+			w := newTestWorld(t, testFunction(), testWorkload(kindSink), testPolicy(), testConfigMap())
 			s, look := newSignals(t, w)
 			for range 3 {
-				_, err := s.Read(resource, testKey(), w.now)
+				_, err := s.Read(resource, testKey(), backlog.Slim, w.now)
 				require.ErrorIs(t, err, backlog.ErrNoData)
 			}
 			require.Equal(t, 1, look(), "asked thrice, looked up once")
-			_, err := s.Read(resource, testKey(), w.now)
+			_, err := s.Read(resource, testKey(), backlog.Slim, w.now)
 			require.ErrorIs(t, err, backlog.ErrNoData, "tracked, and not fetched yet")
 			w.answer(700, 10_000)
-			reading, err := s.Read(resource, testKey(), w.now)
+			reading, err := s.Read(resource, testKey(), backlog.Slim, w.now)
 			require.NoError(t, err)
 			ready, err := reading.Ready.Value()
 			require.NoError(t, err)
@@ -63,11 +63,33 @@ func TestWhatIsAskedForIsTrackedAndThenAnswered(t *testing.T) {
 	}
 }
 
+func TestBytesAreMeasuredWhileSomebodyAsksForThem(t *testing.T) {
+	w := newTestWorld(t, testFunction(), testConfigMap())
+	s, look := newSignals(t, w)
+	read := func(detail backlog.Detail) backlog.Subscription {
+		subscription, err := s.subscription(asked{workloadResource(kindFunction), testKey()}, detail, w.now)
+		require.NoError(t, err)
+		return subscription
+	}
+	_, err := s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
+	require.ErrorIs(t, err, backlog.ErrNoData)
+	look()
+	require.False(t, read(backlog.Slim).Bytes)
+	before := s.known[asked{workloadResource(kindFunction), testKey()}].trackedAt
+	w.after(time.Second)
+	require.True(t, read(backlog.Bytes).Bytes)
+	require.NotEqual(t, before, s.known[asked{workloadResource(kindFunction), testKey()}].trackedAt, "the store is told at once")
+	w.after(trackFor)
+	require.True(t, read(backlog.Slim).Bytes, "those who ask for other numbers do not end it")
+	w.after(time.Second)
+	require.False(t, read(backlog.Slim).Bytes)
+}
+
 func TestWhatNobodyAsksForAnyMoreIsForgotten(t *testing.T) {
 	w := newTestWorld(t, testFunction(), testConfigMap())
 	s, look := newSignals(t, w)
 	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in")
-	_, err := s.Read(functionResource(), testKey(), w.now)
+	_, err := s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 	require.Error(t, err)
 	look()
 	for range 40 { // ten minutes of questions every 15 s keep it, even while no look comes to an end
@@ -75,7 +97,7 @@ func TestWhatNobodyAsksForAnyMoreIsForgotten(t *testing.T) {
 		w.store.Expire(w.now)
 		s.expire(w.now)
 		w.answer(700, 10_000)
-		_, err = s.Read(functionResource(), testKey(), w.now)
+		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.NoError(t, err)
 	}
 	w.after(trackFor + time.Second)
@@ -90,8 +112,8 @@ func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
 	t.Run("an object that does not exist", func(t *testing.T) {
 		w := newTestWorld(t)
 		s, look := newSignals(t, w)
-		for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), functionResource()} {
-			_, err := s.Read(resource, testKey(), w.now)
+		for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), workloadResource(kindFunction)} {
+			_, err := s.Read(resource, testKey(), backlog.Slim, w.now)
 			require.True(t, apierrors.IsNotFound(err), "%v", err)
 		}
 		require.Zero(t, look(), "and costs no look")
@@ -99,40 +121,40 @@ func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
 	t.Run("an object of another kind", func(t *testing.T) {
 		w := newTestWorld(t)
 		s, _ := newSignals(t, w)
-		_, err := s.Read(schema.GroupResource{Group: "apps", Resource: "deployments"}, testKey(), w.now)
+		_, err := s.Read(schema.GroupResource{Group: "apps", Resource: "deployments"}, testKey(), backlog.Slim, w.now)
 		require.ErrorIs(t, err, backlog.ErrNotTracked)
 		require.ErrorContains(t, err, "not for deployments.apps")
 	})
-	t.Run("a Function whose inputs are a pattern", func(t *testing.T) {
+	t.Run("a Function whose pattern cannot be compiled", func(t *testing.T) {
 		function := testFunction()
-		function.Object["spec"].(map[string]any)["input"] = map[string]any{"topicPattern": "a.*"}
+		function.Object["spec"].(map[string]any)["input"] = map[string]any{"topicPattern": "a(?=b).*"}
 		w := newTestWorld(t, function, testConfigMap())
 		s, look := newSignals(t, w)
-		_, err := s.Read(functionResource(), testKey(), w.now)
+		_, err := s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		look()
-		_, err = s.Read(functionResource(), testKey(), w.now)
-		require.ErrorContains(t, err, "topicPattern is not supported yet")
+		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
+		require.ErrorContains(t, err, "without lookaround")
 	})
 	t.Run("Functions that are not in memory yet", func(t *testing.T) {
 		w := newTestWorld(t, testFunction())
 		w.installed = false
 		s, _ := newSignals(t, w)
-		_, err := s.Read(functionResource(), testKey(), w.now)
+		_, err := s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 	})
 	t.Run("an object that went away", func(t *testing.T) {
 		w := newTestWorld(t, testFunction(), testConfigMap())
 		s, look := newSignals(t, w)
-		_, err := s.Read(functionResource(), testKey(), w.now)
+		_, err := s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		look()
 		require.NoError(t, w.client.Delete(t.Context(), testFunction()))
 		w.after(resolveAgain)
-		_, err = s.Read(functionResource(), testKey(), w.now)
+		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.ErrorIs(t, err, backlog.ErrNoData, "the answer in force until the next look")
 		require.Equal(t, 1, look())
-		_, err = s.Read(functionResource(), testKey(), w.now)
+		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 	})
 }
@@ -143,7 +165,7 @@ func TestQuestionsBeyondTheQueueNeitherBlockNorPileUp(t *testing.T) {
 	for range maxUnresolved {
 		s.queue <- asked{}
 	}
-	_, err := s.Read(functionResource(), testKey(), w.now)
+	_, err := s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	require.Empty(t, s.known)
 }
@@ -159,11 +181,11 @@ func TestLooksRunInTheBackgroundUntilTheEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.Start(ctx) }()
-		_, err = s.Read(functionResource(), testKey(), w.now)
+		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		synctest.Wait()
 		w.answer(700, 10_000)
-		_, err = s.Read(functionResource(), testKey(), w.now)
+		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.NoError(t, err)
 		cancel()
 		require.NoError(t, <-done)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,13 +29,13 @@ type Targets struct {
 
 // TargetsConfig is what NewTargets needs; all fields but DefaultAdminURL are required.
 type TargetsConfig struct {
-	// Functions reads Functions, as unstructured objects, from memory.
-	Functions client.Reader
-	// Installed says whether the kind Function exists and its objects are in memory.
-	Installed func() bool
+	// Workloads reads Functions, Sinks and Sources, as unstructured objects, from memory.
+	Workloads client.Reader
+	// Installed says whether the kind exists and its objects are in memory.
+	Installed func(kind string) bool
 	// ConfigMaps reads single ConfigMaps from the API server.
 	ConfigMaps client.Reader
-	// DefaultAdminURL is the Pulsar admin service of Functions that do not say theirs; empty for none.
+	// DefaultAdminURL is the Pulsar admin service of objects that do not say theirs; empty for none.
 	DefaultAdminURL string
 	// Now is the time, such as time.Now.
 	Now func() time.Time
@@ -42,8 +43,8 @@ type TargetsConfig struct {
 
 // NewTargets checks the configuration.
 func NewTargets(config TargetsConfig) (*Targets, error) {
-	if config.Functions == nil || config.Installed == nil || config.ConfigMaps == nil || config.Now == nil {
-		return nil, errors.New("targets: Functions, Installed, ConfigMaps and Now must be set")
+	if config.Workloads == nil || config.Installed == nil || config.ConfigMaps == nil || config.Now == nil {
+		return nil, errors.New("targets: Workloads, Installed, ConfigMaps and Now must be set")
 	}
 	address := ""
 	if config.DefaultAdminURL != "" {
@@ -73,22 +74,23 @@ type Found struct {
 func (t *Targets) Find(ctx context.Context, namespace string, ref v1alpha1.CrossVersionObjectReference,
 	connection *v1alpha1.PulsarConnection,
 ) (Found, error) {
-	if schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) != functionKind() {
-		return Found{Unsupported: fmt.Sprintf("kind %s of %s is not supported: use %s of %s", ref.Kind, ref.APIVersion,
-			kindFunction, functionKind().GroupVersion())}, nil
+	kind := ref.Kind
+	if !slices.Contains(workloadKinds(), kind) || schema.FromAPIVersionAndKind(ref.APIVersion, kind) != workloadKind(kind) {
+		return Found{Unsupported: fmt.Sprintf("kind %s of %s is not supported: use %s, %s or %s of %s", ref.Kind, ref.APIVersion,
+			kindFunction, kindSink, kindSource, workloadKind(kindFunction).GroupVersion())}, nil
 	}
-	if !t.config.Installed() {
-		return notInstalled(), nil
+	if !t.config.Installed(kind) {
+		return notInstalled(kind), nil
 	}
-	object := newFunction()
-	err := t.config.Functions.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
+	object := newWorkload(kind)
+	err := t.config.Workloads.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
 	switch {
 	case meta.IsNoMatchError(err):
-		return notInstalled(), nil
+		return notInstalled(kind), nil
 	case apierrors.IsNotFound(err):
 		return Found{}, nil
 	case err != nil:
-		return Found{}, fmt.Errorf("reading Function %s/%s: %w", namespace, ref.Name, err)
+		return Found{}, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, ref.Name, err)
 	}
 	target, err := t.target(ctx, object.Object, ref, connection)
 	if err != nil {
@@ -97,46 +99,51 @@ func (t *Targets) Find(ctx context.Context, namespace string, ref v1alpha1.Cross
 	return Found{Target: target}, nil
 }
 
-func notInstalled() Found {
+func notInstalled(kind string) Found {
 	return Found{Unsupported: fmt.Sprintf("kind %s of %s is not installed in this cluster: install Function Mesh, which is noticed within %s",
-		kindFunction, functionKind().GroupVersion(), lookForKindEvery)}
+		kind, workloadKind(kind).GroupVersion(), lookForKindEvery)}
 }
 
-// target decodes a Function and completes it with its subscription.
+// target decodes an object and completes it with its subscription.
 func (t *Targets) target(ctx context.Context, object map[string]any, ref v1alpha1.CrossVersionObjectReference,
 	connection *v1alpha1.PulsarConnection,
 ) (*policy.Target, error) {
-	f, err := decodeFunction(object)
+	w, err := decodeWorkload(ref.Kind, object)
 	if err != nil {
 		return &policy.Target{Ref: ref, Invalid: err.Error()}, nil //nolint:nilerr // the user's mistake, shown in a condition
 	}
-	target := f.target(ref)
-	topics, invalid := f.topics()
+	target := w.target(ref)
+	consumed, invalid := w.consumed()
 	if invalid != "" {
 		target.Invalid = invalid
 		return &target, nil
 	}
-	configMap := types.NamespacedName{Namespace: f.Metadata.Namespace, Name: f.Spec.Pulsar.PulsarConfig}
-	cluster, invalid, err := t.clusters.find(ctx, connection, configMap)
+	cluster, invalid, err := t.clusters.find(ctx, connection, w.configMap())
 	if err != nil {
 		return nil, err
 	}
 	target.Invalid = invalid
 	if invalid == "" {
-		target.Subscription = backlog.NewSubscription(cluster, f.subscriptionName(), topics...)
+		target.SubscriptionType, target.Subscription = consumed.kind, consumed.subscription
+		target.Subscription.Cluster = cluster
 	}
 	return &target, nil
 }
 
-// exists fails with an API server's NotFound when there is no such Function in memory.
-func (t *Targets) exists(key types.NamespacedName) error {
-	if !t.config.Installed() {
-		return fmt.Errorf("%w: Functions are being read, or Function Mesh is not installed", backlog.ErrNoData)
+// configMap is where the object says which Pulsar it uses; without a name when it does not say.
+func (w workload) configMap() types.NamespacedName {
+	return types.NamespacedName{Namespace: w.Metadata.Namespace, Name: w.Spec.Pulsar.PulsarConfig}
+}
+
+// exists fails with an API server's NotFound when there is no such object in memory.
+func (t *Targets) exists(kind string, key types.NamespacedName) error {
+	if !t.config.Installed(kind) {
+		return fmt.Errorf("%w: objects of kind %s are being read, or Function Mesh is not installed", backlog.ErrNoData, kind)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
 	defer cancel()
-	if err := t.config.Functions.Get(ctx, key, newFunction(), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("reading Function %s: %w", key, err)
+	if err := t.config.Workloads.Get(ctx, key, newWorkload(kind), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("reading %s %s: %w", kind, key, err)
 	}
 	return nil
 }

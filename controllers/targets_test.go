@@ -165,7 +165,7 @@ func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
 func TestADefaultAdminURLThatIsNoneIsRefused(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	_, err := NewTargets(TargetsConfig{
-		Functions: api.client, ConfigMaps: api.client, Installed: func() bool { return true }, Now: time.Now, DefaultAdminURL: "pulsar://broker:6650",
+		Workloads: api.client, ConfigMaps: api.client, Installed: func(string) bool { return true }, Now: time.Now, DefaultAdminURL: "pulsar://broker:6650",
 	})
 	require.ErrorContains(t, err, "DefaultAdminURL must be http://host:port")
 }

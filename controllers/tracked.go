@@ -4,6 +4,9 @@
 package controllers
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,8 +31,9 @@ type policyMemory struct {
 	refused *refusal
 	// toleranceSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
 	toleranceSince time.Time
-	// topics that the policy is listed under.
-	topics []backlog.Topic
+	// topics, and namespaces of patterns, that the policy is listed under.
+	topics     []backlog.Topic
+	namespaces []backlog.Namespace
 }
 
 // refusal is an apply that the API server turned down and that nothing but a change elsewhere can mend.
@@ -93,13 +97,16 @@ type trackedPolicies struct {
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*policyMemory
 	users    map[backlog.Topic]map[types.NamespacedName]struct{}
+	// matchers are the policies whose patterns may match topics of the namespace.
+	matchers map[backlog.Namespace]map[types.NamespacedName]struct{}
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 func newTrackedPolicies(store *backlog.Store) *trackedPolicies {
 	return &trackedPolicies{
 		store: store, memories: map[types.NamespacedName]*policyMemory{},
-		users: map[backlog.Topic]map[types.NamespacedName]struct{}{},
+		users:    map[backlog.Topic]map[types.NamespacedName]struct{}{},
+		matchers: map[backlog.Namespace]map[types.NamespacedName]struct{}{},
 	}
 }
 
@@ -108,12 +115,16 @@ func newTrackedPolicies(store *backlog.Store) *trackedPolicies {
 func (t *trackedPolicies) follow(p *v1alpha1.AutoscalingPolicy, subscription *backlog.Subscription) *policyMemory {
 	key := client.ObjectKeyFromObject(p)
 	var topics []backlog.Topic
+	var namespaces []backlog.Namespace
 	if subscription == nil {
 		t.store.Untrack(owner(key))
 	} else {
 		t.store.Track(owner(key), *subscription)
 		for _, name := range subscription.Topics {
 			topics = append(topics, backlog.Topic{Cluster: subscription.Cluster, Name: name})
+		}
+		for _, pattern := range subscription.Patterns {
+			namespaces = append(namespaces, backlog.Namespace{Cluster: subscription.Cluster, Name: namespaceOf(pattern)})
 		}
 	}
 	t.mu.Lock()
@@ -122,12 +133,12 @@ func (t *trackedPolicies) follow(p *v1alpha1.AutoscalingPolicy, subscription *ba
 	if memory == nil || memory.uid != p.UID {
 		fresh := &policyMemory{uid: p.UID}
 		if memory != nil {
-			fresh.topics = memory.topics
+			fresh.topics, fresh.namespaces = memory.topics, memory.namespaces
 		}
 		memory = fresh
 		t.memories[key] = memory
 	}
-	t.list(key, memory, topics)
+	t.list(key, memory, topics, namespaces)
 	return memory
 }
 
@@ -137,26 +148,39 @@ func (t *trackedPolicies) forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if memory := t.memories[key]; memory != nil {
-		t.list(key, memory, nil)
+		t.list(key, memory, nil, nil)
 		delete(t.memories, key)
 	}
 }
 
-// list makes the policy a user of these topics and of no others. mu is held.
-func (t *trackedPolicies) list(key types.NamespacedName, memory *policyMemory, topics []backlog.Topic) {
-	for _, topic := range memory.topics {
-		delete(t.users[topic], key)
-		if len(t.users[topic]) == 0 {
-			delete(t.users, topic)
+// list makes the policy a user of these topics and namespaces and of no others. mu is held.
+func (t *trackedPolicies) list(key types.NamespacedName, memory *policyMemory, topics []backlog.Topic, namespaces []backlog.Namespace) {
+	relist(t.users, key, memory.topics, topics)
+	relist(t.matchers, key, memory.namespaces, namespaces)
+	memory.topics, memory.namespaces = topics, namespaces
+}
+
+// relist takes the policy out of the lists it was in and puts it into others.
+func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, key types.NamespacedName, from, to []K) {
+	for _, name := range from {
+		delete(lists[name], key)
+		if len(lists[name]) == 0 {
+			delete(lists, name)
 		}
 	}
-	for _, topic := range topics {
-		if t.users[topic] == nil {
-			t.users[topic] = map[types.NamespacedName]struct{}{}
+	for _, name := range to {
+		if lists[name] == nil {
+			lists[name] = map[types.NamespacedName]struct{}{}
 		}
-		t.users[topic][key] = struct{}{}
+		lists[name][key] = struct{}{}
 	}
-	memory.topics = topics
+}
+
+// namespaceOf a complete topic name or pattern: tenant/namespace.
+func namespaceOf(topic string) string {
+	_, path, _ := strings.Cut(topic, "://")
+	parts := strings.SplitN(path, "/", 3)
+	return strings.Join(parts[:min(2, len(parts))], "/")
 }
 
 // deliverTo sets the queue that news go to.
@@ -166,20 +190,28 @@ func (t *trackedPolicies) deliverTo(queue workqueue.TypedRateLimitingInterface[r
 	t.queue = queue
 }
 
+// gatherFor is how long news of topics behind a pattern are gathered: there may be thousands, each with news every few
+// seconds, and a pass reads them all.
+const gatherFor = time.Second
+
 // poked queues the policies that use the topic.
 func (t *trackedPolicies) poked(topic backlog.Topic) {
 	t.mu.Lock()
 	queue := t.queue
-	keys := make([]types.NamespacedName, 0, len(t.users[topic]))
-	for key := range t.users[topic] {
-		keys = append(keys, key)
+	users := slices.Collect(maps.Keys(t.users[topic]))
+	var matchers []types.NamespacedName
+	if len(t.matchers) > 0 {
+		matchers = slices.Collect(maps.Keys(t.matchers[backlog.Namespace{Cluster: topic.Cluster, Name: namespaceOf(topic.Name)}]))
 	}
 	t.mu.Unlock()
 	if queue == nil {
 		return
 	}
-	for _, key := range keys {
+	for _, key := range users {
 		queue.Add(reconcile.Request{NamespacedName: key})
+	}
+	for _, key := range matchers {
+		queue.AddAfter(reconcile.Request{NamespacedName: key}, gatherFor)
 	}
 }
 

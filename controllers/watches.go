@@ -44,8 +44,8 @@ func autoscalerUsers(reader client.Reader) handler.EventHandler {
 		}
 		ref := hpa.Spec.ScaleTargetRef
 		target := scaleTarget(ref.APIVersion, ref.Kind, ref.Name)
-		if function := functionOfStatefulSet(ref.Name); ref.Kind == "StatefulSet" && function != "" {
-			target = scaleTarget(functionKind().GroupVersion().String(), kindFunction, function)
+		if kind, name := workloadOfStatefulSet(ref.Name); ref.Kind == "StatefulSet" && kind != "" {
+			target = workloadTarget(kind, name)
 		}
 		requests := policiesOf(ctx, reader, hpa.Namespace, target)
 		for _, owner := range hpa.OwnerReferences {
@@ -57,12 +57,16 @@ func autoscalerUsers(reader client.Reader) handler.EventHandler {
 	})
 }
 
-// functionUsers queues the policies that scale the Function.
-func functionUsers(reader client.Reader) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
+// workloadUsers queues the policies that scale the Function, Sink or Source.
+func workloadUsers(reader client.Reader) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, object *unstructured.Unstructured) []reconcile.Request {
-		target := scaleTarget(functionKind().GroupVersion().String(), kindFunction, object.GetName())
-		return policiesOf(ctx, reader, object.GetNamespace(), target)
+		return policiesOf(ctx, reader, object.GetNamespace(), workloadTarget(object.GetKind(), object.GetName()))
 	})
+}
+
+// workloadTarget is the key of indexScaleTarget for an object of Function Mesh.
+func workloadTarget(kind, name string) string {
+	return scaleTarget(workloadKind(kind).GroupVersion().String(), kind, name)
 }
 
 // policiesOf lists the policies that scale a target. The list comes from memory and cannot fail but for a missing
@@ -117,9 +121,9 @@ func scalingActive(hpa *autoscalingv2.HorizontalPodAutoscaler) mirrored {
 	return mirrored{}
 }
 
-// functionChanged lets pass changes of the spec, the annotations and the owners; Function Mesh writes the status several
+// workloadChanged lets pass changes of the spec, the annotations and the owners; Function Mesh writes the status several
 // times at every change.
-func functionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
+func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(e event.TypedUpdateEvent[*unstructured.Unstructured]) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
@@ -127,11 +131,11 @@ func functionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	}}
 }
 
-// news is the source of what the poller has to say, and holds the workers back until it is known whether there are
-// Functions: else every policy would be reported without a target at every start.
+// news is the source of what the poller has to say, and holds the workers back until it is known which Functions, Sinks
+// and Sources there are: else every policy would be reported without a target at every start.
 type news struct {
 	tracked *trackedPolicies
-	looked  <-chan struct{}
+	looked  []<-chan struct{}
 }
 
 // Start hands over the queue; the poller adds to it.
@@ -140,17 +144,19 @@ func (n news) Start(_ context.Context, queue workqueue.TypedRateLimitingInterfac
 	return nil
 }
 
-// WaitForSync waits for the first look for the kind Function.
+// WaitForSync waits for the first look for every kind.
 func (n news) WaitForSync(ctx context.Context) error {
-	select {
-	case <-n.looked:
-		return nil
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return nil // stopping
+	for _, looked := range n.looked {
+		select {
+		case <-looked:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return nil // stopping
+			}
+			return errWorkloadsNotRead
 		}
-		return errFunctionsNotRead
 	}
+	return nil
 }
 
 // String names the source in logs.

@@ -65,7 +65,7 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 			require.ElementsMatch(t, test.want, queued(t, autoscalerUsers(w.client), test.object))
 		})
 	}
-	require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, functionUsers(w.client), testFunction()))
+	require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(w.client), testFunction()))
 	require.ElementsMatch(t, []string{"resize", "sibling"}, queued[client.Object](t, siblings(w.client), sibling))
 }
 
@@ -129,7 +129,7 @@ func TestAFunctionsStatusWakesNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, after := testFunction(), testFunction()
 			test.change(after)
-			require.Equal(t, test.wakes, functionChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
+			require.Equal(t, test.wakes, workloadChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
 		})
 	}
 }
@@ -150,30 +150,30 @@ func TestFunctionsAreWatchedOnceTheirKindIsInstalled(t *testing.T) {
 		require.NoError(t, err)
 		kind := &lateKind{}
 		watched := make(chan struct{})
-		f := &functions{
-			kinds: kind, cache: &informertest.FakeInformers{Scheme: scheme}, every: lookForKindEvery, looked: make(chan struct{}),
+		f := &installation{
+			kind: kindSink, kinds: kind, cache: &informertest.FakeInformers{Scheme: scheme}, every: lookForKindEvery, looked: make(chan struct{}),
 			watch: func() error { close(watched); return nil },
 		}
 		done := make(chan error, 1)
 		go func() { done <- f.Start(t.Context()) }()
 		<-f.looked // an absent kind holds nobody back
-		require.False(t, f.installed())
-		require.NoError(t, news{tracked: newTrackedPolicies(nil), looked: f.looked}.WaitForSync(t.Context()))
+		require.False(t, f.ready.Load())
+		require.NoError(t, news{tracked: newTrackedPolicies(nil), looked: []<-chan struct{}{f.looked}}.WaitForSync(t.Context()))
 
 		synctest.Wait()
 		kind.installed.Store(true)
 		<-watched
 		require.NoError(t, <-done)
-		require.True(t, f.installed())
+		require.True(t, f.ready.Load())
 	})
 }
 
 func TestTheWorkersWaitForTheFunctions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := news{tracked: newTrackedPolicies(nil), looked: make(chan struct{})}
+		n := news{tracked: newTrackedPolicies(nil), looked: []<-chan struct{}{make(chan struct{})}}
 		timed, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		require.ErrorIs(t, n.WaitForSync(timed), errFunctionsNotRead)
+		require.ErrorIs(t, n.WaitForSync(timed), errWorkloadsNotRead)
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
 		require.NoError(t, n.WaitForSync(stopped))
@@ -186,13 +186,13 @@ func TestALookForFunctionsEndsWithTheProcess(t *testing.T) {
 		require.NoError(t, err)
 		kind := &lateKind{}
 		kind.installed.Store(true)
-		f := &functions{
-			kinds: kind, cache: &informertest.FakeInformers{Scheme: scheme, Error: errors.New("the API server is away")},
+		f := &installation{
+			kind: kindSink, kinds: kind, cache: &informertest.FakeInformers{Scheme: scheme, Error: errors.New("the API server is away")},
 			every: lookForKindEvery, looked: make(chan struct{}), watch: func() error { return nil },
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		require.NoError(t, f.Start(ctx), "a failing look is tried again")
-		require.False(t, f.installed())
+		require.False(t, f.ready.Load())
 	})
 }

@@ -62,8 +62,11 @@ func testPolicy() *v1alpha1.AutoscalingPolicy {
 }
 
 // testFunction consumes persistent://public/default/in with three replicas.
-func testFunction() *unstructured.Unstructured {
-	object := newFunction()
+func testFunction() *unstructured.Unstructured { return testWorkload(kindFunction) }
+
+// testWorkload is an object of another kind that does the same.
+func testWorkload(kind string) *unstructured.Unstructured {
+	object := newWorkload(kind)
 	object.SetNamespace(testNamespace)
 	object.SetName("resize")
 	object.Object["spec"] = map[string]any{
@@ -118,6 +121,9 @@ func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 		WithStatusSubresource(&v1alpha1.AutoscalingPolicy{}, &autoscalingv2.HorizontalPodAutoscaler{}).
 		WithIndex(&v1alpha1.AutoscalingPolicy{}, indexScaleTarget, indexPolicy).
 		WithIndex(&autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget, indexAutoscaler).
+		WithIndex(newWorkload(kindFunction), indexSubscription, indexWorkload).
+		WithIndex(newWorkload(kindSink), indexSubscription, indexWorkload).
+		WithIndex(newWorkload(kindSource), indexSubscription, indexWorkload).
 		WithInterceptorFuncs(w.counting()).Build()
 	w.store, err = backlog.NewStore(10*time.Second, time.Minute)
 	require.NoError(t, err)
@@ -130,7 +136,7 @@ func (w *testWorld) restart() {
 	w.t.Helper()
 	w.registry = prometheus.NewRegistry()
 	targets, err := NewTargets(TargetsConfig{
-		Functions: w.client, Installed: func() bool { return w.installed }, ConfigMaps: w.client, Now: w.clock,
+		Workloads: w.client, Installed: func(string) bool { return w.installed }, ConfigMaps: w.client, Now: w.clock,
 	})
 	require.NoError(w.t, err)
 	w.reconciler, err = NewPolicyReconciler(ReconcilerConfig{
@@ -269,4 +275,10 @@ func (w *testWorld) metric(name string) int {
 	count, err := testutil.GatherAndCount(w.registry, name)
 	require.NoError(w.t, err)
 	return count
+}
+
+// spec of an object, to be changed.
+func spec(object *unstructured.Unstructured) map[string]any {
+	fields, _ := object.Object["spec"].(map[string]any)
+	return fields
 }

@@ -23,6 +23,8 @@ type Outcome struct {
 	Violation *Violation
 	// Unknown is why there was no reading; nil when there was one.
 	Unknown error
+	// Reading that was decided on; nil when there was none.
+	Reading *backlog.Reading
 	// ApplyFailed is why it is not known whether our autoscaler is as it should be: a write of it failed and is tried again.
 	ApplyFailed error
 }
@@ -91,7 +93,7 @@ func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
 		meta.SetStatusCondition(&after, c)
 	}
 	target, known, applied, active := targetFound(o), backlogKnown(o), autoscalerApplied(o), scalingActive(o)
-	for _, c := range []metav1.Condition{target, known, applied} {
+	for _, c := range []metav1.Condition{target, known, subscriptionVerified(o), applied} {
 		set(c)
 	}
 	if active != nil {

@@ -19,6 +19,8 @@ type World struct {
 	Unsupported string
 	// Rivals are other autoscalers on the same target or on what the target owns.
 	Rivals []Rival
+	// Sharers are other objects that consume the target's subscription, such as "Function media/crop", sorted.
+	Sharers []string
 	// OlderPolicy is the name of an older policy on the same target; empty when there is none.
 	OlderPolicy string
 	// Autoscaler is our HorizontalPodAutoscaler as it is; nil when it does not exist.
@@ -32,6 +34,12 @@ type Target struct {
 	Replicas *int32
 	// Subscription that its replicas share.
 	Subscription backlog.Subscription
+	// SubscriptionType is how the replicas subscribe by the target's fields.
+	SubscriptionType backlog.SubscriptionType
+	// Component is what the replicas call themselves to Pulsar: tenant/namespace/name.
+	Component string
+	// NeverAcknowledges is true for a window function that leaves messages in the backlog for ever.
+	NeverAcknowledges bool
 	// Invalid is why its inputs or its Pulsar cluster cannot be told; empty when they can.
 	Invalid string
 	// OwnAutoscaler is true when the target's operator makes an autoscaler of its own (spec.maxReplicas of a Function).

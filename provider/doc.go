@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package provider answers the Kubernetes custom metrics API: what was decided for an AutoscalingPolicy, and what was
-// measured for it or for a Function, from memory.
+// measured for it or for a Function, Sink or Source, from memory.
 //
 // Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, the custom metrics API. It never
 // calls Pulsar or Kubernetes, never decides, and never turns "unknown" into a number: what is not known is an error.

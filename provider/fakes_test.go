@@ -34,7 +34,9 @@ func (f fakePolicies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPol
 // fakeSignals is a function that reads.
 type fakeSignals func(Object) (backlog.Reading, error)
 
-func (f fakeSignals) Read(object Object, _ time.Time) (backlog.Reading, error) { return f(object) }
+func (f fakeSignals) Read(object Object, _ backlog.Detail, _ time.Time) (backlog.Reading, error) {
+	return f(object)
+}
 
 // fakeDecisionMaker is dead of the error, or alive.
 type fakeDecisionMaker struct{ dead error }
@@ -66,6 +68,20 @@ func reading() backlog.Reading {
 		ProcessRate:  backlog.Known(10.5),
 		Window:       10200 * time.Millisecond,
 		Consumers:    backlog.Known(3),
+		InReplay:     backlog.Known(40),
+		Bytes:        backlog.Known(123456),
+		OldestAge:    backlog.Known(90.25),
+		OldestAt:     measuredAt().Add(-time.Minute),
+		DeliveryRate: backlog.Known(11.25),
+		Throttled:    true,
+
+		UnreadPartitions: backlog.Known(2),
+		UnreadMessages:   backlog.Known(17),
+		Instances: backlog.InstancesReading{
+			At: measuredAt().Add(-time.Second), Window: 15 * time.Second,
+			Silent: backlog.Known(1), InFlight: backlog.Known(5), Busy: backlog.Known(0.8765), ServiceTime: backlog.Known(0.0123),
+			UserExceptionRate: backlog.Known(0.5), SystemExceptionRate: backlog.Known(0.25),
+		},
 	}
 }
 
@@ -118,6 +134,10 @@ func newTestProvider(t testing.TB, config Config) *CustomMetrics {
 
 func functions() schema.GroupResource {
 	return schema.GroupResource{Group: "compute.functionmesh.io", Resource: "functions"}
+}
+
+func sinks() schema.GroupResource {
+	return schema.GroupResource{Group: "compute.functionmesh.io", Resource: "sinks"}
 }
 
 func info(resource schema.GroupResource, metric string) cma.CustomMetricInfo {

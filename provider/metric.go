@@ -4,19 +4,23 @@
 package provider
 
 import (
+	"strings"
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // unit says how a number is served.
 type unit int
 
 const (
-	// whole numbers: messages, replicas, consumers.
+	// whole numbers: messages, replicas, consumers, and 0 or 1 for what is so or not.
 	whole unit = iota
+	// fraction numbers have three decimals: seconds, and shares from 0 to 1.
+	fraction
 	// perSecond numbers have three decimals and carry the window they were measured over.
 	perSecond
 )
@@ -26,61 +30,25 @@ type metric struct {
 	name string
 	help string
 	unit unit
+	// detail that has to be measured for it, beyond what always is.
+	detail backlog.Detail
 	// measure picks the number out of a reading; nil for the decision, which only a policy has.
 	measure func(backlog.Reading) backlog.Measurement
+	// taken is when and over which window it was measured; nil for the reading's own.
+	taken func(backlog.Reading) (at time.Time, window time.Duration)
 }
 
 func (m metric) policyOnly() bool { return m.measure == nil }
 
-// servedMetrics is everything that is served. The list is constant: it has no entry per object, since listing clients
-// read it whole.
-func servedMetrics() []metric {
-	return []metric{
-		{
-			name: policy.MetricDesiredReplicas, unit: whole,
-			help: "Replicas that were decided, within the policy's minReplicas and maxReplicas.",
-		},
-		{
-			name: "pulsar_function_backlog_messages", unit: whole,
-			help:    "Messages not acknowledged: waiting, delayed and dispatched ones.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Total },
-		},
-		{
-			name: "pulsar_function_backlog_ready_messages", unit: whole,
-			help:    "Backlog without messages whose delay has not passed.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Ready },
-		},
-		{
-			name: "pulsar_function_backlog_undispatched_messages", unit: whole,
-			help:    "Ready messages that no replica holds yet; for Shared and Key_Shared.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Undispatched },
-		},
-		{
-			name: "pulsar_function_delayed_messages", unit: whole,
-			help:    "Messages whose delay has not passed.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Delayed },
-		},
-		{
-			name: "pulsar_function_unacked_messages", unit: whole,
-			help:    "Messages that replicas hold and have not acknowledged; for Shared and Key_Shared.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Unacked },
-		},
-		{
-			name: "pulsar_function_publish_rate", unit: perSecond,
-			help:    "Messages per second that arrive.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.PublishRate },
-		},
-		{
-			name: "pulsar_function_process_rate", unit: perSecond,
-			help:    "Messages per second that replicas finish.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.ProcessRate },
-		},
-		{
-			name: "pulsar_function_consumers", unit: whole,
-			help:    "Replicas that are connected and consuming.",
-			measure: func(r backlog.Reading) backlog.Measurement { return r.Consumers },
-		},
+// when returns the time and, for rates, the window of the measurement.
+func (m metric) when(r backlog.Reading) (at time.Time, window time.Duration) {
+	if m.taken != nil {
+		return m.taken(r)
 	}
+	if m.unit == perSecond {
+		return r.At, r.Window
+	}
+	return r.At, 0
 }
 
 // described is a kind of object that metrics are about.
@@ -94,19 +62,29 @@ type described struct {
 // describedKinds are written down rather than discovered: discovery would be a call to the API server, and the mapper
 // of the custom metrics library never learns of a CRD that was installed later.
 func describedKinds() []described {
-	return []described{
-		{
-			resource:   v1alpha1.GroupResource(),
-			apiVersion: v1alpha1.GroupVersion().String(),
-			kind:       v1alpha1.KindAutoscalingPolicy,
-			isPolicy:   true,
-		},
-		{
-			resource:   schema.GroupResource{Group: "compute.functionmesh.io", Resource: "functions"},
+	kinds := []described{{
+		resource:   v1alpha1.GroupResource(),
+		apiVersion: v1alpha1.GroupVersion().String(),
+		kind:       v1alpha1.KindAutoscalingPolicy,
+		isPolicy:   true,
+	}}
+	for _, kind := range []string{"Function", "Sink", "Source"} {
+		kinds = append(kinds, described{
+			resource:   schema.GroupResource{Group: "compute.functionmesh.io", Resource: strings.ToLower(kind) + "s"},
 			apiVersion: "compute.functionmesh.io/v1alpha1",
-			kind:       "Function",
-		},
+			kind:       kind,
+		})
 	}
+	return kinds
+}
+
+// describedResources lists them for a person.
+func describedResources() string {
+	var names []string
+	for _, kind := range describedKinds() {
+		names = append(names, kind.resource.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 // serves says whether the kind has the metric.

@@ -37,11 +37,11 @@ type Object struct {
 
 // Signals reads what was measured, from memory.
 type Signals interface {
-	// Read returns what is known of the object's subscription. Asking for an object that is not tracked starts to track
+	// Read returns what is known of the object's subscription, and has the details measured from now on. Asking for an object that is not tracked starts to track
 	// it for a few minutes and fails with backlog.ErrNoData until the first answer is in. An object that does not exist
 	// is ErrObjectNotFound or an API server's NotFound; any other error says why the signal is unknown, in words for
 	// the user.
-	Read(object Object, now time.Time) (backlog.Reading, error)
+	Read(object Object, detail backlog.Detail, now time.Time) (backlog.Reading, error)
 }
 
 // DecisionMaker is the process that decides for all policies.
@@ -167,8 +167,7 @@ type query struct {
 func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selector labels.Selector) (query, error) {
 	kind, ok := c.kinds[info.GroupResource]
 	if !ok {
-		return query{}, newFault(errNotServed, "no metrics are served for %s, only for %s and %s", info.GroupResource,
-			describedKinds()[0].resource, describedKinds()[1].resource)
+		return query{}, newFault(errNotServed, "no metrics are served for %s, only for %s", info.GroupResource, describedResources())
 	}
 	m, ok := c.metrics[info.Metric]
 	if !ok || !kind.serves(m) {
@@ -252,7 +251,7 @@ func (c *CustomMetrics) putDecision(value *custom_metrics.MetricValue, q query, 
 // putSignal fills in what was measured.
 func (c *CustomMetrics) putSignal(value *custom_metrics.MetricValue, q query, name string, now time.Time) error {
 	object := Object{GroupResource: q.kind.resource, Namespace: q.namespace, Name: name}
-	reading, err := c.config.Signals.Read(object, now)
+	reading, err := c.config.Signals.Read(object, q.metric.detail, now)
 	if err != nil {
 		return unknownFor(q.kind, q.namespace, name, err)
 	}
@@ -260,9 +259,10 @@ func (c *CustomMetrics) putSignal(value *custom_metrics.MetricValue, q query, na
 	if err != nil {
 		return newFault(errUnknown, "%s", err)
 	}
-	value.Timestamp = metav1.NewTime(reading.At)
-	if q.metric.unit == perSecond {
-		seconds := max(1, int64(math.Round(reading.Window.Seconds())))
+	at, window := q.metric.when(reading)
+	value.Timestamp = metav1.NewTime(at)
+	if window > 0 || q.metric.unit == perSecond {
+		seconds := max(1, int64(math.Round(window.Seconds())))
 		value.WindowSeconds = &seconds
 	}
 	value.Value, err = quantity(number, q.metric.unit)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -25,6 +26,8 @@ func TestSignals(t *testing.T) {
 	tests := map[string]struct {
 		want   string
 		window int64
+		// earlier is how much before the reading it was measured.
+		earlier time.Duration
 	}{
 		"pulsar_function_backlog_messages":              {want: "120"},
 		"pulsar_function_backlog_ready_messages":        {want: "100"},
@@ -34,15 +37,32 @@ func TestSignals(t *testing.T) {
 		"pulsar_function_publish_rate":                  {want: "12346m", window: 10},
 		"pulsar_function_process_rate":                  {want: "10500m", window: 10},
 		"pulsar_function_consumers":                     {want: "3"},
+		"pulsar_function_backlog_bytes":                 {want: "123456"},
+		"pulsar_function_in_replay_messages":            {want: "40"},
+		"pulsar_function_delivery_rate":                 {want: "11250m", window: 10},
+		"pulsar_function_unread_partitions":             {want: "2"},
+		"pulsar_function_unread_messages":               {want: "17"},
+		"pulsar_function_blocked":                       {want: "0"},
+		"pulsar_function_throttled":                     {want: "1"},
+		"pulsar_function_draining":                      {want: "0"},
+
+		"pulsar_function_oldest_unacked_message_age_seconds": {want: "90250m", earlier: time.Minute},
+
+		"pulsar_function_busy_ratio":           {want: "877m", window: 15, earlier: time.Second},
+		"pulsar_function_service_time_seconds": {want: "12m", window: 15, earlier: time.Second},
+		"pulsar_function_exception_rate":       {want: "750m", window: 15, earlier: time.Second},
+		"pulsar_function_in_flight_messages":   {want: "5", earlier: time.Second},
+		"pulsar_function_silent_instances":     {want: "1", earlier: time.Second},
 	}
+	require.Len(t, tests, len(servedMetrics())-1, "all but the decision")
 	for metric, tt := range tests {
-		for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), functions()} {
+		for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), functions(), sinks()} {
 			t.Run(metric+" of "+resource.String(), func(t *testing.T) {
 				value, err := newTestProvider(t, Config{}).GetMetricByName(t.Context(), orders(), info(resource, metric), nil)
 				require.NoError(t, err)
 				require.Equal(t, tt.want, value.Value.String())
 				require.Equal(t, metric, value.Metric.Name)
-				require.Equal(t, measuredAt(), value.Timestamp.Time)
+				require.Equal(t, measuredAt().Add(-tt.earlier), value.Timestamp.Time)
 				if tt.window == 0 {
 					require.Nil(t, value.WindowSeconds)
 				} else {
@@ -86,7 +106,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"an object of another kind": {
 			resource: schema.GroupResource{Resource: "pods"}, metric: ready, code: 404,
-			text: "no metrics are served for pods, only for autoscalingpolicies.pulsar-autoscaler.io and functions.compute.functionmesh.io",
+			text: "no metrics are served for pods, only for autoscalingpolicies.pulsar-autoscaler.io, functions.compute.functionmesh.io, sinks.compute.functionmesh.io, sources.compute.functionmesh.io",
 		},
 		"no namespace": {
 			name: types.NamespacedName{Name: "orders"}, metric: ready, code: 400,
@@ -179,7 +199,7 @@ func (brokenLister) Names(schema.GroupResource, string, labels.Selector) ([]stri
 
 func TestTheListOfMetricsIsConstantAndItsNamesFitAURL(t *testing.T) {
 	all := newTestProvider(t, Config{}).ListAllMetrics()
-	require.Len(t, all, 17)
+	require.Len(t, all, 4*len(servedMetrics())-3, "the decision is the policy's alone")
 	seen := map[string]bool{}
 	for _, one := range all {
 		require.Regexp(t, `^pulsar_function_[a-z_]+$`, one.Metric)

@@ -19,7 +19,7 @@ func quantity(value float64, u unit) (resource.Quantity, error) {
 		return resource.Quantity{}, newFault(errUnknown, "unknown: the measurement is not a number (%g)", value)
 	}
 	value = min(max(value, 0), largest)
-	if u == perSecond {
+	if u != whole {
 		return *resource.NewMilliQuantity(int64(math.Round(value*1000)), resource.DecimalSI), nil
 	}
 	return *resource.NewQuantity(int64(math.Round(value)), resource.DecimalSI), nil

@@ -7,9 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AutoscalingPolicy keeps the messages of one Pulsar Function within a latency objective at the least replicas.
+// AutoscalingPolicy keeps the messages of one Pulsar Function, Sink or batch Source within a latency objective at the least
+// replicas.
 //
-// The controller reads the Function's subscriptions from Pulsar, decides a number of replicas, and hands that number to
+// The controller reads the target's subscription from Pulsar, decides a number of replicas, and hands that number to
 // a HorizontalPodAutoscaler of its own, which scales the target.
 //
 // +kubebuilder:object:root=true
@@ -52,8 +53,8 @@ type AutoscalingPolicyList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",message="minReplicas must not be larger than maxReplicas"
 type AutoscalingPolicySpec struct {
-	// scaleTargetRef names the object to scale, in the policy's own namespace. Supported: kind Function of
-	// compute.functionmesh.io/v1alpha1. It cannot change: what was learned belongs to the target.
+	// scaleTargetRef names the object to scale, in the policy's own namespace. Supported: kinds Function, Sink and Source
+	// (with batchSourceConfig) of compute.functionmesh.io/v1alpha1. It cannot change: what was learned belongs to the target.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="scaleTargetRef cannot be changed; create another policy and delete this one"
 	ScaleTargetRef CrossVersionObjectReference `json:"scaleTargetRef"`

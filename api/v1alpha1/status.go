@@ -39,7 +39,7 @@ type AutoscalingPolicyStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	HorizontalPodAutoscaler string `json:"horizontalPodAutoscaler,omitempty"`
 
-	// conditions: Ready, TargetFound, BacklogKnown, AutoscalerApplied, ScalingActive.
+	// conditions: Ready, TargetFound, BacklogKnown, SubscriptionVerified, AutoscalerApplied, ScalingActive.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -125,6 +125,9 @@ const (
 	ConditionTargetFound = "TargetFound"
 	// ConditionBacklogKnown is True when Pulsar answered lately for every input topic.
 	ConditionBacklogKnown = "BacklogKnown"
+	// ConditionSubscriptionVerified is True when the broker reports the subscription that the target's fields promise, and
+	// nobody else consumes it. It is a warning: Ready does not depend on it.
+	ConditionSubscriptionVerified = "SubscriptionVerified"
 	// ConditionAutoscalerApplied is True when our HorizontalPodAutoscaler is as it should be.
 	ConditionAutoscalerApplied = "AutoscalerApplied"
 	// ConditionScalingActive mirrors the condition of the HorizontalPodAutoscaler.

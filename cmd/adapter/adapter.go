@@ -178,6 +178,7 @@ func (a *adapter) liveChecks() []healthz.HealthChecker {
 type signals struct{ *controllers.Signals }
 
 // Read implements provider.Signals.
-func (s signals) Read(object provider.Object, now time.Time) (backlog.Reading, error) {
-	return s.Signals.Read(object.GroupResource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, now)
+func (s signals) Read(object provider.Object, detail backlog.Detail, now time.Time) (backlog.Reading, error) {
+	key := types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+	return s.Signals.Read(object.GroupResource, key, detail, now)
 }

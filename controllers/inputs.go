@@ -1,0 +1,150 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// consumed is what the replicas of a workload share.
+type consumed struct {
+	// subscription has no cluster yet.
+	subscription backlog.Subscription
+	// kind of subscription that the replicas ask for.
+	kind backlog.SubscriptionType
+}
+
+// input is one entry of what Function Mesh gives to an instance.
+type input struct {
+	isPattern  bool
+	properties map[string]string
+}
+
+// consumed is what the object consumes, or why that cannot be told and what to do about it.
+func (w workload) consumed() (c consumed, invalid string) {
+	if w.Kind == kindSource {
+		return w.batch()
+	}
+	if class, _ := w.Spec.SourceConfig["className"].(string); class != "" {
+		return consumed{}, fmt.Sprintf("the %s reads from %s (spec.sourceConfig.className) and not from Pulsar, so there is no backlog to scale on: "+
+			"use a HorizontalPodAutoscaler on its CPU", w.Kind, class)
+	}
+	inputs, invalid := w.inputs()
+	if invalid != "" {
+		return consumed{}, invalid
+	}
+	var topics, patterns []string
+	for text, in := range inputs {
+		if !in.isPattern {
+			topics = append(topics, text)
+			continue
+		}
+		pattern, err := parsePattern(text)
+		if err != nil {
+			return consumed{}, fmt.Sprintf("the pattern %q among the inputs of the %s %s", text, w.Kind, err)
+		}
+		patterns = append(patterns, pattern)
+	}
+	name, kind, invalid := w.agreed(inputs)
+	c = consumed{subscription: backlog.NewSubscription(backlog.Cluster{}, name, topics...), kind: kind}
+	slices.Sort(patterns)
+	c.subscription.Patterns = slices.Compact(patterns)
+	return c, invalid
+}
+
+// batch is what a Source consumes: tasks that its first replica discovers and all of them share. Other Sources consume
+// nothing.
+//
+// Source: Pulsar's BatchSourceExecutor, Function Mesh's controllers/spec/source.go.
+func (w workload) batch() (c consumed, invalid string) {
+	if w.Spec.BatchSourceConfig == nil {
+		return consumed{}, "the Source brings data into Pulsar and consumes nothing there, so there is no backlog to scale on: only Sources with " +
+			"spec.batchSourceConfig can be scaled; use a HorizontalPodAutoscaler on its CPU"
+	}
+	topic := "persistent://" + w.component() + "-intermediate"
+	return consumed{
+		subscription: backlog.NewSubscription(backlog.Cluster{}, w.subscriptionName(), topic), kind: w.subscriptionType(),
+	}, ""
+}
+
+// inputs are what the object consumes by the text that names it, or why that cannot be told.
+//
+// Source: Function Mesh's generateInputSpec (controllers/spec/utils.go) fills one map from five fields, the later ones
+// over the earlier: a pattern that is named again without isRegexPattern is a topic. Its Go runtime is given topics[0] and
+// nothing else.
+func (w workload) inputs() (inputs map[string]input, invalid string) {
+	in := w.Spec.Input
+	if w.Spec.Golang != nil {
+		if len(in.Topics) == 0 || in.Topics[0] == "" {
+			return nil, "a Go function consumes the first of spec.input.topics only, and there is none: set spec.input.topics"
+		}
+		return map[string]input{in.Topics[0]: {}}, ""
+	}
+	inputs = map[string]input{}
+	for _, topic := range in.Topics {
+		inputs[topic] = input{}
+	}
+	inputs[in.TopicPattern] = input{isPattern: true}
+	for _, sources := range []map[string]string{in.CustomSerdeSources, in.CustomSchemaSources} {
+		for topic := range sources {
+			inputs[topic] = input{}
+		}
+	}
+	for topic, source := range in.SourceSpecs {
+		inputs[topic] = input{isPattern: source.IsRegexPattern, properties: source.ConsumerProperties}
+	}
+	delete(inputs, "")
+	if len(inputs) == 0 {
+		return nil, fmt.Sprintf("the %s has no input topics, so it has no backlog: list them in spec.input.topics", w.Kind)
+	}
+	return inputs, ""
+}
+
+// Consumer properties that decide what a Java instance subscribes as.
+const (
+	propertySubscriptionName = "subscriptionName"
+	propertySubscriptionType = "subscriptionType"
+)
+
+// agreed is the subscription that all inputs share. Java instances load consumer properties over what they were told, so
+// an input may have a subscription of its own; with two there is no one backlog.
+//
+// Source: Pulsar's PulsarSource.createConsumeBuilder (loadConf comes last); Python and Go pass them on as metadata.
+func (w workload) agreed(inputs map[string]input) (name string, kind backlog.SubscriptionType, invalid string) {
+	isJava := w.Spec.Golang == nil && w.Spec.Python == nil && w.Spec.GenericRuntime == nil
+	for i, text := range slices.Sorted(maps.Keys(inputs)) {
+		itsName, itsKind := w.subscriptionName(), w.subscriptionType()
+		if properties := inputs[text].properties; isJava {
+			itsName = withDefault(properties[propertySubscriptionName], itsName)
+			itsKind = backlog.SubscriptionType(withDefault(properties[propertySubscriptionType], string(itsKind)))
+		}
+		if !slices.Contains([]backlog.SubscriptionType{backlog.Exclusive, backlog.Shared, backlog.Failover, backlog.KeyShared}, itsKind) {
+			return "", "", fmt.Sprintf("consumerProperties of input %s have %s %q, which Pulsar does not know: use Shared, Failover or Key_Shared",
+				text, propertySubscriptionType, itsKind)
+		}
+		if i > 0 && (itsName != name || itsKind != kind) {
+			return "", "", fmt.Sprintf("the inputs of the %s do not share one subscription: consumerProperties make %s subscribe as %s (%s) and another "+
+				"as %s (%s); set %s and %s alike for all inputs, or use spec.subscriptionName", w.Kind, text, itsName, itsKind, name, kind,
+				propertySubscriptionName, propertySubscriptionType)
+		}
+		name, kind = itsName, itsKind
+	}
+	return name, kind, ""
+}
+
+// parsePattern completes a regular expression of topics. Pulsar takes the namespace from its beginning, so a short one is
+// of public/default like a short topic. The error continues a sentence about the pattern.
+func parsePattern(text string) (string, error) {
+	complete := backlog.CompleteTopicName(strings.TrimPrefix(text, "^"))
+	if _, err := regexp.Compile(complete); err != nil {
+		return "", fmt.Errorf("cannot be read: %w; use what Java and RE2 have in common, without lookaround and backreferences", err)
+	}
+	return complete, nil
+}

@@ -1,0 +1,113 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// lookForKindEvery is how often an absent kind is looked for. A watch of an absent kind would end the process after two
+// minutes (controller-runtime's CacheSyncTimeout), with a message about caches.
+const lookForKindEvery = 30 * time.Second
+
+// errWorkloadsNotRead is why the process ends when a kind exists and its objects cannot be read.
+var errWorkloadsNotRead = errors.New("reading Functions, Sinks and Sources of compute.functionmesh.io/v1alpha1 takes too long: " +
+	"grant the adapter get, list and watch on functions, sinks and sources of compute.functionmesh.io")
+
+// kinds knows which kinds the API server has.
+type kinds interface {
+	RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
+}
+
+// installation brings the objects of one kind of Function Mesh into memory as soon as the kind exists. Every replica runs
+// it.
+type installation struct {
+	kind  string
+	kinds kinds
+	cache cache.Cache
+	// watch is told once, when the objects are in memory.
+	watch func() error
+	// every is lookForKindEvery.
+	every time.Duration
+
+	ready atomic.Bool
+	// indexed is Start's own: an index can be made once.
+	indexed bool
+	// looked is closed when the kind was seen to be absent, or its objects are in memory.
+	looked chan struct{}
+}
+
+// installations has one for each of workloadKinds.
+type installations map[string]*installation
+
+// installed says whether objects of the kind can be read from memory.
+func (all installations) installed(kind string) bool {
+	i := all[kind]
+	return i != nil && i.ready.Load()
+}
+
+// NeedLeaderElection is false: every replica answers for all objects.
+func (i *installation) NeedLeaderElection() bool { return false }
+
+// Start looks for the kind until it is there, reads its objects, and returns.
+func (i *installation) Start(ctx context.Context) error {
+	logger := log.FromContext(ctx).WithName("installation").WithValues("kind", workloadKind(i.kind).String())
+	ticker := time.NewTicker(i.every)
+	defer ticker.Stop()
+	for absent := false; ; {
+		informer, err := i.informer(ctx)
+		switch {
+		case err == nil:
+			if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+				return nil // stopping
+			}
+			i.ready.Store(true)
+			if !absent {
+				close(i.looked)
+			}
+			logger.Info("watching objects")
+			return i.watch()
+		case meta.IsNoMatchError(err) && !absent:
+			absent = true
+			close(i.looked)
+			logger.Info("kind not installed, policies wait for it", "lookAgainEvery", i.every.String())
+		case !meta.IsNoMatchError(err):
+			logger.Error(err, "looking for a kind", "lookAgainEvery", i.every.String())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// informer asks for the kind first: the cache reports an absent one only after it has begun to watch it.
+func (i *installation) informer(ctx context.Context) (cache.Informer, error) {
+	kind := workloadKind(i.kind)
+	if _, err := i.kinds.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		return nil, err
+	}
+	if !i.indexed {
+		if err := i.cache.IndexField(ctx, newWorkload(i.kind), indexSubscription, indexWorkload); err != nil {
+			return nil, fmt.Errorf("indexing: %w", err)
+		}
+		i.indexed = true
+	}
+	informer, err := i.cache.GetInformer(ctx, newWorkload(i.kind), cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watching: %w", err)
+	}
+	return informer, nil
+}

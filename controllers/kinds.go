@@ -1,0 +1,67 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Names of Function Mesh (github.com/streamnative/function-mesh, read at v0.27.2).
+const (
+	functionMeshGroup   = "compute.functionmesh.io"
+	functionMeshVersion = "v1alpha1"
+	kindFunction        = "Function"
+	kindSink            = "Sink"
+	kindSource          = "Source"
+	kindFunctionMesh    = "FunctionMesh"
+
+	annotationManaged = functionMeshGroup + "/managed"
+)
+
+// workloadKinds are the kinds that run instances and have a scale subresource.
+func workloadKinds() []string { return []string{kindFunction, kindSink, kindSource} }
+
+func workloadKind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: functionMeshGroup, Version: functionMeshVersion, Kind: kind}
+}
+
+func workloadResource(kind string) schema.GroupResource {
+	return schema.GroupResource{Group: functionMeshGroup, Resource: strings.ToLower(kind) + "s"}
+}
+
+// kindOfResource is the inverse of workloadResource; empty for other resources.
+func kindOfResource(resource schema.GroupResource) string {
+	for _, kind := range workloadKinds() {
+		if workloadResource(kind) == resource {
+			return kind
+		}
+	}
+	return ""
+}
+
+// newWorkload returns an empty object of the kind to read into.
+func newWorkload(kind string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(workloadKind(kind))
+	return object
+}
+
+func newWorkloadList(kind string) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(workloadKind(kind))
+	return list
+}
+
+// workloadOfStatefulSet is the inverse of policy.FunctionMeshName; empty for other StatefulSets.
+func workloadOfStatefulSet(statefulSet string) (kind, name string) {
+	for _, kind := range workloadKinds() {
+		if name, found := strings.CutSuffix(statefulSet, "-"+strings.ToLower(kind)); found && name != "" {
+			return kind, name
+		}
+	}
+	return "", ""
+}

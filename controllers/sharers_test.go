@@ -1,0 +1,115 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+func TestObjectsOnOneSubscriptionAreFound(t *testing.T) {
+	tests := map[string]struct {
+		kind   string
+		change func(*unstructured.Unstructured)
+		want   []string
+	}{
+		"another Function of the same name in Pulsar": {want: []string{"Function media/twin"}},
+		"one in another namespace": {
+			change: func(u *unstructured.Unstructured) {
+				u.SetNamespace("shop")
+				spec(u)["pulsar"] = map[string]any{}
+			},
+		},
+		"a Sink": {kind: kindSink, want: []string{"Sink media/twin"}},
+		"a pattern that has the topic": {
+			change: func(u *unstructured.Unstructured) { spec(u)["input"] = map[string]any{"topicPattern": "i."} },
+			want:   []string{"Function media/twin"},
+		},
+		"a pattern that has not": {
+			change: func(u *unstructured.Unstructured) { spec(u)["input"] = map[string]any{"topicPattern": "i"} },
+		},
+		"other topics": {
+			change: func(u *unstructured.Unstructured) { spec(u)["input"] = map[string]any{"topics": []any{"out"}} },
+		},
+		"another subscription": {change: func(u *unstructured.Unstructured) { delete(spec(u), "name") }},
+		"inputs that cannot be told": {
+			change: func(u *unstructured.Unstructured) { delete(spec(u), "input") },
+		},
+		"another cluster": {
+			change: func(u *unstructured.Unstructured) { spec(u)["pulsar"] = map[string]any{"pulsarConfig": "missing"} },
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			twin := testWorkload(withDefault(test.kind, kindFunction))
+			twin.SetName("twin")
+			spec(twin)["name"] = "resize"
+			if test.change != nil {
+				test.change(twin)
+			}
+			w := newTestWorld(t, testFunction(), twin, testConfigMap())
+			targets := w.reconciler.config.Targets
+			found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec.ScaleTargetRef, nil)
+			require.NoError(t, err)
+			sharers, err := targets.sharers(t.Context(), testNamespace, found.Target)
+			require.NoError(t, err)
+			require.Equal(t, test.want, sharers)
+		})
+	}
+}
+
+func TestASharedSubscriptionIsReportedOnceAndScaledAllTheSame(t *testing.T) {
+	twin := testWorkload(kindSink)
+	twin.SetName("twin")
+	spec(twin)["subscriptionName"] = "public/default/resize"
+	w := newTestWorld(t, testFunction(), testPolicy(), twin, testConfigMap())
+	w.reconcile()
+	w.answer(700, 10_000)
+	for range 3 {
+		w.reconcile()
+	}
+	c := meta.FindStatusCondition(w.policy().Status.Conditions, v1alpha1.ConditionSubscriptionVerified)
+	require.Equal(t, policy.ReasonSubscriptionShared, c.Reason)
+	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+	var warnings int
+	for _, event := range w.events() {
+		if strings.Contains(event, policy.ReasonSubscriptionShared) {
+			require.Contains(t, event, "Warning")
+			require.Contains(t, event, "Sink media/twin")
+			warnings++
+		}
+	}
+	require.Equal(t, 1, warnings)
+}
+
+func TestTopicsOfPatternsAndOfOthersOverlap(t *testing.T) {
+	pattern := func(patterns ...string) backlog.Subscription { return backlog.Subscription{Patterns: patterns} }
+	topics := func(topics ...string) backlog.Subscription { return backlog.Subscription{Topics: topics} }
+	tests := map[string]struct {
+		a, b backlog.Subscription
+		want bool
+	}{
+		"a common topic":                 {topics("a", "b"), topics("b", "c"), true},
+		"no common topic":                {topics("a"), topics("b"), false},
+		"a topic of the pattern":         {pattern("in-.*"), topics("in-1"), true},
+		"a topic that begins like it":    {pattern("in"), topics("in-1"), false},
+		"alternatives are held together": {pattern("x|in"), topics("in-1"), false},
+		"equal patterns":                 {pattern("in-.*"), pattern("in-.*"), true},
+		"nothing":                        {topics(), pattern(), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, overlap(test.a, test.b))
+			require.Equal(t, test.want, overlap(test.b, test.a))
+		})
+	}
+}

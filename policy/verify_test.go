@@ -1,0 +1,101 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
+	tests := map[string]struct {
+		change  func(*policy.Outcome)
+		want    string
+		message string
+	}{
+		"all is as the fields promise": {want: "True/AsExpected", message: `subscription "public/default/resize" of type Failover`},
+		"the broker has not answered":  {change: func(o *policy.Outcome) { o.Reading, o.Unknown = nil, backlog.ErrNoData }, want: "Unknown/Pending"},
+		"nobody has consumed yet":      {change: func(o *policy.Outcome) { o.Reading.Type = backlog.NoType }, want: "Unknown/NoConsumerSeen"},
+		"the type has not been told":   {change: func(o *policy.Outcome) { o.Reading.Type = "" }, want: "Unknown/NoConsumerSeen"},
+		"another type": {
+			change: func(o *policy.Outcome) { o.Reading.Type = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
+			message: "of type Failover and the broker reports Shared: restart the replicas",
+		},
+		"another function consumes": {
+			change: func(o *policy.Outcome) {
+				o.Reading.Components = []string{"public/default/crop", "public/default/resize"}
+			},
+			want:    "False/SubscriptionShared",
+			message: "is consumed by the function public/default/crop too",
+		},
+		"another object in Kubernetes consumes, and says so": {
+			change: func(o *policy.Outcome) {
+				o.World.Sharers = []string{"Sink media/files"}
+				o.Reading.Components = []string{"public/default/files", "public/default/resize"}
+			},
+			want: "False/SubscriptionShared", message: "is consumed by Sink media/files too, so each",
+		},
+		"another object in Kubernetes, before any answer": {
+			change: func(o *policy.Outcome) { o.World.Sharers, o.Reading = []string{"Sink media/files"}, nil }, want: "False/SubscriptionShared",
+		},
+		"a window that never acknowledges": {
+			change: func(o *policy.Outcome) { o.World.Target.NeverAcknowledges = true }, want: "False/NeverAcknowledged",
+			message: "set spec.windowConfig.processingGuarantees to ATLEAST_ONCE",
+		},
+		"a target that cannot be scaled": {
+			change: func(o *policy.Outcome) {
+				o.World.Target.Invalid = "no topics"
+				o.Violation = policy.Check(o.World)
+			},
+			want: "Unknown/NotChecked",
+		},
+		"a target that does not exist": {
+			change: func(o *policy.Outcome) {
+				o.World.Target = nil
+				o.Violation = policy.Check(o.World)
+			},
+			want: "Unknown/NotChecked",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := world()
+			w.Autoscaler = applied(t, w)
+			w.Target.SubscriptionType, w.Target.Component = backlog.Failover, "public/default/resize"
+			o := policy.Outcome{
+				Now: time.Unix(1_800_000_000, 0), World: w,
+				Reading: &backlog.Reading{Type: backlog.Failover, Components: []string{"public/default/resize"}},
+			}
+			if test.change != nil {
+				test.change(&o)
+			}
+			conditions := policy.Conditions(nil, o)
+			c := meta.FindStatusCondition(conditions, v1alpha1.ConditionSubscriptionVerified)
+			require.Equal(t, test.want, string(c.Status)+"/"+c.Reason)
+			require.Contains(t, c.Message, test.message)
+			if o.Violation == nil && o.Unknown == nil {
+				ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+				require.NotEqual(t, c.Reason, ready.Reason, "it warns, and stops nothing")
+			}
+		})
+	}
+}
+
+func TestOfManySharersSomeAreNamed(t *testing.T) {
+	w := world()
+	w.Target.SubscriptionType = backlog.Shared
+	var components []string
+	for i := range 1000 {
+		components = append(components, "public/default/"+string(rune('a'+i%26))+string(rune('a'+i/26)))
+	}
+	conditions := policy.Conditions(nil, policy.Outcome{World: w, Reading: &backlog.Reading{Type: backlog.Shared, Components: components}})
+	require.Less(t, len(meta.FindStatusCondition(conditions, v1alpha1.ConditionSubscriptionVerified).Message), 1024)
+}
