@@ -6,6 +6,7 @@ RUN     ?= .
 PULSAR  ?= 4.0.8
 KEEP    ?=
 COUNT   ?= 6
+SEED    ?= 1
 TIMEOUT ?= 25m
 
 # tool NAME is the path of a pinned tool, built on first use.
@@ -57,6 +58,11 @@ bench-metrics: ## A metric GET through the real aggregator: p50 and p99 at 1, 16
 bench-poll: ## Polling 1k, 10k and 100k topic-partitions: ours beside a request for each trigger
 	@mkdir -p bench/out
 	$(GO) run ./bench/poll -out bench/out/poll.json
+
+.PHONY: bench-sim
+bench-sim: ## Simulated controllers on the named suite and on held-out loads (SEED=<number>)
+	@mkdir -p bench/out
+	$(GO) run ./bench/sim -seed $(SEED) -out bench/out/sim.json
 
 .PHONY: generate
 generate: ## Regenerate the CRD and deep copies

@@ -1,0 +1,77 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package peer
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// pollEvery is the adapter's default poll interval in seconds.
+const pollEvery = 10
+
+// capacity is the product: the Store fed as the poller feeds it, policy.Decide, and an HPA that sets what was decided at
+// its next sync.
+type capacity struct {
+	store        *backlog.Store
+	subscription backlog.Subscription
+	spec         v1alpha1.AutoscalingPolicySpec
+	state        policy.State
+	desired      int
+}
+
+func newCapacity(s plant.Scenario) Controller {
+	store, err := backlog.NewStore(pollEvery*time.Second, time.Minute)
+	if err != nil {
+		panic(err) // constants
+	}
+	c := &capacity{
+		store:        store,
+		subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, plant.Subscription, plant.Topic),
+		spec: v1alpha1.AutoscalingPolicySpec{
+			MinReplicas: int32(s.Min), MaxReplicas: int32(s.Max), //nolint:gosec // small
+			LatencyObjective: metav1.Duration{Duration: s.Objective},
+		},
+		desired: s.Initial,
+	}
+	store.Track("policy", c.subscription)
+	return c
+}
+
+func (c *capacity) Replicas(w *plant.World) int {
+	if slices.Contains(w.Scenario().Restarts, w.Second()) {
+		fresh := newCapacity(w.Scenario()).(*capacity)
+		fresh.state, fresh.desired = c.state, c.desired // what is written in the policy's status
+		*c = *fresh
+	}
+	if every(pollEvery, w) {
+		c.poll(w)
+	}
+	if every(hpaSync, w) {
+		return c.desired
+	}
+	return w.Replicas()
+}
+
+func (c *capacity) poll(w *plant.World) {
+	topic := backlog.Topic{Cluster: c.subscription.Cluster, Name: plant.Topic}
+	if sample, err := w.TopicSample(); err != nil {
+		c.store.Fail(topic, err)
+	} else {
+		c.store.Record(topic, sample)
+	}
+	in := policy.Input{
+		Now: w.Time(), Spec: c.spec, CurrentReplicas: int32(w.Replicas()), FreshFor: 3 * pollEvery * time.Second, //nolint:gosec // small
+	}
+	in.Reading, in.Unknown = c.store.Read(c.subscription, w.Time())
+	decision, state := policy.Decide(in, c.state)
+	c.state, c.desired = state, int(decision.Replicas)
+}

@@ -1,0 +1,114 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package peer
+
+import (
+	"math"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+)
+
+const (
+	kedaPolling  = 30
+	kedaCooldown = 300
+	// kedaDownWindow is the HPA's default stabilization window.
+	kedaDownWindow = 300
+)
+
+// keda is KEDA's pulsar scaler: msgBacklog in entries over a threshold through the HPA, and its own 0 <-> 1.
+//
+// Source: kedacore/keda, pkg/scalers/pulsar_scaler.go and the ScaledObject's defaults.
+type keda struct {
+	hpa       hpa
+	threshold float64
+	// more is what other triggers ask for; the largest wins.
+	more       func(w *plant.World) float64
+	lastActive int
+}
+
+func threshold(entries float64) func(plant.Scenario) float64 {
+	return func(plant.Scenario) float64 { return entries }
+}
+
+// tunedThreshold is what an expert who knows the true capacity would write: half an objective's work.
+func tunedThreshold(s plant.Scenario) float64 {
+	return max(1, s.Capacity(0)*s.Objective.Seconds()/2)
+}
+
+func newKEDA(s plant.Scenario, threshold func(plant.Scenario) float64) Controller {
+	return &keda{hpa: hpa{downWindow: kedaDownWindow}, threshold: threshold(s)}
+}
+
+// newExpert adds a trigger on the publish rate, a gauge of the broker that is up to a minute old, at 80 % of the true
+// capacity.
+func newExpert(s plant.Scenario) Controller {
+	rate := staleRate{}
+	return &keda{
+		hpa: hpa{downWindow: kedaDownWindow}, threshold: tunedThreshold(s),
+		more: func(w *plant.World) float64 { return rate.read(w) / (0.8 * s.Capacity(0)) },
+	}
+}
+
+func (k *keda) Replicas(w *plant.World) int {
+	s, current := w.Scenario(), w.Replicas()
+	seen, err := w.Rough()
+	if err != nil {
+		return current
+	}
+	more := 0.0
+	if k.more != nil {
+		more = k.more(w)
+	}
+	if s.Min == 0 && every(kedaPolling, w) {
+		if seen.Entries > 0 {
+			k.lastActive = w.Second()
+		}
+		switch {
+		case current == 0 && seen.Entries > 0:
+			return 1
+		case current > 0 && w.Second()-k.lastActive > kedaCooldown:
+			return 0
+		}
+	}
+	if !every(hpaSync, w) || current == 0 {
+		return current
+	}
+	return k.hpa.replicas(w, math.Max(seen.Entries/k.threshold, more))
+}
+
+// staleRate is msgRateIn: the mean of the last full minute, renewed once a minute.
+type staleRate struct {
+	rate, before float64
+	known        bool
+}
+
+func (r *staleRate) read(w *plant.World) float64 {
+	if !every(60, w) {
+		return r.rate
+	}
+	seen, err := w.Rough()
+	if err != nil {
+		return r.rate
+	}
+	if r.known && seen.Published >= r.before {
+		r.rate = (seen.Published - r.before) / 60
+	}
+	r.before, r.known = seen.Published, true
+	return r.rate
+}
+
+// cpu is an HPA on 80 % of the CPU request, which is right: one processor for a replica.
+type cpu struct{ hpa hpa }
+
+func newCPU(plant.Scenario) Controller { return &cpu{hpa: hpa{downWindow: kedaDownWindow}} }
+
+func (c *cpu) Replicas(w *plant.World) int {
+	if w.Replicas() == 0 {
+		return 1 // idle replicas use no CPU, so it would never come back from zero
+	}
+	if !every(hpaSync, w) {
+		return w.Replicas()
+	}
+	return c.hpa.replicas(w, w.CPU()/0.8)
+}

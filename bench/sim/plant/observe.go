@@ -1,0 +1,164 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plant
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// The names of the one subscription of every world.
+const (
+	Topic        = "persistent://public/default/in"
+	Subscription = "public/default/fn"
+)
+
+// Time of the second that was last stepped.
+func (w *World) Time() time.Time { return time.Unix(1_700_000_000+int64(w.second), 0) }
+
+// Answers says whether Pulsar answers at all, and with all partitions.
+func (w *World) answers() error {
+	switch {
+	case w.scenario.Outages.contain(w.second):
+		return fmt.Errorf("%w: no answer within 3s", backlog.ErrUnreachable)
+	case w.scenario.Partial.contain(w.second):
+		return fmt.Errorf("%w: 1 of %d partitions are missing", backlog.ErrPartial, w.scenario.Partitions)
+	default:
+		return nil
+	}
+}
+
+// TopicSample is what Pulsar would say now about the topic, whole.
+func (w *World) TopicSample() (backlog.TopicSample, error) {
+	if err := w.answers(); err != nil {
+		return backlog.TopicSample{}, err
+	}
+	s := w.scenario
+	sample := backlog.TopicSample{At: w.Time(), Detail: backlog.Full}
+	for p := range s.Partitions {
+		index := p
+		if s.Partitions == 1 {
+			index = backlog.NotPartitioned
+		}
+		entries := int64(w.published[p] / s.Batch)
+		sample.Partitions = append(sample.Partitions, backlog.PartitionSample{
+			Index: index, PublishedMessages: int64(w.published[p]), AddedEntries: &entries,
+			Subscriptions: []backlog.SubscriptionSample{w.subscription(p)},
+		})
+	}
+	return sample, nil
+}
+
+// subscription on one partition. But for Failover the model has one queue, of which each partition shows its share.
+func (w *World) subscription(partition int) backlog.SubscriptionSample {
+	s := w.scenario
+	share := w.share(partition)
+	waiting := share * (w.stuck + w.held() + w.delayedTotal)
+	if s.Type == backlog.Failover {
+		waiting += w.waiting[partition].total
+	} else {
+		waiting += share * w.queued()
+	}
+	sample := backlog.SubscriptionSample{
+		Name: Subscription, Type: s.Type,
+		BacklogEntries:    int64(math.Ceil(waiting/s.Batch - dust)),
+		DelayedMessages:   int64(share * w.delayedKnown),
+		DeliveredMessages: int64(share * w.delivered),
+	}
+	if partition == 0 {
+		sample.BacklogEntries += int64(s.Markers)
+	}
+	consuming := w.active
+	if s.Type != backlog.Failover {
+		sample.UnackedMessages = int64(share * w.unacked())
+	}
+	for _, r := range consuming {
+		sample.Consumers = append(sample.Consumers, backlog.ConsumerSample{
+			ID: Subscription + "#" + strconv.Itoa(r.number), Component: Subscription, MeanBatch: int64(math.Round(s.Batch)),
+		})
+	}
+	return sample
+}
+
+func (w *World) share(partition int) float64 {
+	sum := 0.0
+	for _, weight := range w.scenario.Weights {
+		sum += weight
+	}
+	return w.scenario.Weights[partition] / sum
+}
+
+func (w *World) held() float64 { return w.scenario.Held * float64(len(w.active)) }
+
+// unacked messages are with consumers: in their queues, held, or failed and waiting to be tried again.
+func (w *World) unacked() float64 {
+	sum := w.held()
+	consuming := w.active
+	for _, r := range consuming {
+		sum += r.queue.total
+	}
+	if len(consuming) > 0 {
+		sum += w.stuck
+	}
+	return sum
+}
+
+// InstancesSample is what the instances would say now.
+func (w *World) InstancesSample() backlog.InstancesSample {
+	sample := backlog.InstancesSample{At: w.Time()}
+	for _, r := range w.replicas {
+		if w.second < r.consumes {
+			sample.Silent++
+			continue
+		}
+		calls, busy := int64(r.processed+r.failed), time.Duration(r.busy*float64(time.Second))
+		sample.Instances = append(sample.Instances, backlog.InstanceSample{
+			ID: strconv.Itoa(r.number), Received: int64(r.received + r.failed), Processed: int64(r.processed), UserExceptions: int64(r.failed),
+			Calls: &calls, BusyTime: &busy, FailedCallsCounted: true,
+		})
+	}
+	return sample
+}
+
+// Rough is what peers are fed with that are no part of this project.
+type Rough struct {
+	// Entries is msgBacklog, with delayed messages and whatever else.
+	Entries float64
+	// CPU is the mean share of a processor that a replica uses, of those that consume.
+	CPU float64
+	// Published messages since the last reset, and Busy and Processed of all consuming replicas since they started.
+	Published, Processed, Busy float64
+	Consuming                  int
+}
+
+// Rough is known unless Pulsar does not answer. A partial answer is taken at face value, as its readers do.
+func (w *World) Rough() (Rough, error) {
+	if w.scenario.Outages.contain(w.second) {
+		return Rough{}, backlog.ErrUnreachable
+	}
+	var r Rough
+	for p := range w.scenario.Partitions {
+		r.Entries += float64(w.subscription(p).BacklogEntries)
+		r.Published += w.published[p]
+	}
+	if w.scenario.Partial.contain(w.second) {
+		r.Entries /= 2
+	}
+	for _, one := range w.active {
+		r.Consuming++
+		r.Processed += one.processed
+		r.Busy += one.busy
+	}
+	return r, nil
+}
+
+// CPU that all replicas use, in processors, over the last second.
+func (w *World) CPU() float64 { return w.computing * w.scenario.CPU }
+
+// Processable messages wait, or are with replicas that will process them: only an oracle tells them from the rest.
+func (w *World) Processable() float64 { return w.queued() }

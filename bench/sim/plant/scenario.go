@@ -1,0 +1,109 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plant
+
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Curve is a number that changes over time, given in seconds since the start.
+type Curve func(second float64) float64
+
+// Constant is a Curve that does not change.
+func Constant(value float64) Curve { return func(float64) float64 { return value } }
+
+// Span is a time from one second to before another.
+type Span struct{ From, To int }
+
+// Spans are several of them.
+type Spans []Span
+
+func (s Spans) contain(second int) bool {
+	for _, span := range s {
+		if second >= span.From && second < span.To {
+			return true
+		}
+	}
+	return false
+}
+
+// Scenario is one load on one Function, with all that goes wrong meanwhile. Zero values mean: none of it.
+type Scenario struct {
+	Name string
+	// Seconds it lasts.
+	Seconds int
+	// Rate of arrivals in messages per second, and Noise: the standard deviation of its factor from second to second.
+	Rate  Curve
+	Noise float64
+	// Capacity is what one replica processes, in messages per second; Spread is the standard deviation of the logarithm of
+	// its factor from replica to replica (5 % where 0 is given).
+	Capacity Curve
+	Spread   float64
+	// Downstream is what all replicas together can get from what they depend on, in messages per second; nil for no limit.
+	Downstream Curve
+	// Objective of the latency.
+	Objective time.Duration
+	// Initial, Min and Max replicas.
+	Initial, Min, Max int
+	// Start is the mean time from a scale write to a replica that consumes.
+	Start time.Duration
+	// CPU is the share of a busy replica's time in which it computes; 1 where 0 is given.
+	CPU float64
+
+	Type backlog.SubscriptionType
+	// Partitions (1 where 0 is given) and their Weights (equal where none are given).
+	Partitions int
+	Weights    []float64
+	// ReceiveQueue is how many messages a replica holds in advance; 1000 where 0 is given.
+	ReceiveQueue float64
+	// Batch is messages in an entry; 1 where 0 is given.
+	Batch float64
+
+	// Poison is the share of messages that fail for ever: each is tried again after a minute.
+	Poison float64
+	// Held messages stay with each replica unacknowledged, as in a window function.
+	Held float64
+	// Markers are entries in the backlog that no function ever sees.
+	Markers float64
+	// Delayed is the share of messages that are to be delivered Delay later.
+	Delayed float64
+	Delay   time.Duration
+	// Asynchronous functions do not report how busy they are.
+	Asynchronous bool
+	// RestartsOnScale: every change of the number restarts all replicas.
+	RestartsOnScale bool
+	// Crashing is the share of replicas that end 20 s after they began to consume, and come back after another start.
+	Crashing float64
+
+	// Outages: Pulsar does not answer. Partial: it leaves out partitions. Pending: new replicas do not start.
+	Outages, Partial, Pending Spans
+	// Resets: Pulsar's counters start again at 0. Restarts: the controller forgets all but what it wrote down.
+	Resets, Restarts []int
+}
+
+func (s Scenario) withDefaults() Scenario {
+	if s.Spread == 0 {
+		s.Spread = 0.05
+	}
+	if s.CPU == 0 {
+		s.CPU = 1
+	}
+	if s.Type == "" {
+		s.Type = backlog.Shared
+	}
+	s.Partitions = max(1, s.Partitions)
+	if len(s.Weights) == 0 {
+		for range s.Partitions {
+			s.Weights = append(s.Weights, 1)
+		}
+	}
+	if s.ReceiveQueue == 0 {
+		s.ReceiveQueue = 1000
+	}
+	s.Batch = max(1, s.Batch)
+	s.Initial = max(s.Initial, s.Min)
+	return s
+}

@@ -1,0 +1,164 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plant
+
+import (
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// dispatch fills the receive queues of consuming replicas, evenly. With Failover replicas take from their partitions as
+// they go: who is active on a partition gets all of it.
+func (w *World) dispatch() {
+	if w.scenario.Type == backlog.Failover {
+		return
+	}
+	takers := w.active
+	if w.scenario.Type == backlog.KeyShared && w.second < w.drained {
+		takers = settled(takers, w.drained-keyDrain)
+	}
+	for len(takers) > 0 && w.waiting[0].total > dust {
+		room := takers[:0:0]
+		least := w.scenario.ReceiveQueue
+		for _, r := range takers {
+			if free := w.scenario.ReceiveQueue - r.queue.total; free > dust {
+				room, least = append(room, r), min(least, free)
+			}
+		}
+		if len(room) == 0 {
+			return
+		}
+		each := min(least, w.waiting[0].total/float64(len(room)))
+		w.waiting[0].pop(each*float64(len(room)), func(p parcel) {
+			for _, r := range room {
+				r.queue.push(p.at, p.count/float64(len(room)))
+				r.received += p.count / float64(len(room))
+			}
+			w.delivered += p.count
+		})
+		takers = room
+	}
+}
+
+// settled leaves out replicas that began to consume after a second.
+func settled(replicas []*replica, since int) []*replica {
+	var old []*replica
+	for _, r := range replicas {
+		if r.consumes <= since {
+			old = append(old, r)
+		}
+	}
+	return old
+}
+
+// work is what one replica could do and has to do in a second.
+type work struct{ potential, failing, wanted float64 }
+
+// serve lets consuming replicas work for a second.
+func (w *World) serve() {
+	consuming := w.active
+	w.computing = 0
+	if len(consuming) == 0 {
+		return
+	}
+	capacity := w.scenario.Capacity(float64(w.second))
+	failing := w.stuck / redelivery / float64(len(consuming))
+	works := make([]work, len(consuming))
+	sum := 0.0
+	for i, r := range consuming {
+		potential := capacity * r.speed * r.warmth(w.second)
+		one := work{potential: potential, failing: min(failing, potential)}
+		one.wanted = min(w.available(i, len(consuming)), potential-one.failing)
+		works[i] = one
+		sum += one.wanted
+	}
+	share := 1.0
+	if w.scenario.Downstream != nil && sum > 0 {
+		share = min(1, w.scenario.Downstream(float64(w.second))/sum)
+	}
+	for i, r := range consuming {
+		w.finish(i, len(consuming), works[i].wanted*share)
+		r.processed += works[i].wanted * share
+		r.failed += works[i].failing
+		w.delivered += works[i].failing
+		r.busy += w.busy(works[i], share)
+		w.computing += (works[i].wanted*share + works[i].failing) / works[i].potential
+	}
+}
+
+// measuredShare of a call's time is what the instances' own metric sees of a busy replica: the rest goes to fetching,
+// acknowledging and conversion.
+const measuredShare = 0.85
+
+// busy is what the metric of the instance says of a second.
+func (w *World) busy(one work, share float64) float64 {
+	load := (one.wanted + one.failing) / one.potential
+	if share < 1 && one.wanted > 0 {
+		load = 1 // it waits for what it depends on, inside the call
+	}
+	if w.scenario.Asynchronous {
+		if load > 0.99 {
+			return 0.9
+		}
+		return 0.02 * load
+	}
+	return measuredShare * load
+}
+
+// available is what the i-th of n consuming replicas could work on.
+func (w *World) available(i, n int) float64 {
+	if w.scenario.Type != backlog.Failover {
+		return w.active[i].queue.total
+	}
+	sum := 0.0
+	for p := i; p < len(w.waiting); p += n {
+		sum += w.waiting[p].total
+	}
+	return sum
+}
+
+// finish takes messages off what the i-th of n consuming replicas works on.
+func (w *World) finish(i, n int, count float64) {
+	if count <= 0 {
+		return
+	}
+	done := func(p parcel) { w.score.finished(w.second-p.at, p.count, w.scenario.Objective) }
+	if w.scenario.Type != backlog.Failover {
+		w.active[i].queue.pop(count, done)
+		return
+	}
+	sum := w.available(i, n)
+	for p := i; p < len(w.waiting); p += n {
+		w.waiting[p].pop(count*w.waiting[p].total/sum, done)
+	}
+	w.delivered += count
+}
+
+// queued messages wait for a replica or are with one.
+func (w *World) queued() float64 {
+	sum := 0.0
+	for i := range w.waiting {
+		sum += w.waiting[i].total
+	}
+	for _, r := range w.replicas {
+		sum += r.queue.total
+	}
+	return sum
+}
+
+// oldest is when the oldest message that can be processed arrived.
+func (w *World) oldest() (at int, ok bool) {
+	at = w.second
+	look := func(f *fifo) {
+		if first, some := f.oldest(); some {
+			at, ok = min(at, first), true
+		}
+	}
+	for i := range w.waiting {
+		look(&w.waiting[i])
+	}
+	for _, r := range w.replicas {
+		look(&r.queue)
+	}
+	return at, ok
+}

@@ -1,0 +1,248 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plant
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const (
+	// startSpread is the coefficient of variation of start times.
+	startSpread = 0.25
+	// warmUp is how long a new replica takes to its full speed, from half of it.
+	warmUp = 20
+	// redelivery is when a failed message is tried again: a client's negativeAckRedeliveryDelay.
+	redelivery = 60
+	// keyDrain is how long new consumers of a Key_Shared subscription get nothing, while hashes drain.
+	keyDrain = 15
+	// crashAfter is how long a crashing replica lives.
+	crashAfter = 20
+)
+
+// replica is one replica from the scale write that asked for it.
+type replica struct {
+	number   int
+	speed    float64
+	consumes int // the second from which it does
+	crashes  bool
+	queue    fifo
+
+	received, processed, failed, busy float64
+}
+
+func (r *replica) warmth(second int) float64 {
+	return min(1, 0.5+0.5*float64(second-r.consumes)/warmUp)
+}
+
+// World is a Scenario under way. It is not safe for concurrent use.
+type World struct {
+	scenario Scenario
+	load     *rand.Rand // of arrivals alone
+	luck     *rand.Rand // of replicas
+	second   int
+
+	// waiting has a queue for each partition with Failover, else one for all.
+	waiting []fifo
+	delayed map[int][]float64 // by due second, by queue
+	// held back by their delay, and how many of those the dispatcher has read.
+	delayedTotal, delayedKnown float64
+	// stuck messages fail for ever.
+	stuck    float64
+	replicas []*replica
+	// active are the replicas that consume, in order.
+	active  []*replica
+	started int
+	drained int // the second from which all consumers of a Key_Shared subscription get messages again
+
+	published []float64 // by partition, since the last reset
+	delivered float64   // since the last reset
+	computing float64   // replicas that compute, in the last second
+	score     Score
+}
+
+// New returns the world before its first second. Equal seeds give equal loads whatever a controller does.
+func New(scenario Scenario, seed uint64) *World {
+	s := scenario.withDefaults()
+	w := &World{
+		scenario: s, second: -1, delayed: map[int][]float64{},
+		load: rand.New(rand.NewPCG(seed, 1)), luck: rand.New(rand.NewPCG(seed, 2)), //nolint:gosec // a model, to be repeated
+		published: make([]float64, s.Partitions), waiting: make([]fifo, 1),
+	}
+	if s.Type == backlog.Failover {
+		w.waiting = make([]fifo, s.Partitions)
+	}
+	for range s.Initial {
+		r := w.start()
+		r.consumes = -warmUp // they were there before
+		w.replicas = append(w.replicas, r)
+	}
+	w.lookForActive()
+	return w
+}
+
+// Scenario with its defaults.
+func (w *World) Scenario() Scenario { return w.scenario }
+
+// Second that was last stepped; -1 before the first.
+func (w *World) Second() int { return w.second }
+
+// Replicas that were asked for.
+func (w *World) Replicas() int { return len(w.replicas) }
+
+// start makes a replica that will consume after a start time.
+func (w *World) start() *replica {
+	r := &replica{
+		number: w.started, speed: math.Exp(w.scenario.Spread * w.luck.NormFloat64()),
+		crashes: w.luck.Float64() < w.scenario.Crashing,
+	}
+	w.started++
+	r.consumes = w.ready()
+	return r
+}
+
+// ready draws the second from which a replica that is started now consumes.
+func (w *World) ready() int {
+	from := w.second
+	for _, span := range w.scenario.Pending {
+		if from >= span.From && from < span.To {
+			from = span.To
+		}
+	}
+	sigma := math.Sqrt(math.Log(1 + startSpread*startSpread))
+	factor := math.Exp(sigma*w.luck.NormFloat64() - sigma*sigma/2)
+	return from + int(math.Ceil(w.scenario.Start.Seconds()*factor))
+}
+
+// Scale sets the number of replicas. The newest go first, and what they hold goes back to the head of the queue.
+func (w *World) Scale(replicas int) {
+	if replicas == len(w.replicas) {
+		return
+	}
+	w.score.action(w.second, len(w.replicas), replicas)
+	w.drained = w.second + keyDrain
+	for len(w.replicas) > replicas {
+		last := w.replicas[len(w.replicas)-1]
+		w.returnMessages(last)
+		w.replicas = w.replicas[:len(w.replicas)-1]
+	}
+	if w.scenario.RestartsOnScale {
+		for _, r := range w.replicas {
+			w.restart(r)
+		}
+	}
+	for len(w.replicas) < replicas {
+		w.replicas = append(w.replicas, w.start())
+	}
+	w.lookForActive()
+}
+
+func (w *World) returnMessages(r *replica) { w.waiting[0].putBack(&r.queue) }
+
+func (w *World) restart(r *replica) {
+	w.returnMessages(r)
+	r.consumes = w.ready()
+	r.received, r.processed, r.failed, r.busy = 0, 0, 0, 0
+}
+
+// Step lets one second pass.
+func (w *World) Step() {
+	w.second++
+	for _, r := range w.replicas {
+		if r.crashes && w.second >= r.consumes+crashAfter {
+			w.restart(r)
+		}
+	}
+	w.lookForActive()
+	w.arrive()
+	w.becomeDue()
+	w.reset()
+	w.dispatch()
+	w.serve()
+	w.account()
+}
+
+func (w *World) reset() {
+	for _, at := range w.scenario.Resets {
+		if at == w.second {
+			clear(w.published)
+			w.delivered = 0
+		}
+	}
+}
+
+func (w *World) lookForActive() {
+	w.active = w.active[:0]
+	for _, r := range w.replicas {
+		if w.second >= r.consumes {
+			w.active = append(w.active, r)
+		}
+	}
+}
+
+// arrive draws the messages of this second.
+func (w *World) arrive() {
+	s := w.scenario
+	factor := max(0, 1+s.Noise*w.load.NormFloat64())
+	rate, sum := max(0, s.Rate(float64(w.second)))*factor, 0.0
+	for _, weight := range s.Weights {
+		sum += weight
+	}
+	connected := len(w.active) > 0
+	for partition, weight := range s.Weights {
+		count := poisson(w.load, rate*weight/sum)
+		w.published[partition] += count
+		w.score.Messages += count * (1 - s.Poison)
+		w.stuck += count * s.Poison
+		queue := partition % len(w.waiting)
+		later := count * (1 - s.Poison) * s.Delayed
+		w.waiting[queue].push(w.second, count*(1-s.Poison)-later)
+		if later > 0 {
+			w.delay(queue, later, connected)
+		}
+	}
+}
+
+func (w *World) delay(queue int, count float64, connected bool) {
+	due := w.second + int(w.scenario.Delay/time.Second)
+	if w.delayed[due] == nil {
+		w.delayed[due] = make([]float64, len(w.waiting))
+	}
+	w.delayed[due][queue] += count
+	w.delayedTotal += count
+	if connected { // the dispatcher reads only while somebody consumes
+		w.delayedKnown += count
+	}
+}
+
+func (w *World) becomeDue() {
+	for queue, count := range w.delayed[w.second] {
+		w.waiting[queue].push(w.second, count)
+		w.delayedTotal -= count
+		w.delayedKnown = max(0, min(w.delayedTotal, w.delayedKnown-count))
+	}
+	delete(w.delayed, w.second)
+	if len(w.active) > 0 {
+		w.delayedKnown = w.delayedTotal // it has read on
+	}
+}
+
+// poisson draws from a Poisson distribution; above 50 a normal one is as good.
+func poisson(random *rand.Rand, mean float64) float64 {
+	if mean <= 0 {
+		return 0
+	}
+	if mean > 50 {
+		return max(0, math.Round(mean+math.Sqrt(mean)*random.NormFloat64()))
+	}
+	limit, product, count := math.Exp(-mean), random.Float64(), 0.0
+	for product > limit {
+		product *= random.Float64()
+		count++
+	}
+	return count
+}

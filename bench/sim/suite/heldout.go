@@ -1,0 +1,75 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+)
+
+// HeldOut returns scenarios drawn from a seed: capacity from 2 to 500 a second, five shapes of load, start times from 8
+// to 78 s, objectives from 20 s to 3 min, noise, and in a quarter of the cases a replica that suddenly does less.
+func HeldOut(seed uint64, count int) []Scenario {
+	random := rand.New(rand.NewPCG(seed, 0x5eed)) //nolint:gosec // to be repeated
+	scenarios := make([]Scenario, 0, count)
+	for i := range count {
+		scenarios = append(scenarios, draw(random, fmt.Sprintf("held-out-%03d", i)))
+	}
+	return scenarios
+}
+
+func draw(random *rand.Rand, name string) Scenario {
+	capacity := math.Exp(between(random, math.Log(2), math.Log(500)))
+	s := plant.Scenario{
+		Name: name, Seconds: hour, Capacity: plant.Constant(capacity), Noise: between(random, 0, 0.4),
+		Objective: time.Duration(between(random, 20, 180)) * time.Second, Start: time.Duration(between(random, 8, 78)) * time.Second,
+		CPU: between(random, 0.3, 1), Initial: 1, Min: 1, Max: 100,
+	}
+	// Replicas that the load needs, from which its rates follow.
+	low, high := between(random, 0.3, 4), between(random, 5, 30)
+	drawn := Scenario{Scenario: s}
+	switch random.IntN(5) {
+	case 0:
+		at := 10*minute + random.IntN(10*minute)
+		drawn.Rate = steps(map[int]float64{0: low * capacity, at: high * capacity, at + 25*minute: low * capacity})
+		drawn.Steps = []int{at, at + 25*minute}
+	case 1:
+		drawn.Rate = sine((low+high)/2*capacity, (high-low)/2*capacity, between(random, 10*minute, hour))
+	case 2:
+		period := 10*minute + random.IntN(15*minute)
+		drawn.Rate = pulses(low*capacity, high*capacity, minute+random.IntN(5*minute), period)
+	case 3:
+		drawn.Rate = walk(random, low*capacity, high*capacity)
+	default:
+		begin := random.IntN(10 * minute)
+		drawn.Rate = ramp(low*capacity, high*capacity, begin, begin+15*minute+random.IntN(25*minute))
+	}
+	if random.IntN(4) == 0 {
+		drop := between(random, 0.4, 0.8)
+		drawn.Capacity = steps(map[int]float64{0: capacity, 20*minute + random.IntN(20*minute): drop * capacity})
+	}
+	return drawn
+}
+
+// walk goes up and down at random, a step every half minute.
+func walk(random *rand.Rand, low, high float64) plant.Curve {
+	const step = 30
+	values := make([]float64, hour/step+1)
+	at := between(random, 0, 1)
+	for i := range values {
+		values[i] = low + at*(high-low)
+		at = min(1, max(0, at+0.08*random.NormFloat64()))
+	}
+	return func(second float64) float64 {
+		i := min(int(second/step), len(values)-2)
+		part := min(1, second/step-float64(i))
+		return values[i]*(1-part) + values[i+1]*part
+	}
+}
+
+func between(random *rand.Rand, low, high float64) float64 { return low + random.Float64()*(high-low) }

@@ -1,0 +1,52 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestScenariosAreComplete(t *testing.T) {
+	names := map[string]bool{}
+	for _, s := range append(Named(), HeldOut(7, 200)...) {
+		require.False(t, names[s.Name], s.Name)
+		names[s.Name] = true
+		require.Positive(t, s.Seconds, s.Name)
+		require.Positive(t, s.Objective, s.Name)
+		require.Positive(t, s.Start, s.Name)
+		require.Greater(t, s.Max, s.Min, s.Name)
+		for second := 0; second < s.Seconds; second += 30 {
+			require.GreaterOrEqual(t, s.Rate(float64(second)), 0.0, s.Name)
+			require.Positive(t, s.Capacity(float64(second)), s.Name)
+		}
+		for _, step := range s.Steps {
+			require.Less(t, step, s.Seconds, s.Name)
+		}
+	}
+}
+
+func TestHeldOutScenariosFollowFromTheSeed(t *testing.T) {
+	one, again, other := HeldOut(3, 20), HeldOut(3, 20), HeldOut(4, 20)
+	same := 0
+	for i := range one {
+		for second := range 100 {
+			at := float64(second * 36)
+			require.InDelta(t, one[i].Rate(at), again[i].Rate(at), 0)
+		}
+		if one[i].Objective == other[i].Objective {
+			same++
+		}
+	}
+	require.Less(t, same, 5)
+}
+
+func TestNoHeldOutLoadNeedsMoreReplicasThanThereMayBe(t *testing.T) {
+	for _, s := range HeldOut(11, 300) {
+		for second := 0; second < s.Seconds; second += 30 {
+			require.Less(t, s.Rate(float64(second))/s.Capacity(float64(second)), float64(s.Max), s.Name)
+		}
+	}
+}
