@@ -6,6 +6,7 @@ package backlog
 import (
 	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -48,3 +49,17 @@ type Credentials struct {
 	// SkipHostnameVerification leaves the name in the certificate unchecked.
 	SkipHostnameVerification bool
 }
+
+// String shows no secret, so that no log and no message can: the plugin's name alone.
+func (c Credentials) String() string {
+	if c.Plugin == "" {
+		return "no credentials"
+	}
+	return "credentials for " + strconv.Quote(c.Plugin)
+}
+
+// GoString is String, for %#v.
+func (c Credentials) GoString() string { return c.String() }
+
+// MarshalText is String too, for structured logs.
+func (c Credentials) MarshalText() ([]byte, error) { return []byte(c.String()), nil }

@@ -4,6 +4,10 @@
 package backlog_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +42,20 @@ func TestParseAdminURLGivesOneSpelling(t *testing.T) {
 			require.Equal(t, tt.want, got)
 		})
 	}
+}
+
+func TestCredentialsNeverShowTheirSecrets(t *testing.T) {
+	held := backlog.Credentials{Plugin: "token", Params: "s3cret", TrustCerts: "s3cret"}
+	asJSON, err := json.Marshal(map[string]any{"credentials": held, "more": []backlog.Credentials{held}})
+	require.NoError(t, err)
+	var logged bytes.Buffer
+	slog.New(slog.NewTextHandler(&logged, nil)).Info("looked up", "credentials", held)
+	for _, shown := range []string{
+		fmt.Sprint(held), fmt.Sprintf("%+v", held), fmt.Sprintf("%#v", held), fmt.Sprintf("%+v", &held),
+		string(asJSON), logged.String(),
+	} {
+		require.NotContains(t, shown, "s3cret")
+		require.Contains(t, shown, "token")
+	}
+	require.Equal(t, "no credentials", backlog.Credentials{}.String())
 }
