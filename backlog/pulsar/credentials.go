@@ -58,7 +58,7 @@ func newCredentials(config Config) (*credentials, error) {
 	}
 	c := &credentials{own: mine, source: config.Credentials, issuers: map[string]bool{}}
 	for i, text := range config.AllowedIssuers {
-		issuer, err := parseIssuer(text)
+		issuer, err := ParseIssuer(text)
 		if err != nil {
 			return nil, fmt.Errorf("allowedIssuers[%d] %w", i, err)
 		}

@@ -30,6 +30,17 @@ var plugins = map[string]authMethod{
 	"org.apache.pulsar.client.impl.auth.oauth2.AuthenticationOAuth2": methodOAuth2,
 }
 
+const pluginsWanted = "must be one of token, tls, basic, oauth2 or " +
+	"org.apache.pulsar.client.impl.auth.Authentication{Token,Tls,Basic}, ...auth.oauth2.AuthenticationOAuth2"
+
+// CheckPlugin says what is wrong with the name of an authentication plugin. The error continues a sentence about it.
+func CheckPlugin(name string) error {
+	if _, known := plugins[name]; !known {
+		return errors.New(pluginsWanted)
+	}
+	return nil
+}
+
 // params are a plugin's parameters, decoded. They are comparable.
 type params struct {
 	method authMethod
@@ -51,8 +62,7 @@ type params struct {
 func decodeParams(plugin, text string) (params, error) {
 	method, known := plugins[strings.TrimSpace(plugin)]
 	if !known {
-		return params{}, newFault(backlog.ErrUnsupported, "authentication plugin %q: it must be one of token, tls, basic, oauth2 or "+
-			"org.apache.pulsar.client.impl.auth.Authentication{Token,Tls,Basic}, ...auth.oauth2.AuthenticationOAuth2", shorten(plugin))
+		return params{}, newFault(backlog.ErrUnsupported, "authentication plugin %q: it %s", shorten(plugin), pluginsWanted)
 	}
 	p := params{method: method}
 	var err error
@@ -187,7 +197,7 @@ func (p *params) decodeOAuth2(text string) (err error) {
 	if fields.Type != "" && fields.Type != "client_credentials" {
 		return fmt.Errorf("type is %q: it must be client_credentials", shorten(fields.Type))
 	}
-	if p.issuer, err = parseIssuer(fields.IssuerURL); err != nil {
+	if p.issuer, err = ParseIssuer(fields.IssuerURL); err != nil {
 		return fmt.Errorf("issuerUrl %w", err)
 	}
 	if p.client, err = parseReference(fields.PrivateKey); err != nil {
@@ -202,8 +212,9 @@ func (p *params) decodeOAuth2(text string) (err error) {
 	return nil
 }
 
-// parseIssuer returns the one spelling of an issuer's URL: without a slash at the end, scheme and host in lower case.
-func parseIssuer(text string) (string, error) {
+// ParseIssuer returns the one spelling of an OAuth2 issuer's URL: without a slash at the end, scheme and host in lower case.
+// The error continues a sentence about the URL, and does not repeat it.
+func ParseIssuer(text string) (string, error) {
 	const want = "must be a URL such as https://issuer/path, with no credentials and no query"
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.Opaque != "" ||

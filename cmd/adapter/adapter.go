@@ -79,6 +79,7 @@ func (a *adapter) addPolling(o *Options, store *backlog.Store, updated func(back
 	a.source, err = pulsar.New(pulsar.Config{
 		Registerer: registry, AllowedHosts: o.PulsarHosts(), RequestTimeout: o.PulsarTimeout,
 		MaxConnsPerHost: o.MaxRequestsPerCluster, TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
+		AuthPlugin: o.PulsarAuthPlugin, AuthParamsFile: o.PulsarAuthParamsFile, AllowedIssuers: o.AllowedOAuth2Issuers,
 	})
 	if err != nil {
 		return err

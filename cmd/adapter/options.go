@@ -25,7 +25,10 @@ type Options struct {
 	PulsarAdminURL        string
 	AllowedPulsarHosts    []string
 	PulsarTokenFile       string
+	PulsarAuthPlugin      string
+	PulsarAuthParamsFile  string
 	PulsarCAFile          string
+	AllowedOAuth2Issuers  []string
 	PulsarTimeout         time.Duration
 	MaxRequestsPerCluster int
 
@@ -102,11 +105,17 @@ func (o *Options) pulsarFlags() *pflag.FlagSet {
 	fs.StringVar(&o.PulsarAdminURL, "pulsar-admin-url", o.PulsarAdminURL,
 		"Admin service of the Pulsar cluster where neither policy nor target names one, such as http://pulsar-broker.pulsar:8080.")
 	fs.StringSliceVar(&o.AllowedPulsarHosts, "allowed-pulsar-hosts", o.AllowedPulsarHosts,
-		"Hosts that policies, targets and redirects may name, and that are shown the token: host or host:port, \"*.\" for all below. The host of --pulsar-admin-url is always allowed.")
+		"Hosts that policies, targets and redirects may name, and that are shown the credentials: host or host:port, \"*.\" for all below. The host of --pulsar-admin-url is always allowed.")
 	fs.StringVar(&o.PulsarTokenFile, "pulsar-token-file", o.PulsarTokenFile,
 		"File with the token for Pulsar; read for every request, so it may change.")
+	fs.StringVar(&o.PulsarAuthPlugin, "pulsar-auth-plugin", o.PulsarAuthPlugin,
+		"authPlugin of Pulsar's client.conf, instead of --pulsar-token-file: token, tls, basic, oauth2 or their class names.")
+	fs.StringVar(&o.PulsarAuthParamsFile, "pulsar-auth-params-file", o.PulsarAuthParamsFile,
+		"File with authParams of Pulsar's client.conf; it and the files that it names are read for every request.")
+	fs.StringSliceVar(&o.AllowedOAuth2Issuers, "allowed-oauth2-issuers", o.AllowedOAuth2Issuers,
+		"URLs of OAuth2 issuers that credentials of policies and targets may ask for tokens. That of --pulsar-auth-params-file is always allowed.")
 	fs.StringVar(&o.PulsarCAFile, "pulsar-ca-file", o.PulsarCAFile,
-		"File with PEM certificates that sign Pulsar's; default: the system's.")
+		"File with PEM certificates that sign Pulsar's, which may change; default: the system's.")
 	fs.DurationVar(&o.PulsarTimeout, "pulsar-timeout", o.PulsarTimeout,
 		"How long Pulsar may take to answer, from 10ms to 1m.")
 	fs.IntVar(&o.MaxRequestsPerCluster, "max-requests-per-cluster", o.MaxRequestsPerCluster,
@@ -182,7 +191,7 @@ func printHelp(out io.Writer, sections []flagSection) error {
 	return err
 }
 
-// PulsarHosts are the hosts that may be called and be shown the token.
+// PulsarHosts are the hosts that may be called and be shown the credentials.
 func (o *Options) PulsarHosts() []string {
 	hosts := append([]string(nil), o.AllowedPulsarHosts...)
 	if u, err := url.Parse(o.PulsarAdminURL); err == nil && u.Host != "" {

@@ -78,6 +78,24 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--pulsar-admin-url=http://b:8080/admin/v2",
 			`--pulsar-admin-url is "http://b:8080/admin/v2": it must be http://host:port or https://host:port, one host, with no path and no credentials`,
 		},
+		"an authentication plugin is known": {
+			"--pulsar-auth-plugin=athenz --pulsar-auth-params-file=/p",
+			`--pulsar-auth-plugin is "athenz": it must be one of token, tls, basic, oauth2 or org.apache.pulsar.client.impl.auth.Authentication`,
+		},
+		"an authentication plugin has parameters": {
+			"--pulsar-auth-plugin=tls", `--pulsar-auth-plugin is "tls" and --pulsar-auth-params-file is "": both or none must be set`,
+		},
+		"parameters are some plugin's": {
+			"--pulsar-auth-params-file=/p", `--pulsar-auth-plugin is "" and --pulsar-auth-params-file is "/p": both or none must be set`,
+		},
+		"there is one set of credentials": {
+			"--pulsar-token-file=/t --pulsar-auth-plugin=basic --pulsar-auth-params-file=/p",
+			`--pulsar-auth-plugin is "basic" and --pulsar-token-file is "/t": only one of them may be set`,
+		},
+		"an issuer is a URL, and its password is not shown": {
+			"--allowed-oauth2-issuers=https://good/path,https://me:secret@b",
+			`--allowed-oauth2-issuers has "https://me:xxxxx@b": it must be a URL such as https://issuer/path, with no credentials and no query`,
+		},
 		"Pulsar gets time to answer":        {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
 		"a cluster gets at least a request": {"--max-requests-per-cluster=0", "--max-requests-per-cluster is 0: it must be from 1 to 1000"},
 		"a lease has a name":                {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
 // Validate returns everything that is wrong, each with flag, value and bound.
@@ -43,9 +44,30 @@ func (o *Options) checkPulsar() []error {
 			p.add("--pulsar-admin-url is %s: it %w", redacted(o.PulsarAdminURL), err)
 		}
 	}
+	p = append(p, o.checkCredentials()...)
 	p.between("pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
 	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
 		p.add("--max-requests-per-cluster is %d: it must be from 1 to 1000", o.MaxRequestsPerCluster)
+	}
+	return p
+}
+
+func (o *Options) checkCredentials() []error {
+	var p problems
+	if err := pulsar.CheckPlugin(o.PulsarAuthPlugin); err != nil {
+		p.add("--pulsar-auth-plugin is %q: it %w", o.PulsarAuthPlugin, err)
+	}
+	if o.PulsarAuthPlugin != "" && o.PulsarTokenFile != "" {
+		p.add("--pulsar-auth-plugin is %q and --pulsar-token-file is %q: only one of them may be set", o.PulsarAuthPlugin, o.PulsarTokenFile)
+	}
+	if (o.PulsarAuthPlugin == "") != (o.PulsarAuthParamsFile == "") {
+		p.add("--pulsar-auth-plugin is %q and --pulsar-auth-params-file is %q: both or none must be set", o.PulsarAuthPlugin,
+			o.PulsarAuthParamsFile)
+	}
+	for _, issuer := range o.AllowedOAuth2Issuers {
+		if _, err := pulsar.ParseIssuer(issuer); err != nil {
+			p.add("--allowed-oauth2-issuers has %s: it %w", redacted(issuer), err)
+		}
 	}
 	return p
 }
