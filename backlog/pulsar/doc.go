@@ -11,6 +11,9 @@
 // a full one also reads `/internalStats`. The number of partitions comes from `/partitions` and is remembered for
 // Config.PartitionsTTL. HTTP_PROXY and the like are ignored: brokers are inside the cluster.
 //
+// Worker reads functions, sinks and sources from the function worker, in the brokers or apart (backlog.InstanceSource);
+// BrokerStats reads all loaded topics of all brokers at once, roughly (backlog.BulkSource). Both use the Source's client.
+//
 // Each set of credentials has a client of its own, whoever names it; backlog.Cluster.Access names one, and none for the
 // program's own. They are looked up for each call, so a change needs no restart. Credentials that an object names never
 // make this package read a file, or ask an OAuth2 issuer that Config.AllowedIssuers does not name.

@@ -1,0 +1,166 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const (
+	// bulkAge is how old an answer may be: a broker prepares it once a minute (statsUpdateFrequencyInSecs).
+	bulkAge = time.Minute
+	// bulkPatience is for some 25 MB from a broker with 10,000 topics.
+	bulkPatience = 30 * time.Second
+	// bulkBrokers are read at the same time.
+	bulkBrokers = 4
+)
+
+// BrokerStatsConfig says what a BrokerStats reads.
+type BrokerStatsConfig struct {
+	// Brokers are the admin URLs of all brokers, by the admin URL of their cluster. A cluster that is not in it is asked
+	// for them; its answer has no scheme, so the admin URL's is used, and their hosts must be allowed like any other.
+	Brokers map[string][]string
+	// Wanted says which topics to keep, by names without partition suffixes; nil for all. It is called by several
+	// goroutines, once or twice for each partition of the cluster.
+	Wanted func(backlog.Topic) bool
+}
+
+// BrokerStats implements backlog.BulkSource with what each broker prepares once a minute of all topics that it has
+// loaded. That costs the broker next to nothing, is up to a minute old, and needs a superuser.
+type BrokerStats struct {
+	client *client
+	config BrokerStatsConfig
+	now    func() time.Time
+}
+
+var _ backlog.BulkSource = (*BrokerStats)(nil)
+
+// BrokerStats reads in bulk over the Source's connections. The error names a URL that is no broker's.
+func (s *Source) BrokerStats(config BrokerStatsConfig) (*BrokerStats, error) {
+	for cluster, brokers := range config.Brokers {
+		for i, broker := range brokers {
+			if _, err := backlog.ParseAdminURL(broker); err != nil {
+				return nil, fmt.Errorf("brokers[%s][%d] %w", shorten(cluster), i, err)
+			}
+		}
+	}
+	if config.Wanted == nil {
+		config.Wanted = func(backlog.Topic) bool { return true }
+	}
+	return &BrokerStats{client: s.client, config: config, now: s.now}, nil
+}
+
+// FetchBulk asks all brokers of the cluster. Those that do not answer are missing, as their topics then are; there is an
+// error only when none did, or when the cluster does not say which there are.
+func (b *BrokerStats) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlog.BulkSample, error) {
+	brokers, err := b.brokers(ctx, cluster)
+	if err != nil {
+		return backlog.BulkSample{}, err
+	}
+	at := b.now().Add(-bulkAge)
+	answers := make([]map[string]backlog.BulkTopic, len(brokers))
+	problems := make([]error, len(brokers))
+	var group errgroup.Group
+	group.SetLimit(bulkBrokers)
+	for i, broker := range brokers {
+		group.Go(func() error {
+			answers[i], problems[i] = b.read(ctx, cluster, broker)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return backlog.BulkSample{}, err
+	}
+	if i := slices.IndexFunc(problems, func(err error) bool { return err != nil }); i >= 0 && !slices.Contains(problems, nil) {
+		return backlog.BulkSample{}, problems[i]
+	}
+	return backlog.BulkSample{At: at, Topics: merge(answers)}, nil
+}
+
+// merge keeps the answer with the larger backlog of a topic that two brokers speak of, because it moved within the
+// minute: too much only makes somebody look.
+func merge(answers []map[string]backlog.BulkTopic) map[string]backlog.BulkTopic {
+	merged := map[string]backlog.BulkTopic{}
+	for _, topics := range answers {
+		for name, topic := range topics {
+			if other, twice := merged[name]; twice && entries(other) >= entries(topic) {
+				continue
+			}
+			merged[name] = topic
+		}
+	}
+	return merged
+}
+
+func entries(topic backlog.BulkTopic) (sum int64) {
+	for _, subscription := range topic.Subscriptions {
+		sum += subscription.BacklogEntries
+	}
+	return sum
+}
+
+// brokers returns the admin URLs of the cluster's brokers.
+func (b *BrokerStats) brokers(ctx context.Context, cluster backlog.Cluster) ([]*url.URL, error) {
+	plain, err := backlog.ParseAdminURL(cluster.AdminURL)
+	if err != nil {
+		return nil, badAdminURL()
+	}
+	base, err := url.Parse(plain)
+	if err != nil {
+		return nil, badAdminURL()
+	}
+	urls := b.config.Brokers[cluster.AdminURL]
+	if len(urls) == 0 {
+		a := superuserAddress(cluster, base, "/admin/v2/brokers", "the list of brokers")
+		err := b.client.get(ctx, a, callBrokers, "", func(r io.Reader) (err error) {
+			urls, err = decodeBrokers(r, base.Scheme)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	brokers := make([]*url.URL, 0, len(urls))
+	for _, text := range urls {
+		broker, err := url.Parse(text)
+		if err != nil { // both ways of getting here have checked it
+			return nil, badAdminURL()
+		}
+		brokers = append(brokers, broker)
+	}
+	return brokers, nil
+}
+
+// read asks one broker.
+func (b *BrokerStats) read(ctx context.Context, cluster backlog.Cluster, broker *url.URL) (topics map[string]backlog.BulkTopic, err error) {
+	a := superuserAddress(cluster, broker, "/admin/v2/broker-stats", "all topics of "+broker.Host)
+	a.patience = bulkPatience
+	wanted := func(name string) bool {
+		base := withoutPartition(name)
+		return b.config.Wanted(backlog.Topic{Cluster: cluster, Name: base}) ||
+			base != name && b.config.Wanted(backlog.Topic{Cluster: cluster, Name: name}) // a partition may be an input by itself
+	}
+	err = b.client.get(ctx, a, callBrokerStats, "", func(r io.Reader) (err error) {
+		topics, err = decodeBrokerStats(r, wanted)
+		return err
+	})
+	return topics, err
+}
+
+func superuserAddress(cluster backlog.Cluster, base *url.URL, path, subject string) address {
+	return address{
+		cluster: cluster, base: base, path: path, subject: subject,
+		grant:  "superuser rights (superUserRoles of the brokers)",
+		absent: backlog.ErrUnsupported, remedy: "read topics one by one",
+	}
+}

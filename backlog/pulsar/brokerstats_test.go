@@ -1,0 +1,213 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const (
+	allTopics = "/admin/v2/broker-stats/topics"
+	allHosts  = "/admin/v2/brokers"
+)
+
+func allOfThem(string) bool { return true }
+
+// loaded is an answer about one topic of a broker.
+func loaded(topic string, backlogEntries int) string {
+	return fmt.Sprintf(`{"public/default":{"0x00000000_0xffffffff":{"persistent":{"persistent://public/default/%s":{"msgInCount":9,`+
+		`"subscriptions":{"s":{"msgBacklog":%d,"consumers":[]}}}}}}}`, topic, backlogEntries)
+}
+
+func bulkTopic(backlogEntries int64) backlog.BulkTopic {
+	return backlog.BulkTopic{
+		PublishedMessages: 9, Subscriptions: map[string]backlog.BulkSubscription{"s": {BacklogEntries: backlogEntries}},
+	}
+}
+
+func newBrokerStats(t *testing.T, config BrokerStatsConfig, brokers ...*fakeBroker) *BrokerStats {
+	t.Helper()
+	stats, err := newSource(t, Config{}, brokers...).BrokerStats(config)
+	require.NoError(t, err)
+	return stats
+}
+
+func TestBrokerStatsAsRecorded(t *testing.T) {
+	topics, err := decodeBrokerStats(bytes.NewReader(fixture(t, "4.0.8-broker-stats-topics.json")), func(name string) bool {
+		return strings.HasPrefix(name, "persistent://public/default/") && !strings.Contains(name, "__change_events")
+	})
+	require.NoError(t, err)
+	resize := func(entries int64, consumers int) backlog.BulkTopic {
+		return backlog.BulkTopic{PublishedMessages: 7, Subscriptions: map[string]backlog.BulkSubscription{
+			"public/default/resize": {BacklogEntries: entries, Consumers: consumers},
+		}}
+	}
+	require.Equal(t, map[string]backlog.BulkTopic{
+		"persistent://public/default/orders":            resize(6, 1),
+		"persistent://public/default/parts-partition-0": resize(7, 0),
+		"persistent://public/default/parts-partition-1": resize(7, 0),
+	}, topics)
+}
+
+func TestFetchBulkReadsEveryBroker(t *testing.T) {
+	first, second := newFakeBroker(t), newFakeBroker(t)
+	first.on(allHosts, answers(`["`+first.host()+`","`+second.host()+`"]`))
+	first.on(allTopics, answers(loaded("orders", 3)))
+	second.on(allTopics, answers(loaded("parts-partition-12", 4)))
+	asked := map[backlog.Topic]bool{}
+	cluster := backlog.Cluster{AdminURL: first.URL}
+	stats := newBrokerStats(t, BrokerStatsConfig{}, first, second)
+	stats.now = func() time.Time { return time.Unix(1000, 0) }
+	sample, err := stats.FetchBulk(t.Context(), cluster)
+	require.NoError(t, err)
+	require.Equal(t, backlog.BulkSample{At: time.Unix(940, 0), Topics: map[string]backlog.BulkTopic{
+		"persistent://public/default/orders": bulkTopic(3), "persistent://public/default/parts-partition-12": bulkTopic(4),
+	}}, sample)
+
+	// One broker after the other, for the map.
+	stats = newBrokerStats(t, BrokerStatsConfig{
+		Brokers: map[string][]string{first.URL: {second.URL}},
+		Wanted: func(topic backlog.Topic) bool {
+			asked[topic] = true
+			return topic.Name == "persistent://public/default/parts"
+		},
+	}, first, second)
+	sample, err = stats.FetchBulk(t.Context(), cluster)
+	require.NoError(t, err)
+	require.Len(t, sample.Topics, 1)
+	require.Equal(t, map[backlog.Topic]bool{{Cluster: cluster, Name: "persistent://public/default/parts"}: true}, asked)
+	require.Len(t, first.asked(), 2, "brokers that are configured are not looked up")
+}
+
+func TestFetchBulkWhileBrokersAreTroubled(t *testing.T) {
+	superuser := says(http.StatusUnauthorized, "This operation requires super-user access")
+	tests := map[string]struct {
+		hosts, first, second http.HandlerFunc
+		want                 map[string]backlog.BulkTopic
+		reason               error
+		text                 string
+	}{
+		"one does not answer: its topics are not mentioned": {
+			first: says(http.StatusInternalServerError, "boom"), second: answers(loaded("orders", 3)),
+			want: map[string]backlog.BulkTopic{"persistent://public/default/orders": bulkTopic(3)},
+		},
+		"a topic moved: the larger backlog makes somebody look": {
+			first: answers(loaded("orders", 3)), second: answers(loaded("orders", 5)),
+			want: map[string]backlog.BulkTopic{"persistent://public/default/orders": bulkTopic(5)},
+		},
+		"a broker that has just started": {
+			first: answers(`{}`), second: answers(loaded("orders", 3)),
+			want: map[string]backlog.BulkTopic{"persistent://public/default/orders": bulkTopic(3)},
+		},
+		"none answers": {
+			first: says(http.StatusInternalServerError, "boom"), second: says(http.StatusInternalServerError, "boom"),
+			reason: backlog.ErrUnavailable, text: `says "boom" of all topics of `,
+		},
+		"no superuser": {
+			hosts: superuser, reason: backlog.ErrForbidden,
+			text: `says "This operation requires super-user access" of the list of brokers: ` +
+				`grant superuser rights (superUserRoles of the brokers) to the role of the credentials`,
+		},
+		"an empty list of brokers": {hosts: answers(`[]`), reason: backlog.ErrProtocol, text: "it names no broker"},
+		"a broker without a name":  {hosts: answers(`[""]`), reason: backlog.ErrProtocol, text: `broker "" is not host:port`},
+		"a broker that is not allowed": {
+			hosts: answers(`["elsewhere:8080"]`), reason: backlog.ErrForbidden, text: "elsewhere:8080 is not an allowed Pulsar host",
+		},
+		"an answer that is cut off": {
+			first: answers(`{"public/default":{"0x0":{"persi`), second: answers(`[]`), reason: backlog.ErrProtocol, text: "cut off",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			first, second := newFakeBroker(t), newFakeBroker(t)
+			if tt.hosts == nil {
+				tt.hosts = answers(`["` + first.host() + `","` + second.host() + `"]`)
+			}
+			first.on(allHosts, tt.hosts)
+			first.on(allTopics, tt.first)
+			second.on(allTopics, tt.second)
+			sample, err := newBrokerStats(t, BrokerStatsConfig{}, first, second).FetchBulk(t.Context(), backlog.Cluster{AdminURL: first.URL})
+			if tt.reason != nil {
+				require.ErrorIs(t, err, tt.reason)
+				require.ErrorContains(t, err, tt.text)
+				require.Zero(t, sample)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, sample.Topics)
+		})
+	}
+}
+
+func TestBulkTopicsThatCannotBeRightAreNotMentioned(t *testing.T) {
+	for name, topic := range map[string]string{
+		"no counter":         `{"subscriptions":{}}`,
+		"a negative counter": `{"msgInCount":-1,"subscriptions":{}}`,
+		"no subscriptions":   `{"msgInCount":1}`,
+		"no backlog":         `{"msgInCount":1,"subscriptions":{"s":{"consumers":[]}}}`,
+		"a negative backlog": `{"msgInCount":1,"subscriptions":{"s":{"msgBacklog":-1}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := `{"a/b":{"0x0":{"non-persistent":{"non-persistent://a/b/x":[1]},"persistent":{"persistent://a/b/bad":` + topic +
+				`,"persistent://a/b/good":{"msgInCount":1,"subscriptions":{}}}}}}`
+			topics, err := decodeBrokerStats(strings.NewReader(answer), allOfThem)
+			require.NoError(t, err)
+			require.Equal(t, map[string]backlog.BulkTopic{
+				"persistent://a/b/good": {PublishedMessages: 1, Subscriptions: map[string]backlog.BulkSubscription{}},
+			}, topics)
+		})
+	}
+}
+
+func TestBrokersThatAreNoURLs(t *testing.T) {
+	source := newSource(t, Config{})
+	_, err := source.BrokerStats(BrokerStatsConfig{Brokers: map[string][]string{"http://b:8080": {"http://b:8080", "b:8080"}}})
+	require.ErrorContains(t, err, "brokers[http://b:8080][1] must be http://host:port")
+	stats, err := source.BrokerStats(BrokerStatsConfig{})
+	require.NoError(t, err)
+	_, err = stats.FetchBulk(t.Context(), backlog.Cluster{AdminURL: "b:8080"})
+	require.ErrorContains(t, err, "the Pulsar admin URL must look like")
+}
+
+func FuzzDecodeBrokerStats(f *testing.F) {
+	addFixtures(f, "*-broker-stats-*.json")
+	f.Add([]byte(loaded("orders", 1)))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		kept := func(name string) bool { return !strings.HasSuffix(name, "__change_events") }
+		topics, err := decodeBrokerStats(bytes.NewReader(content), kept)
+		if err != nil {
+			require.Nil(t, topics)
+			return
+		}
+		for name, topic := range topics {
+			require.True(t, kept(name))
+			require.GreaterOrEqual(t, topic.PublishedMessages, int64(0))
+			for _, s := range topic.Subscriptions {
+				require.False(t, s.BacklogEntries < 0 || s.Consumers < 0)
+			}
+		}
+	})
+}
+
+func FuzzDecodeBrokers(f *testing.F) {
+	f.Add([]byte(`["127.0.0.1:15658"]`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		urls, err := decodeBrokers(bytes.NewReader(content), "https")
+		require.Equal(t, err == nil, len(urls) > 0)
+		for _, u := range urls {
+			_, err := backlog.ParseAdminURL(u)
+			require.NoError(t, err)
+		}
+		require.NotErrorIs(t, err, backlog.ErrProtocol, "reasons are given by the client")
+	})
+}
