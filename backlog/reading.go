@@ -126,7 +126,8 @@ type PartitionReading struct {
 	Ready Measurement
 	// PublishRate and ProcessRate in messages per second over the subscription's Window.
 	PublishRate, ProcessRate Measurement
-	// Consumers connected; ErrNotAsked until the first full answer.
+	// Consumers connected; ErrNotAsked until the first full answer. All but PublishRate are ErrSubscriptionNotFound on a
+	// partition that does not have the subscription.
 	Consumers Measurement
 }
 

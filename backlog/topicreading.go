@@ -67,11 +67,7 @@ func (s *subscriptionState) readBytes(last point) Measurement {
 func publishRate(first, last []flow) Measurement {
 	var sum float64
 	for i, f := range last {
-		var since flow
-		if i < len(first) {
-			since = first[i]
-		}
-		rate, known := f.rate(since)
+		rate, known := f.rate(earlier(first, i))
 		if !known {
 			return Unknown(ErrNoRate)
 		}
@@ -88,10 +84,7 @@ func (s *subscriptionPartitions) rates(first []partitionTotals) (delivered, fini
 		if !s.last[i].present {
 			continue
 		}
-		var since partitionTotals
-		if i < len(first) {
-			since = first[i]
-		}
+		since := earlier(first, i)
 		rate, known := total.delivered.rate(since.delivered)
 		deliveredSum, deliveredKnown = deliveredSum+rate, deliveredKnown && known
 		rate, known = total.finished.rate(since.finished)

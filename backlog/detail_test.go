@@ -1,0 +1,81 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
+	const name = "public/default/resize"
+	one := func(at int, detail Detail, subscription SubscriptionSample) TopicSample {
+		subscription.Name = name
+		return TopicSample{At: midday().Add(time.Duration(at) * time.Second), Detail: detail, Partitions: []PartitionSample{
+			{Index: NotPartitioned, Subscriptions: []SubscriptionSample{subscription}},
+		}}
+	}
+	waits := func(entries, delivered int64) SubscriptionSample {
+		return SubscriptionSample{BacklogEntries: entries, DeliveredMessages: delivered}
+	}
+	blocked := waits(500, 7)
+	blocked.Blocked = true
+	tests := map[string]struct {
+		answers []TopicSample
+		trouble error
+		bytes   bool
+		after   int // seconds since midday
+		want    Detail
+	}{
+		"everything but the costly of a topic that was never read": {want: Full},
+		"nothing of an idle one":                                   {answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 10, want: Slim},
+		"consumers of an idle one once a minute":                   {answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 60, want: Full},
+		"bytes whenever a subscription asks for them":              {answers: []TopicSample{one(0, Full, waits(0, 0))}, bytes: true, after: 10, want: Bytes},
+		"the age when work begins to wait":                         {answers: []TopicSample{one(0, Full, waits(500, 0))}, after: 1, want: Full | Age},
+		"not the age again within half a minute": {
+			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full|Age, waits(500, 1))}, after: 39, want: Full,
+		},
+		"the age again after half a minute": {
+			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full|Age, waits(500, 1))}, after: 40, want: Full | Age,
+		},
+		"not the age at once when it was asked for in vain": {
+			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full, waits(500, 1))}, after: 39, want: Full,
+		},
+		"not the age while fetches fail, for it may be why": {
+			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full, waits(500, 1))}, trouble: ErrUnavailable, after: 50, want: Full,
+		},
+		"an exact count near zero": {answers: []TopicSample{one(0, Full, waits(nearZero, 0))}, after: 1, want: Full | Precise | Age},
+		"an exact count after one that said that nothing waits, or a drifted one would come back": {
+			answers: []TopicSample{one(0, Full, waits(3, 0)), one(10, Full|Precise, waits(0, 0))}, after: 20, want: Precise,
+		},
+		"an exact count when work waits and nothing is delivered": {
+			answers: []TopicSample{one(0, Full, waits(500, 7)), one(10, Full|Age, waits(500, 7))}, after: 20, want: Full | Precise,
+		},
+		"no exact count while deliveries go on": {
+			answers: []TopicSample{one(0, Full, waits(500, 7)), one(10, Full|Age, waits(500, 8))}, after: 20, want: Full,
+		},
+		"no exact count of what is blocked": {
+			answers: []TopicSample{one(0, Full, blocked), one(10, Full|Age, blocked)}, after: 20, want: Full,
+		},
+	}
+	for sentence, test := range tests {
+		t.Run(sentence, func(t *testing.T) {
+			store, err := NewStore(10*time.Second, time.Minute)
+			require.NoError(t, err)
+			subscription := NewSubscription(Cluster{}, name, "orders")
+			subscription.Bytes = test.bytes
+			store.Track("me", subscription)
+			topic := Topic{Name: "persistent://public/default/orders"}
+			for _, answer := range test.answers {
+				store.Record(topic, answer)
+			}
+			if test.trouble != nil {
+				store.Fail(topic, test.trouble)
+			}
+			require.Equal(t, test.want, store.nextDetail(topic, midday().Add(time.Duration(test.after)*time.Second)))
+		})
+	}
+}

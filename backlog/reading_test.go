@@ -1,0 +1,341 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// part is the subscription on one partition.
+type part struct {
+	published, backlog, delayed, unacked, delivered int64
+	inReplay, throttled, draining, bytes            int64
+	entries                                         int64 // as published when 0
+	oldest                                          int   // seconds after start at which the oldest was published; 0 for none
+	consumers                                       []string
+	component                                       string
+	noSubscription                                  bool
+}
+
+// partitioned is an answer about a topic with these partitions.
+func partitioned(at int, detail backlog.Detail, parts ...part) backlog.TopicSample {
+	sample := backlog.TopicSample{At: second(at), Detail: detail}
+	for i, p := range parts {
+		partition := backlog.PartitionSample{Index: i, PublishedMessages: p.published}
+		subscription := backlog.SubscriptionSample{
+			Name: function, Type: backlog.Shared, BacklogEntries: p.backlog, DelayedMessages: p.delayed, UnackedMessages: p.unacked,
+			DeliveredMessages: p.delivered, InReplayEntries: p.inReplay, ThrottledEvents: p.throttled, DrainingHashes: p.draining,
+		}
+		if detail.Has(backlog.Bytes) {
+			subscription.BacklogBytes = p.bytes
+		}
+		if detail.Has(backlog.Age) && p.oldest > 0 {
+			subscription.EarliestPublishTime = second(p.oldest)
+		}
+		if detail.Has(backlog.Full) {
+			entries := p.published
+			if p.entries > 0 {
+				entries = p.entries
+			}
+			partition.AddedEntries = &entries
+			for _, id := range p.consumers {
+				subscription.Consumers = append(subscription.Consumers, backlog.ConsumerSample{
+					ID: id, Name: fmt.Sprintf("connection of %s", id), Component: p.component,
+				})
+			}
+		}
+		if !p.noSubscription {
+			partition.Subscriptions = []backlog.SubscriptionSample{subscription}
+		}
+		sample.Partitions = append(sample.Partitions, partition)
+	}
+	return sample
+}
+
+func second(n int) time.Time { return start().Add(time.Duration(n) * time.Second) }
+
+func unknown(t *testing.T, reason error, measurements ...backlog.Measurement) {
+	t.Helper()
+	for _, m := range measurements {
+		_, err := m.Value()
+		require.ErrorIs(t, err, reason)
+	}
+}
+
+const all = backlog.Full | backlog.Precise | backlog.Age | backlog.Bytes
+
+func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
+	two := []string{"resize#0", "resize#1"}
+	tests := map[string]struct {
+		answers []backlog.TopicSample
+		check   func(*testing.T, backlog.Reading)
+	}{
+		"counts messages in replay by the mean batch": {
+			answers: []backlog.TopicSample{partitioned(0, all, part{published: 1000, entries: 100, backlog: 20, inReplay: 3})},
+			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 30, known(t, r.InReplay), 1e-9) },
+		},
+		"sums bytes that were asked for": {
+			answers: []backlog.TopicSample{partitioned(0, all, part{backlog: 2, bytes: 4000}, part{backlog: 1, bytes: 500})},
+			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 4500, known(t, r.Bytes), 0) },
+		},
+		"does not know bytes that were not asked for": {
+			answers: []backlog.TopicSample{partitioned(0, backlog.Full, part{backlog: 2, bytes: 4000})},
+			check:   func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrNotAsked, r.Bytes) },
+		},
+		"takes the age of the oldest message of all partitions, whichever have none": {
+			answers: []backlog.TopicSample{partitioned(60, all, part{}, part{backlog: 1, oldest: 50}, part{backlog: 1, oldest: 20}, part{})},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 40, known(t, r.OldestAge), 0)
+				require.Equal(t, second(60), r.OldestAt)
+			},
+		},
+		"keeps the age with its own time while newer answers do not have it": {
+			answers: []backlog.TopicSample{
+				partitioned(60, all, part{backlog: 1, oldest: 50}), partitioned(70, backlog.Full, part{backlog: 1}),
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 10, known(t, r.OldestAge), 0)
+				require.Equal(t, second(60), r.OldestAt)
+			},
+		},
+		"takes a message from a producer whose clock is ahead for new": {
+			answers: []backlog.TopicSample{partitioned(60, all, part{backlog: 1, oldest: 70})},
+			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 0, known(t, r.OldestAge), 0) },
+		},
+		"does not know the age of what waits before it was looked at": {
+			answers: []backlog.TopicSample{partitioned(60, backlog.Full, part{backlog: 1, oldest: 50})},
+			check:   func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrNotAsked, r.OldestAge) },
+		},
+		"knows without a look that nothing waits": {
+			answers: []backlog.TopicSample{
+				partitioned(60, all, part{backlog: 1, oldest: 50}), partitioned(70, backlog.Slim, part{}),
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 0, known(t, r.OldestAge), 0)
+				require.Equal(t, second(70), r.OldestAt)
+			},
+		},
+		"does not show an age that was last measured long ago": {
+			answers: []backlog.TopicSample{
+				partitioned(0, all, part{backlog: 1, oldest: -10}), partitioned(50, backlog.Full, part{backlog: 1}),
+				partitioned(91, backlog.Full, part{backlog: 1}),
+			},
+			check: func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrStale, r.OldestAge) },
+		},
+		"measures what is delivered beside what is finished": {
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Full, part{backlog: 500, delivered: 100, unacked: 50}),
+				partitioned(10, backlog.Full, part{backlog: 500, delivered: 400, unacked: 150}),
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 30, known(t, r.DeliveryRate), 1e-9)
+				require.InDelta(t, 20, known(t, r.ProcessRate), 1e-9)
+			},
+		},
+		"does not take what a consumer gave back when it left for finished": {
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Full, part{backlog: 900, delivered: 1000, unacked: 800, consumers: two}),
+				partitioned(5, backlog.Full, part{backlog: 850, delivered: 1050, unacked: 800, consumers: two}),
+				partitioned(10, backlog.Full, part{backlog: 800, delivered: 1100, unacked: 300, consumers: two[:1]}),
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 10, known(t, r.ProcessRate), 1e-9)
+				require.InDelta(t, 10, known(t, r.DeliveryRate), 1e-9)
+			},
+		},
+		"keeps the rates of other partitions when one is loaded again": {
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Slim, part{published: 100, delivered: 100}, part{published: 5, delivered: 5}),
+				partitioned(5, backlog.Slim, part{published: 200, delivered: 200}, part{published: 105, delivered: 55}),
+				partitioned(10, backlog.Slim, part{published: 300, delivered: 300}, part{published: 1, delivered: 1}),
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 40, known(t, r.PublishRate), 1e-9)
+				require.InDelta(t, 30, known(t, r.ProcessRate), 1e-9)
+			},
+		},
+		"tells a partition that was loaded again by any of its counters": {
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Slim, part{published: 100, delivered: 500}),
+				partitioned(5, backlog.Slim, part{published: 200, delivered: 600}),
+				partitioned(10, backlog.Slim, part{published: 9000, delivered: 300}), // published has passed its old value
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 20, known(t, r.PublishRate), 1e-9)
+				require.InDelta(t, 20, known(t, r.ProcessRate), 1e-9)
+			},
+		},
+		"counts a partition that was added from its first message": {
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Slim, part{published: 100, delivered: 100}),
+				partitioned(10, backlog.Slim, part{published: 200, delivered: 200}, part{published: 50, delivered: 20}),
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 15, known(t, r.PublishRate), 1e-9)
+				require.InDelta(t, 12, known(t, r.ProcessRate), 1e-9)
+				require.Equal(t, 2, r.Partitions)
+			},
+		},
+		"starts anew when the topic was made anew with fewer partitions": {
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Slim, part{published: 100}, part{published: 100}),
+				partitioned(10, backlog.Slim, part{published: 300}),
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				unknown(t, backlog.ErrNoRate, r.PublishRate)
+				require.Equal(t, 1, r.Partitions)
+			},
+		},
+		"is throttled while a limit held dispatch back within the window": {
+			answers: []backlog.TopicSample{partitioned(0, backlog.Slim, part{throttled: 3}), partitioned(10, backlog.Slim, part{throttled: 4})},
+			check:   func(t *testing.T, r backlog.Reading) { require.True(t, r.Throttled) },
+		},
+		"is throttled by events since the partition was loaded again": {
+			answers: []backlog.TopicSample{partitioned(0, backlog.Slim, part{throttled: 3}), partitioned(10, backlog.Slim, part{throttled: 1})},
+			check:   func(t *testing.T, r backlog.Reading) { require.True(t, r.Throttled) },
+		},
+		"is not throttled by what was before the window": {
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Slim, part{throttled: 3}), partitioned(10, backlog.Slim, part{throttled: 9}),
+				partitioned(20, backlog.Slim, part{throttled: 9}),
+			},
+			check: func(t *testing.T, r backlog.Reading) { require.False(t, r.Throttled) },
+		},
+		"is draining while hashes wait for their former consumer": {
+			answers: []backlog.TopicSample{partitioned(0, backlog.Slim, part{}, part{draining: 2})},
+			check:   func(t *testing.T, r backlog.Reading) { require.True(t, r.Draining) },
+		},
+		"tells partitions that wait for the consumers which others have": {
+			answers: []backlog.TopicSample{partitioned(0, backlog.Full,
+				part{published: 10, backlog: 10, consumers: two}, part{published: 7, backlog: 7, delayed: 2}, part{},
+				part{published: 3, backlog: 3, delayed: 3}, part{noSubscription: true})},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 1, known(t, r.UnreadPartitions), 0)
+				require.InDelta(t, 5, known(t, r.UnreadMessages), 0)
+				require.InDelta(t, 2, known(t, r.Consumers), 0)
+				require.Equal(t, 5, r.Partitions)
+			},
+		},
+		"calls no partition unread while nobody consumes at all": {
+			answers: []backlog.TopicSample{partitioned(0, backlog.Full, part{backlog: 10}, part{backlog: 7})},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 0, known(t, r.UnreadPartitions), 0)
+				require.InDelta(t, 0, known(t, r.UnreadMessages), 0)
+				require.InDelta(t, 0, known(t, r.Consumers), 0)
+			},
+		},
+		"does not know consumers and unread partitions before a full answer": {
+			answers: []backlog.TopicSample{partitioned(0, backlog.Slim, part{backlog: 10, consumers: two}, part{backlog: 7})},
+			check: func(t *testing.T, r backlog.Reading) {
+				unknown(t, backlog.ErrNotAsked, r.Consumers, r.UnreadPartitions, r.UnreadMessages)
+			},
+		},
+		"lists the functions that share the subscription": {
+			answers: []backlog.TopicSample{partitioned(0, backlog.Full,
+				part{consumers: two, component: "public/default/resize"}, part{consumers: two, component: "public/default/crop"})},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.Equal(t, []string{"public/default/crop", "public/default/resize"}, r.Components)
+				require.InDelta(t, 2, known(t, r.Consumers), 0)
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			store.Track("me", subscription)
+			var at time.Time
+			for _, sample := range test.answers {
+				at = sample.At
+				store.Record(topic(orders), sample)
+			}
+			reading, err := store.Read(subscription, at)
+			require.NoError(t, err)
+			test.check(t, reading)
+			unknown(t, backlog.ErrNotAsked, reading.Instances.Busy, reading.Instances.Answering)
+		})
+	}
+}
+
+func TestReadSumsEverythingOverTopics(t *testing.T) {
+	store := newStore(t)
+	both := backlog.NewSubscription(cluster(), function, orders, returns)
+	store.Track("me", both)
+	store.Record(topic(orders), partitioned(58, all, part{published: 20, backlog: 9}))
+	store.Record(topic(returns), partitioned(50, all, part{published: 20, backlog: 9}))
+	store.Record(topic(orders), partitioned(68, all,
+		part{published: 40, delivered: 20, backlog: 9, bytes: 90, inReplay: 2, oldest: 48, consumers: []string{"a", "b"}, component: "x"},
+		part{backlog: 4, oldest: 60}))
+	store.Record(topic(returns), partitioned(60, all,
+		part{published: 30, delivered: 40, backlog: 5, bytes: 10, inReplay: 1, oldest: 55, throttled: 1, draining: 1, consumers: []string{"b", "c"}, component: "y"}))
+
+	r, err := store.Read(both, second(70))
+	require.NoError(t, err)
+	require.InDelta(t, 100, known(t, r.Bytes), 0)
+	require.InDelta(t, 3, known(t, r.InReplay), 0)
+	require.InDelta(t, 20, known(t, r.OldestAge), 0)
+	require.Equal(t, second(60), r.OldestAt)
+	require.InDelta(t, 6, known(t, r.DeliveryRate), 1e-9)
+	require.InDelta(t, 3, known(t, r.PublishRate), 1e-9)
+	require.InDelta(t, 3, known(t, r.Consumers), 0, "a, b and c, where each topic has two")
+	require.Equal(t, []string{"x", "y"}, r.Components)
+	require.True(t, r.Throttled)
+	require.True(t, r.Draining)
+	require.Equal(t, 3, r.Partitions)
+	require.InDelta(t, 1, known(t, r.UnreadPartitions), 0)
+	require.InDelta(t, 4, known(t, r.UnreadMessages), 0)
+}
+
+func TestBytesThatDidNotComeAreMissedRatherThanNotAsked(t *testing.T) {
+	store := newStore(t)
+	subscription := backlog.NewSubscription(cluster(), function, orders)
+	subscription.Bytes = true
+	store.Track("me", subscription)
+	store.Record(topic(orders), partitioned(0, backlog.Full, part{backlog: 2}))
+	r, err := store.Read(subscription, second(0))
+	require.NoError(t, err)
+	unknown(t, backlog.ErrNoData, r.Bytes)
+}
+
+func TestPartitionsTellWhereTheLoadIs(t *testing.T) {
+	store := newStore(t)
+	subscription := backlog.NewSubscription(cluster(), function, orders)
+	store.Track("me", subscription)
+	_, err := store.Partitions(subscription, second(0))
+	require.ErrorIs(t, err, backlog.ErrNoData)
+
+	store.Record(topic(orders), partitioned(0, backlog.Slim, part{published: 0}, part{published: 50, delivered: 9}))
+	readings, err := store.Partitions(subscription, second(0))
+	require.NoError(t, err)
+	unknown(t, backlog.ErrNoRate, readings[0].PublishRate, readings[0].ProcessRate)
+	unknown(t, backlog.ErrNotAsked, readings[0].Consumers)
+
+	later := partitioned(10, backlog.Full,
+		part{published: 1000, entries: 100, delivered: 400, unacked: 100, backlog: 70, delayed: 100, consumers: []string{"a", "b"}},
+		part{published: 20, delivered: 20}, // loaded again
+		part{published: 30, noSubscription: true})
+	later.Partitions[0], later.Partitions[2] = later.Partitions[2], later.Partitions[0] // Pulsar lists them in no order
+	store.Record(topic(orders), later)
+	readings, err = store.Partitions(subscription, second(10))
+	require.NoError(t, err)
+	require.Len(t, readings, 3)
+	for i, r := range readings {
+		require.Equal(t, orders, r.Topic)
+		require.Equal(t, i, r.Index)
+	}
+	require.InDelta(t, 100, known(t, readings[0].PublishRate), 1e-9)
+	require.InDelta(t, 30, known(t, readings[0].ProcessRate), 1e-9)
+	require.InDelta(t, 390, known(t, readings[0].Ready), 1e-9, "70 entries of 7 messages, the mean of the topic, less 100 delayed")
+	require.InDelta(t, 2, known(t, readings[0].Consumers), 0)
+	unknown(t, backlog.ErrNoRate, readings[1].PublishRate, readings[1].ProcessRate)
+	require.InDelta(t, 0, known(t, readings[1].Consumers), 0)
+	require.InDelta(t, 3, known(t, readings[2].PublishRate), 1e-9)
+	unknown(t, backlog.ErrSubscriptionNotFound, readings[2].Ready, readings[2].ProcessRate, readings[2].Consumers)
+}
