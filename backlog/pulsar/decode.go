@@ -136,8 +136,8 @@ func (s *scanner) eachPartition(read func(key []byte) error) (metadata metadataA
 
 // partitionIndex accepts only the one spelling of each index, so that no index comes twice.
 func partitionIndex(key, name string) (index int, ok bool) {
-	digits, ok := strings.CutPrefix(key, name)
-	if digits, ok = strings.CutPrefix(digits, partitionSuffix); !ok {
+	digits, ok := strings.CutPrefix(key, name+partitionSuffix)
+	if !ok {
 		return 0, false
 	}
 	index, err := strconv.Atoi(digits)

@@ -237,9 +237,12 @@ func TestDecodeOddNumbers(t *testing.T) {
 			}},
 			with(func(s *backlog.SubscriptionSample) {
 				s.Consumers = []backlog.ConsumerSample{
-					{ID: "plain", Name: "plain"}, {ID: "half", Name: "half", MeanBatch: 20}, {ID: "null", Name: "null"},
+					{ID: "plain", Name: "plain"},
+					{ID: "half", Name: "half", MeanBatch: 20},
+					{ID: "null", Name: "null"},
 					{ID: "a/b/c#0", Name: "x1y2z", Component: "a/b/c", Permits: -490, UnackedMessages: 500},
-					{ID: "4711#0", Name: "odd"}, {ID: "sink", Name: "sink", Component: "a/b/s"},
+					{ID: "4711#0", Name: "odd"},
+					{ID: "sink", Name: "sink", Component: "a/b/s"},
 				}
 			}), "",
 		},
