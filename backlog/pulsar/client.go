@@ -26,6 +26,8 @@ const (
 // client makes single calls on Pulsar's admin service.
 type client struct {
 	hosts          allowedHosts
+	gate           *gate
+	owners         *owners
 	credentials    *credentials
 	sessions       *sessions
 	metrics        *metrics
@@ -57,7 +59,7 @@ func (c *client) get(ctx context.Context, a address, call callName, query string
 		e.limit = 0 // a timeout will be the caller's
 	}
 	resource := a.resource(call, query)
-	err := e.run(limited, call, resource)
+	err := e.ask(limited, call, query)
 	again := e.again && pause(limited, retryPause)
 	if errors.Is(err, backlog.ErrUnauthenticated) {
 		again = e.renew(limited)
@@ -92,6 +94,12 @@ type exchange struct {
 	limit time.Duration
 	// again says that a retry may help.
 	again bool
+	// status and retryAfter are of the last answer, 0 while there is none; spoke says that it was in Pulsar's words.
+	status     int
+	retryAfter time.Duration
+	spoke      bool
+	// direct says that the topic's owner was asked, and not the admin URL.
+	direct bool
 }
 
 // open finds the credentials. Its errors are not faults yet.
@@ -134,8 +142,14 @@ func (e *exchange) follow(ctx context.Context, resource string) error {
 	}
 	for range maxRedirects + 1 {
 		next, err := e.step(ctx, u)
-		if err != nil || next == nil {
+		switch {
+		case err != nil:
 			return err
+		case next == nil:
+			e.learn(u)
+			return nil
+		case e.direct:
+			return moved(e.address, u)
 		}
 		u = next
 	}
@@ -143,8 +157,8 @@ func (e *exchange) follow(ctx context.Context, resource string) error {
 		e.address.subject, maxRedirects+1, u.Host)
 }
 
-// step sends one request and reads its answer, or returns where it was redirected to.
-func (e *exchange) step(ctx context.Context, u *url.URL) (next *url.URL, err error) {
+// send sends one request and reads its answer, or returns where it was redirected to.
+func (e *exchange) send(ctx context.Context, u *url.URL) (next *url.URL, err error) {
 	reused := false
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused },
@@ -168,6 +182,7 @@ func (e *exchange) step(ctx context.Context, u *url.URL) (next *url.URL, err err
 		return nil, transportFault(e.address, u, err, e.limit)
 	}
 	defer func() { _ = resp.Body.Close() }() // the answer was read or given up: nothing to lose
+	e.heard(resp)
 	switch {
 	case resp.StatusCode == http.StatusOK:
 		return nil, e.read(u, resp)
@@ -176,7 +191,9 @@ func (e *exchange) step(ctx context.Context, u *url.URL) (next *url.URL, err err
 		return e.redirect(u, resp.Header.Get("Location"))
 	default:
 		e.again = resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusServiceUnavailable
-		return nil, statusFault(e.address, u, readReason(resp, e.proof), e.session.material)
+		words := readReason(resp, e.proof)
+		e.spoke = words.json
+		return nil, statusFault(e.address, u, words, e.session.material)
 	}
 }
 

@@ -18,6 +18,8 @@ const (
 	DefaultMaxAnswerBytes  = 64 << 20
 	DefaultPartitionsTTL   = time.Minute
 	DefaultMaxConnsPerHost = 16
+	// DefaultMaxRequestsPerSecondPerHost is what a broker allows when its limit is on (httpRequestsMaxPerSecond).
+	DefaultMaxRequestsPerSecondPerHost = 100
 )
 
 // Config says how Pulsar is reached. Zero values mean the defaults.
@@ -35,6 +37,8 @@ type Config struct {
 	PartitionsTTL time.Duration
 	// MaxConnsPerHost bounds the connections to one broker; 1 to 1024, default 16.
 	MaxConnsPerHost int
+	// MaxRequestsPerSecondPerHost bounds the requests to one broker, after a second's worth at once; 1 to 100000, default 100.
+	MaxRequestsPerSecondPerHost int
 	// Token is a literal token; at most one of Token, TokenFile and AuthPlugin is set.
 	Token string
 	// TokenFile holds the token. It is read for every call, so a rotated token is used at once.
@@ -71,10 +75,16 @@ func New(config Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	gate := newGate(config.MaxConnsPerHost, config.MaxRequestsPerSecondPerHost, m.wait)
+	if err := registerGauges(config.Registerer, gate); err != nil {
+		return nil, err
+	}
 	build := func(of material) (*session, error) { return newSession(of, config, m) }
 	return &Source{
 		client: &client{
 			hosts:          hosts,
+			gate:           gate,
+			owners:         newOwners(),
 			credentials:    shown,
 			sessions:       newSessions(build),
 			metrics:        m,
@@ -91,6 +101,7 @@ func (c *Config) setDefaults() {
 	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, DefaultMaxAnswerBytes)
 	c.PartitionsTTL = cmp.Or(c.PartitionsTTL, DefaultPartitionsTTL)
 	c.MaxConnsPerHost = cmp.Or(c.MaxConnsPerHost, DefaultMaxConnsPerHost)
+	c.MaxRequestsPerSecondPerHost = cmp.Or(c.MaxRequestsPerSecondPerHost, DefaultMaxRequestsPerSecondPerHost)
 }
 
 func (c *Config) check() error {
@@ -105,6 +116,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("partitionsTTL is %s: it must be from 1s to 1h", c.PartitionsTTL)
 	case c.MaxConnsPerHost < 1 || c.MaxConnsPerHost > 1024:
 		return fmt.Errorf("maxConnsPerHost is %d: it must be from 1 to 1024", c.MaxConnsPerHost)
+	case c.MaxRequestsPerSecondPerHost < 1 || c.MaxRequestsPerSecondPerHost > 100_000:
+		return fmt.Errorf("maxRequestsPerSecondPerHost is %d: it must be from 1 to 100000", c.MaxRequestsPerSecondPerHost)
 	}
 	return c.checkOwn()
 }

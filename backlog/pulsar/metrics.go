@@ -90,6 +90,7 @@ const (
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	wait     prometheus.Histogram
 
 	issuerRequests *prometheus.CounterVec
 	issuerDuration *prometheus.HistogramVec
@@ -106,6 +107,11 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Help:    "Time from sending a request to Pulsar's admin service to its decoded answer.",
 			Buckets: []float64{.0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"call"}),
+		wait: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "pulsar_autoscaler_source_wait_seconds",
+			Help:    "Time that requests to Pulsar's admin service waited for their host's turn.",
+			Buckets: []float64{.001, .005, .025, .1, .25, .5, 1, 2.5, 5},
+		}),
 		issuerRequests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_source_oauth2_requests_total",
 			Help: "Requests to OAuth2 issuers, by call and result.",
@@ -116,12 +122,30 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"call"}),
 	}
-	for _, collector := range []prometheus.Collector{m.requests, m.duration, m.issuerRequests, m.issuerDuration} {
+	for _, collector := range []prometheus.Collector{m.requests, m.duration, m.wait, m.issuerRequests, m.issuerDuration} {
 		if err := registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
 	}
 	return m, nil
+}
+
+// registerGauges makes the state of the gate visible.
+func registerGauges(registerer prometheus.Registerer, g *gate) error {
+	for _, gauge := range []struct {
+		name, help string
+		read       func() int
+	}{
+		{"pulsar_autoscaler_source_requests_in_flight", "Requests to Pulsar's admin service under way.", g.flying},
+		{"pulsar_autoscaler_source_requests_waiting", "Requests to Pulsar's admin service that wait for their host's turn.", g.queued},
+		{"pulsar_autoscaler_source_hosts_backing_off", "Pulsar hosts that fail and are asked by one request at a time.", g.backingOff},
+	} {
+		read := func() float64 { return float64(gauge.read()) }
+		if err := registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: gauge.name, Help: gauge.help}, read)); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return nil
 }
 
 func (m *metrics) observe(call callName, took time.Duration, err error) {
@@ -145,6 +169,10 @@ func resultLabel(err error) string {
 		return "ok"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
+	case errors.Is(err, errHeldBack):
+		return "held_back"
+	case errors.Is(err, errMoved):
+		return "moved"
 	case errors.Is(err, backlog.ErrPartial):
 		return "partial"
 	case errors.Is(err, backlog.ErrTopicNotFound):

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 )
 
@@ -224,96 +223,6 @@ func (s *scanner) word(word string) error {
 		}
 	}
 	return nil
-}
-
-// null takes a null, and says whether there was one.
-func (s *scanner) null() (bool, error) {
-	c, err := s.peek()
-	if err != nil || c != 'n' {
-		return false, err
-	}
-	return true, s.word("null")
-}
-
-// number is an integer that may be missing.
-type number struct {
-	value int64
-	there bool
-}
-
-// integer reads an integer or null.
-func (s *scanner) integer(name string) (number, error) {
-	if null, err := s.null(); null || err != nil {
-		return number{}, err
-	}
-	c, err := s.peek()
-	if err != nil {
-		return number{}, err
-	}
-	if c != '-' && (c < '0' || c > '9') {
-		return number{}, fmt.Errorf("%s is %s", name, kindOf(c))
-	}
-	s.text = s.text[:0]
-	if err := s.digits(&s.text); err != nil {
-		return number{}, err
-	}
-	value, ok := parseInteger(s.text)
-	if !ok {
-		return number{}, fmt.Errorf("%s is a number %s", name, s.text)
-	}
-	return number{value: value, there: true}, nil
-}
-
-// parseInteger accepts what fits into 64 bits.
-func parseInteger(text []byte) (int64, bool) {
-	digits, negative := text, false
-	if len(digits) > 0 && digits[0] == '-' {
-		digits, negative = digits[1:], true
-	}
-	var value int64
-	for _, c := range digits {
-		digit := int64(c - '0')
-		if c < '0' || c > '9' || value > (math.MaxInt64-digit)/10 {
-			return 0, false
-		}
-		value = value*10 + digit
-	}
-	if negative {
-		value = -value
-	}
-	return value, len(digits) > 0
-}
-
-// truth reads true, false or null, which is false.
-func (s *scanner) truth(name string) (bool, error) {
-	c, err := s.peek()
-	switch {
-	case err != nil:
-		return false, err
-	case c == 't':
-		return true, s.word("true")
-	case c == 'f':
-		return false, s.word("false")
-	case c == 'n':
-		return false, s.word("null")
-	default:
-		return false, fmt.Errorf("%s is %s", name, kindOf(c))
-	}
-}
-
-// words reads a string or null, which is empty. They are only good until the next string.
-func (s *scanner) words(name string) ([]byte, error) {
-	c, err := s.peek()
-	switch {
-	case err != nil:
-		return nil, err
-	case c == '"':
-		return s.string()
-	case c == 'n':
-		return nil, s.word("null")
-	default:
-		return nil, fmt.Errorf("%s is %s", name, kindOf(c))
-	}
 }
 
 // string reads a string into text.

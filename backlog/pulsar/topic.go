@@ -29,6 +29,8 @@ type address struct {
 	remedy string
 	// patience is how long the answer may take; 0 for Config.RequestTimeout.
 	patience time.Duration
+	// owned says that one broker owns it: the others redirect there.
+	owned bool
 }
 
 // topicAddress checks the admin URL and the name, which both come from users.
@@ -39,7 +41,7 @@ func topicAddress(topic backlog.Topic) (address, error) {
 	}
 	return adminAddress(topic.Cluster, address{
 		path: path, subject: topic.Name, grant: "consume on namespace " + namespace(topic.Name),
-		absent: backlog.ErrTopicNotFound, remedy: "create it or correct its name",
+		absent: backlog.ErrTopicNotFound, remedy: "create it or correct its name", owned: true,
 	})
 }
 
