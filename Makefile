@@ -36,8 +36,13 @@ test: ## All tests: the packages with the race detector, then everything on real
 	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) ./test/... ./bench/...
 
 .PHONY: e2e
-e2e: ## Real-parts tests: make e2e RUN=<regexp> PULSAR=<4.0.8|4.2.4|5.0.0-M1>
+e2e: ## Real-parts tests: make e2e RUN=<regexp> PULSAR=<4.0.8|4.2.4|5.0.0-M1>, such as RUN=Signals PULSAR=4.2.4
 	PULSAR=$(PULSAR) $(GO) test -count=1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/e2e
+
+.PHONY: e2e-signals
+e2e-signals: ## What is read of a subscription compared with the truth, on each version of Pulsar in turn
+	for version in 4.0.8 4.2.4 5.0.0-M1; do \
+	  $(MAKE) --no-print-directory e2e RUN=Signals PULSAR=$$version || exit 1; done
 
 .PHONY: bench
 bench: bench-go bench-metrics bench-poll ## All benchmarks; tables on screen, the same numbers as JSON under bench/out

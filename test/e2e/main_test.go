@@ -47,6 +47,7 @@ func run(m *testing.M) int {
 	defer stop()
 	lifetime = ctx
 	defer func() {
+		theGround.Close()
 		if scene != nil {
 			scene.Close()
 		}

@@ -1,0 +1,180 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	pulsaredge "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+)
+
+const (
+	// groundWindow is what rates are measured over; the poller looks once a second.
+	groundWindow = 3 * time.Second
+	// groundStale is longer than any hiccup of a busy machine.
+	groundStale = time.Minute
+	// groundPatience bounds each wait for a signal.
+	groundPatience = 30 * time.Second
+)
+
+// ground is where the signals are proven: a real broker with the statistics that it ships with (rates up to 60 s old), and
+// what the product reads it with, a Poller on a Source and a Store. No Kubernetes.
+type ground struct {
+	*broker.Broker
+	client  pulsar.Client
+	source  *pulsaredge.Source
+	store   *backlog.Store
+	cluster backlog.Cluster
+	stop    context.CancelFunc
+	group   *errgroup.Group
+
+	// mu guards watchers.
+	mu       sync.Mutex
+	watchers map[*watch]struct{}
+}
+
+// theGround is made by the first test that calls onGround.
+var theGround *ground
+
+// openGround starts the broker once; a second call tells how the first one ended.
+var openGround = sync.OnceValue(func() (err error) {
+	theGround, err = newGround(lifetime)
+	return err
+})
+
+// onGround begins a test of the signals.
+func onGround(t *testing.T) *ground {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a real broker")
+	}
+	require.NoError(t, openGround(), "starting the broker")
+	return theGround
+}
+
+func newGround(ctx context.Context) (*ground, error) {
+	b, err := broker.Start(ctx, broker.Config{Worker: broker.WorkerOff, Progress: os.Stderr})
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	g := &ground{
+		Broker: b, stop: stop, group: &errgroup.Group{},
+		cluster: backlog.Cluster{AdminURL: b.AdminURL()}, watchers: map[*watch]struct{}{},
+	}
+	if err := g.begin(ctx); err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// begin connects, and starts the product's side.
+func (g *ground) begin(ctx context.Context) (err error) {
+	g.client, err = pulsar.NewClient(pulsar.ClientOptions{
+		URL: g.ServiceURL(), Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	g.source, err = pulsaredge.New(pulsaredge.Config{
+		Registerer: prometheus.NewRegistry(), AllowedHosts: []string{strings.TrimPrefix(g.AdminURL(), "http://")},
+	})
+	if err != nil {
+		return err
+	}
+	if g.store, err = backlog.NewStore(groundWindow, groundStale); err != nil {
+		return err
+	}
+	poller, err := backlog.NewPoller(backlog.PollerConfig{
+		Store: g.store, Source: g.source, Interval: time.Second, Timeout: 10 * time.Second, PerCluster: 8,
+		Jitter: func() float64 { return 0.5 }, Updated: g.updated,
+	})
+	if err != nil {
+		return err
+	}
+	g.group.Go(func() error { return poller.Run(ctx) })
+	return nil
+}
+
+// Close ends everything. It may be called on a ground that did not come about.
+func (g *ground) Close() {
+	if g == nil {
+		return
+	}
+	g.stop()
+	_ = g.group.Wait() // ends because it was told to
+	if g.source != nil {
+		g.source.Close()
+	}
+	if g.client != nil {
+		g.client.Close()
+	}
+	_ = g.Discard() // nothing is left to lose
+}
+
+// demand calls the admin API for the arrangement of a test.
+func (g *ground) demand(t *testing.T, method, path, body string) []byte {
+	t.Helper()
+	var content []byte
+	if body != "" {
+		content = []byte(body)
+	}
+	status, answer, err := g.Admin(t.Context(), method, path, content)
+	require.NoError(t, err)
+	require.Equal(t, 2, status/100, "%s %s: %s", method, path, answer)
+	return answer
+}
+
+// topic makes a topic of public/default and the subscription "s" at its beginning, and returns its complete name.
+func (g *ground) topic(t *testing.T, name string, partitions int) string {
+	t.Helper()
+	complete := broker.TopicName(name)
+	require.NoError(t, g.CreateTopic(t.Context(), complete, partitions))
+	require.NoError(t, g.CreateSubscription(t.Context(), complete, "s", broker.Earliest))
+	return complete
+}
+
+// policy sets a policy of a topic and waits until the broker names it: they travel through a topic of their own.
+func (g *ground) policy(t *testing.T, topic, name, value string) {
+	t.Helper()
+	path := "/admin/v2/" + strings.Replace(topic, "://", "/", 1) + "/" + name
+	g.demand(t, http.MethodPost, path, value)
+	require.Eventually(t, func() bool {
+		status, answer, err := g.Admin(t.Context(), http.MethodGet, path+"?applied=true", nil)
+		return err == nil && status == http.StatusOK && strings.Contains(string(answer), strings.Trim(value, "{}")[:1])
+	}, groundPatience, 50*time.Millisecond, "%s of %s was never in force", name, topic)
+}
+
+// partitionName is the name of one partition.
+func partitionName(topic string, index int) string {
+	return fmt.Sprintf("%s-partition-%d", topic, index)
+}
+
+// partitionNames are what is published to, the topic itself when it has no partitions.
+func partitionNames(topic string, partitions int) []string {
+	if partitions == 0 {
+		return []string{topic}
+	}
+	names := make([]string, partitions)
+	for i := range names {
+		names[i] = partitionName(topic, i)
+	}
+	return names
+}

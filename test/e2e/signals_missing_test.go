@@ -1,0 +1,63 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+)
+
+func missingTopicsAndSubscriptionsAreToldApart(partitions int) signalsCase {
+	return func(t *testing.T, g *ground) {
+		topic := broker.TopicName(fmt.Sprint("missing-", partitions))
+		w := g.watchTopics(t, topic)
+		w.awaitError(backlog.ErrTopicNotFound)
+
+		require.NoError(t, g.CreateTopic(t.Context(), topic, partitions))
+		w.awaitError(backlog.ErrSubscriptionNotFound)
+
+		require.NoError(t, g.CreateSubscription(t.Context(), topic, "s", broker.Earliest))
+		p := g.producer(t, partitionNames(topic, partitions)[0], 1)
+		p.send(7)
+		p.producer.Close() // it would make the topic again
+		r := w.fresh()
+		requireSignal(t, "total", 7, r.Total, 0)
+		require.Equal(t, backlog.NoType, r.Type, "nobody has consumed yet")
+
+		require.NoError(t, g.DeleteSubscription(t.Context(), topic, "s"))
+		w.awaitError(backlog.ErrSubscriptionNotFound)
+		require.NoError(t, g.DeleteTopic(t.Context(), topic))
+		w.awaitError(backlog.ErrTopicNotFound)
+	}
+}
+
+func aRecreatedTopicStartsAnew(t *testing.T, g *ground) {
+	topic := g.topic(t, "recreated", 0)
+	p := g.producer(t, topic, 1)
+	p.send(1000)
+	p.producer.Close()
+	w := g.watchTopics(t, topic)
+	requireSignal(t, "total", 1000, w.fresh().Total, 0)
+	require.NoError(t, g.DeleteTopic(t.Context(), topic))
+	require.NoError(t, g.CreateTopic(t.Context(), topic, 4), "as another kind of topic, before it was missed")
+	require.NoError(t, g.CreateSubscription(t.Context(), topic, "s", broker.Earliest))
+	g.producer(t, partitionName(topic, 3), 1).send(10)
+	since := time.Now()
+	r := w.until("the new topic", since, func(l look) bool { return l.err == nil && l.reading.At.After(since) }).reading
+	requireSignal(t, "total", 10, r.Total, 0)
+}
+
+func ofNonPersistentTopicsAreUnknown(t *testing.T, g *ground) {
+	w := g.watchTopics(t, "non-persistent://public/default/fleeting")
+	l := w.until("it to be refused", time.Now(), func(l look) bool { return l.err != nil && !errors.Is(l.err, backlog.ErrNoData) })
+	require.ErrorContains(t, l.err, "non-persistent://public/default/fleeting")
+	require.NotErrorIs(t, l.err, backlog.ErrTopicNotFound, "it may well exist")
+}

@@ -1,0 +1,69 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"testing"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+)
+
+// signalsCase publishes, holds, acknowledges and delays exactly so many messages, and compares what the product reads with
+// that. It has topics of its own.
+type signalsCase func(t *testing.T, g *ground)
+
+// signalsAtOnce bounds the cases that run side by side: they mostly wait for the next answer.
+const signalsAtOnce = 6
+
+// TestSignals proves each signal against the truth, on the version of Pulsar that PULSAR names (make e2e-signals: on all).
+func TestSignals(t *testing.T) {
+	g := onGround(t)
+	var group errgroup.Group
+	group.SetLimit(signalsAtOnce) // t.Parallel would be bounded by the number of processors
+	for name, run := range map[string]signalsCase{
+		"total is in messages, no batching":                   totalIsInMessages(0, 1),
+		"total is in messages, batches of 50":                 totalIsInMessages(0, 50),
+		"total is in messages, 1 partition":                   totalIsInMessages(1, 1),
+		"total is in messages, 1 partition and batches of 50": totalIsInMessages(1, 50),
+		"total is in messages, 4 partitions":                  totalIsInMessages(4, 1),
+		"total is in messages, 4 partitions, batches of 50":   totalIsInMessages(4, 50),
+		"total follows the size of batches":                   totalFollowsTheSizeOfBatches,
+		"unacked and undispatched are told apart":             unackedAndUndispatchedAreToldApart,
+		"blocked while too much is held":                      blockedWhileTooMuchIsHeld,
+		"delayed messages are not ready":                      delayedMessagesAreNotReady,
+		"delays that pass make messages ready":                delaysThatPassMakeMessagesReady,
+
+		"an unload keeps the backlog":               anUnloadKeepsTheBacklog(0),
+		"an unload keeps the backlog, 3 partitions": anUnloadKeepsTheBacklog(3),
+		"an unloaded partition changes no rate":     anUnloadedPartitionChangesNothing,
+		"deleted partitions are no smaller backlog": deletedPartitionsAreNoSmallerBacklog,
+
+		"rates, no batching":               ratesAreThoseOfTheLoad(load.BatchingOff, 0),
+		"rates, batching":                  ratesAreThoseOfTheLoad(load.BatchingOn, 0),
+		"rates, no batching, 4 partitions": ratesAreThoseOfTheLoad(load.BatchingOff, 4),
+		"rates, batching, 4 partitions":    ratesAreThoseOfTheLoad(load.BatchingOn, 4),
+
+		"consumers of Exclusive":                     typesAreKnown(pulsar.Exclusive, backlog.Exclusive, 1),
+		"consumers of Shared":                        typesAreKnown(pulsar.Shared, backlog.Shared, 3),
+		"consumers of Failover":                      typesAreKnown(pulsar.Failover, backlog.Failover, 3),
+		"consumers of Key_Shared":                    typesAreKnown(pulsar.KeyShared, backlog.KeyShared, 3),
+		"instances are counted once over all topics": instancesAreCountedOnce,
+		"failed messages are redelivered":            failedMessagesAreRedelivered,
+
+		"missing topics and subscriptions are told apart":               missingTopicsAndSubscriptionsAreToldApart(0),
+		"missing topics and subscriptions are told apart, 2 partitions": missingTopicsAndSubscriptionsAreToldApart(2),
+		"a recreated topic starts anew":                                 aRecreatedTopicStartsAnew,
+		"non-persistent topics are unknown":                             ofNonPersistentTopicsAreUnknown,
+	} {
+		group.Go(func() error {
+			t.Run(name, func(t *testing.T) { run(t, g) })
+			return nil
+		})
+	}
+	_ = group.Wait() // the cases tell t
+}
