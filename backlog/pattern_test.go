@@ -89,8 +89,6 @@ func TestWithPatternsNamesEachOnce(t *testing.T) {
 	require.Equal(t, []string{"persistent://public/default/a.*", "persistent://public/default/b.*"}, with.Patterns)
 	require.Empty(t, plain.Patterns)
 	require.False(t, plain.Equal(with))
-	require.Equal(t, []backlog.Topic{topic(orders), topic("persistent://public/default/a.*"), topic("persistent://public/default/b.*")},
-		with.Inputs())
 }
 
 // Whatever is accepted is complete, reads back as itself and matches nothing outside of its namespace.

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Poller fetches every tracked topic once an interval, whoever and however many asked for it.
+// Poller fetches every tracked topic once an interval, whoever and however many asked for it; and at their own paces the
+// listings of the namespaces that patterns need, the instances of workloads, and bulk answers.
 //
 //	tracked -> due -> fetching -> recorded or failed -> due again after interval (±10 %), or later after failures
 //
@@ -28,16 +29,34 @@ type Poller struct {
 type PollerConfig struct {
 	Store  *Store
 	Source Source
-	// Interval between two fetches of one topic, from 1s to 5m.
+	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m. What is new is fetched at
+	// once; of more than a hundred new ones of a cluster, the rest is spread over the first interval.
 	Interval time.Duration
 	// Timeout of one fetch, at most 1m.
 	Timeout time.Duration
-	// PerCluster is how many fetches may run against one cluster at once, from 1 to 1000.
+	// PerCluster is how many fetches may run against one cluster at once, from 1 to 1000. Instances do not count.
 	PerCluster int
 	// Jitter returns a number in [0,1) that spreads the fetches over the interval.
 	Jitter func() float64
-	// Updated is told, outside of any lock, that there is news of a topic: an answer or a failure.
+	// Updated is told, outside of any lock, that there is news of a topic: an answer or a failure. It must not block. A
+	// pattern, by its text in place of a topic's name, is told of when its namespace was listed; the topics that it
+	// matches have news of their own. News of a workload are told of one topic or pattern of each subscription.
 	Updated func(Topic)
+
+	// Lister lists namespaces, every 30s. Without one, readings of subscriptions with patterns are ErrUnsupported.
+	Lister Lister
+	// Instances asks instances. Without it, what they say stays ErrNotAsked.
+	Instances InstanceSource
+	// Workloads is how many workloads' instances may be asked at once, from 1 to 1000; with Instances.
+	Workloads int
+	// Bulk spares fetches of topics without work, when it is there.
+	Bulk BulkSource
+	// BulkInterval between two bulk answers of a cluster, from 10s to 10m; with Bulk.
+	BulkInterval time.Duration
+	// QuietInterval between two fetches of a topic that has been without work for so long and that bulk answers confirm,
+	// from Interval to 1h; with Bulk. It is fetched earlier where it would become stale: bulk answers spare nothing unless
+	// the Store's staleAfter is longer than their interval and their own age together.
+	QuietInterval time.Duration
 }
 
 // NewPoller checks the configuration.
@@ -52,27 +71,45 @@ func NewPoller(config PollerConfig) (*Poller, error) {
 	case config.PerCluster < 1 || config.PerCluster > 1000:
 		return nil, fmt.Errorf("poller: PerCluster is %d, must be from 1 to 1000", config.PerCluster)
 	}
+	if err := config.checkSources(); err != nil {
+		return nil, err
+	}
 	return &Poller{config: config}, nil
 }
 
-// maxBackoff bounds how long a failing topic waits for its next fetch, so that recovery is seen within half a minute.
+// checkSources checks what the optional sources need.
+func (config *PollerConfig) checkSources() error {
+	switch {
+	case config.Instances != nil && (config.Workloads < 1 || config.Workloads > 1000):
+		return fmt.Errorf("poller: Workloads is %d, must be from 1 to 1000", config.Workloads)
+	case config.Bulk != nil && (config.BulkInterval < 10*time.Second || config.BulkInterval > 10*time.Minute):
+		return fmt.Errorf("poller: BulkInterval is %s, must be from 10s to 10m", config.BulkInterval)
+	case config.Bulk != nil && (config.QuietInterval < config.Interval || config.QuietInterval > time.Hour):
+		return fmt.Errorf("poller: QuietInterval is %s, must be from Interval (%s) to 1h", config.QuietInterval, config.Interval)
+	}
+	return nil
+}
+
+// maxBackoff bounds how long a failing job waits for its next fetch, so that recovery is seen within half a minute.
 const maxBackoff = 30 * time.Second
 
-// tick is how often the schedule is looked at: a topic is fetched at most this late.
+// tick is how often the schedule is looked at: a job is fetched at most this late.
 const tick = 100 * time.Millisecond
 
 // Run polls until the context ends, and returns nil then.
 func (p *Poller) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	s := newSchedule()
+	s := newSchedule(pace{interval: p.config.Interval, jitter: p.config.Jitter, after: p.delay})
 	done := make(chan fetched)
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	p.look(s, time.Now())
+	now := time.Now()
+	s.take(p.config.Store.attach(attached{instances: p.config.Instances != nil, bulk: p.config.Bulk != nil}), now)
+	p.look(s, now)
 	for {
-		for _, topic := range s.start(p.config.PerCluster) {
+		for _, j := range s.start(p.config.PerCluster, p.config.Workloads) {
 			group.Go(func() error {
-				result := p.fetch(ctx, topic)
+				result := p.fetch(ctx, j)
 				select {
 				case done <- result:
 				case <-ctx.Done():
@@ -86,7 +123,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		case now := <-ticker.C:
 			p.look(s, now)
 		case result := <-done:
-			s.finish(result, time.Now(), p.delay)
+			p.finish(s, result, time.Now())
 		}
 	}
 }
@@ -95,42 +132,34 @@ func (p *Poller) Run(ctx context.Context) error {
 func (p *Poller) look(s *schedule, now time.Time) {
 	p.lastTick.Store(now.UnixNano())
 	p.config.Store.Expire(now)
-	s.follow(p.config.Store, now)
+	s.take(p.config.Store.changes(), now)
 	s.enqueue(now)
 }
 
-// fetched is how one fetch ended.
-type fetched struct {
-	topic Topic
-	err   error
-}
-
-// fetch reads one topic and tells the store and whoever listens.
-func (p *Poller) fetch(ctx context.Context, topic Topic) fetched {
-	timed, cancel := context.WithTimeout(ctx, p.config.Timeout)
-	defer cancel()
-	sample, err := p.config.Source.Fetch(timed, topic, p.config.Store.nextDetail(topic, time.Now()))
-	switch {
-	case err == nil:
-		p.config.Store.Record(topic, sample)
-	case ctx.Err() != nil: // stopping: says nothing about the topic
-		return fetched{topic: topic, err: err}
-	default:
-		p.config.Store.Fail(topic, err)
+// finish takes in how a fetch ended.
+func (p *Poller) finish(s *schedule, result fetched, now time.Time) {
+	s.finish(result.job, result.err, now)
+	if result.job.kind == bulkKind && result.err == nil {
+		p.postpone(s, result, now)
 	}
-	p.config.Updated(topic)
-	return fetched{topic: topic, err: err}
 }
 
-// delay is the time until the next fetch after so many failures in a row: the interval, doubled for every failure
-// after the first and bounded, and spread by ±10 %.
-func (p *Poller) delay(failures int) time.Duration {
+// delay is the time until a job's next fetch after so many failures in a row: its interval, and after failures the
+// topics', doubled for every one after the first and bounded; spread by ±10 %.
+func (p *Poller) delay(kind kind, failures int) time.Duration {
 	wait := p.config.Interval
-	for range failures - 1 {
-		if wait*2 > max(maxBackoff, p.config.Interval) {
-			break
+	switch {
+	case kind == bulkKind:
+		wait = p.config.BulkInterval // nobody waits for it
+	case kind == namespaceKind && failures == 0:
+		wait = listInterval
+	default:
+		for range failures - 1 {
+			if wait*2 > max(maxBackoff, p.config.Interval) {
+				break
+			}
+			wait *= 2
 		}
-		wait *= 2
 	}
 	return time.Duration(float64(wait) * (0.9 + 0.2*p.config.Jitter()))
 }

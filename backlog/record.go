@@ -5,22 +5,28 @@ package backlog
 
 import "time"
 
-// topicState is one tracked topic. A subscription stays in it until no owner is left.
+// topicState is one tracked topic. A subscription stays in it until no owner and no pattern is left.
 type topicState struct {
 	counters      topicCounters
 	partitions    topicPartitions
 	subscriptions map[string]*subscriptionState
+	// patterns that match the topic.
+	patterns []Topic
 
-	answeredAt time.Time // last good answer; zero before the first
+	answeredAt time.Time // last good answer, or when a bulk answer confirmed it; zero before the first
+	readAt     time.Time // last good answer
 	fullAt     time.Time // last full one
 	ageAskedAt time.Time // last one that was asked for the age
 	trouble    error     // why the last fetch failed; nil after a good one
+	// relisted says that a listing was asked for since the topic was found missing.
+	relisted bool
+	quiet    quiet
 }
 
 // subscriptionState is one tracked subscription of one topic.
 type subscriptionState struct {
-	owners     int
-	bytes      int // owners that ask for the backlog in bytes
+	owners     int // and patterns
+	bytes      int // of these, who ask for the backlog in bytes
 	partitions subscriptionPartitions
 	crew       crew
 	age        age

@@ -3,98 +3,244 @@
 
 package backlog
 
-import "time"
+import (
+	"container/heap"
+	"time"
+)
 
-// schedule says which topic is due when. It belongs to the Poller's loop and is not safe for concurrent use.
+// schedule says which job is due when. It belongs to the Poller's loop and is not safe for concurrent use.
 type schedule struct {
-	topics   map[Topic]*slot
-	waiting  map[Cluster][]Topic // due, in the order in which they became due, for want of a free place
-	inFlight map[Cluster]int
-	version  uint64
+	pace     pace
+	slots    map[job]*slot
+	timeline timeline         // all slots that are not busy
+	waiting  map[lane][]*slot // due, in the order in which they became due, for want of a free place
+	inFlight map[lane]int
+	// postponed topics wait longer than the interval because a bulk answer confirmed them.
+	postponed map[Cluster]map[*slot]struct{}
 }
 
-func newSchedule() *schedule {
-	return &schedule{topics: map[Topic]*slot{}, waiting: map[Cluster][]Topic{}, inFlight: map[Cluster]int{}}
+// pace is how long jobs wait.
+type pace struct {
+	// interval between two fetches of a topic, which the first ones of many topics are spread over.
+	interval time.Duration
+	// jitter returns a number in [0,1).
+	jitter func() float64
+	// after returns how long a job waits after so many failures in a row.
+	after func(kind kind, failures int) time.Duration
 }
 
-// slot is one topic in the schedule.
+// lane is what has a bound of its own on how much of it runs at once: a cluster, or all workloads.
+type lane struct {
+	cluster   Cluster
+	workloads bool
+}
+
+func (j job) lane() lane {
+	return lane{cluster: j.cluster, workloads: j.kind == workloadKind}
+}
+
+// slot is one job in the schedule.
 type slot struct {
+	job      job
 	due      time.Time
-	failures int  // in a row
-	busy     bool // waiting for a place, or being fetched
-	gone     bool // no longer tracked, while busy
+	index    int       // in the timeline
+	failures int       // in a row
+	goodAt   time.Time // end of the last good fetch
+	state    slotState
+	gone     bool // no longer wanted, while busy
+	again    bool // cannot wait, while running
 }
 
-// follow takes over which topics are tracked. A new topic is due at once.
-func (s *schedule) follow(store *Store, now time.Time) {
-	tracked, version := store.trackedTopics(s.version)
-	if version == s.version {
+// slotState is where a slot is.
+type slotState uint8
+
+const (
+	onTimeline slotState = iota
+	inLine               // for a place
+	running
+)
+
+func newSchedule(pace pace) *schedule {
+	return &schedule{
+		pace: pace, slots: map[job]*slot{}, waiting: map[lane][]*slot{}, inFlight: map[lane]int{},
+		postponed: map[Cluster]map[*slot]struct{}{},
+	}
+}
+
+// take brings the schedule up to date with what is wanted.
+func (s *schedule) take(changes []change, now time.Time) {
+	var soon []*slot
+	for _, c := range changes {
+		existing := s.slots[c.job]
+		switch {
+		case existing == nil && c.wanted:
+			existing = &slot{job: c.job, due: now.Add(s.pace.after(c.job.kind, 0))}
+			s.slots[c.job] = existing
+			heap.Push(&s.timeline, existing)
+		case existing == nil:
+			continue
+		case !c.wanted:
+			s.drop(existing)
+			continue
+		}
+		existing.gone = false
+		if c.soon {
+			soon = append(soon, existing)
+		}
+	}
+	s.hasten(soon, now)
+}
+
+// drop removes what nobody wants any more, at once or when its fetch has ended.
+func (s *schedule) drop(one *slot) {
+	s.resume(one)
+	if one.state != onTimeline {
+		one.gone = true
 		return
 	}
-	s.version = version
-	wanted := make(map[Topic]struct{}, len(tracked))
-	for _, topic := range tracked {
-		wanted[topic] = struct{}{}
-		if existing := s.topics[topic]; existing != nil {
-			existing.gone = false
-			continue
-		}
-		s.topics[topic] = &slot{due: now}
+	heap.Remove(&s.timeline, one.index)
+	delete(s.slots, one.job)
+}
+
+// atOnce is how many jobs of a kind in a lane may become due in one look: 100 requests of a few milliseconds each are
+// over in a blink. A start with 10 000 topics is more than that.
+const atOnce = 100
+
+// hasten makes jobs due at once; of many, those beyond the first are spread over the interval.
+func (s *schedule) hasten(slots []*slot, now time.Time) {
+	type group struct {
+		lane lane
+		kind kind
 	}
-	for topic, existing := range s.topics {
-		if _, still := wanted[topic]; still {
-			continue
+	counts := map[group]int{}
+	for _, one := range slots {
+		s.resume(one)
+		switch one.state {
+		case inLine:
+		case running:
+			one.again = true
+		case onTimeline:
+			due := now
+			g := group{one.job.lane(), one.job.kind}
+			if counts[g]++; counts[g] > atOnce {
+				due = now.Add(time.Duration(s.pace.jitter() * float64(s.pace.interval)))
+			}
+			if due.Before(one.due) {
+				one.due = due
+				heap.Fix(&s.timeline, one.index)
+			}
 		}
-		if existing.busy {
-			existing.gone = true
-			continue
-		}
-		delete(s.topics, topic)
 	}
 }
 
-// enqueue lines up what is due. It looks at every topic, so it is called once a tick and not once a fetch.
+// postpone lets a job wait longer.
+func (s *schedule) postpone(j job, due time.Time) {
+	one := s.slots[j]
+	if one == nil || one.state != onTimeline || !due.After(one.due) {
+		return
+	}
+	one.due = due
+	heap.Fix(&s.timeline, one.index)
+	if s.postponed[j.cluster] == nil {
+		s.postponed[j.cluster] = map[*slot]struct{}{}
+	}
+	s.postponed[j.cluster][one] = struct{}{}
+}
+
+// resume ends a postponement.
+func (s *schedule) resume(one *slot) {
+	slots := s.postponed[one.job.cluster]
+	delete(slots, one)
+	if len(slots) == 0 {
+		delete(s.postponed, one.job.cluster)
+	}
+}
+
+// enqueue lines up what is due.
 func (s *schedule) enqueue(now time.Time) {
-	for topic, state := range s.topics {
-		if !state.busy && !state.due.After(now) {
-			state.busy = true
-			s.waiting[topic.Cluster] = append(s.waiting[topic.Cluster], topic)
-		}
+	for len(s.timeline) > 0 && !s.timeline[0].due.After(now) {
+		one := heap.Pop(&s.timeline).(*slot)
+		s.resume(one)
+		one.state = inLine
+		s.waiting[one.job.lane()] = append(s.waiting[one.job.lane()], one)
 	}
 }
 
-// start returns the topics to fetch now: as many of each cluster as have a place.
-func (s *schedule) start(perCluster int) []Topic {
-	var topics []Topic
-	for cluster, waiting := range s.waiting {
-		places := min(perCluster-s.inFlight[cluster], len(waiting))
-		if places <= 0 {
-			continue
+// start returns the jobs to fetch now: as many of each lane as have a place.
+func (s *schedule) start(perCluster, workloads int) []job {
+	var jobs []job
+	for lane, waiting := range s.waiting {
+		places := perCluster
+		if lane.workloads {
+			places = workloads
 		}
-		topics = append(topics, waiting[:places]...)
-		s.inFlight[cluster] += places
-		if s.waiting[cluster] = waiting[places:]; len(s.waiting[cluster]) == 0 {
-			delete(s.waiting, cluster)
+		for len(waiting) > 0 && s.inFlight[lane] < places {
+			one := waiting[0]
+			waiting = waiting[1:]
+			if one.gone {
+				delete(s.slots, one.job)
+				continue
+			}
+			one.state = running
+			s.inFlight[lane]++
+			jobs = append(jobs, one.job)
+		}
+		if s.waiting[lane] = waiting; len(waiting) == 0 {
+			delete(s.waiting, lane)
 		}
 	}
-	return topics
+	return jobs
 }
 
 // finish takes in how a fetch ended.
-func (s *schedule) finish(result fetched, now time.Time, delay func(failures int) time.Duration) {
-	if s.inFlight[result.topic.Cluster]--; s.inFlight[result.topic.Cluster] == 0 {
-		delete(s.inFlight, result.topic.Cluster)
+func (s *schedule) finish(j job, err error, now time.Time) {
+	if s.inFlight[j.lane()]--; s.inFlight[j.lane()] == 0 {
+		delete(s.inFlight, j.lane())
 	}
-	state := s.topics[result.topic]
-	if state.gone {
-		delete(s.topics, result.topic)
+	one := s.slots[j]
+	if one.gone {
+		delete(s.slots, j)
 		return
 	}
-	state.busy = false
-	if result.err == nil || Authoritative(result.err) {
-		state.failures = 0 // Pulsar answers: ask again at the usual pace
-	} else {
-		state.failures++
+	switch {
+	case err == nil:
+		one.failures, one.goodAt = 0, now
+	case Authoritative(err):
+		one.failures = 0 // Pulsar answers: ask again at the usual pace
+	default:
+		one.failures++
 	}
-	state.due = now.Add(delay(state.failures))
+	one.due = now.Add(s.pace.after(j.kind, one.failures))
+	if one.again && err == nil {
+		one.due = now
+	}
+	one.again, one.state = false, onTimeline
+	heap.Push(&s.timeline, one)
+}
+
+// timeline is a heap of slots by when they are due.
+type timeline []*slot
+
+func (t timeline) Len() int           { return len(t) }
+func (t timeline) Less(i, j int) bool { return t[i].due.Before(t[j].due) }
+
+func (t timeline) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].index, t[j].index = i, j
+}
+
+// Push and Pop are for package heap.
+func (t *timeline) Push(x any) {
+	one := x.(*slot)
+	one.index = len(*t)
+	*t = append(*t, one)
+}
+
+// Pop removes the last one.
+func (t *timeline) Pop() any {
+	old := *t
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*t = old[:len(old)-1]
+	return last
 }

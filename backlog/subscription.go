@@ -43,8 +43,8 @@ func NewSubscription(cluster Cluster, name string, topics ...string) Subscriptio
 	return Subscription{Cluster: cluster, Name: name, Topics: slices.Compact(complete)}
 }
 
-// Inputs are the topics and the patterns, by name: what the Poller tells news of.
-func (s Subscription) Inputs() []Topic {
+// inputs are the topics and the patterns, by name.
+func (s Subscription) inputs() []Topic {
 	inputs := make([]Topic, 0, len(s.Topics)+len(s.Patterns))
 	for _, names := range [][]string{s.Topics, s.Patterns} {
 		for _, name := range names {

@@ -1,0 +1,147 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"strconv"
+	"time"
+)
+
+// quiet is what a topic without work looked like when we read it ourselves: what a bulk answer is compared with. It is
+// zero while anything waits.
+type quiet struct {
+	// partitions with the tracked subscriptions alone, and without their consumers.
+	partitions []PartitionSample
+	// since when nothing was published and nothing waited.
+	since time.Time
+}
+
+// learn takes in an answer that we read ourselves.
+func (q *quiet) learn(sample TopicSample, tracked map[string]*subscriptionState) {
+	partitions := make([]PartitionSample, 0, len(sample.Partitions))
+	for _, p := range sample.Partitions {
+		kept := PartitionSample{Index: p.Index, PublishedMessages: p.PublishedMessages}
+		for _, subscription := range p.Subscriptions {
+			if _, mine := tracked[subscription.Name]; mine && subscription.BacklogEntries == 0 {
+				subscription.Consumers = nil
+				kept.Subscriptions = append(kept.Subscriptions, subscription)
+			}
+		}
+		if len(kept.Subscriptions) != len(tracked) {
+			*q = quiet{}
+			return
+		}
+		partitions = append(partitions, kept)
+	}
+	if !samePublished(q.partitions, partitions) {
+		q.since = sample.At
+	}
+	q.partitions = partitions
+}
+
+// samePublished says whether nothing was published in between.
+func samePublished(before, now []PartitionSample) bool {
+	published := make(map[int]int64, len(before))
+	for _, p := range before {
+		published[p.Index] = p.PublishedMessages
+	}
+	for _, p := range now {
+		if count, seen := published[p.Index]; !seen || count != p.PublishedMessages {
+			return false
+		}
+	}
+	return len(before) == len(now)
+}
+
+// holds says whether a bulk answer shows the topic just as we read it: all partitions are there, nothing was published
+// since, and every tracked subscription is empty and has a consumer everywhere.
+func (q *quiet) holds(topic string, bulk BulkSample) bool {
+	for _, p := range q.partitions {
+		seen, there := bulk.Topics[partitionName(topic, p.Index)]
+		if !there || seen.PublishedMessages != p.PublishedMessages {
+			return false
+		}
+		for _, subscription := range p.Subscriptions {
+			one, there := seen.Subscriptions[subscription.Name]
+			if !there || one.BacklogEntries != 0 || one.Consumers < 1 {
+				return false
+			}
+		}
+	}
+	_, more := bulk.Topics[partitionName(topic, len(q.partitions))]
+	return len(q.partitions) > 0 && !more
+}
+
+func partitionName(topic string, index int) string {
+	if index == NotPartitioned {
+		return topic
+	}
+	return topic + "-partition-" + strconv.Itoa(index)
+}
+
+// Confirmation says that the last reading of a topic holds as of a later time.
+type Confirmation struct {
+	Topic Topic
+	// At is when it was seen to hold.
+	At time.Time
+	// QuietSince is since when nothing was published and nothing waited.
+	QuietSince time.Time
+}
+
+// bulkChunk bounds how long the store is locked for a bulk answer about 100 000 topics: under a millisecond at a time.
+const bulkChunk = 500
+
+// RecordBulk compares a bulk answer with what was read of the cluster's topics, and returns those whose last reading it
+// confirms. Nothing in it ever becomes a value; see the package comment. Bulk answers that are not newer than the last
+// are dropped.
+func (s *Store) RecordBulk(cluster Cluster, sample BulkSample) []Confirmation {
+	topics := s.beginBulk(cluster, sample.At)
+	var confirmed []Confirmation
+	for len(topics) > 0 {
+		chunk := topics[:min(bulkChunk, len(topics))]
+		topics = topics[len(chunk):]
+		confirmed = s.confirm(chunk, sample, confirmed)
+	}
+	return confirmed
+}
+
+// beginBulk returns the topics that a bulk answer may confirm.
+func (s *Store) beginBulk(cluster Cluster, at time.Time) []Topic {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.clusters[cluster]
+	if state == nil || !at.After(state.bulkAt) {
+		return nil
+	}
+	state.bulkAt = at
+	var topics []Topic
+	for topic, t := range s.topics {
+		if topic.Cluster == cluster && len(t.quiet.partitions) > 0 {
+			topics = append(topics, topic)
+		}
+	}
+	return topics
+}
+
+func (s *Store) confirm(topics []Topic, sample BulkSample, confirmed []Confirmation) []Confirmation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, topic := range topics {
+		state := s.topics[topic]
+		if state == nil || !state.confirm(topic.Name, sample, s.rateWindow, s.staleAfter) {
+			continue
+		}
+		confirmed = append(confirmed, Confirmation{Topic: topic, At: sample.At, QuietSince: state.quiet.since})
+	}
+	return confirmed
+}
+
+// confirm makes the last reading hold as of the bulk answer, if that confirms it: as if it had been read again, equal.
+func (t *topicState) confirm(name string, sample BulkSample, window, staleAfter time.Duration) bool {
+	if t.trouble != nil || !sample.At.After(t.answeredAt) || sample.At.Sub(t.answeredAt) > staleAfter || !t.quiet.holds(name, sample) {
+		return false
+	}
+	t.record(TopicSample{At: sample.At, Detail: Slim, Partitions: t.quiet.partitions}, window)
+	return true
+}

@@ -1,0 +1,241 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// namespaceState is a namespace that patterns need.
+type namespaceState struct {
+	patterns map[Topic]*patternState
+	topics   []string  // of the last good listing, sorted, each once; never changed in place
+	listedAt time.Time // zero before the first
+	trouble  error     // why the last listing failed; nil after a good one
+}
+
+// patternState is one pattern that subscriptions follow. Each of them tracks each of the matched topics.
+type patternState struct {
+	pattern Pattern
+	matched []string // sorted
+	// uses, and how many owners there are of each.
+	uses map[use]int
+}
+
+func newPatternState(pattern Pattern) *patternState {
+	return &patternState{pattern: pattern, uses: map[use]int{}}
+}
+
+// acquirePattern tracks the subscription of all topics that the pattern matches, now and later. A pattern that cannot be
+// read is left alone: readings say why.
+func (s *Store) acquirePattern(key Topic, use use) {
+	state := s.patterns[key]
+	if state == nil {
+		pattern, err := ParsePattern(key.Name)
+		if err != nil {
+			return
+		}
+		state = newPatternState(pattern)
+		s.patterns[key] = state
+		s.join(Namespace{Cluster: key.Cluster, Name: pattern.namespace}, key, state)
+	}
+	if state.uses[use]++; state.uses[use] == 1 {
+		for _, name := range state.matched {
+			s.acquireTopic(Topic{Cluster: key.Cluster, Name: name}, use)
+		}
+		s.match(key, state.matched) // topics that are new
+	}
+}
+
+// join makes a new pattern one of its namespace's, with what the last listing has for it.
+func (s *Store) join(namespace Namespace, key Topic, state *patternState) {
+	listing := s.namespaces[namespace]
+	if listing == nil {
+		listing = &namespaceState{patterns: map[Topic]*patternState{}}
+		s.namespaces[namespace] = listing
+		s.change(namespaceJob(namespace), true)
+	}
+	listing.patterns[key] = state
+	state.matched = state.pattern.filter(listing.topics)
+}
+
+func (s *Store) releasePattern(key Topic, use use) {
+	state := s.patterns[key]
+	if state == nil {
+		return
+	}
+	if state.uses[use]--; state.uses[use] > 0 {
+		return
+	}
+	delete(state.uses, use)
+	last := len(state.uses) == 0
+	for _, name := range state.matched {
+		topic := Topic{Cluster: key.Cluster, Name: name}
+		if last {
+			s.unmatch(topic, key)
+		}
+		s.releaseTopic(topic, use)
+	}
+	if !last {
+		return
+	}
+	delete(s.patterns, key)
+	namespace := Namespace{Cluster: key.Cluster, Name: state.pattern.namespace}
+	listing := s.namespaces[namespace]
+	delete(listing.patterns, key)
+	if len(listing.patterns) == 0 {
+		delete(s.namespaces, namespace)
+		s.change(namespaceJob(namespace), false)
+	}
+}
+
+// match notes on topics that the pattern matches them.
+func (s *Store) match(key Topic, names []string) {
+	for _, name := range names {
+		topic := s.topics[Topic{Cluster: key.Cluster, Name: name}]
+		if !slices.Contains(topic.patterns, key) {
+			topic.patterns = append(topic.patterns, key)
+		}
+	}
+}
+
+// RecordListing takes in the topics of a namespace, by complete names without partition suffixes in any order, as they
+// were when they were asked for. Topics that a pattern matches and that are new are tracked from now on, those that are
+// gone no longer; what stays keeps its history. A listing older than the last one is dropped, and so is one that nobody
+// needs any more.
+func (s *Store) RecordListing(namespace Namespace, topics []string, at time.Time) {
+	topics = slices.Clone(topics)
+	slices.Sort(topics)
+	topics = slices.Compact(topics)
+	expanded := s.expand(namespace, topics)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	listing := s.namespaces[namespace]
+	if listing == nil || !at.After(listing.listedAt) {
+		return
+	}
+	listing.topics, listing.listedAt, listing.trouble = topics, at, nil
+	for key, state := range listing.patterns {
+		matched, done := expanded[key]
+		if !done { // it came in between
+			matched = state.pattern.filter(topics)
+		}
+		s.follow(key, state, matched)
+	}
+}
+
+// expand matches a listing against the patterns of its namespace. It holds no lock meanwhile: 10 000 topics and a
+// pattern without a literal beginning take some milliseconds. A listing that has not changed is not matched again.
+func (s *Store) expand(namespace Namespace, topics []string) map[Topic][]string {
+	s.mu.RLock()
+	listing := s.namespaces[namespace]
+	if listing == nil {
+		s.mu.RUnlock()
+		return nil
+	}
+	same := !listing.listedAt.IsZero() && slices.Equal(listing.topics, topics)
+	patterns := make(map[Topic]Pattern, len(listing.patterns))
+	expanded := make(map[Topic][]string, len(listing.patterns))
+	for key, state := range listing.patterns {
+		patterns[key], expanded[key] = state.pattern, state.matched
+	}
+	s.mu.RUnlock()
+	if !same {
+		for key, pattern := range patterns {
+			expanded[key] = pattern.filter(topics)
+		}
+	}
+	return expanded
+}
+
+// follow tracks what a pattern matches now instead of what it matched before. mu is held.
+func (s *Store) follow(key Topic, state *patternState, matched []string) {
+	before := state.matched
+	state.matched = matched
+	came, went := difference(before, matched)
+	for use := range state.uses {
+		for _, name := range came {
+			s.acquireTopic(Topic{Cluster: key.Cluster, Name: name}, use)
+		}
+	}
+	s.match(key, came)
+	for _, name := range went {
+		topic := Topic{Cluster: key.Cluster, Name: name}
+		s.unmatch(topic, key)
+		for use := range state.uses {
+			s.releaseTopic(topic, use)
+		}
+	}
+}
+
+// difference returns what only the second and what only the first of two sorted lists has.
+func difference(before, after []string) (came, went []string) {
+	for len(before) > 0 || len(after) > 0 {
+		switch {
+		case len(after) == 0 || len(before) > 0 && before[0] < after[0]:
+			went, before = append(went, before[0]), before[1:]
+		case len(before) == 0 || after[0] < before[0]:
+			came, after = append(came, after[0]), after[1:]
+		default:
+			before, after = before[1:], after[1:]
+		}
+	}
+	return came, went
+}
+
+// FailListing takes in why a listing failed. The last one stays in force until it is stale, unless Pulsar itself says
+// that the namespace is gone.
+func (s *Store) FailListing(namespace Namespace, reason error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if listing := s.namespaces[namespace]; listing != nil {
+		listing.trouble = reason
+	}
+}
+
+// relist asks for new listings because a topic is not there. mu is held.
+func (s *Store) relist(topic *topicState) {
+	for _, key := range topic.patterns {
+		pattern := s.patterns[key].pattern
+		s.change(namespaceJob(Namespace{Cluster: key.Cluster, Name: pattern.namespace}), true)
+	}
+}
+
+// Listings are older than answers may get, so they have a staleness of their own.
+const (
+	// listInterval is how often a namespace is listed. A client learns of a new topic from the broker within a second, or
+	// looks for itself once a minute.
+	listInterval = 30 * time.Second
+	// staleListings of 3 let two of them fail.
+	staleListings = 3
+)
+
+// check fails unless the listing is there and young enough.
+func (n *namespaceState) check(namespace string, staleAfter time.Duration, now time.Time) error {
+	switch {
+	case n.trouble != nil && (Authoritative(n.trouble) || n.listedAt.IsZero()):
+		return n.trouble
+	case n.listedAt.IsZero():
+		return fmt.Errorf("%w: the first listing of namespace %s is under way", ErrNoData, namespace)
+	case now.Sub(n.listedAt) > max(staleAfter, staleListings*listInterval):
+		return fmt.Errorf("listing the topics of namespace %s: %w", namespace, staleError(n.listedAt, n.trouble))
+	}
+	return nil
+}
+
+// patternsIn returns the patterns of a namespace.
+func (s *Store) patternsIn(namespace Namespace) []Topic {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var patterns []Topic
+	if listing := s.namespaces[namespace]; listing != nil {
+		for key := range listing.patterns {
+			patterns = append(patterns, key)
+		}
+	}
+	return patterns
+}

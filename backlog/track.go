@@ -1,0 +1,206 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+)
+
+// interest is what one owner tracks; a zero until means until it is untracked.
+type interest struct {
+	subscription Subscription
+	until        time.Time
+	// queued says that the owner is among the expiries.
+	queued bool
+}
+
+// Track makes the owner follow this subscription, instead of whatever it followed before, until Untrack.
+func (s *Store) Track(owner string, subscription Subscription) {
+	s.track(owner, subscription, time.Time{})
+}
+
+// TrackUntil is Track for interest that ends by itself when it is not renewed.
+func (s *Store) TrackUntil(owner string, subscription Subscription, until time.Time) {
+	s.track(owner, subscription, until)
+}
+
+func (s *Store) track(owner string, subscription Subscription, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wanted := s.owners[owner]
+	if wanted == nil {
+		wanted = &interest{}
+		s.owners[owner] = wanted
+	}
+	before := wanted.subscription
+	wanted.subscription, wanted.until = subscription, until
+	if !until.IsZero() && !wanted.queued {
+		wanted.queued = true
+		heap.Push(&s.expiries, expiry{owner: owner, at: until})
+	}
+	if before.Equal(subscription) {
+		return
+	}
+	s.acquire(subscription) // before the release, so that what both name keeps its history
+	s.release(before)
+}
+
+// Untrack ends the owner's interest.
+func (s *Store) Untrack(owner string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.untrack(owner)
+}
+
+func (s *Store) untrack(owner string) {
+	if i := s.owners[owner]; i != nil {
+		delete(s.owners, owner)
+		s.release(i.subscription)
+	}
+}
+
+// Expire ends interest that was not renewed in time. It costs next to nothing while there is none.
+func (s *Store) Expire(now time.Time) {
+	s.mu.RLock()
+	idle := len(s.expiries) == 0 || !now.After(s.expiries[0].at)
+	s.mu.RUnlock()
+	if idle {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.expiries) > 0 && now.After(s.expiries[0].at) {
+		first := &s.expiries[0]
+		i := s.owners[first.owner]
+		if i != nil && now.Before(i.until) || i != nil && now.Equal(i.until) { // renewed
+			first.at = i.until
+			heap.Fix(&s.expiries, 0)
+			continue
+		}
+		if i != nil && !i.until.IsZero() {
+			s.untrack(first.owner)
+		} else if i != nil {
+			i.queued = false // tracked without an end since
+		}
+		heap.Pop(&s.expiries)
+	}
+}
+
+// expiry is when an owner's interest ended as it stood when it was last looked at.
+type expiry struct {
+	owner string
+	at    time.Time
+}
+
+// expiries are in the order of their time; each owner is among them once, however often it is renewed.
+type expiries []expiry
+
+func (e expiries) Len() int           { return len(e) }
+func (e expiries) Less(i, j int) bool { return e[i].at.Before(e[j].at) }
+func (e expiries) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+
+// Push and Pop are for package heap.
+func (e *expiries) Push(x any) { *e = append(*e, x.(expiry)) }
+
+// Pop removes the last one.
+func (e *expiries) Pop() any {
+	old := *e
+	last := old[len(old)-1]
+	old[len(old)-1] = expiry{}
+	*e = old[:len(old)-1]
+	return last
+}
+
+// use is a subscription as a topic or a pattern knows it.
+type use struct {
+	name  string
+	bytes bool // in bytes too
+}
+
+func (s *Store) acquire(subscription Subscription) {
+	use := use{name: subscription.Name, bytes: subscription.Bytes}
+	for _, name := range subscription.Topics {
+		s.acquireTopic(Topic{Cluster: subscription.Cluster, Name: name}, use)
+	}
+	for _, text := range subscription.Patterns {
+		s.acquirePattern(Topic{Cluster: subscription.Cluster, Name: text}, use)
+	}
+	s.acquireWorkload(subscription)
+}
+
+func (s *Store) release(subscription Subscription) {
+	use := use{name: subscription.Name, bytes: subscription.Bytes}
+	for _, name := range subscription.Topics {
+		s.releaseTopic(Topic{Cluster: subscription.Cluster, Name: name}, use)
+	}
+	for _, text := range subscription.Patterns {
+		s.releasePattern(Topic{Cluster: subscription.Cluster, Name: text}, use)
+	}
+	s.releaseWorkload(subscription)
+}
+
+// acquireTopic tracks the subscription of one topic, for an owner or a pattern. What nothing is known of yet is fetched
+// at once.
+func (s *Store) acquireTopic(key Topic, use use) {
+	topic := s.topics[key]
+	if topic == nil {
+		topic = &topicState{subscriptions: map[string]*subscriptionState{}}
+		s.topics[key] = topic
+		s.acquireCluster(key.Cluster)
+	}
+	state := topic.subscriptions[use.name]
+	if state == nil {
+		state = &subscriptionState{}
+		topic.subscriptions[use.name] = state
+		topic.quiet = quiet{} // it knows nothing of this one
+		s.change(topicJob(key), true)
+	}
+	state.owners++
+	if use.bytes {
+		state.bytes++
+	}
+}
+
+func (s *Store) releaseTopic(key Topic, use use) {
+	topic := s.topics[key]
+	state := topic.subscriptions[use.name]
+	if use.bytes {
+		state.bytes--
+	}
+	if state.owners--; state.owners == 0 {
+		delete(topic.subscriptions, use.name)
+	}
+	if len(topic.subscriptions) == 0 {
+		delete(s.topics, key)
+		s.change(topicJob(key), false)
+		s.releaseCluster(key.Cluster)
+	}
+}
+
+func (s *Store) acquireCluster(key Cluster) {
+	cluster := s.clusters[key]
+	if cluster == nil {
+		cluster = &clusterState{}
+		s.clusters[key] = cluster
+		s.change(job{kind: bulkKind, cluster: key}, false)
+	}
+	cluster.topics++
+}
+
+func (s *Store) releaseCluster(key Cluster) {
+	cluster := s.clusters[key]
+	if cluster.topics--; cluster.topics == 0 {
+		delete(s.clusters, key)
+		s.change(job{kind: bulkKind, cluster: key}, false)
+	}
+}
+
+// unmatch removes a pattern from those that match a topic, which may be gone.
+func (s *Store) unmatch(key, pattern Topic) {
+	if topic := s.topics[key]; topic != nil {
+		topic.patterns = slices.DeleteFunc(topic.patterns, func(p Topic) bool { return p == pattern })
+	}
+}
