@@ -1,0 +1,106 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package prometheus
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"time"
+
+	apiv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// The series, as a broker names them.
+//
+// Source: org.apache.pulsar.broker.stats.prometheus.TopicStats.
+const (
+	publishedSeries = "pulsar_in_messages_total"
+	backlogSeries   = "pulsar_subscription_back_log"
+	consumersSeries = "pulsar_subscription_consumers_count"
+)
+
+// Source implements backlog.BulkSource. It may be used by several goroutines.
+type Source struct {
+	config    Config
+	host      string
+	api       apiv1.API
+	metrics   *metrics
+	transport *http.Transport
+	now       func() time.Time
+}
+
+var _ backlog.BulkSource = (*Source)(nil)
+
+// Close closes connections that are not in use.
+func (s *Source) Close() { s.transport.CloseIdleConnections() }
+
+// FetchBulk reads the topics of the cluster that Prometheus has scraped lately. Errors wrap a reason of package backlog,
+// see the table in errors.go.
+func (s *Source) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlog.BulkSample, error) {
+	at := s.now()
+	selector := "{" + topicSelector + "}"
+	if own := s.config.Selectors[cluster.AdminURL]; own != "" {
+		selector = "{" + topicSelector + "," + own + "}"
+	}
+	oldest, err := s.query(ctx, "min(timestamp("+publishedSeries+selector+"))", at)
+	if err != nil {
+		return backlog.BulkSample{}, err
+	}
+	if len(oldest) != 1 {
+		return backlog.BulkSample{}, newFault(backlog.ErrNoData, "Prometheus at %s has no %s of topics: does it scrape the brokers, "+
+			"and have they exposeTopicLevelMetricsInPrometheus=true?", s.host, publishedSeries)
+	}
+	scraped, ok := instant(float64(oldest[0].Value))
+	if !ok {
+		return backlog.BulkSample{}, newFault(backlog.ErrProtocol, "Prometheus at %s gives %v for a time", s.host, oldest[0].Value)
+	}
+	found := newFindings(cluster, s.config.Wanted)
+	for _, series := range []string{publishedSeries, backlogSeries, consumersSeries} {
+		vector, err := s.query(ctx, series+selector, at)
+		if err != nil {
+			return backlog.BulkSample{}, err
+		}
+		found.add(series, vector)
+	}
+	if names := found.clusters(); len(names) > 1 {
+		return backlog.BulkSample{}, newFault(backlog.ErrUnsupported,
+			"Prometheus at %s has several Pulsar clusters (%s and %s among them): give the selector of each", s.host, names[0], names[1])
+	}
+	if scraped.After(at) {
+		scraped = at // its clock is ahead of ours
+	}
+	return backlog.BulkSample{At: scraped, Topics: found.topics()}, nil
+}
+
+// query returns the answer to an instant query.
+func (s *Source) query(ctx context.Context, query string, at time.Time) (vector model.Vector, err error) {
+	start := time.Now()
+	defer func() { s.metrics.observe(time.Since(start), err) }()
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	ctx, status := withStatus(ctx)
+	value, _, _, err := s.api.Query(ctx, query, at)
+	if err != nil {
+		return nil, queryFault(s.host, *status, err)
+	}
+	vector, ok := value.(model.Vector)
+	if !ok {
+		return nil, newFault(backlog.ErrProtocol, "Prometheus at %s answered with a %s instead of a vector", s.host, value.Type())
+	}
+	return vector, nil
+}
+
+// instant is the time of so many seconds since 1970.
+func instant(seconds float64) (time.Time, bool) {
+	const most = 1 << 40 // some 35,000 years: not overflowing is enough
+	if math.IsNaN(seconds) || seconds < 0 || seconds > most {
+		return time.Time{}, false
+	}
+	whole, part := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(part*1e9)), true
+}
