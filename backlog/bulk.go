@@ -13,6 +13,8 @@ import (
 type quiet struct {
 	// partitions with the tracked subscriptions alone, and without their consumers.
 	partitions []PartitionSample
+	// detail of the answer, but for what is left out.
+	detail Detail
 	// since when nothing was published and nothing waited.
 	since time.Time
 }
@@ -37,7 +39,7 @@ func (q *quiet) learn(sample TopicSample, tracked map[string]*subscriptionState)
 	if !samePublished(q.partitions, partitions) {
 		q.since = sample.At
 	}
-	q.partitions = partitions
+	q.partitions, q.detail = partitions, sample.Detail&(Bytes|Precise)
 }
 
 // samePublished says whether nothing was published in between.
@@ -142,6 +144,6 @@ func (t *topicState) confirm(name string, sample BulkSample, window, staleAfter 
 	if t.trouble != nil || !sample.At.After(t.answeredAt) || sample.At.Sub(t.answeredAt) > staleAfter || !t.quiet.holds(name, sample) {
 		return false
 	}
-	t.record(TopicSample{At: sample.At, Detail: Slim, Partitions: t.quiet.partitions}, window)
+	t.record(TopicSample{At: sample.At, Detail: t.quiet.detail, Partitions: t.quiet.partitions}, window)
 	return true
 }

@@ -5,8 +5,8 @@ package backlog
 
 import "time"
 
-// Partitions returns what is known of each partition of the subscription's topics, topic by topic in the order of their
-// indices. It fails when Read does.
+// Partitions returns what is known of each partition of the topics that a reading of the subscription sums up, topic by
+// topic in the order of their indices. It fails when Read does.
 //
 // What it answers from is kept for Read anyway, whose sums are of partitions: 64 bytes for the last answer about a
 // subscription on a partition, 48 for each answer in the window and 24 for the partition itself, about 250 in all where
@@ -14,14 +14,13 @@ import "time"
 func (s *Store) Partitions(subscription Subscription, now time.Time) ([]PartitionReading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	inputs, err := s.inputs(subscription, now)
+	if err != nil {
+		return nil, err
+	}
 	var readings []PartitionReading
-	for _, name := range subscription.Topics {
-		key := Topic{Cluster: subscription.Cluster, Name: name}
-		if _, err := s.readTopic(key, subscription.Name, now); err != nil {
-			return nil, err
-		}
-		topic := s.topics[key]
-		readings = topic.appendPartitions(readings, name, topic.subscriptions[subscription.Name])
+	for _, one := range inputs.known {
+		readings = one.topic.appendPartitions(readings, one.name, one.state)
 	}
 	return readings, nil
 }

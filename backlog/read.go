@@ -20,85 +20,105 @@ import (
 func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if len(subscription.Topics)+len(subscription.Patterns) == 0 {
-		return Reading{}, fmt.Errorf("%w: subscription %s has no topics", ErrNotTracked, subscription.Name)
-	}
-	var sum sum
-	for _, name := range subscription.Topics {
-		one, err := s.readTopic(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
-		if err != nil {
-			return Reading{}, err
-		}
-		sum.add(one)
-	}
-	if err := s.readPatterns(subscription, now, &sum); err != nil {
+	inputs, err := s.inputs(subscription, now)
+	if err != nil {
 		return Reading{}, err
 	}
-	if sum.topics == 0 {
-		return Reading{}, sum.nothing(subscription)
+	var sum Reading
+	for i, one := range inputs.known {
+		reading := one.topic.read(one.state, now)
+		if i > 0 {
+			reading = sum.plus(reading)
+		}
+		sum = reading
 	}
-	sum.reading.UnsubscribedTopics = sum.unsubscribed
-	sum.reading.Instances = s.readInstances(subscription.Workload, now)
-	return sum.reading, nil
+	sum.UnsubscribedTopics = inputs.unsubscribed
+	sum.Instances = s.readInstances(subscription.Workload, now)
+	return sum, nil
 }
 
-// sum is a reading over topics in the making.
-type sum struct {
-	reading Reading
-	topics  int
-	// unsubscribed topics lack the subscription, gone ones do not exist any more.
+// inputs are the topics that count for a reading.
+type inputs struct {
+	known []input
+	// unsubscribed topics match and lack the subscription, gone ones do not exist any more.
 	unsubscribed, gone int
 }
 
-func (s *sum) add(one Reading) {
-	if s.topics++; s.topics == 1 {
-		s.reading = one
-	} else {
-		s.reading = s.reading.plus(one)
+// input is a topic that has been answered and has the subscription.
+type input struct {
+	name  string
+	topic *topicState
+	state *subscriptionState
+}
+
+// inputs returns the topics that count, at least one, or why the subscription is unknown. mu is held.
+func (s *Store) inputs(subscription Subscription, now time.Time) (inputs, error) {
+	if len(subscription.Topics)+len(subscription.Patterns) == 0 {
+		return inputs{}, fmt.Errorf("%w: subscription %s has no topics", ErrNotTracked, subscription.Name)
 	}
+	found := inputs{known: make([]input, 0, len(subscription.Topics))}
+	for _, name := range subscription.Topics {
+		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
+		if err != nil {
+			return inputs{}, err
+		}
+		found.known = append(found.known, one)
+	}
+	matched, err := s.matched(subscription, now)
+	if err != nil {
+		return inputs{}, err
+	}
+	for _, name := range matched {
+		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
+		switch {
+		case err == nil:
+			found.known = append(found.known, one)
+		case errors.Is(err, ErrSubscriptionNotFound):
+			found.unsubscribed++
+		case errors.Is(err, ErrTopicNotFound):
+			found.gone++
+		default:
+			return inputs{}, err
+		}
+	}
+	if len(found.known) == 0 {
+		return inputs{}, found.nothing(subscription)
+	}
+	return found, nil
 }
 
 // nothing says why no topic of a subscription with patterns counts.
-func (s *sum) nothing(subscription Subscription) error {
+func (i *inputs) nothing(subscription Subscription) error {
 	patterns := strings.Join(subscription.Patterns, ", ")
 	switch {
-	case s.unsubscribed > 0:
-		return fmt.Errorf("%w: none of the %d topics that match %s has subscription %q; it appears when the first replica connects",
-			ErrSubscriptionNotFound, s.unsubscribed, patterns, subscription.Name)
-	case s.gone > 0:
-		return fmt.Errorf("%w: all %d topics that matched %s are gone", ErrTopicNotFound, s.gone, patterns)
+	case i.unsubscribed > 0:
+		return fmt.Errorf("%w: no topic that matches %s has subscription %q; it appears when the first replica connects",
+			ErrSubscriptionNotFound, patterns, subscription.Name)
+	case i.gone > 0:
+		return fmt.Errorf("%w: the topics that matched %s are gone", ErrTopicNotFound, patterns)
 	default:
 		return fmt.Errorf("%w: no topic of the namespace matches %s; create one or correct the pattern", ErrTopicNotFound, patterns)
 	}
 }
 
-// readPatterns adds the topics that the patterns match and that were not named. mu is held.
-func (s *Store) readPatterns(subscription Subscription, now time.Time, sum *sum) error {
-	var counted map[string]struct{}
-	if len(subscription.Patterns) > 1 {
-		counted = map[string]struct{}{} // patterns may overlap
-	}
+// matched returns the topics that the patterns match and that are not named, each once. mu is held.
+func (s *Store) matched(subscription Subscription, now time.Time) ([]string, error) {
+	var names []string
 	for _, text := range subscription.Patterns {
 		state, err := s.readPattern(Topic{Cluster: subscription.Cluster, Name: text}, subscription, now)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, name := range state.matched {
-			if _, named := slices.BinarySearch(subscription.Topics, name); named {
-				continue
-			}
-			if _, seen := counted[name]; seen {
-				continue
-			}
-			if counted != nil {
-				counted[name] = struct{}{}
-			}
-			if err := s.readMatched(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now, sum); err != nil {
-				return err
-			}
-		}
+		names = append(names, state.matched...)
 	}
-	return nil
+	if len(subscription.Patterns) > 1 { // they may overlap
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		_, named := slices.BinarySearch(subscription.Topics, name)
+		return named
+	}), nil
 }
 
 // readPattern returns what a pattern matches, or why that is not known. mu is held.
@@ -117,45 +137,29 @@ func (s *Store) readPattern(key Topic, subscription Subscription, now time.Time)
 	return state, s.namespaces[namespace].check(namespace.Name, s.staleAfter, now)
 }
 
-// readMatched adds a topic that a pattern matches. mu is held.
-func (s *Store) readMatched(key Topic, subscription string, now time.Time, sum *sum) error {
-	one, err := s.readTopic(key, subscription, now)
-	switch {
-	case err == nil:
-		sum.add(one)
-	case errors.Is(err, ErrSubscriptionNotFound):
-		sum.unsubscribed++
-	case errors.Is(err, ErrTopicNotFound):
-		sum.gone++
-	default:
-		return err
-	}
-	return nil
-}
-
-// readTopic returns what is known of the subscription on one topic, or why nothing is. mu is held.
-func (s *Store) readTopic(key Topic, subscription string, now time.Time) (Reading, error) {
+// input returns a topic for a reading, or why what it has of the subscription is unknown. mu is held.
+func (s *Store) input(key Topic, subscription string, now time.Time) (input, error) {
 	topic := s.topics[key]
 	if topic == nil {
-		return Reading{}, fmt.Errorf("%w: %s", ErrNotTracked, key.Name)
+		return input{}, fmt.Errorf("%w: %s", ErrNotTracked, key.Name)
 	}
 	state := topic.subscriptions[subscription]
 	switch {
 	case state == nil:
-		return Reading{}, fmt.Errorf("%w: subscription %s on %s", ErrNotTracked, subscription, key.Name)
+		return input{}, fmt.Errorf("%w: subscription %s on %s", ErrNotTracked, subscription, key.Name)
 	case topic.trouble != nil && Authoritative(topic.trouble):
-		return Reading{}, topic.trouble
+		return input{}, topic.trouble
 	case topic.answeredAt.IsZero() && topic.trouble != nil:
-		return Reading{}, topic.trouble
+		return input{}, topic.trouble
 	case !topic.answeredAt.IsZero() && now.Sub(topic.answeredAt) > s.staleAfter:
-		return Reading{}, staleError(topic.answeredAt, topic.trouble)
+		return input{}, staleError(topic.answeredAt, topic.trouble)
 	case state.missing:
-		return Reading{}, fmt.Errorf("%w: %s has no subscription %q; it appears when the first replica connects",
+		return input{}, fmt.Errorf("%w: %s has no subscription %q; it appears when the first replica connects",
 			ErrSubscriptionNotFound, key.Name, subscription)
 	case len(state.history.points) == 0:
-		return Reading{}, fmt.Errorf("%w: first answer about %s is under way", ErrNoData, key.Name)
+		return input{}, fmt.Errorf("%w: first answer about %s is under way", ErrNoData, key.Name)
 	}
-	return topic.read(state, now), nil
+	return input{name: key.Name, topic: topic, state: state}, nil
 }
 
 // staleError says since when, not how long ago: the text stands in conditions, which must not change every second.

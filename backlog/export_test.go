@@ -1,0 +1,51 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// AttachBulk makes the store as a Poller with a BulkSource finds it.
+func AttachBulk(s *Store) { s.attach(attached{bulk: true}) }
+
+// CannotWait says whether a Poller would fetch the topic at its next look.
+func CannotWait(s *Store, topic Topic) bool {
+	return slices.Contains(s.changes(), change{job: topicJob(topic), wanted: true, soon: true})
+}
+
+// TrackedTopics are the names of the topics that a Poller would fetch, sorted, with the patterns noted on each.
+func TrackedTopics(s *Store) map[string][]string {
+	tracked := map[string][]string{}
+	for topic, state := range s.topics {
+		tracked[topic.Name] = []string{}
+		for _, pattern := range state.patterns {
+			tracked[topic.Name] = append(tracked[topic.Name], pattern.Name)
+		}
+		slices.Sort(tracked[topic.Name])
+	}
+	return tracked
+}
+
+// Remains says what the store still keeps of what was tracked.
+func Remains(s *Store) string {
+	var remains []string
+	for topic := range s.topics {
+		remains = append(remains, topic.Name)
+	}
+	for pattern := range s.patterns {
+		remains = append(remains, pattern.Name)
+	}
+	for namespace := range s.namespaces {
+		remains = append(remains, namespace.Name)
+	}
+	for cluster := range s.clusters {
+		remains = append(remains, cluster.AdminURL)
+	}
+	remains = slices.AppendSeq(remains, maps.Keys(s.workloads))
+	remains = slices.AppendSeq(remains, maps.Keys(s.owners))
+	return strings.Join(remains, " ")
+}

@@ -1,0 +1,429 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const (
+	in1 = "persistent://public/default/in-1"
+	in2 = "persistent://public/default/in-2"
+)
+
+func namespace() backlog.Namespace {
+	return backlog.Namespace{Cluster: cluster(), Name: "public/default"}
+}
+
+// matching is a subscription of topics by patterns, and of others by name.
+func matching(t testing.TB, pattern string, topics ...string) backlog.Subscription {
+	t.Helper()
+	parsed, err := backlog.ParsePattern(pattern)
+	require.NoError(t, err)
+	return backlog.NewSubscription(cluster(), function, topics...).WithPatterns(parsed)
+}
+
+func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
+	good := func(entries int64) backlog.TopicSample {
+		return answer{at: 1, published: 10, entries: 10, backlogEntries: entries}.sample()
+	}
+	without := answer{at: 1, noSubscription: true}.sample()
+	gone := fmt.Errorf("%w: deleted", backlog.ErrTopicNotFound)
+	list := func(s *backlog.Store, topics ...string) { s.RecordListing(namespace(), topics, start()) }
+	tests := map[string]struct {
+		prepare func(*backlog.Store)
+		named   []string
+		after   time.Duration
+		want    error
+		text    string
+		ready   float64
+		lacking int
+	}{
+		"the namespace was not listed yet": {
+			prepare: func(*backlog.Store) {}, want: backlog.ErrNoData, text: "first listing of namespace public/default",
+		},
+		"the first listing failed": {
+			prepare: func(s *backlog.Store) { s.FailListing(namespace(), backlog.ErrForbidden) }, want: backlog.ErrForbidden,
+		},
+		"a later listing failed, and the one before is young": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1)
+				s.Record(topic(in1), good(5))
+				s.FailListing(namespace(), backlog.ErrUnreachable)
+			},
+			after: 59 * time.Second, ready: 5,
+		},
+		"the last good listing is too old": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1)
+				s.FailListing(namespace(), backlog.ErrUnreachable)
+				s.Record(topic(in1), answer{at: 90}.sample())
+			},
+			after: 91 * time.Second, want: backlog.ErrStale, text: "listing the topics of namespace public/default: stale: no good answer since",
+		},
+		"listings may be older than answers": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1)
+				s.Record(topic(in1), answer{at: 89, published: 3, entries: 3, backlogEntries: 3}.sample())
+			},
+			after: 90 * time.Second, ready: 3,
+		},
+		"pulsar itself says that the namespace is gone": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1)
+				s.Record(topic(in1), good(5))
+				s.FailListing(namespace(), gone)
+			},
+			want: backlog.ErrTopicNotFound,
+		},
+		"no topic matches": {
+			prepare: func(s *backlog.Store) { list(s, orders) }, want: backlog.ErrTopicNotFound,
+			text: "no topic of the namespace matches persistent://public/default/in-.*",
+		},
+		"a matched topic was not answered yet: a sum without it would be too small": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2)
+				s.Record(topic(in1), good(5))
+			},
+			want: backlog.ErrNoData, text: in2,
+		},
+		"a matched topic cannot be read": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2)
+				s.Record(topic(in1), good(5))
+				s.Fail(topic(in2), backlog.ErrUnavailable)
+			},
+			want: backlog.ErrUnavailable,
+		},
+		"matched topics are summed": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2)
+				s.Record(topic(in1), good(5))
+				s.Record(topic(in2), good(2))
+			},
+			ready: 7,
+		},
+		"a topic that is named and matched counts once": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2)
+				s.Record(topic(in1), good(5))
+				s.Record(topic(in2), good(2))
+			},
+			named: []string{in1}, ready: 7,
+		},
+		"a named topic counts while nothing matches": {
+			prepare: func(s *backlog.Store) {
+				list(s)
+				s.Record(topic(orders), good(4))
+			},
+			named: []string{orders}, ready: 4,
+		},
+		"a matched topic without the subscription counts for nothing": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2)
+				s.Record(topic(in1), good(5))
+				s.Record(topic(in2), without)
+			},
+			ready: 5, lacking: 1,
+		},
+		"a named topic without the subscription is an error": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2)
+				s.Record(topic(in1), good(5))
+				s.Record(topic(in2), without)
+			},
+			named: []string{in2}, want: backlog.ErrSubscriptionNotFound,
+		},
+		"no matched topic has the subscription": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2)
+				s.Record(topic(in1), without)
+				s.Fail(topic(in2), gone)
+			},
+			want: backlog.ErrSubscriptionNotFound, text: `no topic that matches persistent://public/default/in-.* has subscription "public/default/resize"`,
+		},
+		"a matched topic that was deleted since the listing counts for nothing": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2)
+				s.Record(topic(in1), good(5))
+				s.Record(topic(in2), good(2))
+				s.Fail(topic(in2), gone)
+			},
+			ready: 5,
+		},
+		"all matched topics were deleted since the listing": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1)
+				s.Fail(topic(in1), gone)
+			},
+			want: backlog.ErrTopicNotFound, text: "are gone",
+		},
+		"a matched topic that a later listing lacks is dropped": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2)
+				s.Record(topic(in1), good(5))
+				s.Record(topic(in2), good(2))
+				s.RecordListing(namespace(), []string{in2}, start().Add(time.Second))
+			},
+			ready: 2,
+		},
+		"a listing that came out of order is dropped": {
+			prepare: func(s *backlog.Store) {
+				list(s, in1, in2)
+				s.Record(topic(in1), good(5))
+				s.Record(topic(in2), good(2))
+				s.RecordListing(namespace(), nil, start().Add(-time.Second))
+			},
+			ready: 7,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			subscription := matching(t, "in-.*", tt.named...)
+			store.Track("me", subscription)
+			tt.prepare(store)
+			r, err := store.Read(subscription, start().Add(tt.after))
+			if tt.want != nil {
+				require.ErrorIs(t, err, tt.want)
+				require.ErrorContains(t, err, tt.text)
+				return
+			}
+			require.NoError(t, err)
+			require.InDelta(t, tt.ready, known(t, r.Ready), 1e-9)
+			require.Equal(t, tt.lacking, r.UnsubscribedTopics)
+			partitions, err := store.Partitions(subscription, start().Add(tt.after))
+			require.NoError(t, err)
+			var sum float64
+			for _, partition := range partitions {
+				sum += known(t, partition.Ready)
+			}
+			require.InDelta(t, tt.ready, sum, 1e-9, "partitions are those of the topics that count")
+		})
+	}
+}
+
+func TestAPatternNobodyTracksOrThatCannotBeReadSaysSo(t *testing.T) {
+	store := newStore(t)
+	followed := matching(t, "in-.*")
+	_, err := store.Read(followed, start())
+	require.ErrorIs(t, err, backlog.ErrNotTracked)
+
+	store.Track("me", followed)
+	other := followed
+	other.Name = "other"
+	_, err = store.Read(other, start())
+	require.ErrorIs(t, err, backlog.ErrNotTracked)
+
+	store.Untrack("me")
+	_, err = store.Read(followed, start())
+	require.ErrorIs(t, err, backlog.ErrNotTracked)
+
+	broken := backlog.Subscription{Cluster: cluster(), Name: function, Patterns: []string{"persistent://public/default/(?!x).*"}}
+	store.Track("me", broken)
+	_, err = store.Read(broken, start())
+	require.ErrorIs(t, err, backlog.ErrUnsupported)
+	store.Untrack("me")
+}
+
+func TestAListingKeepsTheHistoryOfTopicsThatStay(t *testing.T) {
+	store := newStore(t)
+	subscription := matching(t, "in-.*")
+	store.Track("me", subscription)
+	store.RecordListing(namespace(), []string{in1}, start())
+	store.Record(topic(in1), answer{at: 0, published: 100, entries: 100}.sample())
+	store.RecordListing(namespace(), []string{in2, in1, in1}, start().Add(5*time.Second))
+	store.Record(topic(in1), answer{at: 10, published: 200, entries: 200}.sample())
+	store.RecordListing(namespace(), []string{in1}, start().Add(11*time.Second))
+
+	r, err := store.Read(subscription, start().Add(12*time.Second))
+	require.NoError(t, err)
+	require.InDelta(t, 10, known(t, r.PublishRate), 1e-9)
+}
+
+func TestAPatternThatComesLaterUsesTheListingThatIsThere(t *testing.T) {
+	store := newStore(t)
+	store.Track("me", matching(t, "in-1"))
+	store.RecordListing(namespace(), []string{in1, in2}, start())
+	later := matching(t, "in-.*")
+	store.Track("you", later)
+	store.Record(topic(in1), answer{at: 1, published: 5, entries: 5, backlogEntries: 5}.sample())
+	store.Record(topic(in2), answer{at: 1, published: 6, entries: 6, backlogEntries: 6}.sample())
+	r, err := store.Read(later, start().Add(time.Second))
+	require.NoError(t, err)
+	require.InDelta(t, 11, known(t, r.Ready), 1e-9)
+}
+
+// dumb is the store's twin: it keeps no sets, and works out from scratch what should be tracked.
+type dumb struct {
+	owners   map[string]backlog.Subscription
+	listings map[backlog.Namespace][]string
+}
+
+// matches of a pattern, or false before its namespace was listed.
+func (d *dumb) matches(pattern string) (matches []string, listed bool) {
+	rest := pattern[len("persistent://"):]
+	namespace := regexp.MustCompile(`^[^/]+/[^/]+`).FindString(rest)
+	listing, listed := d.listings[backlog.Namespace{Cluster: cluster(), Name: namespace}]
+	whole := regexp.MustCompile("^(" + rest + ")$")
+	for _, name := range listing {
+		if whole.MatchString(name[len("persistent://"):]) {
+			matches = append(matches, name)
+		}
+	}
+	return matches, listed
+}
+
+// topics says what the subscription should read, or false before a namespace was listed.
+func (d *dumb) topics(s backlog.Subscription) (topics []string, listed bool) {
+	topics = slices.Clone(s.Topics)
+	for _, pattern := range s.Patterns {
+		matches, listed := d.matches(pattern)
+		if !listed {
+			return nil, false
+		}
+		topics = append(topics, matches...)
+	}
+	slices.Sort(topics)
+	return slices.Compact(topics), true
+}
+
+// tracked says what should be fetched, and which patterns match it.
+func (d *dumb) tracked() map[string][]string {
+	tracked := map[string][]string{}
+	for _, s := range d.owners {
+		for _, name := range s.Topics {
+			tracked[name] = append(tracked[name], []string{}...)
+		}
+		for _, pattern := range s.Patterns {
+			matches, _ := d.matches(pattern)
+			for _, name := range matches {
+				tracked[name] = append(tracked[name], pattern)
+			}
+		}
+	}
+	for name, patterns := range tracked {
+		slices.Sort(patterns)
+		tracked[name] = append([]string{}, slices.Compact(patterns)...)
+	}
+	return tracked
+}
+
+// needs says whether somebody's patterns need the namespace; the store forgets its listing otherwise.
+func (d *dumb) needs(namespace backlog.Namespace) bool {
+	for _, s := range d.owners {
+		for _, pattern := range s.Patterns {
+			if s.Cluster == namespace.Cluster && regexp.MustCompile("^persistent://"+namespace.Name+"/").MatchString(pattern) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Whatever is tracked, untracked and listed in whatever order, each subscription reads just the topics that are named or
+// match now. Topic number i has 2^i messages, so a sum tells which were summed.
+func TestExpansionDoesWhatItsDumbTwinDoes(t *testing.T) {
+	texts := []string{"[a-c]", "a|b", ".*", "t/n/[b-f].*", "t/n/e", "t/n/[^a]", "(a|b|c)", "g.+"}
+	var all []string
+	for _, namespace := range []string{"public/default", "t/n"} {
+		for _, local := range []string{"a", "b", "c", "d", "e", "f"} {
+			all = append(all, "persistent://"+namespace+"/"+local)
+		}
+	}
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		pick := func(from []string) (picked []string) {
+			for _, one := range from {
+				if random.IntN(3) == 0 {
+					picked = append(picked, one)
+				}
+			}
+			return picked
+		}
+		store, twin := newStore(t), &dumb{map[string]backlog.Subscription{}, map[backlog.Namespace][]string{}}
+		at := start()
+		for step := range 60 {
+			at = at.Add(time.Second)
+			owner := fmt.Sprint("owner ", random.IntN(4))
+			switch random.IntN(4) {
+			case 0:
+				store.Untrack(owner)
+				delete(twin.owners, owner)
+			case 1:
+				name := []string{"public/default", "t/n"}[random.IntN(2)]
+				namespace := backlog.Namespace{Cluster: cluster(), Name: name}
+				listing := slices.DeleteFunc(pick(all), func(topic string) bool { return regexp.MustCompile(name).FindString(topic) == "" })
+				random.Shuffle(len(listing), func(i, j int) { listing[i], listing[j] = listing[j], listing[i] })
+				store.RecordListing(namespace, listing, at)
+				if twin.needs(namespace) {
+					twin.listings[namespace] = listing
+				}
+			default:
+				var patterns []backlog.Pattern
+				for _, text := range pick(texts) {
+					pattern, err := backlog.ParsePattern(text)
+					require.NoError(t, err)
+					patterns = append(patterns, pattern)
+				}
+				s := backlog.NewSubscription(cluster(), fmt.Sprint("sub ", random.IntN(2)), pick(all)...).WithPatterns(patterns...)
+				s.Bytes = random.IntN(2) == 0
+				store.Track(owner, s)
+				twin.owners[owner] = s
+			}
+			for namespace := range twin.listings {
+				if !twin.needs(namespace) {
+					delete(twin.listings, namespace)
+				}
+			}
+			compare(t, store, twin, all, at, fmt.Sprint("seed ", seed, " step ", step))
+		}
+		for owner := range twin.owners {
+			store.Untrack(owner)
+		}
+		require.Empty(t, backlog.Remains(store), seed)
+	}
+}
+
+func compare(t *testing.T, store *backlog.Store, twin *dumb, all []string, at time.Time, when string) {
+	t.Helper()
+	require.Equal(t, twin.tracked(), backlog.TrackedTopics(store), when)
+	for i, name := range all {
+		var subscriptions []backlog.SubscriptionSample
+		for _, s := range []string{"sub 0", "sub 1"} {
+			subscriptions = append(subscriptions, backlog.SubscriptionSample{Name: s, Type: backlog.Shared, BacklogEntries: 1 << i})
+		}
+		store.Record(topic(name), backlog.TopicSample{At: at, Partitions: []backlog.PartitionSample{
+			{Index: backlog.NotPartitioned, Subscriptions: subscriptions},
+		}})
+	}
+	for owner, s := range twin.owners {
+		r, err := store.Read(s, at)
+		topics, listed := twin.topics(s)
+		switch {
+		case len(s.Topics)+len(s.Patterns) == 0:
+			require.ErrorIs(t, err, backlog.ErrNotTracked, when)
+		case !listed:
+			require.ErrorIs(t, err, backlog.ErrNoData, when)
+		case len(topics) == 0:
+			require.ErrorIs(t, err, backlog.ErrTopicNotFound, when)
+		default:
+			require.NoError(t, err, when)
+			var want float64
+			for _, name := range topics {
+				want += float64(int(1) << slices.Index(all, name))
+			}
+			require.InDelta(t, want, known(t, r.Total), 0, "%s: %s %v", when, owner, s)
+		}
+	}
+}
