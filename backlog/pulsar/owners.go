@@ -132,10 +132,11 @@ func (e *exchange) learn(u *url.URL) {
 // lost says that another broker may own the topic now.
 func (e *exchange) lost(err error) bool {
 	switch e.status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true // wherever to
 	case http.StatusNotFound, http.StatusPreconditionFailed, http.StatusBadGateway, http.StatusServiceUnavailable:
 		return true
 	default:
-		return errors.Is(err, errMoved) || errors.Is(err, errHeldBack) ||
-			(errors.Is(err, backlog.ErrUnreachable) && !errors.Is(err, context.Canceled))
+		return errors.Is(err, errHeldBack) || (errors.Is(err, backlog.ErrUnreachable) && !errors.Is(err, context.Canceled))
 	}
 }

@@ -1,0 +1,200 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// owned are a front that redirects the calls on orders and two brokers that may own it.
+type owned struct {
+	way             *network
+	front, old, now *fakeBroker
+	source          *Source
+	registry        *prometheus.Registry
+}
+
+func newOwned(t *testing.T) *owned {
+	t.Helper()
+	o := &owned{way: newNetwork(t), registry: prometheus.NewRegistry()}
+	o.front, o.old, o.now = o.way.broker("front:8080"), o.way.broker("broker-0:8080"), o.way.broker("broker-1:8080")
+	o.front.on("orders/partitions", answers(notPartitioned))
+	o.front.on("orders/stats", redirectsTo(o.old.URL))
+	o.front.on("orders/internalStats", redirectsTo(o.old.URL))
+	for _, broker := range []*fakeBroker{o.old, o.now} {
+		broker.on("orders/partitions", answers(notPartitioned))
+		broker.on("orders/stats", answers(goodTopic))
+		broker.on("orders/internalStats", answers(`{"entriesAddedCounter":3}`))
+	}
+	o.source = o.way.source(Config{Token: "secret", Registerer: o.registry})
+	return o
+}
+
+func (o *owned) fetch(t *testing.T, detail backlog.Detail) error {
+	t.Helper()
+	_, err := o.source.Fetch(t.Context(), o.front.topic("orders"), detail)
+	return err
+}
+
+func TestOwnersAreAskedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwned(t)
+		require.NoError(t, o.fetch(t, backlog.Full))
+		require.Equal(t, []string{"orders/partitions", "orders/stats"}, o.front.asked())
+		require.Equal(t, []string{"orders/stats", "orders/internalStats"}, o.old.asked(), "the second call knows already")
+		for range 5 {
+			require.NoError(t, o.fetch(t, backlog.Slim))
+		}
+		require.Len(t, o.front.asked(), 2)
+		require.Len(t, o.old.asked(), 7)
+		require.Equal(t, "Bearer secret", o.old.request(6).Header.Get("Authorization"))
+		require.Equal(t, "/admin/v2/persistent/public/default/orders/stats?"+statsQuery(false, backlog.Slim), o.old.request(6).RequestURI)
+
+		after(ownersTTL)
+		require.NoError(t, o.fetch(t, backlog.Slim))
+		require.Len(t, o.front.asked(), 4, "the owner is believed for a minute, as is the number of partitions")
+		require.Equal(t, "orders/stats", o.front.asked()[3])
+	})
+}
+
+func TestAnOwnerThatIsNoneAnyMoreCostsNoFetch(t *testing.T) {
+	tests := map[string]struct {
+		answer http.HandlerFunc
+		fault  fault
+		result string
+	}{
+		"it redirects":                 {answer: redirectsTo("http://broker-1:8080"), result: "stats moved"},
+		"it redirects elsewhere":       {answer: redirectsTo("http://elsewhere:8080"), result: "stats forbidden"},
+		"it does not know the topic":   {answer: says(404, "Topic not found"), result: "stats topic_not_found"},
+		"it found no owner":            {answer: says(412, "Failed to find ownership"), result: "stats unavailable"},
+		"it is shutting down":          {answer: says(503, "Broker is shutting down"), result: "stats unavailable"},
+		"it is gone":                   {fault: refuse, result: "stats unreachable"},
+		"it ends in the middle":        {fault: cutsAfter(100), result: "stats unreachable"},
+		"it has been gone for a while": {fault: refuse, result: "stats held_back"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOwned(t)
+				require.NoError(t, o.fetch(t, backlog.Slim))
+				o.source.Close()
+				synctest.Wait()
+				o.front.on("orders/stats", redirectsTo(o.now.URL))
+				if tt.answer != nil {
+					o.old.on("orders/stats", tt.answer)
+				}
+				o.way.fail("broker-0:8080", tt.fault)
+				if tt.result == "stats held_back" {
+					for range failuresToClose {
+						require.True(t, asks(t, o.source.client.gate, "broker-0:8080", failed))
+					}
+				}
+
+				require.NoError(t, o.fetch(t, backlog.Slim), "the same fetch asks the admin URL")
+
+				require.Len(t, o.now.asked(), 1)
+				require.Equal(t, 1.0, counted(t, o.registry)[tt.result], "%v", counted(t, o.registry))
+				require.NoError(t, o.fetch(t, backlog.Slim))
+				require.Len(t, o.now.asked(), 2, "and the new owner is asked at once after that")
+				require.Len(t, o.front.asked(), 3)
+			})
+		})
+	}
+}
+
+func TestAnOwnerThatHangsIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwned(t)
+		require.NoError(t, o.fetch(t, backlog.Slim))
+		o.source.Close()
+		synctest.Wait()
+		o.way.fail("broker-0:8080", swallows)
+		o.front.on("orders/stats", redirectsTo(o.now.URL))
+		require.ErrorIs(t, o.fetch(t, backlog.Slim), backlog.ErrUnreachable, "the time of the call is over")
+		require.NoError(t, o.fetch(t, backlog.Slim))
+		require.Len(t, o.now.asked(), 1)
+	})
+}
+
+func TestRefusalsOfAnOwnerStand(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"a missing permission": says(401, "Unauthorized"), "a 500": sends(500, "text/plain", "trace"), "garbage": answers("[]"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOwned(t)
+				require.NoError(t, o.fetch(t, backlog.Slim))
+				o.old.on("orders/stats", answer)
+				require.Error(t, o.fetch(t, backlog.Slim))
+				require.Len(t, o.front.asked(), 2, "nobody else would know better")
+			})
+		})
+	}
+}
+
+func TestOwnersAreRememberedForWhoAsked(t *testing.T) {
+	resource := func(path, access, base string, owned bool) address {
+		u, err := url.Parse(base)
+		require.NoError(t, err)
+		return address{cluster: backlog.Cluster{AdminURL: base, Access: access}, base: u, path: path, owned: owned}
+	}
+	here := resource("/orders", "", "http://front:8080", true)
+	tests := map[string]struct {
+		learns, asks address
+		at           string
+		owner        string
+	}{
+		"the same topic":                 {here, here, "http://broker-0:8080/orders/stats?authoritative=true", "http://broker-0:8080"},
+		"another topic":                  {here, resource("/other", "", "http://front:8080", true), "http://broker-0:8080", ""},
+		"other credentials":              {here, resource("/orders", "a", "http://front:8080", true), "http://broker-0:8080", ""},
+		"another cluster":                {here, resource("/orders", "", "http://front-1:8080", true), "http://broker-0:8080", ""},
+		"a redirect to TLS":              {here, here, "https://broker-0:8443", ""},
+		"the admin URL itself":           {here, here, "http://front:8080/orders/stats", ""},
+		"something without an owner":     {resource("/ns", "", "http://front:8080", false), resource("/ns", "", "http://front:8080", false), "http://broker-0:8080", ""},
+		"TLS to TLS, with its own path?": {resource("/orders", "", "https://front", true), resource("/orders", "", "https://front", true), "https://broker-0:8443/x", "https://broker-0:8443"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := &client{owners: newOwners()}
+			at, err := url.Parse(tt.at)
+			require.NoError(t, err)
+			(&exchange{client: c, address: tt.learns}).learn(at)
+			got := (&exchange{client: c, address: tt.asks}).owner()
+			if tt.owner == "" {
+				require.Nil(t, got)
+				return
+			}
+			require.Equal(t, tt.owner, got.String())
+		})
+	}
+}
+
+func TestOwnersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwners()
+		base := &url.URL{Scheme: "http", Host: "broker-0:8080"}
+		for i := range maxOwners + 10 {
+			o.store(ownedTopic{path: fmt.Sprint(i)}, base)
+		}
+		require.Len(t, o.byTopic, maxOwners)
+		require.Nil(t, o.lookup(ownedTopic{path: fmt.Sprint(maxOwners)}), "one redirect more is all that it costs")
+		after(ownersTTL - time.Second)
+		require.NotNil(t, o.lookup(ownedTopic{path: "0"}))
+		o.store(ownedTopic{path: "0"}, base)
+		after(time.Second)
+		require.Nil(t, o.lookup(ownedTopic{path: "1"}))
+		o.store(ownedTopic{path: "new"}, base)
+		require.Len(t, o.byTopic, 2, "what has expired is dropped")
+	})
+}
