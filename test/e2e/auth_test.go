@@ -1,0 +1,302 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
+)
+
+// TestSignalsAuth proves on one real broker what every way to prove who one is does, and what it says when it does not do.
+func TestSignalsAuth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a real broker")
+	}
+	s := newSecured(t)
+	t.Run("token", func(t *testing.T) { testTokens(t, s) })
+	t.Run("rotation", func(t *testing.T) { testRotation(t, s) })
+	t.Run("password", func(t *testing.T) { testPasswords(t, s) })
+	t.Run("certificate", func(t *testing.T) { testCertificates(t, s) })
+	t.Run("oauth2", func(t *testing.T) { testOAuth2(t, s) })
+	t.Run("redirect", func(t *testing.T) { testRedirects(t, s) })
+	t.Run("rights", func(t *testing.T) { testRights(t, s) })
+}
+
+// attempt is one fetch with named credentials; text has BROKER for the broker's host.
+type attempt struct {
+	credentials backlog.Credentials
+	reason      error
+	text        string
+}
+
+func (s *secured) try(t *testing.T, adminURL string, config pulsar.Config, attempts map[string]attempt) {
+	t.Helper()
+	stored := map[string]backlog.Credentials{}
+	for name, a := range attempts {
+		stored[name] = a.credentials
+	}
+	config.Credentials = newSecrets(stored)
+	source := s.reader(t, config)
+	_, host, _ := strings.Cut(adminURL, "://")
+	for name, a := range attempts {
+		t.Run(name, func(t *testing.T) {
+			err := s.fetch(t, source, adminURL, name)
+			if a.reason == nil {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, a.reason)
+			require.ErrorContains(t, err, strings.ReplaceAll(a.text, "BROKER", host))
+		})
+	}
+}
+
+const refusedToken = "credentials refused: BROKER does not accept the token: is it expired, or signed with another key?"
+
+func testTokens(t *testing.T, s *secured) {
+	stranger, err := identity.NewSigner()
+	require.NoError(t, err)
+	forged, err := stranger.Token("admin", time.Hour)
+	require.NoError(t, err)
+	token := func(text string) backlog.Credentials { return backlog.Credentials{Plugin: "token", Params: text} }
+	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
+		"a good token does":               {token("token:" + s.token(t, "consume", time.Hour)), nil, ""},
+		"a good token in JSON does":       {token(`{"token":"` + s.token(t, "consume", time.Hour) + `"}`), nil, ""},
+		"one that was signed by others":   {token(forged), backlog.ErrUnauthenticated, refusedToken},
+		"one that has expired":            {token(s.token(t, "consume", -time.Minute)), backlog.ErrUnauthenticated, refusedToken},
+		"one that is none":                {token("garbage"), backlog.ErrUnauthenticated, refusedToken},
+		"one of a role without a right":   {token(s.token(t, "nobody", time.Hour)), backlog.ErrForbidden, missingConsume},
+		"one of a role with other rights": {token(s.token(t, "functions", time.Hour)), backlog.ErrForbidden, missingConsume},
+		"none at all": {
+			backlog.Credentials{},
+			backlog.ErrUnauthenticated,
+			"credentials refused: BROKER asks for credentials and those that were named have none: name a Secret with a token",
+		},
+	})
+}
+
+const missingConsume = `permission missing: BROKER says "Unauthorized to validateTopicOperation for operation [LOOKUP] on topic [` + securedTopic + `]": ` +
+	"grant consume on namespace private/work to the role of the credentials"
+
+// testRotation lets a token expire while it is in use, which is what projected tokens and rotated Secrets do.
+func testRotation(t *testing.T, s *secured) {
+	const life = 3 * time.Second
+	old := s.token(t, "consume", life)
+	tokenFile := file(t, "token", old)
+	named := newSecrets(map[string]backlog.Credentials{"secret": {Plugin: "token", Params: old}})
+	source := s.reader(t, pulsar.Config{TokenFile: tokenFile, Credentials: named})
+	require.NoError(t, s.fetch(t, source, s.AdminURL(), ""))
+	require.NoError(t, s.fetch(t, source, s.AdminURL(), "secret"))
+	pace := time.NewTicker(50 * time.Millisecond)
+	defer pace.Stop()
+	for end := time.Now().Add(time.Minute); s.fetch(t, source, s.AdminURL(), "") == nil; {
+		require.True(t, time.Now().Before(end), "the token must expire")
+		<-pace.C
+	}
+	require.ErrorIs(t, s.fetch(t, source, s.AdminURL(), ""), backlog.ErrUnauthenticated)
+	require.ErrorIs(t, s.fetch(t, source, s.AdminURL(), "secret"), backlog.ErrUnauthenticated)
+
+	fresh := s.token(t, "consume", time.Hour)
+	require.NoError(t, os.WriteFile(tokenFile, []byte(fresh+"\n"), 0o600))
+	named.store("secret", backlog.Credentials{Plugin: "token", Params: fresh})
+	require.NoError(t, s.fetch(t, source, s.AdminURL(), ""), "the first fetch must use the new file")
+	require.NoError(t, s.fetch(t, source, s.AdminURL(), "secret"), "the fetch that is refused must look again, and go on")
+}
+
+func testPasswords(t *testing.T, s *secured) {
+	basic := func(text string) backlog.Credentials { return backlog.Credentials{Plugin: "basic", Params: text} }
+	const refused = "credentials refused: BROKER does not accept the user and password: does the brokers' basicAuthConf have them?"
+	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
+		"a good one does":         {basic(passwordRole + ":" + password), nil, ""},
+		"a good one in JSON does": {basic(`{"userId":"` + passwordRole + `","password":"` + password + `"}`), nil, ""},
+		"a wrong password":        {basic(passwordRole + ":wrong"), backlog.ErrUnauthenticated, refused},
+		"an unknown user":         {basic("stranger:" + password), backlog.ErrUnauthenticated, refused},
+	})
+	t.Run("the program's own from a file does", func(t *testing.T) {
+		source := s.reader(t, pulsar.Config{AuthPlugin: "basic", AuthParamsFile: file(t, "params", passwordRole+":"+password)})
+		require.NoError(t, s.fetch(t, source, s.AdminURL(), ""))
+	})
+}
+
+func (s *secured) certificate(t *testing.T, of *identity.Authority, role string) identity.Pair {
+	t.Helper()
+	pair, err := of.Client(role)
+	require.NoError(t, err)
+	return pair
+}
+
+func testCertificates(t *testing.T, s *secured) {
+	strangers, err := identity.NewAuthority("pulsar-test-ca")
+	require.NoError(t, err)
+	shows := func(pair identity.Pair) backlog.Credentials {
+		return backlog.Credentials{Plugin: "tls", Params: pair.DataURLs(), TrustCerts: s.authority.PEM()}
+	}
+	good := shows(s.certificate(t, s.authority, certificateRole))
+	mistrusting := good
+	mistrusting.TrustCerts = strangers.PEM()
+	s.try(t, s.https, pulsar.Config{}, map[string]attempt{
+		"a good one does": {good, nil, ""},
+		"a token does over TLS too": {
+			backlog.Credentials{Plugin: "token", Params: s.token(t, "consume", time.Hour), TrustCerts: s.authority.PEM()}, nil, "",
+		},
+		"one of a role without a right": {shows(s.certificate(t, s.authority, "nobody")), backlog.ErrForbidden, missingConsume},
+		"one that others have signed": {
+			shows(s.certificate(t, strangers, certificateRole)), backlog.ErrUnauthenticated,
+			"credentials refused: BROKER does not accept the client certificate (tls: ", // the alert differs between versions
+		},
+		"a broker that is not to be trusted": {
+			mistrusting, backlog.ErrUnreachable,
+			"unreachable: BROKER for " + securedTopic + ": its certificate is signed by an unknown authority: give the adapter the CA file",
+		},
+	})
+	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
+		"it cannot be shown without TLS": {
+			good, backlog.ErrUnauthenticated,
+			"credentials refused: a client certificate cannot be shown to http://BROKER: use the https port of the brokers",
+		},
+	})
+	t.Run("the program's own files may change", func(t *testing.T) {
+		stranger, trusted := s.certificate(t, strangers, certificateRole), s.certificate(t, s.authority, certificateRole)
+		certFile, keyFile := file(t, "tls.crt", stranger.Certificate), file(t, "tls.key", stranger.Key)
+		source := s.reader(t, pulsar.Config{
+			AuthPlugin: "tls", AuthParams: "tlsCertFile:" + certFile + ",tlsKeyFile:" + keyFile, CAFile: file(t, "ca.crt", s.authority.PEM()),
+		})
+		require.ErrorIs(t, s.fetch(t, source, s.https, ""), backlog.ErrUnauthenticated)
+		require.NoError(t, os.WriteFile(certFile, []byte(trusted.Certificate), 0o600))
+		require.NoError(t, os.WriteFile(keyFile, []byte(trusted.Key), 0o600))
+		require.NoError(t, s.fetch(t, source, s.https, ""))
+	})
+}
+
+// client are the parameters of the oauth2 plugin.
+func (s *secured) client(t *testing.T, id, secret, audience string) backlog.Credentials {
+	t.Helper()
+	key, err := json.Marshal(map[string]string{"type": "client_credentials", "client_id": id, "client_secret": secret, "issuer_url": s.issuer.URL()})
+	require.NoError(t, err)
+	params, err := json.Marshal(map[string]string{"issuerUrl": s.issuer.URL(), "privateKey": identity.DataURL(string(key)), "audience": audience})
+	require.NoError(t, err)
+	return backlog.Credentials{
+		Plugin: "org.apache.pulsar.client.impl.auth.oauth2.AuthenticationOAuth2", Params: string(params), TrustCerts: s.authority.PEM(),
+	}
+}
+
+func testOAuth2(t *testing.T, s *secured) {
+	t.Logf("the broker checks the issuer's tokens by OpenID Connect: %t", s.openID)
+	attempts := map[string]attempt{
+		"a good client does": {s.client(t, clientRole, secret, audience), nil, ""},
+		"a wrong secret": {
+			s.client(t, clientRole, "wrong", audience), backlog.ErrUnauthenticated,
+			"credentials refused: nothing was sent to BROKER: OAuth2 issuer " + s.issuer.URL() + ` refuses the client: "invalid_client no such client or secret"`,
+		},
+	}
+	if s.openID {
+		attempts["a wrong audience"] = attempt{
+			s.client(t, clientRole, secret, "others"), backlog.ErrUnauthenticated,
+			"credentials refused: BROKER does not accept the token of OAuth2 issuer " + s.issuer.URL() + ": do the brokers trust that issuer and the audience?",
+		}
+	}
+	s.try(t, s.AdminURL(), pulsar.Config{AllowedIssuers: []string{s.issuer.URL()}}, attempts)
+	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
+		"an issuer that nobody allowed": {
+			s.client(t, clientRole, secret, audience), backlog.ErrForbidden,
+			"permission missing: nothing was sent to BROKER: " + s.issuer.URL() + " is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
+		},
+	})
+	t.Run("a token is used until it ends, and replaced before", func(t *testing.T) {
+		s.issuer.SetLife(3 * time.Second)
+		source := s.reader(t, pulsar.Config{
+			AuthPlugin: "oauth2", AuthParams: s.client(t, clientRole, secret, audience).Params, CAFile: file(t, "ca.crt", s.authority.PEM()),
+		})
+		before := s.issuer.Issued()
+		pace := time.NewTicker(50 * time.Millisecond)
+		defer pace.Stop()
+		fetches := 0
+		for end := time.Now().Add(time.Minute); s.issuer.Issued() < before+3; fetches++ {
+			require.True(t, time.Now().Before(end), "tokens must be replaced")
+			<-pace.C
+			require.NoError(t, s.fetch(t, source, s.AdminURL(), ""))
+		}
+		require.Greater(t, fetches, 6, "a token must serve more than one fetch")
+	})
+}
+
+// testRedirects puts a server before the broker that redirects, as a broker does that does not own a topic.
+func testRedirects(t *testing.T, s *secured) {
+	var to string
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, to+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(front.Close)
+	captured := 0
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { captured++ }))
+	t.Cleanup(elsewhere.Close)
+	source := s.reader(t, pulsar.Config{
+		Token: s.token(t, "consume", time.Hour), AllowedHosts: []string{strings.TrimPrefix(front.URL, "http://")},
+	})
+	to = s.AdminURL()
+	require.NoError(t, s.fetch(t, source, front.URL, ""), "the owner must see the token too")
+	to = elsewhere.URL
+	require.ErrorIs(t, s.fetch(t, source, front.URL, ""), backlog.ErrForbidden)
+	require.Zero(t, captured, "another host must see nothing")
+}
+
+// testRights holds the table of docs/pulsar-permissions.md against the broker.
+func testRights(t *testing.T, s *secured) {
+	named := map[string]backlog.Credentials{}
+	for _, role := range []string{"consume", "functions", "sinks", "nobody"} {
+		named[role] = backlog.Credentials{Plugin: "token", Params: s.token(t, role, time.Hour)}
+	}
+	source := s.reader(t, pulsar.Config{Credentials: newSecrets(named)})
+	reads := map[string]struct {
+		right string
+		read  func(access string) error
+	}{
+		"topic statistics": {"consume", func(access string) error { return s.fetch(t, source, s.AdminURL(), access) }},
+		"the configuration of a function": {"functions", func(access string) error {
+			return s.describe(t, source, backlog.FunctionKind, access)
+		}},
+		"the configuration of a sink": {"sinks", func(access string) error {
+			return s.describe(t, source, backlog.SinkKind, access)
+		}},
+	}
+	for what, r := range reads {
+		for role := range named {
+			t.Run(what+" with "+role, func(t *testing.T) {
+				err := r.read(role)
+				if role == r.right {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, backlog.ErrForbidden)
+				require.ErrorContains(t, err, "grant "+r.right+" on namespace private/work to the role of the credentials")
+			})
+		}
+	}
+}
+
+// describe asks the worker for something that is not there, which it says only to who may know.
+func (s *secured) describe(t *testing.T, source *pulsar.Source, kind backlog.ComponentKind, access string) error {
+	t.Helper()
+	_, err := source.Worker().Describe(t.Context(), backlog.Component{
+		Cluster: backlog.Cluster{AdminURL: s.AdminURL(), Access: access}, Kind: kind, Tenant: "private", Namespace: "work", Name: "absent",
+	})
+	if access == "functions" || access == "sinks" {
+		if kind == backlog.ComponentKind(strings.TrimSuffix(access, "s")) {
+			require.ErrorIs(t, err, backlog.ErrFunctionNotFound)
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,216 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+// What a secured broker knows. A role has the actions of its name on the namespace, where it is not otherwise said.
+const (
+	securedTopic = "persistent://private/work/orders"
+	audience     = "pulsar"
+
+	passwordRole, password = "password-reader", "open sesame"
+	certificateRole        = "certificate-reader"
+	clientRole, secret     = "client-reader", "client s3cret"
+)
+
+// brokerLines are enough to hold what the broker thinks of the last credentials.
+const brokerLines = 200
+
+// secured is a broker that lets nobody in unknown: tokens, passwords, certificates and an OAuth2 issuer at once, and roles
+// with different rights on one namespace. strictAuthMethod, which 4.2 knows, makes it demand the method's name too.
+type secured struct {
+	*broker.Broker
+
+	https     string
+	authority *identity.Authority
+	tokens    *identity.Signer
+	issuer    *identity.Issuer
+	// openID says that the broker asks the issuer for its keys itself; else it was given them.
+	openID bool
+}
+
+func newSecured(t *testing.T) *secured {
+	t.Helper()
+	s := &secured{}
+	var err error
+	s.authority, err = identity.NewAuthority("pulsar-test-ca")
+	require.NoError(t, err)
+	s.tokens, err = identity.NewSigner()
+	require.NoError(t, err)
+	dist, err := broker.Distribution(t.Context(), "", os.Stderr)
+	require.NoError(t, err)
+	found, err := filepath.Glob(filepath.Join(dist.Lib, "*broker-auth-oidc*.jar"))
+	require.NoError(t, err)
+	s.openID = len(found) > 0 // the server's tarball has it, the jars of other versions are without
+	signer := s.tokens
+	if s.openID {
+		signer, err = identity.NewSigner()
+		require.NoError(t, err)
+	}
+	s.issuer, err = identity.NewIssuer(s.authority, signer, map[string]string{clientRole: secret})
+	require.NoError(t, err)
+	t.Cleanup(s.issuer.Close)
+
+	ports, err := proc.FreePorts(1)
+	require.NoError(t, err)
+	s.https = fmt.Sprintf("https://127.0.0.1:%d", ports[0])
+	admin := s.token(t, "admin", time.Hour)
+	s.Broker, err = broker.Start(t.Context(), broker.Config{Token: admin, Settings: s.settings(t, admin, ports[0]), Progress: os.Stderr})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the broker printed:\n%s", s.LogTail(brokerLines))
+		}
+		_ = s.Discard() // nothing is left to lose
+	})
+	s.grant(t)
+	return s
+}
+
+// settings are those of Pulsar's documentation for each way to prove who one is.
+func (s *secured) settings(t *testing.T, admin string, httpsPort int) map[string]string {
+	t.Helper()
+	const class = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
+	providers := []string{class + "Token", class + "Basic", class + "Tls"}
+	pair, err := s.authority.Server("broker")
+	require.NoError(t, err)
+	key, err := s.tokens.PublicKey()
+	require.NoError(t, err)
+	settings := map[string]string{
+		"authenticationEnabled": "true", "authorizationEnabled": "true", "strictAuthMethod": "true",
+		"superUserRoles":                       "admin",
+		"tokenPublicKey":                       key,
+		"brokerClientAuthenticationPlugin":     "org.apache.pulsar.client.impl.auth.AuthenticationToken",
+		"brokerClientAuthenticationParameters": "token:" + admin,
+		// made by: openssl passwd -apr1 -salt abcdefgh 'open sesame'
+		"basicAuthConf":                        "file://" + file(t, "htpasswd", passwordRole+":$apr1$abcdefgh$T64oOxnD8c28.dQa.2Lty1\n"),
+		"webServicePortTls":                    fmt.Sprint(httpsPort),
+		"tlsCertificateFilePath":               file(t, "broker.crt", pair.Certificate),
+		"tlsKeyFilePath":                       file(t, "broker.key", pair.Key),
+		"tlsTrustCertsFilePath":                file(t, "ca.crt", s.authority.PEM()),
+		"tlsRequireTrustedClientCertOnConnect": "false",
+	}
+	if s.openID {
+		providers = append(providers, class[:strings.LastIndex(class, ".")]+".oidc.AuthenticationProviderOpenID")
+		settings["openIDAllowedTokenIssuers"] = s.issuer.URL()
+		settings["openIDAllowedAudiences"] = audience
+		settings["openIDTokenIssuerTrustCertsFilePath"] = settings["tlsTrustCertsFilePath"]
+	}
+	settings["authenticationProviders"] = strings.Join(providers, ",")
+	return settings
+}
+
+// grant makes the namespace with its topic, and gives the roles their rights.
+func (s *secured) grant(t *testing.T) {
+	t.Helper()
+	s.demand(t, "/admin/v2/tenants/private", `{"allowedClusters":["standalone"],"adminRoles":[]}`)
+	s.demand(t, "/admin/v2/namespaces/private/work", `{}`)
+	require.NoError(t, s.CreateTopic(t.Context(), securedTopic, 2))
+	for role, action := range map[string]string{
+		"consume": "consume", "functions": "functions", "sinks": "sinks",
+		passwordRole: "consume", certificateRole: "consume", clientRole: "consume",
+	} {
+		status, answer, err := s.Admin(t.Context(), http.MethodPost, "/admin/v2/namespaces/private/work/permissions/"+role, []byte(`["`+action+`"]`))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusNoContent, status, "%s", answer)
+	}
+}
+
+func (s *secured) demand(t *testing.T, path, body string) {
+	t.Helper()
+	status, answer, err := s.Admin(t.Context(), http.MethodPut, path, []byte(body))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusNoContent, status, "%s", answer)
+}
+
+func (s *secured) token(t *testing.T, role string, life time.Duration) string {
+	t.Helper()
+	signed, err := s.tokens.Token(role, life)
+	require.NoError(t, err)
+	return signed
+}
+
+// reader returns a reader of Pulsar that may call this broker, and closes it with the test.
+func (s *secured) reader(t *testing.T, config pulsar.Config) *pulsar.Source {
+	t.Helper()
+	config.Registerer = prometheus.NewRegistry()
+	config.AllowedHosts = append(config.AllowedHosts, strings.TrimPrefix(s.AdminURL(), "http://"), strings.TrimPrefix(s.https, "https://"))
+	source, err := pulsar.New(config)
+	require.NoError(t, err)
+	t.Cleanup(source.Close)
+	return source
+}
+
+// fetch reads the topic with the credentials that the name stands for, over TLS or not.
+func (s *secured) fetch(t *testing.T, source *pulsar.Source, adminURL, access string) error {
+	t.Helper()
+	sample, err := source.Fetch(t.Context(), backlog.Topic{
+		Cluster: backlog.Cluster{AdminURL: adminURL, Access: access}, Name: securedTopic,
+	}, backlog.Slim)
+	if err == nil {
+		require.Len(t, sample.Partitions, 2)
+	}
+	return err
+}
+
+// secrets is a pulsar.CredentialSource as the adapter's, with Secrets in memory. Like a cache it only looks at what has
+// changed when it is told to doubt.
+type secrets struct {
+	mu sync.Mutex
+	// cached and stored are guarded by mu.
+	cached, stored map[string]backlog.Credentials
+}
+
+func newSecrets(stored map[string]backlog.Credentials) *secrets {
+	return &secrets{stored: stored, cached: map[string]backlog.Credentials{}}
+}
+
+func (s *secrets) Credentials(_ context.Context, access string) (backlog.Credentials, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.cached[access]; !known {
+		s.cached[access] = s.stored[access]
+	}
+	return s.cached[access], nil
+}
+
+func (s *secrets) Doubt(access string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.cached, access)
+}
+
+func (s *secrets) store(access string, to backlog.Credentials) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stored[access] = to
+}
+
+// file writes a file for the time of the test.
+func file(t *testing.T, name, content string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
