@@ -9,12 +9,8 @@ import "slices"
 // readings may hold them.
 type crew struct {
 	known bool
-	// ids and components are sorted, each once.
-	ids, components []string
-	// connections over all partitions, and what tells the same ones from others. A replica that restarts has its id again
-	// and another name.
-	connections int
-	fingerprint uint64
+	// ids, names and components are sorted, each once. A replica that restarts has its id again and another name.
+	ids, names, components []string
 	// unattended partitions have work and no consumer; with the messages that wait there.
 	unattended         int
 	unattendedMessages float64
@@ -24,8 +20,8 @@ type crew struct {
 func (c *crew) observe(answer []*SubscriptionSample, meanBatch float64) (left bool) {
 	before := *c
 	*c = crew{known: true}
-	var ids, components []string
-	for i, one := range answer {
+	var ids, names, components []string
+	for _, one := range answer {
 		if one == nil {
 			continue
 		}
@@ -34,17 +30,19 @@ func (c *crew) observe(answer []*SubscriptionSample, meanBatch float64) (left bo
 			c.unattendedMessages += ready
 		}
 		for _, consumer := range one.Consumers {
-			c.connections++
-			c.fingerprint ^= fingerprint(i, consumer.Name)
-			ids = append(ids, consumer.ID)
+			ids, names = append(ids, consumer.ID), append(names, consumer.Name)
 			if consumer.Component != "" {
 				components = append(components, consumer.Component)
 			}
 		}
 	}
-	c.ids, c.components = distinct(ids, before.ids), distinct(components, before.components)
-	// Others, and not more of them: some must have left. Where as many joined as left, that is one pair too many.
-	return before.known && c.fingerprint != before.fingerprint && c.connections <= before.connections
+	c.ids, c.names, c.components = distinct(ids, before.ids), distinct(names, before.names), distinct(components, before.components)
+	for _, name := range before.names {
+		if _, stayed := slices.BinarySearch(c.names, name); !stayed {
+			return true
+		}
+	}
+	return false
 }
 
 // plus is the crew of both topics; known only when both are.
@@ -94,15 +92,4 @@ func union(a, b []string) []string {
 	both := slices.Concat(a, b)
 	slices.Sort(both)
 	return slices.Clip(slices.Compact(both))
-}
-
-// fingerprint of a connection: FNV-1a over its partition and its name.
-func fingerprint(position int, name string) uint64 {
-	const prime = 1099511628211
-	hash := uint64(14695981039346656037)
-	hash = (hash ^ uint64(position)) * prime //nolint:gosec // a position is never below 0
-	for i := range len(name) {
-		hash = (hash ^ uint64(name[i])) * prime
-	}
-	return hash
 }

@@ -11,8 +11,10 @@ type instanceHistory struct {
 	last InstanceSample
 	// points are running totals that survive restarts of the instance, oldest first.
 	points []instancePoint
-	// workingSince is when the call that the instance is in was first seen; zero when it is in none.
-	workingSince time.Time
+	// given is how much busy time was given to the call that the instance is in, before it ended and was counted.
+	given time.Duration
+	// call is the mean time of a call when last some ended.
+	call time.Duration
 	// settled says that a call ended since the instance was first seen. The time of the first one to end may lie before.
 	settled bool
 }
@@ -51,18 +53,15 @@ func (h *instanceHistory) add(now InstanceSample, at time.Time, window time.Dura
 	case len(h.points) == 0:
 	case restarted(h.last, now) || interval > longestInstanceWindow:
 		next.instanceTotals = h.points[len(h.points)-1].instanceTotals
-		h.settled, h.workingSince = false, time.Time{}
+		h.settled, h.given = false, 0
 	default:
 		next.instanceTotals = h.since(now, at)
 	}
-	switch {
-	case inCall(now) <= 0:
-		h.workingSince = time.Time{}
-	case h.workingSince.IsZero():
-		h.workingSince = at
-	}
 	h.at, h.last = at, now
 	h.points = append(h.points, next)
+	if total := h.overWindow(); total.calls > 0 {
+		h.call = total.called / time.Duration(total.calls)
+	}
 	h.points = dropBefore(h.points, at.Add(-h.width(window)), func(p instancePoint) time.Time { return p.at })
 }
 
@@ -84,39 +83,46 @@ func (h *instanceHistory) since(now InstanceSample, at time.Time) instanceTotals
 	if !now.FailedCallsCounted {
 		t.untimed += now.UserExceptions - before.UserExceptions
 	}
-	if ended(now) != ended(before) {
-		t.busy += h.endOfCalls(called, interval)
-		h.workingSince, h.settled = time.Time{}, true
-	} else if !h.workingSince.IsZero() && inCall(now) > 0 {
-		t.busy += interval // the same call all the time
-	}
+	t.busy += h.busyFor(interval, called, now)
 	return t
 }
 
-// endOfCalls is the time of calls that ended within the interval, less what was given to earlier intervals while the
-// first of them was seen to run. A call counts when it ends, so without that 2 s calls, looked at each second, read as
-// 0, 2, 0, 2 instead of 1.
-func (h *instanceHistory) endOfCalls(called, interval time.Duration) time.Duration {
-	if !h.workingSince.IsZero() {
-		called -= h.at.Sub(h.workingSince)
+// busyFor is how long the instance was in calls during an interval in which calls of the given length were counted.
+//
+// A call counts when it ends, so 2 s calls that are looked at each second would read as 0, 2, 0, 2. So the interval is
+// given what a call that runs has had of it, which is taken off again when the call is counted: the sum stays true. When
+// the call began within the interval is not known. Behind others it is taken to have begun as they ended, as under full
+// load, and alone in the middle, but never more than a usual call ago.
+func (h *instanceHistory) busyFor(interval, called time.Duration, now InstanceSample) time.Duration {
+	working, was := inCall(now) > 0, inCall(h.last) > 0
+	if ended(now) == ended(h.last) {
+		var busy time.Duration
+		switch {
+		case working && was:
+			busy = interval
+		case working:
+			busy = min(interval, h.call) / 2
+		}
+		h.given += busy
+		return busy
 	}
+	busy := called - h.given
 	if !h.settled {
-		called = min(called, interval) // the rest was before the instance was first seen
+		busy = min(busy, interval) // the rest was before the instance was first seen
 	}
-	return max(0, called) // less than nothing: a call that failed and was not timed
+	if !now.FailedCallsCounted && now.UserExceptions > h.last.UserExceptions {
+		busy = max(0, busy) // a call that failed keeps what it was given, for it is never counted
+	}
+	h.given, h.settled = 0, true
+	if working {
+		h.given = max(0, min(interval-busy, h.call))
+	}
+	return busy + h.given
 }
 
 // width is how far back the totals are compared: the window, or several calls where they are long.
 func (h *instanceHistory) width(window time.Duration) time.Duration {
-	total := h.overWindow()
-	var call time.Duration
-	if total.calls > 0 {
-		call = total.called / time.Duration(total.calls)
-	}
-	if !h.workingSince.IsZero() {
-		call = max(call, h.at.Sub(h.workingSince))
-	}
-	return max(window, min(severalCalls*call, longestInstanceWindow))
+	return max(window, min(severalCalls*max(h.call, h.given), longestInstanceWindow))
 }
 
 func (h *instanceHistory) overWindow() instanceTotals {

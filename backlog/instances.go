@@ -155,7 +155,7 @@ func (s *instancesSum) reading() InstancesReading {
 	r.ServiceTime = Unknown(errNoCalls)
 	switch {
 	case s.timed > 0:
-		r.Busy = Known(s.busy / float64(s.timed))
+		r.Busy = Known(max(0, s.busy/float64(s.timed))) // below by a call that was taken to have begun too early
 	case s.failedUntimed:
 		r.Busy = Unknown(errNotAllTime)
 	}

@@ -3,7 +3,10 @@
 
 package backlog
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Partitions returns what is known of each partition of the topics that a reading of the subscription sums up, topic by
 // topic in the order of their indices. It fails when Read does.
@@ -29,6 +32,7 @@ func (s *Store) Partitions(subscription Subscription, now time.Time) ([]Partitio
 func (t *topicState) appendPartitions(readings []PartitionReading, topic string, s *subscriptionState) []PartitionReading {
 	start, end := s.history.points[0], s.history.last()
 	published, now := t.partitions.since(start.at)
+	readings = slices.Grow(readings, len(t.partitions.indices))
 	for i, index := range t.partitions.indices {
 		r := PartitionReading{
 			Topic: topic, Index: index,
