@@ -38,12 +38,12 @@ func (a *age) observe(sample TopicSample, answer []*SubscriptionSample) {
 	}
 }
 
-// read returns the age in seconds and when it was that.
-func (a *age) read(now time.Time) (Measurement, time.Time) {
+// read returns the age in seconds and when it was that. One that came with the last answer is as fresh as all the rest.
+func (a *age) read(now, answeredAt time.Time) (Measurement, time.Time) {
 	switch {
 	case a.at.IsZero():
 		return Unknown(ErrNotAsked), time.Time{}
-	case now.Sub(a.at) > ageStaleAfter:
+	case now.Sub(a.at) > ageStaleAfter && a.at.Before(answeredAt):
 		return Unknown(fmt.Errorf("%w: the oldest message was last looked at %s", ErrStale, a.at.UTC().Format(time.RFC3339))), a.at
 	default:
 		return Known(a.oldest.Seconds()), a.at

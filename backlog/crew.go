@@ -81,13 +81,14 @@ func distinct(names, before []string) []string {
 	return slices.Clip(names)
 }
 
-// union of two sorted lists; one of them when it has all, which is the rule: each replica consumes all topics.
+// union of two sorted lists: the first when it has all, which is the rule, for each replica consumes all topics.
 func union(a, b []string) []string {
-	if slices.Equal(a, b) || len(b) == 0 {
-		return a
+	missing := func(name string) bool {
+		_, found := slices.BinarySearch(a, name)
+		return !found
 	}
-	if len(a) == 0 {
-		return b
+	if !slices.ContainsFunc(b, missing) {
+		return a
 	}
 	both := slices.Concat(a, b)
 	slices.Sort(both)

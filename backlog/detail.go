@@ -36,15 +36,16 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 			detail |= Precise
 		}
 	}
-	if t.trouble == nil && t.wantsAge(now) { // a look at the age may be the trouble: without it, all else comes back
+	if t.wantsAge(now) {
 		detail |= Age
 	}
 	return detail
 }
 
-// wantsAge says whether to look at the oldest message.
+// wantsAge says whether to look at the oldest message. Not after a failure: an entry that cannot be read fails the whole
+// fetch, and without it all else comes back.
 func (t *topicState) wantsAge(now time.Time) bool {
-	if now.Sub(t.ageAskedAt) < ageInterval {
+	if t.trouble != nil || now.Sub(t.ageAskedAt) < ageInterval {
 		return false
 	}
 	for _, state := range t.subscriptions {

@@ -20,7 +20,8 @@ import (
 func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	inputs, err := s.inputs(subscription, now)
+	var few [4]input // most subscriptions have no more topics, and need no memory for them
+	inputs, err := s.inputs(subscription, now, few[:0])
 	if err != nil {
 		return Reading{}, err
 	}
@@ -51,12 +52,12 @@ type input struct {
 	state *subscriptionState
 }
 
-// inputs returns the topics that count, at least one, or why the subscription is unknown. mu is held.
-func (s *Store) inputs(subscription Subscription, now time.Time) (inputs, error) {
+// inputs appends the topics that count, at least one, or says why the subscription is unknown. mu is held.
+func (s *Store) inputs(subscription Subscription, now time.Time, to []input) (inputs, error) {
 	if len(subscription.Topics)+len(subscription.Patterns) == 0 {
 		return inputs{}, fmt.Errorf("%w: subscription %s has no topics", ErrNotTracked, subscription.Name)
 	}
-	found := inputs{known: make([]input, 0, len(subscription.Topics))}
+	found := inputs{known: to}
 	for _, name := range subscription.Topics {
 		one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
 		if err != nil {

@@ -264,35 +264,6 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 	}
 }
 
-func TestReadSumsEverythingOverTopics(t *testing.T) {
-	store := newStore(t)
-	both := backlog.NewSubscription(cluster(), function, orders, returns)
-	store.Track("me", both)
-	store.Record(topic(orders), partitioned(58, all, part{published: 20, backlog: 9}))
-	store.Record(topic(returns), partitioned(50, all, part{published: 20, backlog: 9}))
-	store.Record(topic(orders), partitioned(68, all,
-		part{published: 40, delivered: 20, backlog: 9, bytes: 90, inReplay: 2, oldest: 48, consumers: []string{"a", "b"}, component: "x"},
-		part{backlog: 4, oldest: 60}))
-	store.Record(topic(returns), partitioned(60, all,
-		part{published: 30, delivered: 40, backlog: 5, bytes: 10, inReplay: 1, oldest: 55, throttled: 1, draining: 1, consumers: []string{"b", "c"}, component: "y"}))
-
-	r, err := store.Read(both, second(70))
-	require.NoError(t, err)
-	require.InDelta(t, 100, known(t, r.Bytes), 0)
-	require.InDelta(t, 3, known(t, r.InReplay), 0)
-	require.InDelta(t, 20, known(t, r.OldestAge), 0)
-	require.Equal(t, second(60), r.OldestAt)
-	require.InDelta(t, 6, known(t, r.DeliveryRate), 1e-9)
-	require.InDelta(t, 3, known(t, r.PublishRate), 1e-9)
-	require.InDelta(t, 3, known(t, r.Consumers), 0, "a, b and c, where each topic has two")
-	require.Equal(t, []string{"x", "y"}, r.Components)
-	require.True(t, r.Throttled)
-	require.True(t, r.Draining)
-	require.Equal(t, 3, r.Partitions)
-	require.InDelta(t, 1, known(t, r.UnreadPartitions), 0)
-	require.InDelta(t, 4, known(t, r.UnreadMessages), 0)
-}
-
 func TestBytesThatDidNotComeAreMissedRatherThanNotAsked(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
@@ -304,38 +275,18 @@ func TestBytesThatDidNotComeAreMissedRatherThanNotAsked(t *testing.T) {
 	unknown(t, backlog.ErrNoData, r.Bytes)
 }
 
-func TestPartitionsTellWhereTheLoadIs(t *testing.T) {
-	store := newStore(t)
+func TestAnAgeIsShownAsLongAsTheAnswerItCameWith(t *testing.T) {
+	store, err := backlog.NewStore(rateWindow, 10*time.Minute)
+	require.NoError(t, err)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", subscription)
-	_, err := store.Partitions(subscription, second(0))
-	require.ErrorIs(t, err, backlog.ErrNoData)
-
-	store.Record(topic(orders), partitioned(0, backlog.Slim, part{published: 0}, part{published: 50, delivered: 9}))
-	readings, err := store.Partitions(subscription, second(0))
+	store.Record(topic(orders), partitioned(100, all, part{backlog: 1, oldest: 10}))
+	r, err := store.Read(subscription, second(300))
 	require.NoError(t, err)
-	unknown(t, backlog.ErrNoRate, readings[0].PublishRate, readings[0].ProcessRate)
-	unknown(t, backlog.ErrNotAsked, readings[0].Consumers)
+	require.InDelta(t, 90, known(t, r.OldestAge), 0, "answers are rare here, and it is no older than they are")
 
-	later := partitioned(10, backlog.Full,
-		part{published: 1000, entries: 100, delivered: 400, unacked: 100, backlog: 70, delayed: 100, consumers: []string{"a", "b"}},
-		part{published: 20, delivered: 20}, // loaded again
-		part{published: 30, noSubscription: true})
-	later.Partitions[0], later.Partitions[2] = later.Partitions[2], later.Partitions[0] // Pulsar lists them in no order
-	store.Record(topic(orders), later)
-	readings, err = store.Partitions(subscription, second(10))
+	store.Record(topic(orders), partitioned(300, backlog.Full, part{backlog: 1}))
+	r, err = store.Read(subscription, second(300))
 	require.NoError(t, err)
-	require.Len(t, readings, 3)
-	for i, r := range readings {
-		require.Equal(t, orders, r.Topic)
-		require.Equal(t, i, r.Index)
-	}
-	require.InDelta(t, 100, known(t, readings[0].PublishRate), 1e-9)
-	require.InDelta(t, 30, known(t, readings[0].ProcessRate), 1e-9)
-	require.InDelta(t, 390, known(t, readings[0].Ready), 1e-9, "70 entries of 7 messages, the mean of the topic, less 100 delayed")
-	require.InDelta(t, 2, known(t, readings[0].Consumers), 0)
-	unknown(t, backlog.ErrNoRate, readings[1].PublishRate, readings[1].ProcessRate)
-	require.InDelta(t, 0, known(t, readings[1].Consumers), 0)
-	require.InDelta(t, 3, known(t, readings[2].PublishRate), 1e-9)
-	unknown(t, backlog.ErrSubscriptionNotFound, readings[2].Ready, readings[2].ProcessRate, readings[2].Consumers)
+	unknown(t, backlog.ErrStale, r.OldestAge)
 }

@@ -38,7 +38,7 @@ type subscriptionState struct {
 
 // record turns an answer into points of the tracked subscriptions.
 func (t *topicState) record(sample TopicSample, window time.Duration) {
-	if t.wantsAge(sample.At) {
+	if sample.Detail.Has(Age) || t.wantsAge(sample.At) {
 		t.ageAskedAt = sample.At // answered or not: it costs the broker a read
 	}
 	answer := inOrder(sample.Partitions)

@@ -25,7 +25,7 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 		Trouble:    t.trouble,
 	}
 	r.DeliveryRate, r.ProcessRate = s.partitions.rates(first.partitions)
-	r.OldestAge, r.OldestAt = s.age.read(now)
+	r.OldestAge, r.OldestAt = s.age.read(now, last.at)
 	s.readLeast(&r)
 	r.crew = s.crew
 	r.fromCrew()
