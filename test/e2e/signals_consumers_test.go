@@ -27,19 +27,28 @@ func typesAreKnown(kind pulsar.SubscriptionType, want backlog.SubscriptionType, 
 		r := w.await("a full answer", func(r backlog.Reading) bool { return r.Consumers.Known() })
 		require.Equal(t, backlog.NoType, r.Type)
 		requireSignal(t, "consumers before there are any", 0, r.Consumers, 0)
+		var names []string
 		for i := range consumers {
+			names = append(names, fmt.Sprint("consumer-", i))
 			g.consumer(t, pulsar.ConsumerOptions{
-				Topic: topic, Type: kind, ReceiverQueueSize: queue, Properties: instance("public/default/f", i),
+				Topic: topic, Type: kind, ReceiverQueueSize: queue, Properties: instance("public/default/f", i), Name: names[i],
 			})
 		}
 		r = w.await("all consumers", func(r backlog.Reading) bool { return is(r.Consumers, float64(consumers)) })
 		require.Equal(t, want, r.Type)
 		requireSignal(t, "total", published, r.Total, 0)
 		requireSignal(t, "ready", published, r.Ready, 0)
+		require.Equal(t, []string{"public/default/f"}, r.Components)
+		require.Equal(t, partitions, r.Partitions)
 		switch want {
 		case backlog.Exclusive, backlog.Failover: // these are with consumers too, but Pulsar does not say how many
 			require.False(t, r.Unacked.Known(), say(r.Unacked))
 			require.False(t, r.Undispatched.Known(), say(r.Undispatched))
+			sample, err := g.source.Fetch(t.Context(), backlog.Topic{Cluster: g.cluster, Name: topic}, backlog.Full)
+			require.NoError(t, err)
+			for _, partition := range sample.Partitions {
+				require.Contains(t, names, partition.Subscriptions[0].ActiveConsumer)
+			}
 		case backlog.Shared, backlog.KeyShared:
 			held := float64(consumers * partitions * queue)
 			if want == backlog.KeyShared { // keys are spread over consumers by chance: some may have less than they take
@@ -69,22 +78,104 @@ func instancesAreCountedOnce(t *testing.T, g *ground) {
 	require.False(t, steady.At.Before(r.At))
 }
 
+// functionsThatShareASubscriptionAreNamed.
+func functionsThatShareASubscriptionAreNamed(t *testing.T, g *ground) {
+	topic := g.topic(t, "shared", 0)
+	for i, function := range []string{"public/default/g", "public/default/f", "public/default/f"} {
+		g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, Properties: instance(function, i)})
+	}
+	g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared}) // no function
+	w := g.watchTopics(t, topic)
+	r := w.await("all consumers", func(r backlog.Reading) bool { return is(r.Consumers, 4) })
+	require.Equal(t, []string{"public/default/f", "public/default/g"}, r.Components)
+}
+
+// aConsumerThatDiesFinishesNothing: what it held goes back.
+func aConsumerThatDiesFinishesNothing(t *testing.T, g *ground) {
+	topic := g.topic(t, "died", 0)
+	g.producer(t, topic, 1).send(200)
+	c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
+	w := g.watchTopics(t, topic)
+	r := w.await("a window in which nothing is done", func(r backlog.Reading) bool { return is(r.Unacked, 100) && is(r.ProcessRate, 0) })
+	requireSignal(t, "in replay", 0, r.InReplay, 0)
+	c.consumer.Close()
+	died := time.Now()
+	g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
+	r = w.await("a window with another consumer", func(r backlog.Reading) bool { return covered(died)(r) && is(r.Unacked, 100) })
+	requireSignal(t, "process rate", 0, r.ProcessRate, 0)
+	requireSignal(t, "total", 200, r.Total, 0)
+	for _, l := range w.all() {
+		if rate, err := l.reading.ProcessRate.Value(); err == nil {
+			require.Zero(t, rate, "nothing was acknowledged: %s", l)
+		}
+	}
+}
+
+// busyConsumersLeaveMessagesInReplay: the dispatcher reads ahead what nobody has room for.
+func busyConsumersLeaveMessagesInReplay(t *testing.T, g *ground) {
+	topic := g.topic(t, "replayed", 0)
+	g.producer(t, topic, 50).send(1000)
+	w := g.watchTopics(t, topic)
+	w.fresh()
+	c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
+	r := w.await("the queue to be full", func(r backlog.Reading) bool { return is(r.Unacked, 100) })
+	requireSignal(t, "total", 1000, r.Total, 0)
+	requireSignal(t, "undispatched", 900, r.Undispatched, 0)
+	requireSignal(t, "in replay", 900, r.InReplay, 0)
+	for range 20 {
+		c.ack(c.take(50))
+	}
+	r = w.fresh()
+	requireSignal(t, "in replay", 0, r.InReplay, 0)
+	requireSignal(t, "total", 0, r.Total, 0)
+}
+
+// drainingWhileKeysWaitForTheirFormerConsumer.
+func drainingWhileKeysWaitForTheirFormerConsumer(t *testing.T, g *ground) {
+	topic := g.topic(t, "draining", 0)
+	g.producer(t, topic, 1).sendKeyed(100, 50)
+	first := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.KeyShared, ReceiverQueueSize: 1000})
+	w := g.watchTopics(t, topic)
+	r := w.await("all to be held", func(r backlog.Reading) bool { return is(r.Unacked, 100) })
+	require.False(t, r.Draining)
+	g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.KeyShared, ReceiverQueueSize: 1000})
+	w.await("keys to wait", func(r backlog.Reading) bool { return r.Draining })
+	first.ack(first.take(100))
+	require.False(t, w.fresh().Draining)
+}
+
+// throttledWhileARateLimitHoldsDispatchBack.
+func throttledWhileARateLimitHoldsDispatchBack(t *testing.T, g *ground) {
+	const perSecond = 100
+	topic := g.topic(t, "throttled", 0)
+	g.producer(t, topic, 1).send(2000)
+	g.policy(t, topic, "subscriptionDispatchRate",
+		fmt.Sprintf(`{"dispatchThrottlingRateInMsg":%d,"dispatchThrottlingRateInByte":-1,"ratePeriodInSecond":1}`, perSecond))
+	w := g.watchTopics(t, topic)
+	require.False(t, w.fresh().Throttled)
+	begun := time.Now()
+	g.replicas(t, 1, replica.Instance{Name: "throttled", Topics: []string{topic}})
+	r := w.await("a window of throttling", func(r backlog.Reading) bool { return covered(begun)(r) && r.Throttled })
+	requireSignal(t, "delivery rate", perSecond, r.DeliveryRate, 0.5)
+}
+
 // failedMessagesAreRedelivered and count as finished each time: Pulsar does not tell an acknowledgement from a refusal.
 func failedMessagesAreRedelivered(t *testing.T, g *ground) {
 	const arriving, every = 100, 4
 	topic := g.topic(t, "failing", 0)
 	w := g.watchTopics(t, topic)
 	g.replicas(t, 2, replica.Instance{Name: "failing", Topics: []string{topic}, FailEvery: every, RedeliverAfter: time.Second})
-	stop := g.keepUp(t, topic, arriving, load.BatchingOff)
+	feed := g.feed(t, topic, arriving, load.BatchingOff)
 	// Each call fails with probability 1/4 and comes again, so that 100 arriving make 133 calls each second.
 	const calls = arriving * every / (every - 1.0)
 	begun := time.Now()
 	r := w.await("a window with redeliveries", func(r backlog.Reading) bool {
 		return covered(begun.Add(3 * time.Second))(r) // 1 s until the first come again, and 1 s until those do
 	})
-	requireSignal(t, "publish rate", arriving, r.PublishRate, ratesWithin)
+	requireSignal(t, "publish rate", feed.rate(r), r.PublishRate, ratesWithin)
 	requireSignal(t, "process rate with redeliveries", calls, r.ProcessRate, 2*ratesWithin)
-	published := stop()
+	requireSignal(t, "delivery rate with redeliveries", calls, r.DeliveryRate, 2*ratesWithin)
+	published := feed.stop()
 	r = w.await("all to be done", func(r backlog.Reading) bool { return is(r.Total, 0) })
 	requireSignal(t, fmt.Sprintf("total after %d messages", published), 0, r.Total, 0)
 }

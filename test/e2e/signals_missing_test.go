@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -57,7 +56,5 @@ func aRecreatedTopicStartsAnew(t *testing.T, g *ground) {
 
 func ofNonPersistentTopicsAreUnknown(t *testing.T, g *ground) {
 	w := g.watchTopics(t, "non-persistent://public/default/fleeting")
-	l := w.until("it to be refused", time.Now(), func(l look) bool { return l.err != nil && !errors.Is(l.err, backlog.ErrNoData) })
-	require.ErrorContains(t, l.err, "non-persistent://public/default/fleeting")
-	require.NotErrorIs(t, l.err, backlog.ErrTopicNotFound, "it may well exist")
+	require.ErrorContains(t, w.awaitError(backlog.ErrUnsupported), "non-persistent://public/default/fleeting")
 }

@@ -4,39 +4,19 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
+	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
-
-// keepUp publishes to the topic until the returned function is called, and at the latest until the test ends.
-func (g *ground) keepUp(t *testing.T, topic string, perSecond float64, batching load.Batching) (stop func() (published int64)) {
-	t.Helper()
-	p, err := load.New(load.Config{ServiceURL: g.ServiceURL(), Topic: topic, Batching: batching})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	var group errgroup.Group
-	group.Go(func() error { return p.Run(ctx, load.Constant(perSecond)) })
-	stop = func() int64 {
-		cancel()
-		require.NoError(t, group.Wait())
-		return p.Published()
-	}
-	t.Cleanup(func() {
-		stop()
-		p.Close()
-	})
-	return stop
-}
 
 // covered says that all rates were measured after since.
 func covered(since time.Time) func(backlog.Reading) bool {
@@ -54,19 +34,20 @@ func anUnloadedPartitionChangesNothing(t *testing.T, g *ground) {
 	w := g.watchTopics(t, topic)
 	requireSignal(t, "total", 2000, w.fresh().Total, 0)
 	begun := time.Now()
-	stop := g.keepUp(t, topic, perSecond, load.BatchingOff)
+	arriving := g.feed(t, topic, perSecond, load.BatchingOff)
 	r := w.await("a window under load", covered(begun))
-	requireSignal(t, "publish rate", perSecond, r.PublishRate, 0.1)
+	requireSignal(t, "publish rate", arriving.rate(r), r.PublishRate, ratesWithin)
 
 	require.NoError(t, g.Unload(t.Context(), partitionName(topic, 2)))
 	unloaded := time.Now()
 	r = w.await("a window after the unload", covered(unloaded))
-	requireSignal(t, "publish rate", perSecond, r.PublishRate, 0.1)
-	published := stop()
+	requireSignal(t, "publish rate", arriving.rate(r), r.PublishRate, ratesWithin)
+	published := arriving.stop()
 	// The producer sends again what was on its way when the partition went, so that some messages are there twice.
 	requireSignal(t, "total", 2000+float64(published), w.fresh().Total, 0.02)
 
 	before := 0.0
+	var last time.Time
 	for _, l := range w.all() {
 		if errors.Is(l.err, backlog.ErrNoData) {
 			continue // before the first answer
@@ -76,8 +57,9 @@ func anUnloadedPartitionChangesNothing(t *testing.T, g *ground) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, total, before, "nobody consumes, so that the backlog cannot shrink")
 		before = total
-		if l.reading.At.After(unloaded) && l.reading.At.Before(unloaded.Add(2*groundWindow)) && !covered(unloaded)(l.reading) {
-			requireSignal(t, "publish rate around the unload", perSecond, l.reading.PublishRate, 0.3)
+		if at := l.reading.At; at.After(unloaded) && at.After(last) && !covered(unloaded)(l.reading) {
+			last = at
+			requireSignal(t, "publish rate around the unload", arriving.rate(l.reading), l.reading.PublishRate, 0.3)
 		}
 	}
 }
@@ -132,4 +114,62 @@ func anUnloadKeepsTheBacklog(partitions int) signalsCase {
 		requireSignal(t, "publish rate after an unload", 0, r.PublishRate, 0)
 		requireSignal(t, "process rate after an unload", 0, r.ProcessRate, 0)
 	}
+}
+
+// addedPartitionsAreUnread until the client finds them, which takes it up to a minute by default, and 5 s here.
+func addedPartitionsAreUnread(t *testing.T, g *ground) {
+	topic := g.topic(t, "grown", 2)
+	g.consumer(t, pulsar.ConsumerOptions{
+		Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100, Properties: instance("public/default/f", 0),
+		AutoDiscoveryPeriod: 5 * time.Second,
+	})
+	for _, name := range partitionNames(topic, 2) {
+		g.producer(t, name, 1).send(100)
+	}
+	w := g.watchTopics(t, topic)
+	r := w.await("all to be held", func(r backlog.Reading) bool { return is(r.Unacked, 200) })
+	requireSignal(t, "unread partitions", 0, r.UnreadPartitions, 0)
+	requireSignal(t, "unread messages", 0, r.UnreadMessages, 0)
+
+	g.demand(t, http.MethodPost, "/admin/v2/persistent/public/default/grown/partitions", "4")
+	for _, name := range partitionNames(topic, 4)[2:] {
+		g.producer(t, name, 1).send(50)
+	}
+	r = w.fresh()
+	requireSignal(t, "total with added partitions", 300, r.Total, 0)
+	require.Equal(t, 4, r.Partitions)
+	r = w.await("them to be unread", func(r backlog.Reading) bool { return is(r.UnreadPartitions, 2) })
+	requireSignal(t, "unread messages", 100, r.UnreadMessages, 0)
+	requireSignal(t, "undispatched", 100, r.Undispatched, 0)
+	requireSignal(t, "consumers", 1, r.Consumers, 0)
+	r = w.await("the client to find them", func(r backlog.Reading) bool { return is(r.Unacked, 300) })
+	requireSignal(t, "unread partitions", 0, r.UnreadPartitions, 0)
+	requireSignal(t, "unread messages", 0, r.UnreadMessages, 0)
+}
+
+// skewIsShownByPartition: one partition gets most of the load.
+func skewIsShownByPartition(t *testing.T, g *ground) {
+	topic := g.topic(t, "skewed", 3)
+	w := g.watchTopics(t, topic)
+	work := g.replicas(t, 1, replica.Instance{Name: "skewed", Topics: []string{topic}, ReceiverQueueSize: 50})
+	begun := time.Now()
+	feeds := []*feed{ // none for partition 1
+		g.feed(t, partitionName(topic, 0), 180, load.BatchingOff), nil, g.feed(t, partitionName(topic, 2), 20, load.BatchingOff),
+	}
+	r := w.await("a window under load", covered(begun))
+	partitions, err := g.store.Partitions(w.subscription, r.At)
+	require.NoError(t, err)
+	require.Len(t, partitions, 3)
+	for i, f := range feeds {
+		require.Equal(t, i, partitions[i].Index)
+		truth := 0.0
+		if f != nil {
+			truth = f.rate(r)
+		}
+		// 20/s in a window of 3 s are 60 messages: one more or less at each end is 3 %.
+		requireSignal(t, fmt.Sprint("publish rate of partition ", i), truth, partitions[i].PublishRate, 2*ratesWithin)
+		requireSignal(t, fmt.Sprint("process rate of partition ", i), truth, partitions[i].ProcessRate, 3*ratesWithin)
+		requireSignal(t, fmt.Sprint("consumers of partition ", i), 1, partitions[i].Consumers, 0)
+	}
+	requireSignal(t, "process rate", work.rate(r), r.ProcessRate, 2*ratesWithin)
 }

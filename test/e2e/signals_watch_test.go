@@ -94,9 +94,10 @@ func (g *ground) watch(t *testing.T, subscription backlog.Subscription) *watch {
 	g.mu.Lock()
 	g.watchers[w] = struct{}{}
 	g.mu.Unlock()
-	g.store.Track(t.Name(), subscription)
+	owner := fmt.Sprintf("%s %p", t.Name(), w)
+	g.store.Track(owner, subscription)
 	t.Cleanup(func() {
-		g.store.Untrack(t.Name())
+		g.store.Untrack(owner)
 		g.mu.Lock()
 		delete(g.watchers, w)
 		g.mu.Unlock()
@@ -117,12 +118,14 @@ func (g *ground) watchTopics(t *testing.T, topics ...string) *watch {
 	return g.watch(t, backlog.NewSubscription(g.cluster, "s", topics...))
 }
 
-// updated is told by the poller that there is news.
-func (g *ground) updated(backlog.Topic) {
+// updated is told by the poller that there is news of a topic, or of a pattern.
+func (g *ground) updated(topic backlog.Topic) {
 	g.mu.Lock()
 	watchers := make([]*watch, 0, len(g.watchers))
 	for w := range g.watchers {
-		watchers = append(watchers, w)
+		if len(w.subscription.Patterns) > 0 || slices.Contains(w.subscription.Topics, topic.Name) {
+			watchers = append(watchers, w)
+		}
 	}
 	g.mu.Unlock()
 	for _, w := range watchers {
