@@ -164,15 +164,14 @@ func failedMessagesAreRedelivered(t *testing.T, g *ground) {
 	const arriving, every = 100, 4
 	topic := g.topic(t, "failing", 0)
 	w := g.watchTopics(t, topic)
-	g.replicas(t, 2, replica.Instance{Name: "failing", Topics: []string{topic}, FailEvery: every, RedeliverAfter: time.Second})
+	work := g.replicas(t, 2, replica.Instance{Name: "failing", Topics: []string{topic}, FailEvery: every, RedeliverAfter: time.Second})
 	feed := g.feed(t, topic, arriving, load.BatchingOff)
-	// Each call fails with probability 1/4 and comes again, so that 100 arriving make 133 calls each second.
-	const calls = arriving * every / (every - 1.0)
 	begun := time.Now()
 	r := w.await("a window with redeliveries", func(r backlog.Reading) bool {
 		return covered(begun.Add(3 * time.Second))(r) // 1 s until the first come again, and 1 s until those do
 	})
 	requireSignal(t, "publish rate", feed.rate(r), r.PublishRate, ratesWithin)
+	calls := work.rate(r) * every / (every - 1) // every fourth call fails: 100 arriving make 133 calls each second
 	requireSignal(t, "process rate with redeliveries", calls, r.ProcessRate, 2*ratesWithin)
 	requireSignal(t, "delivery rate with redeliveries", calls, r.DeliveryRate, 2*ratesWithin)
 	published := feed.stop()
