@@ -32,6 +32,29 @@ const (
 //go:embed java
 var sources embed.FS
 
+// The classes in Jar that a function worker can run.
+const (
+	// FunctionClass takes the user configuration of PacedFunction.java.
+	FunctionClass = functionClass
+	// SinkClass takes every message and keeps none.
+	SinkClass = "pulsarautoscaler.DiscardingSink"
+	// SourceClass never has anything.
+	SourceClass = "pulsarautoscaler.SilentSource"
+	// BatchSourceClass discovers five tasks of one message each, when TriggererClass makes it, which is once.
+	BatchSourceClass = "pulsarautoscaler.BatchOfTasks"
+	TriggererClass   = "pulsarautoscaler.TriggerOnce"
+)
+
+// Jar returns the path of the jar with our functions and connectors, for a function worker: made once per source,
+// distribution and JDK. Errors are those of NewJava.
+func Jar(ctx context.Context, dist broker.Dist, progress io.Writer) (string, error) {
+	kit, err := jdk.Find()
+	if err != nil {
+		return "", err
+	}
+	return compile(ctx, kit, dist, progress)
+}
+
 // compile returns the jar with our function, made once per source, distribution and JDK.
 func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Writer) (jar string, err error) {
 	key, names, err := fingerprint(kit, dist)

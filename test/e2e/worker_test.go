@@ -1,0 +1,348 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+// TestSignalsWorker reads real functions, sinks and sources of a real worker back. The last case takes the broker down.
+func TestSignalsWorker(t *testing.T) {
+	w := onWorker(t, broker.Config{})
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, w *workshop)
+	}{
+		{"a function's inputs, type and instances", aFunctionIsReadBack},
+		{"patterns, a subscription name of one's own and order", inputsAreReadBack},
+		{"what instances count", instancesCountWhatStatsSay},
+		{"a sink", aSinkIsReadBack},
+		{"sources", sourcesAreReadBack},
+		{"instances that do not run have no numbers", stoppedInstancesAreSilent},
+		{"what does not exist", missingComponents},
+		{"a broker that starts and one that is down", workersThatAreAway},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, w) })
+	}
+}
+
+// aFunctionIsReadBack compares the configuration with what the broker says of the consumers.
+func aFunctionIsReadBack(t *testing.T, w *workshop) {
+	for _, tt := range []struct {
+		name   string
+		config map[string]any
+		want   backlog.SubscriptionType
+	}{
+		{"shared", nil, backlog.Shared},
+		{"failover", map[string]any{"retainOrdering": true}, backlog.Failover},
+		{"once", map[string]any{"processingGuarantees": "EFFECTIVELY_ONCE"}, backlog.Failover},
+		{"keyed", map[string]any{"retainKeyOrdering": true}, backlog.KeyShared},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			plain, parts := tt.name+"-in", tt.name+"-parts"
+			require.NoError(t, w.CreateTopic(t.Context(), plain, 0))
+			require.NoError(t, w.CreateTopic(t.Context(), parts, 2))
+			config := w.function(tt.name, plain, "public/default/"+parts)
+			for key, value := range tt.config {
+				config[key] = value
+			}
+			w.create(t, backlog.FunctionKind, config)
+
+			got := w.describe(t, backlog.FunctionKind, tt.name)
+			require.Equal(t, backlog.Subscription{
+				Cluster: w.cluster, Name: "public/default/" + tt.name,
+				Topics:   []string{broker.TopicName(plain), broker.TopicName(parts)},
+				Workload: w.component(backlog.FunctionKind, tt.name).Workload(),
+			}, got.Subscription)
+			require.Equal(t, tt.want, got.Type)
+			require.Equal(t, 2, got.Parallelism)
+			require.Equal(t, backlog.JavaRuntime, got.Runtime)
+			require.True(t, got.AutoAck)
+
+			for _, topic := range got.Subscription.Topics {
+				s := w.consumed(t, topic, got.Subscription.Name, 2)
+				require.Equal(t, got.Type, s.Type, "the broker agrees")
+				ids := map[string]bool{}
+				for _, c := range s.Consumers {
+					ids[c.ID] = true
+					require.Equal(t, "public/default/"+tt.name, c.Component)
+				}
+				require.Equal(t, map[string]bool{"public/default/" + tt.name + "#0": true, "public/default/" + tt.name + "#1": true}, ids)
+			}
+		})
+	}
+}
+
+// inputsAreReadBack has a topic and a pattern in one function; the pattern's topics are really subscribed.
+func inputsAreReadBack(t *testing.T, w *workshop) {
+	for _, topic := range []string{"rx-a", "rx-b", "literal"} {
+		require.NoError(t, w.CreateTopic(t.Context(), topic, 0))
+	}
+	config := w.function("patterned")
+	delete(config, "inputs")
+	config["inputSpecs"] = map[string]any{
+		"literal":                           map[string]any{"receiverQueueSize": 10},
+		"persistent://public/default/rx-.*": map[string]any{"regexPattern": true},
+	}
+	config["subName"], config["retainOrdering"] = "my/custom sub", true
+	w.create(t, backlog.FunctionKind, config)
+
+	got := w.describe(t, backlog.FunctionKind, "patterned")
+	require.Equal(t, "my/custom sub", got.Subscription.Name)
+	require.Equal(t, []string{broker.TopicName("literal")}, got.Subscription.Topics)
+	require.Equal(t, []string{"persistent://public/default/rx-.*"}, got.Subscription.Patterns)
+	require.Equal(t, backlog.Failover, got.Type)
+	for _, topic := range []string{"literal", "rx-a", "rx-b"} {
+		require.Equal(t, backlog.Failover, w.consumed(t, broker.TopicName(topic), "my/custom sub", 2).Type)
+	}
+}
+
+// instancesCountWhatStatsSay compares with /stats, which the product does not read.
+func instancesCountWhatStatsSay(t *testing.T, w *workshop) {
+	const messages = 40
+	require.NoError(t, w.CreateTopic(t.Context(), "counted-in", 0))
+	config := w.function("counted", "counted-in")
+	config["userConfig"].(map[string]any)["failEvery"] = "3"
+	w.create(t, backlog.FunctionKind, config)
+	w.consumed(t, broker.TopicName("counted-in"), "public/default/counted", 2)
+
+	idle := w.instances(t, backlog.FunctionKind, "counted", func(s backlog.InstancesSample) bool { return len(s.Instances) == 2 })
+	for _, i := range idle.Instances {
+		require.Zero(t, i.Received)
+		require.Zero(t, *i.BusyTime, "an instance that runs and has nothing to do is known to be idle")
+	}
+	w.publish(t, "counted-in", messages)
+	sample := w.instances(t, backlog.FunctionKind, "counted", func(s backlog.InstancesSample) bool {
+		var done int64
+		for _, i := range s.Instances {
+			done += i.Processed + i.UserExceptions
+		}
+		return done >= messages
+	})
+	require.Zero(t, sample.Silent)
+	require.False(t, sample.At.Before(idle.At))
+
+	var stats struct {
+		Instances []struct {
+			ID      int `json:"instanceId"`
+			Metrics struct {
+				Received  int64    `json:"receivedTotal"`
+				Processed int64    `json:"processedSuccessfullyTotal"`
+				User      int64    `json:"userExceptionsTotal"`
+				System    int64    `json:"systemExceptionsTotal"`
+				Latency   *float64 `json:"avgProcessLatency"`
+			} `json:"metrics"`
+		} `json:"instances"`
+	}
+	require.NoError(t, json.Unmarshal(w.demand(t, http.MethodGet, "/admin/v3/functions/public/default/counted/stats"), &stats))
+	require.Len(t, stats.Instances, 2)
+	said := map[string]backlog.InstanceSample{}
+	for _, i := range sample.Instances {
+		said[i.ID] = i
+	}
+	failures := int64(0)
+	for _, want := range stats.Instances {
+		got := said[fmt.Sprintf("public/default/counted#%d", want.ID)]
+		require.Equal(t, want.Metrics.Received, got.Received)
+		require.Equal(t, want.Metrics.Processed, got.Processed)
+		require.Equal(t, want.Metrics.User, got.UserExceptions)
+		require.Equal(t, want.Metrics.System, got.SystemExceptions)
+		require.Equal(t, got.Processed+got.UserExceptions, *got.Calls)
+		require.True(t, got.FailedCallsCounted)
+		if want.Metrics.Latency != nil {
+			require.InEpsilon(t, *want.Metrics.Latency*float64(*got.Calls), got.BusyTime.Seconds()*1000, 1e-6)
+		}
+		failures += got.UserExceptions
+	}
+	require.Positive(t, failures, "failed calls are among those that were compared")
+}
+
+func aSinkIsReadBack(t *testing.T, w *workshop) {
+	const messages = 30
+	require.NoError(t, w.CreateTopic(t.Context(), "sink-in", 2))
+	w.create(t, backlog.SinkKind, map[string]any{
+		"tenant": "public", "namespace": "default", "name": "drain", "className": replica.SinkClass, "inputs": []string{"sink-in"},
+		"sourceSubscriptionName": "mine", "parallelism": 2, "retainKeyOrdering": true,
+	})
+	got := w.describe(t, backlog.SinkKind, "drain")
+	require.Equal(t, "mine", got.Subscription.Name)
+	require.Equal(t, []string{broker.TopicName("sink-in")}, got.Subscription.Topics)
+	require.Equal(t, backlog.KeyShared, got.Type)
+	require.Equal(t, 2, got.Parallelism)
+	require.Equal(t, backlog.KeyShared, w.consumed(t, broker.TopicName("sink-in"), "mine", 2).Type)
+
+	w.publish(t, "sink-in", messages)
+	sample := w.instances(t, backlog.SinkKind, "drain", func(s backlog.InstancesSample) bool {
+		var written int64
+		for _, i := range s.Instances {
+			written += i.Processed
+		}
+		return written == messages
+	})
+	require.Zero(t, sample.Silent)
+	for _, i := range sample.Instances {
+		require.Equal(t, i.Received, i.Processed)
+		require.Nil(t, i.Calls)
+		require.Nil(t, i.BusyTime)
+	}
+}
+
+// sourcesAreReadBack: a batch source consumes the tasks that it discovers, other sources consume nothing.
+func sourcesAreReadBack(t *testing.T, w *workshop) {
+	batch := map[string]any{
+		"tenant": "public", "namespace": "default", "name": "tasks", "className": replica.BatchSourceClass, "topicName": "tasks-out",
+		"parallelism": 2, "batchSourceConfig": map[string]any{"discoveryTriggererClassName": replica.TriggererClass},
+	}
+	w.create(t, backlog.SourceKind, batch)
+	got := w.describe(t, backlog.SourceKind, "tasks")
+	require.Equal(t, []string{broker.TopicName("tasks-intermediate")}, got.Subscription.Topics)
+	s := w.consumed(t, got.Subscription.Topics[0], got.Subscription.Name, 2)
+	require.Equal(t, backlog.Shared, s.Type)
+	require.Equal(t, s.Type, got.Type)
+	w.instances(t, backlog.SourceKind, "tasks", func(s backlog.InstancesSample) bool {
+		var written int64
+		for _, i := range s.Instances {
+			written += i.Processed
+		}
+		return written == 5 && s.Silent == 0
+	})
+
+	w.create(t, backlog.SourceKind, map[string]any{
+		"tenant": "public", "namespace": "default", "name": "silent", "className": replica.SourceClass, "topicName": "silent-out", "parallelism": 1,
+	})
+	_, err := w.worker.Describe(t.Context(), w.component(backlog.SourceKind, "silent"))
+	require.ErrorIs(t, err, backlog.ErrUnsupported)
+	sample := w.instances(t, backlog.SourceKind, "silent", func(s backlog.InstancesSample) bool { return len(s.Instances) == 1 })
+	require.Zero(t, sample.Instances[0].Processed)
+}
+
+// stoppedInstancesAreSilent has one function that was stopped and one that cannot start.
+func stoppedInstancesAreSilent(t *testing.T, w *workshop) {
+	require.NoError(t, w.CreateTopic(t.Context(), "stopped-in", 0))
+	require.NoError(t, w.CreateTopic(t.Context(), "broken-in", 0))
+	w.create(t, backlog.FunctionKind, w.function("stopped", "stopped-in"))
+	w.consumed(t, broker.TopicName("stopped-in"), "public/default/stopped", 2)
+	w.demand(t, http.MethodPost, "/admin/v3/functions/public/default/stopped/stop")
+
+	broken := w.function("broken", "broken-in")
+	broken["userConfig"].(map[string]any)["collector"] = "127.0.0.1:1" // where nobody listens
+	w.create(t, backlog.FunctionKind, broken)
+	for _, name := range []string{"stopped", "broken"} {
+		sample := w.instances(t, backlog.FunctionKind, name, func(s backlog.InstancesSample) bool { return s.Silent == 2 })
+		require.Empty(t, sample.Instances)
+	}
+	require.Contains(t, string(w.demand(t, http.MethodGet, "/admin/v3/functions/public/default/broken/stats")), `"receivedTotal":0`,
+		"its stats look like those of an idle function")
+}
+
+func missingComponents(t *testing.T, w *workshop) {
+	for _, kind := range []backlog.ComponentKind{backlog.FunctionKind, backlog.SinkKind, backlog.SourceKind} {
+		component := w.component(kind, "nope")
+		_, err := w.worker.Describe(t.Context(), component)
+		require.ErrorIs(t, err, backlog.ErrFunctionNotFound, err)
+		require.ErrorContains(t, err, string(kind)+" public/default/nope: create it or correct its name")
+		_, err = w.worker.FetchInstances(t.Context(), component.Workload())
+		require.ErrorIs(t, err, backlog.ErrFunctionNotFound, err)
+	}
+	_, err := w.worker.Describe(t.Context(), w.component(backlog.SinkKind, "shared"))
+	require.ErrorIs(t, err, backlog.ErrFunctionNotFound, "a function is no sink")
+}
+
+// workersThatAreAway asks all the time while the broker starts again: the worker refuses (503) from when the web server
+// answers until it has read its functions. How long that is nobody knows, so that it is seen is not demanded.
+func workersThatAreAway(t *testing.T, w *workshop) {
+	component := w.component(backlog.FunctionKind, "shared")
+	restarted := make(chan error, 1)
+	go func() { restarted <- w.Restart(t.Context()) }()
+	seen := map[string]int{}
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for running := true; running; {
+		_, err := w.worker.Describe(t.Context(), component)
+		if err == nil {
+			seen["answered"]++
+		} else {
+			require.True(t, isAway(err), "an existing function while its worker is away: %v", err)
+			seen[err.Error()]++
+		}
+		select {
+		case err := <-restarted:
+			require.NoError(t, err)
+			running = false
+		case <-ticker.C:
+		}
+	}
+	t.Log("while the broker started again:", seen)
+	require.Equal(t, "public/default/shared", w.describe(t, backlog.FunctionKind, "shared").Subscription.Name)
+
+	w.Kill()
+	_, err := w.worker.Describe(t.Context(), component)
+	require.ErrorIs(t, err, backlog.ErrUnreachable)
+	_, err = w.worker.FetchInstances(t.Context(), component.Workload())
+	require.ErrorIs(t, err, backlog.ErrUnreachable)
+}
+
+// TestSignalsBrokerWithoutWorker needs no function: it has a broker that runs no worker, and what it says of all topics.
+func TestSignalsBrokerWithoutWorker(t *testing.T) {
+	w := onWorker(t, broker.Config{Worker: broker.WorkerOff, Settings: map[string]string{
+		"statsUpdateInitialDelayInSecs": "1", "statsUpdateFrequencyInSecs": "1", // 60 and 60 otherwise
+	}})
+	t.Run("says so", func(t *testing.T) {
+		for _, kind := range []backlog.ComponentKind{backlog.FunctionKind, backlog.SinkKind, backlog.SourceKind} {
+			component := w.component(kind, "nope")
+			_, err := w.worker.Describe(t.Context(), component)
+			require.ErrorIs(t, err, backlog.ErrNoWorker, err)
+			require.ErrorContains(t, err, "set functionsWorkerEnabled=true on the brokers")
+			_, err = w.worker.FetchInstances(t.Context(), component.Workload())
+			require.ErrorIs(t, err, backlog.ErrNoWorker, err)
+		}
+	})
+	t.Run("tells all topics at once", func(t *testing.T) { allTopicsAtOnce(t, w) })
+	t.Run("has the series that a Prometheus is asked for", func(t *testing.T) { seriesAreThere(t, w) })
+}
+
+// isAway says that the error is about the worker and not about the function.
+func isAway(err error) bool {
+	return errors.Is(err, backlog.ErrUnreachable) || errors.Is(err, backlog.ErrUnavailable)
+}
+
+// allTopicsAtOnce publishes, and waits for the next look of the broker.
+func allTopicsAtOnce(t *testing.T, w *workshop) {
+	require.NoError(t, w.CreateTopic(t.Context(), "bulk", 0))
+	require.NoError(t, w.CreateTopic(t.Context(), "bulk-parts", 2))
+	for _, topic := range []string{"bulk", "bulk-parts"} {
+		require.NoError(t, w.CreateSubscription(t.Context(), topic, "s", broker.Earliest))
+		w.publish(t, topic, 10)
+	}
+	bulk, err := w.source.BrokerStats(bulkOf("bulk", "bulk-parts"))
+	require.NoError(t, err)
+	waiting := map[string]int64{"bulk": 10, "bulk-parts-partition-0": 5, "bulk-parts-partition-1": 5}
+	until(t, func(ctx context.Context) (string, bool) {
+		sample, err := bulk.FetchBulk(ctx, w.cluster)
+		if err != nil {
+			return err.Error(), false
+		}
+		require.WithinRange(t, sample.At, time.Now().Add(-time.Hour), time.Now().Add(-time.Minute))
+		for name, messages := range waiting {
+			topic := sample.Topics[broker.TopicName(name)]
+			if topic.PublishedMessages != messages || topic.Subscriptions["s"] != (backlog.BulkSubscription{BacklogEntries: messages}) {
+				return fmt.Sprintf("%+v", sample.Topics), false
+			}
+		}
+		require.Len(t, sample.Topics, len(waiting), "only what was wanted")
+		return "", true
+	})
+}

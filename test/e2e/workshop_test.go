@@ -1,0 +1,273 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/textproto"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	pulsaredge "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+// workshop is a broker with a function worker that runs functions as threads, and what the product reads it with.
+type workshop struct {
+	*broker.Broker
+	source  *pulsaredge.Source
+	worker  *pulsaredge.Worker
+	cluster backlog.Cluster
+	client  pulsar.Client
+	// jar has the functions; collector takes what they report, and forgets it.
+	jar       string
+	collector string
+}
+
+// onWorker starts a broker for the test and its subtests.
+func onWorker(t *testing.T, config broker.Config) *workshop {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs a real broker")
+	}
+	config.Progress = os.Stderr
+	b, err := broker.Start(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Discard()) })
+	source, err := pulsaredge.New(pulsaredge.Config{Registerer: prometheus.NewRegistry(), AllowedHosts: []string{"127.0.0.1"}})
+	require.NoError(t, err)
+	t.Cleanup(source.Close)
+	client, err := pulsar.NewClient(pulsar.ClientOptions{
+		URL: b.ServiceURL(), Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
+	})
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	w := &workshop{
+		Broker: b, source: source, worker: source.Worker(), cluster: backlog.Cluster{AdminURL: b.AdminURL()}, client: client,
+		collector: collects(t),
+	}
+	if config.Worker == broker.WorkerOn {
+		w.jar, err = replica.Jar(t.Context(), b.Dist(), os.Stderr)
+		require.NoError(t, err)
+	}
+	return w
+}
+
+// collects listens until the test ends and throws away what comes.
+func collects(t *testing.T) (address string) {
+	t.Helper()
+	var listening net.ListenConfig
+	listener, err := listening.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(io.Discard, conn) }()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func (w *workshop) component(kind backlog.ComponentKind, name string) backlog.Component {
+	return backlog.Component{Cluster: w.cluster, Kind: kind, Tenant: "public", Namespace: "default", Name: name}
+}
+
+// function is the configuration of two instances that take 2 ms for each message.
+func (w *workshop) function(name string, inputs ...string) map[string]any {
+	return map[string]any{
+		"tenant": "public", "namespace": "default", "name": name, "className": replica.FunctionClass, "runtime": "JAVA",
+		"parallelism": 2, "inputs": inputs, "autoAck": true,
+		"userConfig": map[string]any{"collector": w.collector, "token": name, "serviceMicros": "2000", "failEvery": "0"},
+	}
+}
+
+// create makes a function, sink or source as pulsar-admin does, and deletes it at the end.
+func (w *workshop) create(t *testing.T, kind backlog.ComponentKind, config map[string]any) {
+	t.Helper()
+	jar, err := os.ReadFile(w.jar)
+	require.NoError(t, err)
+	text, err := json.Marshal(config)
+	require.NoError(t, err)
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {fmt.Sprintf(`form-data; name="%sConfig"`, kind)}, "Content-Type": {"application/json"},
+	})
+	require.NoError(t, err)
+	_, err = part.Write(text)
+	require.NoError(t, err)
+	file, err := form.CreateFormFile("data", "function.jar")
+	require.NoError(t, err)
+	_, err = file.Write(jar)
+	require.NoError(t, err)
+	require.NoError(t, form.Close())
+
+	path := fmt.Sprintf("/admin/v3/%ss/public/default/%s", kind, config["name"])
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.AdminURL()+path, &body)
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", form.FormDataContentType())
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(t, errors.Join(err, response.Body.Close()))
+	require.Equal(t, 2, response.StatusCode/100, "POST %s answered %d: %s", path, response.StatusCode, answer)
+}
+
+func (w *workshop) demand(t *testing.T, method, path string) []byte {
+	t.Helper()
+	status, answer, err := w.Admin(t.Context(), method, path, nil)
+	require.NoError(t, err)
+	require.Equal(t, 2, status/100, "%s %s answered %d: %s", method, path, status, answer)
+	return answer
+}
+
+func (w *workshop) publish(t *testing.T, topic string, messages int) {
+	t.Helper()
+	producer, err := w.client.CreateProducer(pulsar.ProducerOptions{
+		Topic: broker.TopicName(topic), DisableBatching: true, MessageRouter: inTurn(),
+	})
+	require.NoError(t, err)
+	defer producer.Close()
+	for i := range messages {
+		_, err := producer.Send(t.Context(), &pulsar.ProducerMessage{Payload: []byte("12345678"), Key: fmt.Sprint(i)})
+		require.NoError(t, err)
+	}
+}
+
+// inTurn gives every partition as many messages as the next.
+func inTurn() func(*pulsar.ProducerMessage, pulsar.TopicMetadata) int {
+	next := -1
+	return func(_ *pulsar.ProducerMessage, topic pulsar.TopicMetadata) int {
+		next++
+		return next % int(topic.NumPartitions())
+	}
+}
+
+func (w *workshop) describe(t *testing.T, kind backlog.ComponentKind, name string) backlog.ComponentConfig {
+	t.Helper()
+	config, err := w.worker.Describe(t.Context(), w.component(kind, name))
+	require.NoError(t, err)
+	return config
+}
+
+// instances reads the component's instances until they are as wanted.
+func (w *workshop) instances(t *testing.T, kind backlog.ComponentKind, name string, wanted func(backlog.InstancesSample) bool) (sample backlog.InstancesSample) {
+	t.Helper()
+	until(t, func(ctx context.Context) (string, bool) {
+		var err error
+		sample, err = w.worker.FetchInstances(ctx, w.component(kind, name).Workload())
+		if err != nil {
+			return err.Error(), false
+		}
+		return fmt.Sprintf("%+v", sample), wanted(sample)
+	})
+	return sample
+}
+
+// consumed waits until every partition of the topic has so many consumers of the subscription, and returns the first
+// partition's.
+func (w *workshop) consumed(t *testing.T, topic, subscription string, consumers int) (first backlog.SubscriptionSample) {
+	t.Helper()
+	until(t, func(ctx context.Context) (string, bool) {
+		sample, err := w.source.Fetch(ctx, backlog.Topic{Cluster: w.cluster, Name: topic}, backlog.Full)
+		if err != nil {
+			return err.Error(), false
+		}
+		enough := len(sample.Partitions) > 0
+		for i := len(sample.Partitions) - 1; i >= 0; i-- {
+			found := false
+			for _, s := range sample.Partitions[i].Subscriptions {
+				if s.Name == subscription {
+					first, found = s, len(s.Consumers) == consumers
+				}
+			}
+			enough = enough && found
+		}
+		return fmt.Sprintf("%+v", sample), enough
+	})
+	return first
+}
+
+// until looks again and again, for a minute; look says what it has seen, and whether that is it.
+func until(t *testing.T, look func(ctx context.Context) (seen string, done bool)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		seen, done := look(ctx)
+		if done {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			require.FailNow(t, "it did not come about", "last seen: %s", seen)
+		}
+	}
+}
+
+// bulkOf wants these topics of public/default.
+func bulkOf(names ...string) pulsaredge.BrokerStatsConfig {
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[broker.TopicName(name)] = true
+	}
+	return pulsaredge.BrokerStatsConfig{Wanted: func(topic backlog.Topic) bool { return wanted[topic.Name] }}
+}
+
+// seriesAreThere looks for the labels that backlog/prometheus reads by name.
+func seriesAreThere(t *testing.T, w *workshop) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(w.demand(t, http.MethodGet, "/metrics/")))
+	require.NoError(t, err)
+	for series, labels := range map[string]string{
+		"pulsar_in_messages_total":            "cluster namespace topic",
+		"pulsar_subscription_back_log":        "cluster namespace subscription topic",
+		"pulsar_subscription_consumers_count": "cluster namespace subscription topic",
+	} {
+		found := 0
+		for _, metric := range families[series].GetMetric() {
+			names, topic := map[string]bool{}, ""
+			for _, label := range metric.GetLabel() {
+				names[label.GetName()] = true
+				if label.GetName() == "topic" {
+					topic = label.GetValue()
+				}
+			}
+			if !strings.HasPrefix(topic, broker.TopicName("bulk")) {
+				continue
+			}
+			found++
+			for name := range strings.FieldsSeq(labels) {
+				require.True(t, names[name], "%s has no label %s", series, name)
+			}
+		}
+		require.Equal(t, 3, found, "%s: a topic and two partitions", series)
+	}
+}
