@@ -190,7 +190,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			},
 		},
 		"does not take Python's read-ahead for an asynchronous function": {
-			looks: []look{{at: 0, instances: []InstanceSample{python.counts(13, 10, 0, 10, time.Second)}}},
+			looks: []look{{at: 0, instances: []InstanceSample{python.counts(14, 10, 0, 10, time.Second)}}},
 			check: func(t *testing.T, r InstancesReading) { require.False(t, r.Asynchronous) },
 		},
 		"remembers that instances worked on more at once than synchronous ones can": {
