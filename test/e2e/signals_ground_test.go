@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	instances "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/instance"
 	pulsaredge "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
@@ -41,6 +42,8 @@ type ground struct {
 	source  *pulsaredge.Source
 	store   *backlog.Store
 	cluster backlog.Cluster
+	pods    pods
+	scraper *instances.Scraper
 	stop    context.CancelFunc
 	group   *errgroup.Group
 
@@ -99,12 +102,16 @@ func (g *ground) begin(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	g.scraper, err = instances.New(instances.Config{Registerer: prometheus.NewRegistry(), Addresses: &g.pods})
+	if err != nil {
+		return err
+	}
 	if g.store, err = backlog.NewStore(groundWindow, groundStale); err != nil {
 		return err
 	}
 	poller, err := backlog.NewPoller(backlog.PollerConfig{
 		Store: g.store, Source: g.source, Interval: time.Second, Timeout: 10 * time.Second, PerCluster: 8,
-		Jitter: func() float64 { return 0.5 }, Updated: g.updated,
+		Jitter: func() float64 { return 0.5 }, Updated: g.updated, Instances: g.scraper, Workloads: 8,
 	})
 	if err != nil {
 		return err

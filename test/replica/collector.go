@@ -109,17 +109,18 @@ func (c *collector) read(conn net.Conn) {
 	}
 }
 
-// parse reads "<published, epoch ms> <done, epoch ms> <sequence>", a line of a function.
+// parse reads "<published, epoch ms> <done, epoch ms> <took, µs> <sequence>", a line of a function.
 func parse(line string) (Completion, error) {
 	fields := strings.Split(line, " ")
-	if len(fields) != 3 {
-		return Completion{}, fmt.Errorf("reading the report %q: it has %d fields instead of 3", line, len(fields))
+	if len(fields) != 4 {
+		return Completion{}, fmt.Errorf("reading the report %q: it has %d fields instead of 4", line, len(fields))
 	}
 	published, publishedErr := strconv.ParseInt(fields[0], 10, 64)
 	done, doneErr := strconv.ParseInt(fields[1], 10, 64)
-	sequence, sequenceErr := strconv.ParseUint(fields[2], 10, 64)
-	if err := errors.Join(publishedErr, doneErr, sequenceErr); err != nil {
+	took, tookErr := strconv.ParseInt(fields[2], 10, 32)
+	sequence, sequenceErr := strconv.ParseUint(fields[3], 10, 64)
+	if err := errors.Join(publishedErr, doneErr, tookErr, sequenceErr); err != nil {
 		return Completion{}, fmt.Errorf("reading the report %q: %w", line, err)
 	}
-	return Completion{Published: time.UnixMilli(published), Done: time.UnixMilli(done), Sequence: sequence}, nil
+	return Completion{Published: time.UnixMilli(published), Done: time.UnixMilli(done), Took: time.Duration(took) * time.Microsecond, Sequence: sequence}, nil
 }

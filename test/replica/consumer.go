@@ -158,7 +158,7 @@ func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n 
 	if !ok {
 		sequence = 0
 	}
-	c.completed(Completion{Published: message.PublishTime(), Done: done, Instance: c.in.ID, Sequence: sequence})
+	c.completed(Completion{Published: message.PublishTime(), Done: done, Took: done.Sub(begun), Instance: c.in.ID, Sequence: sequence})
 	return true
 }
 

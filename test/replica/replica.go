@@ -104,6 +104,9 @@ type Completion struct {
 	// Published and Done are when the producer published the message and when its processing ended, by this machine's
 	// clock; Published has whole milliseconds, Done of a Java replica too.
 	Published, Done time.Time
+	// Took is how long the call took by the function's own clock; 0 for an asynchronous function. On a busy machine that is
+	// more than the ServiceTime.
+	Took time.Duration
 	// Instance is the ID of the replica.
 	Instance int
 	// Sequence is the number that load.Publisher gave to the message; 0 for a message of somebody else.

@@ -121,13 +121,13 @@ func TestPacerForgivesALongStall(t *testing.T) {
 }
 
 func TestParseReadsAReport(t *testing.T) {
-	got, err := parse("1795266353803 1795266354803 17")
+	got, err := parse("1795266353803 1795266354803 80123 17")
 	require.NoError(t, err)
-	require.Equal(t, Completion{Published: time.UnixMilli(1795266353803), Done: time.UnixMilli(1795266354803), Sequence: 17}, got)
+	require.Equal(t, Completion{Published: time.UnixMilli(1795266353803), Done: time.UnixMilli(1795266354803), Took: 80123 * time.Microsecond, Sequence: 17}, got)
 }
 
 func FuzzParse(f *testing.F) {
-	for _, line := range []string{"1 2 3", "", "1 2", "1  2 3", "a b c", "1 2 -3", "99999999999999999999 1 1"} {
+	for _, line := range []string{"1 2 3 4", "", "1 2 3", "1  2 3", "a b c d", "1 2 3 -4", "1 2 99999999999 4", "99999999999999999999 1 1 1"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

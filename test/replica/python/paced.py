@@ -32,13 +32,15 @@ class PacedFunction(Function):
 
     def process(self, input, context):
         self.connected.wait()
+        received = time.monotonic()
         time.sleep(self.service)
         self.calls += 1
         if self.fail_every > 0 and self.calls % self.fail_every == 0:
             raise RuntimeError("told to fail every %d calls" % self.fail_every)
         message = context.message  # the default SerDe may have made a number of it
         sequence = int.from_bytes(message.data()[:8], "big")
-        self.send("%d %d %d" % (message.publish_timestamp(), time.time() * 1000, sequence))
+        took = (time.monotonic() - received) * 1e6
+        self.send("%d %d %d %d" % (message.publish_timestamp(), time.time() * 1000, took, sequence))
 
     def send(self, line):
         self.socket.sendall((line + "\n").encode())

@@ -51,7 +51,7 @@ public class PacedAsyncFunction implements Function<byte[], CompletableFuture<Vo
             if (fails) {
                 throw reporter.failure();
             }
-            reporter.done(message, input);
+            reporter.done(message, 0, input);
             result.complete(null);
         } catch (Exception e) {
             result.completeExceptionally(e);

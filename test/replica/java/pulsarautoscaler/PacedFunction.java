@@ -44,7 +44,7 @@ public class PacedFunction implements Function<byte[], Void> {
             if (reporter.fails(calls)) {
                 throw reporter.failure();
             }
-            reporter.done(context.getCurrentRecord().getMessage().orElseThrow(), input);
+            reporter.done(context.getCurrentRecord().getMessage().orElseThrow(), System.nanoTime() - received, input);
         } finally {
             lastEnd = System.nanoTime();
         }

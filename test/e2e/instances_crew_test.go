@@ -1,0 +1,265 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+const (
+	instancesPatience = 90 * time.Second
+	instancesOften    = 50 * time.Millisecond
+	// failEvery is the share of calls that fail, for all functions here.
+	failEvery = 20
+)
+
+// journal is what functions themselves say: when each message was done.
+type journal struct {
+	mu   sync.Mutex // guards done
+	done []replica.Completion
+}
+
+func (j *journal) add(one replica.Completion) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.done = append(j.done, one)
+}
+
+// between counts the messages done after from and until to, and what they took.
+func (j *journal) between(from, to time.Time) (n int64, took time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, one := range j.done {
+		if one.Done.After(from) && !one.Done.After(to) {
+			n++
+			took += one.Took
+		}
+	}
+	return n, took
+}
+
+// pods are who there is, as controllers know them from the API server. The zero value is nobody.
+type pods struct {
+	mu         sync.Mutex // guards byWorkload
+	byWorkload map[string][]backlog.InstanceAddress
+}
+
+func (p *pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.byWorkload[workload]), nil
+}
+
+// set makes a pod the last of the workload, or replaces one of the same name.
+func (p *pods) set(workload string, pod backlog.InstanceAddress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byWorkload == nil {
+		p.byWorkload = map[string][]backlog.InstanceAddress{}
+	}
+	all := p.byWorkload[workload]
+	for i := range all {
+		if all[i].ID == pod.ID {
+			all[i] = pod
+			return
+		}
+	}
+	p.byWorkload[workload] = append(all, pod)
+}
+
+// crew is a function with real instances, and what the product reads of them.
+type crew struct {
+	*ground
+	in     replica.Instance
+	runner replica.Runner
+	truth  *journal
+	watch  *watch
+}
+
+// newCrew makes the topic of a function, and no instance yet.
+func (g *ground) newCrew(t *testing.T, in replica.Instance, runner func(*journal) (replica.Runner, error)) *crew {
+	t.Helper()
+	in.Tenant, in.Namespace, in.Topics, in.ServiceURL = "public", "default", []string{broker.TopicName(in.Name)}, g.ServiceURL()
+	// Small, so that instances share a burst.
+	in.FailEvery, in.ReceiverQueueSize = failEvery, 10
+	require.NoError(t, g.CreateTopic(t.Context(), in.Name, 0))
+	c := &crew{ground: g, in: in, truth: &journal{}}
+	var err error
+	c.runner, err = runner(c.truth)
+	require.NoError(t, err)
+	subscription := backlog.NewSubscription(g.cluster, in.FQFN(), in.Topics...)
+	subscription.Workload = in.Name
+	c.watch = g.watch(t, subscription)
+	return c
+}
+
+// start runs an instance in place of the one of the same id.
+func (c *crew) start(t *testing.T, id int) replica.Replica {
+	t.Helper()
+	in := c.in
+	in.ID = id
+	r, err := c.runner.Start(t.Context(), in)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Kill()) })
+	c.pods.set(in.Name, backlog.InstanceAddress{
+		ID:        fmt.Sprintf("%s-%d", in.Name, id),
+		HostPort:  strings.TrimSuffix(strings.TrimPrefix(r.MetricsURL(), "http://"), "/metrics"),
+		Component: in.FQFN(),
+	})
+	return r
+}
+
+// awaitReady waits for instances, and shows an instance's log when it ends before.
+func awaitReady(t *testing.T, all ...replica.Replica) {
+	t.Helper()
+	for _, r := range all {
+		select {
+		case <-r.Ready():
+		case <-r.Done():
+			t.Fatal("the instance ended: ", r.(*replica.Process).Err())
+		case <-time.After(instancesPatience):
+			t.Fatal("the instance is not ready; it printed: ", r.(*replica.Process).LogTail(20))
+		}
+	}
+}
+
+// publish publishes along the profile until the end of the test or the returned function, which gives the number.
+func (c *crew) publish(t *testing.T, profile load.Profile) (stop func() int64) {
+	t.Helper()
+	p, err := load.New(load.Config{ServiceURL: c.in.ServiceURL, Topic: c.in.Topics[0]})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	end := make(chan error, 1)
+	go func() { end <- p.Run(ctx, profile) }()
+	return func() int64 {
+		cancel()
+		require.NoError(t, <-end)
+		p.Close()
+		return p.Published()
+	}
+}
+
+// burst publishes n messages.
+func (c *crew) burst(t *testing.T, n int64) {
+	t.Helper()
+	stop := c.publish(t, func(elapsed time.Duration) float64 {
+		if elapsed < time.Second {
+			return float64(n)
+		}
+		return 0
+	})
+	t.Cleanup(func() { require.Equal(t, n, stop()) })
+}
+
+// look asks all instances once.
+func (c *crew) look(t *testing.T) backlog.InstancesSample {
+	t.Helper()
+	sample, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
+	require.NoError(t, err)
+	return sample
+}
+
+// answered is a look with the time of its last answer; the counters are of a time between.
+type answered struct {
+	backlog.InstancesSample
+	by time.Time
+}
+
+// follow asks all instances again and again until it is enough.
+func (c *crew) follow(t *testing.T, enough func(totals) bool) (seen []answered) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		sample, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
+		if err != nil || sample.Silent > 0 {
+			return false
+		}
+		seen = append(seen, answered{InstancesSample: sample, by: time.Now()})
+		return enough(sum(sample))
+	}, instancesPatience, instancesOften)
+	return seen
+}
+
+// rest waits until n messages are processed and nothing is in flight.
+func (c *crew) rest(t *testing.T, n int64) totals {
+	t.Helper()
+	c.follow(t, func(now totals) bool { return now.processed >= n && now.inFlight == 0 })
+	return sum(c.look(t)) // the counters of the look before were not read at one time
+}
+
+// totals are the counters of all instances together.
+type totals struct {
+	received, processed, failed, calls int64
+	busy                               time.Duration
+	// inFlight is the largest number of messages that one instance holds.
+	inFlight int64
+}
+
+func sum(sample backlog.InstancesSample) totals {
+	var all totals
+	for _, one := range sample.Instances {
+		all.received += one.Received
+		all.processed += one.Processed
+		all.failed += one.UserExceptions
+		all.calls += *one.Calls
+		all.busy += *one.BusyTime
+		all.inFlight = max(all.inFlight, one.Received-one.Processed-one.UserExceptions-one.SystemExceptions)
+	}
+	return all
+}
+
+// measured is what follows from two looks.
+type measured struct {
+	// busy is the mean share of an instance, rate calls per second.
+	busy, rate float64
+	// inFlight is the largest number that one instance held.
+	inFlight int64
+	// reading is what the product made of it, over the last seconds.
+	reading backlog.InstancesReading
+}
+
+// measure looks on from one number of calls to another. What was processed meanwhile is held against what the functions
+// say, whatever the pace of the machine.
+func (c *crew) measure(t *testing.T, from, to int64) measured {
+	t.Helper()
+	c.follow(t, func(now totals) bool { return now.calls >= from })
+	seen := c.follow(t, func(now totals) bool { return now.calls >= to })
+	first, last := seen[0], seen[len(seen)-1]
+	before, after := sum(first.InstancesSample), sum(last.InstancesSample)
+	seconds, instances := last.At.Sub(first.At).Seconds(), len(last.Instances)
+	busy, calls := (after.busy - before.busy).Seconds(), float64(after.calls-before.calls)
+	m := measured{busy: busy / seconds / float64(instances), rate: calls / seconds}
+	for _, one := range seen {
+		m.inFlight = max(m.inFlight, sum(one.InstancesSample).inFlight)
+	}
+	// The first reading over no time but this.
+	m.reading = c.watch.until("a reading of this time", first.At, func(l look) bool {
+		r := l.reading.Instances
+		return l.err == nil && r.Window > 0 && !r.At.Add(-r.Window).Before(first.by)
+	}).reading.Instances
+
+	least, _ := c.truth.between(first.by, last.At)
+	most, took := c.truth.between(first.At, last.by)
+	t.Logf("%s: %.0f calls in %.2f s: busy %.3f, service time %.2f ms, %.1f calls/s, at most %d in flight; "+
+		"the functions say: %d to %d messages of %.2f ms; the reading: busy %s, service time %s s, processed %s/s, asynchronous %t",
+		c.in.Name, calls, seconds, m.busy, busy/calls*1000, m.rate, m.inFlight, least, most, took.Seconds()/float64(most)*1000,
+		say(m.reading.Busy), say(m.reading.ServiceTime), say(m.reading.ProcessRate), m.reading.Asynchronous)
+	// One of each instance, or of each future, may be done and not counted yet.
+	slack := int64(instances + c.in.AsyncRequests)
+	require.GreaterOrEqual(t, after.processed-before.processed, least-slack)
+	require.LessOrEqual(t, after.processed-before.processed, most+slack)
+	return m
+}

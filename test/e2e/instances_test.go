@@ -1,0 +1,195 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+// TestSignalsInstances holds what real instances say of themselves against functions whose cost is known. It needs a JDK,
+// and python3 3.9 or later with its module venv.
+func TestSignalsInstances(t *testing.T) {
+	g := onGround(t)
+	// They wait more than they work.
+	t.Run("synchronous Java", func(t *testing.T) { t.Parallel(); testSynchronousJava(t, g) })
+	t.Run("asynchronous Java", func(t *testing.T) { t.Parallel(); testAsynchronousJava(t, g) })
+	t.Run("Python", func(t *testing.T) { t.Parallel(); testPython(t, g) })
+}
+
+// java is closed after the instances of the test.
+func java(t *testing.T, g *ground) func(*journal) (replica.Runner, error) {
+	return func(j *journal) (replica.Runner, error) {
+		runner, err := replica.NewJava(t.Context(), replica.JavaConfig{Dist: g.Dist(), Progress: os.Stderr, Completed: j.add})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, runner.Close()) })
+		return runner, nil
+	}
+}
+
+func python(t *testing.T) func(*journal) (replica.Runner, error) {
+	return func(j *journal) (replica.Runner, error) {
+		runner, err := replica.NewPython(t.Context(), os.Stderr, j.add)
+		require.NoError(t, err) // says what to install
+		t.Cleanup(func() { require.NoError(t, runner.Close()) })
+		return runner, nil
+	}
+}
+
+// requireServiceTime holds the mean time of a call against what synchronous functions say themselves: a busy machine makes
+// calls longer than they should be, and that is the truth then. It is called at rest, so both speak of the same calls,
+// except that Java's metrics have those that failed too.
+func (c *crew) requireServiceTime(t *testing.T, end totals) {
+	t.Helper()
+	var done int64
+	var took time.Duration
+	require.Eventually(t, func() bool {
+		done, took = c.truth.between(time.Time{}, time.Now())
+		return done == end.processed
+	}, instancesPatience, instancesOften, "the last report is under way")
+	truth, measured := took.Seconds()/float64(done), end.busy.Seconds()/float64(end.calls)
+	t.Logf("%s: %d calls: service time %.3f ms, in truth %.3f ms of %s", c.in.Name, end.calls, measured*1000, truth*1000, c.in.ServiceTime)
+	require.InEpsilon(t, truth, measured, 0.03)
+}
+
+// requireShare holds the busy share against what it is on a machine with nothing else to do, within bounds for others.
+func (m measured) requireShare(t *testing.T, want float64) {
+	t.Helper()
+	require.InDelta(t, want, m.busy, 0.3)
+	require.InDelta(t, want, known(t, m.reading.Busy), 0.3)
+}
+
+func known(t *testing.T, m backlog.Measurement) float64 {
+	t.Helper()
+	value, err := m.Value()
+	require.NoError(t, err)
+	return value
+}
+
+func testSynchronousJava(t *testing.T, g *ground) {
+	const messages, service = 160, 0.08
+	c := g.newCrew(t, replica.Instance{
+		Name: "instances-java", ServiceTime: 80 * time.Millisecond, RedeliverAfter: 100 * time.Millisecond,
+	}, java(t, g))
+	first, second := c.start(t, 0), c.start(t, 1)
+	awaitReady(t, first, second)
+	idle := c.look(t)
+	require.Zero(t, idle.Silent)
+	require.Len(t, idle.Instances, 2)
+	require.Equal(t, totals{}, sum(idle), "everything is there, and 0, before the first message")
+
+	c.burst(t, messages)
+	full := c.measure(t, 6, 120)
+	full.requireShare(t, 1)
+	require.False(t, full.reading.Asynchronous)
+
+	end := c.rest(t, messages)
+	require.Equal(t, int64(messages), end.processed)
+	require.Equal(t, end.received, end.calls, "Java counts calls that fail")
+	require.Equal(t, end.received, end.processed+end.failed)
+	require.InDelta(t, end.calls/failEvery, end.failed, 1)
+	c.requireServiceTime(t, end)
+
+	stop := c.publish(t, func(time.Duration) float64 { return 10 })
+	light := c.measure(t, end.calls+5, end.calls+55)
+	light.requireShare(t, 10*service/2)
+	require.Less(t, light.busy, full.busy)
+	stop()
+	c.restarts(t, first, second)
+}
+
+// restarts kills and replaces the second of two instances, and then kills both.
+func (c *crew) restarts(t *testing.T, first, second replica.Replica) {
+	t.Helper()
+	before := c.look(t)
+	require.NoError(t, second.Kill())
+	left := c.look(t)
+	require.Equal(t, 1, left.Silent)
+	require.Len(t, left.Instances, 1)
+	require.Equal(t, before.Instances[0].ID, left.Instances[0].ID)
+	c.watch.await("silence", func(r backlog.Reading) bool {
+		return is(r.Instances.Answering, 1) && is(r.Instances.Silent, 1) && atLeast(r.Instances.ReceiveRate, 0)
+	})
+
+	third := c.start(t, 1)
+	awaitReady(t, third)
+	c.burst(t, 10)
+	c.watch.await("rates of both", func(r backlog.Reading) bool {
+		return is(r.Instances.Answering, 2) && is(r.Instances.Silent, 0) && atLeast(r.Instances.ReceiveRate, 0.1)
+	})
+	after := c.look(t)
+	require.Equal(t, before.Instances[1].ID, after.Instances[1].ID)
+	require.Less(t, after.Instances[1].Received, before.Instances[1].Received, "a restart begins at 0")
+	for _, l := range c.watch.all() {
+		r := l.reading.Instances
+		for _, m := range []backlog.Measurement{r.ReceiveRate, r.ProcessRate, r.UserExceptionRate, r.SystemExceptionRate, r.Busy, r.ServiceTime} {
+			value, err := m.Value()
+			require.True(t, err != nil || value >= 0, "%v was read", value)
+		}
+	}
+
+	require.NoError(t, first.Kill())
+	require.NoError(t, third.Kill())
+	_, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
+	require.ErrorIs(t, err, backlog.ErrUnreachable, "nobody's answer is not the answer of nobody")
+	require.ErrorContains(t, err, "none of the 2 instances of instances-java answers; the first: unreachable: instances-java-0 at 127.0.0.1:")
+}
+
+func testAsynchronousJava(t *testing.T, g *ground) {
+	const messages, futures = 300, 10
+	c := g.newCrew(t, replica.Instance{
+		Name: "instances-async", ServiceTime: 300 * time.Millisecond, AsyncRequests: futures, RedeliverAfter: 100 * time.Millisecond,
+	}, java(t, g))
+	awaitReady(t, c.start(t, 0))
+	c.burst(t, messages)
+	full := c.measure(t, 20, 220)
+	full.requireShare(t, 0.95) // the wait for a free slot is in the call
+	require.True(t, full.reading.Asynchronous)
+	require.Greater(t, full.inFlight, int64(futures)/2)
+
+	end := c.rest(t, messages)
+	require.Equal(t, int64(messages), end.processed)
+	require.Equal(t, end.received, end.processed+end.failed, "futures that fail count as exceptions")
+	require.InDelta(t, end.calls/failEvery, end.failed, 1)
+
+	stop := c.publish(t, func(time.Duration) float64 { return 20 })
+	light := c.measure(t, end.calls+5, end.calls+85)
+	require.Greater(t, light.inFlight, int64(3), "6 on average")
+	require.True(t, light.reading.Asynchronous)
+	require.Less(t, light.busy, 0.3, "the calls return at once")
+	require.Less(t, known(t, light.reading.Busy), 0.3)
+	stop()
+}
+
+func testPython(t *testing.T, g *ground) {
+	const messages, service = 100, 0.08
+	c := g.newCrew(t, replica.Instance{Name: "instances-python", ServiceTime: 80 * time.Millisecond}, python(t))
+	awaitReady(t, c.start(t, 0))
+	require.Equal(t, totals{}, sum(c.look(t)), "everything is there, and 0, before the first message")
+
+	c.burst(t, messages)
+	full := c.measure(t, 3, 60)
+	full.requireShare(t, 1-1.0/failEvery) // calls that fail are not timed
+	require.False(t, full.reading.Asynchronous)
+	require.GreaterOrEqual(t, full.inFlight, int64(3), "one in the call and two read ahead")
+
+	end := c.rest(t, messages*(failEvery-1)/failEvery)
+	require.Equal(t, totals{
+		received: messages, processed: messages - messages/failEvery, failed: messages / failEvery,
+		calls: messages - messages/failEvery, busy: end.busy,
+	}, end, "failed messages come again after a minute, and calls that fail are not counted")
+	c.requireServiceTime(t, end)
+
+	stop := c.publish(t, func(time.Duration) float64 { return 5 })
+	light := c.measure(t, end.calls+3, end.calls+28)
+	light.requireShare(t, 5*service*(1-1.0/failEvery))
+	require.Less(t, light.busy, full.busy)
+	stop()
+}
