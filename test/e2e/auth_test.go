@@ -242,61 +242,14 @@ func testRedirects(t *testing.T, s *secured) {
 	captured := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { captured++ }))
 	t.Cleanup(elsewhere.Close)
-	source := s.reader(t, pulsar.Config{
-		Token: s.token(t, "consume", time.Hour), AllowedHosts: []string{strings.TrimPrefix(front.URL, "http://")},
-	})
+	reader := func() *pulsar.Source { // a new one each time: it remembers who owns the topic
+		return s.reader(t, pulsar.Config{
+			Token: s.token(t, "consume", time.Hour), AllowedHosts: []string{strings.TrimPrefix(front.URL, "http://")},
+		})
+	}
 	to = s.AdminURL()
-	require.NoError(t, s.fetch(t, source, front.URL, ""), "the owner must see the token too")
+	require.NoError(t, s.fetch(t, reader(), front.URL, ""), "the owner must see the token too")
 	to = elsewhere.URL
-	require.ErrorIs(t, s.fetch(t, source, front.URL, ""), backlog.ErrForbidden)
+	require.ErrorIs(t, s.fetch(t, reader(), front.URL, ""), backlog.ErrForbidden)
 	require.Zero(t, captured, "another host must see nothing")
-}
-
-// testRights holds the table of docs/pulsar-permissions.md against the broker.
-func testRights(t *testing.T, s *secured) {
-	named := map[string]backlog.Credentials{}
-	for _, role := range []string{"consume", "functions", "sinks", "nobody"} {
-		named[role] = backlog.Credentials{Plugin: "token", Params: s.token(t, role, time.Hour)}
-	}
-	source := s.reader(t, pulsar.Config{Credentials: newSecrets(named)})
-	reads := map[string]struct {
-		right string
-		read  func(access string) error
-	}{
-		"topic statistics": {"consume", func(access string) error { return s.fetch(t, source, s.AdminURL(), access) }},
-		"the configuration of a function": {"functions", func(access string) error {
-			return s.describe(t, source, backlog.FunctionKind, access)
-		}},
-		"the configuration of a sink": {"sinks", func(access string) error {
-			return s.describe(t, source, backlog.SinkKind, access)
-		}},
-	}
-	for what, r := range reads {
-		for role := range named {
-			t.Run(what+" with "+role, func(t *testing.T) {
-				err := r.read(role)
-				if role == r.right {
-					require.NoError(t, err)
-					return
-				}
-				require.ErrorIs(t, err, backlog.ErrForbidden)
-				require.ErrorContains(t, err, "grant "+r.right+" on namespace private/work to the role of the credentials")
-			})
-		}
-	}
-}
-
-// describe asks the worker for something that is not there, which it says only to who may know.
-func (s *secured) describe(t *testing.T, source *pulsar.Source, kind backlog.ComponentKind, access string) error {
-	t.Helper()
-	_, err := source.Worker().Describe(t.Context(), backlog.Component{
-		Cluster: backlog.Cluster{AdminURL: s.AdminURL(), Access: access}, Kind: kind, Tenant: "private", Namespace: "work", Name: "absent",
-	})
-	if access == "functions" || access == "sinks" {
-		if kind == backlog.ComponentKind(strings.TrimSuffix(access, "s")) {
-			require.ErrorIs(t, err, backlog.ErrFunctionNotFound)
-			return nil
-		}
-	}
-	return err
 }

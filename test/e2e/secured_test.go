@@ -35,7 +35,7 @@ const (
 )
 
 // brokerLines are enough to hold what the broker thinks of the last credentials.
-const brokerLines = 200
+const brokerLines = 60
 
 // secured is a broker that lets nobody in unknown: tokens, passwords, certificates and an OAuth2 issuer at once, and roles
 // with different rights on one namespace. strictAuthMethod, which 4.2 knows, makes it demand the method's name too.
@@ -128,7 +128,7 @@ func (s *secured) grant(t *testing.T) {
 	s.demand(t, "/admin/v2/namespaces/private/work", `{}`)
 	require.NoError(t, s.CreateTopic(t.Context(), securedTopic, 2))
 	for role, action := range map[string]string{
-		"consume": "consume", "functions": "functions", "sinks": "sinks",
+		"consume": "consume", "functions": "functions", "sinks": "sinks", "sources": "sources",
 		passwordRole: "consume", certificateRole: "consume", clientRole: "consume",
 	} {
 		status, answer, err := s.Admin(t.Context(), http.MethodPost, "/admin/v2/namespaces/private/work/permissions/"+role, []byte(`["`+action+`"]`))

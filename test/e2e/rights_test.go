@@ -1,0 +1,79 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+)
+
+// testRights holds the table of docs/pulsar-permissions.md against the broker: each role has one right, and whoever lacks
+// the right that is needed is told which one it is.
+func testRights(t *testing.T, s *secured) {
+	roles := []string{"consume", "functions", "sinks", "sources", "nobody", "admin"}
+	named := map[string]backlog.Credentials{}
+	for _, role := range roles {
+		named[role] = backlog.Credentials{Plugin: "token", Params: s.token(t, role, time.Hour)}
+	}
+	source := s.reader(t, pulsar.Config{Credentials: newSecrets(named)})
+	bulk, err := source.BrokerStats(pulsar.BrokerStatsConfig{})
+	require.NoError(t, err)
+	describe := func(kind backlog.ComponentKind) func(backlog.Cluster) error {
+		return func(cluster backlog.Cluster) error {
+			_, err := source.Worker().Describe(t.Context(), backlog.Component{
+				Cluster: cluster, Kind: kind, Tenant: "private", Namespace: "work", Name: "absent",
+			})
+			if errors.Is(err, backlog.ErrFunctionNotFound) { // which the worker says only to who may know
+				return nil
+			}
+			require.Error(t, err)
+			return err
+		}
+	}
+	reads := map[string]struct {
+		role, grant string
+		read        func(backlog.Cluster) error
+	}{
+		"topic statistics": {"consume", "consume on namespace private/work", func(cluster backlog.Cluster) error {
+			sample, err := source.Fetch(t.Context(), backlog.Topic{Cluster: cluster, Name: securedTopic}, backlog.Full)
+			for _, partition := range sample.Partitions {
+				require.NotNil(t, partition.AddedEntries, "the counter of entries must come with it")
+			}
+			return err
+		}},
+		"the topics of a namespace": {"consume", "consume on namespace private/work", func(cluster backlog.Cluster) error {
+			topics, err := source.List(t.Context(), backlog.Namespace{Cluster: cluster, Name: "private/work"})
+			require.Equal(t, err == nil, slices.Contains(topics, securedTopic))
+			return err
+		}},
+		"a function": {"functions", "functions on namespace private/work", describe(backlog.FunctionKind)},
+		"a sink":     {"sinks", "sinks on namespace private/work", describe(backlog.SinkKind)},
+		"a source":   {"sources", "sources on namespace private/work", describe(backlog.SourceKind)},
+		"all topics of a broker": {"", "superuser rights", func(cluster backlog.Cluster) error {
+			_, err := bulk.FetchBulk(t.Context(), cluster)
+			return err
+		}},
+	}
+	for what, r := range reads {
+		for _, role := range roles {
+			t.Run(what+" by "+role, func(t *testing.T) {
+				err := r.read(backlog.Cluster{AdminURL: s.AdminURL(), Access: role})
+				if role == r.role || role == "admin" {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, backlog.ErrForbidden)
+				require.ErrorContains(t, err, ": grant "+r.grant)
+				require.ErrorContains(t, err, "to the role of the credentials")
+			})
+		}
+	}
+}
