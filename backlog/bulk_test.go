@@ -71,7 +71,6 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 			delete(b.Topics[orders+"-partition-1"].Subscriptions, function)
 		}},
 		"the subscription was not on all partitions": {change: func(s *backlog.TopicSample, _ *backlog.BulkSample) { s.Partitions[0].Subscriptions = nil }},
-		"the bulk answer is older than our own":      {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) { b.At = start() }},
 		"our own is stale already":                   {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) { b.At = start().Add(staleAfter + 1) }},
 		"our own was not read the last time":         {then: func(s *backlog.Store) { s.Fail(topic(orders), backlog.ErrUnreachable) }},
 		"another subscription came, which was never read": {then: func(s *backlog.Store) {
@@ -154,4 +153,17 @@ func TestAnAnswerThatABulkAnswerOvertookIsNotTaken(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, start().Add(10*time.Second), r.At)
 	require.True(t, backlog.CannotWait(store, topic(orders)), "it is asked again at once, so no news is lost")
+}
+
+func TestABulkAnswerThatIsOlderThanTheReadingMovesNoTime(t *testing.T) {
+	store := newStore(t)
+	confirming(t, store)
+	subscription := backlog.NewSubscription(cluster(), function, orders)
+	store.Track("me", subscription)
+	store.Record(topic(orders), idle(start()))
+	confirmed := store.RecordBulk(cluster(), idleBulk(start().Add(-30*time.Second)))
+	require.Equal(t, []backlog.Confirmation{{Topic: topic(orders), At: start(), QuietSince: start()}}, confirmed)
+	r, err := store.Read(subscription, start())
+	require.NoError(t, err)
+	require.Equal(t, start(), r.At)
 }

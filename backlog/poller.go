@@ -139,8 +139,12 @@ func (p *Poller) look(s *schedule, now time.Time) {
 // finish takes in how a fetch ended.
 func (p *Poller) finish(s *schedule, result fetched, now time.Time) {
 	s.finish(result.job, result.err, now)
-	if result.job.kind == bulkKind && result.err == nil {
+	switch {
+	case result.err != nil:
+	case result.job.kind == bulkKind:
 		p.postpone(s, result, now)
+	case result.job.kind == topicKind:
+		p.postponeAgain(s, result.job, now)
 	}
 }
 

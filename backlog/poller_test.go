@@ -80,10 +80,16 @@ func (f *fakeSource) count(t backlog.Topic) int {
 // poll runs a poller with a ten second interval and no jitter until the body returns.
 func poll(t *testing.T, store *backlog.Store, source backlog.Source, body func(*backlog.Poller)) {
 	t.Helper()
-	poller, err := backlog.NewPoller(backlog.PollerConfig{
+	run(t, backlog.PollerConfig{
 		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 4,
 		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {},
-	})
+	}, body)
+}
+
+// run runs a poller until the body returns.
+func run(t *testing.T, config backlog.PollerConfig, body func(*backlog.Poller)) {
+	t.Helper()
+	poller, err := backlog.NewPoller(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
@@ -216,6 +222,16 @@ func TestNewPollerNamesTheBoundThatIsBroken(t *testing.T) {
 		"interval too big": {func(c *backlog.PollerConfig) { c.Interval = time.Hour }, "poller: Interval is 1h0m0s, must be from 1s to 5m"},
 		"no timeout":       {func(c *backlog.PollerConfig) { c.Timeout = 0 }, "poller: Timeout is 0s, must be above 0 and at most 1m"},
 		"no place":         {func(c *backlog.PollerConfig) { c.PerCluster = 0 }, "poller: PerCluster is 0, must be from 1 to 1000"},
+		"no place for instances": {
+			func(c *backlog.PollerConfig) { c.Instances = newFakeCluster() }, "poller: Workloads is 0, must be from 1 to 1000",
+		},
+		"bulk answers without a pause": {
+			func(c *backlog.PollerConfig) { c.Bulk = newFakeCluster() }, "poller: BulkInterval is 0s, must be from 10s to 10m",
+		},
+		"quiet topics fetched more often than others": {
+			func(c *backlog.PollerConfig) { c.Bulk, c.BulkInterval = newFakeCluster(), time.Minute },
+			"poller: QuietInterval is 0s, must be from Interval (1s) to 1h",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

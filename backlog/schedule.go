@@ -49,6 +49,7 @@ type slot struct {
 	state    slotState
 	gone     bool // no longer wanted, while busy
 	again    bool // cannot wait, while running
+	spared   bool // was postponed before it became due
 }
 
 // slotState is where a slot is.
@@ -145,10 +146,12 @@ func (s *schedule) postpone(j job, due time.Time) {
 		s.postponed[j.cluster] = map[*slot]struct{}{}
 	}
 	s.postponed[j.cluster][one] = struct{}{}
+	one.spared = true
 }
 
 // resume ends a postponement.
 func (s *schedule) resume(one *slot) {
+	one.spared = false
 	slots := s.postponed[one.job.cluster]
 	delete(slots, one)
 	if len(slots) == 0 {
@@ -160,8 +163,9 @@ func (s *schedule) resume(one *slot) {
 func (s *schedule) enqueue(now time.Time) {
 	for len(s.timeline) > 0 && !s.timeline[0].due.After(now) {
 		one := heap.Pop(&s.timeline).(*slot)
+		spared := one.spared
 		s.resume(one)
-		one.state = inLine
+		one.state, one.spared = inLine, spared
 		s.waiting[one.job.lane()] = append(s.waiting[one.job.lane()], one)
 	}
 }

@@ -1,0 +1,398 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// fakeCluster answers listings, instances and bulk questions from memory.
+type fakeCluster struct {
+	// mu guards the rest.
+	mu         sync.Mutex
+	topics     []string
+	listErr    error
+	lists      []time.Time
+	askErr     error
+	hang       bool
+	asks       map[string][]time.Time
+	asking     int
+	most       int
+	bulk       func(at time.Time) (backlog.BulkSample, error)
+	bulks      []time.Time
+	updated    map[string]int
+	listedName backlog.Namespace
+}
+
+func newFakeCluster(topics ...string) *fakeCluster {
+	return &fakeCluster{topics: topics, asks: map[string][]time.Time{}, updated: map[string]int{}}
+}
+
+func (f *fakeCluster) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// listed, asked, bulked and news say how often something happened.
+func (f *fakeCluster) listed() (n int) {
+	f.set(func() { n = len(f.lists) })
+	return n
+}
+
+func (f *fakeCluster) asked(workload string) (n int) {
+	f.set(func() { n = len(f.asks[workload]) })
+	return n
+}
+
+func (f *fakeCluster) bulked() (n int) {
+	f.set(func() { n = len(f.bulks) })
+	return n
+}
+
+func (f *fakeCluster) news(name string) (n int) {
+	f.set(func() { n = f.updated[name] })
+	return n
+}
+
+func (f *fakeCluster) List(_ context.Context, namespace backlog.Namespace) ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lists = append(f.lists, time.Now())
+	f.listedName = namespace
+	return slices.Clone(f.topics), f.listErr
+}
+
+func (f *fakeCluster) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
+	f.mu.Lock()
+	at := time.Now()
+	f.asks[workload] = append(f.asks[workload], at)
+	f.asking++
+	f.most = max(f.most, f.asking)
+	err, hang := f.askErr, f.hang
+	f.mu.Unlock()
+	defer f.set(func() { f.asking-- })
+	if hang {
+		<-ctx.Done()
+		return backlog.InstancesSample{}, fmt.Errorf("%w: timed out", backlog.ErrUnreachable)
+	}
+	return backlog.InstancesSample{At: at, Instances: []backlog.InstanceSample{{ID: "0", Processed: 7}}}, err
+}
+
+func (f *fakeCluster) FetchBulk(context.Context, backlog.Cluster) (backlog.BulkSample, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.bulks = append(f.bulks, time.Now())
+	return f.bulk(time.Now())
+}
+
+// config is that of a poller with all sources, a ten second interval and no jitter.
+func (f *fakeCluster) config(store *backlog.Store, source backlog.Source) backlog.PollerConfig {
+	return backlog.PollerConfig{
+		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 4,
+		Jitter:  func() float64 { return 0.5 },
+		Updated: func(topic backlog.Topic) { f.set(func() { f.updated[topic.Name]++ }) },
+		Lister:  f, Instances: f, Workloads: 2,
+	}
+}
+
+func TestPollerListsANamespaceAtOnceAndThenEveryHalfMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster(in1, orders)
+		source.backlog = 5
+		run(t, pulsar.config(store, source), func(*backlog.Poller) {
+			subscription := matching(t, "in-.*")
+			store.Track("me", subscription)
+			store.Track("you", matching(t, ".*"))
+			time.Sleep(500 * time.Millisecond)
+			r, err := store.Read(subscription, time.Now())
+			require.NoError(t, err, "a new pattern is read within half a second")
+			require.Equal(t, 1, r.Partitions)
+			pulsar.set(func() { require.Equal(t, namespace(), pulsar.listedName) })
+			require.Positive(t, pulsar.news("persistent://public/default/in-.*"), "who follows a pattern hears of its listing")
+
+			time.Sleep(95 * time.Second)
+			require.Equal(t, 4, pulsar.listed(), "one listing serves all patterns of the namespace")
+			pulsar.set(func() { pulsar.topics = append(pulsar.topics, in2) })
+
+			time.Sleep(30 * time.Second)
+			r, err = store.Read(subscription, time.Now())
+			require.NoError(t, err)
+			require.Equal(t, 2, r.Partitions, "a new topic is read as soon as it is listed")
+
+			store.Untrack("me")
+			store.Untrack("you")
+			time.Sleep(time.Second)
+			lists, fetches := pulsar.listed(), source.count(topic(in1))
+			time.Sleep(time.Minute)
+			require.Equal(t, lists, pulsar.listed(), "nobody needs it any more")
+			require.Equal(t, fetches, source.count(topic(in1)))
+		})
+	})
+}
+
+func TestPollerListsAgainOnceAMatchedTopicIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster(in1, in2)
+		run(t, pulsar.config(store, source), func(*backlog.Poller) {
+			subscription := matching(t, "in-.*")
+			store.Track("me", subscription)
+			time.Sleep(5 * time.Second)
+			source.mu.Lock()
+			source.fails[topic(in2)] = backlog.ErrTopicNotFound
+			source.mu.Unlock()
+			time.Sleep(10 * time.Second) // fetched and found missing
+			require.Equal(t, 2, pulsar.listed(), "the listing is asked for at once")
+			r, err := store.Read(subscription, time.Now())
+			require.NoError(t, err)
+			require.Equal(t, 1, r.Partitions)
+			time.Sleep(24 * time.Second)
+			require.Equal(t, 2, pulsar.listed(), "and once: the next one comes when it is due, though the topic is still listed")
+		})
+	})
+}
+
+func TestPollerTriesAFailedListingSoonerThanAGoodOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster(in1)
+		pulsar.listErr = backlog.ErrUnreachable
+		run(t, pulsar.config(store, source), func(*backlog.Poller) {
+			subscription := matching(t, "in-.*")
+			store.Track("me", subscription)
+			time.Sleep(time.Second)
+			_, err := store.Read(subscription, time.Now())
+			require.ErrorIs(t, err, backlog.ErrUnreachable)
+			pulsar.set(func() { pulsar.listErr = nil })
+			time.Sleep(10 * time.Second)
+			_, err = store.Read(subscription, time.Now())
+			require.NoError(t, err)
+		})
+	})
+}
+
+func TestPollerWithoutOptionalSourcesSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source := newStore(t), newFakeSource()
+		poll(t, store, source, func(*backlog.Poller) {
+			subscription := matching(t, "in-.*")
+			store.Track("me", subscription)
+			plain := backlog.NewSubscription(cluster(), function, orders)
+			plain.Workload = "shop/resize"
+			store.Track("you", plain)
+			time.Sleep(time.Second)
+			_, err := store.Read(subscription, time.Now())
+			require.ErrorIs(t, err, backlog.ErrUnsupported)
+			require.ErrorContains(t, err, "name the topics")
+			r, err := store.Read(plain, time.Now())
+			require.NoError(t, err)
+			_, err = r.Instances.Answering.Value()
+			require.ErrorIs(t, err, backlog.ErrNotAsked)
+		})
+	})
+}
+
+func TestPollerAsksInstancesBesideTopics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster()
+		run(t, pulsar.config(store, source), func(*backlog.Poller) {
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			subscription.Workload = "shop/resize"
+			store.Track("me", subscription)
+			store.Track("you", subscription)
+			time.Sleep(95 * time.Second)
+			require.InDelta(t, 10, pulsar.asked("shop/resize"), 1, "once an interval, whoever asks")
+			require.InDelta(t, 20, pulsar.news(orders), 2, "answers of topics and of instances are news")
+			r, err := store.Read(subscription, time.Now())
+			require.NoError(t, err)
+			require.InDelta(t, 1, known(t, r.Instances.Answering), 0)
+			require.InDelta(t, 0, known(t, r.Instances.ProcessRate), 0)
+
+			pulsar.set(func() { pulsar.askErr = fmt.Errorf("%w: no pods", backlog.ErrUnreachable) })
+			time.Sleep(2 * staleAfter)
+			r, err = store.Read(subscription, time.Now())
+			require.NoError(t, err, "instances never make the reading fail")
+			_, err = r.Instances.ProcessRate.Value()
+			require.ErrorIs(t, err, backlog.ErrStale)
+			require.ErrorIs(t, err, backlog.ErrUnreachable)
+
+			store.Untrack("me")
+			store.Untrack("you")
+			time.Sleep(time.Second)
+			asked := pulsar.asked("shop/resize")
+			time.Sleep(time.Minute)
+			require.Equal(t, asked, pulsar.asked("shop/resize"))
+		})
+	})
+}
+
+func TestInstancesThatHangDelayNoTopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster()
+		pulsar.hang = true
+		run(t, pulsar.config(store, source), func(*backlog.Poller) {
+			for i := range 20 {
+				subscription := backlog.NewSubscription(cluster(), function, fmt.Sprint("topic-", i))
+				subscription.Workload = fmt.Sprint("workload ", i)
+				store.Track(subscription.Workload, subscription)
+			}
+			time.Sleep(time.Second)
+			for i := range 20 {
+				require.Equal(t, 1, source.count(topic(fmt.Sprint("persistent://public/default/topic-", i))))
+			}
+			pulsar.mu.Lock()
+			defer pulsar.mu.Unlock()
+			require.Equal(t, 2, pulsar.most)
+		})
+	})
+}
+
+func TestPollerSpreadsAStartOverTheInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster()
+		config := pulsar.config(store, source)
+		config.PerCluster = 1000
+		numbers := 0
+		config.Jitter = func() float64 { numbers++; return float64(numbers%1000) / 1000 }
+		for i := range 5000 {
+			store.Track(fmt.Sprint(i), backlog.NewSubscription(cluster(), function, fmt.Sprint("topic-", i)))
+		}
+		begin := time.Now()
+		run(t, config, func(*backlog.Poller) {
+			time.Sleep(11 * time.Second)
+			source.mu.Lock()
+			perSecond := make([]int, 20)
+			for _, fetches := range source.fetches {
+				perSecond[fetches[0].Sub(begin)/time.Second]++
+			}
+			require.Len(t, source.fetches, 5000)
+			source.mu.Unlock()
+			require.InDelta(t, 100+490, perSecond[0], 100, "a hundred at once, a tenth of the others in the first second")
+			require.InDelta(t, 490, slices.Max(perSecond[1:]), 100)
+
+			store.Track("late", backlog.NewSubscription(cluster(), function, orders))
+			time.Sleep(200 * time.Millisecond)
+			require.Equal(t, 1, source.count(topic(orders)), "one that comes alone is fetched at once")
+		})
+	})
+}
+
+func TestPollerAsksATopicAtOnceForANewSubscription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source := newStore(t), newFakeSource()
+		poll(t, store, source, func(*backlog.Poller) {
+			store.Track("me", backlog.NewSubscription(cluster(), "another's", orders))
+			time.Sleep(2 * time.Second)
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			store.Track("you", subscription)
+			time.Sleep(200 * time.Millisecond)
+			_, err := store.Read(subscription, time.Now())
+			require.NoError(t, err)
+		})
+	})
+}
+
+// quietWorld has a quiet topic, bulk answers every minute and a store that lets readings get old enough for them to help.
+func quietWorld(t *testing.T) (*backlog.Store, *fakeSource, *fakeCluster, backlog.PollerConfig) {
+	t.Helper()
+	store, err := backlog.NewStore(rateWindow, 10*time.Minute)
+	require.NoError(t, err)
+	source, pulsar := newFakeSource(), newFakeCluster()
+	pulsar.bulk = func(at time.Time) (backlog.BulkSample, error) {
+		return backlog.BulkSample{At: at.Add(-30 * time.Second), Topics: map[string]backlog.BulkTopic{
+			orders: {Subscriptions: map[string]backlog.BulkSubscription{function: {Consumers: 1}}},
+		}}, nil
+	}
+	config := pulsar.config(store, source)
+	config.Bulk, config.BulkInterval, config.QuietInterval = pulsar, time.Minute, 5*time.Minute
+	return store, source, pulsar, config
+}
+
+func TestBulkAnswersSpareFetchesOfAQuietTopic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source, pulsar, config := quietWorld(t)
+		run(t, config, func(*backlog.Poller) {
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			store.Track("me", subscription)
+			time.Sleep(5 * time.Minute)
+			require.InDelta(t, 30, source.count(topic(orders)), 1, "quiet for less than QuietInterval: decisions may be pending")
+			require.InDelta(t, 5, pulsar.bulked(), 1)
+
+			before, news := source.count(topic(orders)), pulsar.news(orders)
+			time.Sleep(30 * time.Minute)
+			fetches := source.count(topic(orders)) - before
+			require.Less(t, fetches, 15, "instead of 180")
+			require.Greater(t, fetches, 4, "QuietInterval is the longest wait")
+			require.Greater(t, pulsar.news(orders)-news, 30, "each confirmation is news")
+			r, err := store.Read(subscription, time.Now())
+			require.NoError(t, err)
+			require.LessOrEqual(t, time.Since(r.At), 91*time.Second)
+		})
+	})
+}
+
+func TestATopicThatIsNoLongerConfirmedIsFetchedAtOnce(t *testing.T) {
+	tests := map[string]backlog.BulkTopic{
+		"something was published":            {PublishedMessages: 1, Subscriptions: map[string]backlog.BulkSubscription{function: {Consumers: 1}}},
+		"the last consumer left":             {Subscriptions: map[string]backlog.BulkSubscription{function: {}}},
+		"the topic is not loaded any longer": {},
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, source, pulsar, config := quietWorld(t)
+				run(t, config, func(*backlog.Poller) {
+					store.Track("me", backlog.NewSubscription(cluster(), function, orders))
+					time.Sleep(6*time.Minute + time.Second) // just confirmed and put off
+					before := source.count(topic(orders))
+					time.Sleep(50 * time.Second)
+					require.Equal(t, before, source.count(topic(orders)), "it waits")
+					pulsar.set(func() {
+						pulsar.bulk = func(at time.Time) (backlog.BulkSample, error) {
+							return backlog.BulkSample{At: at, Topics: map[string]backlog.BulkTopic{orders: change}}, nil
+						}
+					})
+					time.Sleep(11 * time.Second)
+					require.Equal(t, before+1, source.count(topic(orders)))
+					time.Sleep(time.Minute)
+					require.InDelta(t, before+7, source.count(topic(orders)), 1, "and goes on at the usual pace")
+				})
+			})
+		})
+	}
+}
+
+func TestWithoutBulkAnswersTopicsAreFetchedBeforeTheyAreStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, err := backlog.NewStore(rateWindow, 4*time.Minute)
+		require.NoError(t, err)
+		_, source, pulsar, config := quietWorld(t)
+		config.Store = store
+		run(t, config, func(*backlog.Poller) {
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			store.Track("me", subscription)
+			time.Sleep(6*time.Minute + time.Second)
+			pulsar.set(func() {
+				pulsar.bulk = func(time.Time) (backlog.BulkSample, error) { return backlog.BulkSample{}, errors.New("forbidden") }
+			})
+			before := source.count(topic(orders))
+			for range 60 {
+				time.Sleep(5 * time.Second)
+				_, err := store.Read(subscription, time.Now())
+				require.NoError(t, err)
+			}
+			require.Greater(t, source.count(topic(orders)), before+10, "from then on at the usual pace")
+		})
+	})
+}
