@@ -136,6 +136,89 @@ func (p *Poller) look(s *schedule, now time.Time) {
 	s.enqueue(now)
 }
 
+// fetched is how one fetch ended.
+type fetched struct {
+	job       job
+	err       error
+	confirmed []Confirmation // by a bulk answer
+}
+
+// fetch does one job, and tells the store and whoever listens. A fetch that ends because the program does says nothing.
+func (p *Poller) fetch(ctx context.Context, j job) fetched {
+	timed, cancel := context.WithTimeout(ctx, p.config.Timeout)
+	defer cancel()
+	result := fetched{job: j}
+	var news []Topic
+	switch j.kind {
+	case topicKind:
+		result.err = p.fetchTopic(ctx, timed, j.topic())
+		news = []Topic{j.topic()}
+	case namespaceKind:
+		result.err = p.fetchListing(ctx, timed, j.namespace())
+		news = p.config.Store.patternsIn(j.namespace())
+	case workloadKind:
+		result.err = p.fetchInstances(ctx, timed, j.name)
+		news = p.config.Store.workloadInputs(j.name)
+	case bulkKind:
+		sample, err := p.config.Bulk.FetchBulk(timed, j.cluster)
+		if result.err = err; err == nil {
+			result.confirmed = p.config.Store.RecordBulk(j.cluster, sample)
+		}
+		for _, confirmation := range result.confirmed {
+			news = append(news, confirmation.Topic)
+		}
+	}
+	if ctx.Err() != nil {
+		return result
+	}
+	for _, input := range news {
+		p.config.Updated(input)
+	}
+	return result
+}
+
+func (p *Poller) fetchTopic(ctx, timed context.Context, topic Topic) error {
+	sample, err := p.config.Source.Fetch(timed, topic, p.config.Store.nextDetail(topic, time.Now()))
+	switch {
+	case err == nil:
+		p.config.Store.Record(topic, sample)
+	case ctx.Err() == nil:
+		p.config.Store.Fail(topic, err)
+	}
+	return err
+}
+
+func (p *Poller) fetchListing(ctx, timed context.Context, namespace Namespace) error {
+	at := time.Now()
+	topics, err := p.list(timed, namespace)
+	switch {
+	case err == nil:
+		p.config.Store.RecordListing(namespace, topics, at)
+	case ctx.Err() == nil:
+		p.config.Store.FailListing(namespace, err)
+	}
+	return err
+}
+
+func (p *Poller) list(ctx context.Context, namespace Namespace) ([]string, error) {
+	if p.config.Lister == nil {
+		return nil, fmt.Errorf("%w: topic patterns in namespace %s: this program lists no namespaces; name the topics",
+			ErrUnsupported, namespace.Name)
+	}
+	return p.config.Lister.List(ctx, namespace)
+}
+
+func (p *Poller) fetchInstances(ctx, timed context.Context, workload string) error {
+	sample, err := p.config.Instances.FetchInstances(timed, workload)
+	switch {
+	case err == nil:
+		p.config.Store.RecordInstances(workload, sample)
+	case ctx.Err() == nil:
+		p.config.Store.FailInstances(workload, err)
+	}
+	return err
+}
+
 // finish takes in how a fetch ended.
 func (p *Poller) finish(s *schedule, result fetched, now time.Time) {
 	s.finish(result.job, result.err, now)
