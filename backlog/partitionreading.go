@@ -11,9 +11,8 @@ import (
 // Partitions returns what is known of each partition of the topics that a reading of the subscription sums up, topic by
 // topic in the order of their indices. It fails when Read does.
 //
-// What it answers from is kept for Read anyway, whose sums are of partitions: 64 bytes for the last answer about a
-// subscription on a partition, 48 for each answer in the window and 24 for the partition itself, about 250 in all where
-// the window has three answers.
+// What it answers from is kept for Read anyway, whose sums are of partitions: about 370 bytes for a subscription on a
+// partition where the window has three answers, and 48 for each one more.
 func (s *Store) Partitions(subscription Subscription, now time.Time) ([]PartitionReading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -38,7 +38,8 @@ type Reading struct {
 	PublishRate Measurement
 	// DeliveryRate is what is sent to consumers, redeliveries included.
 	DeliveryRate Measurement
-	// ProcessRate is what consumers finish: deliveries less the growth of what they hold.
+	// ProcessRate is what consumers finish: deliveries less the growth of what they hold. What they gave back when they left
+	// is not finished, so the time in which some left is left out.
 	ProcessRate Measurement
 	// Window is how long the rates were measured over; 0 while they are unknown.
 	Window time.Duration
@@ -134,15 +135,17 @@ type PartitionReading struct {
 // InstancesReading is what the instances of a function count themselves, over all that answered twice. Every measurement
 // is ErrNotAsked when the Subscription names no workload.
 type InstancesReading struct {
-	// At is when they were asked, and Window how long the rates were measured over.
+	// At is when they were asked, and Window how long the rates were measured over: the longest of the instances, for one
+	// whose calls are long is measured over several calls.
 	At     time.Time
 	Window time.Duration
-	// Answering and Silent instances at the last look.
+	// Answering and Silent instances at the last look; when none answers, nothing else is known.
 	Answering, Silent Measurement
 	// ReceiveRate, ProcessRate, UserExceptionRate and SystemExceptionRate in messages per second, summed.
 	ReceiveRate, ProcessRate, UserExceptionRate, SystemExceptionRate Measurement
 	// Busy is the mean share of the time that an instance spends in the function's calls, from 0 to 1; a little above while
-	// long calls end. Unknown for sinks and sources. Of an asynchronous function it is the time of the calls alone plus the
+	// long calls end. Unknown for sinks and sources, and where more than a tenth of the calls failed in a runtime that does
+	// not time those (Python, Go). Of an asynchronous function it is the time of the calls alone plus the
 	// wait for a free slot: about 0 below saturation and 0.9 at it.
 	Busy Measurement
 	// ServiceTime is the mean time of a call in seconds; unknown without calls.
