@@ -4,10 +4,10 @@
 package pulsar
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -58,14 +58,18 @@ func (l listing) decode(r io.Reader) error {
 		if err != nil {
 			return err
 		}
-		name := strings.TrimPrefix(string(text), l.prefix)
-		if len(name) == len(text) {
+		if !bytes.HasPrefix(text, []byte(l.prefix)) {
 			return nil // non-persistent, or of a domain that this does not know
 		}
-		if name = withoutPartition(name); name == "" || isSystemTopic(l.prefix, name) {
+		text = text[:baseLength(text)]
+		if _, known := l.names[string(text)]; known || len(text) <= len(l.prefix) {
 			return nil
 		}
-		l.names[keep([]byte(l.prefix+name))] = struct{}{}
+		name := keep(text)
+		if isSystemTopic(l.prefix, name[len(l.prefix):]) {
+			return nil
+		}
+		l.names[name] = struct{}{}
 		if len(l.names) > maxTopics {
 			return errTooManyTopics
 		}
@@ -80,16 +84,24 @@ func (l listing) decode(r io.Reader) error {
 // withoutPartition takes the partition off a name, as Pulsar's clients do, even if there is no such partitioned topic.
 //
 // Source: org.apache.pulsar.common.naming.TopicName.getPartitionedTopicName.
-func withoutPartition(name string) string {
-	at := strings.LastIndex(name, partitionSuffix)
-	if at < 0 {
-		return name
+func withoutPartition(name string) string { return name[:baseLength(name)] }
+
+// baseLength is how much of a name comes before the partition: all of it, if there is none. An index has up to 9 digits.
+func baseLength[T string | []byte](name T) int {
+	index := len(name)
+	for index > 0 && name[index-1] >= '0' && name[index-1] <= '9' {
+		index--
 	}
-	digits := name[at+len(partitionSuffix):]
-	if index, err := strconv.Atoi(digits); err != nil || index < 0 || strconv.Itoa(index) != digits {
-		return name
+	digits, base := len(name)-index, index-len(partitionSuffix)
+	if digits == 0 || digits > 9 || (digits > 1 && name[index] == '0') || base < 0 {
+		return len(name)
 	}
-	return name[:at]
+	for i := range len(partitionSuffix) {
+		if name[base+i] != partitionSuffix[i] {
+			return len(name)
+		}
+	}
+	return base
 }
 
 // isSystemTopic knows the topics that Pulsar writes for itself. Brokers leave them out when they are asked to.

@@ -196,6 +196,9 @@ func (s *scanner) run(text *[]byte) bool {
 	some := false
 	for s.accept(text, "0123456789") {
 		some = true
+		if text != nil && len(*text) == maxDigits {
+			break // whoever wants the number will not want this one
+		}
 	}
 	return some
 }

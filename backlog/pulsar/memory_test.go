@@ -1,0 +1,142 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// bodyBytes is what somebody saw with 3,000 producers on a topic (apache/pulsar#21200).
+const bodyBytes = 400 << 20
+
+// endless is a body of a head and then one piece again and again.
+type endless struct {
+	head, piece string
+	at          int
+	started     bool
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		text := e.piece
+		if !e.started {
+			text = e.head
+		}
+		copied := copy(p[n:], text[e.at:])
+		n += copied
+		if e.at += copied; e.at == len(text) {
+			e.at, e.started = 0, true
+		}
+	}
+	return n, nil
+}
+
+// sendsMuch sends bodyBytes of it, as much as the client wants.
+func sendsMuch(how string, body endless) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		all := body // from the start
+		w.Header().Set("Content-Type", "application/json")
+		content := io.LimitReader(&all, bodyBytes)
+		switch how {
+		case "with its length":
+			w.Header().Set("Content-Length", strconv.Itoa(bodyBytes))
+			_, _ = io.CopyBuffer(struct{ io.Writer }{w}, content, make([]byte, 64<<10))
+		case "gzip":
+			w.Header().Set("Content-Encoding", "gzip")
+			zip := gzip.NewWriter(w)
+			_, _ = io.CopyBuffer(struct{ io.Writer }{zip}, content, make([]byte, 64<<10))
+			_ = zip.Close()
+		default:
+			if how == "500" {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+			_, _ = io.CopyBuffer(struct{ io.Writer }{w}, content, make([]byte, 64<<10))
+		}
+	}
+}
+
+// TestHugeAnswersTakeLittleMemory counts all that is allocated, which is more than is ever in use at once.
+func TestHugeAnswersTakeLittleMemory(t *testing.T) {
+	var consumer bytes.Buffer
+	var topic map[string]any
+	require.NoError(t, json.Unmarshal(fixture(t, "4.0.8-topic-stats-function-p2.json"), &topic))
+	require.NoError(t, json.NewEncoder(&consumer).Encode(topic["subscriptions"].(map[string]any)["public/default/sf2"].(map[string]any)["consumers"].([]any)[0]))
+	const (
+		consumers = `{"subscriptions":{"public/default/sf2":{"consumers":[`
+		tooLong   = "bytes for persistent://public/default/orders: raise the limit on answers, or remove unused subscriptions"
+		some      = 8 << 20
+	)
+	oneString := endless{head: `{"ownerBroker":"`, piece: strings.Repeat("x", 1000)}
+	realConsumers := endless{head: consumers + consumer.String(), piece: "," + consumer.String()}
+	tests := map[string]struct {
+		body endless
+		how  string
+		// limit is Config.MaxAnswerBytes; 0 for the default of 64 MiB.
+		limit int64
+		text  string
+		most  uint64
+	}{
+		"real consumers, with their length":      {body: realConsumers, how: "with its length", text: tooLong, most: 64 << 20},
+		"real consumers, without a length":       {body: realConsumers, how: "chunked", limit: some, text: tooLong, most: some},
+		"a bomb of one string":                   {body: oneString, how: "gzip", limit: some, text: tooLong, most: some},
+		"a bomb of real consumers":               {body: realConsumers, how: "gzip", limit: some, text: tooLong, most: some},
+		"consumers of nothing":                   {body: endless{head: consumers + "{}", piece: ",{}"}, text: "more than 250000 subscriptions or consumers", most: 128 << 20},
+		"publishers, which nobody needs":         {body: endless{head: `{"publishers":[` + consumer.String(), piece: "," + consumer.String()}, limit: some, text: tooLong, most: some / 4},
+		"one string":                             {body: oneString, limit: some, text: tooLong, most: some / 4},
+		"one name of a subscription":             {body: endless{head: `{"subscriptions":{"`, piece: strings.Repeat("x", 1000)}, text: "a name is longer than 65536 bytes", most: some},
+		"one number":                             {body: endless{head: `{"msgInCounter":1`, piece: strings.Repeat("1", 1000)}, text: "msgInCounter is a number 1111", most: some},
+		"one number that nobody needs":           {body: endless{head: `{"msgRateIn":1`, piece: strings.Repeat("1", 1000)}, limit: some, text: tooLong, most: some / 4},
+		"blanks":                                 {body: endless{head: ` `, piece: strings.Repeat(" ", 1000)}, limit: some, text: tooLong, most: some / 4},
+		"lists of lists":                         {body: endless{head: `{"a":`, piece: "[[[["}, text: "values are nested more than 100 deep", most: some},
+		"a stack trace, of which little is read": {body: endless{head: "{", piece: "\tat org.apache.pulsar\n"}, how: "500", text: "answered 500", most: some},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("orders/partitions", answers(notPartitioned))
+			broker.on("orders/stats", sendsMuch(tt.how, tt.body), answers(goodTopic))
+			source := newSource(t, Config{RequestTimeout: time.Minute, MaxAnswerBytes: tt.limit}, broker)
+			before := allocated()
+			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Full)
+			grown := allocated() - before
+			require.ErrorContains(t, err, tt.text)
+			require.True(t, errors.Is(err, backlog.ErrProtocol) || tt.how == "500")
+			require.Less(t, grown, tt.most)
+			_, err = source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			require.NoError(t, err, "the next call is good again")
+		})
+	}
+}
+
+func TestHugeListsTakeLittleMemory(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on(topicsPath, sendsMuch("chunked", endless{head: `["persistent://public/default/a"`, piece: `,"persistent://public/default/a"`}))
+	source := newSource(t, Config{RequestTimeout: time.Minute, MaxAnswerBytes: 8 << 20}, broker)
+	before := allocated()
+	_, err := source.List(t.Context(), broker.namespace("public/default"))
+	require.ErrorIs(t, err, backlog.ErrProtocol)
+	require.Less(t, allocated()-before, uint64(2<<20))
+}
+
+// allocated is all that was ever allocated, by the fake broker too.
+func allocated() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.TotalAlloc
+}
