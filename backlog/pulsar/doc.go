@@ -1,15 +1,22 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pulsar reads the state of topics from Pulsar's admin REST: it implements backlog.Source.
+// Package pulsar reads the state of topics from Pulsar's admin REST: it implements backlog.Source and backlog.Lister.
 //
 // Floor 2, an edge: it knows package backlog and one outside system, Pulsar's admin service (4.0 and later). It never
 // adds partitions up, never decides anything, never calls a host that Config.AllowedHosts does not name, and never
 // shows a credential in an error or a metric.
 //
 // One Fetch is one request, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker;
-// a full one also reads `/internalStats`. The number of partitions comes from `/partitions` and is remembered for
-// Config.PartitionsTTL. HTTP_PROXY and the like are ignored: brokers are inside the cluster.
+// a full one also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker cannot read
+// from its storage fails the whole call there, so the call is made again without it. The number of partitions comes from
+// `/partitions` and is remembered for Config.PartitionsTTL; more of them are seen at once, fewer and another kind when the
+// call fails for it. Which broker a topic's calls are redirected to is remembered for a minute, and it is asked at once.
+// HTTP_PROXY and the like are ignored: brokers are inside the cluster.
+//
+// Before every host is a gate: it bounds what is under way there and how often it is asked, and while the host fails it
+// lets one request at a time try it, at growing intervals; see verdict.go for what counts as the host's failure. Answers
+// are decoded as they arrive, and what is not needed is not kept: a huge answer costs time, not memory.
 //
 // Worker reads functions, sinks and sources from the function worker, in the brokers or apart (backlog.InstanceSource);
 // BrokerStats reads all loaded topics of all brokers at once, roughly (backlog.BulkSource). Both use the Source's client.
@@ -31,10 +38,16 @@
 //	pulsar_autoscaler_source_requests_total{call,result}          requests, each retry on its own
 //	pulsar_autoscaler_source_request_duration_seconds{call}       from sending to the decoded answer, redirects included
 //
+//	pulsar_autoscaler_source_wait_seconds                         waiting for the host's turn before that
+//	pulsar_autoscaler_source_requests_in_flight                   requests under way
+//	pulsar_autoscaler_source_requests_waiting                     requests that wait for their host's turn
+//	pulsar_autoscaler_source_hosts_backing_off                    hosts that fail and are only tried now and then
+//
 //	pulsar_autoscaler_source_oauth2_requests_total{call,result}   requests to OAuth2 issuers; call is discovery or token
 //	pulsar_autoscaler_source_oauth2_request_duration_seconds{call}
 //
-// call is partitions, stats, partitioned-stats, internal-stats, component, component-status, brokers or broker-stats;
-// result is ok, partial, topic_not_found, function_not_found, no_worker,
-// unauthenticated, forbidden, unreachable, unavailable, protocol or canceled.
+// call is partitions, stats, partitioned-stats, stats-age and partitioned-stats-age (with the age of the oldest message),
+// internal-stats, topics, partitioned-topics, component, component-status, brokers or broker-stats; result is ok, partial,
+// topic_not_found, function_not_found, no_worker, unauthenticated, forbidden, unreachable, unavailable, protocol, canceled,
+// held_back (not sent, to spare the host) or moved (a broker that no longer owns the topic; the admin URL is asked next).
 package pulsar
