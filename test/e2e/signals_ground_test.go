@@ -30,8 +30,8 @@ const (
 	groundWindow = 3 * time.Second
 	// groundStale is longer than any hiccup of a busy machine.
 	groundStale = time.Minute
-	// groundPatience bounds each wait for a signal.
-	groundPatience = 30 * time.Second
+	// groundPatience bounds each wait for a signal; the slowest comes with the next listing of a namespace, after 30 s.
+	groundPatience = time.Minute
 )
 
 // ground is where the signals are proven: a real broker with the statistics that it ships with (rates up to 60 s old), and
@@ -111,7 +111,7 @@ func (g *ground) begin(ctx context.Context) (err error) {
 	}
 	poller, err := backlog.NewPoller(backlog.PollerConfig{
 		Store: g.store, Source: g.source, Interval: time.Second, Timeout: 10 * time.Second, PerCluster: 8,
-		Jitter: func() float64 { return 0.5 }, Updated: g.updated, Instances: g.scraper, Workloads: 8,
+		Jitter: func() float64 { return 0.5 }, Updated: g.updated, Lister: g.source, Instances: g.scraper, Workloads: 8,
 	})
 	if err != nil {
 		return err

@@ -51,6 +51,9 @@ func TestSignals(t *testing.T) {
 		"partitions are unread until the client finds them": addedPartitionsAreUnread,
 		"skew is shown by partition":                        skewIsShownByPartition,
 
+		"topics of a pattern are followed as they come and go": topicsOfAPatternAreFollowedAsTheyComeAndGo,
+		"a consumer of a pattern counts once":                  aConsumerOfAPatternCountsOnce,
+
 		"oldest age":               oldestAgeIsThatOfTheOldestMessage(0),
 		"oldest age, 3 partitions": oldestAgeIsThatOfTheOldestMessage(3),
 		"bytes":                    bytesAreThoseOfTheBacklog,

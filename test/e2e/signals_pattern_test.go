@@ -1,0 +1,94 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+)
+
+// followed is a namespace of its own, and the subscription of all its topics that begin with in-.
+func (g *ground) followed(t *testing.T, namespace string) (prefix string, subscription backlog.Subscription) {
+	t.Helper()
+	g.demand(t, http.MethodPut, "/admin/v2/namespaces/public/"+namespace, "")
+	prefix = "persistent://public/" + namespace + "/"
+	pattern, err := backlog.ParsePattern(prefix + "in-.*")
+	require.NoError(t, err)
+	return prefix, backlog.NewSubscription(g.cluster, "s").WithPatterns(pattern)
+}
+
+// filled is a topic with the subscription and so many messages on each partition.
+func (g *ground) filled(t *testing.T, topic string, partitions, messages int) {
+	t.Helper()
+	require.NoError(t, g.CreateTopic(t.Context(), topic, partitions))
+	require.NoError(t, g.CreateSubscription(t.Context(), topic, "s", broker.Earliest))
+	for _, name := range partitionNames(topic, partitions) {
+		p := g.producer(t, name, 1)
+		p.send(messages)
+		p.producer.Close() // it would make a deleted topic again
+	}
+}
+
+// topicsOfAPatternAreFollowedAsTheyComeAndGo, in a namespace with topics of Pulsar's own.
+func topicsOfAPatternAreFollowedAsTheyComeAndGo(t *testing.T, g *ground) {
+	prefix, subscription := g.followed(t, "followed")
+	g.filled(t, prefix+"in-a", 0, 100)
+	g.filled(t, prefix+"in-p", 3, 10)
+	g.filled(t, prefix+"out", 0, 1000)
+	require.NoError(t, g.CreateTopic(t.Context(), prefix+"in-unloaded", 2)) // and not subscribed
+	g.policy(t, prefix+"in-a", "maxUnackedMessagesOnSubscription", "5000")  // makes __change_events
+	w := g.watch(t, subscription)
+	r := w.fresh()
+	requireSignal(t, "total over a pattern", 130, r.Total, 0)
+	require.Equal(t, 4, r.Partitions)
+	require.Equal(t, 1, r.UnsubscribedTopics)
+
+	listed, err := g.source.List(t.Context(), backlog.Namespace{Cluster: g.cluster, Name: "public/followed"})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{prefix + "in-a", prefix + "in-p", prefix + "in-unloaded", prefix + "out"}, listed)
+
+	g.filled(t, prefix+"in-new", 2, 20)
+	begun := time.Now()
+	r = w.await("the new topic", func(r backlog.Reading) bool { return is(r.Total, 170) })
+	t.Logf("SIGNAL %s: a new topic was read after %s", t.Name(), r.At.Sub(begun).Round(time.Millisecond))
+	require.Equal(t, 6, r.Partitions)
+	for _, l := range w.all() {
+		if total, err := l.reading.Total.Value(); err == nil && l.err == nil {
+			require.Contains(t, []float64{130, 170}, total, "neither half of a topic nor one twice")
+		}
+	}
+
+	require.NoError(t, g.DeleteTopic(t.Context(), prefix+"in-a"))
+	r = w.await("the deleted topic to drop out", func(r backlog.Reading) bool { return is(r.Total, 70) })
+	require.Equal(t, 5, r.Partitions)
+	require.NoError(t, r.Trouble)
+}
+
+// aConsumerOfAPatternCountsOnce, on however many topics it is; those that it has not found yet are told.
+func aConsumerOfAPatternCountsOnce(t *testing.T, g *ground) {
+	prefix, subscription := g.followed(t, "consumed")
+	for _, topic := range []string{"in-a", "in-b"} {
+		require.NoError(t, g.CreateTopic(t.Context(), prefix+topic, 0))
+		g.producer(t, prefix+topic, 1).send(10)
+	}
+	w := g.watch(t, subscription)
+	w.awaitError(backlog.ErrSubscriptionNotFound)
+	for i := range 2 {
+		g.consumer(t, pulsar.ConsumerOptions{
+			TopicsPattern: prefix + "in-.*", Type: pulsar.Shared, Properties: instance("public/default/f", i),
+		})
+	}
+	r := w.await("the consumers", func(r backlog.Reading) bool { return is(r.Consumers, 2) && is(r.Total, 20) })
+	requireSignal(t, "consumers over a pattern", 2, r.Consumers, 0)
+	require.Zero(t, r.UnsubscribedTopics)
+	require.Equal(t, []string{"public/default/f"}, r.Components)
+	requireSignal(t, "unacked", 20, r.Unacked, 0)
+}
