@@ -57,7 +57,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 				spec(f)["input"] = map[string]any{"topicPattern": "persistent://public/default/(?=a).*"}
 				return nil
 			},
-			condition: v1alpha1.ConditionTargetFound, status: "False/TargetInvalid", message: "without lookaround",
+			condition: v1alpha1.ConditionTargetFound, status: "False/TargetInvalid", message: "write it without, or name the topics",
 		},
 		"the Function has no replicas": {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {

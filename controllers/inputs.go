@@ -6,9 +6,7 @@ package controllers
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -40,23 +38,22 @@ func (w workload) consumed() (c consumed, invalid string) {
 	if invalid != "" {
 		return consumed{}, invalid
 	}
-	var topics, patterns []string
+	var topics []string
+	var patterns []backlog.Pattern
 	for text, in := range inputs {
 		if !in.isPattern {
 			topics = append(topics, text)
 			continue
 		}
-		pattern, err := parsePattern(text)
+		pattern, err := backlog.ParsePattern(text)
 		if err != nil {
-			return consumed{}, fmt.Sprintf("the pattern %q among the inputs of the %s %s", text, w.Kind, err)
+			return consumed{}, fmt.Sprintf("the inputs of the %s cannot be told: %s", w.Kind, err)
 		}
 		patterns = append(patterns, pattern)
 	}
 	name, kind, invalid := w.agreed(inputs)
-	c = consumed{subscription: backlog.NewSubscription(backlog.Cluster{}, name, topics...), kind: kind}
-	slices.Sort(patterns)
-	c.subscription.Patterns = slices.Compact(patterns)
-	return c, invalid
+	subscription := backlog.NewSubscription(backlog.Cluster{}, name, topics...).WithPatterns(patterns...)
+	return consumed{subscription: subscription, kind: kind}, invalid
 }
 
 // batch is what a Source consumes: tasks that its first replica discovers and all of them share. Other Sources consume
@@ -137,14 +134,4 @@ func (w workload) agreed(inputs map[string]input) (name string, kind backlog.Sub
 		name, kind = itsName, itsKind
 	}
 	return name, kind, ""
-}
-
-// parsePattern completes a regular expression of topics. Pulsar takes the namespace from its beginning, so a short one is
-// of public/default like a short topic. The error continues a sentence about the pattern.
-func parsePattern(text string) (string, error) {
-	complete := backlog.CompleteTopicName(strings.TrimPrefix(text, "^"))
-	if _, err := regexp.Compile(complete); err != nil {
-		return "", fmt.Errorf("cannot be read: %w; use what Java and RE2 have in common, without lookaround and backreferences", err)
-	}
-	return complete, nil
 }

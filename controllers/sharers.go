@@ -6,7 +6,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -103,8 +102,8 @@ func overlap(a, b backlog.Subscription) bool {
 
 // matchesAny compiles as it goes: it is asked for the rare objects that have the same subscription.
 func matchesAny(patterns []string, topic string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		compiled, err := regexp.Compile("^(?:" + pattern + ")$")
-		return err == nil && compiled.MatchString(topic)
+	return slices.ContainsFunc(patterns, func(text string) bool {
+		pattern, err := backlog.ParsePattern(text)
+		return err == nil && pattern.Match(topic)
 	})
 }

@@ -92,8 +92,10 @@ func TestASharedSubscriptionIsReportedOnceAndScaledAllTheSame(t *testing.T) {
 }
 
 func TestTopicsOfPatternsAndOfOthersOverlap(t *testing.T) {
-	pattern := func(patterns ...string) backlog.Subscription { return backlog.Subscription{Patterns: patterns} }
-	topics := func(topics ...string) backlog.Subscription { return backlog.Subscription{Topics: topics} }
+	pattern := func(patterns ...string) backlog.Subscription {
+		return backlog.Subscription{Patterns: short(patterns...)}
+	}
+	topics := func(topics ...string) backlog.Subscription { return backlog.Subscription{Topics: short(topics...)} }
 	tests := map[string]struct {
 		a, b backlog.Subscription
 		want bool

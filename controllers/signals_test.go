@@ -134,7 +134,7 @@ func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		look()
 		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
-		require.ErrorContains(t, err, "without lookaround")
+		require.ErrorContains(t, err, "write it without, or name the topics")
 	})
 	t.Run("Functions that are not in memory yet", func(t *testing.T) {
 		w := newTestWorld(t, testFunction())

@@ -4,9 +4,6 @@
 package controllers
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,9 +28,8 @@ type policyMemory struct {
 	refused *refusal
 	// toleranceSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
 	toleranceSince time.Time
-	// topics, and namespaces of patterns, that the policy is listed under.
-	topics     []backlog.Topic
-	namespaces []backlog.Namespace
+	// inputs that the policy is listed under.
+	inputs []backlog.Topic
 }
 
 // refusal is an apply that the API server turned down and that nothing but a change elsewhere can mend.
@@ -97,16 +93,13 @@ type trackedPolicies struct {
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*policyMemory
 	users    map[backlog.Topic]map[types.NamespacedName]struct{}
-	// matchers are the policies whose patterns may match topics of the namespace.
-	matchers map[backlog.Namespace]map[types.NamespacedName]struct{}
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 func newTrackedPolicies(store *backlog.Store) *trackedPolicies {
 	return &trackedPolicies{
 		store: store, memories: map[types.NamespacedName]*policyMemory{},
-		users:    map[backlog.Topic]map[types.NamespacedName]struct{}{},
-		matchers: map[backlog.Namespace]map[types.NamespacedName]struct{}{},
+		users: map[backlog.Topic]map[types.NamespacedName]struct{}{},
 	}
 }
 
@@ -114,18 +107,12 @@ func newTrackedPolicies(store *backlog.Store) *trackedPolicies {
 // policy that was deleted and made anew under its name starts afresh.
 func (t *trackedPolicies) follow(p *v1alpha1.AutoscalingPolicy, subscription *backlog.Subscription) *policyMemory {
 	key := client.ObjectKeyFromObject(p)
-	var topics []backlog.Topic
-	var namespaces []backlog.Namespace
+	var inputs []backlog.Topic
 	if subscription == nil {
 		t.store.Untrack(owner(key))
 	} else {
 		t.store.Track(owner(key), *subscription)
-		for _, name := range subscription.Topics {
-			topics = append(topics, backlog.Topic{Cluster: subscription.Cluster, Name: name})
-		}
-		for _, pattern := range subscription.Patterns {
-			namespaces = append(namespaces, backlog.Namespace{Cluster: subscription.Cluster, Name: namespaceOf(pattern)})
-		}
+		inputs = subscription.Inputs()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,12 +120,12 @@ func (t *trackedPolicies) follow(p *v1alpha1.AutoscalingPolicy, subscription *ba
 	if memory == nil || memory.uid != p.UID {
 		fresh := &policyMemory{uid: p.UID}
 		if memory != nil {
-			fresh.topics, fresh.namespaces = memory.topics, memory.namespaces
+			fresh.inputs = memory.inputs
 		}
 		memory = fresh
 		t.memories[key] = memory
 	}
-	t.list(key, memory, topics, namespaces)
+	t.list(key, memory, inputs)
 	return memory
 }
 
@@ -148,39 +135,26 @@ func (t *trackedPolicies) forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if memory := t.memories[key]; memory != nil {
-		t.list(key, memory, nil, nil)
+		t.list(key, memory, nil)
 		delete(t.memories, key)
 	}
 }
 
-// list makes the policy a user of these topics and namespaces and of no others. mu is held.
-func (t *trackedPolicies) list(key types.NamespacedName, memory *policyMemory, topics []backlog.Topic, namespaces []backlog.Namespace) {
-	relist(t.users, key, memory.topics, topics)
-	relist(t.matchers, key, memory.namespaces, namespaces)
-	memory.topics, memory.namespaces = topics, namespaces
-}
-
-// relist takes the policy out of the lists it was in and puts it into others.
-func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, key types.NamespacedName, from, to []K) {
-	for _, name := range from {
-		delete(lists[name], key)
-		if len(lists[name]) == 0 {
-			delete(lists, name)
+// list makes the policy a user of these inputs and of no others. mu is held.
+func (t *trackedPolicies) list(key types.NamespacedName, memory *policyMemory, inputs []backlog.Topic) {
+	for _, input := range memory.inputs {
+		delete(t.users[input], key)
+		if len(t.users[input]) == 0 {
+			delete(t.users, input)
 		}
 	}
-	for _, name := range to {
-		if lists[name] == nil {
-			lists[name] = map[types.NamespacedName]struct{}{}
+	for _, input := range inputs {
+		if t.users[input] == nil {
+			t.users[input] = map[types.NamespacedName]struct{}{}
 		}
-		lists[name][key] = struct{}{}
+		t.users[input][key] = struct{}{}
 	}
-}
-
-// namespaceOf a complete topic name or pattern: tenant/namespace.
-func namespaceOf(topic string) string {
-	_, path, _ := strings.Cut(topic, "://")
-	parts := strings.SplitN(path, "/", 3)
-	return strings.Join(parts[:min(2, len(parts))], "/")
+	memory.inputs = inputs
 }
 
 // deliverTo sets the queue that news go to.
@@ -190,28 +164,20 @@ func (t *trackedPolicies) deliverTo(queue workqueue.TypedRateLimitingInterface[r
 	t.queue = queue
 }
 
-// gatherFor is how long news of topics behind a pattern are gathered: there may be thousands, each with news every few
-// seconds, and a pass reads them all.
-const gatherFor = time.Second
-
-// poked queues the policies that use the topic.
-func (t *trackedPolicies) poked(topic backlog.Topic) {
+// poked queues the policies that use the input: a topic, or a pattern by its text.
+func (t *trackedPolicies) poked(input backlog.Topic) {
 	t.mu.Lock()
 	queue := t.queue
-	users := slices.Collect(maps.Keys(t.users[topic]))
-	var matchers []types.NamespacedName
-	if len(t.matchers) > 0 {
-		matchers = slices.Collect(maps.Keys(t.matchers[backlog.Namespace{Cluster: topic.Cluster, Name: namespaceOf(topic.Name)}]))
+	keys := make([]types.NamespacedName, 0, len(t.users[input]))
+	for key := range t.users[input] {
+		keys = append(keys, key)
 	}
 	t.mu.Unlock()
 	if queue == nil {
 		return
 	}
-	for _, key := range users {
+	for _, key := range keys {
 		queue.Add(reconcile.Request{NamespacedName: key})
-	}
-	for _, key := range matchers {
-		queue.AddAfter(reconcile.Request{NamespacedName: key}, gatherFor)
 	}
 }
 
