@@ -34,7 +34,7 @@ func (r *countingReader) Get(_ context.Context, _ client.ObjectKey, object clien
 func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
 	reader := &countingReader{}
 	now := time.Unix(1_800_000_000, 0)
-	c := &clusters{reader: reader, now: func() time.Time { return now }, known: map[types.NamespacedName]clusterAddress{}}
+	c := newClusters(reader, "", func() time.Time { return now })
 	const many = 10_000
 	for range 3 {
 		for i := range many {

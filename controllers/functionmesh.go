@@ -73,11 +73,6 @@ type windowConfig struct {
 	ProcessingGuarantees string `json:"processingGuarantees"`
 }
 
-type workloadPulsar struct {
-	// PulsarConfig is the name of a ConfigMap in the object's Kubernetes namespace.
-	PulsarConfig string `json:"pulsarConfig"`
-}
-
 // Values of spec.processingGuarantee.
 const (
 	guaranteeEffectivelyOnce = "effectively_once"

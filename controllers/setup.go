@@ -40,13 +40,16 @@ const (
 	passTimeout = 30 * time.Second
 )
 
-// Config is what Setup needs; all fields but DefaultAdminURL are required.
+// Config is what Setup needs; all fields but DefaultAdminURL and OwnCredentials are required.
 type Config struct {
 	Store *backlog.Store
 	// PollInterval of the poller, from 1s to 5m.
 	PollInterval time.Duration
 	// DefaultAdminURL is the Pulsar admin service of Functions that do not say theirs; empty for none.
 	DefaultAdminURL string
+	// FunctionCredentials says what becomes of credentials that objects name, OwnCredentials what the adapter has itself.
+	FunctionCredentials FunctionCredentials
+	OwnCredentials      OwnCredentials
 	// Lease of the leader election.
 	Lease types.NamespacedName
 	// Clock is the time, such as time.Now.
@@ -60,6 +63,8 @@ type Controllers struct {
 	Policies      *Policies
 	DecisionMaker *DecisionMaker
 	Objects       *Objects
+	// Credentials are for the reader of Pulsar.
+	Credentials *Credentials
 	// Poked is for the poller to call when there is news of a topic.
 	Poked func(backlog.Topic)
 }
@@ -114,8 +119,9 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 		}
 	}
 	targets, err := NewTargets(TargetsConfig{
-		Workloads: mgr.GetCache(), Installed: all.installed, ConfigMaps: mgr.GetAPIReader(),
-		DefaultAdminURL: config.DefaultAdminURL, Now: config.Clock,
+		Workloads: mgr.GetCache(), Installed: all.installed, Objects: mgr.GetAPIReader(),
+		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials, OwnCredentials: config.OwnCredentials,
+		Now: config.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -135,6 +141,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	answers.Poked = reconciler.Poked
+	answers.Credentials = targets.credentials
 	answers.Objects = &Objects{reader: mgr.GetCache(), policiesRead: answers.Policies.synced, installed: all.installed}
 	return answers, nil
 }

@@ -23,28 +23,31 @@ import (
 
 // Targets finds what a policy scales. It is safe for concurrent use.
 type Targets struct {
-	config   TargetsConfig
-	clusters *clusters
+	config      TargetsConfig
+	clusters    *clusters
+	credentials *Credentials
 }
 
-// TargetsConfig is what NewTargets needs; all fields but DefaultAdminURL are required.
+// TargetsConfig is what NewTargets needs; all fields but DefaultAdminURL and OwnCredentials are required.
 type TargetsConfig struct {
 	// Workloads reads Functions, Sinks and Sources, as unstructured objects, from memory.
 	Workloads client.Reader
 	// Installed says whether the kind exists and its objects are in memory.
 	Installed func(kind string) bool
-	// ConfigMaps reads single ConfigMaps from the API server.
-	ConfigMaps client.Reader
+	// Objects reads single ConfigMaps and Secrets from the API server.
+	Objects client.Reader
 	// DefaultAdminURL is the Pulsar admin service of objects that do not say theirs; empty for none.
-	DefaultAdminURL string
+	DefaultAdminURL     string
+	FunctionCredentials FunctionCredentials
+	OwnCredentials      OwnCredentials
 	// Now is the time, such as time.Now.
 	Now func() time.Time
 }
 
 // NewTargets checks the configuration.
 func NewTargets(config TargetsConfig) (*Targets, error) {
-	if config.Workloads == nil || config.Installed == nil || config.ConfigMaps == nil || config.Now == nil {
-		return nil, errors.New("targets: Workloads, Installed, ConfigMaps and Now must be set")
+	if config.Workloads == nil || config.Installed == nil || config.Objects == nil || config.Now == nil {
+		return nil, errors.New("targets: Workloads, Installed, Objects and Now must be set")
 	}
 	address := ""
 	if config.DefaultAdminURL != "" {
@@ -53,11 +56,12 @@ func NewTargets(config TargetsConfig) (*Targets, error) {
 			return nil, fmt.Errorf("targets: DefaultAdminURL %w", err)
 		}
 	}
+	credentials, err := newCredentials(config.Objects, config.FunctionCredentials, config.OwnCredentials, config.Now)
+	if err != nil {
+		return nil, fmt.Errorf("targets: %w", err)
+	}
 	return &Targets{
-		config: config,
-		clusters: &clusters{
-			reader: config.ConfigMaps, defaultURL: address, now: config.Now, known: map[types.NamespacedName]clusterAddress{},
-		},
+		config: config, clusters: newClusters(config.Objects, address, config.Now), credentials: credentials,
 	}, nil
 }
 
@@ -118,7 +122,7 @@ func (t *Targets) target(ctx context.Context, object map[string]any, ref v1alpha
 		target.Invalid = invalid
 		return &target, nil
 	}
-	cluster, invalid, err := t.clusters.find(ctx, connection, w.configMap())
+	cluster, invalid, err := t.cluster(ctx, w, connection)
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +132,19 @@ func (t *Targets) target(ctx context.Context, object map[string]any, ref v1alpha
 		target.Subscription.Cluster = cluster
 	}
 	return &target, nil
+}
+
+// cluster is where the object's Pulsar is and who to be there, or why that cannot be told.
+func (t *Targets) cluster(ctx context.Context, w workload, connection *v1alpha1.PulsarConnection) (
+	cluster backlog.Cluster, invalid string, err error,
+) {
+	cluster, invalid, err = t.clusters.find(ctx, connection, w.configMap())
+	if err != nil || invalid != "" {
+		return cluster, invalid, err
+	}
+	plan := planCredentials(cluster.AdminURL, w.Metadata.Namespace, connection, w.Spec.Pulsar)
+	cluster.Access, invalid, err = t.credentials.find(ctx, connection, plan)
+	return cluster, invalid, err
 }
 
 // configMap is where the object says which Pulsar it uses; without a name when it does not say.
@@ -148,6 +165,9 @@ func (t *Targets) exists(kind string, key types.NamespacedName) error {
 	return nil
 }
 
-// Doubt says that the cluster of a target does not answer as a Pulsar cluster should, so that a corrected ConfigMap is
-// seen within seconds.
-func (t *Targets) Doubt(cluster backlog.Cluster) { t.clusters.doubt(cluster) }
+// Doubt says that the cluster of a target does not answer as a Pulsar cluster should, so that a corrected ConfigMap or
+// Secret is seen within seconds.
+func (t *Targets) Doubt(cluster backlog.Cluster) {
+	t.clusters.doubt(cluster)
+	t.credentials.Doubt(cluster.Access)
+}

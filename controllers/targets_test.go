@@ -70,7 +70,7 @@ func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
 		},
 		"no ConfigMap leaves it to the default": {otherwise: "http://default:8080", cluster: "http://default:8080"},
 		"a ConfigMap that is missing may name another cluster than the default": {
-			configMap: "pulsar", otherwise: "http://default:8080", invalid: "ConfigMap pulsar, which spec.pulsar.pulsarConfig of the Function names, does not exist",
+			configMap: "pulsar", otherwise: "http://default:8080", invalid: "ConfigMap pulsar, which spec.pulsar.pulsarConfig names, does not exist",
 		},
 		"a ConfigMap that may not be read may name another cluster than the default": {
 			configMap: "pulsar", fails: forbidden, otherwise: "http://default:8080", invalid: "grant the adapter get on configmaps",
@@ -83,17 +83,14 @@ func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
 		},
 		"nobody says": {
 			configMap: "pulsar", data: map[string]string{},
-			invalid: "set spec.pulsar.adminURL of the policy, or webServiceURL in the ConfigMap that spec.pulsar.pulsarConfig of the Function names, or the default admin URL",
+			invalid: "set spec.pulsar.adminURL of the policy, or webServiceURL in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			api := newConfigMaps(t, test.data)
 			api.fails = test.fails
-			c := &clusters{
-				reader: api.client, defaultURL: test.otherwise, now: func() time.Time { return time.Unix(0, 0) },
-				known: map[types.NamespacedName]clusterAddress{},
-			}
+			c := newClusters(api.client, test.otherwise, func() time.Time { return time.Unix(0, 0) })
 			key := types.NamespacedName{Namespace: "media", Name: test.configMap}
 			cluster, invalid, err := c.find(t.Context(), &v1alpha1.PulsarConnection{AdminURL: test.policy}, key)
 			require.NoError(t, err)
@@ -108,7 +105,7 @@ func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
 func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
 	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
 	now := time.Unix(0, 0)
-	c := &clusters{reader: api.client, now: func() time.Time { return now }, known: map[types.NamespacedName]clusterAddress{}}
+	c := newClusters(api.client, "", func() time.Time { return now })
 	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
 	for range 3 {
 		cluster, _, err := c.find(t.Context(), nil, key)
@@ -116,7 +113,7 @@ func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
 		require.Equal(t, backlog.Cluster{AdminURL: "http://its:8080"}, cluster)
 	}
 	require.Equal(t, 1, api.reads)
-	now = now.Add(configMapFor)
+	now = now.Add(lookupFor)
 	api.fails = apierrors.NewServiceUnavailable("etcd is away")
 	_, _, err := c.find(t.Context(), nil, key)
 	require.ErrorContains(t, err, "etcd is away", "what is transient is tried again and not kept")
@@ -129,7 +126,7 @@ func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
 func TestAConfigMapWhoseClusterDoesNotAnswerIsReadAgainSoon(t *testing.T) {
 	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
 	now := time.Unix(0, 0)
-	c := &clusters{reader: api.client, now: func() time.Time { return now }, known: map[types.NamespacedName]clusterAddress{}}
+	c := newClusters(api.client, "", func() time.Time { return now })
 	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
 	find := func() {
 		_, _, err := c.find(t.Context(), nil, key)
@@ -137,14 +134,14 @@ func TestAConfigMapWhoseClusterDoesNotAnswerIsReadAgainSoon(t *testing.T) {
 	}
 	find()
 	c.doubt(backlog.Cluster{AdminURL: "http://another:8080"})
-	now = now.Add(configMapTroubleFor)
+	now = now.Add(lookupTroubleFor)
 	find()
 	require.Equal(t, 1, api.reads, "another cluster's trouble is not its")
 	c.doubt(backlog.Cluster{AdminURL: "http://its:8080"})
 	find()
 	require.Equal(t, 2, api.reads)
 	c.doubt(backlog.Cluster{AdminURL: "http://its:8080"})
-	now = now.Add(configMapTroubleFor - 1)
+	now = now.Add(lookupTroubleFor - 1)
 	find()
 	require.Equal(t, 2, api.reads, "not more often than that, however long the trouble lasts")
 }
@@ -152,20 +149,20 @@ func TestAConfigMapWhoseClusterDoesNotAnswerIsReadAgainSoon(t *testing.T) {
 func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	now := time.Unix(0, 0)
-	c := &clusters{reader: api.client, now: func() time.Time { return now }, known: map[types.NamespacedName]clusterAddress{}}
-	for i := range maxConfigMaps + 10 {
+	c := newClusters(api.client, "", func() time.Time { return now })
+	for i := range maxLookups + 10 {
 		_, invalid, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: "media", Name: fmt.Sprint(i)})
 		require.NoError(t, err)
 		require.NotEmpty(t, invalid)
-		require.LessOrEqual(t, len(c.known), maxConfigMaps)
+		require.LessOrEqual(t, len(c.addresses.known), maxLookups)
 	}
-	require.Len(t, c.known, 10)
+	require.Len(t, c.addresses.known, 10)
 }
 
 func TestADefaultAdminURLThatIsNoneIsRefused(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	_, err := NewTargets(TargetsConfig{
-		Workloads: api.client, ConfigMaps: api.client, Installed: func(string) bool { return true }, Now: time.Now, DefaultAdminURL: "pulsar://broker:6650",
+		Workloads: api.client, Objects: api.client, FunctionCredentials: UseFunctionCredentials, Installed: func(string) bool { return true }, Now: time.Now, DefaultAdminURL: "pulsar://broker:6650",
 	})
 	require.ErrorContains(t, err, "DefaultAdminURL must be http://host:port")
 }

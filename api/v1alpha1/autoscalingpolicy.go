@@ -190,7 +190,7 @@ const (
 	ModeRecommend Mode = "Recommend"
 )
 
-// PulsarConnection says how to reach a Pulsar cluster.
+// PulsarConnection says how to reach a Pulsar cluster. What it does not say, the target says.
 type PulsarConnection struct {
 	// adminURL is the cluster's admin service, such as http://pulsar-broker:8080. It must be among the URLs that the
 	// administrator of the adapter allows. Default: the webServiceURL of the target's own pulsarConfig.
@@ -198,4 +198,30 @@ type PulsarConnection struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+/?$')",message="adminURL must be http://host:port or https://host:port, with no path and no credentials"
 	AdminURL string `json:"adminURL,omitempty"`
+	// authSecret is the name of a Secret in the policy's namespace with the credentials for reading: keys
+	// clientAuthenticationPlugin and clientAuthenticationParameters, as in a target's own authSecret. Default: the target's own
+	// credentials.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="authSecret must be the name of a Secret"
+	AuthSecret string `json:"authSecret,omitempty"`
+	// tlsConfig names the certificates that sign the brokers'. Default: the target's own tlsConfig or tlsSecret.
+	// +optional
+	TLSConfig *PulsarTLSConfig `json:"tlsConfig,omitempty"`
+}
+
+// PulsarTLSConfig names certificates to trust, in the words of a target's own tlsConfig.
+type PulsarTLSConfig struct {
+	// certSecretName is the name of a Secret in the policy's namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="certSecretName must be the name of a Secret"
+	CertSecretName string `json:"certSecretName"`
+	// certSecretKey is the key of it that has PEM certificates, such as ca.crt.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$')",message="certSecretKey must be a key of a Secret"
+	CertSecretKey string `json:"certSecretKey"`
 }

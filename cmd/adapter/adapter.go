@@ -52,12 +52,13 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	}
 	parts, err := controllers.Setup(ctx, a.manager, controllers.Config{
 		Store: store, PollInterval: o.PollInterval, DefaultAdminURL: o.PulsarAdminURL,
+		FunctionCredentials: controllers.FunctionCredentials(o.FunctionCredentials), OwnCredentials: o.OwnCredentials(),
 		Lease: lease, Clock: time.Now, Registerer: registry,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := a.addPolling(o, store, parts.Poked, registry); err != nil {
+	if err := a.addPolling(o, store, parts, registry); err != nil {
 		return nil, err
 	}
 	metrics, err := provider.New(provider.Config{
@@ -74,12 +75,13 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 }
 
 // addPolling makes the reader of Pulsar and the loop that drives it.
-func (a *adapter) addPolling(o *Options, store *backlog.Store, updated func(backlog.Topic), registry prometheus.Registerer) error {
+func (a *adapter) addPolling(o *Options, store *backlog.Store, parts *controllers.Controllers, registry prometheus.Registerer) error {
 	var err error
 	a.source, err = pulsar.New(pulsar.Config{
 		Registerer: registry, AllowedHosts: o.PulsarHosts(), RequestTimeout: o.PulsarTimeout,
 		MaxConnsPerHost: o.MaxRequestsPerCluster, TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
 		AuthPlugin: o.PulsarAuthPlugin, AuthParamsFile: o.PulsarAuthParamsFile, AllowedIssuers: o.AllowedOAuth2Issuers,
+		Credentials: parts.Credentials,
 	})
 	if err != nil {
 		return err
@@ -88,7 +90,7 @@ func (a *adapter) addPolling(o *Options, store *backlog.Store, updated func(back
 	const requests = 3
 	a.poller, err = backlog.NewPoller(backlog.PollerConfig{
 		Store: store, Source: a.source, Interval: o.PollInterval, Timeout: min(requests*o.PulsarTimeout, time.Minute),
-		PerCluster: o.MaxRequestsPerCluster, Jitter: rand.Float64, Updated: updated,
+		PerCluster: o.MaxRequestsPerCluster, Jitter: rand.Float64, Updated: parts.Poked,
 	})
 	return err
 }

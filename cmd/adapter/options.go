@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/cmd/options"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 )
 
 // Options are the flags of the adapter.
@@ -29,6 +31,7 @@ type Options struct {
 	PulsarAuthParamsFile  string
 	PulsarCAFile          string
 	AllowedOAuth2Issuers  []string
+	FunctionCredentials   string
 	PulsarTimeout         time.Duration
 	MaxRequestsPerCluster int
 
@@ -61,6 +64,7 @@ func NewOptions() *Options {
 	return &Options{
 		Serving: serving,
 
+		FunctionCredentials:   string(controllers.UseFunctionCredentials),
 		PulsarTimeout:         3 * time.Second,
 		MaxRequestsPerCluster: 16,
 
@@ -116,6 +120,8 @@ func (o *Options) pulsarFlags() *pflag.FlagSet {
 		"URLs of OAuth2 issuers that credentials of policies and targets may ask for tokens. That of --pulsar-auth-params-file is always allowed.")
 	fs.StringVar(&o.PulsarCAFile, "pulsar-ca-file", o.PulsarCAFile,
 		"File with PEM certificates that sign Pulsar's, which may change; default: the system's.")
+	fs.StringVar(&o.FunctionCredentials, "function-credentials", o.FunctionCredentials,
+		"What becomes of the credentials for Pulsar that Functions, Sinks, Sources and policies name: Use, or Ignore to show the adapter's own and never read a Secret.")
 	fs.DurationVar(&o.PulsarTimeout, "pulsar-timeout", o.PulsarTimeout,
 		"How long Pulsar may take to answer, from 10ms to 1m.")
 	fs.IntVar(&o.MaxRequestsPerCluster, "max-requests-per-cluster", o.MaxRequestsPerCluster,
@@ -198,6 +204,11 @@ func (o *Options) PulsarHosts() []string {
 		hosts = append(hosts, u.Host)
 	}
 	return hosts
+}
+
+// OwnCredentials says what the flags give for clusters whose own credentials cannot be read.
+func (o *Options) OwnCredentials() controllers.OwnCredentials {
+	return controllers.OwnCredentials{Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "", TrustsMore: o.PulsarCAFile != ""}
 }
 
 // LeaseNamespaceOr returns the namespace of the Lease: the flag, or that of the ServiceAccount whose files are in the

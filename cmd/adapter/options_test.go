@@ -96,6 +96,7 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--allowed-oauth2-issuers=https://good/path,https://me:secret@b",
 			`--allowed-oauth2-issuers has "https://me:xxxxx@b": it must be a URL such as https://issuer/path, with no credentials and no query`,
 		},
+		"credentials are used or not":       {"--function-credentials=Ask", `--function-credentials is "Ask": it must be one of Use, Ignore`},
 		"Pulsar gets time to answer":        {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
 		"a cluster gets at least a request": {"--max-requests-per-cluster=0", "--max-requests-per-cluster is 0: it must be from 1 to 1000"},
 		"a lease has a name":                {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 )
 
 // Validate returns everything that is wrong, each with flag, value and bound.
@@ -37,6 +38,13 @@ func (p *problems) between(flag string, value, least, most time.Duration) {
 	}
 }
 
+// oneOf checks a flag against the words that it may be.
+func (p *problems) oneOf(flag, value string, words ...string) {
+	if !slices.Contains(words, value) {
+		p.add("--%s is %q: it must be one of %s", flag, value, strings.Join(words, ", "))
+	}
+}
+
 func (o *Options) checkPulsar() []error {
 	var p problems
 	if o.PulsarAdminURL != "" {
@@ -45,6 +53,7 @@ func (o *Options) checkPulsar() []error {
 		}
 	}
 	p = append(p, o.checkCredentials()...)
+	p.oneOf("function-credentials", o.FunctionCredentials, string(controllers.UseFunctionCredentials), string(controllers.IgnoreFunctionCredentials))
 	p.between("pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
 	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
 		p.add("--max-requests-per-cluster is %d: it must be from 1 to 1000", o.MaxRequestsPerCluster)
@@ -135,12 +144,8 @@ func (o *Options) checkLease() []error {
 func (o *Options) checkProcess() []error {
 	var p problems
 	p.between("shutdown-delay", o.ShutdownDelay, 0, time.Minute)
-	if !slices.Contains(logLevels(), o.LogLevel) {
-		p.add("--log-level is %q: it must be one of %s", o.LogLevel, strings.Join(logLevels(), ", "))
-	}
-	if !slices.Contains(logFormats(), o.LogFormat) {
-		p.add("--log-format is %q: it must be one of %s", o.LogFormat, strings.Join(logFormats(), ", "))
-	}
+	p.oneOf("log-level", o.LogLevel, logLevels()...)
+	p.oneOf("log-format", o.LogFormat, logFormats()...)
 	if o.Serving.SecureServing.BindPort == 0 { // which the library takes for "do not serve"
 		p.add("--secure-port is 0: it must be from 1 to 65535, since metrics and probes are served there")
 	}

@@ -55,6 +55,15 @@ func TestPolicyMistakesAreRefusedInPlainWords(t *testing.T) {
 		"an admin URL with a password": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "pulsar": map[string]any{
 			"adminURL": "http://admin:secret@pulsar:8080",
 		}}, "adminURL must be http://host:port or https://host:port, with no path and no credentials"},
+		"a path to a Secret": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "pulsar": map[string]any{
+			"authSecret": "shop/token",
+		}}, "authSecret must be the name of a Secret"},
+		"certificates without a key": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "pulsar": map[string]any{
+			"tlsConfig": map[string]any{"certSecretName": "ca"},
+		}}, "spec.pulsar.tlsConfig.certSecretKey: Required value"},
+		"certificates under a path": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "pulsar": map[string]any{
+			"tlsConfig": map[string]any{"certSecretName": "ca", "certSecretKey": "/etc/ca"},
+		}}, "certSecretKey must be a key of a Secret"},
 		"a mode nobody knows": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "mode": "Auto"}, `Unsupported value: "Auto"`},
 	}
 	for name, test := range tests {

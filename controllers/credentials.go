@@ -1,0 +1,239 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// FunctionCredentials says what becomes of credentials that Functions, Sinks, Sources and policies name.
+type FunctionCredentials string
+
+// The two ways.
+const (
+	// UseFunctionCredentials reads the Secrets that they name, one by one.
+	UseFunctionCredentials FunctionCredentials = "Use"
+	// IgnoreFunctionCredentials shows the adapter's own credentials to every cluster, and never reads a Secret.
+	IgnoreFunctionCredentials FunctionCredentials = "Ignore"
+)
+
+// OwnCredentials says what the adapter has itself, for what cannot be read.
+type OwnCredentials struct {
+	// Authenticates is true when it can show who it is, TrustsMore when it was given certificates to trust.
+	Authenticates, TrustsMore bool
+}
+
+// Credentials knows the credentials that backlog.Cluster.Access names. It is safe for concurrent use.
+type Credentials struct {
+	mode    FunctionCredentials
+	own     OwnCredentials
+	secrets *secrets
+	// salt keeps what is inline from being guessed by the name of the access.
+	salt []byte
+	// plans are those that were found lately, by their name.
+	plans *lookups[string, credentialPlan]
+}
+
+func newCredentials(reader client.Reader, mode FunctionCredentials, own OwnCredentials, now func() time.Time) (*Credentials, error) {
+	if mode != UseFunctionCredentials && mode != IgnoreFunctionCredentials {
+		return nil, fmt.Errorf("FunctionCredentials is %q, must be %s or %s", mode, UseFunctionCredentials, IgnoreFunctionCredentials)
+	}
+	return &Credentials{
+		mode: mode, own: own, secrets: newSecrets(reader, now), salt: []byte(rand.Text()),
+		plans: newLookups[string, credentialPlan](now),
+	}, nil
+}
+
+// find returns the name of the credentials to use, empty for the adapter's own, or why there are none and what to do about
+// it. An error is worth a retry.
+func (c *Credentials) find(ctx context.Context, connection *v1alpha1.PulsarConnection, plan credentialPlan) (
+	access, invalid string, err error,
+) {
+	if c.mode == IgnoreFunctionCredentials {
+		if connection != nil && (connection.AuthSecret != "" || connection.TLSConfig != nil) {
+			return "", "the policy's spec.pulsar has credentials, and the adapter runs with --function-credentials=Ignore: remove authSecret and " +
+				"tlsConfig to use the adapter's own", nil
+		}
+		return "", "", nil
+	}
+	// Who does not say who he is, though the adapter can, is spoken for by the adapter, with what it trusts.
+	if plan == (credentialPlan{}) || (!plan.authenticates() && c.own.Authenticates) {
+		return "", "", nil
+	}
+	found, err := c.read(ctx, plan)
+	switch {
+	case err != nil:
+		return "", "", err
+	case c.replaces(plan, found):
+		return "", "", nil
+	case found.obstacle.text != "":
+		return "", found.obstacle.text, nil
+	}
+	access = c.name(plan)
+	c.plans.remember(access, lookup[credentialPlan]{value: plan, readAt: c.plans.now(), until: c.plans.now().Add(lookupFor)}, c.plans.now())
+	return access, "", nil
+}
+
+// replaces says that the adapter's own credentials take the place of what a plan led to.
+func (c *Credentials) replaces(plan credentialPlan, found reading) bool {
+	if found.obstacle.text == "" {
+		return found.credentials.Plugin == "" && c.own.Authenticates
+	}
+	return found.obstacle.replaceable && (c.own.Authenticates || (c.own.TrustsMore && !plan.authenticates()))
+}
+
+// name of the plan: the same for all objects that mean the same credentials, and nothing of them can be read from it.
+func (c *Credentials) name(plan credentialPlan) string {
+	hash := hmac.New(sha256.New, c.salt)
+	_, _ = fmt.Fprintf(hash, "%#v", plan) // quotes texts; and a hash.Hash never fails
+	return plan.Namespace + "/" + plan.names() + "#" + hex.EncodeToString(hash.Sum(nil)[:8])
+}
+
+// Credentials returns what the name stands for, at most a minute old. Errors say in words for the user what to do.
+func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.Credentials, error) {
+	plan, known := c.plans.recall(access)
+	if !known {
+		return backlog.Credentials{}, fmt.Errorf("%w: the credentials %s are looked up again within seconds", backlog.ErrNoData, access)
+	}
+	found, err := c.read(ctx, plan)
+	switch {
+	case err != nil:
+		return backlog.Credentials{}, err
+	case found.obstacle.text != "":
+		return backlog.Credentials{}, fmt.Errorf("%w: %s", backlog.ErrUnauthenticated, found.obstacle.text)
+	default:
+		return found.credentials, nil
+	}
+}
+
+// Doubt says that Pulsar refused what the name stands for, so that a rotated Secret is seen within seconds.
+func (c *Credentials) Doubt(access string) {
+	plan, known := c.plans.recall(access)
+	if !known {
+		return
+	}
+	for _, read := range plan.reads() {
+		c.secrets.contents.doubtOne(read)
+	}
+}
+
+// reading is what a plan led to.
+type reading struct {
+	credentials backlog.Credentials
+	obstacle    obstacle
+}
+
+// reads are the Secrets of a plan.
+func (p credentialPlan) reads() []secretRead {
+	var reads []secretRead
+	for _, read := range []secretRead{p.authRead(), p.oauth2Read(), p.tlsRead(), p.certRead()} {
+		if read.name != "" {
+			reads = append(reads, read)
+		}
+	}
+	return reads
+}
+
+func (p credentialPlan) authRead() secretRead {
+	return secretRead{
+		namespace: p.Namespace, name: p.AuthSecret, field: "authSecret",
+		keys: [3]string{"clientAuthenticationPlugin", "clientAuthenticationParameters"},
+	}
+}
+
+func (p credentialPlan) oauth2Read() secretRead {
+	return secretRead{
+		namespace: p.Namespace, name: p.OAuth2.KeySecretName, field: "authConfig.oauth2Config.keySecretName",
+		keys: [3]string{p.OAuth2.KeySecretKey}, required: true,
+	}
+}
+
+func (p credentialPlan) tlsRead() secretRead {
+	return secretRead{
+		namespace: p.Namespace, name: p.TLSSecret, field: "tlsSecret",
+		keys: [3]string{"tlsAllowInsecureConnection", "tlsHostnameVerificationEnable", "tlsTrustCertsFilePath"},
+	}
+}
+
+func (p credentialPlan) certRead() secretRead {
+	return secretRead{
+		namespace: p.Namespace, name: p.TLS.CertSecretName, field: "tlsConfig.certSecretName",
+		keys: [3]string{p.TLS.CertSecretKey}, required: true,
+	}
+}
+
+// read follows a plan.
+func (c *Credentials) read(ctx context.Context, plan credentialPlan) (reading, error) {
+	contents := map[string]secretContent{}
+	for _, read := range plan.reads() {
+		content, err := c.secrets.find(ctx, read)
+		if err != nil {
+			return reading{}, err
+		}
+		if content.obstacle.text != "" {
+			return reading{obstacle: content.obstacle}, nil
+		}
+		contents[read.field] = content
+	}
+	r := reading{}
+	switch auth := contents[plan.authRead().field]; {
+	case plan.AuthSecret != "":
+		r.credentials.Plugin, r.credentials.Params = auth.values[0], auth.values[1]
+	case plan.OAuth2 != (oauth2Config{}):
+		params, err := oauth2Params(plan.OAuth2, contents[plan.oauth2Read().field].values[0])
+		if err != nil {
+			return reading{}, err
+		}
+		r.credentials.Plugin, r.credentials.Params = "oauth2", params
+	default:
+		r.credentials.Plugin, r.credentials.Params = plan.Generic.Plugin, plan.Generic.Parameters
+	}
+	if r.obstacle = inPodFile(r.credentials.Params); r.obstacle.text != "" {
+		return r, nil
+	}
+	switch tls := contents[plan.tlsRead().field]; {
+	case plan.TLS.Enabled:
+		r.credentials.AllowInsecureConnection = plan.TLS.AllowInsecure
+		r.credentials.SkipHostnameVerification = !plan.TLS.HostnameVerification
+		r.credentials.TrustCerts = contents[plan.certRead().field].values[0]
+	case plan.TLSSecret != "":
+		r.credentials.AllowInsecureConnection = tls.values[0] == "true"
+		r.credentials.SkipHostnameVerification = tls.values[1] == "false"
+		if path := tls.values[2]; path != "" && !r.credentials.AllowInsecureConnection {
+			r.obstacle = trustInPod(path)
+		}
+	}
+	return r, nil
+}
+
+// oauth2Params are authParams of Pulsar's plugin, with the key file as Function Mesh would mount it.
+func oauth2Params(config oauth2Config, keyFile string) (string, error) {
+	text, err := json.Marshal(struct {
+		Type       string `json:"type"`
+		IssuerURL  string `json:"issuerUrl"`
+		PrivateKey string `json:"privateKey"`
+		Audience   string `json:"audience,omitempty"`
+		Scope      string `json:"scope,omitempty"`
+	}{
+		Type: "client_credentials", IssuerURL: config.IssuerURL, Audience: config.Audience, Scope: config.Scope,
+		PrivateKey: "data:application/json;base64," + base64.StdEncoding.EncodeToString([]byte(keyFile)),
+	})
+	if err != nil {
+		return "", fmt.Errorf("writing oauth2 parameters: %w", err)
+	}
+	return string(text), nil
+}
