@@ -4,6 +4,9 @@
 package controllers
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,8 +31,9 @@ type policyMemory struct {
 	refused *refusal
 	// toleranceSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
 	toleranceSince time.Time
-	// inputs that the policy is listed under.
-	inputs []backlog.Topic
+	// inputs that the policy is listed under: topics, and patterns by their text; and the namespaces of those.
+	inputs     []backlog.Topic
+	namespaces []backlog.Namespace
 }
 
 // refusal is an apply that the API server turned down and that nothing but a change elsewhere can mend.
@@ -93,13 +97,16 @@ type trackedPolicies struct {
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*policyMemory
 	users    map[backlog.Topic]map[types.NamespacedName]struct{}
+	// matchers are the policies whose patterns may match topics of the namespace.
+	matchers map[backlog.Namespace]map[types.NamespacedName]struct{}
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 func newTrackedPolicies(store *backlog.Store) *trackedPolicies {
 	return &trackedPolicies{
 		store: store, memories: map[types.NamespacedName]*policyMemory{},
-		users: map[backlog.Topic]map[types.NamespacedName]struct{}{},
+		users:    map[backlog.Topic]map[types.NamespacedName]struct{}{},
+		matchers: map[backlog.Namespace]map[types.NamespacedName]struct{}{},
 	}
 }
 
@@ -108,11 +115,17 @@ func newTrackedPolicies(store *backlog.Store) *trackedPolicies {
 func (t *trackedPolicies) follow(p *v1alpha1.AutoscalingPolicy, subscription *backlog.Subscription) *policyMemory {
 	key := client.ObjectKeyFromObject(p)
 	var inputs []backlog.Topic
+	var namespaces []backlog.Namespace
 	if subscription == nil {
 		t.store.Untrack(owner(key))
 	} else {
 		t.store.Track(owner(key), *subscription)
-		inputs = subscription.Inputs()
+		for _, name := range slices.Concat(subscription.Topics, subscription.Patterns) {
+			inputs = append(inputs, backlog.Topic{Cluster: subscription.Cluster, Name: name})
+		}
+		for _, pattern := range subscription.Patterns {
+			namespaces = append(namespaces, namespaceOf(subscription.Cluster, pattern))
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,12 +133,12 @@ func (t *trackedPolicies) follow(p *v1alpha1.AutoscalingPolicy, subscription *ba
 	if memory == nil || memory.uid != p.UID {
 		fresh := &policyMemory{uid: p.UID}
 		if memory != nil {
-			fresh.inputs = memory.inputs
+			fresh.inputs, fresh.namespaces = memory.inputs, memory.namespaces
 		}
 		memory = fresh
 		t.memories[key] = memory
 	}
-	t.list(key, memory, inputs)
+	t.list(key, memory, inputs, namespaces)
 	return memory
 }
 
@@ -135,26 +148,40 @@ func (t *trackedPolicies) forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if memory := t.memories[key]; memory != nil {
-		t.list(key, memory, nil)
+		t.list(key, memory, nil, nil)
 		delete(t.memories, key)
 	}
 }
 
-// list makes the policy a user of these inputs and of no others. mu is held.
-func (t *trackedPolicies) list(key types.NamespacedName, memory *policyMemory, inputs []backlog.Topic) {
-	for _, input := range memory.inputs {
-		delete(t.users[input], key)
-		if len(t.users[input]) == 0 {
-			delete(t.users, input)
+// list makes the policy a user of these inputs and namespaces and of no others. mu is held.
+func (t *trackedPolicies) list(key types.NamespacedName, memory *policyMemory, inputs []backlog.Topic, namespaces []backlog.Namespace) {
+	relist(t.users, key, memory.inputs, inputs)
+	relist(t.matchers, key, memory.namespaces, namespaces)
+	memory.inputs, memory.namespaces = inputs, namespaces
+}
+
+// relist takes the policy out of the lists it was in and puts it into others.
+func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, key types.NamespacedName, from, to []K) {
+	for _, name := range from {
+		delete(lists[name], key)
+		if len(lists[name]) == 0 {
+			delete(lists, name)
 		}
 	}
-	for _, input := range inputs {
-		if t.users[input] == nil {
-			t.users[input] = map[types.NamespacedName]struct{}{}
+	for _, name := range to {
+		if lists[name] == nil {
+			lists[name] = map[types.NamespacedName]struct{}{}
 		}
-		t.users[input][key] = struct{}{}
+		lists[name][key] = struct{}{}
 	}
-	memory.inputs = inputs
+}
+
+// namespaceOf a complete topic name or pattern.
+func namespaceOf(cluster backlog.Cluster, topic string) backlog.Namespace {
+	_, path, _ := strings.Cut(topic, "://")
+	tenant, rest, _ := strings.Cut(path, "/")
+	namespace, _, _ := strings.Cut(rest, "/")
+	return backlog.Namespace{Cluster: cluster, Name: tenant + "/" + namespace}
 }
 
 // deliverTo sets the queue that news go to.
@@ -164,20 +191,28 @@ func (t *trackedPolicies) deliverTo(queue workqueue.TypedRateLimitingInterface[r
 	t.queue = queue
 }
 
+// gatherFor is how long news of topics that a pattern may match are gathered: there may be thousands, each with news every
+// few seconds, and a pass reads them all.
+const gatherFor = time.Second
+
 // poked queues the policies that use the input: a topic, or a pattern by its text.
 func (t *trackedPolicies) poked(input backlog.Topic) {
 	t.mu.Lock()
 	queue := t.queue
-	keys := make([]types.NamespacedName, 0, len(t.users[input]))
-	for key := range t.users[input] {
-		keys = append(keys, key)
+	users := slices.Collect(maps.Keys(t.users[input]))
+	var matchers []types.NamespacedName
+	if len(t.matchers) > 0 {
+		matchers = slices.Collect(maps.Keys(t.matchers[namespaceOf(input.Cluster, input.Name)]))
 	}
 	t.mu.Unlock()
 	if queue == nil {
 		return
 	}
-	for _, key := range keys {
+	for _, key := range users {
 		queue.Add(reconcile.Request{NamespacedName: key})
+	}
+	for _, key := range matchers {
+		queue.AddAfter(reconcile.Request{NamespacedName: key}, gatherFor)
 	}
 }
 
