@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -295,54 +294,7 @@ func workersThatAreAway(t *testing.T, w *workshop) {
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 }
 
-// TestSignalsBrokerWithoutWorker needs no function: it has a broker that runs no worker, and what it says of all topics.
-func TestSignalsBrokerWithoutWorker(t *testing.T) {
-	w := onWorker(t, broker.Config{Worker: broker.WorkerOff, Settings: map[string]string{
-		"statsUpdateInitialDelayInSecs": "1", "statsUpdateFrequencyInSecs": "1", // 60 and 60 otherwise
-	}})
-	t.Run("says so", func(t *testing.T) {
-		for _, kind := range []backlog.ComponentKind{backlog.FunctionKind, backlog.SinkKind, backlog.SourceKind} {
-			component := w.component(kind, "nope")
-			_, err := w.worker.Describe(t.Context(), component)
-			require.ErrorIs(t, err, backlog.ErrNoWorker, err)
-			require.ErrorContains(t, err, "set functionsWorkerEnabled=true on the brokers")
-			_, err = w.worker.FetchInstances(t.Context(), component.Workload())
-			require.ErrorIs(t, err, backlog.ErrNoWorker, err)
-		}
-	})
-	t.Run("tells all topics at once", func(t *testing.T) { allTopicsAtOnce(t, w) })
-	t.Run("has the series that a Prometheus is asked for", func(t *testing.T) { seriesAreThere(t, w) })
-}
-
 // isAway says that the error is about the worker and not about the function.
 func isAway(err error) bool {
 	return errors.Is(err, backlog.ErrUnreachable) || errors.Is(err, backlog.ErrUnavailable)
-}
-
-// allTopicsAtOnce publishes, and waits for the next look of the broker.
-func allTopicsAtOnce(t *testing.T, w *workshop) {
-	require.NoError(t, w.CreateTopic(t.Context(), "bulk", 0))
-	require.NoError(t, w.CreateTopic(t.Context(), "bulk-parts", 2))
-	for _, topic := range []string{"bulk", "bulk-parts"} {
-		require.NoError(t, w.CreateSubscription(t.Context(), topic, "s", broker.Earliest))
-		w.publish(t, topic, 10)
-	}
-	bulk, err := w.source.BrokerStats(bulkOf("bulk", "bulk-parts"))
-	require.NoError(t, err)
-	waiting := map[string]int64{"bulk": 10, "bulk-parts-partition-0": 5, "bulk-parts-partition-1": 5}
-	until(t, func(ctx context.Context) (string, bool) {
-		sample, err := bulk.FetchBulk(ctx, w.cluster)
-		if err != nil {
-			return err.Error(), false
-		}
-		require.WithinRange(t, sample.At, time.Now().Add(-time.Hour), time.Now().Add(-time.Minute))
-		for name, messages := range waiting {
-			topic := sample.Topics[broker.TopicName(name)]
-			if topic.PublishedMessages != messages || topic.Subscriptions["s"] != (backlog.BulkSubscription{BacklogEntries: messages}) {
-				return fmt.Sprintf("%+v", sample.Topics), false
-			}
-		}
-		require.Len(t, sample.Topics, len(waiting), "only what was wanted")
-		return "", true
-	})
 }

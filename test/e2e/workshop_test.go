@@ -15,15 +15,12 @@ import (
 	"net/http"
 	"net/textproto"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/apache/pulsar-client-go/pulsar/log"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -229,45 +226,5 @@ func until(t *testing.T, look func(ctx context.Context) (seen string, done bool)
 		case <-ctx.Done():
 			require.FailNow(t, "it did not come about", "last seen: %s", seen)
 		}
-	}
-}
-
-// bulkOf wants these topics of public/default.
-func bulkOf(names ...string) pulsaredge.BrokerStatsConfig {
-	wanted := map[string]bool{}
-	for _, name := range names {
-		wanted[broker.TopicName(name)] = true
-	}
-	return pulsaredge.BrokerStatsConfig{Wanted: func(topic backlog.Topic) bool { return wanted[topic.Name] }}
-}
-
-// seriesAreThere looks for the labels that backlog/prometheus reads by name.
-func seriesAreThere(t *testing.T, w *workshop) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(w.demand(t, http.MethodGet, "/metrics/")))
-	require.NoError(t, err)
-	for series, labels := range map[string]string{
-		"pulsar_in_messages_total":            "cluster namespace topic",
-		"pulsar_subscription_back_log":        "cluster namespace subscription topic",
-		"pulsar_subscription_consumers_count": "cluster namespace subscription topic",
-	} {
-		found := 0
-		for _, metric := range families[series].GetMetric() {
-			names, topic := map[string]bool{}, ""
-			for _, label := range metric.GetLabel() {
-				names[label.GetName()] = true
-				if label.GetName() == "topic" {
-					topic = label.GetValue()
-				}
-			}
-			if !strings.HasPrefix(topic, broker.TopicName("bulk")) {
-				continue
-			}
-			found++
-			for name := range strings.FieldsSeq(labels) {
-				require.True(t, names[name], "%s has no label %s", series, name)
-			}
-		}
-		require.Equal(t, 3, found, "%s: a topic and two partitions", series)
 	}
 }

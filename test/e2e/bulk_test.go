@@ -1,0 +1,109 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	pulsaredge "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+)
+
+// TestSignalsBrokerWithoutWorker needs no function: it has a broker that runs no worker, and what it says of all topics.
+func TestSignalsBrokerWithoutWorker(t *testing.T) {
+	w := onWorker(t, broker.Config{Worker: broker.WorkerOff, Settings: map[string]string{
+		"statsUpdateInitialDelayInSecs": "1", "statsUpdateFrequencyInSecs": "1", // 60 and 60 otherwise
+	}})
+	t.Run("says so", func(t *testing.T) {
+		for _, kind := range []backlog.ComponentKind{backlog.FunctionKind, backlog.SinkKind, backlog.SourceKind} {
+			component := w.component(kind, "nope")
+			_, err := w.worker.Describe(t.Context(), component)
+			require.ErrorIs(t, err, backlog.ErrNoWorker, err)
+			require.ErrorContains(t, err, "set functionsWorkerEnabled=true on the brokers")
+			_, err = w.worker.FetchInstances(t.Context(), component.Workload())
+			require.ErrorIs(t, err, backlog.ErrNoWorker, err)
+		}
+	})
+	t.Run("tells all topics at once", func(t *testing.T) { allTopicsAtOnce(t, w) })
+	t.Run("has the series that a Prometheus is asked for", func(t *testing.T) { seriesAreThere(t, w) })
+}
+
+// allTopicsAtOnce publishes, and waits for the next look of the broker.
+func allTopicsAtOnce(t *testing.T, w *workshop) {
+	require.NoError(t, w.CreateTopic(t.Context(), "bulk", 0))
+	require.NoError(t, w.CreateTopic(t.Context(), "bulk-parts", 2))
+	for _, topic := range []string{"bulk", "bulk-parts"} {
+		require.NoError(t, w.CreateSubscription(t.Context(), topic, "s", broker.Earliest))
+		w.publish(t, topic, 10)
+	}
+	bulk, err := w.source.BrokerStats(bulkOf("bulk", "bulk-parts"))
+	require.NoError(t, err)
+	waiting := map[string]int64{"bulk": 10, "bulk-parts-partition-0": 5, "bulk-parts-partition-1": 5}
+	until(t, func(ctx context.Context) (string, bool) {
+		sample, err := bulk.FetchBulk(ctx, w.cluster)
+		if err != nil {
+			return err.Error(), false
+		}
+		require.WithinRange(t, sample.At, time.Now().Add(-time.Hour), time.Now().Add(-time.Minute))
+		for name, messages := range waiting {
+			topic := sample.Topics[broker.TopicName(name)]
+			if topic.PublishedMessages != messages || topic.Subscriptions["s"] != (backlog.BulkSubscription{BacklogEntries: messages}) {
+				return fmt.Sprintf("%+v", sample.Topics), false
+			}
+		}
+		require.Len(t, sample.Topics, len(waiting), "only what was wanted")
+		return "", true
+	})
+}
+
+// bulkOf wants these topics of public/default.
+func bulkOf(names ...string) pulsaredge.BrokerStatsConfig {
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[broker.TopicName(name)] = true
+	}
+	return pulsaredge.BrokerStatsConfig{Wanted: func(topic backlog.Topic) bool { return wanted[topic.Name] }}
+}
+
+// seriesAreThere looks for the labels that backlog/prometheus reads by name.
+func seriesAreThere(t *testing.T, w *workshop) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(w.demand(t, http.MethodGet, "/metrics/")))
+	require.NoError(t, err)
+	for series, labels := range map[string]string{
+		"pulsar_in_messages_total":            "cluster namespace topic",
+		"pulsar_subscription_back_log":        "cluster namespace subscription topic",
+		"pulsar_subscription_consumers_count": "cluster namespace subscription topic",
+	} {
+		found := 0
+		for _, metric := range families[series].GetMetric() {
+			names, topic := map[string]bool{}, ""
+			for _, label := range metric.GetLabel() {
+				names[label.GetName()] = true
+				if label.GetName() == "topic" {
+					topic = label.GetValue()
+				}
+			}
+			if !strings.HasPrefix(topic, broker.TopicName("bulk")) {
+				continue
+			}
+			found++
+			for name := range strings.FieldsSeq(labels) {
+				require.True(t, names[name], "%s has no label %s", series, name)
+			}
+		}
+		require.Equal(t, 3, found, "%s: a topic and two partitions", series)
+	}
+}
