@@ -152,6 +152,8 @@ func TestAnAnswerThatABulkAnswerOvertookIsNotTaken(t *testing.T) {
 	r, err := store.Read(subscription, start().Add(11*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, start().Add(10*time.Second), r.At)
+	require.True(t, store.Tracks(topic(orders)))
+	require.False(t, store.Tracks(topic(returns)))
 	require.True(t, backlog.CannotWait(store, topic(orders)), "it is asked again at once, so no news is lost")
 }
 

@@ -49,3 +49,6 @@ func Remains(s *Store) string {
 	remains = slices.AppendSeq(remains, maps.Keys(s.owners))
 	return strings.Join(remains, " ")
 }
+
+// Filter is what a listing of sorted names goes through.
+func (p Pattern) Filter(sorted []string) []string { return p.filter(sorted) }

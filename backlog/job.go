@@ -94,6 +94,14 @@ func (s *Store) changes() []change {
 	return changes
 }
 
+// Tracks says whether somebody tracks the topic, by its name without partition suffix, or a pattern matches it: what is
+// worth keeping of a bulk answer.
+func (s *Store) Tracks(topic Topic) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.wants(topicJob(topic))
+}
+
 // wants says whether somebody needs the job. mu is held.
 func (s *Store) wants(j job) (wanted bool) {
 	switch j.kind {

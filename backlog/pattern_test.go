@@ -4,6 +4,7 @@
 package backlog_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -110,6 +111,9 @@ func FuzzParsePattern(f *testing.F) {
 		require.Equal(t, pattern.String(), again.String())
 		require.Equal(t, pattern.Namespace(), again.Namespace())
 		require.Equal(t, pattern.Match(name), again.Match(name))
+		others := []string{"persistent://public/default/a", "persistent://a/b/c", name}
+		slices.Sort(others)
+		require.Equal(t, pattern.Match(name), slices.Contains(pattern.Filter(others), name))
 		if pattern.Match(name) {
 			require.Regexp(t, `\Apersistent://`, name)
 			require.Contains(t, name, "://"+pattern.Namespace()+"/")

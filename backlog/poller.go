@@ -32,7 +32,7 @@ type PollerConfig struct {
 	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m. What is new is fetched at
 	// once; of more than a hundred new ones of a cluster, the rest is spread over the first interval.
 	Interval time.Duration
-	// Timeout of one fetch, at most 1m.
+	// Timeout of one fetch, at most 1m; but a bulk answer, which may be of some 25 MB from each broker, has 1m.
 	Timeout time.Duration
 	// PerCluster is how many fetches may run against one cluster at once, from 1 to 1000. Instances do not count.
 	PerCluster int
@@ -93,6 +93,9 @@ func (config *PollerConfig) checkSources() error {
 // maxBackoff bounds how long a failing job waits for its next fetch, so that recovery is seen within half a minute.
 const maxBackoff = 30 * time.Second
 
+// bulkTimeout bounds a bulk answer; nobody waits for it.
+const bulkTimeout = time.Minute
+
 // tick is how often the schedule is looked at: a job is fetched at most this late.
 const tick = 100 * time.Millisecond
 
@@ -145,7 +148,11 @@ type fetched struct {
 
 // fetch does one job, and tells the store and whoever listens. A fetch that ends because the program does says nothing.
 func (p *Poller) fetch(ctx context.Context, j job) fetched {
-	timed, cancel := context.WithTimeout(ctx, p.config.Timeout)
+	timeout := p.config.Timeout
+	if j.kind == bulkKind {
+		timeout = bulkTimeout
+	}
+	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	result := fetched{job: j}
 	var news []Topic
