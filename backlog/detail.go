@@ -19,7 +19,8 @@ const (
 	nearZero = 10
 )
 
-// nextDetail says what to ask for: everything while something waits, for then decisions depend on it.
+// nextDetail says what to ask for: everything while something waits, for then decisions depend on it, and consumers of a
+// subscription that has just appeared.
 func (t *topicState) nextDetail(now time.Time) Detail {
 	detail := Slim
 	if now.Sub(t.fullAt) >= fullInterval {
@@ -29,7 +30,7 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		if state.bytes > 0 {
 			detail |= Bytes
 		}
-		if state.waits() {
+		if state.waits() || !state.missing && !state.crew.known {
 			detail |= Full
 		}
 		if state.wantsPrecise() {

@@ -18,6 +18,9 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 			{Index: NotPartitioned, Subscriptions: []SubscriptionSample{subscription}},
 		}}
 	}
+	nothing := func(at int, detail Detail) TopicSample {
+		return TopicSample{At: midday().Add(time.Duration(at) * time.Second), Detail: detail, Partitions: []PartitionSample{{Index: NotPartitioned}}}
+	}
 	waits := func(entries, delivered int64) SubscriptionSample {
 		return SubscriptionSample{BacklogEntries: entries, DeliveredMessages: delivered}
 	}
@@ -32,9 +35,13 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 	}{
 		"everything but the costly of a topic that was never read": {want: Full},
 		"nothing of an idle one":                                   {answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 10, want: Slim},
-		"consumers of an idle one once a minute":                   {answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 60, want: Full},
-		"bytes whenever a subscription asks for them":              {answers: []TopicSample{one(0, Full, waits(0, 0))}, bytes: true, after: 10, want: Bytes},
-		"the age when work begins to wait":                         {answers: []TopicSample{one(0, Full, waits(500, 0))}, after: 1, want: Full | Age},
+		"consumers of a subscription that has just appeared": {
+			answers: []TopicSample{nothing(0, Full), one(10, Slim, waits(0, 0))}, after: 20, want: Full,
+		},
+		"nothing of a subscription that does not exist": {answers: []TopicSample{nothing(0, Full)}, after: 10, want: Slim},
+		"consumers of an idle one once a minute":        {answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 60, want: Full},
+		"bytes whenever a subscription asks for them":   {answers: []TopicSample{one(0, Full, waits(0, 0))}, bytes: true, after: 10, want: Bytes},
+		"the age when work begins to wait":              {answers: []TopicSample{one(0, Full, waits(500, 0))}, after: 1, want: Full | Age},
 		"not the age again within half a minute": {
 			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full|Age, waits(500, 1))}, after: 39, want: Full,
 		},

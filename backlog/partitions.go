@@ -137,7 +137,7 @@ type partitionCounters struct {
 	present                       bool
 	backlogEntries, delayed       int64
 	delivered, unacked, throttled int64
-	// consumers at the last full answer; -1 before the first.
+	// consumers at the last full answer that had the subscription; -1 before the first.
 	consumers int32
 }
 
@@ -159,10 +159,11 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 		if i < len(s.last) {
 			before = s.last[i]
 		}
-		last[i].consumers = before.consumers
 		if now == nil {
+			last[i].consumers = -1
 			continue
 		}
+		last[i].consumers = before.consumers
 		last[i].take(now)
 		switch {
 		case s.last == nil:

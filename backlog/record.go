@@ -97,11 +97,10 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	for _, one := range answer {
 		s.missing = s.missing && one == nil
 	}
+	left := false
 	if s.missing {
 		s.history, s.crew, s.age = history{}, crew{}, age{} // one made anew starts with nothing known
-	}
-	left := false
-	if sample.Detail.Has(Full) {
+	} else if sample.Detail.Has(Full) {
 		left = s.crew.observe(answer, meanBatch)
 	}
 	s.stuck = !s.partitions.record(answer, loaded, left, interval)
