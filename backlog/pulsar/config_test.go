@@ -4,7 +4,9 @@
 package pulsar
 
 import (
+	"crypto/x509"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -25,18 +27,25 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		change func(*Config)
 		text   string
 	}{
-		"no registerer":            {func(c *Config) { c.Registerer = nil }, "registerer is missing: metrics need one"},
-		"too short a timeout":      {func(c *Config) { c.RequestTimeout = time.Millisecond }, "requestTimeout is 1ms: it must be from 10ms to 1m"},
-		"a negative timeout":       {func(c *Config) { c.RequestTimeout = -1 }, "requestTimeout is -1ns: it must be from 10ms to 1m"},
-		"a tiny answer":            {func(c *Config) { c.MaxAnswerBytes = 10 }, "maxAnswerBytes is 10: it must be from 1024 to 1073741824"},
-		"too long a memory":        {func(c *Config) { c.PartitionsTTL = 2 * time.Hour }, "partitionsTTL is 2h0m0s: it must be from 1s to 1h"},
-		"negative connections":     {func(c *Config) { c.MaxConnsPerHost = -1 }, "maxConnsPerHost is -1: it must be from 1 to 1024"},
-		"two tokens":               {func(c *Config) { c.Token, c.TokenFile = "s3cret", "/t" }, `token and tokenFile "/t" are both set: only one may be`},
-		"a token with a new line":  {func(c *Config) { c.Token = "s3c\nret" }, "token: it has a space, a line break or a character outside ASCII inside"},
-		"a blank token":            {func(c *Config) { c.Token = " " }, "token: it is empty"},
-		"a CA file without any":    {func(c *Config) { c.CAFile = empty }, `caFile "` + empty + `" has no certificate: it must be PEM with at least one`},
-		"a CA file that is absent": {func(c *Config) { c.CAFile = "/nope" }, `reading caFile "/nope": no such file or directory`},
-		"every host":               {func(c *Config) { c.AllowedHosts = []string{"a", "*"} }, `allowedHosts[1] is "*": it must be host or host:port, where host may start with "*." and has no other *`},
+		"no registerer":                   {func(c *Config) { c.Registerer = nil }, "registerer is missing: metrics need one"},
+		"too short a timeout":             {func(c *Config) { c.RequestTimeout = time.Millisecond }, "requestTimeout is 1ms: it must be from 10ms to 1m"},
+		"a negative timeout":              {func(c *Config) { c.RequestTimeout = -1 }, "requestTimeout is -1ns: it must be from 10ms to 1m"},
+		"a tiny answer":                   {func(c *Config) { c.MaxAnswerBytes = 10 }, "maxAnswerBytes is 10: it must be from 1024 to 1073741824"},
+		"too long a memory":               {func(c *Config) { c.PartitionsTTL = 2 * time.Hour }, "partitionsTTL is 2h0m0s: it must be from 1s to 1h"},
+		"negative connections":            {func(c *Config) { c.MaxConnsPerHost = -1 }, "maxConnsPerHost is -1: it must be from 1 to 1024"},
+		"two tokens":                      {func(c *Config) { c.Token, c.TokenFile = "s3cret", "/t" }, `token and tokenFile "/t" are both set: only one may be`},
+		"a token and a plugin":            {func(c *Config) { c.Token, c.AuthPlugin = "s3cret", "basic" }, `authPlugin "basic" is set together with token or tokenFile: only one may be`},
+		"parameters of nothing":           {func(c *Config) { c.AuthParams = "s3cret" }, "authParams or authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2"},
+		"parameters twice":                {func(c *Config) { c.AuthPlugin, c.AuthParams, c.AuthParamsFile = "token", "s3cret", "/p" }, `authParams and authParamsFile "/p" are both set: only one may be`},
+		"bad parameters":                  {func(c *Config) { c.AuthPlugin, c.AuthParams = "basic", "s3cret" }, `parameters of the basic plugin: they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`},
+		"a parameter file that is absent": {func(c *Config) { c.AuthPlugin, c.AuthParamsFile = "basic", "/nope" }, "authParamsFile /nope: no such file or directory"},
+		"a parameter file without any":    {func(c *Config) { c.AuthPlugin, c.AuthParamsFile = "token", empty }, "authParamsFile " + empty + ": parameters of the token plugin: token: it is empty"},
+		"an issuer that is no URL":        {func(c *Config) { c.AllowedIssuers = []string{"https://good", "me:s3cret@bad"} }, "allowedIssuers[1] must be a URL such as https://issuer/path, with no credentials and no query"},
+		"a token with a new line":         {func(c *Config) { c.Token = "s3c\nret" }, "token: it has a space, a line break or a character outside ASCII inside"},
+		"a blank token":                   {func(c *Config) { c.Token = " " }, "token: it is empty"},
+		"a CA file without any":           {func(c *Config) { c.CAFile = empty }, `caFile "` + empty + `" has no certificate: it must be PEM with at least one`},
+		"a CA file that is absent":        {func(c *Config) { c.CAFile = "/nope" }, `reading caFile "/nope": no such file or directory`},
+		"every host":                      {func(c *Config) { c.AllowedHosts = []string{"a", "*"} }, `allowedHosts[1] is "*": it must be host or host:port, where host may start with "*." and has no other *`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -142,6 +151,49 @@ func TestATokenFileThatIsNoGoodSendsNothing(t *testing.T) {
 			require.Empty(t, broker.asked())
 		})
 	}
+}
+
+func TestAChangedFileOfParametersIsUsedAtOnce(t *testing.T) {
+	broker := newOrders(t)
+	file := writeFile(t, "params", "me:first\n")
+	source := newSource(t, Config{AuthPlugin: "basic", AuthParamsFile: file}, broker)
+	shows := func(password string) {
+		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		require.NoError(t, err)
+		user, shown, ok := broker.request(len(broker.asked()) - 1).BasicAuth()
+		require.True(t, ok)
+		require.Equal(t, "me:"+password, user+":"+shown)
+	}
+	shows("first")
+	require.NoError(t, os.WriteFile(file, []byte("me:secnd\n"), 0o600))
+	shows("secnd")
+	require.NoError(t, os.WriteFile(file, []byte("s3cret"), 0o600))
+	_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
+	require.ErrorContains(t, err, "nothing was sent to "+broker.host()+": authParamsFile "+file+": parameters of the basic plugin")
+	require.NotContains(t, err.Error(), "s3cret")
+}
+
+func TestAChangedCAFileIsUsedAndABrokenOneIsNot(t *testing.T) {
+	broker := newOrders(t)
+	secure := httptest.NewTLSServer(broker)
+	t.Cleanup(secure.Close)
+	other, err := x509.ParseCertificate(newCertificate(t, "another authority"))
+	require.NoError(t, err)
+	file := writeFile(t, "ca.pem", string(pemOf(other)))
+	source := newSource(t, Config{CAFile: file, AllowedHosts: []string{"127.0.0.1"}})
+	fetch := func() error {
+		topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: secure.URL}, Name: "persistent://public/default/orders"}
+		_, err := source.Fetch(t.Context(), topic, backlog.Slim)
+		return err
+	}
+	require.ErrorContains(t, fetch(), "signed by an unknown authority")
+	require.NoError(t, os.WriteFile(file, pemOf(secure.Certificate()), 0o600))
+	require.NoError(t, fetch())
+	require.NoError(t, os.WriteFile(file, []byte("half of it"), 0o600))
+	require.NoError(t, fetch(), "the last good ones count while the file is being replaced")
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, fetch())
 }
 
 func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {

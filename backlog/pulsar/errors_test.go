@@ -272,11 +272,16 @@ func TestMetricsCountEachResult(t *testing.T) {
 // counted returns the request counter by "call result".
 func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
+	return countedIn(t, registry, "pulsar_autoscaler_source_requests_total")
+}
+
+func countedIn(t *testing.T, registry *prometheus.Registry, name string) map[string]float64 {
+	t.Helper()
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	counts := map[string]float64{}
 	for _, family := range families {
-		if family.GetName() != "pulsar_autoscaler_source_requests_total" {
+		if family.GetName() != name {
 			continue
 		}
 		for _, metric := range family.GetMetric() {

@@ -133,7 +133,7 @@ func (c *issuerClient) ask(ctx context.Context, endpoint string) (grant, error) 
 	issued := c.now()
 	answer, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, c.http))
 	if err != nil {
-		return grant{}, c.refusal(err)
+		return grant{}, c.refusal(ctx, err)
 	}
 	token, err := cleanToken(answer.AccessToken)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *issuerClient) ask(ctx context.Context, endpoint string) (grant, error) 
 }
 
 // refusal turns an error of the library, whose own text repeats the whole answer, into one for users.
-func (c *issuerClient) refusal(err error) error {
+func (c *issuerClient) refusal(ctx context.Context, err error) error {
 	var answered *oauth2.RetrieveError
 	var failed *url.Error
 	switch {
@@ -153,8 +153,12 @@ func (c *issuerClient) refusal(err error) error {
 			strings.ReplaceAll(words, c.secret, "[secret]"))
 	case errors.As(err, &answered):
 		return c.status(answered.Response.StatusCode, "the request for a token")
-	case errors.As(err, &failed), connectionBroken(err), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.As(err, &failed):
 		return c.unreachable(err)
+	case ctx.Err() != nil: // in the middle of the answer, where the library drops the cause
+		return c.unreachable(ctx.Err())
+	case strings.HasPrefix(err.Error(), "oauth2: cannot fetch token: "):
+		return c.unreachable(io.ErrUnexpectedEOF)
 	default:
 		return c.nonsense("its answer has no token")
 	}

@@ -64,6 +64,9 @@ func decodeParams(plugin, text string) (params, error) {
 	if !known {
 		return params{}, newFault(backlog.ErrUnsupported, "authentication plugin %q: it %s", shorten(plugin), pluginsWanted)
 	}
+	if len(text) > maxFileBytes {
+		return params{}, fmt.Errorf("parameters of the %s plugin: they are longer than %d bytes", method, maxFileBytes)
+	}
 	p := params{method: method}
 	var err error
 	switch method {
@@ -90,7 +93,11 @@ func decodeToken(text string) (reference, error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case strings.HasPrefix(text, "file:"):
-		return parseFileURL(text)
+		file, err := parseFileURL(text)
+		if err != nil {
+			return reference{}, fmt.Errorf("token %w", err)
+		}
+		return file, nil
 	case strings.HasPrefix(text, "{"):
 		var fields struct {
 			Token string `json:"token"`
@@ -160,20 +167,26 @@ func decodeTLS(text string) (certificate, key reference, err error) {
 
 // splitTLS cuts key:value pairs apart. A part that begins with no key belongs to the value before: data: URLs have commas.
 func splitTLS(text string) (certFile, keyFile string, err error) {
-	values := map[string]string{}
-	last := ""
+	const certKey, keyKey = "tlsCertFile:", "tlsKeyFile:"
+	wrong := errors.New("they must be tlsCertFile:...,tlsKeyFile:... or the same as JSON")
+	var value *string // of the key that was read last
+	start, at := 0, 0
 	for part := range strings.SplitSeq(text, ",") {
-		key, value, found := strings.Cut(strings.TrimSpace(part), ":")
+		key := strings.TrimLeft(part, " ")
+		begin := at + len(part) - len(key)
 		switch {
-		case found && (key == "tlsCertFile" || key == "tlsKeyFile"):
-			values[key], last = value, key
-		case !found && last != "":
-			values[last] += "," + part
-		default:
-			return "", "", errors.New("they must be tlsCertFile:...,tlsKeyFile:... or the same as JSON")
+		case strings.HasPrefix(key, certKey):
+			value, start = &certFile, begin+len(certKey)
+		case strings.HasPrefix(key, keyKey):
+			value, start = &keyFile, begin+len(keyKey)
+		case value == nil || strings.Contains(key, ":"):
+			return "", "", wrong
 		}
+		at += len(part)
+		*value = text[start:at]
+		at++ // the comma
 	}
-	return values["tlsCertFile"], values["tlsKeyFile"], nil
+	return certFile, keyFile, nil
 }
 
 // decodeOAuth2 reads the parameters of the client credentials flow. Time limits are our own; a client's id comes from the key file.

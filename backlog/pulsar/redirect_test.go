@@ -1,0 +1,153 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// newCertificate is a certificate that its own key has signed.
+func newCertificate(t testing.TB, name string) (der []byte) {
+	t.Helper()
+	der, _ = newPair(t, name)
+	return der
+}
+
+func newPair(t testing.TB, name string) (certificate []byte, key *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	certificate, err = x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	return certificate, key
+}
+
+// clientPair is such a certificate with its key as the parameters of the tls plugin.
+func clientPair(t testing.TB, name string) (pluginParams string) {
+	t.Helper()
+	certificate, key := newPair(t, name)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	data := func(kind string, der []byte) string {
+		return "data:;base64," + base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	return "tlsCertFile:" + data("CERTIFICATE", certificate) + ",tlsKeyFile:" + data("PRIVATE KEY", private)
+}
+
+// capture is a server over TLS that asks for client certificates and keeps what it is shown.
+type capture struct {
+	*httptest.Server
+
+	mu sync.Mutex
+	// conns and shown are guarded by mu.
+	conns int
+	shown []string
+}
+
+func newCapture(t testing.TB, answer http.HandlerFunc) *capture {
+	t.Helper()
+	c := &capture{}
+	c.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown := r.Header.Get("X-Pulsar-Auth-Method-Name") + " " + r.Header.Get("Authorization")
+		for _, certificate := range r.TLS.PeerCertificates {
+			shown += certificate.Subject.CommonName
+		}
+		c.mu.Lock()
+		c.shown = append(c.shown, shown)
+		c.mu.Unlock()
+		answer(w, r)
+	}))
+	c.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert}
+	c.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if state == http.StateNew {
+			c.conns++
+		}
+	}
+	c.StartTLS()
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *capture) seen() (conns int, shown []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conns, c.shown
+}
+
+func (c *capture) host() string { return strings.TrimPrefix(c.URL, "https://") }
+
+func TestRedirectsShowCredentialsToAllowedHostsAlone(t *testing.T) {
+	issuer := newFakeIssuer(t)
+	tests := map[string]struct {
+		credentials backlog.Credentials
+		shown       string
+	}{
+		"a token":              {backlog.Credentials{Plugin: "token", Params: "s3cret"}, "token Bearer s3cret"},
+		"a password":           {backlog.Credentials{Plugin: "basic", Params: "me:s3cret"}, "basic Basic bWU6czNjcmV0"},
+		"a certificate":        {backlog.Credentials{Plugin: "tls", Params: clientPair(t, "me")}, "tls me"},
+		"a token of an issuer": {backlog.Credentials{Plugin: "oauth2", Params: issuer.params()}, "token Bearer token-1"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			issuer.mu.Lock()
+			issuer.forms = nil
+			issuer.mu.Unlock()
+			var to string
+			front := newCapture(t, func(w http.ResponseWriter, r *http.Request) { redirectsTo(to)(w, r) })
+			owner := newCapture(t, answers(notPartitioned))
+			elsewhere := newCapture(t, answers(notPartitioned))
+			plain := newFakeBroker(t)
+			plainAt, err := url.Parse(plain.URL)
+			require.NoError(t, err)
+			tt.credentials.TrustCerts = string(pemOf(front.Certificate())) // which all of them have
+			source := newSource(t, Config{
+				AllowedHosts: []string{front.host(), owner.host(), plainAt.Host}, AllowedIssuers: []string{issuer.URL + "/realm"},
+				Credentials: &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": tt.credentials}},
+			})
+			ask := func() error {
+				topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: front.URL, Access: "ns/secret"}, Name: "persistent://public/default/orders"}
+				_, err := source.Fetch(t.Context(), topic, backlog.Slim)
+				return err
+			}
+			to = elsewhere.URL
+			require.ErrorIs(t, ask(), backlog.ErrForbidden)
+			to = plain.URL
+			require.ErrorContains(t, ask(), "redirects persistent://public/default/orders from https to http://")
+			to = owner.URL
+			require.ErrorIs(t, ask(), backlog.ErrProtocol, "the number of partitions is no statistics")
+
+			_, shown := owner.seen()
+			require.Equal(t, tt.shown, shown[0])
+			conns, _ := elsewhere.seen()
+			require.Zero(t, conns, "not even a connection may be made, for a handshake shows the certificate")
+			require.Empty(t, plain.asked())
+		})
+	}
+}
