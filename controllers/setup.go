@@ -50,6 +50,8 @@ type Config struct {
 	// FunctionCredentials says what becomes of credentials that objects name, OwnCredentials what the adapter has itself.
 	FunctionCredentials FunctionCredentials
 	OwnCredentials      OwnCredentials
+	// InstanceMetrics says where the instances are found.
+	InstanceMetrics InstanceMetrics
 	// Lease of the leader election.
 	Lease types.NamespacedName
 	// Clock is the time, such as time.Now.
@@ -65,6 +67,8 @@ type Controllers struct {
 	Objects       *Objects
 	// Credentials are for the reader of Pulsar.
 	Credentials *Credentials
+	// Addresses are for the reader of instances; nil with NoInstanceMetrics.
+	Addresses *Addresses
 	// Poked is for the poller to call when there is news of a topic.
 	Poked func(backlog.Topic)
 }
@@ -121,7 +125,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	targets, err := NewTargets(TargetsConfig{
 		Workloads: mgr.GetCache(), Installed: all.installed, Objects: mgr.GetAPIReader(),
 		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials, OwnCredentials: config.OwnCredentials,
-		Now: config.Clock,
+		InstanceMetrics: config.InstanceMetrics, Now: config.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -142,6 +146,14 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	}
 	answers.Poked = reconciler.Poked
 	answers.Credentials = targets.credentials
+	if config.InstanceMetrics == PodInstanceMetrics {
+		if answers.Addresses, err = newAddresses(ctx, mgr); err != nil {
+			return nil, fmt.Errorf("controllers: %w", err)
+		}
+		if err := mgr.Add(answers.Addresses); err != nil {
+			return nil, fmt.Errorf("controllers: adding the watch of pods: %w", err)
+		}
+	}
 	answers.Objects = &Objects{reader: mgr.GetCache(), policiesRead: answers.Policies.synced, installed: all.installed}
 	return answers, nil
 }

@@ -40,6 +40,7 @@ type TargetsConfig struct {
 	DefaultAdminURL     string
 	FunctionCredentials FunctionCredentials
 	OwnCredentials      OwnCredentials
+	InstanceMetrics     InstanceMetrics
 	// Now is the time, such as time.Now.
 	Now func() time.Time
 }
@@ -48,6 +49,9 @@ type TargetsConfig struct {
 func NewTargets(config TargetsConfig) (*Targets, error) {
 	if config.Workloads == nil || config.Installed == nil || config.Objects == nil || config.Now == nil {
 		return nil, errors.New("targets: Workloads, Installed, Objects and Now must be set")
+	}
+	if config.InstanceMetrics != PodInstanceMetrics && config.InstanceMetrics != NoInstanceMetrics {
+		return nil, fmt.Errorf("targets: InstanceMetrics is %q, must be %s or %s", config.InstanceMetrics, PodInstanceMetrics, NoInstanceMetrics)
 	}
 	address := ""
 	if config.DefaultAdminURL != "" {
@@ -130,6 +134,9 @@ func (t *Targets) target(ctx context.Context, object map[string]any, ref v1alpha
 	if invalid == "" {
 		target.SubscriptionType, target.Subscription = consumed.kind, consumed.subscription
 		target.Subscription.Cluster = cluster
+		if t.config.InstanceMetrics == PodInstanceMetrics {
+			target.Subscription.Workload = workloadKey(w.Kind, w.Metadata.Namespace, w.Metadata.Name)
+		}
 	}
 	return &target, nil
 }

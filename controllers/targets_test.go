@@ -162,7 +162,7 @@ func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
 func TestADefaultAdminURLThatIsNoneIsRefused(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	_, err := NewTargets(TargetsConfig{
-		Workloads: api.client, Objects: api.client, FunctionCredentials: UseFunctionCredentials, Installed: func(string) bool { return true }, Now: time.Now, DefaultAdminURL: "pulsar://broker:6650",
+		Workloads: api.client, Objects: api.client, FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, Installed: func(string) bool { return true }, Now: time.Now, DefaultAdminURL: "pulsar://broker:6650",
 	})
 	require.ErrorContains(t, err, "DefaultAdminURL must be http://host:port")
 }

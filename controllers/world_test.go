@@ -136,7 +136,7 @@ func (w *testWorld) restart() {
 	w.t.Helper()
 	w.registry = prometheus.NewRegistry()
 	targets, err := NewTargets(TargetsConfig{
-		Workloads: w.client, Installed: func(string) bool { return w.installed }, Objects: w.client, FunctionCredentials: UseFunctionCredentials, Now: w.clock,
+		Workloads: w.client, Installed: func(string) bool { return w.installed }, Objects: w.client, FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, Now: w.clock,
 	})
 	require.NoError(w.t, err)
 	w.reconciler, err = NewPolicyReconciler(ReconcilerConfig{

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -53,7 +52,8 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	parts, err := controllers.Setup(ctx, a.manager, controllers.Config{
 		Store: store, PollInterval: o.PollInterval, DefaultAdminURL: o.PulsarAdminURL,
 		FunctionCredentials: controllers.FunctionCredentials(o.FunctionCredentials), OwnCredentials: o.OwnCredentials(),
-		Lease: lease, Clock: time.Now, Registerer: registry,
+		InstanceMetrics: controllers.InstanceMetrics(o.InstanceMetrics),
+		Lease:           lease, Clock: time.Now, Registerer: registry,
 	})
 	if err != nil {
 		return nil, err
@@ -72,27 +72,6 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 		Options: o, Metrics: metrics, Registry: registry, Ready: a.readyChecks(), Live: a.liveChecks(),
 	})
 	return a, err
-}
-
-// addPolling makes the reader of Pulsar and the loop that drives it.
-func (a *adapter) addPolling(o *Options, store *backlog.Store, parts *controllers.Controllers, registry prometheus.Registerer) error {
-	var err error
-	a.source, err = pulsar.New(pulsar.Config{
-		Registerer: registry, AllowedHosts: o.PulsarHosts(), RequestTimeout: o.PulsarTimeout,
-		MaxConnsPerHost: o.MaxRequestsPerCluster, TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
-		AuthPlugin: o.PulsarAuthPlugin, AuthParamsFile: o.PulsarAuthParamsFile, AllowedIssuers: o.AllowedOAuth2Issuers,
-		Credentials: parts.Credentials,
-	})
-	if err != nil {
-		return err
-	}
-	// A fetch is up to three requests one after the other: partitions, stats and entry counters.
-	const requests = 3
-	a.poller, err = backlog.NewPoller(backlog.PollerConfig{
-		Store: store, Source: a.source, Interval: o.PollInterval, Timeout: min(requests*o.PulsarTimeout, time.Minute),
-		PerCluster: o.MaxRequestsPerCluster, Jitter: rand.Float64, Updated: parts.Poked,
-	})
-	return err
 }
 
 func leaseKey(o *Options) (types.NamespacedName, error) {

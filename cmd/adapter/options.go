@@ -39,6 +39,10 @@ type Options struct {
 	RateWindow   time.Duration
 	StaleAfter   time.Duration
 
+	InstanceMetrics string
+	BulkSource      string
+	PrometheusURL   string
+
 	LeaseName          string
 	LeaseNamespace     string
 	LeaseDuration      time.Duration
@@ -72,6 +76,9 @@ func NewOptions() *Options {
 		RateWindow:   10 * time.Second,
 		StaleAfter:   time.Minute,
 
+		InstanceMetrics: string(controllers.PodInstanceMetrics),
+		BulkSource:      bulkNone,
+
 		LeaseName:          "pulsar-autoscaler-adapter",
 		LeaseDuration:      15 * time.Second,
 		LeaseRenewDeadline: 10 * time.Second,
@@ -82,6 +89,13 @@ func NewOptions() *Options {
 		LogFormat:     "json",
 	}
 }
+
+// Words of --bulk-source.
+const (
+	bulkNone        = "None"
+	bulkBrokerStats = "BrokerStats"
+	bulkPrometheus  = "Prometheus"
+)
 
 // flagSection is a part of the help text.
 type flagSection struct {
@@ -137,6 +151,12 @@ func (o *Options) measuringFlags() *pflag.FlagSet {
 		"Time that rates are measured over where answers come more often, from 1s to 10m.")
 	fs.DurationVar(&o.StaleAfter, "stale-after", o.StaleAfter,
 		"Age at which an answer of Pulsar no longer counts, at least --rate-window and 3 times --poll-interval, at most 1h.")
+	fs.StringVar(&o.InstanceMetrics, "instance-metrics", o.InstanceMetrics,
+		"Where instances are asked for what they count themselves (busy time, exceptions): Pods, which takes the right to watch pods, or Off.")
+	fs.StringVar(&o.BulkSource, "bulk-source", o.BulkSource,
+		"What confirms in bulk that topics have no work, so that they are asked about less often: None, BrokerStats (a superuser's) or Prometheus. Takes --stale-after from 3m on.")
+	fs.StringVar(&o.PrometheusURL, "prometheus-url", o.PrometheusURL,
+		"Prometheus that scrapes the brokers of one Pulsar cluster, with --bulk-source=Prometheus, such as http://prometheus.monitoring:9090.")
 	return fs
 }
 

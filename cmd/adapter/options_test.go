@@ -96,6 +96,17 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--allowed-oauth2-issuers=https://good/path,https://me:secret@b",
 			`--allowed-oauth2-issuers has "https://me:xxxxx@b": it must be a URL such as https://issuer/path, with no credentials and no query`,
 		},
+		"instances are asked or not": {"--instance-metrics=Service", `--instance-metrics is "Service": it must be one of Pods, Off`},
+		"a source in bulk is known":  {"--bulk-source=Kafka --stale-after=5m", `--bulk-source is "Kafka": it must be one of None, BrokerStats, Prometheus`},
+		"bulk answers are not stale at once": {
+			"--bulk-source=BrokerStats", "--stale-after is 1m0s: it must be at least 3m0s with --bulk-source=BrokerStats",
+		},
+		"Prometheus is somewhere": {
+			"--bulk-source=Prometheus --stale-after=5m", `--bulk-source is "Prometheus" and --prometheus-url is "": both or none must name Prometheus`,
+		},
+		"Prometheus is asked for something": {
+			"--prometheus-url=http://prometheus:9090", `--bulk-source is "None" and --prometheus-url is "http://prometheus:9090": both or none`,
+		},
 		"credentials are used or not":       {"--function-credentials=Ask", `--function-credentials is "Ask": it must be one of Use, Ignore`},
 		"Pulsar gets time to answer":        {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
 		"a cluster gets at least a request": {"--max-requests-per-cluster=0", "--max-requests-per-cluster is 0: it must be from 1 to 1000"},

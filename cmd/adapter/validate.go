@@ -105,8 +105,27 @@ func (o *Options) checkMeasuring() []error {
 		p.add("--stale-after is %s: it must be at least %s, which is %d times --poll-interval (%s)", o.StaleAfter, least,
 			pollsUntilStale, o.PollInterval)
 	}
+	p = append(p, o.checkBulk()...)
+	p.oneOf("instance-metrics", o.InstanceMetrics, string(controllers.PodInstanceMetrics), string(controllers.NoInstanceMetrics))
 	if o.StaleAfter < o.RateWindow {
 		p.add("--stale-after is %s: it must be at least --rate-window (%s)", o.StaleAfter, o.RateWindow)
+	}
+	return p
+}
+
+// leastStaleWithBulk leaves room for a bulk answer that is a minute old when it comes, for the minute until the next, and for
+// one that is lost: else bulk answers spare nothing.
+const leastStaleWithBulk = 3 * time.Minute
+
+func (o *Options) checkBulk() []error {
+	var p problems
+	p.oneOf("bulk-source", o.BulkSource, bulkNone, bulkBrokerStats, bulkPrometheus)
+	if o.BulkSource != bulkNone && o.StaleAfter < leastStaleWithBulk {
+		p.add("--stale-after is %s: it must be at least %s with --bulk-source=%s, whose answers are up to a minute old and come once a minute",
+			o.StaleAfter, leastStaleWithBulk, o.BulkSource)
+	}
+	if (o.BulkSource == bulkPrometheus) != (o.PrometheusURL != "") {
+		p.add("--bulk-source is %q and --prometheus-url is %s: both or none must name Prometheus", o.BulkSource, redacted(o.PrometheusURL))
 	}
 	return p
 }

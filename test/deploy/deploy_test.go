@@ -160,7 +160,7 @@ func TestEveryBindingGrantsTheAdapter(t *testing.T) {
 	for _, subject := range subjects {
 		require.Equal(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}, subject)
 	}
-	require.Len(t, subjects, 5)
+	require.Len(t, subjects, 6)
 }
 
 func TestNoRuleGrantsEverything(t *testing.T) {

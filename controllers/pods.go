@@ -1,0 +1,251 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// InstanceMetrics says where the instances of a workload are found, to be asked for what they count themselves.
+type InstanceMetrics string
+
+// The two ways.
+const (
+	// PodInstanceMetrics finds them by their pods.
+	PodInstanceMetrics InstanceMetrics = "Pods"
+	// NoInstanceMetrics leaves them alone, and needs no right to see pods.
+	NoInstanceMetrics InstanceMetrics = "Off"
+)
+
+const (
+	// labelComponent has the kind in lower case, and labelName the name of the object, on all that Function Mesh makes for it.
+	labelComponent = functionMeshGroup + "/component"
+	labelName      = functionMeshGroup + "/name"
+	// annotationPort is where an instance serves its metrics; Function Mesh writes defaultInstancePort there.
+	annotationPort      = "prometheus.io/port"
+	defaultInstancePort = 9094
+	// indexInstance is the index of pods by the workload that they are instances of.
+	indexInstance = "instance"
+	// lookForPodsEvery is how often it is tried again to see pods.
+	lookForPodsEvery = time.Minute
+)
+
+// workloadKey names a workload to those who ask its instances, such as Function/media/resize.
+func workloadKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// Addresses knows where the instances of workloads serve their metrics. It is safe for concurrent use.
+type Addresses struct {
+	// direct asks the API server whether pods may be seen at all: a watch that is forbidden is silent and never ends.
+	direct client.Reader
+	// pods are in a cache of their own, without which the adapter can live.
+	pods  cache.Cache
+	every time.Duration
+
+	// mu guards unknown.
+	mu sync.Mutex
+	// unknown is why nothing is known of pods; nil when it is.
+	unknown error
+}
+
+// newAddresses makes a cache of pods for a manager that runs it.
+func newAddresses(ctx context.Context, mgr manager.Manager) (*Addresses, error) {
+	selector, err := instanceSelector()
+	if err != nil {
+		return nil, err
+	}
+	pods, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector, Transform: slimPod}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making a cache of pods: %w", err)
+	}
+	if err := pods.IndexField(ctx, &corev1.Pod{}, indexInstance, indexPod); err != nil {
+		return nil, fmt.Errorf("indexing pods: %w", err)
+	}
+	return &Addresses{direct: mgr.GetAPIReader(), pods: pods, every: lookForPodsEvery, unknown: errPodsNotRead}, nil
+}
+
+var errPodsNotRead = fmt.Errorf("%w: pods are being read", backlog.ErrNoData)
+
+// instanceSelector selects what Function Mesh runs for workloads.
+func instanceSelector() (labels.Selector, error) {
+	var components []string
+	for _, kind := range workloadKinds() {
+		components = append(components, strings.ToLower(kind))
+	}
+	isComponent, err := labels.NewRequirement(labelComponent, selection.In, components)
+	if err != nil {
+		return nil, fmt.Errorf("selecting pods: %w", err)
+	}
+	return labels.NewSelector().Add(*isComponent), nil
+}
+
+// slimPod keeps what Addresses needs, some 700 bytes of the 8 KB that a pod has.
+func slimPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	slim := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences,
+			Labels: map[string]string{labelComponent: pod.Labels[labelComponent], labelName: pod.Labels[labelName]},
+		},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP},
+	}
+	if port, set := pod.Annotations[annotationPort]; set {
+		slim.Annotations = map[string]string{annotationPort: port}
+	}
+	return slim, nil
+}
+
+// indexPod is the function of the index. A pod is an instance when the workload's StatefulSet controls it: the Job that
+// cleans up behind a workload gives its pod the same labels.
+func indexPod(object client.Object) []string {
+	for _, kind := range workloadKinds() {
+		name := object.GetLabels()[labelName]
+		if object.GetLabels()[labelComponent] != strings.ToLower(kind) || name == "" {
+			continue
+		}
+		owner := metav1.GetControllerOf(object)
+		statefulSet := policy.FunctionMeshName(v1alpha1.CrossVersionObjectReference{Kind: kind, Name: name})
+		if owner != nil && owner.Kind == "StatefulSet" && owner.Name == statefulSet {
+			return []string{workloadKey(kind, object.GetNamespace(), name)}
+		}
+	}
+	return nil
+}
+
+// Addresses returns where the running instances of the workload serve their metrics, sorted. Without an error, none means
+// that none runs.
+func (a *Addresses) Addresses(workload string) ([]backlog.InstanceAddress, error) {
+	if err := a.why(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
+	defer cancel()
+	var list corev1.PodList
+	if err := a.pods.List(ctx, &list, client.MatchingFields{indexInstance: workload}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the pods of %s: %w", workload, err)
+	}
+	var found []backlog.InstanceAddress
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" {
+			found = append(found, backlog.InstanceAddress{
+				ID: pod.Name, HostPort: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(portOf(pod))),
+			})
+		}
+	}
+	slices.SortFunc(found, func(x, y backlog.InstanceAddress) int { return strings.Compare(x.ID, y.ID) })
+	return found, nil
+}
+
+// portOf a pod's metrics; an annotation that is no port is ignored, as Prometheus would find nothing there either.
+func portOf(pod *corev1.Pod) int {
+	if port, err := strconv.ParseUint(pod.Annotations[annotationPort], 10, 16); err == nil && port > 0 {
+		return int(port)
+	}
+	return defaultInstancePort
+}
+
+func (a *Addresses) why() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.unknown
+}
+
+// learn notes why nothing is known, and says whether that is new.
+func (a *Addresses) learn(unknown error) (changed bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	changed = a.unknown == nil || unknown == nil || a.unknown.Error() != unknown.Error()
+	a.unknown = unknown
+	return changed
+}
+
+// NeedLeaderElection is false: every replica asks instances.
+func (a *Addresses) NeedLeaderElection() bool { return false }
+
+// Start brings pods into memory as soon as they may be seen, until the context ends. It returns no error for pods that may
+// not: all else goes on without them.
+func (a *Addresses) Start(ctx context.Context) error {
+	logger := log.FromContext(ctx).WithName("pods")
+	ticker := time.NewTicker(a.every)
+	defer ticker.Stop()
+	for {
+		err := a.probe(ctx)
+		if err == nil {
+			break
+		}
+		if a.learn(err) && ctx.Err() == nil {
+			logger.Error(err, "instances are not asked", "lookAgainEvery", a.every.String())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+	a.learn(errPodsNotRead)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.pods.Start(ctx) })
+	group.Go(func() error {
+		if a.pods.WaitForCacheSync(ctx) {
+			a.learn(nil)
+			logger.Info("watching pods")
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	return nil
+}
+
+// probe lists one pod as the watch will list all.
+func (a *Addresses) probe(ctx context.Context) error {
+	selector, err := instanceSelector()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	var list corev1.PodList
+	err = a.direct.List(ctx, &list, client.Limit(1), client.MatchingLabelsSelector{Selector: selector})
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: pods may not be seen: grant the adapter get, list and watch on pods, or set --instance-metrics=Off", backlog.ErrForbidden)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: the API server takes longer than %s to list a pod", backlog.ErrNoData, lookupTimeout)
+	case err != nil:
+		return fmt.Errorf("%w: listing pods: %w", backlog.ErrNoData, err)
+	}
+	return nil
+}
