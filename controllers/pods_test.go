@@ -1,0 +1,192 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// testPod is number 0 of Function resize as Function Mesh and a node make it.
+func testPod() *corev1.Pod {
+	controller := true
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: testNamespace, Name: "resize-function-0",
+			Labels:          map[string]string{labelComponent: "function", labelName: "resize", "app": "function-mesh"},
+			Annotations:     map[string]string{annotationPort: "9094", "prometheus.io/scrape": "true"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "resize-function", Controller: &controller}},
+		},
+		Spec:   corev1.PodSpec{NodeName: "a", Containers: []corev1.Container{{Name: "pulsar-function"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.2.0.17"},
+	}
+}
+
+// podCache lists what a fake API server has.
+type podCache struct {
+	informertest.FakeInformers
+	reader client.Reader
+}
+
+func (c *podCache) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return c.reader.List(ctx, list, options...)
+}
+
+func (c *podCache) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func TestInstancesAreTheRunningPodsOfTheStatefulSet(t *testing.T) {
+	const resize = "Function/media/resize"
+	tests := map[string]struct {
+		workload string
+		change   func(*corev1.Pod)
+		want     []backlog.InstanceAddress
+	}{
+		"as Function Mesh makes it": {want: []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}}},
+		"with a port of its own": {
+			change: func(p *corev1.Pod) { p.Annotations[annotationPort] = "19000" },
+			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:19000"}},
+		},
+		"with a port that is none": {
+			change: func(p *corev1.Pod) { p.Annotations[annotationPort] = "99999" },
+			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+		},
+		"without annotations": {
+			change: func(p *corev1.Pod) { p.Annotations = nil },
+			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+		},
+		"in a network of version 6": {
+			change: func(p *corev1.Pod) { p.Status.PodIP = "fd00::1" },
+			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "[fd00::1]:9094"}},
+		},
+		"of a Sink": {
+			workload: "Sink/media/resize",
+			change: func(p *corev1.Pod) {
+				p.Labels[labelComponent], p.OwnerReferences[0].Name = "sink", "resize-sink"
+			},
+			want: []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+		},
+		"of another workload":     {workload: "Function/media/crop"},
+		"of another namespace":    {workload: "Function/shop/resize"},
+		"that waits for a node":   {change: func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }},
+		"that has ended":          {change: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }},
+		"that has no address yet": {change: func(p *corev1.Pod) { p.Status.PodIP = "" }},
+		"that cleans up behind it": {change: func(p *corev1.Pod) {
+			p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "Job", "resize-function-cleanup"
+		}},
+		"that somebody runs by hand": {change: func(p *corev1.Pod) { p.OwnerReferences = nil }},
+		"that is being deleted": {change: func(p *corev1.Pod) {
+			now := metav1.Now()
+			p.DeletionTimestamp, p.Finalizers = &now, []string{"a/b"}
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := testPod()
+			if test.change != nil {
+				test.change(pod)
+			}
+			slim, err := slimPod(pod)
+			require.NoError(t, err)
+			kept, ok := slim.(*corev1.Pod)
+			require.True(t, ok)
+			require.Empty(t, kept.Spec.Containers)
+			kept.Finalizers = pod.Finalizers // without them the fake server refuses one that is being deleted
+			kept.ResourceVersion = ""
+			reader := fake.NewClientBuilder().WithObjects(kept).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
+			a := &Addresses{pods: &podCache{reader: reader}}
+			found, err := a.Addresses(withDefault(test.workload, resize))
+			require.NoError(t, err)
+			require.Equal(t, test.want, found)
+		})
+	}
+}
+
+// podLister is an API server that may not let pods be listed.
+type podLister struct {
+	client.Reader
+	// mu guards the rest.
+	mu    sync.Mutex
+	fails error
+	asked int
+}
+
+func (l *podLister) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked++
+	return l.fails
+}
+
+func (l *podLister) set(fails error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fails = fails
+}
+
+func TestAnAdapterThatMayNotSeePodsRunsAndSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
+		direct := &podLister{fails: apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))}
+		a := &Addresses{direct: direct, pods: &podCache{reader: reader}, every: lookForPodsEvery, unknown: errPodsNotRead}
+		_, err := a.Addresses("Function/media/resize")
+		require.ErrorIs(t, err, backlog.ErrNoData)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- a.Start(ctx) }()
+		time.Sleep(10 * lookForPodsEvery)
+		synctest.Wait()
+		_, err = a.Addresses("Function/media/resize")
+		require.ErrorIs(t, err, backlog.ErrForbidden)
+		require.ErrorContains(t, err, "grant the adapter get, list and watch on pods")
+		require.Equal(t, 11, direct.asked)
+
+		direct.set(fmt.Errorf("etcd is away"))
+		time.Sleep(lookForPodsEvery)
+		synctest.Wait()
+		_, err = a.Addresses("Function/media/resize")
+		require.ErrorIs(t, err, backlog.ErrNoData)
+
+		direct.set(nil)
+		time.Sleep(lookForPodsEvery)
+		synctest.Wait()
+		found, err := a.Addresses("Function/media/resize")
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+func TestWorkloadsAreNamedWhereInstancesAreAsked(t *testing.T) {
+	for mode, want := range map[InstanceMetrics]string{PodInstanceMetrics: "Function/media/resize", NoInstanceMetrics: ""} {
+		t.Run(string(mode), func(t *testing.T) {
+			w := newTestWorld(t, testFunction(), testConfigMap())
+			config := w.reconciler.config.Targets.config
+			config.InstanceMetrics = mode
+			targets, err := NewTargets(config)
+			require.NoError(t, err)
+			found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec.ScaleTargetRef, nil)
+			require.NoError(t, err)
+			require.Equal(t, want, found.Target.Subscription.Workload)
+		})
+	}
+}
