@@ -200,6 +200,18 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			},
 			check: func(t *testing.T, r InstancesReading) { require.True(t, r.Asynchronous) },
 		},
+		"reads an asynchronous function at its limit as it was measured": { // 0.3 s a message, three pending and one in the call
+			looks: []look{
+				{at: 0, instances: []InstanceSample{java.counts(100, 96, 0, 99, 10*time.Second)}},
+				{at: 10, instances: []InstanceSample{java.counts(233, 229, 0, 232, 19200*time.Millisecond)}},
+			},
+			check: func(t *testing.T, r InstancesReading) {
+				require.True(t, r.Asynchronous)
+				require.InDelta(t, 4, valueOf(t, r.InFlight), 0)
+				require.InDelta(t, 0.92, valueOf(t, r.Busy), 0.01)
+				require.InDelta(t, 13.3, valueOf(t, r.ProcessRate), 1e-9)
+			},
+		},
 		"forgets it once it was not seen for long": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(14, 10, 0, 14, time.Second)}},
