@@ -25,9 +25,9 @@ const (
 	severalCalls = 5
 	// longestInstanceWindow bounds that for calls of more than a minute; two answers further apart say nothing together.
 	longestInstanceWindow = 5 * time.Minute
-	// mostSynchronous is how many messages a synchronous Java instance seems to hold: one in the call, and what happens
-	// between the reading of its counters, which was one more at most (4.0.8, looked at while it processed 5000 messages/s; most of the
-	// time it is less than nothing, for Java reads what was received first).
+	// mostSynchronous is how many messages a synchronous instance holds: one in the call (Java, Go), and two more that
+	// Python reads ahead (seen on 4.0.8: received is processed+3 while a message is in the call). An InstanceSource sees to it
+	// that counters which were not read at one time do not show more.
 	mostSynchronous = 3
 )
 
@@ -65,8 +65,7 @@ func (h *instancesHistory) add(sample InstancesSample, window time.Duration) {
 			h.instances[one.ID] = instance
 		}
 		instance.add(one, sample.At, window)
-		// Only Java has asynchronous functions. Python reads two messages ahead and its counters one by one: processed+4 was seen
-		// received on 4.0.8, of a synchronous function like all of Python's.
+		// Only Java has asynchronous functions.
 		if one.FailedCallsCounted && instance.inFlight() > mostSynchronous {
 			h.asynchronousAt = sample.At
 		}

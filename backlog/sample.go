@@ -170,7 +170,8 @@ type InstancesSample struct {
 type InstanceSample struct {
 	// ID tells the instances of a workload apart.
 	ID string
-	// Received, Processed and the exceptions are messages; for sinks, Processed is what was written.
+	// Received, Processed and the exceptions are messages; for sinks, Processed is what was written. Where they were not read
+	// at one time, Received was read first: what seems to be in flight is.
 	Received, Processed, UserExceptions, SystemExceptions int64
 	// Calls and BusyTime are the number of calls of the function and the time spent in them; nil for sinks and sources,
 	// which do not measure it.

@@ -18,7 +18,7 @@ import (
 const (
 	// DefaultRequestTimeout is 100 times what an instance takes when it is not busy.
 	DefaultRequestTimeout = 2 * time.Second
-	// DefaultMaxAnswerBytes is 1000 times an instance's own metrics; the rest is for user metrics.
+	// DefaultMaxAnswerBytes is 200 times what a Java instance has; the rest is for user metrics.
 	DefaultMaxAnswerBytes = 16 << 20
 	// DefaultConcurrency takes 64 KiB for each.
 	DefaultConcurrency = 32

@@ -147,7 +147,7 @@ func (t *tally) sample(k kind) (backlog.InstanceSample, error) {
 		SystemExceptions: int64(t.values[systemExceptions]),
 	}
 	if k.has(calls) {
-		count, busy := int64(t.values[calls]), time.Duration(t.values[busyMillis]*float64(time.Millisecond))
+		count, busy := int64(t.values[calls]), time.Duration(math.Round(t.values[busyMillis]*float64(time.Millisecond)))
 		s.Calls, s.BusyTime, s.FailedCallsCounted = &count, &busy, t.quantiles
 	}
 	return s, nil

@@ -39,6 +39,20 @@ func TestDecodeReadsEveryLanguage(t *testing.T) {
 			Received: 15, Processed: 12, UserExceptions: 3,
 			Calls: ptr(int64(15)), BusyTime: ptr(618468359 * time.Nanosecond), FailedCallsCounted: true,
 		}},
+		"Java of Pulsar 4.2": {"4.2.4-java-instance.txt", backlog.InstanceSample{
+			Received: 52, Processed: 50, UserExceptions: 2,
+			Calls: ptr(int64(52)), BusyTime: ptr(615427924 * time.Nanosecond), FailedCallsCounted: true,
+		}},
+		"asynchronous Java of Pulsar 5": {"5.0.0-M1-java-async-instance.txt", backlog.InstanceSample{
+			Received: 52, Processed: 50, UserExceptions: 2,
+			Calls: ptr(int64(52)), BusyTime: ptr(768316332 * time.Nanosecond), FailedCallsCounted: true,
+		}},
+		"Java before its first message, its quantiles NaN": {"5.0.0-M1-java-idle-instance.txt", backlog.InstanceSample{
+			Calls: ptr(int64(0)), BusyTime: ptr(time.Duration(0)), FailedCallsCounted: true,
+		}},
+		"Java asked for our series alone": {"4.0.8-java-idle-named-instance.txt", backlog.InstanceSample{
+			Calls: ptr(int64(0)), BusyTime: ptr(time.Duration(0)), FailedCallsCounted: true,
+		}},
 		"Python leaves failed calls out": {"4.0.8-python-instance.txt", backlog.InstanceSample{
 			Received: 15, Processed: 12, UserExceptions: 3,
 			Calls: ptr(int64(12)), BusyTime: ptr(3202979326 * time.Nanosecond),

@@ -9,10 +9,16 @@
 // follows no redirect, uses no proxy and keeps no connection open: one for each instance would hold a thread or a file
 // on both sides between two looks, and break when the pod goes.
 //
-// Nothing is tried again. An instance that does not answer counts as silent and is asked again at the next look, which is
-// seconds away; a second try would only make a dead one cost twice as long.
+// Only the series that are read are asked for, with name[]: of a Java instance's 80 KB that leaves 2.4 KB, whatever user
+// code adds. Java and Python obey that, Go sends everything.
 //
-// What is read, with the differences that were measured (Pulsar 4.0.8, Go's of about 3.2):
+// An instance that seems to work on several messages at once is asked twice, see inflight.go: what it says then of messages
+// in flight is true even if its counters were not read at one time.
+//
+// Otherwise nothing is tried again. An instance that does not answer counts as silent and is asked again at the next look,
+// which is seconds away; a second try would only make a dead one cost twice as long.
+//
+// What is read, with the differences that were measured (Pulsar 4.0.8, 4.2.4 and 5.0.0-M1, Go's of about 3.2):
 //
 //	pulsar_function_received_total                 Received
 //	pulsar_function_processed_successfully_total   Processed
@@ -38,7 +44,7 @@
 //
 // Metrics:
 //
-//	pulsar_autoscaler_instance_scrapes_total{result}       one for each instance and look
+//	pulsar_autoscaler_instance_scrapes_total{result}       requests
 //	pulsar_autoscaler_instance_scrape_duration_seconds     from connecting to the decoded answer
 //
 // result is ok, unreachable, unavailable, forbidden, protocol or canceled.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -109,6 +110,19 @@ func (s *Scraper) scrapeInTurn(ctx context.Context, address backlog.InstanceAddr
 	if err := ctx.Err(); err != nil {
 		return nil, newFault(backlog.ErrUnreachable, address, err, "there was no time to ask it")
 	}
+	samples, err := s.ask(ctx, address)
+	if err != nil || !slices.ContainsFunc(samples, seemsBusyWithSeveral) {
+		return samples, err
+	}
+	again, err := s.ask(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return receivedFirst(samples, again), nil
+}
+
+// ask is one request, and counted as that.
+func (s *Scraper) ask(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	start := time.Now()
 	samples, err := s.scrape(ctx, address)
 	s.metrics.observe(time.Since(start), err)
@@ -157,7 +171,7 @@ func metricsURL(hostPort string) (string, error) {
 	if err != nil || portErr != nil || number == 0 || !plainHost(host) {
 		return "", errors.New("its address must look like 10.2.0.17:9094")
 	}
-	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/metrics"}).String(), nil
+	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/metrics", RawQuery: onlyOurs()}).String(), nil
 }
 
 // plainHost says whether it can be an IP address or a name.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -205,4 +206,22 @@ func (s *series) label(name string, value []byte) {
 	case "quantile":
 		s.quantile = true
 	}
+}
+
+// onlyOurs asks for our series alone. Instances of Java (from the Prometheus client 0.5) and Python obey, Go's ignore it
+// and send everything.
+//
+// That is not for the size: the counters of a process are read one after the other while the answer is written, and the
+// less is between them, the less happens between them.
+func onlyOurs() string {
+	names := url.Values{}
+	for _, k := range []kind{function, sink, source} {
+		for q := range quantities {
+			if k.has(q) {
+				names.Add("name[]", k.series(q))
+			}
+		}
+	}
+	names.Add("name[]", prefix+string(function)+"_"+latency)
+	return names.Encode()
 }

@@ -137,32 +137,33 @@ func awaitReady(t *testing.T, all ...replica.Replica) {
 	}
 }
 
-// publish publishes along the profile until the end of the test or the returned function, which gives the number.
-func (c *crew) publish(t *testing.T, profile load.Profile) (stop func() int64) {
+// publish publishes along the profile until stop.
+func (c *crew) publish(t *testing.T, profile load.Profile) (p *load.Publisher, stop func()) {
 	t.Helper()
-	p, err := load.New(load.Config{ServiceURL: c.in.ServiceURL, Topic: c.in.Topics[0]})
+	var err error
+	p, err = load.New(load.Config{ServiceURL: c.in.ServiceURL, Topic: c.in.Topics[0]})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	end := make(chan error, 1)
 	go func() { end <- p.Run(ctx, profile) }()
-	return func() int64 {
+	return p, func() {
 		cancel()
 		require.NoError(t, <-end)
 		p.Close()
-		return p.Published()
 	}
 }
 
-// burst publishes n messages.
+// burst publishes n messages within a second.
 func (c *crew) burst(t *testing.T, n int64) {
 	t.Helper()
-	stop := c.publish(t, func(elapsed time.Duration) float64 {
+	p, stop := c.publish(t, func(elapsed time.Duration) float64 {
 		if elapsed < time.Second {
 			return float64(n)
 		}
 		return 0
 	})
-	t.Cleanup(func() { require.Equal(t, n, stop()) })
+	require.Eventually(t, func() bool { return p.Published() == n }, instancesPatience, instancesOften)
+	stop()
 }
 
 // look asks all instances once.

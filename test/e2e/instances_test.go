@@ -97,7 +97,7 @@ func testSynchronousJava(t *testing.T, g *ground) {
 	require.InDelta(t, end.calls/failEvery, end.failed, 1)
 	c.requireServiceTime(t, end)
 
-	stop := c.publish(t, func(time.Duration) float64 { return 10 })
+	_, stop := c.publish(t, func(time.Duration) float64 { return 10 })
 	light := c.measure(t, end.calls+5, end.calls+55)
 	light.requireShare(t, 10*service/2)
 	require.Less(t, light.busy, full.busy)
@@ -159,7 +159,7 @@ func testAsynchronousJava(t *testing.T, g *ground) {
 	require.Equal(t, end.received, end.processed+end.failed, "futures that fail count as exceptions")
 	require.InDelta(t, end.calls/failEvery, end.failed, 1)
 
-	stop := c.publish(t, func(time.Duration) float64 { return 20 })
+	_, stop := c.publish(t, func(time.Duration) float64 { return 20 })
 	light := c.measure(t, end.calls+5, end.calls+85)
 	require.Greater(t, light.inFlight, int64(3), "6 on average")
 	require.True(t, light.reading.Asynchronous)
@@ -187,7 +187,7 @@ func testPython(t *testing.T, g *ground) {
 	}, end, "failed messages come again after a minute, and calls that fail are not counted")
 	c.requireServiceTime(t, end)
 
-	stop := c.publish(t, func(time.Duration) float64 { return 5 })
+	_, stop := c.publish(t, func(time.Duration) float64 { return 5 })
 	light := c.measure(t, end.calls+3, end.calls+28)
 	light.requireShare(t, 5*service*(1-1.0/failEvery))
 	require.Less(t, light.busy, full.busy)
