@@ -58,7 +58,7 @@ func TestDecodeReadsEveryLanguage(t *testing.T) {
 			Calls: ptr(int64(12)), BusyTime: ptr(3202979326 * time.Nanosecond),
 		}},
 		"Go has gauges and the function's id as instance_id": {"3.2-go-instance.txt", backlog.InstanceSample{
-			Received: 5, Processed: 5, Calls: ptr(int64(5)), BusyTime: ptr(252564060 * time.Nanosecond),
+			Received: 5, Processed: 5, Calls: ptr(int64(5)), BusyTime: ptr(252564061 * time.Nanosecond),
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
