@@ -5,6 +5,7 @@ package pulsar
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -43,20 +44,55 @@ func newBrokerStats(t *testing.T, config BrokerStatsConfig, brokers ...*fakeBrok
 }
 
 func TestBrokerStatsAsRecorded(t *testing.T) {
-	topics, err := decodeBrokerStats(bytes.NewReader(fixture(t, "4.0.8-broker-stats-topics.json")), func(name string) bool {
-		return strings.HasPrefix(name, "persistent://public/default/") && !strings.Contains(name, "__change_events")
-	})
-	require.NoError(t, err)
 	resize := func(entries int64, consumers int) backlog.BulkTopic {
 		return backlog.BulkTopic{PublishedMessages: 7, Subscriptions: map[string]backlog.BulkSubscription{
 			"public/default/resize": {BacklogEntries: entries, Consumers: consumers},
 		}}
 	}
-	require.Equal(t, map[string]backlog.BulkTopic{
-		"persistent://public/default/orders":            resize(6, 1),
-		"persistent://public/default/parts-partition-0": resize(7, 0),
-		"persistent://public/default/parts-partition-1": resize(7, 0),
-	}, topics)
+	for _, version := range []string{"4.0.8", "4.2.4", "5.0.0-M1"} {
+		t.Run(version, func(t *testing.T) {
+			content := fixture(t, version+"-broker-stats-topics.json")
+			topics, err := decodeBrokerStats(bytes.NewReader(content), func(name string) bool {
+				return strings.HasPrefix(name, "persistent://public/default/") && !strings.Contains(name, "__change_events")
+			})
+			require.NoError(t, err)
+			require.Equal(t, map[string]backlog.BulkTopic{
+				"persistent://public/default/orders":            resize(6, 1),
+				"persistent://public/default/parts-partition-0": resize(7, 0),
+				"persistent://public/default/parts-partition-1": resize(7, 0),
+			}, topics)
+
+			all, err := decodeBrokerStats(bytes.NewReader(content), allOfThem)
+			require.NoError(t, err)
+			require.Equal(t, dumbBulk(t, content), all)
+		})
+	}
+}
+
+// dumbBulk decodes the whole answer at once.
+func dumbBulk(t *testing.T, content []byte) map[string]backlog.BulkTopic {
+	t.Helper()
+	var namespaces map[string]map[string]map[string]map[string]struct {
+		MsgInCount    int64 `json:"msgInCount"`
+		Subscriptions map[string]struct {
+			MsgBacklog int64             `json:"msgBacklog"`
+			Consumers  []json.RawMessage `json:"consumers"`
+		} `json:"subscriptions"`
+	}
+	require.NoError(t, json.Unmarshal(content, &namespaces))
+	all := map[string]backlog.BulkTopic{}
+	for _, bundles := range namespaces {
+		for _, domains := range bundles {
+			for name, topic := range domains["persistent"] {
+				subscriptions := map[string]backlog.BulkSubscription{}
+				for s, answer := range topic.Subscriptions {
+					subscriptions[s] = backlog.BulkSubscription{BacklogEntries: answer.MsgBacklog, Consumers: len(answer.Consumers)}
+				}
+				all[name] = backlog.BulkTopic{PublishedMessages: topic.MsgInCount, Subscriptions: subscriptions}
+			}
+		}
+	}
+	return all
 }
 
 func TestFetchBulkReadsEveryBroker(t *testing.T) {
