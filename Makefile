@@ -44,6 +44,10 @@ e2e-signals: ## What is read of a subscription compared with the truth, on each 
 	for version in 4.0.8 4.2.4 5.0.0-M1; do \
 	  $(MAKE) --no-print-directory e2e RUN=Signals PULSAR=$$version || exit 1; done
 
+.PHONY: fixtures
+fixtures: ## Record again what Pulsar answers, for the decoders' tests: make fixtures PULSAR=<4.0.8|4.2.4|5.0.0-M1>
+	PULSAR=$(PULSAR) $(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestFixtures' ./test/e2e -record
+
 .PHONY: bench
 bench: bench-go bench-metrics bench-poll ## All benchmarks; tables on screen, the same numbers as JSON under bench/out
 
