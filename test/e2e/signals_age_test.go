@@ -24,7 +24,7 @@ type byHand struct {
 
 func (g *ground) byHand(t *testing.T, topic string) byHand {
 	t.Helper()
-	store, err := backlog.NewStore(groundWindow, groundStale)
+	store, err := backlog.NewStore(groundStale, groundStale) // one window for all
 	require.NoError(t, err)
 	subscription := backlog.NewSubscription(g.cluster, "s", topic)
 	store.Track("test", subscription)

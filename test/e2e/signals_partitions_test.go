@@ -36,12 +36,12 @@ func anUnloadedPartitionChangesNothing(t *testing.T, g *ground) {
 	begun := time.Now()
 	arriving := g.feed(t, topic, perSecond, load.BatchingOff)
 	r := w.await("a window under load", covered(begun))
-	requireSignal(t, "publish rate", arriving.rate(r), r.PublishRate, ratesWithin)
+	arriving.requirePublishRate(t, w, r, r.PublishRate)
 
 	require.NoError(t, g.Unload(t.Context(), partitionName(topic, 2)))
 	unloaded := time.Now()
 	r = w.await("a window after the unload", covered(unloaded))
-	requireSignal(t, "publish rate", arriving.rate(r), r.PublishRate, ratesWithin)
+	arriving.requirePublishRate(t, w, r, r.PublishRate)
 	published := arriving.stop()
 	// The producer sends again what was on its way when the partition went, so that some messages are there twice.
 	requireSignal(t, "total", 2000+float64(published), w.fresh().Total, 0.02)
@@ -59,7 +59,10 @@ func anUnloadedPartitionChangesNothing(t *testing.T, g *ground) {
 		before = total
 		if at := l.reading.At; at.After(unloaded) && at.After(last) && !covered(unloaded)(l.reading) {
 			last = at
-			requireSignal(t, "publish rate around the unload", arriving.rate(l.reading), l.reading.PublishRate, 0.3)
+			rate, err := l.reading.PublishRate.Value()
+			require.NoError(t, err)
+			t.Logf("SIGNAL %s: publish rate around the unload: sent %d, read %.6g", t.Name(), perSecond, rate)
+			require.Less(t, rate, 2.0*perSecond, "counters that began anew were taken for messages")
 		}
 	}
 }
@@ -162,14 +165,16 @@ func skewIsShownByPartition(t *testing.T, g *ground) {
 	require.Len(t, partitions, 3)
 	for i, f := range feeds {
 		require.Equal(t, i, partitions[i].Index)
-		truth := 0.0
-		if f != nil {
-			truth = f.rate(r)
+		if f == nil {
+			requireSignal(t, fmt.Sprint("publish rate of partition ", i), 0, partitions[i].PublishRate, 0)
+			requireSignal(t, fmt.Sprint("process rate of partition ", i), 0, partitions[i].ProcessRate, 0)
+		} else {
+			f.requirePublishRate(t, w, r, partitions[i].PublishRate)
+			published, err := partitions[i].PublishRate.Value()
+			require.NoError(t, err)
+			requireSignal(t, fmt.Sprint("process rate of partition ", i), published, partitions[i].ProcessRate, ratesWithin)
 		}
-		// 20/s in a window of 3 s are 60 messages: one more or less at each end is 3 %.
-		requireSignal(t, fmt.Sprint("publish rate of partition ", i), truth, partitions[i].PublishRate, 2*ratesWithin)
-		requireSignal(t, fmt.Sprint("process rate of partition ", i), truth, partitions[i].ProcessRate, 3*ratesWithin)
 		requireSignal(t, fmt.Sprint("consumers of partition ", i), 1, partitions[i].Consumers, 0)
 	}
-	requireSignal(t, "process rate", work.rate(r), r.ProcessRate, 2*ratesWithin)
+	requireSignal(t, "process rate", work.rate(r), r.ProcessRate, ratesWithin)
 }

@@ -43,6 +43,9 @@ func TestSignals(t *testing.T) {
 		"an unloaded partition changes no rate":     anUnloadedPartitionChangesNothing,
 		"deleted partitions are no smaller backlog": deletedPartitionsAreNoSmallerBacklog,
 
+		"rates times their window are messages":                        ratesTimesTheirWindowAreMessages(0, 1),
+		"rates times their window are messages, 3 partitions":          ratesTimesTheirWindowAreMessages(3, 1),
+		"rates times their window are messages, 3 partitions, batches": ratesTimesTheirWindowAreMessages(3, 20),
 		"rates, no batching":               ratesAreThoseOfTheLoad(load.BatchingOff, 0),
 		"rates, batching":                  ratesAreThoseOfTheLoad(load.BatchingOn, 0),
 		"rates, no batching, 4 partitions": ratesAreThoseOfTheLoad(load.BatchingOff, 4),

@@ -73,7 +73,7 @@ type Publisher struct {
 	config    Config
 	client    pulsar.Client
 	producer  pulsar.Producer
-	sent      int64 // by the one Run at a time
+	sent      atomic.Int64
 	published atomic.Int64
 	failed    atomic.Int64
 }
@@ -131,12 +131,12 @@ func (p *Publisher) Run(ctx context.Context, profile Profile) error {
 
 // send hands one message to the producer. It blocks while 10 000 messages are unanswered, and then until ctx ends.
 func (p *Publisher) send(ctx context.Context) {
-	p.sent++
+	sequence := p.sent.Add(1)
 	payload := make([]byte, max(sequenceBytes, p.config.Bytes))
-	binary.BigEndian.PutUint64(payload, uint64(p.sent)) //nolint:gosec // counts up from 1
+	binary.BigEndian.PutUint64(payload, uint64(sequence)) //nolint:gosec // counts up from 1
 	message := &pulsar.ProducerMessage{Payload: payload}
 	if p.config.Keys > 0 {
-		message.Key = strconv.FormatInt(p.sent%int64(p.config.Keys), 10)
+		message.Key = strconv.FormatInt(sequence%int64(p.config.Keys), 10)
 	}
 	p.producer.SendAsync(ctx, message, func(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) {
 		if err != nil {
@@ -155,6 +155,10 @@ func (p *Publisher) flush(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Sent is the number of messages that were given to the client: the broker has stored at most that many, and at least
+// Published.
+func (p *Publisher) Sent() int64 { return p.sent.Load() }
 
 // Published is the number of messages that the broker has stored.
 func (p *Publisher) Published() int64 { return p.published.Load() }
