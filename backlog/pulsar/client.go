@@ -168,7 +168,7 @@ func (e *exchange) send(ctx context.Context, u *url.URL) (next *url.URL, err err
 		return nil, badAdminURL()
 	}
 	if e.proof.method == methodTLS && u.Scheme != "https" {
-		return nil, newFault(backlog.ErrUnauthenticated, "a client certificate cannot be shown to %s://%s: use the https port of the brokers",
+		return nil, newFault(backlog.ErrUnsupported, "a client certificate cannot be shown to %s://%s: use the https port of the brokers",
 			u.Scheme, u.Host)
 	}
 	req.Header.Set("Accept", "application/json")

@@ -211,6 +211,16 @@ func TestRefusedCredentialsThatAreStillTheSameAreShownOnce(t *testing.T) {
 	require.Len(t, broker.asked(), 1)
 }
 
+func TestACertificateWithoutTLSIsNobodysDoubt(t *testing.T) {
+	broker := newOrders(t)
+	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "tls", Params: clientPair(t, "me")}}}
+	_, err := newSource(t, Config{Credentials: known}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+	require.ErrorIs(t, err, backlog.ErrUnsupported)
+	require.EqualError(t, err, "not supported: a client certificate cannot be shown to "+broker.URL+": use the https port of the brokers")
+	require.Empty(t, known.doubts, "nobody has refused it")
+	require.Empty(t, broker.asked())
+}
+
 func TestCertificatesAreLeftUncheckedOnlyWhenTheCredentialsSaySo(t *testing.T) {
 	broker := newOrders(t)
 	secure := httptest.NewUnstartedServer(broker)

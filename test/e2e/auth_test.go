@@ -163,8 +163,8 @@ func testCertificates(t *testing.T, s *secured) {
 	})
 	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
 		"it cannot be shown without TLS": {
-			good, backlog.ErrUnauthenticated,
-			"credentials refused: a client certificate cannot be shown to http://BROKER: use the https port of the brokers",
+			good, backlog.ErrUnsupported,
+			"not supported: a client certificate cannot be shown to http://BROKER: use the https port of the brokers",
 		},
 	})
 	t.Run("the program's own files may change", func(t *testing.T) {
