@@ -75,3 +75,38 @@ func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
 	_, err = ask(t.Context(), t, base+"v1beta2"+object+name+"/pulsar_function_desired_replicas")
 	require.ErrorContains(t, err, `no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`)
 }
+
+func TestScalingReadsHowBusyARealFunctionIs(t *testing.T) {
+	const name, base = "busy", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/functions.compute.functionmesh.io/"
+	// One replica of Pulsar's own Java instance does 100/s and 60/s arrive.
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Kind: stage.Java})
+	publish(t, f, load.Constant(60))
+	read := func(ctx context.Context, metric string) (cmv1beta2.MetricValue, error) {
+		answer, err := ask(ctx, t, base+name+"/"+metric)
+		if err != nil {
+			return cmv1beta2.MetricValue{}, err
+		}
+		var list cmv1beta2.MetricValueList
+		if err := json.Unmarshal(answer, &list); err != nil {
+			return cmv1beta2.MetricValue{}, err
+		}
+		return list.Items[0], nil
+	}
+	var busy cmv1beta2.MetricValue
+	await(t, f, "a busy share about 0.6", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
+		var err error
+		if busy, err = read(ctx, "pulsar_function_busy_ratio"); err != nil {
+			return false, err.Error(), nil // the first ones say that nothing is known yet
+		}
+		share := busy.Value.AsApproximateFloat64()
+		return share > 0.4 && share < 0.9, busy.Value.String(), nil
+	})
+	require.Positive(t, *busy.WindowSeconds)
+	require.WithinDuration(t, time.Now(), busy.Timestamp.Time, time.Minute)
+	cost, err := read(t.Context(), "pulsar_function_service_time_seconds")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, cost.Value.MilliValue(), int64(10), "the function's own time")
+	silent, err := read(t.Context(), "pulsar_function_silent_instances")
+	require.NoError(t, err)
+	require.Zero(t, silent.Value.Value())
+}

@@ -47,6 +47,7 @@ type unit struct {
 	ready    bool
 	since    time.Time
 	restarts int32
+	metrics  string
 }
 
 // state is what a pod's status tells.
@@ -54,6 +55,8 @@ type state struct {
 	ready    bool
 	since    time.Time
 	restarts int32
+	// metrics is the URL of the replica's metrics; empty before it was started.
+	metrics string
 }
 
 func (f *fleet) ledger(function client.ObjectKey) *ledger {
@@ -102,7 +105,7 @@ func (f *fleet) look(pod client.ObjectKey, uid types.UID) (state, bool) {
 	if u == nil || u.uid != uid {
 		return state{}, false
 	}
-	return state{ready: u.ready, since: u.since, restarts: u.restarts}, true
+	return state{ready: u.ready, since: u.since, restarts: u.restarts, metrics: u.metrics}, true
 }
 
 // stop tells the replica of a pod to end and does not wait.
@@ -194,6 +197,9 @@ func (f *fleet) once(ctx context.Context, u *unit) (ready bool) {
 		f.died(u, err)
 		return false
 	}
+	f.mu.Lock()
+	u.metrics = r.MetricsURL()
+	f.mu.Unlock()
 	consuming := r.Ready()
 	for {
 		select {

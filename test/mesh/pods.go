@@ -6,6 +6,7 @@ package mesh
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -26,6 +27,9 @@ import (
 const (
 	// retryStale is the pause before another look at what is about to change.
 	retryStale = 10 * time.Millisecond
+	// podIP is the address of all replicas, and annotationPort where each serves its metrics.
+	podIP          = "127.0.0.1"
+	annotationPort = "prometheus.io/port"
 	// retryConfig is the pause before another try to start what is misconfigured.
 	retryConfig = time.Second
 )
@@ -66,6 +70,9 @@ func (k *kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 		return ctrl.Result{}, nil // a pod of no StatefulSet is nobody's replica
 	}
 	if found, started := k.fleet.look(request.NamespacedName, pod.UID); started {
+		if pod, err = k.announce(ctx, pod, found); err != nil || pod == nil {
+			return ctrl.Result{}, err
+		}
 		return ctrl.Result{}, k.tell(ctx, pod, containerState(found))
 	}
 	function, err := read(ctx, k.client, pod.Namespace, pod.Labels[labelName], object(KindFunction))
@@ -108,6 +115,34 @@ func (k *kubelet) configure(ctx context.Context, c component, ordinal int) (repl
 			c.namespace, name, keyServiceURL)
 	}
 	return in, nil
+}
+
+// announce writes where the replica serves its metrics to where Function Mesh's template has the same port for all pods:
+// replicas here share one address. It returns the pod as it is then, nil when it has gone.
+func (k *kubelet) announce(ctx context.Context, pod *corev1.Pod, found state) (*corev1.Pod, error) {
+	port := portOf(found.metrics)
+	if port == "" || pod.Annotations[annotationPort] == port {
+		return pod, nil
+	}
+	next := pod.DeepCopy()
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, annotationPort, port)
+	err := k.client.Patch(ctx, next, client.MergeFrom(pod))
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // gone is no error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("announcing the metrics of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return next, nil
+}
+
+// portOf a URL; empty without one.
+func portOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Port()
 }
 
 // tell writes the pod's status if it differs. A pod that has gone meanwhile needs none.
@@ -156,6 +191,8 @@ func podStatus(pod *corev1.Pod, container corev1.ContainerStatus) corev1.PodStat
 	ready := corev1.ConditionFalse
 	if container.Ready {
 		ready, status.Phase = corev1.ConditionTrue, corev1.PodRunning
+		// Replicas are processes of this machine.
+		status.PodIP, status.PodIPs = podIP, []corev1.PodIP{{IP: podIP}}
 	}
 	since := metav1.NewTime(time.Time{})
 	if running := container.State.Running; running != nil {
