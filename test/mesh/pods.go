@@ -70,10 +70,7 @@ func (k *kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 		return ctrl.Result{}, nil // a pod of no StatefulSet is nobody's replica
 	}
 	if found, started := k.fleet.look(request.NamespacedName, pod.UID); started {
-		if pod, err = k.announce(ctx, pod, found); err != nil || pod == nil {
-			return ctrl.Result{}, err
-		}
-		return ctrl.Result{}, k.tell(ctx, pod, containerState(found))
+		return ctrl.Result{}, k.report(ctx, pod, found)
 	}
 	function, err := read(ctx, k.client, pod.Namespace, pod.Labels[labelName], object(KindFunction))
 	if err != nil || function == nil {
@@ -115,6 +112,15 @@ func (k *kubelet) configure(ctx context.Context, c component, ordinal int) (repl
 			c.namespace, name, keyServiceURL)
 	}
 	return in, nil
+}
+
+// report writes all that is known of a replica that was started.
+func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, found state) error {
+	pod, err := k.announce(ctx, pod, found)
+	if err != nil || pod == nil {
+		return err
+	}
+	return k.tell(ctx, pod, containerState(found))
 }
 
 // announce writes where the replica serves its metrics to where Function Mesh's template has the same port for all pods:
