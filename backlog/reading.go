@@ -145,10 +145,11 @@ type InstancesReading struct {
 	ReceiveRate, ProcessRate, UserExceptionRate, SystemExceptionRate Measurement
 	// Busy is the mean share of the time that an instance spends in the function's calls, from 0 to 1; a little above while
 	// long calls end. Unknown for sinks and sources, and where more than a tenth of the calls failed in a runtime that does
-	// not time those (Python, Go). Of an asynchronous function it is the time of the calls alone plus the
-	// wait for a free slot: about 0 below saturation and 0.9 at it.
+	// not time those (Python, Go). Of an asynchronous function it depends on Pulsar: with 4.0 it is the
+	// time of the calls alone plus the wait for a free slot, about 0 below saturation and 0.9 at it; with 4.2 and 5.0 it lasts
+	// until the future is complete, so this is how many messages are worked on at once, above 1 (11 was seen of 10 futures).
 	Busy Measurement
-	// ServiceTime is the mean time of a call in seconds; unknown without calls.
+	// ServiceTime is the mean time of a call in seconds, of an asynchronous function as for Busy; unknown without calls.
 	ServiceTime Measurement
 	// InFlight messages were received and neither processed nor failed yet.
 	InFlight Measurement

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
@@ -56,7 +57,8 @@ func (c *crew) requireServiceTime(t *testing.T, end totals) {
 	}, instancesPatience, instancesOften, "the last report is under way")
 	truth, measured := took.Seconds()/float64(done), end.busy.Seconds()/float64(end.calls)
 	t.Logf("%s: %d calls: service time %.3f ms, in truth %.3f ms of %s", c.in.Name, end.calls, measured*1000, truth*1000, c.in.ServiceTime)
-	require.InEpsilon(t, truth, measured, 0.03)
+	// The first call and those that fail cost some ms outside of the function's clock, on a busy machine more.
+	require.InEpsilon(t, truth, measured, 0.25)
 }
 
 // requireShare holds the busy share against what it is on a machine with nothing else to do, within bounds for others.
@@ -143,14 +145,21 @@ func (c *crew) restarts(t *testing.T, first, second replica.Replica) {
 }
 
 func testAsynchronousJava(t *testing.T, g *ground) {
-	const messages, futures = 300, 10
+	const messages, futures, service = 300, 10, 0.3
 	c := g.newCrew(t, replica.Instance{
 		Name: "instances-async", ServiceTime: 300 * time.Millisecond, AsyncRequests: futures, RedeliverAfter: 100 * time.Millisecond,
 	}, java(t, g))
 	awaitReady(t, c.start(t, 0))
 	c.burst(t, messages)
 	full := c.measure(t, 20, 220)
-	full.requireShare(t, 0.95) // the wait for a free slot is in the call
+	// Pulsar 4.0 times the call alone with its wait for a free slot, later ones until the future is complete.
+	whole := g.Version() != broker.Version
+	if whole {
+		require.InDelta(t, futures+1, full.busy, 2)
+		require.InEpsilon(t, service, known(t, full.reading.ServiceTime), 0.2)
+	} else {
+		full.requireShare(t, 0.95)
+	}
 	require.True(t, full.reading.Asynchronous)
 	require.Greater(t, full.inFlight, int64(futures)/2)
 
@@ -163,8 +172,12 @@ func testAsynchronousJava(t *testing.T, g *ground) {
 	light := c.measure(t, end.calls+5, end.calls+85)
 	require.Greater(t, light.inFlight, int64(3), "6 on average")
 	require.True(t, light.reading.Asynchronous)
-	require.Less(t, light.busy, 0.3, "the calls return at once")
-	require.Less(t, known(t, light.reading.Busy), 0.3)
+	if whole {
+		require.InDelta(t, 20*service, light.busy, 2)
+	} else {
+		require.Less(t, light.busy, 0.3, "the calls return at once")
+		require.Less(t, known(t, light.reading.Busy), 0.3)
+	}
 	stop()
 }
 
