@@ -272,6 +272,9 @@ func fieldsOf(value any) []string {
 					key = "*"
 				}
 				paths = append(paths, path+"."+key)
+				if key == "publishers" {
+					continue // they come and go, and are not read
+				}
 				walk(path+"."+key, inner)
 			}
 		}

@@ -70,8 +70,8 @@ func typesAreKnown(kind pulsar.SubscriptionType, want backlog.SubscriptionType, 
 // instancesAreCountedOnce however many topics and partitions each consumes.
 func instancesAreCountedOnce(t *testing.T, g *ground) {
 	topics := []string{g.topic(t, "instances-a", 0), g.topic(t, "instances-b", 3)}
-	w := g.watchTopics(t, topics...)
 	g.replicas(t, 3, replica.Instance{Name: "counted", Topics: topics})
+	w := g.watchTopics(t, topics...) // only now: the consumers of an idle subscription are looked at once a minute
 	r := w.await("all consumers", func(r backlog.Reading) bool { return is(r.Consumers, 3) })
 	requireSignal(t, "consumers", 3, r.Consumers, 0)
 	steady := w.await("a window with the same consumers", func(r backlog.Reading) bool { return r.SteadyConsumers })
