@@ -18,8 +18,9 @@ const (
 	DefaultMaxAnswerBytes  = 64 << 20
 	DefaultPartitionsTTL   = time.Minute
 	DefaultMaxConnsPerHost = 16
-	// DefaultMaxRequestsPerSecondPerHost is what a broker allows when its limit is on (httpRequestsMaxPerSecond).
-	DefaultMaxRequestsPerSecondPerHost = 100
+	// DefaultMaxRequestsPerSecondPerHost is 10,000 topics every 10 s through one address, such as the Service of all brokers.
+	// A broker whose own limit is on (httpRequestsLimitEnabled) allows 100.
+	DefaultMaxRequestsPerSecondPerHost = 1000
 )
 
 // Config says how Pulsar is reached. Zero values mean the defaults.
@@ -37,7 +38,7 @@ type Config struct {
 	PartitionsTTL time.Duration
 	// MaxConnsPerHost bounds the connections to one broker; 1 to 1024, default 16.
 	MaxConnsPerHost int
-	// MaxRequestsPerSecondPerHost bounds the requests to one broker, after a second's worth at once; 1 to 100000, default 100.
+	// MaxRequestsPerSecondPerHost bounds the requests to one broker, after a second's worth at once; 1 to 100000, default 1000.
 	MaxRequestsPerSecondPerHost int
 	// Token is a literal token; at most one of Token, TokenFile and AuthPlugin is set.
 	Token string

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/cmd/options"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 )
 
@@ -34,6 +36,7 @@ type Options struct {
 	FunctionCredentials   string
 	PulsarTimeout         time.Duration
 	MaxRequestsPerCluster int
+	MaxRequestsPerSecond  int
 
 	PollInterval time.Duration
 	RateWindow   time.Duration
@@ -71,6 +74,7 @@ func NewOptions() *Options {
 		FunctionCredentials:   string(controllers.UseFunctionCredentials),
 		PulsarTimeout:         3 * time.Second,
 		MaxRequestsPerCluster: 16,
+		MaxRequestsPerSecond:  pulsar.DefaultMaxRequestsPerSecondPerHost,
 
 		PollInterval: 10 * time.Second,
 		RateWindow:   10 * time.Second,
@@ -140,6 +144,8 @@ func (o *Options) pulsarFlags() *pflag.FlagSet {
 		"How long Pulsar may take to answer, from 10ms to 1m.")
 	fs.IntVar(&o.MaxRequestsPerCluster, "max-requests-per-cluster", o.MaxRequestsPerCluster,
 		"Requests under way to one Pulsar cluster at once, from 1 to 1000.")
+	fs.IntVar(&o.MaxRequestsPerSecond, "max-requests-per-second", o.MaxRequestsPerSecond,
+		"Requests a second to one host of Pulsar, from 1 to 100000; a broker with httpRequestsLimitEnabled allows 100 by default.")
 	return fs
 }
 

@@ -107,11 +107,12 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		"Prometheus is asked for something": {
 			"--prometheus-url=http://prometheus:9090", `--bulk-source is "None" and --prometheus-url is "http://prometheus:9090": both or none`,
 		},
-		"credentials are used or not":       {"--function-credentials=Ask", `--function-credentials is "Ask": it must be one of Use, Ignore`},
-		"Pulsar gets time to answer":        {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
-		"a cluster gets at least a request": {"--max-requests-per-cluster=0", "--max-requests-per-cluster is 0: it must be from 1 to 1000"},
-		"a lease has a name":                {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},
-		"a namespace is a label":            {"--lease-namespace=A_B", `--lease-namespace is "A_B": a lowercase RFC 1123 label`},
+		"credentials are used or not":             {"--function-credentials=Ask", `--function-credentials is "Ask": it must be one of Use, Ignore`},
+		"Pulsar gets time to answer":              {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
+		"a host gets at least a request a second": {"--max-requests-per-second=0", "--max-requests-per-second is 0: it must be from 1 to 100000"},
+		"a cluster gets at least a request":       {"--max-requests-per-cluster=0", "--max-requests-per-cluster is 0: it must be from 1 to 1000"},
+		"a lease has a name":                      {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},
+		"a namespace is a label":                  {"--lease-namespace=A_B", `--lease-namespace is "A_B": a lowercase RFC 1123 label`},
 		"a lease lasts whole seconds": {
 			"--lease-duration=15500ms", "--lease-duration is 15.5s: it must be whole seconds, as a Lease has no smaller",
 		},

@@ -30,7 +30,7 @@ func (a *adapter) addPolling(o *Options, store *backlog.Store, parts *controller
 	var err error
 	a.source, err = pulsar.New(pulsar.Config{
 		Registerer: registry, AllowedHosts: o.PulsarHosts(), RequestTimeout: o.PulsarTimeout,
-		MaxConnsPerHost: o.MaxRequestsPerCluster, TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
+		MaxConnsPerHost: o.MaxRequestsPerCluster, MaxRequestsPerSecondPerHost: o.MaxRequestsPerSecond, TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
 		AuthPlugin: o.PulsarAuthPlugin, AuthParamsFile: o.PulsarAuthParamsFile, AllowedIssuers: o.AllowedOAuth2Issuers,
 		Credentials: parts.Credentials,
 	})
@@ -50,7 +50,7 @@ func (a *adapter) addPolling(o *Options, store *backlog.Store, parts *controller
 			return err
 		}
 	}
-	if config.Bulk, err = a.bulk(o, registry); err != nil {
+	if config.Bulk, err = a.bulk(o, store, registry); err != nil {
 		return err
 	}
 	a.poller, err = backlog.NewPoller(config)
@@ -58,12 +58,12 @@ func (a *adapter) addPolling(o *Options, store *backlog.Store, parts *controller
 }
 
 // bulk is the source of rough answers about many topics; nil for none.
-func (a *adapter) bulk(o *Options, registry prometheus.Registerer) (backlog.BulkSource, error) {
+func (a *adapter) bulk(o *Options, store *backlog.Store, registry prometheus.Registerer) (backlog.BulkSource, error) {
 	switch o.BulkSource {
 	case bulkBrokerStats:
-		return a.source.BrokerStats(pulsar.BrokerStatsConfig{})
+		return a.source.BrokerStats(pulsar.BrokerStatsConfig{Wanted: store.Tracks})
 	case bulkPrometheus:
-		return bulkprometheus.New(bulkprometheus.Config{Registerer: registry, URL: o.PrometheusURL})
+		return bulkprometheus.New(bulkprometheus.Config{Registerer: registry, URL: o.PrometheusURL, Wanted: store.Tracks})
 	default:
 		return nil, nil //nolint:nilnil // none is a choice
 	}

@@ -58,6 +58,9 @@ func (o *Options) checkPulsar() []error {
 	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
 		p.add("--max-requests-per-cluster is %d: it must be from 1 to 1000", o.MaxRequestsPerCluster)
 	}
+	if o.MaxRequestsPerSecond < 1 || o.MaxRequestsPerSecond > 100_000 {
+		p.add("--max-requests-per-second is %d: it must be from 1 to 100000", o.MaxRequestsPerSecond)
+	}
 	return p
 }
 
