@@ -33,7 +33,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		"a tiny answer":                   {func(c *Config) { c.MaxAnswerBytes = 10 }, "maxAnswerBytes is 10: it must be from 1024 to 1073741824"},
 		"too long a memory":               {func(c *Config) { c.PartitionsTTL = 2 * time.Hour }, "partitionsTTL is 2h0m0s: it must be from 1s to 1h"},
 		"negative connections":            {func(c *Config) { c.MaxConnsPerHost = -1 }, "maxConnsPerHost is -1: it must be from 1 to 1024"},
-		"too many requests":        {func(c *Config) { c.MaxRequestsPerSecondPerHost = 100_001 }, "maxRequestsPerSecondPerHost is 100001: it must be from 1 to 100000"},
+		"too many requests":               {func(c *Config) { c.MaxRequestsPerSecondPerHost = 100_001 }, "maxRequestsPerSecondPerHost is 100001: it must be from 1 to 100000"},
 		"two tokens":                      {func(c *Config) { c.Token, c.TokenFile = "s3cret", "/t" }, `token and tokenFile "/t" are both set: only one may be`},
 		"a token and a plugin":            {func(c *Config) { c.Token, c.AuthPlugin = "s3cret", "basic" }, `authPlugin "basic" is set together with token or tokenFile: only one may be`},
 		"parameters of nothing":           {func(c *Config) { c.AuthParams = "s3cret" }, "authParams or authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2"},

@@ -6,6 +6,7 @@ package pulsar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -182,6 +183,21 @@ func TestNamesThatNobodyKnowsSendNothing(t *testing.T) {
 			require.Empty(t, broker.asked(), "the program's own credentials must not stand in")
 		})
 	}
+}
+
+// stillReading is a CredentialSource that was asked too early.
+type stillReading struct{}
+
+func (stillReading) Credentials(context.Context, string) (backlog.Credentials, error) {
+	return backlog.Credentials{}, fmt.Errorf("%w: the target has not been looked up yet", backlog.ErrNoData)
+}
+
+func TestCredentialsThatAreNotReadYetAreNotRefused(t *testing.T) {
+	broker := newOrders(t)
+	_, err := newSource(t, Config{Credentials: stillReading{}}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+	require.EqualError(t, err, "no data yet: nothing was sent to "+broker.host()+": the target has not been looked up yet")
+	require.ErrorIs(t, err, backlog.ErrNoData)
+	require.NotErrorIs(t, err, backlog.ErrUnauthenticated)
 }
 
 func TestRotatedCredentialsAreReadAgainAtOnce(t *testing.T) {

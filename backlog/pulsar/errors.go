@@ -87,7 +87,9 @@ func hostNotAllowed(host string) error {
 // noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it.
 func noCredentials(a address, cause error) error {
 	reason := backlog.ErrUnauthenticated
-	for _, known := range []error{backlog.ErrUnreachable, backlog.ErrUnavailable, backlog.ErrForbidden, backlog.ErrProtocol, backlog.ErrUnsupported} {
+	for _, known := range []error{
+		backlog.ErrNoData, backlog.ErrUnreachable, backlog.ErrUnavailable, backlog.ErrForbidden, backlog.ErrProtocol, backlog.ErrUnsupported,
+	} {
 		if errors.Is(cause, known) {
 			reason = known
 		}
