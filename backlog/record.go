@@ -7,7 +7,7 @@ import "time"
 
 // topicState is one tracked topic. A subscription stays in it until no owner and no pattern is left.
 type topicState struct {
-	counters      topicCounters
+	batches       batches
 	partitions    topicPartitions
 	subscriptions map[string]*subscriptionState
 	// patterns that match the topic.
@@ -48,15 +48,16 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	loaded := t.loadedSince(answer)
 	interval := t.partitions.record(sample.At, answer, loaded, window)
 	if sample.Detail.Has(Full) {
-		t.counters.learnMeanBatch(sample)
+		t.batches.learn(sample)
 		t.fullAt = sample.At
 	}
 	for name, state := range t.subscriptions {
-		state.record(sample, onPartitions(name, answer), loaded, interval, max(1, t.counters.meanBatch))
+		meanBatch := t.batches.mean(backlogEntries(name, sample))
+		state.record(sample, onPartitions(name, answer), loaded, interval, meanBatch)
 		if state.missing {
 			continue
 		}
-		state.history.add(state.point(name, sample, max(1, t.counters.meanBatch)), window)
+		state.history.add(state.point(name, sample, meanBatch), window)
 		if sample.Detail.Has(Full) {
 			state.history.addConsumers(consumerCount{at: sample.At, count: len(state.crew.ids)}, window)
 		}
@@ -109,6 +110,15 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	}
 	s.precise = sample.Detail.Has(Precise)
 	s.age.observe(sample, answer)
+}
+
+// backlogEntries of the subscription over all partitions.
+func backlogEntries(name string, sample TopicSample) int64 {
+	sum := int64(0)
+	for _, subscription := range sample.parts(name) {
+		sum += subscription.BacklogEntries
+	}
+	return sum
 }
 
 // point sums the partitions of one subscription.

@@ -1,0 +1,152 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import "math"
+
+// entryCounters are Pulsar's counters of one partition at an observation.
+type entryCounters struct {
+	published, entries int64
+}
+
+// written is what was written to a topic between two observations.
+type written struct{ entries, messages int64 }
+
+func (w written) mean() float64 { return float64(w.messages) / float64(w.entries) }
+
+func (w written) plus(other written) written {
+	return written{entries: w.entries + other.entries, messages: w.messages + other.messages}
+}
+
+// batches tell how many messages the entries of a topic hold. What waits is what was written last, so a backlog of so
+// many entries is measured by as many of the last entries, however batches were sized before: the last 20 of 50 messages
+// and the 200 of 5 before them are 2,000 messages, which no single mean tells.
+//
+// It is one for all partitions: a partition of its own would know its batches better where producers that batch
+// differently write to different ones, and would need as many entries to learn as the whole topic does now, so that most
+// would know none.
+type batches struct {
+	counters map[int]entryCounters
+	// last are the latest observations, oldest first, and older is the sum of all before them.
+	last  []written
+	older written
+	// unsure says that the newest observation is of the last full answer and that there are older ones.
+	unsure bool
+	// reported is what consumers said before the first observation; 0 for nothing.
+	reported float64
+}
+
+const (
+	// leastEntries make an observation: a handful says little.
+	leastEntries = 10
+	// keptObservations reach back minutes while something waits; at 16 bytes each they are 256 bytes a topic.
+	keptObservations = 16
+	// stallTolerance is how well the messages that a stall brought forward have to match those that are missing after it.
+	stallTolerance = 0.5
+)
+
+// learn takes in a full answer: what was published since the last observation, and the entries that were written for it.
+// The first uses the counters since the topic was loaded. `avgMessagesPerEntry` is only the fallback: it was 2.4 times
+// off on a real broker.
+func (b *batches) learn(sample TopicSample) {
+	since, now := b.writtenSince(sample)
+	b.unsure = false
+	switch {
+	case since.entries >= leastEntries || since.entries > 0 && len(b.last) == 0:
+		b.unsure = len(b.last) > 0
+		b.observe(since)
+		b.counters = now
+	case len(b.last) == 0:
+		b.reported = reportedMeanBatch(sample)
+	}
+}
+
+// writtenSince returns what was written since the last observation, and the counters to remember when it becomes one.
+func (b *batches) writtenSince(sample TopicSample) (since written, now map[int]entryCounters) {
+	now = make(map[int]entryCounters, len(sample.Partitions))
+	for _, p := range sample.Partitions {
+		if p.AddedEntries == nil {
+			continue
+		}
+		counters := entryCounters{published: p.PublishedMessages, entries: *p.AddedEntries}
+		now[p.Index] = counters
+		before := b.counters[p.Index]
+		if counters.entries < before.entries || counters.published < before.published {
+			before = entryCounters{} // loaded again since: both restarted at 0
+		}
+		since.messages += counters.published - before.published
+		since.entries += counters.entries - before.entries
+	}
+	return since, now
+}
+
+// observe appends an observation. Pulsar counts a message when it arrives and an entry when it is written, so a stall of
+// the broker looks like one large batch (5.6 for a true 1, on a real broker) and then like smaller ones, by as many
+// messages: the two are one observation.
+func (b *batches) observe(newest written) {
+	if n := len(b.last); n >= 2 && stalled(b.last[n-2], b.last[n-1], newest) {
+		b.last[n-1] = b.last[n-1].plus(newest)
+		return
+	}
+	b.last = append(b.last, newest)
+	if len(b.last) > keptObservations {
+		b.older = b.older.plus(b.last[0])
+		b.last = b.last[:copy(b.last, b.last[1:])]
+	}
+}
+
+// stalled says that the middle one has as many messages too many, by the mean of the one before, as the one after it
+// lacks.
+func stalled(before, middle, after written) bool {
+	excess := (middle.mean() - before.mean()) * float64(middle.entries)
+	lack := (before.mean() - after.mean()) * float64(after.entries)
+	return excess > 0 && lack > 0 && math.Abs(excess-lack) <= stallTolerance*max(excess, lack)
+}
+
+// mean is the number of messages in each of the last so many entries, at least 1: the two counters are read one after
+// the other, and less than one is their race.
+func (b *batches) mean(entries int64) float64 {
+	if len(b.last) == 0 {
+		return max(1, b.reported)
+	}
+	newest := len(b.last) - 1
+	left, messages := max(1, entries), 0.0
+	for i := newest; i >= 0 && left > 0; i-- {
+		taken := min(left, b.last[i].entries)
+		one := b.last[i].mean()
+		if i == newest && b.unsure {
+			// Until the next answer says otherwise, a sudden growth may be a stall under way.
+			one = min(one, b.last[newest-1].mean())
+		}
+		messages += float64(taken) * one
+		left -= taken
+	}
+	if left > 0 {
+		oldest := b.older
+		if oldest.entries == 0 {
+			oldest = b.last[0]
+		}
+		messages += float64(left) * oldest.mean()
+	}
+	return max(1, messages/float64(max(1, entries)))
+}
+
+// reportedMeanBatch is what consumers report, weighted equally; 0 when none reports.
+func reportedMeanBatch(sample TopicSample) float64 {
+	var sum, count int64
+	for _, p := range sample.Partitions {
+		for _, s := range p.Subscriptions {
+			for _, consumer := range s.Consumers {
+				if consumer.MeanBatch > 0 {
+					sum += consumer.MeanBatch
+					count++
+				}
+			}
+		}
+	}
+	if count == 0 {
+		return 0
+	}
+	return float64(sum) / float64(count)
+}

@@ -1,0 +1,106 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// counted is a full answer of a topic with these counters.
+func counted(published, entries int64) TopicSample {
+	return TopicSample{Detail: Full, Partitions: []PartitionSample{{Index: NotPartitioned, PublishedMessages: published, AddedEntries: &entries}}}
+}
+
+func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
+	type answer struct{ published, entries int64 }
+	tests := map[string]struct {
+		answers []answer
+		backlog int64
+		want    float64
+	}{
+		"entries of one size":                                   {[]answer{{500, 10}}, 10, 500},
+		"a backlog longer than what was observed":               {[]answer{{500, 10}}, 100, 5000},
+		"single messages after batches of 50 and of 5":          {[]answer{{1000, 20}, {2000, 220}, {3000, 1220}, {3000, 1220}}, 1000, 1000},
+		"batches of 50 on top of batches of 5":                  {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 220, 2000},
+		"the newest part of an observation":                     {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 10, 500},
+		"an older part":                                         {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 120, 1500},
+		"a sudden growth is not believed at once":               {[]answer{{1000, 1000}, {6000, 1100}}, 100, 100},
+		"it is by the next answer":                              {[]answer{{1000, 1000}, {6000, 1100}, {6000, 1100}}, 100, 5000},
+		"a stall of the broker counted messages before entries": {[]answer{{1000, 1000}, {1560, 1100}, {2000, 2000}, {2000, 2000}}, 900, 900},
+		"a stall of batches, with the backlog in its end":       {[]answer{{50_000, 1000}, {78_000, 1100}, {100_000, 2000}, {100_000, 2000}}, 500, 25_000},
+		"a race of the two counters is no entry of half":        {[]answer{{95, 100}}, 100, 100},
+		"a topic that was loaded again":                         {[]answer{{5000, 100}, {500, 10}, {500, 10}}, 110, 5500},
+		"a handful of entries says little":                      {[]answer{{1000, 1000}, {1300, 1003}, {1300, 1003}}, 3, 3},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var b batches
+			for _, a := range tt.answers {
+				b.learn(counted(a.published, a.entries))
+			}
+			require.InDelta(t, tt.want, float64(tt.backlog)*b.mean(tt.backlog), 1e-6*tt.want)
+		})
+	}
+}
+
+func TestBatchesFallBackToWhatConsumersSay(t *testing.T) {
+	var b batches
+	require.InDelta(t, 1, b.mean(10), 0)
+	sample := counted(0, 0)
+	sample.Partitions[0].Subscriptions = []SubscriptionSample{{Consumers: []ConsumerSample{{MeanBatch: 20}, {MeanBatch: 40}, {}}}}
+	b.learn(sample)
+	require.InDelta(t, 30, b.mean(10), 0)
+	b.learn(counted(500, 100))
+	require.InDelta(t, 5, b.mean(10), 0, "what was measured is better")
+}
+
+// What the last entries hold, entry by entry, against the sum of observations: exact wherever a backlog begins where an
+// observation did, and in between off by no more than that observation's own spread.
+func TestBatchesAgreeWithEveryEntry(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var b batches
+		var sizes []int64
+		var begins []int
+		published := int64(0)
+		size := 1 + random.Int64N(100)
+		for range 1 + random.IntN(keptObservations) {
+			if random.IntN(3) == 0 {
+				size = 1 + random.Int64N(100)
+			}
+			begins = append(begins, len(sizes))
+			for range leastEntries + random.IntN(200) {
+				sizes = append(sizes, size)
+				published += size
+			}
+			b.learn(counted(published, int64(len(sizes))))
+		}
+		b.learn(counted(published, int64(len(sizes)))) // nothing new: what is there is believed
+		for _, begin := range begins {
+			truth := int64(0)
+			for _, s := range sizes[begin:] {
+				truth += s
+			}
+			entries := int64(len(sizes) - begin)
+			merged := len(b.last) < len(begins) // two of them looked like a stall
+			if !merged {
+				require.InDelta(t, truth, float64(entries)*b.mean(entries), 1e-6*float64(truth), "seed %d, %d entries", seed, entries)
+			}
+		}
+		whole := int64(len(sizes))
+		require.InDelta(t, published, float64(whole)*b.mean(whole), 1e-6*float64(published), "seed %d: nothing is lost by merging", seed)
+	}
+}
+
+func TestBatchesOfALongLifeKeepTheirSum(t *testing.T) {
+	var b batches
+	for i := range int64(1000) {
+		b.learn(counted((i+1)*100, (i+1)*20))
+	}
+	require.Len(t, b.last, keptObservations)
+	require.InDelta(t, 5, b.mean(1_000_000), 1e-9)
+}
