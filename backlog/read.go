@@ -157,6 +157,8 @@ func (s *Store) input(key Topic, subscription string, now time.Time) (input, err
 	case state.missing:
 		return input{}, fmt.Errorf("%w: %s has no subscription %q; it appears when the first replica connects",
 			ErrSubscriptionNotFound, key.Name, subscription)
+	case len(state.history.points) == 0 && topic.trouble != nil:
+		return input{}, topic.trouble
 	case len(state.history.points) == 0:
 		return input{}, fmt.Errorf("%w: first answer about %s is under way", ErrNoData, key.Name)
 	}

@@ -290,6 +290,15 @@ func TestReadSaysWhyNothingIsKnown(t *testing.T) {
 			},
 			want: backlog.ErrSubscriptionNotFound, text: `has no subscription "public/default/resize"`,
 		},
+		"the first answer that could have it failed": {
+			prepare: func(s *backlog.Store, sub backlog.Subscription) {
+				s.Track("you", backlog.NewSubscription(cluster(), "another's", orders))
+				s.Record(topic(orders), good.sample())
+				s.Track("me", sub)
+				s.Fail(topic(orders), refused)
+			},
+			want: backlog.ErrUnreachable, text: "connection refused",
+		},
 		"interest was not renewed": {
 			prepare: func(s *backlog.Store, sub backlog.Subscription) {
 				s.TrackUntil("asked", sub, start().Add(time.Minute))
