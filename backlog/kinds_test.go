@@ -93,9 +93,10 @@ func (f *fakeCluster) FetchInstances(ctx context.Context, workload string) (back
 
 func (f *fakeCluster) FetchBulk(context.Context, backlog.Cluster) (backlog.BulkSample, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.bulks = append(f.bulks, time.Now())
-	return f.bulk(time.Now())
+	bulk := f.bulk
+	f.mu.Unlock()
+	return bulk(time.Now())
 }
 
 // config is that of a poller with all sources, a ten second interval and no jitter.
@@ -393,6 +394,22 @@ func TestWithoutBulkAnswersTopicsAreFetchedBeforeTheyAreStale(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.Greater(t, source.count(topic(orders)), before+10, "from then on at the usual pace")
+		})
+	})
+}
+
+func TestABulkAnswerTakesNoTopicsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, source, pulsar, config := quietWorld(t)
+		pulsar.bulk = func(time.Time) (backlog.BulkSample, error) {
+			time.Sleep(50 * time.Second)
+			return backlog.BulkSample{}, backlog.ErrUnreachable
+		}
+		config.PerCluster = 1
+		run(t, config, func(*backlog.Poller) {
+			store.Track("me", backlog.NewSubscription(cluster(), function, orders))
+			time.Sleep(10 * time.Minute)
+			require.InDelta(t, 60, source.count(topic(orders)), 2)
 		})
 	})
 }

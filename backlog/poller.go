@@ -34,7 +34,8 @@ type PollerConfig struct {
 	Interval time.Duration
 	// Timeout of one fetch, at most 1m; but a bulk answer, which may be of some 25 MB from each broker, has 1m.
 	Timeout time.Duration
-	// PerCluster is how many fetches may run against one cluster at once, from 1 to 1000. Instances do not count.
+	// PerCluster is how many fetches may run against one cluster at once, from 1 to 1000. Instances do not count, nor does
+	// the one bulk answer, which takes longer than the others can wait.
 	PerCluster int
 	// Jitter returns a number in [0,1) that spreads the fetches over the interval.
 	Jitter func() float64

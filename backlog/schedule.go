@@ -29,14 +29,15 @@ type pace struct {
 	after func(kind kind, failures int) time.Duration
 }
 
-// lane is what has a bound of its own on how much of it runs at once: a cluster, or all workloads.
+// lane is what has a bound of its own on how much of it runs at once: a cluster, all workloads, or the one bulk answer of
+// a cluster, which may take a minute and come from elsewhere.
 type lane struct {
-	cluster   Cluster
-	workloads bool
+	cluster         Cluster
+	workloads, bulk bool
 }
 
 func (j job) lane() lane {
-	return lane{cluster: j.cluster, workloads: j.kind == workloadKind}
+	return lane{cluster: j.cluster, workloads: j.kind == workloadKind, bulk: j.kind == bulkKind}
 }
 
 // slot is one job in the schedule.
