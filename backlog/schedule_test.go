@@ -157,3 +157,24 @@ func TestInterestThatIsRenewedStays(t *testing.T) {
 	require.Empty(t, store.owners)
 	require.Empty(t, store.expiries)
 }
+
+func TestInterestThatEndsAndBeginsAnewLeavesNothingBehind(t *testing.T) {
+	store, err := NewStore(10*time.Second, time.Minute)
+	require.NoError(t, err)
+	now := time.Unix(0, 0)
+	subscription := NewSubscription(Cluster{}, "f", "orders")
+	for range 100 {
+		store.TrackUntil("asked", subscription, now.Add(5*time.Minute))
+		now = now.Add(time.Minute)
+		store.Expire(now)
+		store.Untrack("asked")
+		require.Empty(t, store.expiries)
+	}
+	store.TrackUntil("asked", subscription, now.Add(time.Hour))
+	store.TrackUntil("asked", subscription, now.Add(time.Minute))
+	store.Expire(now.Add(time.Minute))
+	require.Len(t, store.owners, 1)
+	store.Expire(now.Add(time.Minute + 1))
+	require.Empty(t, store.owners, "the last word counts, though it is an earlier end")
+	require.Empty(t, store.topics)
+}

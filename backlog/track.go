@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// interest is what one owner tracks; a zero until means until it is untracked.
+// interest is what one owner tracks.
 type interest struct {
+	owner        string
 	subscription Subscription
-	until        time.Time
-	// queued says that the owner is among the expiries.
-	queued bool
+	until        time.Time // zero: until it is untracked
+	index        int       // among the expiries, while it has an end
 }
 
 // Track makes the owner follow this subscription, instead of whatever it followed before, until Untrack.
@@ -32,15 +32,12 @@ func (s *Store) track(owner string, subscription Subscription, until time.Time) 
 	defer s.mu.Unlock()
 	wanted := s.owners[owner]
 	if wanted == nil {
-		wanted = &interest{}
+		wanted = &interest{owner: owner}
 		s.owners[owner] = wanted
 	}
 	before := wanted.subscription
-	wanted.subscription, wanted.until = subscription, until
-	if !until.IsZero() && !wanted.queued {
-		wanted.queued = true
-		heap.Push(&s.expiries, expiry{owner: owner, at: until})
-	}
+	wanted.subscription = subscription
+	s.end(wanted, until)
 	if before.Equal(subscription) {
 		return
 	}
@@ -57,59 +54,65 @@ func (s *Store) Untrack(owner string) {
 
 func (s *Store) untrack(owner string) {
 	if i := s.owners[owner]; i != nil {
+		s.end(i, time.Time{})
 		delete(s.owners, owner)
 		s.release(i.subscription)
+	}
+}
+
+// end sets when the interest ends; zero for never.
+func (s *Store) end(i *interest, until time.Time) {
+	before := i.until
+	i.until = until
+	switch {
+	case before.IsZero() && until.IsZero():
+	case before.IsZero():
+		heap.Push(&s.expiries, i)
+	case until.IsZero():
+		heap.Remove(&s.expiries, i.index)
+	default:
+		heap.Fix(&s.expiries, i.index)
 	}
 }
 
 // Expire ends interest that was not renewed in time. It costs next to nothing while there is none.
 func (s *Store) Expire(now time.Time) {
 	s.mu.RLock()
-	idle := len(s.expiries) == 0 || !now.After(s.expiries[0].at)
+	idle := len(s.expiries) == 0 || !now.After(s.expiries[0].until)
 	s.mu.RUnlock()
 	if idle {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.expiries) > 0 && now.After(s.expiries[0].at) {
-		first := &s.expiries[0]
-		i := s.owners[first.owner]
-		if i != nil && now.Before(i.until) || i != nil && now.Equal(i.until) { // renewed
-			first.at = i.until
-			heap.Fix(&s.expiries, 0)
-			continue
-		}
-		if i != nil && !i.until.IsZero() {
-			s.untrack(first.owner)
-		} else if i != nil {
-			i.queued = false // tracked without an end since
-		}
-		heap.Pop(&s.expiries)
+	for len(s.expiries) > 0 && now.After(s.expiries[0].until) {
+		s.untrack(s.expiries[0].owner)
 	}
 }
 
-// expiry is when an owner's interest ended as it stood when it was last looked at.
-type expiry struct {
-	owner string
-	at    time.Time
-}
-
-// expiries are in the order of their time; each owner is among them once, however often it is renewed.
-type expiries []expiry
+// expiries are the interests that have an end, the earliest first.
+type expiries []*interest
 
 func (e expiries) Len() int           { return len(e) }
-func (e expiries) Less(i, j int) bool { return e[i].at.Before(e[j].at) }
-func (e expiries) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e expiries) Less(i, j int) bool { return e[i].until.Before(e[j].until) }
+
+func (e expiries) Swap(i, j int) {
+	e[i], e[j] = e[j], e[i]
+	e[i].index, e[j].index = i, j
+}
 
 // Push and Pop are for package heap.
-func (e *expiries) Push(x any) { *e = append(*e, x.(expiry)) }
+func (e *expiries) Push(x any) {
+	one := x.(*interest)
+	one.index = len(*e)
+	*e = append(*e, one)
+}
 
 // Pop removes the last one.
 func (e *expiries) Pop() any {
 	old := *e
 	last := old[len(old)-1]
-	old[len(old)-1] = expiry{}
+	old[len(old)-1] = nil
 	*e = old[:len(old)-1]
 	return last
 }
