@@ -76,6 +76,11 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 		"another subscription came, which was never read": {then: func(s *backlog.Store) {
 			s.Track("you", backlog.NewSubscription(cluster(), "another's", orders))
 		}},
+		"bytes are wanted now, which were never read": {then: func(s *backlog.Store) {
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			subscription.Bytes = true
+			s.Track("me", subscription)
+		}},
 		"nobody tracks it any more": {then: func(s *backlog.Store) { s.Untrack("me") }},
 	}
 	for name, tt := range tests {

@@ -275,6 +275,21 @@ func TestBytesThatDidNotComeAreMissedRatherThanNotAsked(t *testing.T) {
 	unknown(t, backlog.ErrNoData, r.Bytes)
 }
 
+func TestBytesAreFetchedAtOnceForTheFirstWhoWantsThem(t *testing.T) {
+	store := newStore(t)
+	confirming(t, store)
+	subscription := backlog.NewSubscription(cluster(), function, orders)
+	store.Track("me", subscription)
+	store.Record(topic(orders), partitioned(0, backlog.Full, part{}))
+	require.True(t, backlog.CannotWait(store, topic(orders)), "it is new")
+
+	subscription.Bytes = true
+	store.Track("me", subscription)
+	require.True(t, backlog.CannotWait(store, topic(orders)), "bulk answers could put it off for an hour")
+	store.Track("you", subscription)
+	require.False(t, backlog.CannotWait(store, topic(orders)), "they are asked for already")
+}
+
 func TestAnAgeIsShownAsLongAsTheAnswerItCameWith(t *testing.T) {
 	store, err := backlog.NewStore(rateWindow, 10*time.Minute)
 	require.NoError(t, err)

@@ -146,7 +146,7 @@ func (s *Store) release(subscription Subscription) {
 }
 
 // acquireTopic tracks the subscription of one topic, for an owner or a pattern. What nothing is known of yet is fetched
-// at once.
+// at once, bytes that nobody asked for among it.
 func (s *Store) acquireTopic(key Topic, use use) {
 	topic := s.topics[key]
 	if topic == nil {
@@ -163,7 +163,10 @@ func (s *Store) acquireTopic(key Topic, use use) {
 	}
 	state.owners++
 	if use.bytes {
-		state.bytes++
+		if state.bytes++; state.bytes == 1 {
+			topic.quiet = quiet{} // it has no bytes to confirm
+			s.change(topicJob(key), true)
+		}
 	}
 }
 
