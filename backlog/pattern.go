@@ -108,14 +108,20 @@ func (p Pattern) Namespace() string { return p.namespace }
 func (p Pattern) Match(topic string) bool {
 	name, persistent := strings.CutPrefix(topic, "persistent://")
 	local, inNamespace := strings.CutPrefix(name, p.namespace+"/")
-	return persistent && inNamespace && p.whole != nil && !systemTopic(local) && p.whole.MatchString(name)
+	return persistent && inNamespace && p.whole != nil && !systemTopic(p.namespace, local) && p.whole.MatchString(name)
 }
 
-// systemTopic says whether Pulsar keeps this topic for itself, by its name within the namespace.
+// systemTopic says whether Pulsar keeps this topic for itself, by its namespace and its name there. What only begins with
+// two underscores is somebody's: consumers with a pattern follow it.
 //
-// Source: SystemTopicNames.isSystemTopic; all but the suffix begin with two underscores.
-func systemTopic(local string) bool {
-	return strings.HasPrefix(local, "__") || strings.HasSuffix(local, "__transaction_pending_ack")
+// Source: org.apache.pulsar.common.naming.SystemTopicNames.isSystemTopic.
+func systemTopic(namespace, local string) bool {
+	switch local {
+	case "__change_events", "__transaction_buffer_snapshot", "__transaction_buffer_snapshot_segments", "__transaction_buffer_snapshot_indexes":
+		return true
+	}
+	return strings.HasSuffix(local, "__transaction_pending_ack") ||
+		namespace == "pulsar/system" && (strings.HasPrefix(local, "transaction_coordinator_assign") || strings.HasPrefix(local, "__transaction_log_"))
 }
 
 // filter returns the matches among sorted names.
