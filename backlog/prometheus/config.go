@@ -31,7 +31,8 @@ type Config struct {
 	// URL of Prometheus, such as http://prometheus.monitoring:9090, with a path where it is served below one; required.
 	URL string
 	// Selectors tell the series of a cluster from those of others, by its admin URL: label matchers such as
-	// cluster="eu",job="pulsar". Needed when Prometheus knows more than one Pulsar cluster.
+	// cluster="eu",job="pulsar". Needed when Prometheus knows more than one Pulsar cluster, and when we do: once a second
+	// one without a selector is asked for, FetchBulk fails for both.
 	Selectors map[string]string
 	// TokenFile holds a bearer token; read for every query.
 	TokenFile string

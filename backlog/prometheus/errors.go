@@ -27,6 +27,7 @@ import (
 //	anything else, 3xx among it                         ErrProtocol
 //	no series of topics                                 ErrNoData           Source.FetchBulk
 //	series of more than one Pulsar cluster              ErrUnsupported      Source.FetchBulk
+//	more than one cluster without a selector            ErrUnsupported      Source.FetchBulk, nothing was sent
 
 // reasonError is an error whose text is for users, with the reason for programs.
 type reasonError struct {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	apiv1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -32,6 +34,11 @@ type Source struct {
 	metrics   *metrics
 	transport *http.Transport
 	now       func() time.Time
+
+	// mu guards unselected.
+	mu sync.Mutex
+	// unselected are the clusters that were asked for and have no selector, by admin URL, sorted.
+	unselected []string
 }
 
 var _ backlog.BulkSource = (*Source)(nil)
@@ -43,9 +50,9 @@ func (s *Source) Close() { s.transport.CloseIdleConnections() }
 // see the table in errors.go.
 func (s *Source) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlog.BulkSample, error) {
 	at := s.now()
-	selector := "{" + topicSelector + "}"
-	if own := s.config.Selectors[cluster.AdminURL]; own != "" {
-		selector = "{" + topicSelector + "," + own + "}"
+	selector, err := s.selector(cluster)
+	if err != nil {
+		return backlog.BulkSample{}, err
 	}
 	oldest, err := s.query(ctx, "min(timestamp("+publishedSeries+selector+"))", at)
 	if err != nil {
@@ -71,10 +78,29 @@ func (s *Source) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlo
 		return backlog.BulkSample{}, newFault(backlog.ErrUnsupported,
 			"Prometheus at %s has several Pulsar clusters (%s and %s among them): give the selector of each", s.host, names[0], names[1])
 	}
-	if scraped.After(at) {
-		scraped = at // its clock is ahead of ours
+	// Its clock may be ahead of ours. And ours may be set: an age is measured by the clock that nobody sets, as that of all
+	// other answers is, or this one could look newer than all that are to come.
+	age := max(0, at.Sub(scraped))
+	return backlog.BulkSample{At: at.Add(-age), Topics: found.topics()}, nil
+}
+
+// selector of the cluster's series. Where none is given, all series are taken for one cluster's, so there may be one such
+// cluster only: topics have the same names in a cluster and its standby, and there is nothing in the series that is found in
+// an admin URL too.
+func (s *Source) selector(cluster backlog.Cluster) (string, error) {
+	if own := s.config.Selectors[cluster.AdminURL]; own != "" {
+		return "{" + topicSelector + "," + own + "}", nil
 	}
-	return backlog.BulkSample{At: scraped, Topics: found.topics()}, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at, known := slices.BinarySearch(s.unselected, cluster.AdminURL); !known && len(s.unselected) < 2 { // two are enough to doubt
+		s.unselected = slices.Insert(s.unselected, at, cluster.AdminURL)
+	}
+	if len(s.unselected) > 1 {
+		return "", newFault(backlog.ErrUnsupported, "it is not known which Pulsar cluster Prometheus at %s has: %s or %s; give the selector of each",
+			s.host, s.unselected[0], s.unselected[1])
+	}
+	return "{" + topicSelector + "}", nil
 }
 
 // query returns the answer to an instant query.

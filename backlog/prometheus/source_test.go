@@ -220,6 +220,40 @@ func TestClustersAreToldApart(t *testing.T) {
 	require.Equal(t, `min(timestamp(pulsar_in_messages_total{topic=~"persistent://.+",cluster="us"}))`, fake.queries[len(fake.queries)-4])
 }
 
+func TestOnePrometheusSpeaksForOneCluster(t *testing.T) {
+	fake := newFakePrometheus(t, fmt.Sprintf(oneTopic, "eu", 3))
+	source := newSource(t, Config{URL: fake.URL, Selectors: map[string]string{"http://asia:8080": `cluster="eu"`}})
+	other := backlog.Cluster{AdminURL: "http://standby:8080"} // with topics of the same names
+
+	_, err := source.FetchBulk(t.Context(), cluster)
+	require.NoError(t, err)
+	_, err = source.FetchBulk(t.Context(), backlog.Cluster{AdminURL: cluster.AdminURL, Access: "somebody's"})
+	require.NoError(t, err, "it is the same cluster")
+	_, err = source.FetchBulk(t.Context(), backlog.Cluster{AdminURL: "http://asia:8080"})
+	require.NoError(t, err, "it has a selector of its own")
+
+	asked := len(fake.queries)
+	for _, one := range []backlog.Cluster{other, cluster} {
+		_, err = source.FetchBulk(t.Context(), one)
+		require.ErrorIs(t, err, backlog.ErrUnsupported)
+		require.ErrorContains(t, err, "it is not known which Pulsar cluster Prometheus at "+strings.TrimPrefix(fake.URL, "http://")+
+			" has: http://broker:8080 or http://standby:8080; give the selector of each")
+	}
+	require.Len(t, fake.queries, asked)
+}
+
+func TestABulkAnswerKeepsItsAgeWhenTheClockIsSet(t *testing.T) {
+	fake := newFakePrometheus(t, fmt.Sprintf(oneTopic, "eu", 3))
+	source := newSource(t, Config{URL: fake.URL})
+	start := time.Now()
+	source.now = func() time.Time { return start.Add(time.Unix(askedAt, 0).Sub(start)) } // with a monotonic clock
+	sample, err := source.FetchBulk(t.Context(), cluster)
+	require.NoError(t, err)
+	require.Equal(t, source.now().Add(-(askedAt*1000-scrapedAt*1000)*time.Millisecond).String(), sample.At.String(),
+		"also by the clock that nobody sets: m=... in the text")
+	require.Contains(t, sample.At.String(), " m=")
+}
+
 func TestNothingScrapedIsNotNothingWaiting(t *testing.T) {
 	fake := newFakePrometheus(t, "pulsar_topics_count{cluster=\"a\"} 7\n")
 	_, err := newSource(t, Config{URL: fake.URL}).FetchBulk(t.Context(), cluster)
