@@ -26,10 +26,20 @@ type clusters struct {
 	reader     client.Reader
 	defaultURL string
 	addresses  *lookups[types.NamespacedName, clusterAddress]
+	// doubts are when clusters did not answer as they should, by admin URL.
+	doubts *lookups[string, time.Time]
 }
 
 func newClusters(reader client.Reader, defaultURL string, now func() time.Time) *clusters {
-	return &clusters{reader: reader, defaultURL: defaultURL, addresses: newLookups[types.NamespacedName, clusterAddress](now)}
+	c := &clusters{
+		reader: reader, defaultURL: defaultURL,
+		addresses: newLookups[types.NamespacedName, clusterAddress](now), doubts: newLookups[string, time.Time](now),
+	}
+	c.addresses.doubted = func(address clusterAddress, readAt time.Time) bool {
+		at, seen := c.doubts.recall(address.url)
+		return seen && !at.Before(readAt)
+	}
+	return c
 }
 
 // clusterAddress is what a ConfigMap says: a URL, or nothing, or why it cannot be used.
@@ -71,9 +81,11 @@ func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnecti
 		" in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL of the adapter", nil
 }
 
-// doubt has the ConfigMaps that named the cluster read again soon: it does not answer as a Pulsar cluster should.
+// doubt has the ConfigMaps that named the cluster read again when they are next asked for: it does not answer as a Pulsar
+// cluster should. It costs the same however many they are, for every policy of a broker that is down comes here at every pass.
 func (c *clusters) doubt(cluster backlog.Cluster) {
-	c.addresses.doubt(func(_ types.NamespacedName, address clusterAddress) bool { return address.url == cluster.AdminURL })
+	now := c.doubts.now()
+	c.doubts.remember(cluster.AdminURL, now, now, lookupFor)
 }
 
 // read asks the API server. A ConfigMap that is missing or forbidden never falls back to the default cluster: it may

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -46,4 +47,50 @@ func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
 		now = now.Add(10 * time.Second)
 	}
 	require.Equal(t, many, reader.reads)
+}
+
+// A cluster that fails is in doubt at every pass of each of its policies.
+func TestADoubtCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := newClusters(&countingReader{}, "", func() time.Time { return now })
+	for i := range 10_000 {
+		_, _, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
+		require.NoError(t, err)
+	}
+	c.doubt(testCluster())
+	c.addresses.mu.Lock() // whoever looks at them all would wait for this
+	defer c.addresses.mu.Unlock()
+	c.doubt(testCluster())
+	require.Len(t, c.doubts.known, 1)
+}
+
+func TestWhatNobodyAsksForIsForgotten(t *testing.T) {
+	w := newTestWorld(t, testFunction(), testConfigMap(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "token"},
+		Data:       map[string][]byte{"clientAuthenticationPlugin": []byte("token"), "clientAuthenticationParameters": []byte("token:hunter2")},
+	})
+	targets := w.reconciler.config.Targets
+	function := testFunction()
+	spec(function)["pulsar"] = map[string]any{"pulsarConfig": "pulsar", "authSecret": "token"}
+	target, err := targets.target(t.Context(), function.Object, testPolicy().Spec.ScaleTargetRef, nil)
+	require.NoError(t, err)
+	require.Empty(t, target.Invalid)
+	access := target.Subscription.Cluster.Access
+	remembered := func() []int {
+		return []int{
+			len(targets.clusters.addresses.known), len(targets.clusters.doubts.known),
+			len(targets.credentials.plans.known), len(targets.credentials.secrets.contents.known),
+		}
+	}
+	targets.Doubt(target.Subscription.Cluster)
+	require.Equal(t, []int{1, 1, 1, 1}, remembered())
+	w.after(lookupUnusedFor - time.Second)
+	_, err = targets.credentials.Credentials(t.Context(), access)
+	require.NoError(t, err)
+	w.after(time.Second)
+	targets.forget(w.now)
+	require.Equal(t, []int{0, 0, 1, 1}, remembered(), "the poller still shows the credentials")
+	w.after(lookupUnusedFor)
+	targets.forget(w.now)
+	require.Equal(t, []int{0, 0, 0, 0}, remembered())
 }

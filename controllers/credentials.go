@@ -84,7 +84,7 @@ func (c *Credentials) find(ctx context.Context, connection *v1alpha1.PulsarConne
 		return "", found.obstacle.text, nil
 	}
 	access = c.name(plan)
-	c.plans.remember(access, lookup[credentialPlan]{value: plan, readAt: c.plans.now(), until: c.plans.now().Add(lookupFor)}, c.plans.now())
+	c.plans.remember(access, plan, c.plans.now(), lookupFor)
 	return access, "", nil
 }
 
@@ -111,8 +111,8 @@ func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.C
 	}
 	found, err := c.read(ctx, plan)
 	switch {
-	case err != nil:
-		return backlog.Credentials{}, err
+	case err != nil: // Kubernetes has trouble, nobody has refused anything
+		return backlog.Credentials{}, fmt.Errorf("%w: %w", backlog.ErrNoData, err)
 	case found.obstacle.text != "":
 		return backlog.Credentials{}, fmt.Errorf("%w: %s", backlog.ErrUnauthenticated, found.obstacle.text)
 	default:
@@ -127,7 +127,7 @@ func (c *Credentials) Doubt(access string) {
 		return
 	}
 	for _, read := range plan.reads() {
-		c.secrets.contents.doubtOne(read)
+		c.secrets.contents.doubt(read)
 	}
 }
 

@@ -229,6 +229,7 @@ func TestARotatedSecretIsSeenWithinAMinuteAndOneInDoubtWithinSeconds(t *testing.
 	now = now.Add(lookupTroubleFor)
 	_, err = c.Credentials(t.Context(), access)
 	require.ErrorContains(t, err, "etcd is away")
+	require.ErrorIs(t, err, backlog.ErrNoData, "nobody has refused anything")
 	_, err = c.Credentials(t.Context(), "nobody/asked#1")
 	require.ErrorIs(t, err, backlog.ErrNoData)
 }

@@ -211,7 +211,9 @@ func (s *Signals) Start(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			case <-ticker.C:
-				s.expire(s.config.Now())
+				now := s.config.Now()
+				s.expire(now)
+				s.config.Targets.forget(now)
 			}
 		}
 	})

@@ -178,3 +178,11 @@ func (t *Targets) Doubt(cluster backlog.Cluster) {
 	t.clusters.doubt(cluster)
 	t.credentials.Doubt(cluster.Access)
 }
+
+// forget drops the ConfigMaps and Secrets that nobody has asked for lately.
+func (t *Targets) forget(now time.Time) {
+	t.clusters.addresses.forget(now)
+	t.clusters.doubts.forget(now)
+	t.credentials.plans.forget(now)
+	t.credentials.secrets.contents.forget(now)
+}
