@@ -12,10 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -218,91 +216,6 @@ func (s *Signals) Start(ctx context.Context) error {
 		}
 	})
 	return group.Wait()
-}
-
-// resolve looks for the way to an object's subscription and begins to track it.
-func (s *Signals) resolve(ctx context.Context, a asked) {
-	timed, cancel := context.WithTimeout(ctx, resolveTimeout)
-	defer cancel()
-	subscription, err := s.find(timed, a)
-	now := s.config.Now()
-	wanted, troubled := s.found(a, subscription, err, now)
-	if wanted != nil {
-		s.config.Store.TrackUntil(a.owner(), *wanted, now.Add(trackFor))
-	}
-	if troubled {
-		log.FromContext(ctx).Error(err, "looking up a subscription", "resource", a.resource.String(), "key", a.key.String())
-	}
-}
-
-// found takes in what a look led to, and returns what to track, and whether the look is the first of a row in vain. Then
-// the last good way, or the last word about why there is none, stays in force.
-func (s *Signals) found(a asked, subscription backlog.Subscription, err error, now time.Time) (
-	wanted *backlog.Subscription, troubled bool,
-) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := s.known[a]
-	if w == nil { // nobody asks any more
-		return nil, false
-	}
-	w.looking = false
-	switch {
-	case apierrors.IsNotFound(err):
-		delete(s.known, a)
-	case err != nil && !isMistake(err):
-		troubled = !w.failing
-		w.failing, w.due = true, now.Add(resolveAfterError)
-	case err != nil:
-		w.failing, w.due, w.err = false, now.Add(resolveAgain), err
-	default:
-		w.failing, w.due, w.err = false, now.Add(resolveAgain), nil
-		w.subscription, w.trackedAt = subscription, now
-		tracked := w.wanted(now)
-		wanted = &tracked
-	}
-	return wanted, troubled
-}
-
-// mistakeError is why an object has no subscription, in words for the user.
-type mistakeError string
-
-func (m mistakeError) Error() string { return string(m) }
-
-func isMistake(err error) bool {
-	var mistake mistakeError
-	return errors.As(err, &mistake)
-}
-
-// find returns the object's subscription: NotFound when the object is gone, a mistakeError, or an error worth a retry.
-func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, error) {
-	kind := kindOfResource(a.resource)
-	ref := v1alpha1.CrossVersionObjectReference{
-		APIVersion: workloadKind(kind).GroupVersion().String(), Kind: kind, Name: a.key.Name,
-	}
-	var connection *v1alpha1.PulsarConnection
-	if a.resource == v1alpha1.GroupResource() {
-		p, err := s.config.Policies.read(ctx, a.key)
-		if err != nil {
-			return backlog.Subscription{}, err
-		}
-		ref, connection = p.Spec.ScaleTargetRef, p.Spec.Pulsar
-	}
-	found, err := s.config.Targets.Find(ctx, a.key.Namespace, ref, connection)
-	switch {
-	case err != nil:
-		return backlog.Subscription{}, err
-	case found.Unsupported != "":
-		return backlog.Subscription{}, mistakeError(found.Unsupported)
-	case found.Target == nil && kind != "":
-		return backlog.Subscription{}, apierrors.NewNotFound(a.resource, a.key.Name)
-	case found.Target == nil:
-		return backlog.Subscription{}, mistakeError(fmt.Sprintf("%s %s does not exist in namespace %s", ref.Kind, ref.Name, a.key.Namespace))
-	case found.Target.Invalid != "":
-		return backlog.Subscription{}, mistakeError(found.Target.Invalid)
-	default:
-		return found.Target.Subscription, nil
-	}
 }
 
 // expire forgets what nobody asked for lately; the store forgets by itself.
