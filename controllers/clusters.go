@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -81,6 +82,16 @@ func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnecti
 		" in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL of the adapter", nil
 }
 
+// presumed is the admin URL of an object's cluster where that can be told, else the last that was known, else nothing.
+func (c *clusters) presumed(ctx context.Context, configMap types.NamespacedName) string {
+	cluster, _, err := c.find(ctx, nil, configMap)
+	if err != nil {
+		address, _ := c.addresses.recall(configMap)
+		return address.url
+	}
+	return cluster.AdminURL
+}
+
 // doubt has the ConfigMaps that named the cluster read again when they are next asked for: it does not answer as a Pulsar
 // cluster should. It costs the same however many they are, for every policy of a broker that is down comes here at every pass.
 func (c *clusters) doubt(cluster backlog.Cluster) {
@@ -91,6 +102,9 @@ func (c *clusters) doubt(cluster backlog.Cluster) {
 // read asks the API server. A ConfigMap that is missing or forbidden never falls back to the default cluster: it may
 // well name another one, and the same topic names exist there.
 func (c *clusters) read(ctx context.Context, key types.NamespacedName) (clusterAddress, error) {
+	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
+		return clusterAddress{invalid: fmt.Sprintf("spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap: %s", key.Name, problems[0])}, nil
+	}
 	var configMap corev1.ConfigMap
 	err := c.reader.Get(ctx, key, &configMap)
 	switch {

@@ -49,6 +49,17 @@ func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
 	require.Equal(t, many, reader.reads)
 }
 
+// The API server's client would refuse it with an error that looks worth a retry.
+func TestANameThatNoConfigMapCanHaveIsAMistake(t *testing.T) {
+	reader := &countingReader{}
+	for _, name := range []string{"a/b", "..", "UPPER", "a%2fb"} {
+		_, invalid, err := newClusters(reader, "http://default:8080", time.Now).find(t.Context(), nil, types.NamespacedName{Namespace: "media", Name: name})
+		require.NoError(t, err)
+		require.Contains(t, invalid, fmt.Sprintf("spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap", name))
+	}
+	require.Zero(t, reader.reads)
+}
+
 // A cluster that fails is in doubt at every pass of each of its policies.
 func TestADoubtCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -63,6 +64,9 @@ func (s *secrets) find(ctx context.Context, read secretRead) (secretContent, err
 
 // get asks the API server. A Secret that is missing is a mistake, one that may not be read a decision of the platform's.
 func (s *secrets) get(ctx context.Context, read secretRead) (secretContent, error) {
+	if problems := validation.IsDNS1123Subdomain(read.name); len(problems) > 0 {
+		return blocked(false, "spec.pulsar.%s is %q, which cannot be the name of a Secret: %s", read.field, read.name, problems[0]), nil
+	}
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: read.namespace, Name: read.name}, &secret)
 	switch {

@@ -4,17 +4,21 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// indexSubscription is the index of Functions, Sinks and Sources by the name of the subscription that they consume.
+// indexSubscription is the index of Functions, Sinks and Sources by what they consume: see indexKeys.
 const indexSubscription = "subscription"
 
 // indexWorkload is the function of that index. What cannot be told is not indexed, as it cannot be scaled either.
@@ -32,64 +36,124 @@ func indexWorkload(object client.Object) []string {
 	if invalid != "" {
 		return nil
 	}
-	return []string{c.subscription.Name}
+	return indexKeys(c.subscription)
 }
 
-// maxSharers bounds what is named, and looked at, of those who share a subscription.
-const maxSharers = 10
+// indexKeys are the keys of a subscription, each once: its topics, and the Pulsar namespaces that it has topics and patterns
+// of. Its name alone would not do: a platform may give the same one to thousands that have no topic in common.
+func indexKeys(s backlog.Subscription) []string {
+	var keys []string
+	for _, topic := range s.Topics {
+		keys = append(keys, indexKey(s.Name, "topic", topic), indexKey(s.Name, "topics of", namespaceOf(s.Cluster, topic).Name))
+	}
+	for _, pattern := range s.Patterns {
+		keys = append(keys, indexKey(s.Name, "patterns of", namespaceOf(s.Cluster, pattern).Name))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// overlapKeys are the keys of all that may have a topic in common with a subscription.
+func overlapKeys(s backlog.Subscription) []string {
+	var keys []string
+	for _, topic := range s.Topics {
+		keys = append(keys, indexKey(s.Name, "topic", topic), indexKey(s.Name, "patterns of", namespaceOf(s.Cluster, topic).Name))
+	}
+	for _, pattern := range s.Patterns {
+		namespace := namespaceOf(s.Cluster, pattern).Name
+		keys = append(keys, indexKey(s.Name, "topics of", namespace), indexKey(s.Name, "patterns of", namespace))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func indexKey(subscription, what, name string) string {
+	return subscription + "\x00" + what + "\x00" + name
+}
+
+const (
+	// maxSharers bounds what is named of those who share a subscription.
+	maxSharers = 10
+	// maxSuspects bounds what is looked at: each may name a ConfigMap of its own, which is read. It is more than the namespaces
+	// in which a platform runs one Function on clusters of their own, as a rule.
+	maxSuspects = 100
+)
 
 // sharers are the other Functions, Sinks and Sources in Kubernetes that consume what the target consumes: the same
-// subscription of the same cluster on at least one common topic, as "Function media/crop", sorted. The index makes it one
-// look per kind, which finds nothing as a rule.
+// subscription of the same cluster on at least one common topic, as "Function media/crop", sorted. The index makes it a few
+// looks, which find nothing as a rule. What cannot be told of others is left out and is no error: it is not the policy's.
 func (t *Targets) sharers(ctx context.Context, namespace string, target *policy.Target) ([]string, error) {
 	if target == nil || target.Invalid != "" {
 		return nil, nil
 	}
+	suspects, err := t.suspects(ctx, namespace, target)
+	if err != nil {
+		return nil, err
+	}
 	var found []string
+	for _, s := range suspects[:min(len(suspects), maxSuspects)] {
+		if len(found) < maxSharers && t.shares(ctx, s.GetKind(), s.Object, target.Subscription) {
+			found = append(found, fmt.Sprintf("%s %s/%s", s.GetKind(), s.GetNamespace(), s.GetName()))
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// suspects are what the index knows, without the target, each once: first those in its namespace, which are the likeliest,
+// and in one order, for the index has none and a status must not change with it.
+func (t *Targets) suspects(ctx context.Context, namespace string, target *policy.Target) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
 	for _, kind := range workloadKinds() {
 		if !t.config.Installed(kind) {
 			continue
 		}
-		list := newWorkloadList(kind)
-		if err := t.config.Workloads.List(ctx, list, client.MatchingFields{indexSubscription: target.Subscription.Name},
-			client.UnsafeDisableDeepCopy, client.Limit(maxSharers+1)); err != nil {
-			return nil, fmt.Errorf("listing objects of kind %s by subscription: %w", kind, err)
-		}
-		for i := range list.Items {
-			object := &list.Items[i]
-			if kind == target.Ref.Kind && object.GetNamespace() == namespace && object.GetName() == target.Ref.Name {
-				continue
+		for _, key := range overlapKeys(target.Subscription) {
+			list := newWorkloadList(kind)
+			if err := t.config.Workloads.List(ctx, list, client.MatchingFields{indexSubscription: key}, client.UnsafeDisableDeepCopy); err != nil {
+				return nil, fmt.Errorf("listing objects of kind %s by subscription: %w", kind, err)
 			}
-			shares, err := t.shares(ctx, kind, object.Object, target.Subscription)
-			if err != nil {
-				return nil, err
-			}
-			if shares {
-				found = append(found, fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName()))
+			for i := range list.Items {
+				object := &list.Items[i]
+				if kind != target.Ref.Kind || object.GetNamespace() != namespace || object.GetName() != target.Ref.Name {
+					all = append(all, object)
+				}
 			}
 		}
 	}
-	slices.Sort(found)
-	return found[:min(len(found), maxSharers)], nil
+	far := func(object *unstructured.Unstructured) int {
+		if object.GetNamespace() == namespace {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(far(a)-far(b), strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()),
+			strings.Compare(a.GetKind(), b.GetKind()))
+	})
+	return slices.CompactFunc(all, func(a, b *unstructured.Unstructured) bool {
+		return a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName() && a.GetKind() == b.GetKind()
+	}), nil
 }
 
 // shares says whether an object consumes from the same cluster and topics. A policy of its own may send it to another
-// cluster; that is not looked up.
-func (t *Targets) shares(ctx context.Context, kind string, object map[string]any, with backlog.Subscription) (bool, error) {
+// cluster; that is not looked up. The cluster comes first: the same Function on many clusters is common, and it costs less.
+func (t *Targets) shares(ctx context.Context, kind string, object map[string]any, with backlog.Subscription) bool {
+	configMap, _, _ := unstructured.NestedString(object, "spec", "pulsar", "pulsarConfig")
+	namespace, _, _ := unstructured.NestedString(object, "metadata", "namespace")
+	if t.clusters.presumed(ctx, types.NamespacedName{Namespace: namespace, Name: configMap}) != with.Cluster.AdminURL {
+		return false
+	}
 	w, err := decodeWorkload(kind, object)
 	if err != nil {
-		return false, nil //nolint:nilerr // it is not in the index then
+		return false
 	}
 	c, invalid := w.consumed()
-	if invalid != "" || !overlap(c.subscription, with) {
-		return false, nil
-	}
-	cluster, invalid, err := t.clusters.find(ctx, nil, w.configMap())
-	return invalid == "" && cluster.AdminURL == with.Cluster.AdminURL, err
+	return invalid == "" && overlap(c.subscription, with)
 }
 
-// overlap says whether two subscriptions have a topic in common as far as their inputs tell. Two different patterns may
-// meet in a topic unnoticed.
+// overlap says whether two subscriptions of one name have a topic in common as far as their inputs tell. Two different
+// patterns may meet in a topic unnoticed.
 func overlap(a, b backlog.Subscription) bool {
 	for _, topic := range a.Topics {
 		if slices.Contains(b.Topics, topic) || matchesAny(b.Patterns, topic) {

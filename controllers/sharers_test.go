@@ -4,12 +4,17 @@
 package controllers
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -65,6 +70,87 @@ func TestObjectsOnOneSubscriptionAreFound(t *testing.T) {
 			require.Equal(t, test.want, sharers)
 		})
 	}
+}
+
+// An index has no order, and most of those who use one name for their subscription have no topic in common.
+func TestOneOfManyWithOneSubscriptionNameIsFoundEveryTime(t *testing.T) {
+	objects := []client.Object{testFunction(), testConfigMap()}
+	for i := range 50 {
+		other := testFunction()
+		other.SetName(fmt.Sprintf("other-%02d", i))
+		spec(other)["subscriptionName"] = "public/default/resize"
+		spec(other)["input"] = map[string]any{"topics": []any{fmt.Sprintf("other-%d", i)}}
+		objects = append(objects, other)
+	}
+	for i := range 20 {
+		twin := testFunction()
+		twin.SetName(fmt.Sprintf("twin-%02d", i))
+		spec(twin)["name"] = "resize"
+		objects = append(objects, twin)
+	}
+	w := newTestWorld(t, objects...)
+	targets := w.reconciler.config.Targets
+	targets.config.Workloads = shuffled{w.client}
+	found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec.ScaleTargetRef, nil)
+	require.NoError(t, err)
+	first, err := targets.sharers(t.Context(), testNamespace, found.Target)
+	require.NoError(t, err)
+	require.Len(t, first, maxSharers)
+	require.Equal(t, "Function media/twin-00", first[0])
+	for range 5 {
+		again, err := targets.sharers(t.Context(), testNamespace, found.Target)
+		require.NoError(t, err)
+		require.Equal(t, first, again, "the status must not change with the order of the index")
+	}
+}
+
+// shuffled lists in another order each time, as an informer's index does.
+type shuffled struct{ client.Reader }
+
+func (s shuffled) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	limit := client.ListOptions{}
+	limit.ApplyOptions(options)
+	most := limit.Limit
+	limit.Limit = 0
+	if err := s.Reader.List(ctx, list, &limit); err != nil {
+		return err
+	}
+	if l, ok := list.(*unstructured.UnstructuredList); ok {
+		rand.Shuffle(len(l.Items), func(i, j int) { l.Items[i], l.Items[j] = l.Items[j], l.Items[i] })
+		if most > 0 {
+			l.Items = l.Items[:min(len(l.Items), int(most))]
+		}
+	}
+	return nil
+}
+
+func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
+	for name, configMap := range map[string]string{"a name that cannot be": "a/b", "a ConfigMap that cannot be read now": "away"} {
+		t.Run(name, func(t *testing.T) {
+			twin := testFunction()
+			twin.SetNamespace("shop")
+			spec(twin)["pulsar"] = map[string]any{"pulsarConfig": configMap}
+			w := newTestWorld(t, testFunction(), testPolicy(), twin, testConfigMap())
+			w.reconciler.config.Targets.clusters.reader = failing{Reader: w.client, name: configMap}
+			w.settle(700)
+			status, _ := w.condition(v1alpha1.ConditionReady)
+			require.NotContains(t, status, policy.ReasonTargetInvalid)
+			require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+		})
+	}
+}
+
+// failing is an API server that does not answer about one object.
+type failing struct {
+	client.Reader
+	name string
+}
+
+func (f failing) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if key.Name == f.name {
+		return errors.New("etcd is away")
+	}
+	return f.Reader.Get(ctx, key, object, options...)
 }
 
 func TestASharedSubscriptionIsReportedOnceAndScaledAllTheSame(t *testing.T) {
