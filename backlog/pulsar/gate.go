@@ -23,6 +23,8 @@ const (
 	firstProbe = time.Second
 	// maxProbe bounds how late a host that is well again is found to be, and what it may ask for by Retry-After.
 	maxProbe = 30 * time.Second
+	// hostForgotten is how long after its last probe a host that fails counts as one: it may be gone for good.
+	hostForgotten = 10 * maxProbe
 )
 
 // errHeldBack marks a request that was not sent, to spare its host.
@@ -35,7 +37,8 @@ type gate struct {
 	waits            prometheus.Observer
 
 	mu sync.Mutex
-	// hosts with all that is in them but slots and pace, inFlight and waiting are guarded by mu.
+	// hosts with all that is in them but slots and pace, inFlight and waiting are guarded by mu. A host has a gate for each
+	// scheme and port: plain HTTP to a port of TLS fails, which says nothing about those who speak TLS there.
 	hosts             map[string]*hostGate
 	inFlight, waiting int
 }
@@ -104,7 +107,7 @@ func (g *gate) enter(ctx context.Context, u *url.URL) (*pass, *closure, error) {
 func (g *gate) queue(u *url.URL, now time.Time) (*pass, *closure, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	h := g.host(canonicalHost(u.Hostname())+":"+portOf(u), now)
+	h := g.host(u.Scheme+"://"+canonicalHost(u.Hostname())+":"+portOf(u), now)
 	if h == nil {
 		return nil, nil, errHeldBack
 	}
@@ -263,9 +266,9 @@ func (g *gate) queued() int {
 func (g *gate) backingOff() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	closed := 0
+	closed, now := 0, time.Now()
 	for _, h := range g.hosts {
-		if h.closed != nil {
+		if h.closed != nil && now.Sub(h.used) < hostForgotten {
 			closed++
 		}
 	}

@@ -92,6 +92,43 @@ func TestAHostThatFailsIsTriedLessAndLess(t *testing.T) {
 	})
 }
 
+func TestAPortIsClosedForOneSchemeAlone(t *testing.T) {
+	g := testGate(16, 100)
+	enter := func(address string) (*pass, *closure) {
+		u, err := url.Parse(address)
+		require.NoError(t, err)
+		p, closed, err := g.enter(t.Context(), u)
+		require.NoError(t, err)
+		return p, closed
+	}
+	for range failuresToClose { // somebody speaks plain HTTP to the port of TLS, which ends the connection
+		p, _ := enter("http://broker:8443")
+		p.leave(failed)
+	}
+	_, closed := enter("http://broker:8443")
+	require.NotNil(t, closed)
+	p, closed := enter("https://broker:8443")
+	require.Nil(t, closed, "a wrong URL of one must not keep the others away")
+	p.leave(answered)
+	requireIdle(t, g)
+}
+
+func TestAHostThatNobodyAsksAnyMoreIsNotBackingOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := testGate(16, 100)
+		for range failuresToClose {
+			asks(t, g, "gone:8080", failed)
+		}
+		for range 3 * hostForgotten / maxProbe {
+			after(maxProbe)
+			require.True(t, asks(t, g, "gone:8080", failed))
+		}
+		require.Equal(t, 1, g.backingOff(), "it is tried now and then")
+		after(hostForgotten)
+		require.Zero(t, g.backingOff(), "a broker that was taken away would count for good")
+	})
+}
+
 func TestOnlyFailuresInARowCloseAHost(t *testing.T) {
 	g := testGate(16, 100_000)
 	for i := range 100 {
@@ -249,8 +286,8 @@ func TestHostsThatAreRememberedAreBounded(t *testing.T) {
 			after(1)
 		}
 		require.Len(t, g.hosts, maxHosts)
-		require.Contains(t, g.hosts, "held:1", "what is in use stays")
-		require.Contains(t, g.hosts, fmt.Sprintf("host-%d:1", 2*maxHosts-1))
+		require.Contains(t, g.hosts, "http://held:1", "what is in use stays")
+		require.Contains(t, g.hosts, fmt.Sprintf("http://host-%d:1", 2*maxHosts-1))
 		held.leave(answered)
 		var passes []*pass
 		for i := range maxHosts {
