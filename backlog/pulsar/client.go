@@ -47,7 +47,7 @@ func (c *client) get(ctx context.Context, a address, call callName, query string
 		return err
 	}
 	limit := cmp.Or(a.patience, c.requestTimeout)
-	e := &exchange{client: c, address: a, decode: decode, limit: limit}
+	e := &exchange{client: c, address: a, decode: decode, limit: limit, slow: a.patience > 0 || call.readsStorage()}
 	if err := e.open(ctx); err != nil {
 		err = noCredentials(a, err)
 		c.metrics.refuse(call, err)
@@ -92,6 +92,8 @@ type exchange struct {
 	proof   proof
 	// limit is what a timeout is due to; 0 when it is not ours.
 	limit time.Duration
+	// slow says that the answer may take long although the host is well.
+	slow bool
 	// again says that a retry may help.
 	again bool
 	// status and retryAfter are of the last answer, 0 while there is none; spoke says that it was in Pulsar's words.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -275,4 +276,38 @@ func TestImpatientCallersDoNotCloseTheBroker(t *testing.T) {
 		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 		require.NoError(t, err)
 	})
+}
+
+// TestAgesThatAreSlowDoNotCloseTheBroker: they are read from storage, and storage that hangs leaves the rest as it is.
+func TestAgesThatAreSlowDoNotCloseTheBroker(t *testing.T) {
+	tests := map[string]http.HandlerFunc{
+		"the broker does not answer":          hangs,
+		"a load balancer gives the answer up": sends(http.StatusGatewayTimeout, "text/html", ""),
+	}
+	for name, slow := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				way := newNetwork(t)
+				broker := way.broker("broker:8080")
+				broker.on("orders/partitions", answers(notPartitioned))
+				broker.on("orders/stats", func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Query().Get("getEarliestTimeInBacklog") == "true" {
+						slow(w, r)
+						return
+					}
+					answers(goodTopic)(w, r)
+				})
+				source := way.source(Config{})
+				var group errgroup.Group
+				for range 2 * failuresToClose { // at once, so that no good answer comes in between
+					group.Go(func() error {
+						_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Age)
+						return err
+					})
+				}
+				require.NoError(t, group.Wait())
+				requireIdle(t, source.client.gate)
+			})
+		})
+	}
 }

@@ -48,6 +48,11 @@ func statsCall(partitioned, age bool) callName {
 	}
 }
 
+// readsStorage says that the broker's storage has to answer too.
+func (c callName) readsStorage() bool {
+	return c == callStatsWithAge || c == callPartitionedStatsWithAge
+}
+
 // path is the last part of the call's URL, empty for the resource itself.
 func (c callName) path() string {
 	switch c {

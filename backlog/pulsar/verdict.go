@@ -20,10 +20,12 @@ import (
 // that must not keep others from it:
 //
 //	no connection, no name, connection lost          fails
-//	no answer in time                                fails, unless the time was the caller's, or short, or the answer a slow one
+//	no answer in time                                fails, unless the time was the caller's, or short, or the answer a slow one:
+//	                                                 a worker's, a bulk one, or one with an age, which hangs with the storage
 //	429                                              fails: the limit is the broker's
 //	502, 503, 504 in other words than Pulsar's       fails: a load balancer without brokers, a broker without handlers
 //	502, 503, 504 with Retry-After                   fails
+//	504 without, for a slow answer                   says nothing: the load balancer was not as patient
 //	502, 503, 504 in Pulsar's JSON                   answers: the topic's bundle is moving
 //	500, 412, 4xx, 200 that is no good, redirects    answers
 //	TLS failure                                      says nothing: what is trusted is the user's
@@ -61,8 +63,12 @@ func (e *exchange) verdict(err error, took time.Duration) verdict {
 	case http.StatusTooManyRequests:
 		return verdict{kind: hostFailed, reason: backlog.ErrUnavailable, cause: "it answers 429 (httpRequestsMaxPerSecond)", retryAfter: e.retryAfter}
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		if e.spoke && e.retryAfter == 0 {
+		switch {
+		case e.retryAfter > 0:
+		case e.spoke:
 			return verdict{kind: hostAnswered}
+		case e.slow && e.status == http.StatusGatewayTimeout:
+			return verdict{}
 		}
 		return verdict{kind: hostFailed, reason: backlog.ErrUnavailable, cause: fmt.Sprintf("it answers %d", e.status), retryAfter: e.retryAfter}
 	case 0:
@@ -84,7 +90,7 @@ func (e *exchange) silence(err error, took time.Duration) verdict {
 		tlsCause(err) != "" || errors.Is(err, http.ErrSchemeMismatch):
 		return verdict{}
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		if e.limit == 0 || e.address.patience > 0 || took < e.limit/2 {
+		if e.limit == 0 || e.slow || took < e.limit/2 {
 			return verdict{}
 		}
 	}
