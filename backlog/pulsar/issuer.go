@@ -148,9 +148,8 @@ func (c *issuerClient) refusal(ctx context.Context, err error) error {
 	var failed *url.Error
 	switch {
 	case errors.As(err, &answered) && answered.ErrorCode != "":
-		words := shorten(strings.TrimSpace(answered.ErrorCode + " " + answered.ErrorDescription))
-		return newFault(backlog.ErrUnauthenticated, "OAuth2 issuer %s refuses the client: %q", c.issuer,
-			strings.ReplaceAll(words, c.secret, "[secret]"))
+		words := strings.ReplaceAll(answered.ErrorCode+" "+answered.ErrorDescription, c.secret, "[secret]") // before it may be cut
+		return newFault(backlog.ErrUnauthenticated, "OAuth2 issuer %s refuses the client: %q", c.issuer, shorten(words))
 	case errors.As(err, &answered):
 		return c.status(answered.Response.StatusCode, "the request for a token")
 	case errors.As(err, &failed):

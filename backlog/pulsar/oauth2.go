@@ -5,6 +5,7 @@ package pulsar
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -48,10 +49,13 @@ type issuerClient struct {
 type grant struct {
 	token                   string
 	issued, refreshed, ends time.Time
+	// doubted says that a broker has refused the token: it is to be replaced, and serves while it cannot be, for there may be
+	// other clusters that take it.
+	doubted bool
 }
 
 func newGrant(token string, issued, ends time.Time) grant {
-	if ends.IsZero() {
+	if !ends.After(issued) { // not said, or nonsense
 		ends = issued.Add(assumedLife)
 	}
 	life := ends.Sub(issued)
@@ -60,59 +64,79 @@ func newGrant(token string, issued, ends time.Time) grant {
 
 // prove returns a token that is good. While one is, only the one that replaces it early waits for the issuer.
 func (c *issuerClient) prove(ctx context.Context) (proof, error) {
-	token, due, err := c.known()
+	held, due, err := c.known()
 	if !due {
-		return bearer(methodOAuth2, token), err
+		return held.proof(), err
 	}
-	if token != "" {
-		select {
-		case c.turn <- struct{}{}:
-		default:
-			return bearer(methodOAuth2, token), nil
+	if err := c.takeTurn(ctx, held); err != nil {
+		if held.token != "" {
+			return held.proof(), nil
 		}
-	} else {
-		select {
-		case c.turn <- struct{}{}:
-		case <-ctx.Done():
-			return proof{}, c.unreachable(ctx.Err())
-		}
+		return proof{}, c.unreachable(err)
 	}
 	defer func() { <-c.turn }()
-	if token, due, err = c.known(); !due { // somebody else has asked meanwhile
-		return bearer(methodOAuth2, token), err
+	if held, due, err = c.known(); !due { // somebody else has asked meanwhile
+		return held.proof(), err
 	}
 	fresh, err := c.request(ctx)
 	if err == nil {
 		c.remember(fresh)
-		return bearer(methodOAuth2, fresh.token), nil
+		return fresh.proof(), nil
 	}
 	if ctx.Err() == nil { // else it says nothing about the issuer
 		c.fail(err)
 	}
-	if token != "" {
-		return bearer(methodOAuth2, token), nil
+	if held.token != "" {
+		return held.proof(), nil
 	}
 	return proof{}, err
 }
 
-// known returns the token while it is good, and whether the issuer is to be asked now. The error is that of the last attempt,
-// when there is no token and it is too early for another.
-func (c *issuerClient) known() (token string, due bool, err error) {
+var errTurnTaken = errors.New("somebody else asks the issuer")
+
+// takeTurn waits for the turn to ask the issuer where no token is held, or one that may be of no use.
+func (c *issuerClient) takeTurn(ctx context.Context, held grant) error {
+	if held.token != "" && !held.doubted {
+		select {
+		case c.turn <- struct{}{}:
+			return nil
+		default:
+			return errTurnTaken
+		}
+	}
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g grant) proof() proof {
+	if g.token == "" {
+		return proof{}
+	}
+	return bearer(methodOAuth2, g.token)
+}
+
+// known returns what is held, without a token when it has ended, and whether the issuer is to be asked now. The error is that
+// of the last attempt, when there is no token and it is too early for another.
+func (c *issuerClient) known() (held grant, due bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
 	if now.Before(c.grant.ends) {
-		token = c.grant.token
+		held = c.grant
 	}
 	switch {
-	case token != "" && now.Before(c.grant.refreshed):
-		return token, false, nil
+	case held.token != "" && !held.doubted && now.Before(held.refreshed):
+		return held, false, nil
 	case c.failure == nil || now.Sub(c.failedAt) >= issuerPause:
-		return token, true, nil
-	case token != "":
-		return token, false, nil
+		return held, true, nil
+	case held.token != "":
+		return held, false, nil
 	default:
-		return "", false, c.failure
+		return held, false, c.failure
 	}
 }
 
@@ -128,12 +152,12 @@ func (c *issuerClient) fail(err error) {
 	c.failure, c.failedAt = err, c.now()
 }
 
-// doubt forgets a token that a broker refuses, unless it is so young that another would be no better.
+// doubt has a token replaced that a broker refuses, unless it is so young that another would be no better.
 func (c *issuerClient) doubt(refused proof) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if "Bearer "+c.grant.token == refused.authorization && c.now().Sub(c.grant.issued) >= issuerPause {
-		c.grant = grant{}
+		c.grant.doubted = true
 	}
 }
 

@@ -218,11 +218,42 @@ func TestARefusedTokenIsReplacedUnlessItIsYoung(t *testing.T) {
 	require.Equal(t, "Bearer token-2", shows(t, client), "the doubt was about another")
 }
 
+func TestARefusedTokenServesOthersWhileItsIssuerIsAway(t *testing.T) {
+	issuer := newFakeIssuer(t)
+	client, clock := issuer.client(t)
+	first, err := client.prove(t.Context())
+	require.NoError(t, err)
+	clock.add(issuerPause)
+	issuer.on(nil, sends(http.StatusBadGateway, "text/html", ""))
+	client.doubt(first) // by a cluster that does not trust the issuer
+	for range 3 {
+		require.Equal(t, "Bearer token-1", shows(t, client), "another cluster that the credentials are for still takes it")
+	}
+	require.Len(t, issuer.asked(), 2, "and one attempt does for all")
+	issuer.on(nil, nil)
+	clock.add(issuerPause)
+	require.Equal(t, "Bearer token-3", shows(t, client))
+
+	waiting, later := issuer.client(t)
+	first, err = waiting.prove(t.Context())
+	require.NoError(t, err)
+	later.add(issuerPause)
+	waiting.doubt(first)
+	waiting.turn <- struct{}{} // somebody asks, and does not come back
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	shown, err := waiting.prove(ctx)
+	require.NoError(t, err)
+	require.Equal(t, first, shown)
+}
+
 func TestTokensWithoutAnEndAreReplacedAfterAWhile(t *testing.T) {
 	issued := time.Now()
 	require.Equal(t, issued.Add(4*time.Minute), newGrant("token", issued, time.Time{}).refreshed)
 	require.Equal(t, issued.Add(8*time.Second), newGrant("token", issued, issued.Add(10*time.Second)).refreshed)
 	require.Equal(t, issued.Add(59*time.Minute), newGrant("token", issued, issued.Add(time.Hour)).refreshed)
+	require.Equal(t, issued.Add(4*time.Minute), newGrant("token", issued, issued.Add(-time.Second)).refreshed,
+		"an end in the past would make every request ask for a token")
 }
 
 func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
@@ -240,6 +271,10 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 		"the client is refused": {
 			token:  sends(401, "application/json", `{"error":"invalid_client","error_description":"bad secret s3cret"}`),
 			reason: backlog.ErrUnauthenticated, text: `OAuth2 issuer ISSUER refuses the client: "invalid_client bad secret [secret]"`,
+		},
+		"the client is refused, at length": {
+			token:  sends(401, "application/json", `{"error":"invalid_client","error_description":"`+strings.Repeat("x", maxWords-18)+`s3cret"}`),
+			reason: backlog.ErrUnauthenticated, text: `OAuth2 issuer ISSUER refuses the client: "invalid_client ` + strings.Repeat("x", maxWords-18) + `[se..."`,
 		},
 		"the audience is refused, with 200": {
 			token:  sends(200, "application/json", `{"error":"invalid_target"}`),
