@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -41,6 +43,18 @@ func CheckPlugin(name string) error {
 	return nil
 }
 
+// className is what the names of plugins look like that Pulsar's Java clients load.
+var className = regexp.MustCompile(`^(org|com|io)(\.[A-Za-z]\w*)+$`)
+
+// badPlugin shows the name of a class alone: in a Secret whose keys were mixed up, a token stands in its place.
+func badPlugin(plugin string) error {
+	name := ""
+	if plugin = strings.TrimSpace(plugin); len(plugin) <= maxWords && className.MatchString(plugin) {
+		name = " " + strconv.Quote(plugin)
+	}
+	return newFault(backlog.ErrUnsupported, "authentication plugin%s: it %s", name, pluginsWanted)
+}
+
 // params are a plugin's parameters, decoded. They are comparable.
 type params struct {
 	method authMethod
@@ -62,7 +76,7 @@ type params struct {
 func decodeParams(plugin, text string) (params, error) {
 	method, known := plugins[strings.TrimSpace(plugin)]
 	if !known {
-		return params{}, newFault(backlog.ErrUnsupported, "authentication plugin %q: it %s", shorten(plugin), pluginsWanted)
+		return params{}, badPlugin(plugin)
 	}
 	if len(text) > maxFileBytes {
 		return params{}, fmt.Errorf("parameters of the %s plugin: they are longer than %d bytes", method, maxFileBytes)
@@ -257,51 +271,4 @@ func decodeObject(text string, fields any) error {
 	default:
 		return errors.New("they are not a JSON object")
 	}
-}
-
-// named is a parameter that may name a file.
-type named struct {
-	key string
-	*reference
-}
-
-func (p *params) references() []named {
-	return []named{
-		{"token", &p.token},
-		{"tlsCertFile", &p.certificate},
-		{"tlsKeyFile", &p.key},
-		{"privateKey", &p.client},
-		{"trustCertsFilePath", &p.issuerRoots},
-	}
-}
-
-// file is the first parameter that names a file, empty for none.
-func (p params) file() (key, path string) {
-	for _, n := range p.references() {
-		if n.path != "" {
-			return n.key, n.path
-		}
-	}
-	return "", ""
-}
-
-// read returns the parameters with the content of all files that they name.
-func (p params) read() (params, error) {
-	tokenFile := p.token.path
-	for _, n := range p.references() {
-		content, err := n.read()
-		if err != nil {
-			return params{}, fmt.Errorf("%s file %s: %w", n.key, n.path, err)
-		}
-		*n.reference = content
-	}
-	if tokenFile == "" {
-		return p, nil
-	}
-	token, err := cleanToken(p.token.content)
-	if err != nil {
-		return params{}, fmt.Errorf("token file %s: %w", tokenFile, err)
-	}
-	p.token.content = token
-	return p, nil
 }

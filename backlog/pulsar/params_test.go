@@ -61,29 +61,31 @@ func TestParamsThatAreNoGoodAreNotShown(t *testing.T) {
 	const basicForm = `parameters of the basic plugin: they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`
 	tests := map[string]struct{ plugin, text, want string }{
 		"another plugin": {
-			"s3cret-sasl", "s3cret", `not supported: authentication plugin "s3cret-sasl": it must be one of token, tls, basic, oauth2 or ` +
-				"org.apache.pulsar.client.impl.auth.Authentication{Token,Tls,Basic}, ...auth.oauth2.AuthenticationOAuth2",
+			"org.apache.pulsar.client.impl.auth.AuthenticationSasl", "s3cret",
+			`not supported: authentication plugin "org.apache.pulsar.client.impl.auth.AuthenticationSasl": it ` + pluginsWanted,
 		},
-		"no token":                      {"token", "", "parameters of the token plugin: token: it is empty"},
-		"no token in JSON":              {"token", "{}", "parameters of the token plugin: token: it is empty"},
-		"two tokens":                    {"token", "s3cret s3cret", "parameters of the token plugin: token: it has a space, a line break or a character outside ASCII inside"},
-		"a token file elsewhere":        {"token", "file://s3cret/token", "parameters of the token plugin: token is a file: URL without an absolute path: it must look like file:///path"},
-		"JSON that is cut off":          {"token", `{"token":"s3cret`, "parameters of the token plugin: they are not a JSON object"},
-		"JSON with something to follow": {"token", `{"token":"s3cret"} s3cret`, "parameters of the token plugin: there is something after the JSON object"},
-		"JSON with an unknown key":      {"token", `{"tokn":"s3cret"}`, `parameters of the token plugin: unknown key "tokn"`},
-		"JSON with a number":            {"token", `{"token":5}`, "parameters of the token plugin: token must be a text"},
-		"no password":                   {"basic", "s3cret", basicForm},
-		"no password in JSON":           {"basic", `{"userId":"me"}`, basicForm},
-		"a user with a colon":           {"basic", `{"userId":"me:s3cret","password":"s3cret"}`, basicForm},
-		"no certificate":                {"tls", "s3cret", tlsForm},
-		"an unknown key":                {"tls", "tlsCertFile:/a,s3cret:/b", tlsForm},
-		"no key":                        {"tls", "tlsCertFile:/a", "parameters of the tls plugin: tlsKeyFile must be data:;base64,<content>, file:///<path> or an absolute path"},
-		"a relative path":               {"tls", "tlsCertFile:s3cret,tlsKeyFile:/b", "parameters of the tls plugin: tlsCertFile must be data:;base64,<content>, file:///<path> or an absolute path"},
-		"data without a comma":          {"tls", `{"tlsCertFile":"data:s3cret"}`, "parameters of the tls plugin: tlsCertFile is a data: URL without a comma: it must look like data:;base64,<content>"},
-		"data that is not base64":       {"tls", `{"tlsCertFile":"data:;base64,s3cret!"}`, "parameters of the tls plugin: tlsCertFile is a data: URL that is not base64"},
-		"data with a bad escape":        {"tls", `{"tlsCertFile":"data:,s3cret%"}`, "parameters of the tls plugin: tlsCertFile is a data: URL with a bad %-escape"},
-		"a client without JSON":         {"oauth2", "s3cret", "parameters of the oauth2 plugin: they are not a JSON object"},
-		"another flow":                  {"oauth2", `{"type":"password"}`, `parameters of the oauth2 plugin: type is "password": it must be client_credentials`},
+		"a token in the place of the plugin":  {"s3cret.s3cret.s3cret", "token", "not supported: authentication plugin: it " + pluginsWanted},
+		"a token behind what may be a plugin": {"org.apache.pulsar:s3cret", "token", "not supported: authentication plugin: it " + pluginsWanted},
+		"no token":                            {"token", "", "parameters of the token plugin: token: it is empty"},
+		"no token in JSON":                    {"token", "{}", "parameters of the token plugin: token: it is empty"},
+		"two tokens":                          {"token", "s3cret s3cret", "parameters of the token plugin: token: it has a space, a line break or a character outside ASCII inside"},
+		"a token file elsewhere":              {"token", "file://s3cret/token", "parameters of the token plugin: token is a file: URL without an absolute path: it must look like file:///path"},
+		"JSON that is cut off":                {"token", `{"token":"s3cret`, "parameters of the token plugin: they are not a JSON object"},
+		"JSON with something to follow":       {"token", `{"token":"s3cret"} s3cret`, "parameters of the token plugin: there is something after the JSON object"},
+		"JSON with an unknown key":            {"token", `{"tokn":"s3cret"}`, `parameters of the token plugin: unknown key "tokn"`},
+		"JSON with a number":                  {"token", `{"token":5}`, "parameters of the token plugin: token must be a text"},
+		"no password":                         {"basic", "s3cret", basicForm},
+		"no password in JSON":                 {"basic", `{"userId":"me"}`, basicForm},
+		"a user with a colon":                 {"basic", `{"userId":"me:s3cret","password":"s3cret"}`, basicForm},
+		"no certificate":                      {"tls", "s3cret", tlsForm},
+		"an unknown key":                      {"tls", "tlsCertFile:/a,s3cret:/b", tlsForm},
+		"no key":                              {"tls", "tlsCertFile:/a", "parameters of the tls plugin: tlsKeyFile must be data:;base64,<content>, file:///<path> or an absolute path"},
+		"a relative path":                     {"tls", "tlsCertFile:s3cret,tlsKeyFile:/b", "parameters of the tls plugin: tlsCertFile must be data:;base64,<content>, file:///<path> or an absolute path"},
+		"data without a comma":                {"tls", `{"tlsCertFile":"data:s3cret"}`, "parameters of the tls plugin: tlsCertFile is a data: URL without a comma: it must look like data:;base64,<content>"},
+		"data that is not base64":             {"tls", `{"tlsCertFile":"data:;base64,s3cret!"}`, "parameters of the tls plugin: tlsCertFile is a data: URL that is not base64"},
+		"data with a bad escape":              {"tls", `{"tlsCertFile":"data:,s3cret%"}`, "parameters of the tls plugin: tlsCertFile is a data: URL with a bad %-escape"},
+		"a client without JSON":               {"oauth2", "s3cret", "parameters of the oauth2 plugin: they are not a JSON object"},
+		"another flow":                        {"oauth2", `{"type":"password"}`, `parameters of the oauth2 plugin: type is "password": it must be client_credentials`},
 		"an issuer with a password": {
 			"oauth2", `{"issuerUrl":"https://me:s3cret@issuer"}`,
 			"parameters of the oauth2 plugin: issuerUrl must be a URL such as https://issuer/path, with no credentials and no query",
@@ -97,7 +99,7 @@ func TestParamsThatAreNoGoodAreNotShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := decodeParams(tt.plugin, tt.text)
 			require.EqualError(t, err, tt.want)
-			require.NotContains(t, strings.TrimPrefix(err.Error(), `not supported: authentication plugin "s3cret`), "s3cret")
+			require.NotContains(t, err.Error(), "s3cret")
 			require.Zero(t, got)
 		})
 	}

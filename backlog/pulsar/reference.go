@@ -91,3 +91,50 @@ func readFile(path string) (string, error) {
 	}
 	return string(content), nil
 }
+
+// named is a parameter that may name a file.
+type named struct {
+	key string
+	*reference
+}
+
+func (p *params) references() []named {
+	return []named{
+		{"token", &p.token},
+		{"tlsCertFile", &p.certificate},
+		{"tlsKeyFile", &p.key},
+		{"privateKey", &p.client},
+		{"trustCertsFilePath", &p.issuerRoots},
+	}
+}
+
+// file is the first parameter that names a file, empty for none.
+func (p params) file() (key, path string) {
+	for _, n := range p.references() {
+		if n.path != "" {
+			return n.key, n.path
+		}
+	}
+	return "", ""
+}
+
+// read returns the parameters with the content of all files that they name.
+func (p params) read() (params, error) {
+	tokenFile := p.token.path
+	for _, n := range p.references() {
+		content, err := n.read()
+		if err != nil {
+			return params{}, fmt.Errorf("%s file %s: %w", n.key, n.path, err)
+		}
+		*n.reference = content
+	}
+	if tokenFile == "" {
+		return p, nil
+	}
+	token, err := cleanToken(p.token.content)
+	if err != nil {
+		return params{}, fmt.Errorf("token file %s: %w", tokenFile, err)
+	}
+	p.token.content = token
+	return p, nil
+}
