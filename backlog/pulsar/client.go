@@ -96,6 +96,9 @@ type exchange struct {
 	slow bool
 	// again says that a retry may help.
 	again bool
+	// sent says that run has sent something, and took how long that took, without the waits for the hosts' turns.
+	sent bool
+	took time.Duration
 	// status and retryAfter are of the last answer, 0 while there is none; spoke says that it was in Pulsar's words.
 	status     int
 	retryAfter time.Duration
@@ -130,9 +133,13 @@ func (e *exchange) renew(ctx context.Context) bool {
 }
 
 func (e *exchange) run(ctx context.Context, call callName, resource string) error {
-	start := time.Now()
+	e.sent, e.took = false, 0
 	err := e.follow(ctx, resource)
-	e.metrics.observe(call, time.Since(start), err)
+	if e.sent {
+		e.metrics.observe(call, e.took, err)
+	} else {
+		e.metrics.refuse(call, err)
+	}
 	return err
 }
 
@@ -217,10 +224,10 @@ func (e *exchange) redirect(from *url.URL, location string) (*url.URL, error) {
 		return nil, newFault(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?", from.Host, e.address.subject)
 	case from.Scheme == "https" && to.Scheme == "http":
 		return nil, newFault(backlog.ErrForbidden, "%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
-			from.Host, e.address.subject, to.Host)
+			from.Host, e.address.subject, shorten(to.Host))
 	case !e.hosts.allow(to):
 		return nil, newFault(backlog.ErrForbidden, "%s redirects %s to %s, which is not an allowed Pulsar host: add it to %s",
-			from.Host, e.address.subject, to.Host, AllowedHostsFlag)
+			from.Host, e.address.subject, shorten(to.Host), AllowedHostsFlag)
 	default:
 		return to, nil
 	}

@@ -77,6 +77,11 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 			location: "http://" + front.host() + "@" + elsewhere.host(), reason: backlog.ErrProtocol,
 			text: "unexpected answer: " + front.host() + " redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
 		},
+		"a host without an end": {
+			location: "http://" + strings.Repeat("x", 5000), reason: backlog.ErrForbidden,
+			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " + strings.Repeat("x", maxWords) +
+				"..., which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
+		},
 		"a file": {
 			location: "file://" + front.host(), reason: backlog.ErrProtocol,
 			text: "unexpected answer: " + front.host() + " redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"sync"
 	"testing"
 
@@ -185,19 +183,43 @@ func TestNamesThatNobodyKnowsSendNothing(t *testing.T) {
 	}
 }
 
-// stillReading is a CredentialSource that was asked too early.
-type stillReading struct{}
+// unready is a CredentialSource that cannot tell now.
+type unready struct {
+	asked int
+	err   error
+}
 
-func (stillReading) Credentials(context.Context, string) (backlog.Credentials, error) {
-	return backlog.Credentials{}, fmt.Errorf("%w: the target has not been looked up yet", backlog.ErrNoData)
+func (u *unready) Credentials(context.Context, string) (backlog.Credentials, error) {
+	u.asked++
+	return backlog.Credentials{}, u.err
 }
 
 func TestCredentialsThatAreNotReadYetAreNotRefused(t *testing.T) {
-	broker := newOrders(t)
-	_, err := newSource(t, Config{Credentials: stillReading{}}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
-	require.EqualError(t, err, "no data yet: nothing was sent to "+broker.host()+": the target has not been looked up yet")
-	require.ErrorIs(t, err, backlog.ErrNoData)
-	require.NotErrorIs(t, err, backlog.ErrUnauthenticated)
+	tests := map[string]struct {
+		err, reason error
+		text        string
+	}{
+		"too early": {
+			fmt.Errorf("%w: the target has not been looked up yet", backlog.ErrNoData), backlog.ErrNoData, "the target has not been looked up yet",
+		},
+		"not in time": {
+			fmt.Errorf("reading Secret ns/secret: %w", context.DeadlineExceeded), backlog.ErrUnavailable,
+			"reading Secret ns/secret: context deadline exceeded",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newOrders(t)
+			known := &unready{err: tt.err}
+			source, topic := newSource(t, Config{Credentials: known}, broker), broker.named("orders", "ns/secret")
+			source.counts.store(topic, 0, source.now())
+			_, err := source.Fetch(t.Context(), topic, backlog.Age)
+			require.EqualError(t, err, tt.reason.Error()+": nothing was sent to "+broker.host()+": "+tt.text)
+			require.ErrorIs(t, err, tt.reason)
+			require.NotErrorIs(t, err, backlog.ErrUnauthenticated)
+			require.Equal(t, 1, known.asked, "the age has no part in it")
+		})
+	}
 }
 
 func TestRotatedCredentialsAreReadAgainAtOnce(t *testing.T) {
@@ -225,59 +247,4 @@ func TestRefusedCredentialsThatAreStillTheSameAreShownOnce(t *testing.T) {
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.Equal(t, []string{"ns/secret"}, known.doubts)
 	require.Len(t, broker.asked(), 1)
-}
-
-func TestACertificateWithoutTLSIsNobodysDoubt(t *testing.T) {
-	broker := newOrders(t)
-	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "tls", Params: clientPair(t, "me")}}}
-	_, err := newSource(t, Config{Credentials: known}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
-	require.ErrorIs(t, err, backlog.ErrUnsupported)
-	require.EqualError(t, err, "not supported: a client certificate cannot be shown to "+broker.URL+": use the https port of the brokers")
-	require.Empty(t, known.doubts, "nobody has refused it")
-	require.Empty(t, broker.asked())
-}
-
-func TestCertificatesAreLeftUncheckedOnlyWhenTheCredentialsSaySo(t *testing.T) {
-	broker := newOrders(t)
-	secure := httptest.NewUnstartedServer(broker)
-	secure.StartTLS()
-	t.Cleanup(secure.Close)
-	authority := string(pemOf(secure.Certificate()))
-	byIP := secure.URL
-	at, err := url.Parse(secure.URL)
-	require.NoError(t, err)
-	port := at.Port()
-	source := newSource(t, Config{AllowedHosts: []string{"127.0.0.1", "localhost"}, Credentials: &fakeCredentials{
-		named: map[string]backlog.Credentials{
-			"checked":            {},
-			"trusted":            {TrustCerts: authority},
-			"insecure":           {AllowInsecureConnection: true},
-			"any-name":           {TrustCerts: authority, SkipHostnameVerification: true},
-			"untrusted-any-name": {SkipHostnameVerification: true},
-		},
-	}})
-	tests := map[string]struct {
-		access, url string
-		text        string
-	}{
-		"a stranger is refused":                                {"checked", byIP, "signed by an unknown authority"},
-		"one that is to be trusted is":                         {"trusted", byIP, ""},
-		"one that is to be trusted under other names":          {"trusted", "https://localhost:" + port, "its certificate is for another name"},
-		"other names do where the name is not checked":         {"any-name", "https://localhost:" + port, ""},
-		"a stranger is refused though the name is not checked": {"untrusted-any-name", byIP, "signed by an unknown authority"},
-		"a stranger does where nothing is checked":             {"insecure", byIP, ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			topic := broker.topic("orders")
-			topic.Cluster = backlog.Cluster{AdminURL: tt.url, Access: tt.access}
-			_, err := source.Fetch(t.Context(), topic, backlog.Slim)
-			if tt.text == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorIs(t, err, backlog.ErrUnreachable)
-			require.ErrorContains(t, err, tt.text)
-		})
-	}
 }

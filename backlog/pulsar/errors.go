@@ -4,6 +4,7 @@
 package pulsar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,8 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 //
 //	no connection, no answer, TLS failure   ErrUnreachable      transportFault
 //	the broker ends TLS for our certificate ErrUnauthenticated  certificateRefused
-//	no credentials to show                  noCredentials: the reason of the cause, else ErrUnauthenticated; nothing was sent
+//	no credentials to show                  noCredentials: the reason of the cause, else ErrUnauthenticated, but ErrUnavailable
+//	                                        when they could not be had in time; nothing was sent
 //	200, not JSON, too long, nonsense       ErrProtocol         answerFault
 //	200, a partition missing                ErrPartial          answerFault
 //	401, not JSON                           ErrUnauthenticated  refusal
@@ -81,12 +83,17 @@ func nonPersistent(name string) error {
 }
 
 func hostNotAllowed(host string) error {
-	return newFault(backlog.ErrForbidden, "%s is not an allowed Pulsar host: add it to %s", host, AllowedHostsFlag)
+	return newFault(backlog.ErrForbidden, "%s is not an allowed Pulsar host: add it to %s", shorten(host), AllowedHostsFlag)
 }
 
-// noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it.
+// noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it, and one that could not be
+// had in time refuses nobody.
 func noCredentials(a address, cause error) error {
+	canceled := errors.Is(cause, context.Canceled)
 	reason := backlog.ErrUnauthenticated
+	if canceled || errors.Is(cause, context.DeadlineExceeded) {
+		reason = backlog.ErrUnavailable
+	}
 	for _, known := range []error{
 		backlog.ErrNoData, backlog.ErrUnreachable, backlog.ErrUnavailable, backlog.ErrForbidden, backlog.ErrProtocol, backlog.ErrUnsupported,
 	} {
@@ -95,7 +102,9 @@ func noCredentials(a address, cause error) error {
 		}
 	}
 	f := newFault(reason, "nothing was sent to %s: %s", a.base.Host, strings.TrimPrefix(cause.Error(), reason.Error()+": "))
-	f.cause = cause
+	if canceled { // a time that was over was not the broker's, which is what the cause of a fault says
+		f.cause = context.Canceled
+	}
 	return f
 }
 

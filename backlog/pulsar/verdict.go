@@ -43,7 +43,9 @@ func (e *exchange) step(ctx context.Context, u *url.URL) (next *url.URL, err err
 	}
 	e.status, e.retryAfter, e.spoke = 0, 0, false
 	next, err = e.send(ctx, u)
-	if closed := pass.leave(e.verdict(err, time.Since(pass.admitted))); closed != nil && err != nil {
+	took := time.Since(pass.admitted)
+	e.sent, e.took = true, e.took+took
+	if closed := pass.leave(e.verdict(err, took)); closed != nil && err != nil {
 		return nil, closedFault(e.address, u, closed, err)
 	}
 	return next, err
