@@ -1,0 +1,75 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// onAge answers differently when the age is asked for.
+func onAge(with, without http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("getEarliestTimeInBacklog") == "true" {
+			with(w, r)
+			return
+		}
+		without(w, r)
+	}
+}
+
+func TestAnAgeThatCannotBeReadDoesNotCostTheRest(t *testing.T) {
+	good := answers(subscription(map[string]any{"backlogSize": 5, "earliestMsgPublishTimeInBacklog": 0}))
+	trace := sends(http.StatusInternalServerError, "text/plain", " --- An unexpected error occurred in the server ---\n\norg.apache.bookkeeper...")
+	tests := map[string]struct {
+		with    http.HandlerFunc
+		without http.HandlerFunc
+		detail  backlog.Detail
+		err     error
+		counts  map[string]float64
+	}{
+		"when the read from storage fails": {
+			with: trace, without: good, detail: backlog.Bytes,
+			counts: map[string]float64{"partitions ok": 1, "stats-age unavailable": 1, "stats ok": 1},
+		},
+		"when the read takes too long": {
+			with: hangs, without: good, detail: backlog.Bytes,
+			counts: map[string]float64{"partitions ok": 1, "stats-age unreachable": 1, "stats ok": 1},
+		},
+		"when the broker does not know the parameter": {
+			with: good, without: good, detail: backlog.Bytes,
+			counts: map[string]float64{"partitions ok": 1, "stats-age ok": 1},
+		},
+		"and when nothing helps, the error is that of the plain call": {
+			with: trace, without: sends(500, "text/plain", "no"), err: backlog.ErrUnavailable,
+			counts: map[string]float64{"partitions ok": 1, "stats-age unavailable": 1, "stats unavailable": 1},
+		},
+		"but a missing permission is not asked about twice": {
+			with: says(401, "no"), without: good, err: backlog.ErrForbidden,
+			counts: map[string]float64{"partitions ok": 1, "stats-age forbidden": 1},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				registry := prometheus.NewRegistry()
+				way := newNetwork(t)
+				broker := way.broker("broker:8080")
+				broker.on("orders/partitions", answers(notPartitioned))
+				broker.on("orders/stats", onAge(tt.with, tt.without))
+				source := way.source(Config{Registerer: registry})
+				sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Age|backlog.Bytes)
+				require.ErrorIs(t, err, tt.err)
+				require.Equal(t, tt.detail, sample.Detail)
+				require.Equal(t, tt.counts, counted(t, registry))
+			})
+		})
+	}
+}

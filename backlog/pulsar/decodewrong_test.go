@@ -1,0 +1,120 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func TestDecodeOddNumbers(t *testing.T) {
+	good := backlog.SubscriptionSample{
+		Name: "a/b/c", Type: backlog.Shared, BacklogEntries: 3, DeliveredMessages: 7, DelayedMessages: 1, UnackedMessages: 2, Blocked: true,
+	}
+	with := func(change func(*backlog.SubscriptionSample)) backlog.SubscriptionSample {
+		changed := good
+		change(&changed)
+		return changed
+	}
+	tests := map[string]struct {
+		changes map[string]any
+		sample  backlog.SubscriptionSample
+		err     string
+	}{
+		"nothing odd":                        {sample: good},
+		"a negative backlog is no number":    {map[string]any{"msgBacklog": -2}, good, "subscription a/b/c: msgBacklog is -2"},
+		"a missing backlog is not 0":         {map[string]any{"msgBacklog": "missing"}, good, "subscription a/b/c: msgBacklog is missing"},
+		"a backlog of null is not 0":         {map[string]any{"msgBacklog": nil}, good, "subscription a/b/c: msgBacklog is missing"},
+		"a backlog with a fraction":          {map[string]any{"msgBacklog": 1.5}, good, "subscription a/b/c: msgBacklog is a number 1.5"},
+		"a backlog beyond 64 bits":           {map[string]any{"msgBacklog": json.Number("9223372036854775808")}, good, "subscription a/b/c: msgBacklog is a number 9223372036854775808"},
+		"a backlog in quotes":                {map[string]any{"msgBacklog": "3"}, good, "subscription a/b/c: msgBacklog is a string"},
+		"a negative counter":                 {map[string]any{"msgOutCounter": -1}, good, "subscription a/b/c: msgOutCounter is -1"},
+		"a missing counter":                  {map[string]any{"msgOutCounter": "missing"}, good, "subscription a/b/c: msgOutCounter is missing"},
+		"missing unacked messages":           {map[string]any{"unackedMessages": "missing"}, good, "subscription a/b/c: msgDelayed or unackedMessages is missing"},
+		"missing delayed messages":           {map[string]any{"msgDelayed": "missing"}, good, "subscription a/b/c: msgDelayed or unackedMessages is missing"},
+		"negative unacked messages become 0": {map[string]any{"unackedMessages": -49860}, with(func(s *backlog.SubscriptionSample) { s.UnackedMessages = 0 }), ""},
+		"negative delayed messages become 0": {map[string]any{"msgDelayed": -1}, with(func(s *backlog.SubscriptionSample) { s.DelayedMessages = 0 }), ""},
+		"no type is type None":               {map[string]any{"type": nil}, with(func(s *backlog.SubscriptionSample) { s.Type = backlog.NoType }), ""},
+		"a type of a later Pulsar is kept":   {map[string]any{"type": "Queue"}, with(func(s *backlog.SubscriptionSample) { s.Type = "Queue" }), ""},
+		"negative replays become 0":          {map[string]any{"msgInReplay": -1, "drainingHashesCount": -1}, good, ""},
+		"what holds dispatch back is told": {
+			map[string]any{
+				"msgInReplay": 18, "drainingHashesCount": 3, "activeConsumerName": "x1", "dispatchThrottledMsgEventsBySubscriptionLimit": 1,
+				"dispatchThrottledBytesEventsBySubscriptionLimit": 2, "dispatchThrottledMsgEventsByTopicLimit": 4, "dispatchThrottledBytesEventsByTopicLimit": 8,
+				"dispatchThrottledMsgEventsByBrokerLimit": 16, "dispatchThrottledBytesEventsByBrokerLimit": 32,
+			},
+			with(func(s *backlog.SubscriptionSample) {
+				s.InReplayEntries, s.DrainingHashes, s.ActiveConsumer, s.ThrottledEvents = 18, 3, "x1", 63
+			}), "",
+		},
+		"consumers may be missing":            {map[string]any{"consumers": "missing"}, good, ""},
+		"a field that nobody knows is passed": {map[string]any{"newInPulsar6": []any{1}}, good, ""},
+		"a consumer without metadata, or with half of it, goes by its name": {
+			map[string]any{"consumers": []any{
+				map[string]any{"consumerName": "plain", "avgMessagesPerEntry": -3},
+				map[string]any{"consumerName": "half", "avgMessagesPerEntry": 20, "metadata": map[string]any{"id": "a/b/c"}},
+				map[string]any{"consumerName": "null", "metadata": nil},
+				map[string]any{"consumerName": "x1y2z", "availablePermits": -490, "unackedMessages": 500, "metadata": map[string]any{
+					"id": "a/b/c", "instance_id": "0", "application": "pulsar-function", "instance_hostname": "c-0", "more": []any{map[string]any{}},
+				}},
+				map[string]any{"consumerName": "odd", "unackedMessages": -1, "metadata": map[string]any{"id": "4711", "instance_id": "0"}},
+				map[string]any{"consumerName": "sink", "metadata": map[string]any{"id": "a/b/s", "application": "pulsar-sink"}},
+			}},
+			with(func(s *backlog.SubscriptionSample) {
+				s.Consumers = []backlog.ConsumerSample{
+					{ID: "plain", Name: "plain"},
+					{ID: "half", Name: "half", MeanBatch: 20},
+					{ID: "null", Name: "null"},
+					{ID: "a/b/c#0", Name: "x1y2z", Component: "a/b/c", Permits: -490, UnackedMessages: 500},
+					{ID: "4711#0", Name: "odd"},
+					{ID: "sink", Name: "sink", Component: "a/b/s"},
+				}
+			}), "",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			answer, err := decodeStats(strings.NewReader(subscription(tt.changes)), backlog.Full)
+			if tt.err != "" {
+				require.EqualError(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, []backlog.PartitionSample{{
+				Index: backlog.NotPartitioned, PublishedMessages: 9, Subscriptions: []backlog.SubscriptionSample{tt.sample},
+			}}, answer.partitions)
+		})
+	}
+}
+
+func TestDecodeWhatIsNotAnAnswer(t *testing.T) {
+	for name, body := range map[string]string{
+		"nothing":            "",
+		"null":               "null",
+		"a list":             "[]",
+		"two values":         `{"msgInCounter":0,"subscriptions":{}} {}`,
+		"no subscriptions":   `{"msgInCounter":0}`,
+		"cut off":            `{"msgInCounter":0,"subscriptions":{}`,
+		"one name twice":     `{"msgInCounter":0,"subscriptions":{"a":{"msgBacklog":0,"msgOutCounter":0,"msgDelayed":0,"unackedMessages":0},"a":{"msgBacklog":0,"msgOutCounter":0,"msgDelayed":0,"unackedMessages":0}}}`,
+		"negative published": `{"msgInCounter":-1,"subscriptions":{}}`,
+	} {
+		t.Run(name+" is no state of a topic", func(t *testing.T) {
+			_, err := decodeStats(strings.NewReader(body), backlog.Full)
+			require.Error(t, err)
+		})
+	}
+	for name, body := range map[string]string{"no count": `{}`, "negative": `{"partitions":-1}`, "not a number": `{"partitions":"2"}`} {
+		t.Run(name+" is no number of partitions", func(t *testing.T) {
+			_, err := decodePartitions(strings.NewReader(body))
+			require.Error(t, err)
+			_, err = decodePartitionedStats(strings.NewReader(`{"metadata":`+body+`,"partitions":{}}`), "a", 0, backlog.Slim)
+			require.Error(t, err)
+		})
+	}
+}
