@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -14,15 +13,12 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -64,6 +60,8 @@ type Addresses struct {
 	// pods are in a cache of their own, without which the adapter can live.
 	pods  cache.Cache
 	every time.Duration
+	// refused is told when the watch of pods is forbidden; it holds one such word.
+	refused chan struct{}
 
 	// mu guards unknown.
 	mu sync.Mutex
@@ -77,20 +75,26 @@ func newAddresses(ctx context.Context, mgr manager.Manager) (*Addresses, error) 
 	if err != nil {
 		return nil, err
 	}
-	pods, err := cache.New(mgr.GetConfig(), cache.Options{
+	a := &Addresses{direct: mgr.GetAPIReader(), every: lookForPodsEvery, refused: make(chan struct{}, 1), unknown: errPodsNotRead}
+	a.pods, err = cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector, Transform: slimPod}},
+		ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector, Transform: slimPod}},
+		DefaultWatchErrorHandler: a.watchFailed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making a cache of pods: %w", err)
 	}
-	if err := pods.IndexField(ctx, &corev1.Pod{}, indexInstance, indexPod); err != nil {
+	if err := a.pods.IndexField(ctx, &corev1.Pod{}, indexInstance, indexPod); err != nil {
 		return nil, fmt.Errorf("indexing pods: %w", err)
 	}
-	return &Addresses{direct: mgr.GetAPIReader(), pods: pods, every: lookForPodsEvery, unknown: errPodsNotRead}, nil
+	return a, nil
 }
 
-var errPodsNotRead = fmt.Errorf("%w: pods are being read", backlog.ErrNoData)
+// Why nothing is known of pods.
+var (
+	errPodsNotRead   = fmt.Errorf("%w: pods are being read", backlog.ErrNoData)
+	errPodsForbidden = fmt.Errorf("%w: pods may not be seen: grant the adapter list and watch on pods, or set --instance-metrics=Off", backlog.ErrForbidden)
+)
 
 // instanceSelector selects what Function Mesh runs for workloads.
 func instanceSelector() (labels.Selector, error) {
@@ -173,79 +177,4 @@ func portOf(pod *corev1.Pod) int {
 		return int(port)
 	}
 	return defaultInstancePort
-}
-
-func (a *Addresses) why() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.unknown
-}
-
-// learn notes why nothing is known, and says whether that is new.
-func (a *Addresses) learn(unknown error) (changed bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	changed = a.unknown == nil || unknown == nil || a.unknown.Error() != unknown.Error()
-	a.unknown = unknown
-	return changed
-}
-
-// NeedLeaderElection is false: every replica asks instances.
-func (a *Addresses) NeedLeaderElection() bool { return false }
-
-// Start brings pods into memory as soon as they may be seen, until the context ends. It returns no error for pods that may
-// not: all else goes on without them.
-func (a *Addresses) Start(ctx context.Context) error {
-	logger := log.FromContext(ctx).WithName("pods")
-	ticker := time.NewTicker(a.every)
-	defer ticker.Stop()
-	for {
-		err := a.probe(ctx)
-		if err == nil {
-			break
-		}
-		if a.learn(err) && ctx.Err() == nil {
-			logger.Error(err, "instances are not asked", "lookAgainEvery", a.every.String())
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
-	a.learn(errPodsNotRead)
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.pods.Start(ctx) })
-	group.Go(func() error {
-		if a.pods.WaitForCacheSync(ctx) {
-			a.learn(nil)
-			logger.Info("watching pods")
-		}
-		return nil
-	})
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("watching pods: %w", err)
-	}
-	return nil
-}
-
-// probe lists one pod as the watch will list all.
-func (a *Addresses) probe(ctx context.Context) error {
-	selector, err := instanceSelector()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	var list corev1.PodList
-	err = a.direct.List(ctx, &list, client.Limit(1), client.MatchingLabelsSelector{Selector: selector})
-	switch {
-	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w: pods may not be seen: grant the adapter get, list and watch on pods, or set --instance-metrics=Off", backlog.ErrForbidden)
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: the API server takes longer than %s to list a pod", backlog.ErrNoData, lookupTimeout)
-	case err != nil:
-		return fmt.Errorf("%w: listing pods: %w", backlog.ErrNoData, err)
-	}
-	return nil
 }

@@ -156,7 +156,7 @@ func TestAnAdapterThatMayNotSeePodsRunsAndSaysSo(t *testing.T) {
 		synctest.Wait()
 		_, err = a.Addresses("Function/media/resize")
 		require.ErrorIs(t, err, backlog.ErrForbidden)
-		require.ErrorContains(t, err, "grant the adapter get, list and watch on pods")
+		require.ErrorContains(t, err, "grant the adapter list and watch on pods")
 		require.Equal(t, 11, direct.asked)
 
 		direct.set(fmt.Errorf("etcd is away"))
@@ -171,6 +171,45 @@ func TestAnAdapterThatMayNotSeePodsRunsAndSaysSo(t *testing.T) {
 		found, err := a.Addresses("Function/media/resize")
 		require.NoError(t, err)
 		require.Len(t, found, 1)
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+func TestPodsThatMayNoLongerBeSeenAreUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))
+		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
+		direct := &podLister{}
+		a := &Addresses{
+			direct: direct, pods: &podCache{reader: reader}, every: lookForPodsEvery, refused: make(chan struct{}, 1), unknown: errPodsNotRead,
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- a.Start(ctx) }()
+		known := func() error {
+			synctest.Wait()
+			_, err := a.Addresses("Function/media/resize")
+			return err
+		}
+		require.NoError(t, known())
+
+		direct.set(forbidden)
+		for range 3 { // as client-go does at every try
+			a.watchFailed(ctx, nil, forbidden)
+			require.ErrorIs(t, known(), backlog.ErrForbidden)
+		}
+		time.Sleep(10 * lookForPodsEvery)
+		require.ErrorIs(t, known(), backlog.ErrForbidden, "the last list must not stay")
+
+		direct.set(nil)
+		time.Sleep(lookForPodsEvery)
+		require.ErrorIs(t, known(), backlog.ErrForbidden, "the watch may not have tried again")
+		a.watchFailed(ctx, nil, forbidden)
+		time.Sleep(lookForPodsEvery)
+		require.ErrorIs(t, known(), backlog.ErrForbidden, "it was refused once more")
+		time.Sleep(lookForPodsEvery)
+		require.NoError(t, known())
 		cancel()
 		require.NoError(t, <-done)
 	})
