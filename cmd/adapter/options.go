@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/cmd/options"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 )
 
@@ -42,9 +41,11 @@ type Options struct {
 	RateWindow   time.Duration
 	StaleAfter   time.Duration
 
-	InstanceMetrics string
-	BulkSource      string
-	PrometheusURL   string
+	InstanceMetrics     string
+	BulkSource          string
+	PrometheusURL       string
+	PrometheusTokenFile string
+	PrometheusCAFile    string
 
 	LeaseName          string
 	LeaseNamespace     string
@@ -163,6 +164,10 @@ func (o *Options) measuringFlags() *pflag.FlagSet {
 		"What confirms in bulk that topics have no work, so that they are asked about less often: None, BrokerStats (a superuser's) or Prometheus. Takes --stale-after from 3m on.")
 	fs.StringVar(&o.PrometheusURL, "prometheus-url", o.PrometheusURL,
 		"Prometheus that scrapes the brokers of one Pulsar cluster, with --bulk-source=Prometheus, such as http://prometheus.monitoring:9090.")
+	fs.StringVar(&o.PrometheusTokenFile, "prometheus-token-file", o.PrometheusTokenFile,
+		"File with the bearer token for --prometheus-url; read for every query, so it may change.")
+	fs.StringVar(&o.PrometheusCAFile, "prometheus-ca-file", o.PrometheusCAFile,
+		"File with PEM certificates that sign Prometheus's, read once; default: the system's.")
 	return fs
 }
 

@@ -107,6 +107,13 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		"Prometheus is asked for something": {
 			"--prometheus-url=http://prometheus:9090", `--bulk-source is "None" and --prometheus-url is "http://prometheus:9090": both or none`,
 		},
+		"a token for Prometheus goes there": {
+			"--prometheus-token-file=/t", `--prometheus-token-file is "/t" and --bulk-source is "None": it is for Prometheus alone`,
+		},
+		"certificates of Prometheus are checked there": {
+			"--prometheus-ca-file=/c --bulk-source=BrokerStats --stale-after=5m",
+			`--prometheus-ca-file is "/c" and --bulk-source is "BrokerStats": it is for Prometheus alone`,
+		},
 		"credentials are used or not":             {"--function-credentials=Ask", `--function-credentials is "Ask": it must be one of Use, Ignore`},
 		"Pulsar gets time to answer":              {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
 		"a host gets at least a request a second": {"--max-requests-per-second=0", "--max-requests-per-second is 0: it must be from 1 to 100000"},

@@ -63,7 +63,9 @@ func (a *adapter) bulk(o *Options, store *backlog.Store, registry prometheus.Reg
 	case bulkBrokerStats:
 		return a.source.BrokerStats(pulsar.BrokerStatsConfig{Wanted: store.Tracks})
 	case bulkPrometheus:
-		return bulkprometheus.New(bulkprometheus.Config{Registerer: registry, URL: o.PrometheusURL, Wanted: store.Tracks})
+		return bulkprometheus.New(bulkprometheus.Config{
+			Registerer: registry, URL: o.PrometheusURL, TokenFile: o.PrometheusTokenFile, CAFile: o.PrometheusCAFile, Wanted: store.Tracks,
+		})
 	default:
 		return nil, nil //nolint:nilnil // none is a choice
 	}

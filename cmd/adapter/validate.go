@@ -130,6 +130,13 @@ func (o *Options) checkBulk() []error {
 	if (o.BulkSource == bulkPrometheus) != (o.PrometheusURL != "") {
 		p.add("--bulk-source is %q and --prometheus-url is %s: both or none must name Prometheus", o.BulkSource, redacted(o.PrometheusURL))
 	}
+	for _, file := range []struct{ flag, path string }{
+		{"prometheus-token-file", o.PrometheusTokenFile}, {"prometheus-ca-file", o.PrometheusCAFile},
+	} {
+		if file.path != "" && o.BulkSource != bulkPrometheus {
+			p.add("--%s is %q and --bulk-source is %q: it is for Prometheus alone", file.flag, file.path, o.BulkSource)
+		}
+	}
 	return p
 }
 
