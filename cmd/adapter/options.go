@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/cmd/options"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 )
@@ -46,6 +47,7 @@ type Options struct {
 	PrometheusURL       string
 	PrometheusTokenFile string
 	PrometheusCAFile    string
+	PrometheusSelector  []string
 
 	LeaseName          string
 	LeaseNamespace     string
@@ -163,11 +165,13 @@ func (o *Options) measuringFlags() *pflag.FlagSet {
 	fs.StringVar(&o.BulkSource, "bulk-source", o.BulkSource,
 		"What confirms in bulk that topics have no work, so that they are asked about less often: None, BrokerStats (a superuser's) or Prometheus. Takes --stale-after from 3m on.")
 	fs.StringVar(&o.PrometheusURL, "prometheus-url", o.PrometheusURL,
-		"Prometheus that scrapes the brokers of one Pulsar cluster, with --bulk-source=Prometheus, such as http://prometheus.monitoring:9090.")
+		"Prometheus that scrapes the brokers, with --bulk-source=Prometheus, such as http://prometheus.monitoring:9090.")
 	fs.StringVar(&o.PrometheusTokenFile, "prometheus-token-file", o.PrometheusTokenFile,
 		"File with the bearer token for --prometheus-url; read for every query, so it may change.")
 	fs.StringVar(&o.PrometheusCAFile, "prometheus-ca-file", o.PrometheusCAFile,
 		"File with PEM certificates that sign Prometheus's, read once; default: the system's.")
+	fs.StringArrayVar(&o.PrometheusSelector, "prometheus-selector", o.PrometheusSelector,
+		`Which series are a Pulsar cluster's, where Prometheus has those of several: its admin URL, "=" and label matchers, such as http://pulsar-eu:8080=cluster="eu". Once for each cluster.`)
 	return fs
 }
 
@@ -235,6 +239,25 @@ func (o *Options) PulsarHosts() []string {
 		hosts = append(hosts, u.Host)
 	}
 	return hosts
+}
+
+// PrometheusSelectors are the label matchers of clusters by their admin URL, or what is wrong with them.
+func (o *Options) PrometheusSelectors() (map[string]string, error) {
+	selectors := map[string]string{}
+	for _, text := range o.PrometheusSelector {
+		name, matchers, _ := strings.Cut(text, "=")
+		cluster, err := backlog.ParseAdminURL(name)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--prometheus-selector begins with %s: it %w", redacted(name), err)
+		case strings.TrimSpace(matchers) == "":
+			return nil, fmt.Errorf(`--prometheus-selector is %q: it must have label matchers, such as %s=cluster="eu"`, text, cluster)
+		case selectors[cluster] != "":
+			return nil, fmt.Errorf("--prometheus-selector has %s twice: it must have each cluster once", cluster)
+		}
+		selectors[cluster] = matchers
+	}
+	return selectors, nil
 }
 
 // OwnCredentials says what the flags give for clusters whose own credentials cannot be read.

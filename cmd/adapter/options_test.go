@@ -114,6 +114,18 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--prometheus-ca-file=/c --bulk-source=BrokerStats --stale-after=5m",
 			`--prometheus-ca-file is "/c" and --bulk-source is "BrokerStats": it is for Prometheus alone`,
 		},
+		"selectors are Prometheus's": {
+			"--prometheus-selector=http://eu:8080=cluster", `--prometheus-selector is set and --bulk-source is "None": it is for Prometheus alone`,
+		},
+		"a selector is of a cluster": {
+			`--prometheus-selector=cluster="eu"`, `--prometheus-selector begins with "cluster": it must be http://host:port`,
+		},
+		"a selector selects": {
+			"--prometheus-selector=http://eu:8080=", `--prometheus-selector is "http://eu:8080=": it must have label matchers, such as http://eu:8080=cluster="eu"`,
+		},
+		"a cluster has one selector": {
+			"--prometheus-selector=http://eu:8080=a --prometheus-selector=http://EU:8080/=b", "--prometheus-selector has http://eu:8080 twice",
+		},
 		"credentials are used or not":             {"--function-credentials=Ask", `--function-credentials is "Ask": it must be one of Use, Ignore`},
 		"Pulsar gets time to answer":              {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
 		"a host gets at least a request a second": {"--max-requests-per-second=0", "--max-requests-per-second is 0: it must be from 1 to 100000"},
@@ -163,6 +175,17 @@ func TestTheHostOfTheAdminURLIsAllowed(t *testing.T) {
 	o, err := ParseOptions([]string{"--pulsar-admin-url=http://broker.pulsar:8080/", "--allowed-pulsar-hosts=*.pulsar.svc,other:80"}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"*.pulsar.svc", "other:80", "broker.pulsar:8080"}, o.PulsarHosts())
+}
+
+func TestSelectorsMayHaveSeveralMatchers(t *testing.T) {
+	o, err := ParseOptions([]string{
+		"--bulk-source=Prometheus", "--stale-after=5m", "--prometheus-url=http://prometheus:9090",
+		`--prometheus-selector=http://EU:8080/=cluster="eu",job=~"a=b"`, `--prometheus-selector=https://us:8443=cluster="us"`,
+	}, nil)
+	require.NoError(t, err)
+	selectors, err := o.PrometheusSelectors()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"http://eu:8080": `cluster="eu",job=~"a=b"`, "https://us:8443": `cluster="us"`}, selectors)
 }
 
 func TestTheLeaseIsInThePodsNamespace(t *testing.T) {

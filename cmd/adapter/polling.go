@@ -63,8 +63,13 @@ func (a *adapter) bulk(o *Options, store *backlog.Store, registry prometheus.Reg
 	case bulkBrokerStats:
 		return a.source.BrokerStats(pulsar.BrokerStatsConfig{Wanted: store.Tracks})
 	case bulkPrometheus:
+		selectors, err := o.PrometheusSelectors()
+		if err != nil {
+			return nil, err
+		}
 		return bulkprometheus.New(bulkprometheus.Config{
-			Registerer: registry, URL: o.PrometheusURL, TokenFile: o.PrometheusTokenFile, CAFile: o.PrometheusCAFile, Wanted: store.Tracks,
+			Registerer: registry, URL: o.PrometheusURL, Selectors: selectors, TokenFile: o.PrometheusTokenFile, CAFile: o.PrometheusCAFile,
+			Wanted: store.Tracks,
 		})
 	default:
 		return nil, nil //nolint:nilnil // none is a choice

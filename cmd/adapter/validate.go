@@ -137,6 +137,12 @@ func (o *Options) checkBulk() []error {
 			p.add("--%s is %q and --bulk-source is %q: it is for Prometheus alone", file.flag, file.path, o.BulkSource)
 		}
 	}
+	if len(o.PrometheusSelector) > 0 && o.BulkSource != bulkPrometheus {
+		p.add("--prometheus-selector is set and --bulk-source is %q: it is for Prometheus alone", o.BulkSource)
+	}
+	if _, err := o.PrometheusSelectors(); err != nil {
+		p = append(p, err)
+	}
 	return p
 }
 
