@@ -99,7 +99,7 @@ type AutoscalingPolicySpec struct {
 	// +kubebuilder:default=Enforce
 	Mode Mode `json:"mode,omitempty"`
 
-	// pulsar says how to reach the Pulsar cluster of the target, where the target does not say it itself.
+	// pulsar says how to reach the Pulsar cluster of the target, where the target does not say it or the policy is to differ.
 	// +optional
 	Pulsar *PulsarConnection `json:"pulsar,omitempty"`
 }
@@ -190,10 +190,12 @@ const (
 	ModeRecommend Mode = "Recommend"
 )
 
-// PulsarConnection says how to reach a Pulsar cluster. What it does not say, the target says.
+// PulsarConnection says how to reach a Pulsar cluster. What it says wins over the target's own; what it does not say, the
+// target says.
 type PulsarConnection struct {
-	// adminURL is the cluster's admin service, such as http://pulsar-broker:8080. It must be among the URLs that the
-	// administrator of the adapter allows. Default: the webServiceURL of the target's own pulsarConfig.
+	// adminURL is the cluster's admin service, such as http://pulsar-broker:8080. Its host must be among those that the
+	// administrator of the adapter allows (--allowed-pulsar-hosts); it is shown the target's credentials. Default: the
+	// webServiceURL of the target's own pulsarConfig.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+/?$')",message="adminURL must be http://host:port or https://host:port, with no path and no credentials"
