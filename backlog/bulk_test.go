@@ -174,3 +174,18 @@ func TestABulkAnswerThatIsOlderThanTheReadingMovesNoTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, start(), r.At)
 }
+
+func TestABulkAnswerSpeaksOfItsOwnClusterAlone(t *testing.T) {
+	store := newStore(t)
+	confirming(t, store)
+	standby := backlog.Cluster{AdminURL: "http://standby:8080"}
+	for _, one := range []backlog.Cluster{cluster(), standby} {
+		store.Track(one.AdminURL, backlog.NewSubscription(one, function, orders))
+		store.Record(backlog.Topic{Cluster: one, Name: orders}, idle(start()))
+	}
+	later := start().Add(10 * time.Second)
+	require.Equal(t, []backlog.Confirmation{{Topic: topic(orders), At: later, QuietSince: start()}}, store.RecordBulk(cluster(), idleBulk(later)))
+	r, err := store.Read(backlog.NewSubscription(standby, function, orders), later)
+	require.NoError(t, err)
+	require.Equal(t, start(), r.At)
+}

@@ -368,10 +368,12 @@ func TestRecordIgnoresWhatComesOutOfOrderOrUntracked(t *testing.T) {
 	store.Record(topic(orders), answer{at: 0, published: 1, entries: 1}.sample())
 	store.Track("me", subscription)
 	store.Record(topic(orders), answer{at: 5, published: 20, entries: 20, backlogEntries: 20}.sample())
+	backlog.AttachBulk(store)
 	store.Record(topic(orders), answer{at: 3, published: 10, entries: 10, backlogEntries: 10}.sample())
 	reading, err := store.Read(subscription, start().Add(5*time.Second))
 	require.NoError(t, err)
 	require.InDelta(t, 20, known(t, reading.Ready), 0)
+	require.False(t, backlog.CannotWait(store, topic(orders)), "newer news are here already")
 }
 
 func TestTrackingAnotherTopicKeepsWhatBothName(t *testing.T) {
