@@ -1,0 +1,158 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// timetable plays the Poller and the Store against a schedule: jobs come, go and are hastened while they wait, run and
+// fail. It knows what may start when, and that nothing is forgotten.
+type timetable struct {
+	*testing.T
+	random   *rand.Rand
+	schedule *schedule
+	now      time.Time
+	jobs     []job
+	wanted   map[job]bool
+	ends     map[job]time.Time // of what runs
+	hastened map[job]bool      // since it began the last time
+	rested   map[job]time.Time // since when it could be waited for
+	mayWait  map[job]time.Time // postponed until
+}
+
+const (
+	timetableInterval = 10 * time.Second
+	timetablePlaces   = 2
+	// timetablePatience is an interval with its jitter, and what a queue of ten jobs of a second each takes.
+	timetablePatience = 11*time.Second + 8*time.Second
+)
+
+func newTimetable(t *testing.T, seed uint64) *timetable {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
+	w := &timetable{
+		T: t, random: random, now: time.Unix(0, 0), wanted: map[job]bool{}, ends: map[job]time.Time{}, hastened: map[job]bool{},
+		rested: map[job]time.Time{}, mayWait: map[job]time.Time{},
+	}
+	w.schedule = newSchedule(pace{interval: timetableInterval, jitter: random.Float64, after: func(kind, int) time.Duration {
+		return time.Duration(float64(timetableInterval) * (0.9 + 0.2*random.Float64()))
+	}})
+	for i := range 10 {
+		cluster := Cluster{AdminURL: fmt.Sprint("http://", i%2)}
+		w.jobs = append(w.jobs, topicJob(Topic{Cluster: cluster, Name: fmt.Sprint(i)}), workloadJob(fmt.Sprint(i)),
+			namespaceJob(Namespace{Cluster: cluster, Name: fmt.Sprint(i)}))
+	}
+	w.jobs = append(w.jobs, job{kind: bulkKind, cluster: w.jobs[0].cluster}, job{kind: bulkKind, cluster: w.jobs[3].cluster})
+	return w
+}
+
+// turn is one look of the Poller.
+func (w *timetable) turn() {
+	w.now = w.now.Add(tick)
+	for _, j := range w.jobs {
+		if end, runs := w.ends[j]; runs && !end.After(w.now) {
+			w.finish(j)
+		}
+	}
+	var changes []change
+	for _, n := range w.random.Perm(len(w.jobs))[:w.random.IntN(3)] { // the store tells of each once
+		changes = append(changes, w.change(w.jobs[n]))
+	}
+	w.schedule.take(changes, w.now)
+	w.schedule.enqueue(w.now)
+	places := map[lane]int{}
+	for _, j := range w.schedule.start(timetablePlaces, timetablePlaces) {
+		w.start(j)
+	}
+	for j := range w.ends {
+		places[j.lane()]++
+		require.LessOrEqual(w, places[j.lane()], timetablePlaces)
+	}
+	for j, since := range w.rested {
+		if until := w.mayWait[j]; since.Before(until) {
+			since = until
+		}
+		require.LessOrEqual(w, w.now.Sub(since), timetablePatience, "%v is forgotten", j)
+	}
+}
+
+func (w *timetable) change(j job) change {
+	c := change{job: j, wanted: w.wanted[j], soon: w.random.IntN(4) == 0}
+	if w.random.IntN(8) == 0 {
+		c.wanted = !c.wanted
+	}
+	if w.wanted[j] = c.wanted; !c.wanted {
+		delete(w.rested, j)
+		return c
+	}
+	if c.soon {
+		w.hastened[j] = true
+	}
+	if _, runs := w.ends[j]; !runs {
+		if _, waits := w.rested[j]; !waits {
+			w.rested[j] = w.now
+		}
+	}
+	return c
+}
+
+func (w *timetable) start(j job) {
+	require.True(w, w.wanted[j], "%v is not wanted", j)
+	require.NotContains(w, w.ends, j, "%v runs already", j)
+	if since, rested := w.rested[j]; rested && !w.hastened[j] {
+		require.GreaterOrEqual(w, w.now.Sub(since), timetableInterval*9/10, "%v is early", j)
+	}
+	delete(w.rested, j)
+	delete(w.mayWait, j)
+	w.hastened[j] = false
+	w.ends[j] = w.now.Add(time.Duration(w.random.Int64N(int64(time.Second))))
+}
+
+func (w *timetable) finish(j job) {
+	delete(w.ends, j)
+	var err error
+	if w.random.IntN(5) == 0 {
+		err = errors.New("failed")
+	}
+	w.schedule.finish(j, err, w.now)
+	if !w.wanted[j] {
+		return
+	}
+	w.rested[j] = w.now
+	if w.random.IntN(5) == 0 {
+		w.mayWait[j] = w.now.Add(2 * timetableInterval)
+		w.schedule.postpone(j, w.mayWait[j])
+	}
+}
+
+func TestJobsThatComeAndGoRunInTimeAndNeverTwiceAtOnce(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			w := newTimetable(t, seed)
+			for range 5000 {
+				w.turn()
+			}
+			for _, j := range w.jobs {
+				w.schedule.take([]change{{job: j}}, w.now)
+			}
+			w.schedule.start(timetablePlaces, timetablePlaces)
+			for j := range w.ends {
+				w.schedule.finish(j, nil, w.now)
+			}
+			w.schedule.start(timetablePlaces, timetablePlaces)
+			require.Empty(t, w.schedule.slots)
+			require.Empty(t, w.schedule.timeline)
+			require.Empty(t, w.schedule.waiting)
+			require.Empty(t, w.schedule.inFlight)
+			require.Empty(t, w.schedule.postponed)
+		})
+	}
+}
