@@ -48,7 +48,9 @@ type Reading struct {
 	LeastUndispatched Measurement
 
 	// Consumers is how many replicas are connected, each counted once on however many topics and partitions it is: standby
-	// ones of Failover and Exclusive too. ErrNotAsked until the first full answer.
+	// ones of Failover and Exclusive too. ErrNotAsked until the first full answer. Full answers come with each fetch while
+	// something waits and once a minute else, and not from bulk answers, so that of an idle subscription it may be older than
+	// At: by a minute, or by QuietInterval.
 	Consumers Measurement
 	// SteadyConsumers says that the same number was connected all through Window.
 	SteadyConsumers bool

@@ -121,6 +121,7 @@ func (w *timetable) finish(j job) {
 	var err error
 	if w.random.IntN(5) == 0 {
 		err = errors.New("failed")
+		w.hastened[j] = false // whatever fails waits
 	}
 	w.schedule.finish(j, err, w.now)
 	if !w.wanted[j] {
