@@ -54,9 +54,15 @@ func parseHostPattern(pattern string) (hostPattern, bool) {
 	return hostPattern{host: host, below: below, port: u.Port()}, true
 }
 
+// maxHostBytes is what DNS allows; longer names would only fill messages.
+const maxHostBytes = 253
+
 // allow says whether the host and port of the URL match an entry.
 func (hosts allowedHosts) allow(u *url.URL) bool {
 	host, port := canonicalHost(u.Hostname()), portOf(u)
+	if len(host) > maxHostBytes {
+		return false
+	}
 	for _, pattern := range hosts {
 		if pattern.port != "" && pattern.port != port {
 			continue
