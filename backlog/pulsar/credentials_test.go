@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -198,26 +199,33 @@ func TestCredentialsThatAreNotReadYetAreNotRefused(t *testing.T) {
 	tests := map[string]struct {
 		err, reason error
 		text        string
+		result      string
 	}{
 		"too early": {
 			fmt.Errorf("%w: the target has not been looked up yet", backlog.ErrNoData), backlog.ErrNoData, "the target has not been looked up yet",
+			"stats-age no_data",
 		},
 		"not in time": {
 			fmt.Errorf("reading Secret ns/secret: %w", context.DeadlineExceeded), backlog.ErrUnavailable,
-			"reading Secret ns/secret: context deadline exceeded",
+			"reading Secret ns/secret: context deadline exceeded", "stats-age unavailable",
+		},
+		"never": {
+			fmt.Errorf("%w: the plugin", backlog.ErrUnsupported), backlog.ErrUnsupported, "the plugin", "stats-age unsupported",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			broker := newOrders(t)
 			known := &unready{err: tt.err}
-			source, topic := newSource(t, Config{Credentials: known}, broker), broker.named("orders", "ns/secret")
+			registry := prometheus.NewRegistry()
+			source, topic := newSource(t, Config{Registerer: registry, Credentials: known}, broker), broker.named("orders", "ns/secret")
 			source.counts.store(topic, 0, source.now())
 			_, err := source.Fetch(t.Context(), topic, backlog.Age)
 			require.EqualError(t, err, tt.reason.Error()+": nothing was sent to "+broker.host()+": "+tt.text)
 			require.ErrorIs(t, err, tt.reason)
 			require.NotErrorIs(t, err, backlog.ErrUnauthenticated)
 			require.Equal(t, 1, known.asked, "the age has no part in it")
+			require.Equal(t, map[string]float64{tt.result: 1}, counted(t, registry))
 		})
 	}
 }

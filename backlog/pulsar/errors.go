@@ -36,7 +36,7 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 //	404, JSON, of the worker                ErrFunctionNotFound statusFault, by address.absent
 //	409, "Function Worker is not enabled"   ErrNoWorker         statusFault
 //	404, not JSON                           ErrProtocol         statusFault
-//	412 (no owner now), 429, 5xx            ErrUnavailable      statusFault
+//	408, 412 (no owner now), 429, 5xx       ErrUnavailable      statusFault
 //	any other status                        ErrProtocol         statusFault
 //	redirect to a host that is not allowed  ErrForbidden        exchange.redirect; nothing was sent there
 //	a name that cannot be read              ErrUnsupported      below; nothing was sent

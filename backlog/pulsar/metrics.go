@@ -194,6 +194,10 @@ func resultLabel(err error) string {
 		return "unreachable"
 	case errors.Is(err, backlog.ErrUnavailable):
 		return "unavailable"
+	case errors.Is(err, backlog.ErrUnsupported):
+		return "unsupported"
+	case errors.Is(err, backlog.ErrNoData):
+		return "no_data"
 	default:
 		return "protocol"
 	}

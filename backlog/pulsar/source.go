@@ -25,7 +25,9 @@ var _ backlog.Source = (*Source)(nil)
 // Close closes connections that are not in use.
 func (s *Source) Close() { s.client.sessions.close() }
 
-// Fetch reads the present state of a topic. Each of its up to four calls has Config.RequestTimeout.
+// Fetch reads the present state of a topic: one call, or up to three where the number of partitions is to be read or a full
+// sample is wanted. An age that cannot be had is one more, and a topic whose number of partitions has changed up to three.
+// Each of them has Config.RequestTimeout, and time for finding the credentials before that.
 func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.Detail) (backlog.TopicSample, error) {
 	a, err := topicAddress(topic)
 	if err != nil {

@@ -37,7 +37,8 @@ func (a *adapter) addPolling(o *Options, store *backlog.Store, parts *controller
 	if err != nil {
 		return err
 	}
-	// A fetch is up to three requests one after the other: partitions, stats and entry counters.
+	// A fetch is up to three requests one after the other: partitions, stats and entry counters. An age that hangs
+	// costs one more; should the time not be enough then, the next fetch leaves it out.
 	const requests = 3
 	config := backlog.PollerConfig{
 		Store: store, Source: a.source, Lister: a.source,
