@@ -85,8 +85,10 @@ func TestAllowedHosts(t *testing.T) {
 		"a star stands for one or more labels": {
 			"*.pulsar.svc:8080",
 			[]string{"http://b-0.pulsar.svc:8080", "http://b-0.brokers.pulsar.svc:8080"},
-			[]string{"http://pulsar.svc:8080", "http://.pulsar.svc:8080", "http://evilpulsar.svc:8080", "http://b-0.pulsar.svc:8081", "http://b.pulsar.svc.evil:8080",
-				"http://" + strings.Repeat("b", maxHostBytes) + ".pulsar.svc:8080"},
+			[]string{
+				"http://pulsar.svc:8080", "http://.pulsar.svc:8080", "http://evilpulsar.svc:8080", "http://b-0.pulsar.svc:8081",
+				"http://b.pulsar.svc.evil:8080", "http://" + strings.Repeat("b", maxHostBytes) + ".pulsar.svc:8080",
+			},
 		},
 		"an IPv6 address": {
 			"[::1]:8080", []string{"http://[::1]:8080"}, []string{"http://[::2]:8080", "http://[::1]:80"},

@@ -280,13 +280,6 @@ func TestComponentsThatCannotBeRightAreNotAskedFor(t *testing.T) {
 	require.Empty(t, broker.asked())
 }
 
-func TestNamesOfComponentsAreEscaped(t *testing.T) {
-	broker := newFakeBroker(t)
-	_, err := newSource(t, Config{}, broker).Worker().Describe(t.Context(), broker.component(backlog.FunctionKind, "a b?c#d%2F+ü"))
-	require.ErrorIs(t, err, backlog.ErrFunctionNotFound)
-	require.Equal(t, "/admin/v3/functions/public/default/a%20b%3Fc%23d%252F+%C3%BC", broker.request(0).URL.EscapedPath())
-}
-
 func TestSlowStatusAnswersHoldFewConnections(t *testing.T) {
 	worker := newSource(t, Config{}).Worker()
 	for range workerSlots {
