@@ -189,3 +189,17 @@ func TestABulkAnswerSpeaksOfItsOwnClusterAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, start(), r.At)
 }
+
+func TestATopicIsQuietSinceTheLastMessageThatWasPublished(t *testing.T) {
+	store := newStore(t)
+	confirming(t, store)
+	store.Track("me", backlog.NewSubscription(cluster(), function, orders))
+	before := idle(start())
+	before.Partitions[0].PublishedMessages-- // worked off by the next answer
+	store.Record(topic(orders), before)
+	store.Record(topic(orders), idle(start().Add(10*time.Second)))
+	store.Record(topic(orders), idle(start().Add(20*time.Second)))
+	confirmed := store.RecordBulk(cluster(), idleBulk(start().Add(30*time.Second)))
+	require.Len(t, confirmed, 1)
+	require.Equal(t, start().Add(10*time.Second), confirmed[0].QuietSince)
+}

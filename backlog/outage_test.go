@@ -41,3 +41,19 @@ func TestAnOutageIsNoWindowToMeasureOver(t *testing.T) {
 	require.Equal(t, 10*time.Second, r.Window)
 	require.True(t, r.SteadyConsumers)
 }
+
+// What was measured of a subscription that was deleted is not that of one made anew under its name.
+func TestASubscriptionMadeAnewIsMeasuredAnew(t *testing.T) {
+	store := newStore(t)
+	subscription := backlog.NewSubscription(cluster(), function, orders)
+	store.Track("policy", subscription)
+	store.Record(topic(orders), answer{at: 0, published: 1000, entries: 1000, backlogEntries: 500, delivered: 500, consumers: 2}.sample())
+	store.Record(topic(orders), answer{at: 5, published: 1000, entries: 1000, noSubscription: true}.sample())
+	store.Record(topic(orders), answer{at: 8, published: 1000, entries: 1000, slim: true}.sample())
+	r, err := store.Read(subscription, start().Add(8*time.Second))
+	require.NoError(t, err)
+	require.Zero(t, r.Window)
+	require.False(t, r.SteadyConsumers)
+	_, err = r.Consumers.Value()
+	require.ErrorIs(t, err, backlog.ErrNotAsked)
+}
