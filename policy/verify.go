@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,8 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonSubscriptionShared
 		c.Message = fmt.Sprintf("subscription %q is consumed by %s too, so each takes a part of one backlog and would be scaled for all of it: "+
 			"give each a spec.subscriptionName of its own", name, strings.Join(sharers, ", "))
+	case o.Reading == nil && o.Unknown != nil && !errors.Is(o.Unknown, backlog.ErrNoData):
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "what the broker reports is not known now, see condition BacklogKnown"
 	case o.Reading == nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "the broker has not reported the subscription yet"
 	case o.Reading.Type == backlog.NoType || o.Reading.Type == "":

@@ -23,6 +23,10 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 	}{
 		"all is as the fields promise": {want: "True/AsExpected", message: `subscription "public/default/resize" of type Failover`},
 		"the broker has not answered":  {change: func(o *policy.Outcome) { o.Reading, o.Unknown = nil, backlog.ErrNoData }, want: "Unknown/Pending"},
+		"the broker answers no more": {
+			change: func(o *policy.Outcome) { o.Reading, o.Unknown = nil, backlog.ErrUnreachable }, want: "Unknown/Pending",
+			message: "not known now, see condition BacklogKnown",
+		},
 		"nobody has consumed yet":      {change: func(o *policy.Outcome) { o.Reading.Type = backlog.NoType }, want: "Unknown/NoConsumerSeen"},
 		"the type has not been told":   {change: func(o *policy.Outcome) { o.Reading.Type = "" }, want: "Unknown/NoConsumerSeen"},
 		"another type": {
