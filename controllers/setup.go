@@ -86,10 +86,11 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// CacheOptions keep of Leases the given one, and of no object who manages its fields, which is half of it.
+// CacheOptions keep of Leases the given one, of Functions, Sinks and Sources what scaling rests on, and of no object who
+// manages its fields, which is half of it.
 func CacheOptions(lease types.NamespacedName) cache.Options {
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: slim,
 		ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {
 				Namespaces: map[string]cache.Config{

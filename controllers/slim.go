@@ -1,0 +1,49 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// slim is what every object goes through on its way into memory. A Function takes 15 KB there with its pod template and its
+// status, and 4.5 KB without: at 10k of them 100 MB of the 512 MB that the adapter is given.
+func slim(object any) (any, error) {
+	if fields, err := meta.Accessor(object); err == nil {
+		fields.SetManagedFields(nil)
+	}
+	if u, ok := object.(*unstructured.Unstructured); ok && u.GroupVersionKind().Group == functionMeshGroup {
+		slimWorkload(u)
+	}
+	return object, nil
+}
+
+// slimWorkload drops what workload does not decode. Labels stay, for Objects selects by them.
+func slimWorkload(u *unstructured.Unstructured) {
+	delete(u.Object, "status")
+	if annotations := u.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		u.SetAnnotations(annotations)
+	}
+	if spec, ok := u.Object["spec"].(map[string]any); ok {
+		decoded := jsonKeys(reflect.TypeFor[workloadSpec]())
+		maps.DeleteFunc(spec, func(key string, _ any) bool { return !decoded[key] })
+	}
+}
+
+// jsonKeys of a struct's own fields.
+func jsonKeys(of reflect.Type) map[string]bool {
+	keys := map[string]bool{}
+	for field := range of.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		keys[name] = true
+	}
+	return keys
+}

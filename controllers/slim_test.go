@@ -1,0 +1,80 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// wholeFunction has every field that is decoded, and some of those that make an object large.
+const wholeFunction = `{
+	"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "Function",
+	"metadata": {
+		"name": "resize", "namespace": "media", "uid": "1", "resourceVersion": "7", "generation": 3, "labels": {"team": "a"},
+		"annotations": {"compute.functionmesh.io/managed": "false", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
+		"ownerReferences": [{"apiVersion": "v1", "kind": "FunctionMesh", "name": "m", "uid": "2", "controller": true}],
+		"managedFields": [{"manager": "kubectl", "operation": "Update"}]
+	},
+	"spec": {
+		"tenant": "t", "namespace": "n", "name": "f", "replicas": 2, "maxReplicas": 5, "subscriptionName": "s",
+		"input": {
+			"topics": ["a"], "topicPattern": "b.*", "customSerdeSources": {"c": "x"}, "customSchemaSources": {"d": "x"},
+			"sourceSpecs": {"e.*": {"isRegexPattern": true, "consumerProperties": {"k": "v"}}}
+		},
+		"processingGuarantee": "manual", "retainOrdering": true, "retainKeyOrdering": true, "windowConfig": {"processingGuarantees": "ATMOST_ONCE"},
+		"sourceConfig": {"className": "c"}, "batchSourceConfig": {"discoveryTriggererClassName": "x"},
+		"golang": {"go": "x"}, "python": {"py": "x"}, "genericRuntime": {"functionFile": "x"},
+		"pulsar": {
+			"pulsarConfig": "p", "authSecret": "a", "tlsSecret": "t", "authConfig": {"genericAuth": {"clientAuthenticationPlugin": "p"}},
+			"tlsConfig": {"enabled": true}
+		},
+		"pod": {"env": [{"name": "PASSWORD", "value": "hunter2"}]}, "resources": {"limits": {"cpu": "1"}}, "image": "i"
+	},
+	"status": {"conditions": {"StatefulSet": {"status": "True"}}, "replicas": 2, "selector": "s"}
+}`
+
+func TestWhatIsKeptOfAFunctionIsAllThatIsDecoded(t *testing.T) {
+	u := &unstructured.Unstructured{}
+	require.NoError(t, u.UnmarshalJSON([]byte(wholeFunction)))
+	before, err := decodeWorkload(kindFunction, u.DeepCopy().Object)
+	require.NoError(t, err)
+	kept, err := slim(u)
+	require.NoError(t, err)
+	require.Same(t, u, kept)
+	after, err := decodeWorkload(kindFunction, u.Object)
+	require.NoError(t, err)
+	delete(before.Metadata.Annotations, corev1.LastAppliedConfigAnnotation)
+	require.Equal(t, before, after)
+
+	text, err := json.Marshal(u.Object)
+	require.NoError(t, err)
+	for _, gone := range []string{"hunter2", "resources", "image", "managedFields", "status", "last-applied"} {
+		require.NotContains(t, string(text), gone)
+	}
+	require.Equal(t, map[string]string{"team": "a"}, u.GetLabels())
+	require.Equal(t, int64(3), u.GetGeneration())
+	require.Equal(t, "7", u.GetResourceVersion())
+	fields, ok := u.Object["spec"].(map[string]any)
+	require.True(t, ok)
+	require.Len(t, fields, reflect.TypeFor[workloadSpec]().NumField(), "the text above has every field: %v", slices.Sorted(maps.Keys(fields)))
+}
+
+func TestOtherObjectsLoseTheirManagersOnly(t *testing.T) {
+	p := testPolicy()
+	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	kept, err := slim(p)
+	require.NoError(t, err)
+	require.Equal(t, testPolicy(), kept)
+	_, err = slim("no object")
+	require.NoError(t, err)
+}
