@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,6 +74,9 @@ func newBed(t *testing.T) *bed {
 // witness notes a replica that starts before its Function counts it.
 func (b *bed) witness(ctx context.Context, in replica.Instance) error {
 	f, err := b.functions().Get(ctx, in.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		f, err = b.sinks().Get(ctx, in.Name, metav1.GetOptions{})
+	}
 	if err != nil {
 		return err
 	}
@@ -90,6 +94,10 @@ func (b *bed) witness(ctx context.Context, in replica.Instance) error {
 
 func (b *bed) functions() dynamic.ResourceInterface {
 	return b.dynamic.Resource(GroupVersion().WithResource("functions")).Namespace("default")
+}
+
+func (b *bed) sinks() dynamic.ResourceInterface {
+	return b.dynamic.Resource(GroupVersion().WithResource("sinks")).Namespace("default")
 }
 
 // create makes a Function and waits for its replicas.

@@ -74,6 +74,18 @@ func Function(namespace, name string, config FunctionConfig) *unstructured.Unstr
 	return f
 }
 
+// Sink is a Sink that behaves as the Function of this configuration does.
+func Sink(namespace, name string, config FunctionConfig) *unstructured.Unstructured {
+	s := Function(namespace, name, config)
+	s.SetKind(KindSink)
+	fields := s.Object["spec"].(map[string]any)
+	fields["className"], fields["sinkType"] = "pulsarautoscaler.PacedSink", "[B"
+	fields["sinkConfig"] = fields["funcConfig"]
+	delete(fields, "funcConfig")
+	delete(fields, "forwardSourceMessageProperty")
+	return s
+}
+
 func inputs(config FunctionConfig) map[string]any {
 	topics, sources := []any{}, map[string]any{}
 	for _, topic := range config.Topics {

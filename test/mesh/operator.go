@@ -80,7 +80,7 @@ func NewOperator(config Config) (*Operator, error) {
 	o := &Operator{manager: manager, fleet: newFleet(config, changed)}
 	for _, kind := range []string{KindFunction, KindSink, KindSource} {
 		r := &reconciler{kind: kind, client: manager.GetClient(), changed: func(client.ObjectKey, *int32) {}}
-		if kind == KindFunction {
+		if consumes(kind) {
 			r.changed = o.desired
 		}
 		if err := r.register(manager); err != nil {
@@ -95,14 +95,17 @@ func NewOperator(config Config) (*Operator, error) {
 }
 
 func newManager(c Config) (ctrl.Manager, error) {
-	ofFunctions := labels.SelectorFromSet(labels.Set{labelComponent: component{kind: KindFunction}.suffix()})
+	ofConsumers, err := labels.Parse(labelComponent + " in (" + component{kind: KindFunction}.suffix() + "," + component{kind: KindSink}.suffix() + ")")
+	if err != nil {
+		return nil, fmt.Errorf("selecting pods: %w", err)
+	}
 	again := true // the names of controllers are of this process, in which other clusters may be
 	manager, err := ctrl.NewManager(c.REST, ctrl.Options{
 		Logger:     c.Log,
 		Metrics:    server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &again},
 		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		Cache:      cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: ofFunctions}}},
+		Cache:      cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: ofConsumers}}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the operator: %w", err)
@@ -143,6 +146,10 @@ func (o *Operator) desired(function client.ObjectKey, replicas *int32) {
 	}
 	o.fleet.desire(function, int(*replicas))
 }
+
+// consumes says whether the stand-in runs replicas of the kind. A Function and a Sink of one name would share one account:
+// give them different ones.
+func consumes(kind string) bool { return kind == KindFunction || kind == KindSink }
 
 // ReplicaSeconds is the time for which replicas of the Function were there, in sum: each from when its pod appeared until
 // it had ended, whether it consumed or not.

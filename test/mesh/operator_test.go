@@ -30,7 +30,7 @@ func TestOperator(t *testing.T) {
 		"deletes an HPA that is named like the Function":          namesake,
 		"restarts a replica that ends by itself":                  restarts,
 		"tells on the pod what is misconfigured":                  misconfiguration,
-		"serves Sinks without replicas":                           sinks,
+		"serves Sinks too":                                        sinks,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b) })
 	}
@@ -233,9 +233,8 @@ func misconfiguration(t *testing.T, b *bed) {
 }
 
 func sinks(t *testing.T, b *bed) {
-	s := Function("default", "sunk", FunctionConfig{Topics: []string{"in"}, PulsarConfig: settings, Replicas: 2})
-	s.SetKind(KindSink)
-	resource := b.dynamic.Resource(GroupVersion().WithResource("sinks")).Namespace("default")
+	s := Sink("default", "sunk", FunctionConfig{Topics: []string{"in"}, PulsarConfig: settings, Replicas: 2})
+	resource := b.sinks()
 	_, err := resource.Create(t.Context(), s, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -246,4 +245,7 @@ func sinks(t *testing.T, b *bed) {
 		require.EqualValues(c, 2, now.Replicas)
 		require.Contains(c, now.Selector, "app.kubernetes.io/name=sunk-sink")
 	}, patience, often)
+	b.running(t, "sunk", 2)
+	require.NoError(t, resource.Delete(t.Context(), "sunk", metav1.DeleteOptions{}))
+	b.running(t, "sunk", 0)
 }

@@ -34,7 +34,7 @@ const (
 	retryConfig = time.Second
 )
 
-// kubelet is the part of a node: it keeps a replica for each pod of a Function and tells the pod's state.
+// kubelet is the part of a node: it keeps a replica for each pod of a Function or Sink and tells the pod's state.
 type kubelet struct {
 	client client.Client
 	// direct reads ConfigMaps, which are not worth a watch.
@@ -72,7 +72,11 @@ func (k *kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	if found, started := k.fleet.look(request.NamespacedName, pod.UID); started {
 		return ctrl.Result{}, k.report(ctx, pod, found)
 	}
-	function, err := read(ctx, k.client, pod.Namespace, pod.Labels[labelName], object(KindFunction))
+	kind := KindFunction
+	if pod.Labels[labelComponent] == (component{kind: KindSink}).suffix() {
+		kind = KindSink
+	}
+	function, err := read(ctx, k.client, pod.Namespace, pod.Labels[labelName], object(kind))
 	if err != nil || function == nil {
 		return ctrl.Result{}, err // the garbage collector is on its way to the pod of a Function that is gone
 	}

@@ -52,6 +52,7 @@ type spec struct {
 	Pod        podPolicy                   `json:"pod"`
 	Resources  corev1.ResourceRequirements `json:"resources"`
 	FuncConfig map[string]any              `json:"funcConfig"`
+	SinkConfig map[string]any              `json:"sinkConfig"`
 }
 
 type input struct {
@@ -80,7 +81,7 @@ type podPolicy struct {
 	AutoScalingBehavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"autoScalingBehavior"`
 }
 
-// knobs are ours: how a replica behaves, in spec.funcConfig. Unknown keys are errors.
+// knobs are ours: how a replica behaves, in spec.funcConfig, or spec.sinkConfig of a Sink. Unknown keys are errors.
 type knobs struct {
 	ServiceTimeMillis int64 `json:"serviceTimeMillis,omitempty"`
 	FailEvery         int   `json:"failEvery,omitempty"`
@@ -135,7 +136,7 @@ func (c component) instance(id int) (replica.Instance, error) {
 	if err != nil {
 		return replica.Instance{}, err
 	}
-	topics, err := c.topics()
+	topics, pattern, err := c.topics()
 	if err != nil {
 		return replica.Instance{}, err
 	}
@@ -146,7 +147,7 @@ func (c component) instance(id int) (replica.Instance, error) {
 		}
 	}
 	return replica.Instance{
-		Tenant: c.spec.Tenant, Namespace: c.spec.Namespace, Name: c.spec.Name, ID: id, Topics: topics,
+		Tenant: c.spec.Tenant, Namespace: c.spec.Namespace, Name: c.spec.Name, ID: id, Topics: topics, TopicPattern: pattern,
 		Subscription:     or(c.spec.SubscriptionName, c.spec.Tenant+"/"+c.spec.Namespace+"/"+c.spec.Name),
 		SubscriptionType: c.subscriptionType(),
 		ServiceTime:      time.Duration(k.ServiceTimeMillis) * time.Millisecond, FailEvery: k.FailEvery,
@@ -156,23 +157,28 @@ func (c component) instance(id int) (replica.Instance, error) {
 }
 
 func (c component) knobs() (k knobs, err error) {
-	text, err := json.Marshal(c.spec.FuncConfig)
+	field, config := "spec.funcConfig", c.spec.FuncConfig
+	if c.kind == KindSink {
+		field, config = "spec.sinkConfig", c.spec.SinkConfig
+	}
+	text, err := json.Marshal(config)
 	if err != nil {
-		return knobs{}, fmt.Errorf("reading spec.funcConfig: %w", err)
+		return knobs{}, fmt.Errorf("reading %s: %w", field, err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&k); err != nil {
-		return knobs{}, fmt.Errorf("reading spec.funcConfig, which may have serviceTimeMillis, failEvery and startDelayMillis: %w", err)
+		return knobs{}, fmt.Errorf("reading %s, which may have serviceTimeMillis, failEvery and startDelayMillis: %w", field, err)
 	}
 	return k, nil
 }
 
 // topics are the union of what Function Mesh's generateInputSpec (controllers/spec/utils.go) puts together, as full names
-// in order. A Go function consumes the first of input.topics only.
-func (c component) topics() ([]string, error) {
+// in order, or a pattern of them: replicas here take one pattern, or names. A Go function consumes the first of
+// input.topics only.
+func (c component) topics() (topics []string, pattern string, err error) {
 	in := c.spec.Input
-	names := map[string]bool{}
+	names, patterns := map[string]bool{}, map[string]bool{}
 	for _, topic := range in.Topics {
 		names[fullName(topic)] = true
 		if c.spec.Golang != nil {
@@ -185,19 +191,26 @@ func (c component) topics() ([]string, error) {
 		}
 		for topic, source := range in.SourceSpecs {
 			if source.IsRegexPattern {
-				return nil, fmt.Errorf("spec.input.sourceSpecs has the pattern %q: replicas here need topics by name", topic)
+				patterns[fullName(topic)] = true
+				continue
 			}
 			names[fullName(topic)] = true
 		}
 		// The same key without isRegexPattern turns the pattern into a topic.
-		if _, literal := in.SourceSpecs[in.TopicPattern]; in.TopicPattern != "" && !literal {
-			return nil, fmt.Errorf("spec.input.topicPattern is %q: replicas here need topics by name", in.TopicPattern)
+		if _, named := in.SourceSpecs[in.TopicPattern]; in.TopicPattern != "" && !named {
+			patterns[fullName(in.TopicPattern)] = true
 		}
 	}
-	if len(names) == 0 {
-		return nil, errors.New("spec.input names no topic: set spec.input.topics")
+	switch {
+	case len(names)+len(patterns) == 0:
+		return nil, "", errors.New("spec.input names no topic: set spec.input.topics")
+	case len(patterns) > 1 || (len(patterns) == 1 && len(names) > 0):
+		return nil, "", fmt.Errorf("spec.input has the patterns %q and the topics %q: replicas here take one pattern, or topics by name",
+			slices.Sorted(maps.Keys(patterns)), slices.Sorted(maps.Keys(names)))
+	case len(patterns) == 1:
+		return nil, slices.Collect(maps.Keys(patterns))[0], nil
 	}
-	return slices.Sorted(maps.Keys(names)), nil
+	return slices.Sorted(maps.Keys(names)), "", nil
 }
 
 // fullName completes what Pulsar calls a short topic name.

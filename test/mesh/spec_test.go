@@ -60,9 +60,10 @@ func TestDefaultsAreThoseOfTheWebhook(t *testing.T) {
 
 func TestTopicsAreTheUnionOfAllInputs(t *testing.T) {
 	cases := map[string]struct {
-		spec   map[string]any
-		topics []string
-		err    string
+		spec    map[string]any
+		topics  []string
+		pattern string
+		err     string
 	}{
 		"all maps and the list are put together once": {
 			spec: map[string]any{"input": map[string]any{
@@ -87,12 +88,23 @@ func TestTopicsAreTheUnionOfAllInputs(t *testing.T) {
 			}},
 			topics: []string{"persistent://public/default/a.b"},
 		},
-		"a pattern is refused": {
-			spec: map[string]any{"input": map[string]any{"topicPattern": "a.*"}}, err: "topicPattern",
+		"a pattern stands for topics": {
+			spec: map[string]any{"input": map[string]any{"topicPattern": "a.*"}}, pattern: "persistent://public/default/a.*",
 		},
-		"a pattern among the sources is refused": {
-			spec: map[string]any{"input": map[string]any{"sourceSpecs": map[string]any{"a.*": map[string]any{"isRegexPattern": true}}}},
-			err:  "sourceSpecs has the pattern",
+		"a pattern may be among the sources": {
+			spec: map[string]any{"input": map[string]any{
+				"sourceSpecs": map[string]any{"persistent://t/n/a.*": map[string]any{"isRegexPattern": true}},
+			}},
+			pattern: "persistent://t/n/a.*",
+		},
+		"a pattern next to a topic is refused": {
+			spec: map[string]any{"input": map[string]any{"topicPattern": "a.*", "topics": []any{"b"}}}, err: "take one pattern, or topics by name",
+		},
+		"two patterns are refused": {
+			spec: map[string]any{"input": map[string]any{
+				"topicPattern": "a.*", "sourceSpecs": map[string]any{"b.*": map[string]any{"isRegexPattern": true}},
+			}},
+			err: "take one pattern, or topics by name",
 		},
 		"no topic is refused": {spec: map[string]any{}, err: "set spec.input.topics"},
 		"an unknown knob is refused": {
@@ -109,6 +121,7 @@ func TestTopicsAreTheUnionOfAllInputs(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, test.topics, in.Topics)
+			require.Equal(t, test.pattern, in.TopicPattern)
 		})
 	}
 }
@@ -157,7 +170,7 @@ func FuzzDecode(f *testing.F) {
 		require.NotNil(t, c.spec.Replicas)
 		in, err := c.instance(0)
 		if err == nil {
-			require.NotEmpty(t, in.Topics)
+			require.NotEqual(t, len(in.Topics) > 0, in.TopicPattern != "")
 			require.NotEmpty(t, in.Subscription)
 		}
 	})

@@ -190,7 +190,7 @@ func (c *Consumer) subscribe(ctx context.Context, messages chan pulsar.ConsumerM
 			c.setErr(nil)
 			return consumer, nil
 		}
-		c.setErr(fmt.Errorf("subscribing to %q: %w", c.in.Topics, err))
+		c.setErr(fmt.Errorf("subscribing to %q%s: %w", c.in.Topics, c.in.TopicPattern, err))
 		if err := sleep(ctx, resubscribe); err != nil {
 			return nil, err
 		}

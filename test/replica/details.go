@@ -69,6 +69,9 @@ func configure(in Instance, collector, token string) (string, error) {
 
 // describe writes the --function_details of an instance whose function is the class.
 func describe(in Instance, class, config string) (string, error) {
+	if in.TopicPattern != "" {
+		return "", fmt.Errorf("replica.Instance.TopicPattern is %q: only light replicas take one", in.TopicPattern)
+	}
 	inputs := map[string]input{}
 	for _, topic := range in.Topics {
 		var spec input

@@ -123,9 +123,12 @@ func options(in Instance, messages chan pulsar.ConsumerMessage) (pulsar.Consumer
 		NackRedeliveryDelay: in.RedeliverAfter,
 		MessageChannel:      messages,
 	}
-	if len(in.Topics) == 1 {
+	switch {
+	case in.TopicPattern != "":
+		wanted.TopicsPattern = in.TopicPattern
+	case len(in.Topics) == 1:
 		wanted.Topic = in.Topics[0]
-	} else {
+	default:
 		wanted.Topics = in.Topics
 	}
 	return wanted, nil

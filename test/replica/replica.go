@@ -27,7 +27,8 @@ const (
 	KeyShared = "Key_Shared"
 )
 
-// Instance says what one replica consumes and how it behaves. Tenant, Namespace, Name, Topics and ServiceURL are required.
+// Instance says what one replica consumes and how it behaves. Tenant, Namespace, Name, ServiceURL, and Topics or TopicPattern
+// are required.
 type Instance struct {
 	// Tenant, Namespace and Name are the function.
 	Tenant, Namespace, Name string
@@ -35,6 +36,9 @@ type Instance struct {
 	ID int
 	// Topics are the inputs, as full names; they exist already.
 	Topics []string
+	// TopicPattern is an expression of topics instead of Topics, such as persistent://public/default/in-.*; what comes later
+	// is found within a minute, as with Pulsar's instances. Light only.
+	TopicPattern string
 	// Subscription is its name; empty is tenant/namespace/name, as for every function that names none.
 	Subscription string
 	// SubscriptionType is Shared, Failover or Key_Shared; empty is Shared.
@@ -83,8 +87,6 @@ func (in Instance) validate() error {
 		return fmt.Errorf("replica.Instance is of the function %q: Tenant, Namespace and Name must not be empty", in.FQFN())
 	case in.ID < 0:
 		return fmt.Errorf("replica.Instance.ID is %d: it must be 0 or more", in.ID)
-	case len(in.Topics) == 0 || slices.Contains(in.Topics, ""):
-		return fmt.Errorf("replica.Instance.Topics is %q: it must name at least one topic, and none may be empty", in.Topics)
 	case !slices.Contains([]string{Shared, Failover, KeyShared}, in.SubscriptionType):
 		return fmt.Errorf("replica.Instance.SubscriptionType is %q: it must be Shared, Failover or Key_Shared", in.SubscriptionType)
 	case in.ServiceURL == "":
@@ -95,6 +97,16 @@ func (in Instance) validate() error {
 	case in.FailEvery < 0 || in.ReceiverQueueSize < 0 || in.AsyncRequests < 0:
 		return fmt.Errorf("replica.Instance has FailEvery %d, ReceiverQueueSize %d, AsyncRequests %d: none may be negative",
 			in.FailEvery, in.ReceiverQueueSize, in.AsyncRequests)
+	}
+	return in.validateInputs()
+}
+
+func (in Instance) validateInputs() error {
+	switch {
+	case in.TopicPattern != "" && len(in.Topics) > 0:
+		return fmt.Errorf("replica.Instance has Topics %q and TopicPattern %q: only one of them may be set", in.Topics, in.TopicPattern)
+	case in.TopicPattern == "" && (len(in.Topics) == 0 || slices.Contains(in.Topics, "")):
+		return fmt.Errorf("replica.Instance.Topics is %q: it must name at least one topic, and none may be empty", in.Topics)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ func TestStartRefusesABadInstance(t *testing.T) {
 		"no name":                     {func(in *Instance) { in.Name = "" }, `function "t/n/"`},
 		"an id below zero":            {func(in *Instance) { in.ID = -1 }, "ID is -1"},
 		"no topics":                   {func(in *Instance) { in.Topics = nil }, "Topics is []"},
+		"topics and a pattern":        {func(in *Instance) { in.TopicPattern = "persistent://t/n/in.*" }, "only one of them may be set"},
 		"an empty topic":              {func(in *Instance) { in.Topics = []string{""} }, "none may be empty"},
 		"a type that functions lack":  {func(in *Instance) { in.SubscriptionType = "Exclusive" }, `"Exclusive": it must be Shared, Failover or Key_Shared`},
 		"no broker":                   {func(in *Instance) { in.ServiceURL = "" }, "ServiceURL is empty"},

@@ -9,8 +9,11 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
+
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
@@ -25,6 +28,7 @@ const (
 // Adapter is the product as a process: its own user, with the rights of deploy/rbac, behind the real aggregator.
 type Adapter struct {
 	config  proc.Config
+	flags   []string
 	process *proc.Process
 	// lifetime is the stage's: a process that a test starts again must outlive the test.
 	lifetime context.Context
@@ -71,22 +75,67 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 	}
 	flags := []string{
 		"--kubeconfig=" + kubeconfig, "--lease-namespace=" + namespace,
-		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
-		"--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
+		"--bind-address=127.0.0.1", "--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
 		"--allowed-pulsar-hosts=" + admin.Host, "--log-format=text", "--shutdown-delay=0s",
 	}
-	a := &Adapter{
-		lifetime: ctx,
-		URL:      "https://127.0.0.1:" + strconv.Itoa(port),
-		config: proc.Config{
-			Name: "adapter", Path: s.adapterPath(), Args: append(flags, config.AdapterFlags...),
-			LogPath: filepath.Join(s.dir, "adapter.log"),
-		},
-	}
+	a := s.newAdapter(ctx, "adapter", port, append(flags, config.AdapterFlags...))
 	if err := a.Start(ctx, s); err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+func (s *Stage) newAdapter(lifetime context.Context, name string, port int, flags []string) *Adapter {
+	return &Adapter{
+		lifetime: lifetime, flags: flags,
+		URL: "https://127.0.0.1:" + strconv.Itoa(port),
+		config: proc.Config{
+			Name: name, Path: s.adapterPath(), Args: append(slices.Clone(flags), "--secure-port="+strconv.Itoa(port)),
+			LogPath: filepath.Join(s.dir, name+".log"),
+		},
+	}
+}
+
+// AddAdapter starts one more replica of the adapter, with flags of its own that win over those of the first. It waits for
+// the Lease that the first holds, and answers who asks it by Ask: the aggregator does not know it. It lives until Kill,
+// Stop or the end of ctx.
+func (s *Stage) AddAdapter(ctx context.Context, name string, flags ...string) (*Adapter, error) {
+	port, err := proc.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	a := s.newAdapter(ctx, name, port, append(slices.Clone(s.Adapter.flags), flags...))
+	if a.process, err = proc.Start(ctx, a.config); err != nil {
+		return nil, err
+	}
+	err = cluster.WaitFor(ctx, "adapter "+name+" to be ready", pollEvery, func(ctx context.Context) (bool, string, error) {
+		answer, err := s.Ask(ctx, a, "/readyz")
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		return true, string(answer), nil
+	})
+	if err != nil {
+		a.Kill()
+		return nil, fmt.Errorf("%w; its last lines:\n%s", err, a.LogTail())
+	}
+	return a, nil
+}
+
+// Ask asks an adapter for a path as an administrator, past the aggregator.
+func (s *Stage) Ask(ctx context.Context, a *Adapter, path string) ([]byte, error) {
+	config := s.Cluster.RESTConfig()
+	config.Host = a.URL
+	config.CAData, config.Insecure = nil, true // its certificate is for its name in the cluster
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of adapter %s: %w", a.config.Name, err)
+	}
+	result := clientset.RESTClient().Get().AbsPath(path).Do(ctx)
+	if err := result.Error(); err != nil { // Raw alone would lose the server's words
+		return nil, fmt.Errorf("asking adapter %s: %w", a.config.Name, err)
+	}
+	return result.Raw()
 }
 
 // Start starts the process, again after Kill, and returns when the aggregator reaches it.

@@ -52,6 +52,10 @@ type FunctionConfig struct {
 	Partitions int
 	// WithoutTopic leaves the input topic to the test.
 	WithoutTopic bool
+	// Sink puts a Sink there instead of a Function.
+	Sink bool
+	// Edit changes the object before it is created; nil is for none.
+	Edit func(object *unstructured.Unstructured)
 	// AdminURL is what the Function says of its Pulsar; empty is the truth.
 	AdminURL string
 	// Objective that the score counts late messages against; 0 is 60 s.
@@ -61,13 +65,14 @@ type FunctionConfig struct {
 	Progress io.Writer
 }
 
-// Function is a Function with a topic, replicas, a load and a score.
+// Function is a Function, or a Sink, with a topic, replicas, a load and a score.
 type Function struct {
 	Name  string
 	Topic string
 	Score *Score
 
 	stage     *Stage
+	kind      string
 	publisher *load.Publisher
 }
 
@@ -76,7 +81,7 @@ type Function struct {
 func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Function, error) {
 	f := &Function{
 		Name: config.Name, Topic: broker.TopicName(config.Name + "-in"), stage: s,
-		Score: newScore(cmp.Or(config.Objective, time.Minute)),
+		Score: newScore(cmp.Or(config.Objective, time.Minute)), kind: mesh.KindFunction,
 	}
 	runner, err := s.newRunner(ctx, config, f.Score)
 	if err != nil {
@@ -96,12 +101,19 @@ func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Functi
 		return nil, fmt.Errorf("creating the pulsarConfig of %s: %w", config.Name, err)
 	}
 	replicas := cmp.Or(config.Replicas, 1)
-	function := mesh.Function(Namespace, config.Name, mesh.FunctionConfig{
+	object := mesh.Function
+	if config.Sink {
+		f.kind, object = mesh.KindSink, mesh.Sink
+	}
+	function := object(Namespace, config.Name, mesh.FunctionConfig{
 		Topics: []string{f.Topic}, PulsarConfig: pulsarConfig.Name, Replicas: replicas,
 		ServiceTime: config.ServiceTime, StartDelay: config.StartDelay,
 	})
+	if config.Edit != nil {
+		config.Edit(function)
+	}
 	if err := s.Client.Create(ctx, function); err != nil {
-		return nil, fmt.Errorf("creating Function %s: %w", config.Name, err)
+		return nil, fmt.Errorf("creating %s %s: %w", f.kind, config.Name, err)
 	}
 	if config.WithoutTopic {
 		return f, nil
@@ -137,7 +149,7 @@ func (f *Function) Remove(ctx context.Context) error {
 	if f.publisher != nil {
 		f.publisher.Close()
 	}
-	function := mesh.Function(Namespace, f.Name, mesh.FunctionConfig{})
+	function := f.object()
 	p := &v1alpha1.AutoscalingPolicy{}
 	p.Namespace, p.Name = Namespace, f.Name
 	err := errors.Join(
@@ -145,7 +157,7 @@ func (f *Function) Remove(ctx context.Context) error {
 		client.IgnoreNotFound(f.stage.Client.Delete(ctx, function)),
 	)
 	if err != nil {
-		return fmt.Errorf("deleting Function %s: %w", f.Name, err)
+		return fmt.Errorf("deleting %s %s: %w", f.kind, f.Name, err)
 	}
 	err = cluster.WaitFor(ctx, "the replicas of "+f.Name+" to end", pollEvery, func(context.Context) (bool, string, error) {
 		running := f.stage.Mesh.Running(Namespace, f.Name)
@@ -157,15 +169,23 @@ func (f *Function) Remove(ctx context.Context) error {
 	return f.stage.Broker.DeleteTopic(ctx, f.Topic)
 }
 
+// object is one to read into, or to delete.
+func (f *Function) object() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(f.kind))
+	object.SetNamespace(Namespace)
+	object.SetName(f.Name)
+	return object
+}
+
 // Replicas is what the scale subresource says: what is wanted, and what Function Mesh reports.
 type Replicas struct{ Spec, Status int64 }
 
 // Replicas reads the Function's spec.replicas and status.replicas.
 func (f *Function) Replicas(ctx context.Context) (Replicas, error) {
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
-	if err := f.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: f.Name}, object); err != nil {
-		return Replicas{}, fmt.Errorf("reading Function %s: %w", f.Name, err)
+	object := f.object()
+	if err := f.stage.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return Replicas{}, fmt.Errorf("reading %s %s: %w", f.kind, f.Name, err)
 	}
 	spec, _, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
 	if err != nil {
