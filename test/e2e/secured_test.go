@@ -99,6 +99,7 @@ func (s *secured) settings(t *testing.T, admin string, httpsPort int) map[string
 	require.NoError(t, err)
 	settings := map[string]string{
 		"authenticationEnabled": "true", "authorizationEnabled": "true", "strictAuthMethod": "true",
+		"statsUpdateFrequencyInSecs":           "1", // what it says of all topics is a minute old otherwise
 		"superUserRoles":                       "admin",
 		"tokenPublicKey":                       key,
 		"brokerClientAuthenticationPlugin":     "org.apache.pulsar.client.impl.auth.AuthenticationToken",

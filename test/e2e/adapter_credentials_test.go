@@ -1,0 +1,108 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// authSecret is a Secret as Function Mesh takes it.
+func authSecret(name, params string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
+		StringData: map[string]string{
+			"clientAuthenticationPlugin":     "org.apache.pulsar.client.impl.auth.AuthenticationToken",
+			"clientAuthenticationParameters": params,
+		},
+	}
+}
+
+// addLocked is a Function on the secured broker, whose Secret has the name.
+func addLocked(t *testing.T, s *secured, name, secret string) {
+	t.Helper()
+	require.NoError(t, s.CreateSubscription(t.Context(), securedTopic, "public/default/"+name, broker.Latest))
+	addStill(t, mesh.KindFunction, name, s.Broker, map[string]any{
+		"input": map[string]any{"topics": []any{securedTopic}}, "pulsar": map[string]any{"authSecret": secret},
+	})
+}
+
+// testFunctionCredentials reads with what Functions and policies name: the adapter itself has nothing to show.
+func testFunctionCredentials(t *testing.T, s *secured) {
+	const good, unread, ungranted = "consume-token", "in-pod-token", "newcomer-token"
+	create(t, authSecret(good, "token:"+s.token(t, "consume", time.Hour)))
+	create(t, authSecret(unread, "file:///etc/pulsar/token"))
+	create(t, authSecret(ungranted, "token:"+s.token(t, "newcomer", time.Hour)))
+	for name, f := range map[string]struct{ secret, own string }{
+		"granted":    {secret: good},
+		"absent":     {secret: "later-token"},
+		"in-pod":     {secret: unread},
+		"ungranted":  {secret: ungranted},
+		"overruled":  {secret: unread, own: good},
+		"overruling": {secret: good, own: ungranted},
+	} {
+		addLocked(t, s, name, f.secret)
+		var connection *v1alpha1.PulsarConnection
+		if f.own != "" {
+			connection = &v1alpha1.PulsarConnection{AuthSecret: f.own}
+		}
+		advise(t, name, connection)
+	}
+	const rotated, life = "rotated", 10 * time.Second
+	create(t, authSecret(rotated, "token:"+s.token(t, "consume", life)))
+	addLocked(t, s, rotated, rotated)
+	advise(t, rotated, nil)
+	for _, name := range []string{rotated, "granted", "overruled"} {
+		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
+	}
+	said := pollCondition(t, "absent", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, policy.ReasonTargetInvalid)
+	require.Equal(t, "Secret later-token, which spec.pulsar.authSecret names, does not exist: create it", said)
+	said = pollCondition(t, "in-pod", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, policy.ReasonTargetInvalid)
+	require.Equal(t, "the credentials are in file:///etc/pulsar/token inside of the pods, which the adapter cannot read: put their content into the Secret, "+
+		"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own (--pulsar-token-file and others)", said)
+	const missing = "grant consume on namespace private/work to the role of the credentials"
+	for _, name := range []string{"ungranted", "overruling"} {
+		said = pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "PermissionMissing")
+		require.Contains(t, said, missing)
+	}
+	create(t, authSecret("later-token", s.token(t, "consume", time.Hour)))
+	status, answer, err := s.Admin(t.Context(), http.MethodPost, "/admin/v2/namespaces/private/work/permissions/newcomer", []byte(`["consume"]`))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusNoContent, status, "%s", answer)
+	for _, name := range []string{"absent", "ungranted", "overruling"} {
+		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
+	}
+	rotateExpired(t, s, rotated)
+}
+
+// rotateExpired waits until what was known with a token that has expired no longer counts, and goes on with the token that
+// takes its place.
+func rotateExpired(t *testing.T, s *secured, name string) {
+	t.Helper()
+	said := pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "Stale")
+	require.Contains(t, said, "does not accept the token: is it expired, or signed with another key?")
+	fresh := authSecret(name, "token:"+s.token(t, "consume", time.Hour))
+	require.NoError(t, scene.Client.Patch(t.Context(), fresh, client.Merge))
+	fill(t, pulsarClient(t, s.Broker, s.token(t, "admin", time.Hour)), securedTopic, 40)
+	pollPolicy(t, name, "40 ready messages", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
+		if p.Status.Signals == nil || p.Status.Signals.ReadyMessages == nil {
+			return false, "unknown"
+		}
+		return *p.Status.Signals.ReadyMessages == 40, fmt.Sprint(*p.Status.Signals.ReadyMessages)
+	})
+	pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
+}

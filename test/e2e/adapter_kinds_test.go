@@ -1,0 +1,53 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// testSink scales a Sink as a Function, and asks for its signals.
+func testSink(t *testing.T) {
+	const name = "warehouse"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Sink: true})
+	p := newPolicy(name)
+	p.Spec.ScaleTargetRef.Kind = mesh.KindSink
+	addPolicy(t, p)
+	publish(t, f, steps(0, 250, 0, 20*time.Second))
+	poll(t, "a backlog of the Sink", func(ctx context.Context) (bool, string, error) {
+		value, err := aggregated(t).value(ctx, mesh.KindSink, name, readyMessages)
+		if err != nil {
+			return false, err.Error(), nil // the first ones say that nothing is known yet
+		}
+		return value.Value.Value() >= 100 && value.DescribedObject.Kind == mesh.KindSink, value.Value.String(), nil
+	})
+	awaitReplicas(t, f, 3, 20, time.Minute)
+	aggregated(t).awaits(t, mesh.KindSink, name, 0)
+	requireClean(t, f)
+	hpa, err := f.Autoscaler(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, mesh.KindSink, hpa.Spec.ScaleTargetRef.Kind)
+}
+
+// testBatchSource asks for the tasks of a batch Source, which its replicas share through a topic that nobody names.
+func testBatchSource(t *testing.T) {
+	const name = "crawler"
+	tasks := broker.TopicName(name + "-intermediate")
+	require.NoError(t, scene.Broker.CreateTopic(t.Context(), tasks, 0))
+	t.Cleanup(func() { require.NoError(t, scene.Broker.DeleteTopic(context.WithoutCancel(t.Context()), tasks)) })
+	require.NoError(t, scene.Broker.CreateSubscription(t.Context(), tasks, "BatchSourceExecutor-public/default/"+name, broker.Earliest))
+	fill(t, pulsarClient(t, scene.Broker, ""), tasks, 30)
+	addStill(t, mesh.KindSource, name, scene.Broker, map[string]any{
+		"output": map[string]any{"topic": "crawled"}, "batchSourceConfig": map[string]any{"discoveryTriggererClassName": "shop.Daily"},
+	})
+	aggregated(t).awaits(t, mesh.KindSource, name, 30)
+}

@@ -1,0 +1,27 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import "testing"
+
+// TestAdapter proves of the adapter as a process what its parts promise, in two halves at once, for much of it is waiting.
+func TestAdapter(t *testing.T) {
+	onStage(t)
+	s := newSecured(t)
+	t.Run("what takes its time", func(t *testing.T) {
+		t.Parallel()
+		b := newBulkSource(t, s) // the first bulk answer comes after a minute
+		t.Run("pattern signals", testPatternSignals)
+		t.Run("bulk source", b.test)
+	})
+	t.Run("what takes CPU", func(t *testing.T) {
+		t.Parallel()
+		t.Run("function credentials", func(t *testing.T) { testFunctionCredentials(t, s) })
+		t.Run("pattern scaling", testPatternScaling)
+		t.Run("sink", testSink)
+		t.Run("batch source", testBatchSource)
+		t.Run("shared subscription", testSharedSubscription)
+		t.Run("subscription type", testSubscriptionType)
+	})
+}

@@ -1,0 +1,71 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"testing"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+)
+
+// subscribed is a topic with a subscription, for the time of the test.
+func subscribed(t *testing.T, topic, subscription string) {
+	t.Helper()
+	require.NoError(t, scene.Broker.CreateTopic(t.Context(), topic, 0))
+	t.Cleanup(func() { require.NoError(t, scene.Broker.DeleteTopic(context.WithoutCancel(t.Context()), topic)) })
+	require.NoError(t, scene.Broker.CreateSubscription(t.Context(), topic, subscription, broker.Earliest))
+}
+
+// testSharedSubscription has two Functions that take each other's messages away.
+func testSharedSubscription(t *testing.T) {
+	const subscription = "disputed"
+	subscribed(t, "disputed-in", subscription)
+	others := map[string]string{"castor": "pollux", "pollux": "castor"}
+	for name := range others {
+		addStill(t, mesh.KindFunction, name, scene.Broker, map[string]any{
+			"input": map[string]any{"topics": []any{"disputed-in"}}, "subscriptionName": subscription,
+		})
+		advise(t, name, nil)
+	}
+	for name, other := range others {
+		said := pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionFalse, policy.ReasonSubscriptionShared)
+		require.Contains(t, said, `subscription "disputed" is consumed by Function default/`+other+" too")
+		require.Contains(t, said, "give each a spec.subscriptionName of its own")
+	}
+}
+
+// testSubscriptionType has a Function whose replicas do not subscribe as its fields promise, and then do.
+func testSubscriptionType(t *testing.T) {
+	const name = "strict"
+	subscribed(t, name+"-in", "public/default/"+name)
+	addStill(t, mesh.KindFunction, name, scene.Broker, map[string]any{
+		"input": map[string]any{"topics": []any{name + "-in"}}, "processingGuarantee": "effectively_once",
+	})
+	advise(t, name, nil)
+	connected := pulsarClient(t, scene.Broker, "")
+	subscribe := func(kind pulsar.SubscriptionType) pulsar.Consumer {
+		consumer, err := connected.Subscribe(pulsar.ConsumerOptions{
+			Topic: broker.TopicName(name + "-in"), SubscriptionName: "public/default/" + name, Type: kind, Properties: instance("public/default/"+name, 0),
+		})
+		require.NoError(t, err)
+		t.Cleanup(consumer.Close)
+		return consumer
+	}
+	wrong := subscribe(pulsar.Shared)
+	said := pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionFalse, policy.ReasonSubscriptionDiffers)
+	require.Contains(t, said, `Function strict promises subscription "public/default/strict" of type Failover and the broker reports Shared`)
+	require.Contains(t, said, "restart the replicas")
+
+	wrong.Close()
+	subscribe(pulsar.Failover)
+	pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionTrue, policy.ReasonVerified)
+}

@@ -1,0 +1,163 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	cmv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// create makes an object that leaves with the test.
+func create(t *testing.T, object client.Object) {
+	t.Helper()
+	require.NoError(t, scene.Client.Create(t.Context(), object))
+	t.Cleanup(func() {
+		require.NoError(t, client.IgnoreNotFound(scene.Client.Delete(context.WithoutCancel(t.Context()), object)))
+	})
+}
+
+// addStill puts a Function, Sink or Source there that has no replicas: what happens to its subscription is up to the test.
+func addStill(t *testing.T, kind, name string, b *broker.Broker, spec map[string]any) {
+	t.Helper()
+	create(t, mesh.PulsarConfig(stage.Namespace, name+"-pulsar", b.AdminURL(), b.ServiceURL()))
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(kind))
+	object.SetNamespace(stage.Namespace)
+	object.SetName(name)
+	for field, value := range map[string]any{"className": "shop.Still", "replicas": int64(0)} {
+		require.NoError(t, unstructured.SetNestedField(object.Object, value, "spec", field))
+	}
+	require.NoError(t, unstructured.SetNestedField(object.Object, name+"-pulsar", "spec", "pulsar", "pulsarConfig"))
+	create(t, object)
+}
+
+// advise adds a policy on a Function that changes nothing, with the connection of its own, if any.
+func advise(t *testing.T, name string, connection *v1alpha1.PulsarConnection) {
+	t.Helper()
+	p := newPolicy(name)
+	p.Spec.Mode, p.Spec.Pulsar = v1alpha1.ModeRecommend, connection
+	create(t, p)
+}
+
+// poll waits until the condition holds; on a time-out it shows the adapter's log.
+func poll(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
+		t.Fatalf("%v\nadapter:\n%s", err, scene.Adapter.LogTail())
+	}
+}
+
+// pollPolicy waits for something about the policy of this name.
+func pollPolicy(t *testing.T, name, what string, holds func(p *v1alpha1.AutoscalingPolicy) (bool, string)) {
+	t.Helper()
+	poll(t, "policy "+name+": "+what, func(ctx context.Context) (bool, string, error) {
+		p := &v1alpha1.AutoscalingPolicy{}
+		if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, p); err != nil {
+			return false, err.Error(), nil // of the end of the wait, too
+		}
+		held, last := holds(p)
+		return held, last, nil
+	})
+}
+
+// pollCondition waits until a condition of the policy has a status and a reason, and returns its message.
+func pollCondition(t *testing.T, name, conditionType string, status metav1.ConditionStatus, reason string) (message string) {
+	t.Helper()
+	pollPolicy(t, name, fmt.Sprintf("condition %s=%s/%s", conditionType, status, reason), func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
+		c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
+		if c == nil {
+			return false, "no such condition"
+		}
+		message = c.Message
+		return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message)
+	})
+	return message
+}
+
+const readyMessages = "pulsar_function_backlog_ready_messages"
+
+// metricPath is where a metric of a Function, Sink or Source is served.
+func metricPath(kind, name, metric string) string {
+	return "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/" + strings.ToLower(kind) + "s." + mesh.Group + "/" + name + "/" + metric
+}
+
+// asker answers for a path of the metrics API.
+type asker func(ctx context.Context, path string) ([]byte, error)
+
+// aggregated asks as everybody does.
+func aggregated(t *testing.T) asker {
+	t.Helper()
+	return func(ctx context.Context, path string) ([]byte, error) { return ask(ctx, t, path) }
+}
+
+func (by asker) value(ctx context.Context, kind, name, metric string) (cmv1beta2.MetricValue, error) {
+	answer, err := by(ctx, metricPath(kind, name, metric))
+	if err != nil {
+		return cmv1beta2.MetricValue{}, err
+	}
+	var list cmv1beta2.MetricValueList
+	if err := json.Unmarshal(answer, &list); err != nil {
+		return cmv1beta2.MetricValue{}, err
+	}
+	if len(list.Items) != 1 {
+		return cmv1beta2.MetricValue{}, fmt.Errorf("%d values: %s", len(list.Items), answer)
+	}
+	return list.Items[0], nil
+}
+
+// awaits waits until the object has exactly so many ready messages.
+func (by asker) awaits(t *testing.T, kind, name string, messages int64) {
+	t.Helper()
+	poll(t, fmt.Sprintf("%d ready messages of %s %s", messages, kind, name), func(ctx context.Context) (bool, string, error) {
+		value, err := by.value(ctx, kind, name, readyMessages)
+		if err != nil {
+			return false, err.Error(), nil // the first ones say that nothing is known yet
+		}
+		return value.Value.Value() == messages, value.Value.String(), nil
+	})
+}
+
+// pulsarClient connects to a broker, with a token if there is one, until the test ends.
+func pulsarClient(t *testing.T, b *broker.Broker, token string) pulsar.Client {
+	t.Helper()
+	options := pulsar.ClientOptions{URL: b.ServiceURL(), Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry()}
+	if token != "" {
+		options.Authentication = pulsar.NewAuthenticationToken(token)
+	}
+	connected, err := pulsar.NewClient(options)
+	require.NoError(t, err)
+	t.Cleanup(connected.Close)
+	return connected
+}
+
+// fill publishes messages that are an entry each, and returns when the broker has stored them.
+func fill(t *testing.T, to pulsar.Client, topic string, messages int) {
+	t.Helper()
+	producer, err := to.CreateProducer(pulsar.ProducerOptions{Topic: topic, DisableBatching: true})
+	require.NoError(t, err)
+	defer producer.Close() // it would make a deleted topic again
+	(&publisher{t: t, producer: producer, batch: 1}).send(messages)
+}
