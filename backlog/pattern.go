@@ -107,21 +107,22 @@ func (p Pattern) Namespace() string { return p.namespace }
 // its whole name without the domain matches, and it is not one of Pulsar's own topics.
 func (p Pattern) Match(topic string) bool {
 	name, persistent := strings.CutPrefix(topic, "persistent://")
-	local, inNamespace := strings.CutPrefix(name, p.namespace+"/")
-	return persistent && inNamespace && p.whole != nil && !systemTopic(p.namespace, local) && p.whole.MatchString(name)
+	return persistent && strings.HasPrefix(name, p.namespace+"/") && p.whole != nil && !SystemTopic(topic) && p.whole.MatchString(name)
 }
 
-// systemTopic says whether Pulsar keeps this topic for itself, by its namespace and its name there. What only begins with
-// two underscores is somebody's: consumers with a pattern follow it.
+// SystemTopic says whether Pulsar keeps the topic of this complete name for itself. What only begins with two underscores
+// is somebody's: consumers with a pattern follow it.
 //
 // Source: org.apache.pulsar.common.naming.SystemTopicNames.isSystemTopic.
-func systemTopic(namespace, local string) bool {
+func SystemTopic(name string) bool {
+	_, name, _ = strings.Cut(name, "://")
+	local := name[strings.LastIndexByte(name, '/')+1:]
 	switch local {
 	case "__change_events", "__transaction_buffer_snapshot", "__transaction_buffer_snapshot_segments", "__transaction_buffer_snapshot_indexes":
 		return true
 	}
-	return strings.HasSuffix(local, "__transaction_pending_ack") ||
-		namespace == "pulsar/system" && (strings.HasPrefix(local, "transaction_coordinator_assign") || strings.HasPrefix(local, "__transaction_log_"))
+	return strings.HasSuffix(local, "__transaction_pending_ack") || strings.HasPrefix(name, "pulsar/system/") &&
+		(strings.HasPrefix(local, "transaction_coordinator_assign") || strings.HasPrefix(local, "__transaction_log_"))
 }
 
 // filter returns the matches among sorted names.

@@ -133,7 +133,7 @@ func FuzzDecodeTopics(f *testing.F) {
 		}
 		for name := range found.names {
 			require.True(t, strings.HasPrefix(name, "persistent://public/default/"))
-			require.False(t, isSystemTopic("persistent://public/default/", strings.TrimPrefix(name, "persistent://public/default/")))
+			require.False(t, backlog.SystemTopic(name))
 		}
 	})
 }

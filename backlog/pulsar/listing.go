@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -66,7 +65,7 @@ func (l listing) decode(r io.Reader) error {
 			return nil
 		}
 		name := keep(text)
-		if isSystemTopic(l.prefix, name[len(l.prefix):]) {
+		if backlog.SystemTopic(name) {
 			return nil
 		}
 		l.names[name] = struct{}{}
@@ -102,18 +101,4 @@ func baseLength[T string | []byte](name T) int {
 		}
 	}
 	return base
-}
-
-// isSystemTopic knows the topics that Pulsar writes for itself. Brokers leave them out when they are asked to.
-//
-// Source: org.apache.pulsar.common.naming.SystemTopicNames.isSystemTopic.
-func isSystemTopic(prefix, name string) bool {
-	switch {
-	case name == "__change_events", strings.HasPrefix(name, "__transaction_buffer_snapshot"), strings.HasSuffix(name, "__transaction_pending_ack"):
-		return true
-	case prefix == "persistent://pulsar/system/":
-		return strings.HasPrefix(name, "transaction_coordinator_assign") || strings.HasPrefix(name, "__transaction_log_")
-	default:
-		return false
-	}
 }
