@@ -27,8 +27,8 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			change: func(o *policy.Outcome) { o.Reading, o.Unknown = nil, backlog.ErrUnreachable }, want: "Unknown/Pending",
 			message: "not known now, see condition BacklogKnown",
 		},
-		"nobody has consumed yet":      {change: func(o *policy.Outcome) { o.Reading.Type = backlog.NoType }, want: "Unknown/NoConsumerSeen"},
-		"the type has not been told":   {change: func(o *policy.Outcome) { o.Reading.Type = "" }, want: "Unknown/NoConsumerSeen"},
+		"nobody has consumed yet":    {change: func(o *policy.Outcome) { o.Reading.Type = backlog.NoType }, want: "Unknown/NoConsumerSeen"},
+		"the type has not been told": {change: func(o *policy.Outcome) { o.Reading.Type = "" }, want: "Unknown/NoConsumerSeen"},
 		"another type": {
 			change: func(o *policy.Outcome) { o.Reading.Type = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
 			message: "of type Failover and the broker reports Shared: restart the replicas",
