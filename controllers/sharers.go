@@ -6,6 +6,8 @@ package controllers
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,12 +44,13 @@ func indexWorkload(object client.Object) []string {
 // indexKeys are the keys of a subscription, each once: its topics, and the Pulsar namespaces that it has topics and patterns
 // of. Its name alone would not do: a platform may give the same one to thousands that have no topic in common.
 func indexKeys(s backlog.Subscription) []string {
+	name := shortName(s.Name)
 	var keys []string
 	for _, topic := range s.Topics {
-		keys = append(keys, indexKey(s.Name, "topic", topic), indexKey(s.Name, "topics of", namespaceOf(s.Cluster, topic).Name))
+		keys = append(keys, name+keyTopic+topic, name+keyTopicsOf+namespaceOf(s.Cluster, topic).Name)
 	}
 	for _, pattern := range s.Patterns {
-		keys = append(keys, indexKey(s.Name, "patterns of", namespaceOf(s.Cluster, pattern).Name))
+		keys = append(keys, name+keyPatternsOf+namespaceOf(s.Cluster, pattern).Name)
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
@@ -55,20 +58,30 @@ func indexKeys(s backlog.Subscription) []string {
 
 // overlapKeys are the keys of all that may have a topic in common with a subscription.
 func overlapKeys(s backlog.Subscription) []string {
+	name := shortName(s.Name)
 	var keys []string
 	for _, topic := range s.Topics {
-		keys = append(keys, indexKey(s.Name, "topic", topic), indexKey(s.Name, "patterns of", namespaceOf(s.Cluster, topic).Name))
+		keys = append(keys, name+keyTopic+topic, name+keyPatternsOf+namespaceOf(s.Cluster, topic).Name)
 	}
 	for _, pattern := range s.Patterns {
 		namespace := namespaceOf(s.Cluster, pattern).Name
-		keys = append(keys, indexKey(s.Name, "topics of", namespace), indexKey(s.Name, "patterns of", namespace))
+		keys = append(keys, name+keyTopicsOf+namespace, name+keyPatternsOf+namespace)
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
 
-func indexKey(subscription, what, name string) string {
-	return subscription + "\x00" + what + "\x00" + name
+// What a key is about.
+const (
+	keyTopic      = " topic "
+	keyTopicsOf   = " topics of "
+	keyPatternsOf = " patterns of "
+)
+
+// shortName stands for the name of a subscription, which may have a megabyte and would be in the key of each topic.
+func shortName(name string) string {
+	hash := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(hash[:8])
 }
 
 const (
@@ -149,7 +162,7 @@ func (t *Targets) shares(ctx context.Context, kind string, object map[string]any
 		return false
 	}
 	c, invalid := w.consumed()
-	return invalid == "" && overlap(c.subscription, with)
+	return invalid == "" && c.subscription.Name == with.Name && overlap(c.subscription, with)
 }
 
 // overlap says whether two subscriptions of one name have a topic in common as far as their inputs tell. Two different

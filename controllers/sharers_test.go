@@ -153,6 +153,26 @@ func (f failing) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 	return f.Reader.Get(ctx, key, object, options...)
 }
 
+// An object may have 1.5 MB, in its name of a subscription and its topics alike.
+func TestTheIndexTakesNoMoreMemoryThanTheObject(t *testing.T) {
+	function := testFunction()
+	spec(function)["subscriptionName"] = strings.Repeat("s", 700_000)
+	var topics []any
+	length := 700_000
+	for i := range 10_000 {
+		topics = append(topics, fmt.Sprintf("persistent://public/default/topic-%d", i))
+		length += len(fmt.Sprint(topics[i]))
+	}
+	spec(function)["input"] = map[string]any{"topics": topics}
+	total := 0
+	keys := indexWorkload(function)
+	for _, key := range keys {
+		total += len(key)
+	}
+	require.Len(t, keys, 10_001)
+	require.Less(t, total, length)
+}
+
 func TestASharedSubscriptionIsReportedOnceAndScaledAllTheSame(t *testing.T) {
 	twin := testWorkload(kindSink)
 	twin.SetName("twin")
