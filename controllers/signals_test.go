@@ -187,6 +187,12 @@ func TestLooksRunInTheBackgroundUntilTheEnd(t *testing.T) {
 		w.answer(700, 10_000)
 		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.NoError(t, err)
+		remembered := w.reconciler.config.Targets.clusters.addresses
+		require.Len(t, remembered.known, 1)
+		w.after(lookupUnusedFor)
+		time.Sleep(trackAgain)
+		synctest.Wait()
+		require.Empty(t, remembered.known, "what was read of ConfigMaps and Secrets goes when nobody asks")
 		cancel()
 		require.NoError(t, <-done)
 	})
