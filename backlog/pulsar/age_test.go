@@ -51,7 +51,11 @@ func TestAnAgeThatCannotBeReadDoesNotCostTheRest(t *testing.T) {
 			with: trace, without: sends(500, "text/plain", "no"), err: backlog.ErrUnavailable,
 			counts: map[string]float64{"partitions ok": 1, "stats-age unavailable": 1, "stats unavailable": 1},
 		},
-		"but a missing permission is not asked about twice": {
+		"but a topic that moves is not asked for any more often": {
+			with: says(503, "Namespace bundle is being unloaded"), without: good, err: backlog.ErrUnavailable,
+			counts: map[string]float64{"partitions ok": 1, "stats-age unavailable": 2},
+		},
+		"and a missing permission is not asked about twice": {
 			with: says(401, "no"), without: good, err: backlog.ErrForbidden,
 			counts: map[string]float64{"partitions ok": 1, "stats-age forbidden": 1},
 		},

@@ -4,8 +4,8 @@
 // Package pulsar reads the state of topics from Pulsar's admin REST: it implements backlog.Source and backlog.Lister.
 //
 // Floor 2, an edge: it knows package backlog and one outside system, Pulsar's admin service (4.0 and later). It never
-// adds partitions up, never decides anything, never calls a host that Config.AllowedHosts does not name, and never
-// shows a credential in an error or a metric.
+// adds partitions up, never decides anything, never calls a host that Config.AllowedHosts does not name, but for OAuth2
+// issuers that are allowed and where they say that tokens are, and never shows a credential in an error or a metric.
 //
 // One Fetch is one request, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker;
 // a full one also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker cannot read

@@ -111,7 +111,7 @@ func noCredentials(a address, cause error) error {
 // errFewerPartitions marks an answer that knows fewer partitions than was believed.
 var errFewerPartitions = errors.New("fewer partitions than known")
 
-// errServerError marks a 5xx.
+// errServerError marks a 5xx that may be due to what was asked: not 502 and 503, which speak of the broker or the topic's bundle.
 var errServerError = errors.New("server error")
 
 // said is the answer's status and Pulsar's own words, empty when the body was not Pulsar's JSON.
@@ -150,7 +150,9 @@ func statusFault(a address, u *url.URL, s said, shown material) error {
 		return newFault(backlog.ErrUnavailable, "%s: asked again soon", subject)
 	case s.status >= http.StatusInternalServerError:
 		f := newFault(backlog.ErrUnavailable, "%s: asked again soon", subject)
-		f.cause = errServerError
+		if s.status != http.StatusBadGateway && s.status != http.StatusServiceUnavailable {
+			f.cause = errServerError
+		}
 		return f
 	default:
 		return newFault(backlog.ErrProtocol, "%s: is %s://%s a Pulsar admin service?", subject, u.Scheme, u.Host)
