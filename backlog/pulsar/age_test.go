@@ -4,12 +4,16 @@
 package pulsar
 
 import (
+	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -76,4 +80,52 @@ func TestAnAgeThatCannotBeReadDoesNotCostTheRest(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStorageThatHangsHoldsFewConnections: each look at an age holds a connection until it is given up.
+func TestStorageThatHangsHoldsFewConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		way := newNetwork(t)
+		broker := way.broker("broker:8080")
+		var hanging, most, looks atomic.Int64
+		hang := func(w http.ResponseWriter, r *http.Request) {
+			looks.Add(1)
+			if now := hanging.Add(1); now > most.Load() {
+				most.Store(now)
+			}
+			defer hanging.Add(-1)
+			hangs(w, r)
+		}
+		good := answers(subscription(map[string]any{"earliestMsgPublishTimeInBacklog": -1}))
+		broker.on("orders/partitions", answers(notPartitioned))
+		broker.on("orders/stats", onAge(hang, good))
+		source := way.source(Config{MaxConnsPerHost: 16})
+		fetch := func() (backlog.Detail, error) {
+			sample, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Age)
+			return sample.Detail, err
+		}
+		var group errgroup.Group
+		for range 16 {
+			group.Go(func() error {
+				for range 60 {
+					if detail, err := fetch(); err != nil || detail != backlog.Slim {
+						return fmt.Errorf("%v: %w", detail, err)
+					}
+					after(time.Second)
+				}
+				return nil
+			})
+		}
+		require.NoError(t, group.Wait())
+		require.Equal(t, int64(8), most.Load(), "the other half is for answers that come")
+		require.LessOrEqual(t, looks.Load(), int64(8+8), "then one look tries it now and then")
+
+		broker.on("orders/stats", good)
+		after(maxProbe)
+		detail, err := fetch()
+		require.NoError(t, err)
+		require.Equal(t, backlog.Age, detail)
+		requireIdle(t, source.client.gate)
+		requireIdle(t, source.storage)
+	})
 }

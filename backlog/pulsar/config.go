@@ -92,8 +92,9 @@ func New(config Config) (*Source, error) {
 			requestTimeout: config.RequestTimeout,
 			maxAnswerBytes: config.MaxAnswerBytes,
 		},
-		counts: newPartitionCounts(config.PartitionsTTL),
-		now:    time.Now,
+		counts:  newPartitionCounts(config.PartitionsTTL),
+		storage: newStorageGate(config),
+		now:     time.Now,
 	}, nil
 }
 

@@ -9,7 +9,8 @@
 //
 // One Fetch is one request, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker;
 // a full one also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker cannot read
-// from its storage fails the whole call there, so the call is made again without it. The number of partitions comes from
+// from its storage fails the whole call there, so the call is made again without it; while the storage hangs, ages are only
+// tried now and then. The number of partitions comes from
 // `/partitions` and is remembered for Config.PartitionsTTL; more of them are seen at once, fewer and another kind when the
 // call fails for it. Which broker a topic's calls are redirected to is remembered for a minute, and it is asked at once.
 // HTTP_PROXY and the like are ignored: brokers are inside the cluster.

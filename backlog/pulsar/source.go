@@ -17,7 +17,9 @@ import (
 type Source struct {
 	client *client
 	counts *partitionCounts
-	now    func() time.Time
+	// storage is before looks at ages, by admin URL.
+	storage *gate
+	now     func() time.Time
 }
 
 var _ backlog.Source = (*Source)(nil)
@@ -80,8 +82,13 @@ func (s *Source) partitions(ctx context.Context, topic backlog.Topic, a address)
 // stats reads the topic, which has count partitions as far as is known. The age needs a read from the broker's storage,
 // and one that fails or is slow takes the whole call with it: then the rest is asked for alone.
 func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, count int, detail backlog.Detail) (backlog.TopicSample, error) {
-	sample, err := s.statsOnce(ctx, a, count, detail)
-	if detail.Has(backlog.Age) && err != nil && ctx.Err() == nil && withoutAge(err) {
+	var sample backlog.TopicSample
+	var done bool
+	var err error
+	if detail.Has(backlog.Age) {
+		sample, done, err = s.look(ctx, a, count, detail)
+	}
+	if !done {
 		sample, err = s.statsOnce(ctx, a, count, detail&^backlog.Age)
 	}
 	if err != nil {
@@ -91,11 +98,6 @@ func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, coun
 		s.counts.store(topic, len(sample.Partitions), s.now()) // partitions were added
 	}
 	return sample, nil
-}
-
-// withoutAge says that the call may succeed when it does not ask for the age.
-func withoutAge(err error) bool {
-	return errors.Is(err, errServerError) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func (s *Source) statsOnce(ctx context.Context, a address, count int, detail backlog.Detail) (backlog.TopicSample, error) {
