@@ -173,9 +173,11 @@ func TestQuestionsBeyondTheQueueNeitherBlockNorPileUp(t *testing.T) {
 func TestLooksRunInTheBackgroundUntilTheEnd(t *testing.T) {
 	w := newTestWorld(t, testFunction(), testConfigMap())
 	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
 		s, err := NewSignals(SignalsConfig{
 			Store: w.store, Targets: w.reconciler.config.Targets,
-			Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock,
+			Policies: &Policies{reader: w.client, synced: func() bool { return true }},
+			Now:      func() time.Time { return w.now.Add(time.Since(start)) },
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -188,11 +190,15 @@ func TestLooksRunInTheBackgroundUntilTheEnd(t *testing.T) {
 		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.NoError(t, err)
 		remembered := w.reconciler.config.Targets.clusters.addresses
-		require.Len(t, remembered.known, 1)
-		w.after(lookupUnusedFor)
-		time.Sleep(trackAgain)
+		count := func() int {
+			remembered.mu.Lock()
+			defer remembered.mu.Unlock()
+			return len(remembered.known)
+		}
+		require.Equal(t, 1, count())
+		time.Sleep(lookupUnusedFor + trackAgain)
 		synctest.Wait()
-		require.Empty(t, remembered.known, "what was read of ConfigMaps and Secrets goes when nobody asks")
+		require.Zero(t, count(), "what was read of ConfigMaps and Secrets goes when nobody asks")
 		cancel()
 		require.NoError(t, <-done)
 	})
