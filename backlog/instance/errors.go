@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"syscall"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -25,28 +24,10 @@ import (
 //	200, too long, cut off, no instance's    ErrProtocol      Scraper.scrape
 //	an address that cannot be                ErrProtocol      Scraper.scrape; nothing was sent
 
-// fault is an error whose text is for users, with the reason for programs.
-type fault struct {
-	reason error
-	cause  error
-	text   string
-}
-
-func (f *fault) Error() string { return f.text }
-
-// Unwrap gives the reason, and the cause where a program may want it, such as context.Canceled.
-func (f *fault) Unwrap() []error {
-	if f.cause == nil {
-		return []error{f.reason}
-	}
-	return []error{f.reason, f.cause}
-}
-
 func newFault(reason error, address backlog.InstanceAddress, cause error, words string) error {
-	return &fault{
-		reason: reason, cause: cause,
-		text: fmt.Sprintf("%s: %s at %s: %s", reason, shorten(address.ID), shorten(address.HostPort), shorten(words)),
-	}
+	fault := backlog.NewFault(reason, "%s at %s: %s", backlog.Quote(address.ID), backlog.Quote(address.HostPort), backlog.Quote(words))
+	fault.Cause = cause
+	return fault
 }
 
 func statusFault(address backlog.InstanceAddress, status int) error {
@@ -101,24 +82,6 @@ func innermost(err error) error {
 		}
 		err = inner
 	}
-}
-
-// maxWords bounds what is quoted from elsewhere: these texts end up in a status and in kubectl's output.
-const maxWords = 200
-
-// shorten keeps the first line of foreign words, without control characters.
-func shorten(words string) string {
-	words, _, _ = strings.Cut(strings.TrimSpace(words), "\n")
-	words = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(words, "?"))
-	if len(words) <= maxWords {
-		return words
-	}
-	return strings.ToValidUTF8(words[:maxWords], "") + "..."
 }
 
 var errTooLong = errors.New("too long")

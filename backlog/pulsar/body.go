@@ -10,6 +10,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 const (
@@ -32,7 +34,7 @@ func readReason(resp *http.Response, shown proof) said {
 		return words // the status says enough
 	}
 	reason, ok := decodeReason(body)
-	words.json, words.reason = ok, shorten(shown.redact(reason))
+	words.json, words.reason = ok, backlog.Quote(shown.redact(reason))
 	return words
 }
 

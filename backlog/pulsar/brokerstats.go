@@ -50,7 +50,7 @@ func (s *Source) BrokerStats(config BrokerStatsConfig) (*BrokerStats, error) {
 	for cluster, brokers := range config.Brokers {
 		for i, broker := range brokers {
 			if _, err := backlog.ParseAdminURL(broker); err != nil {
-				return nil, fmt.Errorf("brokers[%s][%d] %w", shorten(cluster), i, err)
+				return nil, fmt.Errorf("brokers[%s][%d] %w", backlog.Quote(cluster), i, err)
 			}
 		}
 	}

@@ -136,7 +136,7 @@ func decodeBrokers(r io.Reader, scheme string) ([]string, error) {
 	for _, id := range ids {
 		broker, err := backlog.ParseAdminURL(scheme + "://" + id)
 		if err != nil {
-			return nil, fmt.Errorf("broker %q is not host:port", shorten(id))
+			return nil, fmt.Errorf("broker %q is not host:port", backlog.Quote(id))
 		}
 		urls = append(urls, broker)
 	}

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // transportCause says in a few words why there was no answer. Go's own texts repeat the method, the URL and the
@@ -47,7 +49,7 @@ func transportCause(err error, limit time.Duration) string {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "it does not speak TLS: use http://"
 	default:
-		return shorten(innermost(err).Error())
+		return backlog.Quote(innermost(err).Error())
 	}
 }
 
@@ -66,11 +68,11 @@ func tlsCause(err error) string {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "its certificate has expired or is not valid yet"
 	case errors.As(err, &verification):
-		return "its certificate is not valid: " + shorten(innermost(verification.Err).Error())
+		return "its certificate is not valid: " + backlog.Quote(innermost(verification.Err).Error())
 	case errors.As(err, &record):
 		return "it does not speak TLS: use http://"
 	case tlsAlert(err) != "":
-		return "TLS handshake failed: " + shorten(tlsAlert(err))
+		return "TLS handshake failed: " + backlog.Quote(tlsAlert(err))
 	default:
 		return ""
 	}

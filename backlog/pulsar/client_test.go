@@ -79,7 +79,7 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 		},
 		"a host without an end": {
 			location: "http://" + strings.Repeat("x", 5000), reason: backlog.ErrForbidden,
-			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " + strings.Repeat("x", maxWords) +
+			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " + strings.Repeat("x", backlog.MostQuoted) +
 				"..., which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
 		},
 		"a file": {

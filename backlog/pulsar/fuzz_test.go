@@ -143,8 +143,8 @@ func FuzzDecodeReason(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		reason, ok := decodeReason(content)
 		require.True(t, ok || reason == "")
-		require.LessOrEqual(t, len(shorten(reason)), maxWords+len("..."))
-		require.NotContains(t, shorten(reason), "\n")
+		require.LessOrEqual(t, len(backlog.Quote(reason)), backlog.MostQuoted+len("..."))
+		require.NotContains(t, backlog.Quote(reason), "\n")
 	})
 }
 

@@ -35,8 +35,8 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 			reason: backlog.ErrUnauthenticated, text: `OAuth2 issuer ISSUER refuses the client: "invalid_client bad secret [secret]"`,
 		},
 		"the client is refused, at length": {
-			token:  sends(401, "application/json", `{"error":"invalid_client","error_description":"`+strings.Repeat("x", maxWords-18)+`s3cret"}`),
-			reason: backlog.ErrUnauthenticated, text: `OAuth2 issuer ISSUER refuses the client: "invalid_client ` + strings.Repeat("x", maxWords-18) + `[se..."`,
+			token:  sends(401, "application/json", `{"error":"invalid_client","error_description":"`+strings.Repeat("x", backlog.MostQuoted-18)+`s3cret"}`),
+			reason: backlog.ErrUnauthenticated, text: `OAuth2 issuer ISSUER refuses the client: "invalid_client ` + strings.Repeat("x", backlog.MostQuoted-18) + `[se..."`,
 		},
 		"the audience is refused, with 200": {
 			token:  sends(200, "application/json", `{"error":"invalid_target"}`),

@@ -49,10 +49,10 @@ var className = regexp.MustCompile(`^(org|com|io)(\.[A-Za-z]\w*)+$`)
 // badPlugin shows the name of a class alone: in a Secret whose keys were mixed up, a token stands in its place.
 func badPlugin(plugin string) error {
 	name := ""
-	if plugin = strings.TrimSpace(plugin); len(plugin) <= maxWords && className.MatchString(plugin) {
+	if plugin = strings.TrimSpace(plugin); len(plugin) <= backlog.MostQuoted && className.MatchString(plugin) {
 		name = " " + strconv.Quote(plugin)
 	}
-	return newFault(backlog.ErrUnsupported, "authentication plugin%s: it %s", name, pluginsWanted)
+	return backlog.NewFault(backlog.ErrUnsupported, "authentication plugin%s: it %s", name, pluginsWanted)
 }
 
 // params are a plugin's parameters, decoded. They are comparable.
@@ -222,7 +222,7 @@ func (p *params) decodeOAuth2(text string) (err error) {
 		return err
 	}
 	if fields.Type != "" && fields.Type != "client_credentials" {
-		return fmt.Errorf("type is %q: it must be client_credentials", shorten(fields.Type))
+		return fmt.Errorf("type is %q: it must be client_credentials", backlog.Quote(fields.Type))
 	}
 	if p.issuer, err = ParseIssuer(fields.IssuerURL); err != nil {
 		return fmt.Errorf("issuerUrl %w", err)
@@ -267,7 +267,7 @@ func decodeObject(text string, fields any) error {
 	case errors.As(err, &kind) && kind.Field != "":
 		return fmt.Errorf("%s must be a text", kind.Field)
 	case strings.HasPrefix(err.Error(), "json: unknown field "):
-		return fmt.Errorf("unknown key %s", shorten(strings.TrimPrefix(err.Error(), "json: unknown field ")))
+		return fmt.Errorf("unknown key %s", backlog.Quote(strings.TrimPrefix(err.Error(), "json: unknown field ")))
 	default:
 		return errors.New("they are not a JSON object")
 	}

@@ -47,7 +47,7 @@ func decodeConfig(r io.Reader, component backlog.Component) (configAnswer, error
 	asked, got := component.FullName(), answer.Tenant+"/"+answer.Namespace+"/"+answer.Name
 	switch {
 	case got != asked:
-		return configAnswer{}, fmt.Errorf("it is about %s", shorten(got))
+		return configAnswer{}, fmt.Errorf("it is about %s", backlog.Quote(got))
 	case answer.Parallelism == nil:
 		return configAnswer{}, errors.New("parallelism is missing")
 	case *answer.Parallelism < 0:
@@ -64,7 +64,7 @@ func decodeConfig(r io.Reader, component backlog.Component) (configAnswer, error
 	case backlog.JavaRuntime, backlog.PythonRuntime, backlog.GoRuntime:
 		return answer, nil
 	default:
-		return configAnswer{}, fmt.Errorf("runtime is %q", shorten(answer.Runtime))
+		return configAnswer{}, fmt.Errorf("runtime is %q", backlog.Quote(answer.Runtime))
 	}
 }
 
