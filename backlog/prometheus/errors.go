@@ -34,24 +34,24 @@ func queryFault(host string, status int, err error) error {
 	var words *apiv1.Error
 	switch {
 	case errors.As(err, &token):
-		return backlog.NewFault(backlog.ErrUnauthenticated, "nothing was sent to Prometheus at %s: %s", host, token)
+		return backlog.Because(backlog.ErrUnauthenticated, "nothing was sent to Prometheus at %s: %s", host, token)
 	case errors.As(err, &long):
-		return backlog.NewFault(backlog.ErrProtocol, "Prometheus at %s sent more than %d bytes: raise the limit on answers, or select fewer series", host, long.limit)
+		return backlog.Because(backlog.ErrProtocol, "Prometheus at %s sent more than %d bytes: raise the limit on answers, or select fewer series", host, long.limit)
 	case status == 0 || !errors.As(err, &words):
-		f := backlog.NewFault(backlog.ErrUnreachable, "Prometheus at %s: %s", host, transportCause(err))
+		f := backlog.Because(backlog.ErrUnreachable, "Prometheus at %s: %s", host, transportCause(err))
 		f.Cause = err
 		return f
 	case status == http.StatusUnauthorized:
-		return backlog.NewFault(backlog.ErrUnauthenticated, "Prometheus at %s does not accept the credentials: is the token missing or expired?", host)
+		return backlog.Because(backlog.ErrUnauthenticated, "Prometheus at %s does not accept the credentials: is the token missing or expired?", host)
 	case status == http.StatusForbidden:
-		return backlog.NewFault(backlog.ErrForbidden, "Prometheus at %s refuses queries of this token", host)
+		return backlog.Because(backlog.ErrForbidden, "Prometheus at %s refuses queries of this token", host)
 	case status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError ||
 		words.Type == apiv1.ErrTimeout || words.Type == apiv1.ErrCanceled:
-		return backlog.NewFault(backlog.ErrUnavailable, "Prometheus at %s answered %d: %s", host, status, backlog.Quote(words.Msg))
+		return backlog.Because(backlog.ErrUnavailable, "Prometheus at %s answered %d: %s", host, status, backlog.Quote(words.Msg))
 	case status/100 == 3:
-		return backlog.NewFault(backlog.ErrProtocol, "Prometheus at %s redirects: give the URL that it redirects to", host)
+		return backlog.Because(backlog.ErrProtocol, "Prometheus at %s redirects: give the URL that it redirects to", host)
 	default:
-		return backlog.NewFault(backlog.ErrProtocol, "Prometheus at %s answered %d: %s", host, status, backlog.Quote(words.Msg))
+		return backlog.Because(backlog.ErrProtocol, "Prometheus at %s answered %d: %s", host, status, backlog.Quote(words.Msg))
 	}
 }
 

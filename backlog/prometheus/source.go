@@ -59,12 +59,12 @@ func (s *Source) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlo
 		return backlog.BulkSample{}, err
 	}
 	if len(oldest) != 1 {
-		return backlog.BulkSample{}, backlog.NewFault(backlog.ErrNoData, "Prometheus at %s has no %s of topics: does it scrape the brokers, "+
+		return backlog.BulkSample{}, backlog.Because(backlog.ErrNoData, "Prometheus at %s has no %s of topics: does it scrape the brokers, "+
 			"and have they exposeTopicLevelMetricsInPrometheus=true?", s.host, publishedSeries)
 	}
 	scraped, ok := instant(float64(oldest[0].Value))
 	if !ok {
-		return backlog.BulkSample{}, backlog.NewFault(backlog.ErrProtocol, "Prometheus at %s gives %v for a time", s.host, oldest[0].Value)
+		return backlog.BulkSample{}, backlog.Because(backlog.ErrProtocol, "Prometheus at %s gives %v for a time", s.host, oldest[0].Value)
 	}
 	found := newFindings(cluster, s.config.Wanted)
 	for _, series := range []string{publishedSeries, backlogSeries, consumersSeries} {
@@ -75,7 +75,7 @@ func (s *Source) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlo
 		found.add(series, vector)
 	}
 	if names := found.clusters(); len(names) > 1 {
-		return backlog.BulkSample{}, backlog.NewFault(backlog.ErrUnsupported,
+		return backlog.BulkSample{}, backlog.Because(backlog.ErrUnsupported,
 			"Prometheus at %s has several Pulsar clusters (%s and %s among them): give the selector of each", s.host, names[0], names[1])
 	}
 	// Its clock may be ahead of ours. And ours may be set: an age is measured by the clock that nobody sets, as that of all
@@ -97,7 +97,7 @@ func (s *Source) selector(cluster backlog.Cluster) (string, error) {
 		s.unselected = slices.Insert(s.unselected, at, cluster.AdminURL)
 	}
 	if len(s.unselected) > 1 {
-		return "", backlog.NewFault(backlog.ErrUnsupported, "it is not known which Pulsar cluster Prometheus at %s has: %s or %s; give the selector of each",
+		return "", backlog.Because(backlog.ErrUnsupported, "it is not known which Pulsar cluster Prometheus at %s has: %s or %s; give the selector of each",
 			s.host, s.unselected[0], s.unselected[1])
 	}
 	return "{" + topicSelector + "}", nil
@@ -116,7 +116,7 @@ func (s *Source) query(ctx context.Context, query string, at time.Time) (vector 
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, backlog.NewFault(backlog.ErrProtocol, "Prometheus at %s answered with a %s instead of a vector", s.host, value.Type())
+		return nil, backlog.Because(backlog.ErrProtocol, "Prometheus at %s answered with a %s instead of a vector", s.host, value.Type())
 	}
 	return vector, nil
 }

@@ -162,7 +162,7 @@ func (e *exchange) follow(ctx context.Context, resource string) error {
 		}
 		u = next
 	}
-	return backlog.NewFault(backlog.ErrUnavailable, "%s was redirected %d times, last by %s: do the brokers agree on its owner?",
+	return backlog.Because(backlog.ErrUnavailable, "%s was redirected %d times, last by %s: do the brokers agree on its owner?",
 		e.address.subject, maxRedirects+1, u.Host)
 }
 
@@ -177,7 +177,7 @@ func (e *exchange) send(ctx context.Context, u *url.URL) (next *url.URL, err err
 		return nil, badAdminURL()
 	}
 	if e.proof.method == methodTLS && u.Scheme != "https" {
-		return nil, backlog.NewFault(backlog.ErrUnsupported, "a client certificate cannot be shown to %s://%s: use the https port of the brokers",
+		return nil, backlog.Because(backlog.ErrUnsupported, "a client certificate cannot be shown to %s://%s: use the https port of the brokers",
 			u.Scheme, u.Host)
 	}
 	req.Header.Set("Accept", "application/json")
@@ -221,12 +221,12 @@ func (e *exchange) redirect(from *url.URL, location string) (*url.URL, error) {
 	to, err := from.Parse(location)
 	switch {
 	case err != nil || (to.Scheme != "http" && to.Scheme != "https") || to.Hostname() == "" || to.User != nil:
-		return nil, backlog.NewFault(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?", from.Host, e.address.subject)
+		return nil, backlog.Because(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?", from.Host, e.address.subject)
 	case from.Scheme == "https" && to.Scheme == "http":
-		return nil, backlog.NewFault(backlog.ErrForbidden, "%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
+		return nil, backlog.Because(backlog.ErrForbidden, "%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
 			from.Host, e.address.subject, backlog.Quote(to.Host))
 	case !e.hosts.allow(to):
-		return nil, backlog.NewFault(backlog.ErrForbidden, "%s redirects %s to %s, which is not an allowed Pulsar host: add it to %s",
+		return nil, backlog.Because(backlog.ErrForbidden, "%s redirects %s to %s, which is not an allowed Pulsar host: add it to %s",
 			from.Host, e.address.subject, backlog.Quote(to.Host), AllowedHostsFlag)
 	default:
 		return to, nil

@@ -95,11 +95,11 @@ func (c *credentials) named(found backlog.Credentials) (material, error) {
 		return material{}, err
 	}
 	if key, path := decoded.file(); path != "" {
-		return material{}, backlog.NewFault(backlog.ErrUnsupported, "%s names a file inside the function's pod, which the adapter cannot read: %s: "+
+		return material{}, backlog.Because(backlog.ErrUnsupported, "%s names a file inside the function's pod, which the adapter cannot read: %s: "+
 			"put its content into the Secret, or name a Secret for the adapter in the policy", key, backlog.Quote(path))
 	}
 	if decoded.issuer != "" && !c.issuers[decoded.issuer] {
-		return material{}, backlog.NewFault(backlog.ErrForbidden, "%s is not an allowed OAuth2 issuer: add it to %s",
+		return material{}, backlog.Because(backlog.ErrForbidden, "%s is not an allowed OAuth2 issuer: add it to %s",
 			backlog.Quote(decoded.issuer), AllowedIssuersFlag)
 	}
 	return material{

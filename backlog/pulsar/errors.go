@@ -43,26 +43,26 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 //	a URL that cannot be right              ErrProtocol         below; nothing was sent
 
 func badAdminURL() error {
-	return &backlog.Fault{
+	return &backlog.ReasonError{
 		Reason: backlog.ErrProtocol,
 		Text:   "the Pulsar admin URL must look like http://pulsar-broker.pulsar:8080, with no path and no credentials",
 	}
 }
 
 func badTopicName(name string) error {
-	return backlog.NewFault(backlog.ErrUnsupported, "topic name %q must look like persistent://tenant/namespace/name", backlog.Quote(name))
+	return backlog.Because(backlog.ErrUnsupported, "topic name %q must look like persistent://tenant/namespace/name", backlog.Quote(name))
 }
 
 func badNamespace(name string) error {
-	return backlog.NewFault(backlog.ErrUnsupported, "namespace %q must look like tenant/namespace", backlog.Quote(name))
+	return backlog.Because(backlog.ErrUnsupported, "namespace %q must look like tenant/namespace", backlog.Quote(name))
 }
 
 func nonPersistent(name string) error {
-	return backlog.NewFault(backlog.ErrUnsupported, "%s keeps no backlog to scale on: use a persistent:// topic", backlog.Quote(name))
+	return backlog.Because(backlog.ErrUnsupported, "%s keeps no backlog to scale on: use a persistent:// topic", backlog.Quote(name))
 }
 
 func hostNotAllowed(host string) error {
-	return backlog.NewFault(backlog.ErrForbidden, "%s is not an allowed Pulsar host: add it to %s", backlog.Quote(host), AllowedHostsFlag)
+	return backlog.Because(backlog.ErrForbidden, "%s is not an allowed Pulsar host: add it to %s", backlog.Quote(host), AllowedHostsFlag)
 }
 
 // noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it, and one that could not be
@@ -80,7 +80,7 @@ func noCredentials(a address, cause error) error {
 			reason = known
 		}
 	}
-	f := backlog.NewFault(reason, "nothing was sent to %s: %s", a.base.Host, strings.TrimPrefix(cause.Error(), reason.Error()+": "))
+	f := backlog.Because(reason, "nothing was sent to %s: %s", a.base.Host, strings.TrimPrefix(cause.Error(), reason.Error()+": "))
 	if canceled { // a time that was over was not the broker's, which is what the cause of a fault says
 		f.Cause = context.Canceled
 	}
@@ -119,22 +119,22 @@ func statusFault(a address, u *url.URL, s said, shown material) error {
 	case s.status == http.StatusUnauthorized || s.status == http.StatusForbidden:
 		return refusal(a, u, s, shown)
 	case s.status == http.StatusNotFound && s.json:
-		return backlog.NewFault(a.absent, "%s: %s", subject, a.remedy)
+		return backlog.Because(a.absent, "%s: %s", subject, a.remedy)
 	case s.status == http.StatusConflict && strings.Contains(s.reason, "Function Worker is not enabled"):
-		return backlog.NewFault(backlog.ErrNoWorker, "%s: set functionsWorkerEnabled=true on the brokers, or give the URL of the worker that runs apart",
+		return backlog.Because(backlog.ErrNoWorker, "%s: set functionsWorkerEnabled=true on the brokers, or give the URL of the worker that runs apart",
 			subject)
 	case s.status == http.StatusTooManyRequests:
-		return backlog.NewFault(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
+		return backlog.Because(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
 	case s.status == http.StatusRequestTimeout || s.status == http.StatusPreconditionFailed:
-		return backlog.NewFault(backlog.ErrUnavailable, "%s: asked again soon", subject)
+		return backlog.Because(backlog.ErrUnavailable, "%s: asked again soon", subject)
 	case s.status >= http.StatusInternalServerError:
-		f := backlog.NewFault(backlog.ErrUnavailable, "%s: asked again soon", subject)
+		f := backlog.Because(backlog.ErrUnavailable, "%s: asked again soon", subject)
 		if s.status != http.StatusBadGateway && s.status != http.StatusServiceUnavailable {
 			f.Cause = errServerError
 		}
 		return f
 	default:
-		return backlog.NewFault(backlog.ErrProtocol, "%s: is %s://%s a Pulsar admin service?", subject, u.Scheme, u.Host)
+		return backlog.Because(backlog.ErrProtocol, "%s: is %s://%s a Pulsar admin service?", subject, u.Scheme, u.Host)
 	}
 }
 
@@ -143,11 +143,11 @@ func refusal(a address, u *url.URL, s said, shown material) error {
 	subject := s.subject(a, u.Host)
 	switch {
 	case s.json:
-		return backlog.NewFault(backlog.ErrForbidden, "%s: grant %s to the role of the credentials", subject, a.grant)
+		return backlog.Because(backlog.ErrForbidden, "%s: grant %s to the role of the credentials", subject, a.grant)
 	case s.status == http.StatusForbidden:
-		return backlog.NewFault(backlog.ErrForbidden, "%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
+		return backlog.Because(backlog.ErrForbidden, "%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
 	default:
-		return backlog.NewFault(backlog.ErrUnauthenticated, "%s %s", u.Host, disbelief(shown))
+		return backlog.Because(backlog.ErrUnauthenticated, "%s %s", u.Host, disbelief(shown))
 	}
 }
 
@@ -189,26 +189,26 @@ func answerFault(a address, u *url.URL, err error) error {
 	var long tooLongError
 	switch {
 	case errors.As(err, &partial):
-		f := backlog.NewFault(backlog.ErrPartial, "%s from %s: %s", a.subject, u.Host, partial.text)
+		f := backlog.Because(backlog.ErrPartial, "%s from %s: %s", a.subject, u.Host, partial.text)
 		if partial.fewer {
 			f.Cause = errFewerPartitions
 		}
 		return f
 	case errors.As(err, &long):
-		return backlog.NewFault(backlog.ErrProtocol, "%s sent more than %d bytes for %s: raise the limit on answers, or remove unused subscriptions",
+		return backlog.Because(backlog.ErrProtocol, "%s sent more than %d bytes for %s: raise the limit on answers, or remove unused subscriptions",
 			u.Host, long.limit, a.subject)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return backlog.NewFault(backlog.ErrProtocol, "the answer of %s for %s is cut off: is %s://%s a Pulsar admin service?",
+		return backlog.Because(backlog.ErrProtocol, "the answer of %s for %s is cut off: is %s://%s a Pulsar admin service?",
 			u.Host, a.subject, u.Scheme, u.Host)
 	default:
-		return backlog.NewFault(backlog.ErrProtocol, "%s did not send the state of %s (%s): is %s://%s a Pulsar admin service?",
+		return backlog.Because(backlog.ErrProtocol, "%s did not send the state of %s (%s): is %s://%s a Pulsar admin service?",
 			u.Host, a.subject, backlog.Quote(err.Error()), u.Scheme, u.Host)
 	}
 }
 
 // transportFault is the fault for a request without a complete answer; limit is the time that it had, 0 to say nothing.
 func transportFault(a address, u *url.URL, err error, limit time.Duration) error {
-	f := backlog.NewFault(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.subject, transportCause(err, limit))
+	f := backlog.Because(backlog.ErrUnreachable, "%s for %s: %s", u.Host, a.subject, transportCause(err, limit))
 	f.Cause = err
 	return f
 }
@@ -216,8 +216,8 @@ func transportFault(a address, u *url.URL, err error, limit time.Duration) error
 // certificateRefused is the fault for a handshake that the broker ended.
 func certificateRefused(u *url.URL, err error, shown material) error {
 	if shown.method != methodTLS {
-		return backlog.NewFault(backlog.ErrUnauthenticated, "%s asks for a client certificate and none is configured (%s)", u.Host, tlsAlert(err))
+		return backlog.Because(backlog.ErrUnauthenticated, "%s asks for a client certificate and none is configured (%s)", u.Host, tlsAlert(err))
 	}
-	return backlog.NewFault(backlog.ErrUnauthenticated, "%s does not accept the client certificate (%s): is it expired, or signed by an authority "+
+	return backlog.Because(backlog.ErrUnauthenticated, "%s does not accept the client certificate (%s): is it expired, or signed by an authority "+
 		"that is not in the brokers' tlsTrustCertsFilePath?", u.Host, tlsAlert(err))
 }

@@ -149,7 +149,7 @@ func (c *issuerClient) refusal(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &answered) && answered.ErrorCode != "":
 		words := strings.ReplaceAll(answered.ErrorCode+" "+answered.ErrorDescription, c.secret, "[secret]") // before it may be cut
-		return backlog.NewFault(backlog.ErrUnauthenticated, "OAuth2 issuer %s refuses the client: %q", c.issuer, backlog.Quote(words))
+		return backlog.Because(backlog.ErrUnauthenticated, "OAuth2 issuer %s refuses the client: %q", c.issuer, backlog.Quote(words))
 	case errors.As(err, &answered):
 		return c.status(answered.Response.StatusCode, "the request for a token")
 	case errors.As(err, &failed):
@@ -167,15 +167,15 @@ func (c *issuerClient) refusal(ctx context.Context, err error) error {
 func (c *issuerClient) status(status int, what string) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return backlog.NewFault(backlog.ErrUnauthenticated, "OAuth2 issuer %s answered %d to %s: are client_id and client_secret right?",
+		return backlog.Because(backlog.ErrUnauthenticated, "OAuth2 issuer %s answered %d to %s: are client_id and client_secret right?",
 			c.issuer, status, what)
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
-		return backlog.NewFault(backlog.ErrUnavailable, "OAuth2 issuer %s answered %d to %s: asked again soon", c.issuer, status, what)
+		return backlog.Because(backlog.ErrUnavailable, "OAuth2 issuer %s answered %d to %s: asked again soon", c.issuer, status, what)
 	default:
-		return backlog.NewFault(backlog.ErrProtocol, "OAuth2 issuer %s answered %d to %s: is it the issuer's URL?", c.issuer, status, what)
+		return backlog.Because(backlog.ErrProtocol, "OAuth2 issuer %s answered %d to %s: is it the issuer's URL?", c.issuer, status, what)
 	}
 }
 
 func (c *issuerClient) nonsense(what string) error {
-	return backlog.NewFault(backlog.ErrProtocol, "OAuth2 issuer %s: %s: is it the issuer's URL?", c.issuer, what)
+	return backlog.Because(backlog.ErrProtocol, "OAuth2 issuer %s: %s: is it the issuer's URL?", c.issuer, what)
 }

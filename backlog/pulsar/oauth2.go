@@ -162,7 +162,7 @@ func (c *issuerClient) doubt(refused proof) {
 }
 
 func (c *issuerClient) unreachable(cause error) error {
-	f := backlog.NewFault(backlog.ErrUnreachable, "OAuth2 issuer %s: %s", c.issuer, transportCause(cause, 0))
+	f := backlog.Because(backlog.ErrUnreachable, "OAuth2 issuer %s: %s", c.issuer, transportCause(cause, 0))
 	f.Cause = cause
 	return f
 }

@@ -84,7 +84,7 @@ func (o *owners) forget(topic ownedTopic) {
 var errMoved = errors.New("moved")
 
 func moved(a address, u *url.URL) error {
-	f := backlog.NewFault(backlog.ErrUnavailable, "%s does not own %s any more: asked again soon", u.Host, a.subject)
+	f := backlog.Because(backlog.ErrUnavailable, "%s does not own %s any more: asked again soon", u.Host, a.subject)
 	f.Cause = errMoved
 	return f
 }

@@ -86,7 +86,7 @@ func (e *exchange) verdict(err error, took time.Duration) verdict {
 // silence judges a request without a complete answer.
 func (e *exchange) silence(err error, took time.Duration) verdict {
 	var timeout net.Error
-	var fault *backlog.Fault
+	var fault *backlog.ReasonError
 	switch {
 	case !errors.As(err, &fault) || !errors.Is(err, backlog.ErrUnreachable) || errors.Is(err, context.Canceled) || e.again,
 		tlsCause(err) != "" || errors.Is(err, http.ErrSchemeMismatch):
@@ -102,7 +102,7 @@ func (e *exchange) silence(err error, took time.Duration) verdict {
 // closedFault is the fault of a request to a host that is closed, whether it was sent or not: the text is the same for
 // all of them and does not change from one second to the next, since it ends up in conditions.
 func closedFault(a address, u *url.URL, c *closure, cause error) error {
-	f := backlog.NewFault(c.reason, "%s for %s: %s, since %s: one request at a time tries it again, at least every %s",
+	f := backlog.Because(c.reason, "%s for %s: %s, since %s: one request at a time tries it again, at least every %s",
 		u.Host, a.subject, c.cause, c.since.UTC().Format(time.RFC3339), maxProbe)
 	f.Cause = cause
 	return f
@@ -113,7 +113,7 @@ func noTurnFault(a address, u *url.URL, g *gate, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return transportFault(a, u, err, 0)
 	}
-	f := backlog.NewFault(backlog.ErrUnavailable, "%s for %s: not asked, its %d connections or %d requests per second were used up until the time was over: "+
+	f := backlog.Because(backlog.ErrUnavailable, "%s for %s: not asked, its %d connections or %d requests per second were used up until the time was over: "+
 		"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, g.conns, g.perSecond)
 	f.Cause = errHeldBack
 	return f

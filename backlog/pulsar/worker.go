@@ -62,7 +62,7 @@ func (w *Worker) Describe(ctx context.Context, component backlog.Component) (con
 		return backlog.ComponentConfig{}, err
 	}
 	if component.Kind == backlog.SourceKind && answer.BatchSource == nil {
-		return backlog.ComponentConfig{}, backlog.NewFault(backlog.ErrUnsupported,
+		return backlog.ComponentConfig{}, backlog.Because(backlog.ErrUnsupported,
 			"%s reads from outside Pulsar: it has no backlog to scale on", a.subject)
 	}
 	return answer.config(component), nil
@@ -81,7 +81,7 @@ func (w *Worker) Describe(ctx context.Context, component backlog.Component) (con
 func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample backlog.InstancesSample, err error) {
 	component, err := backlog.ParseComponent(workload)
 	if err != nil {
-		return backlog.InstancesSample{}, backlog.NewFault(backlog.ErrUnsupported, "%s", err)
+		return backlog.InstancesSample{}, backlog.Because(backlog.ErrUnsupported, "%s", err)
 	}
 	a, err := componentAddress(component)
 	if err != nil {
@@ -147,7 +147,7 @@ func checkNames(c backlog.Component) error {
 	switch c.Kind {
 	case backlog.FunctionKind, backlog.SinkKind, backlog.SourceKind:
 	default:
-		return backlog.NewFault(backlog.ErrUnsupported, "a worker runs functions, sinks and sources, not a %q", backlog.Quote(string(c.Kind)))
+		return backlog.Because(backlog.ErrUnsupported, "a worker runs functions, sinks and sources, not a %q", backlog.Quote(string(c.Kind)))
 	}
 	for _, name := range []string{c.Tenant, c.Namespace, c.Name} {
 		if name == "" || name == "." || name == ".." { // the last two are steps in a path, and would lead to another resource
@@ -162,10 +162,10 @@ func checkNames(c backlog.Component) error {
 }
 
 func badWorkerURL() error {
-	return backlog.NewFault(backlog.ErrUnsupported, "the URL of the function worker must look like http://pulsar-functions-worker.pulsar:6750, "+
+	return backlog.Because(backlog.ErrUnsupported, "the URL of the function worker must look like http://pulsar-functions-worker.pulsar:6750, "+
 		"with no path and no credentials")
 }
 
 func badComponentName(c backlog.Component) error {
-	return backlog.NewFault(backlog.ErrUnsupported, "%q must look like tenant/namespace/name", backlog.Quote(c.FullName()))
+	return backlog.Because(backlog.ErrUnsupported, "%q must look like tenant/namespace/name", backlog.Quote(c.FullName()))
 }

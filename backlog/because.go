@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Fault is an error whose text is for users, with the reason for programs: one of the reasons of this package.
-type Fault struct {
+// ReasonError is an error whose text is for users, with the reason for programs: one of the reasons of this package.
+type ReasonError struct {
 	Reason error
 	// Cause is nil but where a program may want it, such as context.Canceled.
 	Cause error
@@ -17,16 +17,16 @@ type Fault struct {
 	Text string
 }
 
-// NewFault returns a Fault whose text is the reason and what the format says.
-func NewFault(reason error, format string, args ...any) *Fault {
-	return &Fault{Reason: reason, Text: reason.Error() + ": " + fmt.Sprintf(format, args...)}
+// Because returns an error whose text is the reason and what the format says.
+func Because(reason error, format string, args ...any) *ReasonError {
+	return &ReasonError{Reason: reason, Text: reason.Error() + ": " + fmt.Sprintf(format, args...)}
 }
 
 // Error implements error.
-func (f *Fault) Error() string { return f.Text }
+func (f *ReasonError) Error() string { return f.Text }
 
 // Unwrap gives the reason and the cause.
-func (f *Fault) Unwrap() []error {
+func (f *ReasonError) Unwrap() []error {
 	if f.Cause == nil {
 		return []error{f.Reason}
 	}
