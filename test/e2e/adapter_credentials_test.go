@@ -62,11 +62,7 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 		}
 		advise(t, name, connection)
 	}
-	const rotated, life = "rotated", 10 * time.Second
-	create(t, authSecret(rotated, "token:"+s.token(t, "consume", life)))
-	addLocked(t, s, rotated, rotated)
-	advise(t, rotated, nil)
-	for _, name := range []string{rotated, "granted", "overruled"} {
+	for _, name := range []string{"granted", "overruled"} {
 		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
 	}
 	said := pollCondition(t, "absent", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, policy.ReasonTargetInvalid)
@@ -86,18 +82,33 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 	for _, name := range []string{"absent", "ungranted", "overruling"} {
 		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
 	}
-	rotateExpired(t, s, rotated)
 }
 
-// rotateExpired waits until what was known with a token that has expired no longer counts, and goes on with the token that
-// takes its place.
-func rotateExpired(t *testing.T, s *secured, name string) {
+// rotated is a Function whose token expires.
+type rotated struct {
+	secured *secured
+	name    string
+}
+
+// newRotated returns when the token has done its service.
+func newRotated(t *testing.T, s *secured) *rotated {
 	t.Helper()
+	const name, life = "rotated", 30 * time.Second
+	addLocked(t, s, name, name)
+	create(t, authSecret(name, "token:"+s.token(t, "consume", life)))
+	advise(t, name, nil)
+	pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
+	return &rotated{secured: s, name: name}
+}
+
+// test waits until what was known with the token no longer counts, and goes on with the token that takes its place.
+func (r *rotated) test(t *testing.T) {
+	s, name := r.secured, r.name
 	said := pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "Stale")
 	require.Contains(t, said, "does not accept the token: is it expired, or signed with another key?")
 	fresh := authSecret(name, "token:"+s.token(t, "consume", time.Hour))
 	require.NoError(t, scene.Client.Patch(t.Context(), fresh, client.Merge))
-	fill(t, pulsarClient(t, s.Broker, s.token(t, "admin", time.Hour)), securedTopic, 40)
+	fill(t, pulsarClient(t, s.Broker, s.token(t, "admin", time.Hour)), securedTopic, 40) // nobody else publishes there
 	pollPolicy(t, name, "40 ready messages", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
 		if p.Status.Signals == nil || p.Status.Signals.ReadyMessages == nil {
 			return false, "unknown"

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -28,11 +30,11 @@ func testSink(t *testing.T) {
 		if err != nil {
 			return false, err.Error(), nil // the first ones say that nothing is known yet
 		}
-		return value.Value.Value() >= 100 && value.DescribedObject.Kind == mesh.KindSink, value.Value.String(), nil
+		return value.Value.Value() > 0 && value.DescribedObject.Kind == mesh.KindSink, value.Value.String(), nil
 	})
 	awaitReplicas(t, f, 3, 20, time.Minute)
 	aggregated(t).awaits(t, mesh.KindSink, name, 0)
-	requireClean(t, f)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 	hpa, err := f.Autoscaler(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, mesh.KindSink, hpa.Spec.ScaleTargetRef.Kind)
