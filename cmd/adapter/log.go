@@ -25,9 +25,9 @@ func newLogger(o *Options, out io.Writer) (*slog.Logger, error) {
 	}
 	handlerOptions := &slog.HandlerOptions{Level: level}
 	if o.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(out, handlerOptions)), nil
+		return slog.New(hangUps{slog.NewTextHandler(out, handlerOptions)}), nil
 	}
-	return slog.New(slog.NewJSONHandler(out, handlerOptions)), nil
+	return slog.New(hangUps{slog.NewJSONHandler(out, handlerOptions)}), nil
 }
 
 // bridgeLogs sends what the libraries log, through klog and controller-runtime, to the log of the process. Both keep it

@@ -1,0 +1,45 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestHangUpsAreNoErrors(t *testing.T) {
+	tests := map[string]struct {
+		message string
+		err     error
+		shown   bool
+	}{
+		"a request that was given up":                {"Timeout or abort while handling", nil, false},
+		"what was left of it":                        {"Post-timeout activity", nil, false},
+		"an answer that nobody took":                 {"Unhandled Error", errors.New("apiserver was unable to write a application/json response: http2: stream closed"), false},
+		"an answer after the end":                    {"Unhandled Error", errors.New("apiserver was unable to write a fallback application/json response: http: Handler timeout"), false},
+		"another error of the library":               {"Unhandled Error", errors.New("verifying a token: etcd is away"), true},
+		"an error of our own with words of the kind": {"reading Functions", errors.New("http2: stream closed"), true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			logger := slog.New(hangUps{slog.NewTextHandler(&out, nil)}).With("logger", "UnhandledError")
+			logger.Error(tt.message, "err", tt.err)
+			require.Equal(t, tt.shown, out.Len() > 0, out.String())
+
+			out.Reset()
+			logger = slog.New(hangUps{slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})})
+			logger.Error(tt.message, "err", tt.err)
+			level := "level=DEBUG"
+			if tt.shown {
+				level = "level=ERROR"
+			}
+			require.Contains(t, out.String(), level)
+		})
+	}
+}
