@@ -34,7 +34,7 @@ type Config struct {
 	RequestTimeout time.Duration
 	// MaxAnswerBytes bounds one answer after decompression; 1 KiB to 1 GiB, default 64 MiB.
 	MaxAnswerBytes int64
-	// PartitionsTTL is how long the number of partitions of a topic is believed; 1 s to 1 h, default 1 min.
+	// PartitionsTTL is how long the number of partitions of a topic is believed after the last good answer; 1 s to 1 h, default 1 min.
 	PartitionsTTL time.Duration
 	// MaxConnsPerHost bounds the connections to one broker; 1 to 1024, default 16.
 	MaxConnsPerHost int

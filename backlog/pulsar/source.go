@@ -94,9 +94,10 @@ func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, coun
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
-	if len(sample.Partitions) > count && count > 0 {
-		s.counts.store(topic, len(sample.Partitions), s.now()) // partitions were added
+	if count > 0 {
+		count = len(sample.Partitions) // some may have been added
 	}
+	s.counts.store(topic, count, s.now()) // a good answer confirms what kind of topic it is
 	return sample, nil
 }
 

@@ -214,19 +214,19 @@ func TestFetchWhilePartitionsChange(t *testing.T) {
 	}
 }
 
-func TestPartitionCountIsReadAgainAfterItsTime(t *testing.T) {
+func TestPartitionCountIsConfirmedByGoodAnswersAndReadAgainAfterItsTime(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("orders/partitions", answers(notPartitioned))
 	broker.on("orders/stats", answers(`{"msgInCounter":0,"subscriptions":{}}`))
 	source := newSource(t, Config{PartitionsTTL: time.Minute}, broker)
 	now := time.Unix(1000, 0)
 	source.now = func() time.Time { return now }
-	for _, step := range []time.Duration{0, 59 * time.Second, time.Second} {
+	for _, step := range []time.Duration{0, 59 * time.Second, 59 * time.Second, time.Minute} {
 		now = now.Add(step)
 		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 		require.NoError(t, err)
 	}
-	require.Equal(t, []string{"orders/partitions", "orders/stats", "orders/stats", "orders/partitions", "orders/stats"}, broker.asked())
+	require.Equal(t, []string{"orders/partitions", "orders/stats", "orders/stats", "orders/stats", "orders/partitions", "orders/stats"}, broker.asked())
 }
 
 func TestPartitionCountsOfTopicsThatAreNotFetchedAreDropped(t *testing.T) {
