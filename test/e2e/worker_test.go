@@ -285,7 +285,14 @@ func workersThatAreAway(t *testing.T, w *workshop) {
 		}
 	}
 	t.Log("while the broker started again:", seen)
-	require.Equal(t, "public/default/shared", w.describe(t, backlog.FunctionKind, "shared").Subscription.Name)
+	// The broker is back, and asked one request at a time until one is answered, which is at most half a minute away.
+	var config backlog.ComponentConfig
+	require.Eventually(t, func() bool {
+		var err error
+		config, err = w.worker.Describe(t.Context(), component)
+		return err == nil
+	}, time.Minute, 20*time.Millisecond)
+	require.Equal(t, "public/default/shared", config.Subscription.Name)
 
 	w.Kill()
 	_, err := w.worker.Describe(t.Context(), component)
