@@ -49,9 +49,6 @@ func (o *oracle) Replicas(w *plant.World) int {
 		need = math.Min(need, float64(s.Partitions))
 	}
 	replicas := bound(math.Ceil(need-1e-9), s)
-	if now == 0 && w.Processable() < 1 {
-		replicas = bound(math.Ceil(need-1e-9), s)
-	}
 	o.hold = append(o.hold, asked{w.Second(), replicas})
 	for o.hold[0].second < w.Second()-oracleHold {
 		o.hold = o.hold[1:]
