@@ -11,177 +11,160 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Constants of the capacity model in its first form: a target utilisation that leaves room for what arrives while a
-// replica starts, a drain time within the latency objective, and smoothing with the half-lives of a 15 s tick.
 const (
-	// targetUtilisation: replicas are sized so that the present rate keeps them 70 % busy.
-	targetUtilisation = 0.7
-	// normalBacklog is what is in flight anyway: five seconds of arrivals are no backlog to work off.
+	// normalBacklog is what is in flight anyway: five seconds of arrivals, or a quarter of a tight objective, are no backlog
+	// to work off.
 	normalBacklog = 5 * time.Second
-	// drainFactor: what waits is to be worked off within twice the latency objective.
-	drainFactor = 2
-	// smoothingTick is the tick that the two weights are stated for.
-	smoothingTick = 15 * time.Second
-	// arrivalWeight of a new publish rate, per tick; a rise of more than arrivalJump is taken at once.
-	arrivalWeight = 0.5
-	arrivalJump   = 1.3
-	// capacityWeight of a new observation, per tick.
-	capacityWeight = 0.3
-	// waitingWork is how much of the pool's work has to wait all the time for the pool to count as busy.
-	waitingWork = time.Second
+	// spareWait is the share of the objective that a message may be expected to wait before replicas are added: what is
+	// there is to be used.
+	spareWait = 0.25
+	// full is the share of the capacity that arrivals may take for long before replicas are added whatever waits.
+	full = 0.97
 	// longBacklog: more than ten seconds of arrivals wait, so replicas whose capacity is unknown are too few.
 	longBacklog = 10 * time.Second
 )
 
-// capacity asks for the larger of what the arrivals need at the target utilisation and what works off the backlog
-// within the latency objective.
-//
-//	N = ceil max( λ/(ρ·μ), (λ + max(0, B − 5 s·λ)/(2·L)) / μ )
+// load is what the capacity model works with: rates in messages per second, messages, seconds.
+type load struct {
+	planned, utilisation, one float64
+	// cautious is one as far down as it may be overestimated: replicas go down no further than it allows.
+	cautious float64
+	// excess should not be waiting now, and waiting is that with what will have joined it when help is there.
+	excess, waiting float64
+	objective       float64
+	current         float64
+}
+
+// capacity asks for enough replicas to process what arrives with room for what may arrive before help is ready, and to
+// work off within the objective what waits by then.
 func capacity(in Input, state State) answer {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil {
-		return answer{replicas: in.CurrentReplicas, hold: &Hold{Reason: HoldUnknown, Message: err.Error()}}
+		return hold(in, HoldUnknown, err.Error())
 	}
-	if state.ArrivalRate == nil {
-		return answer{replicas: in.CurrentReplicas, hold: &Hold{Reason: HoldLearning, Message: "the publish rate needs two answers of Pulsar"}}
+	if state.Arrivals == nil {
+		return hold(in, HoldLearning, "the publish rate needs two answers of Pulsar")
 	}
-	arrival := *state.ArrivalRate
 	if state.Capacity == nil {
-		return unknownCapacity(in, arrival, ready)
+		return unknownCapacity(in, state.Arrivals.Fast, ready)
 	}
-	one := state.Capacity.MessagesPerSecond
-	over := drainFactor * latencyObjective(in.Spec).Seconds()
-	excess := max(0, ready-arrival*normalBacklog.Seconds())
-	steady := arrival / (targetUtilisation * one)
-	drain := (arrival + excess/over) / one
-	if steady >= drain {
-		return answer{
-			replicas: replicasFor(steady),
-			equation: fmt.Sprintf("%s/s arriving / (%.1f x %s/s per replica) = %.2f", short(arrival), targetUtilisation, short(one), steady),
-		}
+	l := newLoad(in, state, ready)
+	a := l.needed(in)
+	if a.replicas > in.CurrentReplicas && !l.urgent(state, a.replicas) {
+		a.replicas = in.CurrentReplicas
+		a.hold = &Hold{Reason: HoldWithinObjective, Message: fmt.Sprintf("at %d replicas messages wait %.0fs at most, within the objective of %.0fs",
+			in.CurrentReplicas, math.Ceil(l.wait()), l.objective)}
 	}
-	return answer{
-		replicas: replicasFor(drain),
-		equation: fmt.Sprintf("(%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(arrival), short(excess), over, short(one), drain),
-	}
+	return a
 }
 
-// unknownCapacity asks for replicas while nobody has seen one busy: twice as many when work piles up before all of
-// them, one fewer when none waits (the stabilization window makes that one step a window, until a replica is busy and
-// its capacity is learned), else what there is. Work piles up when more waits than a message for each replica: one that
-// is slow or stuck keeps one replica busy, and no others.
+func newLoad(in Input, state State, ready float64) load {
+	objective := latencyObjective(in.Spec)
+	l := load{
+		planned: state.Arrivals.planned(), utilisation: state.Arrivals.utilisation(objective), one: state.Capacity.MessagesPerSecond,
+		cautious:  state.Capacity.MessagesPerSecond * math.Exp(-math.Sqrt(state.Capacity.Variance)),
+		objective: objective.Seconds(), current: float64(in.CurrentReplicas),
+	}
+	l.excess = max(0, ready-state.Arrivals.Fast*l.normal())
+	l.waiting = l.excess + max(0, l.planned-l.current*l.one)*startSeconds
+	return l
+}
+
+func (l load) normal() float64 { return min(normalBacklog.Seconds(), l.objective/4) }
+
+// needed for the arrivals, and for the arrivals with what waits.
+func (l load) needed(in Input) answer {
+	if in.Reading.Type == backlog.Failover {
+		if a, ok := l.failover(in); ok {
+			return a
+		}
+	}
+	steady, drain := l.planned/(l.utilisation*l.one), (l.planned+l.waiting/l.objective)/l.one
+	a := answer{replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady * l.one / l.cautious), drain: replicasFor(drain)}
+	if steady >= drain {
+		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.planned), l.utilisation, short(l.one), steady)
+	} else {
+		a.equation = fmt.Sprintf("(%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(l.planned), short(l.waiting),
+			l.objective, short(l.one), drain)
+	}
+	return a
+}
+
+// failover sizes for the busiest replica: each partition has one active consumer.
+func (l load) failover(in Input) (answer, bool) {
+	rates, loads, ok := partitionLoads(in, l)
+	if !ok {
+		return answer{}, false
+	}
+	steady, drain := failoverReplicas(rates, l.utilisation*l.one), failoverReplicas(loads, l.one)
+	return answer{
+		replicas: max(steady, drain), steady: failoverReplicas(rates, l.utilisation*l.cautious), drain: drain,
+		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s waiting", max(steady, drain), len(rates),
+			short(l.one), short(l.planned), short(l.excess)),
+	}, true
+}
+
+// wait is how long a message would wait at the end of a reaction time if nothing were done.
+func (l load) wait() float64 {
+	have := max(l.current*l.one, hair)
+	return (l.excess + max(0, l.planned-have)*reactSeconds) / have
+}
+
+// urgent says whether more replicas are worth an action. A single one more is not for utilisation's sake alone.
+func (l load) urgent(state State, wanted int32) bool {
+	have := l.current * l.one
+	late := l.wait() > spareWait*l.objective
+	if !late && state.Arrivals.Slow <= full*have {
+		return false
+	}
+	return late || float64(wanted) > l.current+1 || l.planned > min(full, 1.05*l.utilisation)*have
+}
+
+// unknownCapacity is for a Function of which no replica was seen busy yet. What is to show what a replica can do must
+// be there first: more messages wait than there are consumers, each of which may be stuck on one.
 func unknownCapacity(in Input, arrival, ready float64) answer {
-	learning := &Hold{Reason: HoldLearning, Message: "no replica was seen busy yet, so what one processes is unknown"}
 	consumers, err := in.Reading.Consumers.Value()
 	switch {
 	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 && ready > max(consumers, arrival*longBacklog.Seconds()):
-		return answer{
-			replicas: 2 * in.CurrentReplicas,
-			equation: fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(ready), longBacklog.Seconds(), short(arrival), in.CurrentReplicas),
-		}
+		return same(2*in.CurrentReplicas, fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(ready),
+			longBacklog.Seconds(), short(arrival), in.CurrentReplicas))
 	case ready < 1 && in.CurrentReplicas > 1:
-		return answer{
-			replicas: in.CurrentReplicas - 1,
-			equation: fmt.Sprintf("nothing waiting at %s/s arriving: one fewer than %d replicas", short(arrival), in.CurrentReplicas),
-		}
+		return same(in.CurrentReplicas-1, fmt.Sprintf("nothing waiting at %s/s arriving: one fewer than %d replicas", short(arrival), in.CurrentReplicas))
 	default:
-		return answer{replicas: in.CurrentReplicas, hold: learning}
+		return hold(in, HoldLearning, "no replica was seen busy yet, so what one processes is unknown")
 	}
 }
 
-// backlogPerReplica asks for one replica for each so many ready messages.
 func backlogPerReplica(in Input, messages int64) answer {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil {
-		return answer{replicas: in.CurrentReplicas, hold: &Hold{Reason: HoldUnknown, Message: err.Error()}}
+		return hold(in, HoldUnknown, err.Error())
 	}
 	needed := ready / float64(messages)
-	return answer{
-		replicas: replicasFor(needed),
-		equation: fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed),
-	}
+	return same(replicasFor(needed), fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
 }
 
-// replicasFor rounds up, and stays in int32: the bounds of the policy follow.
+// same is an answer with one number for everything.
+func same(replicas int32, equation string) answer {
+	return answer{replicas: replicas, steady: replicas, drain: replicas, equation: equation}
+}
+
+// hold is an answer that keeps what there is.
+func hold(in Input, reason, message string) answer {
+	a := same(in.CurrentReplicas, "")
+	a.hold = &Hold{Reason: reason, Message: message}
+	return a
+}
+
+// hair is what floating point may add: 7.0000001 replicas come from that, not from load.
+const hair = 1e-6
+
+// replicasFor is the whole number of replicas that a need asks for.
 func replicasFor(needed float64) int32 {
-	// A hair above an integer is that integer: 7.0000001 replicas come from floating point, not from load.
-	const hair = 1e-6
 	return int32(min(math.Ceil(max(0, needed)-hair), math.MaxInt32/2))
 }
 
-// learn takes the arrival rate and the capacity of a replica from a reading.
-func learn(in Input, before State) State {
-	after := before
-	elapsed := in.Now.Sub(before.DecidedAt)
-	if rate, err := in.Reading.PublishRate.Value(); err == nil {
-		after.ArrivalRate = smoothArrivals(before.ArrivalRate, rate, elapsed)
-	}
-	if observed, ok := observeCapacity(in.Reading); ok {
-		after.Capacity = smoothCapacity(before.Capacity, observed, elapsed, in.Now)
-	}
-	return after
-}
-
-// smoothArrivals follows a jump up at once and everything else with a half-life of one tick.
-func smoothArrivals(before *float64, rate float64, elapsed time.Duration) *float64 {
-	if before == nil || rate > arrivalJump**before {
-		return &rate
-	}
-	smoothed := *before + weight(arrivalWeight, elapsed)*(rate-*before)
-	return &smoothed
-}
-
-// smoothCapacity averages the first observations and then follows with the weight of a tick.
-func smoothCapacity(before *LearnedCapacity, observed float64, elapsed time.Duration, now time.Time) *LearnedCapacity {
-	if before == nil {
-		return &LearnedCapacity{MessagesPerSecond: observed, Observations: 1, LearnedAt: now}
-	}
-	count := min(before.Observations, math.MaxInt32-1) + 1
-	w := max(weight(capacityWeight, elapsed), 1/float64(count))
-	return &LearnedCapacity{
-		MessagesPerSecond: before.MessagesPerSecond + w*(observed-before.MessagesPerSecond),
-		Observations:      count,
-		LearnedAt:         now,
-	}
-}
-
-// weight turns a weight per tick into the weight of an arbitrary time: what is left of the old value decays alike.
-func weight(perTick float64, elapsed time.Duration) float64 {
-	if elapsed <= 0 {
-		return 0
-	}
-	return 1 - math.Pow(1-perTick, elapsed.Seconds()/smoothingTick.Seconds())
-}
-
-// observeCapacity returns what one replica processed while all of them were busy all through the window of the
-// reading; then throughput itself is capacity.
-//
-// Busy: the same consumers throughout, and always a second of their work that another consumer could have taken. Less
-// proves nothing: a pool that keeps up with 500/s has five messages between the broker's ledger and its dispatcher at
-// any time, and calling it busy took 13 % off what was learned. A single consumer has nobody to share with, so for
-// it a second of its work may wait with itself. Several
-// consumers of a Failover subscription are not observed: some of them stand by, and Pulsar does not count what was
-// dispatched to the others.
-func observeCapacity(reading backlog.Reading) (messagesPerSecond float64, busy bool) {
-	processed, err := reading.ProcessRate.Value()
-	if err != nil || processed <= 0 || !reading.SteadyConsumers || reading.Blocked {
-		return 0, false
-	}
-	consumers, err := reading.Consumers.Value()
-	if err != nil || consumers < 1 {
-		return 0, false
-	}
-	enough := max(1, processed*waitingWork.Seconds())
-	if undispatched, err := reading.LeastUndispatched.Value(); err == nil && undispatched >= enough {
-		return processed / consumers, true
-	}
-	if ready, err := reading.LeastReady.Value(); err == nil && consumers == 1 && ready >= enough {
-		return processed / consumers, true
-	}
-	return 0, false
-}
-
-// short writes a quantity for a person: three significant digits below a thousand, whole numbers above.
+// short writes a number for people: three significant digits, whole from 1000 on.
 func short(value float64) string {
 	if value >= 1000 {
 		return fmt.Sprintf("%.0f", value)

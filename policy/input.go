@@ -18,10 +18,27 @@ type Input struct {
 	CurrentReplicas int32
 	// Reading of the target's subscription; ignored when Unknown is set.
 	Reading backlog.Reading
+	// Partitions of the subscription: with Failover replicas are sized for the busiest. Empty where they are not known.
+	Partitions []backlog.PartitionReading
+	// Without leaves parts of the algorithm out, to see what each is worth; only the simulator sets it.
+	Without Part
 	// Unknown is why there is no reading: one of the reasons of package backlog.
 	Unknown error
+	// Pods of the target; nil where they may not be read.
+	Pods *Pods
 	// FreshFor is how old a reading may be to take replicas down on: three poll intervals.
 	FreshFor time.Duration
+}
+
+// Pods are the target's, as Kubernetes sees them.
+type Pods struct {
+	// Unready of them do not run or are not ready, the oldest since UnreadySince.
+	Unready      int32
+	UnreadySince time.Time
+	// CrashLooping of them ended with an error and wait for their next start.
+	CrashLooping int32
+	// Updating says that pods are being replaced by those of a new revision.
+	Updating bool
 }
 
 // Decision is a number of replicas and how it came about.
@@ -59,6 +76,16 @@ const (
 	HoldLearning = "CapacityNotLearned"
 	// HoldStabilizing: a larger recommendation within the stabilization window is still in force.
 	HoldStabilizing = "ScaleDownStabilized"
+	// HoldWithinObjective: what waits is within the objective, so what there is may be used.
+	HoldWithinObjective = "WithinObjective"
+	// HoldIneffective: more replicas were seen to process no more.
+	HoldIneffective = "ScalingIneffective"
+	// HoldUnverified: whether the replicas added last process more is not known yet.
+	HoldUnverified = "ScaleUpUnverified"
+	// HoldSmallChange: too little to be worth an action.
+	HoldSmallChange = "ChangeTooSmall"
+	// HoldThrottled: a dispatch rate limit of Pulsar holds messages back.
+	HoldThrottled = "DispatchThrottled"
 	// HoldBlocked: dispatch has stopped until messages are acknowledged, so more replicas would get nothing.
 	HoldBlocked = "DispatchBlocked"
 )

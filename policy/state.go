@@ -12,61 +12,78 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// State is what one decision hands to the next. The zero value is a fresh start.
+// State is what one decision hands to the next. Nothing in it is ever changed: a decision returns a new one. What takes
+// minutes to learn is in the status too, where Resume finds it.
 type State struct {
 	// DecidedAt is when the last decision was made, or when the state was resumed; what is learned next counts for the
 	// time since.
 	DecidedAt time.Time
-	// ArrivalRate is the smoothed publish rate in messages per second; nil before the first reading.
-	ArrivalRate *float64
-	// Capacity is what one busy replica processes; nil until it was seen busy.
+	// Arrivals is nil before the first reading with a rate.
+	Arrivals *Arrivals
+	// Capacity of one replica; nil until it was seen busy.
 	Capacity *LearnedCapacity
-	// Recommendations of the stabilization window, oldest first, each larger than all after it.
-	Recommendations []Recommendation
+	Plateau  Plateau
+	// Raised is the last raise, for as long as an autoscaler may take to act on it.
+	Raised Recommendation
+	// Recommendations and Drains of the stabilization window, oldest first, each larger than all after it: what the arrivals
+	// needed, and what the arrivals with the backlog did.
+	Recommendations, Drains []Recommendation
 }
 
-// LearnedCapacity is what one busy replica processes.
-type LearnedCapacity struct {
-	MessagesPerSecond float64
-	Observations      int32
-	LearnedAt         time.Time
-}
-
-// Recommendation is a number of replicas that was asked for at a time.
+// Recommendation is a number of replicas at a time.
 type Recommendation struct {
 	At       time.Time
 	Replicas int32
 }
 
-// Resume returns the state to go on with after a restart or a change of the decision maker: the learned capacity
-// comes back from the status, where the first observation weighs no more than the time since the restart, and the
-// present number of replicas counts as a fresh recommendation, so that nothing goes down within one stabilization
-// window of a restart.
+const (
+	// resumedVariance is what a capacity from a status without an uncertainty is believed to.
+	resumedVariance = 0.04
+	leastResumed    = 1e-4
+	percent         = 100
+)
+
+// Resume returns where the last process left off. It holds the present replicas for one stabilization window: what was
+// needed before is not known.
 func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) State {
-	state := State{DecidedAt: now, Recommendations: []Recommendation{{At: now, Replicas: currentReplicas}}}
+	held := []Recommendation{{At: now, Replicas: currentReplicas}}
+	state := State{DecidedAt: now, Recommendations: held, Drains: held}
 	if c := status.Capacity; c != nil {
 		if rate := c.MessagesPerSecond.AsApproximateFloat64(); rate > 0 {
 			state.Capacity = &LearnedCapacity{
-				MessagesPerSecond: rate, Observations: c.Observations, LearnedAt: c.LearnedAt.Time,
+				MessagesPerSecond: rate, Variance: resumedVariance, Observations: c.Observations, LearnedAt: c.LearnedAt.Time,
+			}
+			if c.UncertaintyPercent != nil {
+				deviation := float64(*c.UncertaintyPercent) / percent
+				state.Capacity.Variance = max(leastResumed, deviation*deviation)
+			}
+			if c.MeasuredBusyPercent != nil {
+				state.Capacity.Coverage = float64(*c.MeasuredBusyPercent) / percent
 			}
 		}
 	}
 	return state
 }
 
-// capacityStatus is the part of the state that outlives the process.
+// capacityStatus is what Resume needs of it.
 func (s State) capacityStatus() *v1alpha1.Capacity {
 	if s.Capacity == nil {
 		return nil
 	}
-	return &v1alpha1.Capacity{
-		MessagesPerSecond: perSecond(s.Capacity.MessagesPerSecond),
-		Observations:      s.Capacity.Observations,
-		LearnedAt:         metav1.NewTime(s.Capacity.LearnedAt.Truncate(time.Second)),
+	status := &v1alpha1.Capacity{
+		MessagesPerSecond:  perSecond(s.Capacity.MessagesPerSecond),
+		UncertaintyPercent: s.Capacity.uncertaintyPercent(),
+		Observations:       s.Capacity.Observations,
+		LearnedAt:          metav1.NewTime(s.Capacity.LearnedAt.Truncate(time.Second)),
 	}
+	if s.Capacity.Coverage > 0 {
+		covered := int32(percent*s.Capacity.Coverage + 0.5)
+		status.MeasuredBusyPercent = &covered
+	}
+	return status
 }
 
-// perSecond writes a rate with three decimals; rates above 10^12 per second are cut there, far above any topic.
+// perSecond writes a rate with three decimals.
 func perSecond(rate float64) resource.Quantity {
 	const most = 1e12
 	return *resource.NewMilliQuantity(int64(max(0, min(rate, most))*1000), resource.DecimalSI)

@@ -275,7 +275,7 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 	decide := func(at time.Time, r backlog.Reading, unknown error) v1alpha1.AutoscalingPolicyStatus {
 		in := input(3, r)
 		in.Now, in.Unknown, in.Reading.At = at, unknown, at
-		decision, state := policy.Decide(in, policy.State{Capacity: learned(100), ArrivalRate: rate(200)})
+		decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(200)})
 		o := outcome
 		o.Now, o.Unknown = at, unknown
 		return policy.Status(first, o, &policy.Result{Decision: decision, State: state, Reading: in.Reading})

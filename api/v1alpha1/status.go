@@ -108,6 +108,17 @@ type Capacity struct {
 	// messagesPerSecond one replica processes when it is busy.
 	// +required
 	MessagesPerSecond resource.Quantity `json:"messagesPerSecond"`
+	// uncertaintyPercent is one standard deviation of messagesPerSecond, in percent of it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	UncertaintyPercent *int32 `json:"uncertaintyPercent,omitempty"`
+	// measuredBusyPercent is how busy replicas say they are when they have work all the time, in percent; absent while
+	// that is unknown.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MeasuredBusyPercent *int32 `json:"measuredBusyPercent,omitempty"`
 	// observations it rests on.
 	// +required
 	// +kubebuilder:validation:Minimum=1

@@ -191,6 +191,16 @@ func (in *Behavior) DeepCopy() *Behavior {
 func (in *Capacity) DeepCopyInto(out *Capacity) {
 	*out = *in
 	out.MessagesPerSecond = in.MessagesPerSecond.DeepCopy()
+	if in.UncertaintyPercent != nil {
+		in, out := &in.UncertaintyPercent, &out.UncertaintyPercent
+		*out = new(int32)
+		**out = **in
+	}
+	if in.MeasuredBusyPercent != nil {
+		in, out := &in.MeasuredBusyPercent, &out.MeasuredBusyPercent
+		*out = new(int32)
+		**out = **in
+	}
 	in.LearnedAt.DeepCopyInto(&out.LearnedAt)
 }
 

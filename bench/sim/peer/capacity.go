@@ -15,6 +15,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
+// workload of the one subscription.
+const workload = "fn"
+
 // pollEvery is the adapter's default poll interval in seconds.
 const pollEvery = 10
 
@@ -42,6 +45,7 @@ func newCapacity(s plant.Scenario) Controller {
 		},
 		desired: s.Initial,
 	}
+	c.subscription.Workload = workload
 	store.Track("policy", c.subscription)
 	return c
 }
@@ -68,10 +72,12 @@ func (c *capacity) poll(w *plant.World) {
 	} else {
 		c.store.Record(topic, sample)
 	}
+	c.store.RecordInstances(workload, w.InstancesSample())
 	in := policy.Input{
 		Now: w.Time(), Spec: c.spec, CurrentReplicas: int32(w.Replicas()), FreshFor: 3 * pollEvery * time.Second, //nolint:gosec // small
 	}
 	in.Reading, in.Unknown = c.store.Read(c.subscription, w.Time())
+	in.Partitions, _ = c.store.Partitions(c.subscription, w.Time()) // without them Failover is sized by the sum
 	decision, state := policy.Decide(in, c.state)
 	c.state, c.desired = state, int(decision.Replicas)
 }

@@ -118,11 +118,25 @@ func (w *World) InstancesSample() backlog.InstancesSample {
 		}
 		calls, busy := int64(r.processed+r.failed), time.Duration(r.busy*float64(time.Second))
 		sample.Instances = append(sample.Instances, backlog.InstanceSample{
-			ID: strconv.Itoa(r.number), Received: int64(r.received + r.failed), Processed: int64(r.processed), UserExceptions: int64(r.failed),
+			ID: strconv.Itoa(r.number), Received: calls + w.inFlight(r), Processed: int64(r.processed), UserExceptions: int64(r.failed),
 			Calls: &calls, BusyTime: &busy, FailedCallsCounted: true,
 		})
 	}
 	return sample
+}
+
+// inFlight messages have been handed to the function's code: one of a synchronous function while it has work, as many as
+// it may have pending of an asynchronous one.
+func (w *World) inFlight(r *replica) int64 {
+	const pending = 1000 // maxPendingAsyncRequests
+	queued := r.queue.total
+	if w.scenario.Type == backlog.Failover {
+		queued = w.queued()
+	}
+	if !w.scenario.Asynchronous {
+		return int64(min(1, queued))
+	}
+	return int64(min(pending, queued))
 }
 
 // Rough is what peers are fed with that are no part of this project.

@@ -30,8 +30,14 @@ func draw(random *rand.Rand, name string) Scenario {
 		Objective: time.Duration(between(random, 20, 180)) * time.Second, Start: time.Duration(between(random, 8, 78)) * time.Second,
 		CPU: between(random, 0.3, 1), Initial: 1, Min: 1, Max: 100,
 	}
+	// Three of four have a receive queue that suits them, about 20 s of work; the rest has Pulsar's default of 1,000 messages,
+	// which is minutes of work for a slow function.
+	if random.IntN(4) > 0 {
+		s.ReceiveQueue = min(1000, max(1, math.Round(20*capacity)))
+	}
 	// Replicas that the load needs, from which its rates follow.
-	low, high := between(random, 0.3, 4), between(random, 5, 30)
+	low := between(random, 0.5, 8)
+	high := low * math.Exp(between(random, math.Log(1.5), math.Log(6)))
 	drawn := Scenario{Scenario: s}
 	switch random.IntN(5) {
 	case 0:

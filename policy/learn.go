@@ -1,0 +1,146 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"math"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// LearnedCapacity is what one busy replica processes, and how sure that is: a Kalman filter on the logarithm of the rate,
+// since errors of a rate are factors.
+type LearnedCapacity struct {
+	MessagesPerSecond float64
+	// Variance of the logarithm: 0.01 is 10 % either way.
+	Variance float64
+	// Coverage is the share of a busy replica's time that its own metric sees, from 0 to 1: the rest goes to fetching,
+	// acknowledging and conversion. 0 before a replica was seen with work all the time.
+	Coverage     float64
+	// Surprise is the direction of an observation that was too far off to be believed on its own: 1 up, -1 down, 0 for none.
+	Surprise     int8
+	Observations int32
+	LearnedAt    time.Time
+}
+
+const (
+	// driftPerMinute is what is forgotten: 2 % in a minute, 15 % in an hour.
+	driftPerMinute = 4e-4
+	// Variances of one observation: of a pool with work all the time, of busy time once its coverage is known, and before.
+	saturatedVariance = 0.1 * 0.1
+	busyVariance      = 0.05 * 0.05
+	guessedVariance   = 0.15 * 0.15
+	// surprise: an observation three deviations off, and the next one too, is another regime, such as new code or a slow
+	// dependency; one alone is a broker or a replica that paused.
+	surprise = 9
+	// firstCoverage is what simulated and real instances showed; it rises quickly and falls slowly, for polls that only
+	// just count as saturated would pull it down and with it what busy time says of the capacity.
+	firstCoverage = 0.85
+	coverageRise  = 0.2
+	coverageFall  = 0.02
+	// saturatedShare of the coverage is as busy as a replica gets; leastBusy is enough to tell a capacity from.
+	saturatedShare = 0.88
+	leastBusy      = 0.1
+	// waitingWork is how much of the pool's work has to wait all the time for the pool to count as busy.
+	waitingWork = time.Second
+)
+
+// learnCapacity takes in a reading, unless frozen, and says whether the pool was saturated: every replica had work all
+// through the window. The answer is known only when the same replicas were there throughout.
+func learnCapacity(before *LearnedCapacity, in Input, elapsed time.Duration, frozen bool) (after *LearnedCapacity, saturated, known bool) {
+	if before != nil {
+		drifted := *before
+		drifted.Variance += driftPerMinute * max(0, elapsed.Minutes())
+		before = &drifted
+	}
+	r := in.Reading
+	processed, err := r.ProcessRate.Value()
+	if err != nil || processed <= 0 || !r.SteadyConsumers || r.Blocked || r.Throttled {
+		return before, false, false
+	}
+	consumers, err := r.Consumers.Value()
+	if err != nil || consumers < 1 {
+		return before, false, false
+	}
+	busy, timed := busyShare(r)
+	coverage := firstCoverage
+	if before != nil && before.Coverage > 0 {
+		coverage = before.Coverage
+	}
+	saturated = alwaysWaiting(r, processed, consumers, timed) && (!timed || busy >= saturatedShare*coverage)
+	switch {
+	case frozen:
+		return before, saturated, true
+	case saturated:
+		after = before.observe(processed/consumers, saturatedVariance, in.Now)
+		if timed {
+			after.Coverage = cover(before, coverage, busy)
+		}
+		return after, true, true
+	case timed && busy > leastBusy:
+		variance := guessedVariance
+		if before != nil && before.Coverage > 0 {
+			variance = busyVariance
+		}
+		return before.observe(coverage*processed/(consumers*busy), variance, in.Now), false, true
+	default:
+		return before, false, true
+	}
+}
+
+// busyShare is what the instances say of their time, unless they are asynchronous: those spend none of it in the call.
+func busyShare(r backlog.Reading) (busy float64, timed bool) {
+	busy, err := r.Instances.Busy.Value()
+	return busy, err == nil && !r.Instances.Asynchronous
+}
+
+// alwaysWaiting says that a second of the pool's work waited all through the window. Replicas that time themselves may
+// have it in their receive queues; of others it has to be undispatched, or a lone one may hold it while the others idle.
+func alwaysWaiting(r backlog.Reading, processed, consumers float64, timed bool) bool {
+	enough := max(1, processed*waitingWork.Seconds())
+	if undispatched, err := r.LeastUndispatched.Value(); err == nil && undispatched >= enough {
+		return true
+	}
+	ready, err := r.LeastReady.Value()
+	return err == nil && (timed || consumers == 1) && ready >= enough
+}
+
+// observe returns what is known after one more observation.
+func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.Time) *LearnedCapacity {
+	if c == nil {
+		return &LearnedCapacity{MessagesPerSecond: messagesPerSecond, Variance: variance, Observations: 1, LearnedAt: now}
+	}
+	distance := math.Log(messagesPerSecond / c.MessagesPerSecond)
+	prior := c.Variance
+	if distance*distance > surprise*(prior+variance) {
+		if direction := int8(math.Copysign(1, distance)); c.Surprise != direction {
+			after := *c
+			after.Surprise = direction
+			return &after
+		}
+		prior += distance * distance / 4
+	}
+	gain := prior / (prior + variance)
+	return &LearnedCapacity{
+		MessagesPerSecond: c.MessagesPerSecond * math.Exp(gain*distance), Variance: (1 - gain) * prior,
+		Coverage: c.Coverage, Observations: min(c.Observations, math.MaxInt32-1) + 1, LearnedAt: now,
+	}
+}
+
+// cover is the coverage after a saturated pool was this busy.
+func cover(before *LearnedCapacity, coverage, busy float64) float64 {
+	weight := coverageFall
+	if busy > coverage || before == nil || before.Coverage == 0 {
+		weight = coverageRise
+	}
+	return min(1, coverage+weight*(busy-coverage))
+}
+
+// uncertaintyPercent is one deviation, at least 1.
+func (c *LearnedCapacity) uncertaintyPercent() *int32 {
+	most := 1000.0
+	rounded := int32(min(most, max(1, math.Round(percent*math.Sqrt(c.Variance)))))
+	return &rounded
+}
