@@ -13,6 +13,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 )
 
+// fullDisk is the share of a disk in use from which the bookie takes no more writes ("Not enough non-faulty bookies"). A
+// test writes megabytes, but shares the disk with others: at 0.99 one of 250 GB is full with 2.5 GB to spare.
+const fullDisk = "0.99999"
+
 // settings are the keys of standalone.conf. statsUpdateFrequencyInSecs is the broker's own default: rates up to 60 s old
 // are what the product has to cope with. Client and bookie are in one JVM, so the bookie needs no port: its default port
 // is on all interfaces and, being random, may be taken when the broker restarts.
@@ -31,8 +35,8 @@ func settings(ports ports, extra map[string]string) map[string]string {
 		"disableServerSocketBind":           "true",
 		"journalSyncData":                   "false",
 		"journalMaxGroupWaitMSec":           "1",
-		"diskUsageThreshold":                "0.99",
-		"diskUsageWarnThreshold":            "0.99",
+		"diskUsageThreshold":                fullDisk,
+		"diskUsageWarnThreshold":            fullDisk,
 		"ledgerStorageClass":                "org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage",
 		"dbStorage_writeCacheMaxSizeMb":     "64",
 		"dbStorage_readAheadCacheMaxSizeMb": "32",
