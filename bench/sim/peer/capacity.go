@@ -75,9 +75,17 @@ func (c *capacity) poll(w *plant.World) {
 	c.store.RecordInstances(workload, w.InstancesSample())
 	in := policy.Input{
 		Now: w.Time(), Spec: c.spec, CurrentReplicas: int32(w.Replicas()), FreshFor: 3 * pollEvery * time.Second, //nolint:gosec // small
+		Pods: pods(w),
 	}
 	in.Reading, in.Unknown = c.store.Read(c.subscription, w.Time())
 	in.Partitions, _ = c.store.Partitions(c.subscription, w.Time()) // without them Failover is sized by the sum
 	decision, state := policy.Decide(in, c.state)
 	c.state, c.desired = state, int(decision.Replicas)
+}
+
+func pods(w *plant.World) *policy.Pods {
+	seen := w.Pods()
+	return &policy.Pods{
+		Unready: int32(seen.Unready), UnreadySince: seen.UnreadySince, CrashLooping: int32(seen.CrashLooping), Updating: seen.Updating, //nolint:gosec // small
+	}
 }

@@ -19,7 +19,9 @@ const (
 )
 
 // Time of the second that was last stepped.
-func (w *World) Time() time.Time { return time.Unix(1_700_000_000+int64(w.second), 0) }
+func (w *World) Time() time.Time { return at(w.second) }
+
+func at(second int) time.Time { return time.Unix(1_700_000_000+int64(second), 0) }
 
 // Answers says whether Pulsar answers at all, and with all partitions.
 func (w *World) answers() error {

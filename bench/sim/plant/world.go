@@ -20,24 +20,7 @@ const (
 	redelivery = 60
 	// keyDrain is how long new consumers of a Key_Shared subscription get nothing, while hashes drain.
 	keyDrain = 15
-	// crashAfter is how long a crashing replica lives.
-	crashAfter = 20
 )
-
-// replica is one replica from the scale write that asked for it.
-type replica struct {
-	number   int
-	speed    float64
-	consumes int // the second from which it does
-	crashes  bool
-	queue    fifo
-
-	received, processed, failed, busy float64
-}
-
-func (r *replica) warmth(second int) float64 {
-	return min(1, 0.5+0.5*float64(second-r.consumes)/warmUp)
-}
 
 // World is a Scenario under way. It is not safe for concurrent use.
 type World struct {
@@ -57,6 +40,7 @@ type World struct {
 	// active are the replicas that consume, in order.
 	active  []*replica
 	started int
+	updated int // the second from which all pods are of the newest revision and ready
 	drained int // the second from which all consumers of a Key_Shared subscription get messages again
 
 	published []float64 // by partition, since the last reset
@@ -78,7 +62,7 @@ func New(scenario Scenario, seed uint64) *World {
 	}
 	for range s.Initial {
 		r := w.start()
-		r.consumes = -warmUp // they were there before
+		r.unready, r.ready, r.consumes = -warmUp, -warmUp, -warmUp // they were there before
 		w.replicas = append(w.replicas, r)
 	}
 	w.lookForActive()
@@ -101,21 +85,8 @@ func (w *World) start() *replica {
 		crashes: w.luck.Float64() < w.scenario.Crashing,
 	}
 	w.started++
-	r.consumes = w.ready()
+	w.begin(r)
 	return r
-}
-
-// ready draws the second from which a replica that is started now consumes.
-func (w *World) ready() int {
-	from := w.second
-	for _, span := range w.scenario.Pending {
-		if from >= span.From && from < span.To {
-			from = span.To
-		}
-	}
-	sigma := math.Sqrt(math.Log(1 + startSpread*startSpread))
-	factor := math.Exp(sigma*w.luck.NormFloat64() - sigma*sigma/2)
-	return from + int(math.Ceil(w.scenario.Start.Seconds()*factor))
 }
 
 // Scale sets the number of replicas. The newest go first, and what they hold goes back to the head of the queue.
@@ -143,18 +114,12 @@ func (w *World) Scale(replicas int) {
 
 func (w *World) returnMessages(r *replica) { w.waiting[0].putBack(&r.queue) }
 
-func (w *World) restart(r *replica) {
-	w.returnMessages(r)
-	r.consumes = w.ready()
-	r.received, r.processed, r.failed, r.busy = 0, 0, 0, 0
-}
-
 // Step lets one second pass.
 func (w *World) Step() {
 	w.second++
 	for _, r := range w.replicas {
 		if r.crashes && w.second >= r.consumes+crashAfter {
-			w.restart(r)
+			w.crash(r)
 		}
 	}
 	w.lookForActive()
