@@ -135,15 +135,6 @@ func unknownCapacity(in Input, arrival, ready float64) answer {
 	}
 }
 
-func backlogPerReplica(in Input, messages int64) answer {
-	ready, err := in.Reading.Ready.Value()
-	if err != nil {
-		return hold(in, HoldUnknown, err.Error())
-	}
-	needed := ready / float64(messages)
-	return same(replicasFor(needed), fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
-}
-
 // same is an answer with one number for everything.
 func same(replicas int32, equation string) answer {
 	return answer{replicas: replicas, steady: replicas, drain: replicas, equation: equation}

@@ -21,11 +21,8 @@ func Decide(in Input, before State) (Decision, State) {
 	after, saturated := learn(in, before)
 	winner := ask(in, after)
 	asked := after.asked(in)
-	if winner.strategy == v1alpha1.StrategyCapacity && after.Capacity != nil {
-		winner = after.Plateau.limit(winner, in, asked)
-		if saturated && winner.replicas > max(in.CurrentReplicas, asked) {
-			after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond)
-		}
+	if fooled(winner.strategy) && after.Capacity != nil && saturated && winner.replicas > max(in.CurrentReplicas, asked) {
+		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond)
 	}
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Hold: winner.hold,
@@ -98,7 +95,7 @@ func direct(in Input, after State, winner answer, asked int32) (target int32, he
 		return current, &Hold{Reason: HoldOldReading, Message: oldReading(age, in.Reading.Trouble)}
 	}
 	if ceiling := after.Plateau.Ceiling; ceiling > 0 && ceiling < current {
-		return min(wanted, ceiling), nil // whether fewer do as much is what tells a plateau
+		return min(wanted, current), nil // limited already by what can be fooled; whether fewer do as much is what tells a plateau
 	}
 	largest := after.Recommendations[0]
 	if d := after.Drains[0]; d.Replicas > largest.Replicas {
@@ -142,14 +139,7 @@ type answer struct {
 func ask(in Input, state State) answer {
 	var winner answer
 	for i, strategy := range strategies(in.Spec) {
-		var one answer
-		switch strategy.Type {
-		case v1alpha1.StrategyBacklogPerReplica:
-			one = backlogPerReplica(in, strategy.BacklogPerReplica.Messages)
-		case v1alpha1.StrategyCapacity:
-			one = capacity(in, state)
-		}
-		one.strategy = strategy.Type
+		one := consult(strategy, in, state)
 		steady, drain := max(one.steady, winner.steady), max(one.drain, winner.drain)
 		if i == 0 || one.replicas > winner.replicas {
 			winner = one

@@ -4,6 +4,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -81,12 +82,14 @@ type AutoscalingPolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="latencyObjective must be from 1s to 24h"
 	LatencyObjective metav1.Duration `json:"latencyObjective,omitempty"`
 
-	// strategies say how replicas follow from what was measured; the largest answer wins, as with the metrics of a
-	// HorizontalPodAutoscaler. Default: one Capacity strategy, which has nothing to tune.
+	// strategies say how replicas follow from what was measured, each type at most once; the largest answer wins, as with the
+	// metrics of a HorizontalPodAutoscaler, and the guards and bounds hold for all. Default: one Capacity strategy, which has
+	// nothing to tune.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.type == one.type))",message="strategies must not have the same type twice"
 	// +kubebuilder:default={{type: Capacity}}
 	Strategies []Strategy `json:"strategies,omitempty"`
 
@@ -125,7 +128,7 @@ type CrossVersionObjectReference struct {
 
 // StrategyType names a way to derive replicas from what was measured.
 //
-// +kubebuilder:validation:Enum=Capacity;BacklogPerReplica
+// +kubebuilder:validation:Enum=Capacity;BacklogPerReplica;RatePerReplica;Utilization
 type StrategyType string
 
 // The strategies.
@@ -136,11 +139,18 @@ const (
 	// StrategyBacklogPerReplica holds one replica for each so many ready messages, as KEDA and a plain
 	// HorizontalPodAutoscaler do.
 	StrategyBacklogPerReplica StrategyType = "BacklogPerReplica"
+	// StrategyRatePerReplica holds one replica for each so many messages per second that are published, whatever waits.
+	StrategyRatePerReplica StrategyType = "RatePerReplica"
+	// StrategyUtilization holds enough replicas to keep each so busy on average, as a HorizontalPodAutoscaler does by CPU.
+	// It needs instances that time their calls.
+	StrategyUtilization StrategyType = "Utilization"
 )
 
 // Strategy is one way to derive replicas; the member named like the type holds its parameters.
 //
 // +kubebuilder:validation:XValidation:rule="(self.type == 'BacklogPerReplica') == has(self.backlogPerReplica)",message="backlogPerReplica must be set with type BacklogPerReplica, and only then"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'RatePerReplica') == has(self.ratePerReplica)",message="ratePerReplica must be set with type RatePerReplica, and only then"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Utilization') == has(self.utilization)",message="utilization must be set with type Utilization, and only then"
 type Strategy struct {
 	// type of the strategy.
 	// +required
@@ -148,6 +158,12 @@ type Strategy struct {
 	// backlogPerReplica holds the parameters of type BacklogPerReplica.
 	// +optional
 	BacklogPerReplica *BacklogPerReplica `json:"backlogPerReplica,omitempty"`
+	// ratePerReplica holds the parameters of type RatePerReplica.
+	// +optional
+	RatePerReplica *RatePerReplica `json:"ratePerReplica,omitempty"`
+	// utilization holds the parameters of type Utilization; {} for the defaults.
+	// +optional
+	Utilization *Utilization `json:"utilization,omitempty"`
 }
 
 // BacklogPerReplica are the parameters of the strategy of that name.
@@ -157,6 +173,26 @@ type BacklogPerReplica struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000000
 	Messages int64 `json:"messages"`
+}
+
+// RatePerReplica are the parameters of the strategy of that name.
+type RatePerReplica struct {
+	// messagesPerSecond is how many published messages per second one replica is for, above 0 and up to 10^12, such as "100"
+	// or "2500m".
+	// +required
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0')) && quantity(string(self)).compareTo(quantity('1T')) <= 0",message="messagesPerSecond must be above 0 and at most 10^12, such as 100 or 2500m"
+	MessagesPerSecond resource.Quantity `json:"messagesPerSecond"`
+}
+
+// Utilization are the parameters of the strategy of that name.
+type Utilization struct {
+	// targetPercent of what a replica with work all the time is busy, from 1 to 100. A deviation of a tenth of it changes
+	// nothing. Default 70.
+	// +optional
+	// +kubebuilder:default=70
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	TargetPercent int32 `json:"targetPercent,omitempty"`
 }
 
 // Behavior bounds how fast replicas change.

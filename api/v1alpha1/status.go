@@ -34,6 +34,13 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	Capacity *Capacity `json:"capacity,omitempty"`
 
+	// state is the controller's own memory: what the next decision rests on after a restart, versioned, as of the last write
+	// of the status. It is no API: its form changes without notice, nothing but the controller is to read it, and one that
+	// cannot be read is ignored.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	State string `json:"state,omitempty"`
+
 	// horizontalPodAutoscaler is the name of the HorizontalPodAutoscaler this policy applies; absent in mode Recommend.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

@@ -31,6 +31,9 @@ func manifest(name string, spec map[string]any) *unstructured.Unstructured {
 func TestPolicyMistakesAreRefusedInPlainWords(t *testing.T) {
 	onStage(t)
 	target := map[string]any{"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "Function", "name": "f"}
+	strategy := func(one map[string]any) map[string]any {
+		return map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "strategies": []any{one}}
+	}
 	tests := map[string]struct {
 		spec map[string]any
 		want string // empty: accepted
@@ -49,6 +52,37 @@ func TestPolicyMistakesAreRefusedInPlainWords(t *testing.T) {
 		"a strategy without its parameters": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "strategies": []any{
 			map[string]any{"type": "BacklogPerReplica"},
 		}}, "backlogPerReplica must be set with type BacklogPerReplica, and only then"},
+		"one of each strategy": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "strategies": []any{
+			map[string]any{"type": "Capacity"},
+			map[string]any{"type": "BacklogPerReplica", "backlogPerReplica": map[string]any{"messages": int64(5)}},
+			map[string]any{"type": "RatePerReplica", "ratePerReplica": map[string]any{"messagesPerSecond": "2500m"}},
+			map[string]any{"type": "Utilization", "utilization": map[string]any{}},
+		}}, ""},
+		"a whole number of messages per second": {strategy(map[string]any{
+			"type": "RatePerReplica", "ratePerReplica": map[string]any{"messagesPerSecond": int64(100)},
+		}), ""},
+		"no messages per second": {strategy(map[string]any{
+			"type": "RatePerReplica", "ratePerReplica": map[string]any{"messagesPerSecond": "0"},
+		}), "messagesPerSecond must be above 0 and at most 10^12, such as 100 or 2500m"},
+		"fewer than no messages per second": {strategy(map[string]any{
+			"type": "RatePerReplica", "ratePerReplica": map[string]any{"messagesPerSecond": int64(-1)},
+		}), "messagesPerSecond must be above 0 and at most 10^12, such as 100 or 2500m"},
+		"more messages per second than there are": {strategy(map[string]any{
+			"type": "RatePerReplica", "ratePerReplica": map[string]any{"messagesPerSecond": "1001G"},
+		}), "messagesPerSecond must be above 0 and at most 10^12, such as 100 or 2500m"},
+		"messages per second in words": {strategy(map[string]any{
+			"type": "RatePerReplica", "ratePerReplica": map[string]any{"messagesPerSecond": "many"},
+		}), "messagesPerSecond must be above 0 and at most 10^12, such as 100 or 2500m"},
+		"a rate without its parameters":         {strategy(map[string]any{"type": "RatePerReplica"}), "ratePerReplica must be set with type RatePerReplica, and only then"},
+		"a utilization without its parameters":  {strategy(map[string]any{"type": "Utilization"}), "utilization must be set with type Utilization, and only then"},
+		"a rate with another strategy's type":   {strategy(map[string]any{"type": "Capacity", "ratePerReplica": map[string]any{"messagesPerSecond": "1"}}), "ratePerReplica must be set with type RatePerReplica, and only then"},
+		"a utilization with the default's type": {strategy(map[string]any{"type": "Capacity", "utilization": map[string]any{}}), "utilization must be set with type Utilization, and only then"},
+		"a utilization of more than all":        {strategy(map[string]any{"type": "Utilization", "utilization": map[string]any{"targetPercent": int64(101)}}), "should be less than or equal to 100"},
+		"a utilization of nothing":              {strategy(map[string]any{"type": "Utilization", "utilization": map[string]any{"targetPercent": int64(0)}}), "should be greater than or equal to 1"},
+		"the same strategy twice": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "strategies": []any{
+			map[string]any{"type": "BacklogPerReplica", "backlogPerReplica": map[string]any{"messages": int64(5)}},
+			map[string]any{"type": "BacklogPerReplica", "backlogPerReplica": map[string]any{"messages": int64(9)}},
+		}}, "strategies must not have the same type twice"},
 		"a window of a day": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "behavior": map[string]any{
 			"scaleDown": map[string]any{"stabilizationWindowSeconds": int64(86400)},
 		}}, "should be less than or equal to 3600"},

@@ -1,0 +1,141 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// consult one strategy. What one that can be fooled asks for stays below a ceiling that was found, so that the largest
+// answer is one to follow whichever it is.
+func consult(strategy v1alpha1.Strategy, in Input, state State) answer {
+	var a answer
+	switch strategy.Type {
+	case v1alpha1.StrategyBacklogPerReplica:
+		a = backlogPerReplica(in, strategy.BacklogPerReplica.Messages)
+	case v1alpha1.StrategyRatePerReplica:
+		a = ratePerReplica(in, state, strategy.RatePerReplica.MessagesPerSecond.AsApproximateFloat64())
+	case v1alpha1.StrategyUtilization:
+		a = utilization(in, state, targetShare(strategy.Utilization))
+	case v1alpha1.StrategyCapacity:
+		a = capacity(in, state)
+	default:
+		a = hold(in, HoldUnknown, fmt.Sprintf("strategy %s is not known to this version", strategy.Type))
+	}
+	a.strategy = strategy.Type
+	if fooled(strategy.Type) && state.Capacity != nil {
+		a = state.Plateau.limit(a, in, state.asked(in))
+	}
+	return a
+}
+
+// fooled says whether a strategy goes on asking for more when more replicas do no more. One that follows the publish rate
+// alone does not: it asks for what its user said.
+func fooled(strategy v1alpha1.StrategyType) bool {
+	switch strategy {
+	case v1alpha1.StrategyCapacity, v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization:
+		return true
+	default:
+		return false
+	}
+}
+
+// backlogPerReplica asks for one replica for each so many ready messages.
+func backlogPerReplica(in Input, messages int64) answer {
+	ready, err := in.Reading.Ready.Value()
+	if err != nil {
+		return hold(in, HoldUnknown, err.Error())
+	}
+	needed := ready / float64(messages)
+	return same(replicasFor(needed), fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
+}
+
+// ratePerReplica asks for one replica for each so many messages per second, without the trend that the capacity model adds:
+// the number is the user's, and so is the room in it.
+func ratePerReplica(in Input, state State, messagesPerSecond float64) answer {
+	if state.Arrivals == nil {
+		return hold(in, HoldLearning, "the publish rate needs two answers of Pulsar")
+	}
+	arriving := max(state.Arrivals.Fast, state.Arrivals.Slow)
+	needed := arriving / messagesPerSecond
+	return same(replicasFor(needed), fmt.Sprintf("%s/s arriving / %s/s per replica = %.2f", short(arriving), short(messagesPerSecond), needed))
+}
+
+// A reason to hold beside those of every strategy.
+const (
+	// HoldNotTimed: how busy replicas are is not known.
+	HoldNotTimed = "UtilizationUnknown"
+)
+
+const (
+	// defaultTarget is the CRD's, for policies that never met an API server.
+	defaultTarget = 0.7
+	// tolerance is the relative deviation from the target that changes nothing: the HPA's default.
+	tolerance = 0.1
+)
+
+// targetShare is from 0 to 1.
+func targetShare(u *v1alpha1.Utilization) float64 {
+	if u == nil || u.TargetPercent <= 0 {
+		return defaultTarget
+	}
+	return float64(u.TargetPercent) / percent
+}
+
+// utilization asks for as many replicas as bring the mean share of the time that each is busy to the target. Replicas that
+// do not consume yet count as idle while more are needed and as busy to the target while fewer are, so that they turn no
+// decision round.
+//
+// Source: Kubernetes' replica_calculator.go, which treats pods without metrics so.
+func utilization(in Input, state State, target float64) answer {
+	used, err := utilized(in.Reading.Instances, state.Capacity)
+	if err != nil {
+		return hold(in, HoldNotTimed, err.Error())
+	}
+	consumers, err := in.Reading.Consumers.Value()
+	if err != nil {
+		return hold(in, HoldUnknown, err.Error())
+	}
+	current := float64(in.CurrentReplicas)
+	if consumers < 1 {
+		return hold(in, HoldNotTimed, "no replica consumes yet")
+	}
+	needed := consumers * used / target
+	equation := fmt.Sprintf("%.0f replicas x %.0f%% busy / %.0f%% = %.2f", consumers, percent*used, percent*target, needed)
+	starting := max(0, current-consumers)
+	switch deviation := used/target - 1; {
+	case math.Abs(deviation) <= tolerance:
+		return same(in.CurrentReplicas, equation+", within a tenth of the target")
+	case deviation > 0 && starting > 0 && needed <= current*(1+tolerance):
+		return same(in.CurrentReplicas, fmt.Sprintf("%s, and %.0f are starting", equation, starting))
+	case deviation < 0 && starting > 0:
+		return same(min(in.CurrentReplicas, replicasFor(needed+starting)), fmt.Sprintf("%s, and %.0f are starting", equation, starting))
+	default:
+		return same(replicasFor(needed), equation)
+	}
+}
+
+// utilized is the share of its time that a replica uses, from 0 to 1: 1 where it shows what one does with work all the time.
+func utilized(instances backlog.InstancesReading, capacity *LearnedCapacity) (float64, error) {
+	const fix = "use strategy Capacity or RatePerReplica"
+	busy, err := instances.Busy.Value()
+	switch {
+	case instances.Asynchronous:
+		return 0, errors.New("the function is asynchronous, so its instances do not measure how busy they are: " + fix)
+	case errors.Is(err, backlog.ErrNotAsked):
+		return 0, errors.New("instances are not asked how busy they are: start the adapter with --instance-metrics, or " + fix)
+	case err != nil:
+		return 0, fmt.Errorf("how busy instances are is not known (%w): if it stays so, %s", err, fix)
+	}
+	coverage := firstCoverage
+	if capacity != nil && capacity.Coverage > 0 {
+		coverage = capacity.Coverage
+	}
+	return min(1, max(0, busy)/coverage), nil
+}

@@ -1,0 +1,315 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+func backlogStrategy(messages int64) v1alpha1.Strategy {
+	return v1alpha1.Strategy{
+		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: messages},
+	}
+}
+
+func rateStrategy(perSecond string) v1alpha1.Strategy {
+	return v1alpha1.Strategy{
+		Type:           v1alpha1.StrategyRatePerReplica,
+		RatePerReplica: &v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse(perSecond)},
+	}
+}
+
+func utilizationStrategy(percent int32) v1alpha1.Strategy {
+	return v1alpha1.Strategy{
+		Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{TargetPercent: percent},
+	}
+}
+
+// asking is an input under these strategies.
+func asking(current int32, r backlog.Reading, strategies ...v1alpha1.Strategy) policy.Input {
+	in := input(current, r)
+	in.Spec.Strategies = strategies
+	return in
+}
+
+// used is a reading of replicas that say how busy they are.
+func used(consumers, busy float64) backlog.Reading {
+	r := reading(0, 500)
+	r.Consumers, r.SteadyConsumers = backlog.Known(consumers), true
+	r.Instances.Busy = backlog.Known(busy)
+	return r
+}
+
+// stuck is one of replicas that are busy, with work waiting all the time.
+func stuck(consumers float64) backlog.Reading {
+	r := used(consumers, 0.85)
+	r.Ready, r.LeastReady = backlog.Known(20_000), backlog.Known(20_000)
+	r.Undispatched, r.LeastUndispatched = backlog.Known(20_000), backlog.Known(20_000)
+	return r
+}
+
+// covering is a capacity whose replicas show so much when they have work all the time.
+func covering(share float64) *policy.LearnedCapacity {
+	c := learned(100)
+	c.Coverage = share
+	return c
+}
+
+func TestStrategies(t *testing.T) {
+	blocked := func(r backlog.Reading) backlog.Reading {
+		r.Blocked = true
+		return r
+	}
+	tests := map[string]struct {
+		in       policy.Input
+		state    policy.State
+		want     int32
+		hold     string
+		message  string
+		equation string
+	}{
+		"divides the publish rate by what one replica is for": {
+			in: asking(1, reading(0, 1000), rateStrategy("100")), state: policy.State{Arrivals: arrivals(1000)},
+			want: 10, equation: "1000/s arriving / 100/s per replica = 10.00",
+		},
+		"takes rates below one message per second": {
+			in: asking(1, reading(0, 1), rateStrategy("250m")), state: policy.State{Arrivals: arrivals(1)},
+			want: 4, equation: "1/s arriving / 0.25/s per replica = 4.00",
+		},
+		"does not look at the backlog when it follows the rate": {
+			in: asking(5, reading(1_000_000, 500), rateStrategy("100")), state: policy.State{Arrivals: arrivals(500)}, want: 5,
+		},
+		"does not add a trend to the rate": {
+			in:    asking(5, reading(0, 500), rateStrategy("100")),
+			state: policy.State{Arrivals: &policy.Arrivals{Fast: 500, Slow: 300, Rise: 0.05}}, want: 5,
+		},
+		"keeps to the slower rate while the faster one dips": {
+			in:    asking(5, reading(0, 300), rateStrategy("100")),
+			state: policy.State{Arrivals: &policy.Arrivals{Fast: 300, Slow: 500, Rise: 0.05}}, want: 5,
+		},
+		"waits for a rate": {
+			in: func() policy.Input {
+				in := asking(4, reading(0, 0), rateStrategy("100"))
+				in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
+				return in
+			}(),
+			want: 4, hold: policy.HoldLearning, message: "two answers",
+		},
+		"adds replicas that are too busy up to the target": {
+			in: asking(10, used(10, 0.72), utilizationStrategy(50)), state: policy.State{Capacity: covering(0.9)},
+			want: 16, equation: "10 replicas x 80% busy / 50% = 16.00",
+		},
+		"takes what a busy replica usually shows before it was seen": {
+			in: asking(10, used(10, 0.85), utilizationStrategy(50)), want: 20, equation: "10 replicas x 100% busy / 50% = 20.00",
+		},
+		"never takes a replica for busier than all the time": {
+			in: asking(10, used(10, 0.99), utilizationStrategy(100)), want: 10,
+		},
+		"has a target of 70 percent": {
+			in:   asking(10, used(10, 0.85), v1alpha1.Strategy{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{}}),
+			want: 15, equation: "10 replicas x 100% busy / 70% = 14.29",
+		},
+		"removes replicas that idle": {
+			in: asking(10, used(10, 0.17), utilizationStrategy(50)), want: 4, equation: "10 replicas x 20% busy / 50% = 4.00",
+		},
+		"leaves a tenth above the target alone": {
+			in: asking(10, used(10, 0.85*0.54), utilizationStrategy(50)), want: 10,
+			equation: "10 replicas x 54% busy / 50% = 10.80, within a tenth of the target",
+		},
+		"leaves a tenth below the target alone": {
+			in: asking(10, used(10, 0.85*0.46), utilizationStrategy(50)), want: 10,
+		},
+		"does not go down because few of the replicas consume yet": {
+			in: asking(10, used(5, 0.85), utilizationStrategy(70)), want: 10,
+			equation: "5 replicas x 100% busy / 70% = 7.14, and 5 are starting",
+		},
+		"counts replicas that start as used when fewer are needed": {
+			in: asking(10, used(6, 0.17), utilizationStrategy(50)), want: 7,
+			equation: "6 replicas x 20% busy / 50% = 2.40, and 4 are starting",
+		},
+		"goes on above the replicas that start": {
+			in: asking(10, used(9, 0.85), utilizationStrategy(50)), want: 18,
+		},
+		"holds before a replica consumes": {
+			in: asking(3, used(0, 0), utilizationStrategy(50)), want: 3, hold: policy.HoldNotTimed, message: "no replica consumes yet",
+		},
+		"holds where consumers are not known": {
+			in: func() policy.Input {
+				in := asking(3, used(3, 0.1), utilizationStrategy(50))
+				in.Reading.Consumers = backlog.Unknown(backlog.ErrNotAsked)
+				return in
+			}(),
+			want: 3, hold: policy.HoldUnknown,
+		},
+		"holds for an asynchronous function and says what to use": {
+			in: func() policy.Input {
+				in := asking(3, used(3, 0.01), utilizationStrategy(50))
+				in.Reading.Instances.Asynchronous = true
+				return in
+			}(),
+			want: 3, hold: policy.HoldNotTimed, message: "use strategy Capacity or RatePerReplica",
+		},
+		"holds where instances are not asked and says how to ask": {
+			in: func() policy.Input {
+				in := asking(3, used(3, 0.01), utilizationStrategy(50))
+				in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked)
+				return in
+			}(),
+			want: 3, hold: policy.HoldNotTimed, message: "--instance-metrics",
+		},
+		"holds where instances do not time themselves and says what to use": {
+			in: func() policy.Input {
+				in := asking(3, used(3, 0.01), utilizationStrategy(50))
+				in.Reading.Instances.Busy = backlog.Unknown(errors.New("sinks and sources do not measure their calls"))
+				return in
+			}(),
+			want: 3, hold: policy.HoldNotTimed, message: "use strategy Capacity or RatePerReplica",
+		},
+		"goes no further down than the strategy that needs the most": {
+			in:    asking(10, used(10, 0.085), utilizationStrategy(50), rateStrategy("100")),
+			state: policy.State{Arrivals: arrivals(500)}, want: 5, equation: "500/s arriving / 100/s per replica = 5.00",
+		},
+		"does not go down while one of several strategies is unknown": {
+			in: func() policy.Input {
+				in := asking(10, used(10, 0.085), utilizationStrategy(50), rateStrategy("100"))
+				in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNoRate)
+				return in
+			}(),
+			state: policy.State{Arrivals: arrivals(500)}, want: 10, hold: policy.HoldNotTimed,
+		},
+		"goes up while one of several strategies is unknown": {
+			in: func() policy.Input {
+				in := asking(3, used(3, 0.085), utilizationStrategy(50), rateStrategy("100"))
+				in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNoRate)
+				return in
+			}(),
+			state: policy.State{Arrivals: arrivals(500)}, want: 5,
+		},
+		"does not go up by rate while dispatch is blocked": {
+			in:    asking(3, blocked(reading(0, 500)), rateStrategy("100")),
+			state: policy.State{Arrivals: arrivals(500)}, want: 3, hold: policy.HoldBlocked,
+		},
+		"does not go up by use while dispatch is blocked": {
+			in: asking(3, blocked(used(3, 0.85)), utilizationStrategy(50)), want: 3, hold: policy.HoldBlocked,
+		},
+		"holds the larger rate of the stabilization window": {
+			in: asking(8, reading(0, 200), rateStrategy("100")),
+			state: policy.State{
+				Arrivals: arrivals(200), Recommendations: []policy.Recommendation{{At: noon().Add(-time.Minute), Replicas: 6}},
+			},
+			want: 6, hold: policy.HoldStabilizing,
+		},
+		"does not save less than a seventh by rate": {
+			in: asking(10, reading(0, 900), rateStrategy("100")), state: policy.State{Arrivals: arrivals(900)},
+			want: 10, hold: policy.HoldSmallChange,
+		},
+		"keeps use below a ceiling that was found": {
+			in: asking(8, stuck(8), utilizationStrategy(50)),
+			state: policy.State{
+				Capacity: covering(0.85), Plateau: policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 16, Since: noon(), Block: time.Hour},
+			},
+			want: 8, hold: policy.HoldIneffective,
+		},
+		"keeps backlog below a ceiling that was found": {
+			in: asking(8, reading(50_000, 500), backlogStrategy(1000)),
+			state: policy.State{
+				Capacity: covering(0.85), Plateau: policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 16, Since: noon(), Block: time.Hour},
+			},
+			want: 8, hold: policy.HoldIneffective,
+		},
+		"does not keep rate below a ceiling": {
+			in: asking(8, reading(50_000, 1000), rateStrategy("100")),
+			state: policy.State{
+				Capacity: covering(0.85), Arrivals: arrivals(1000),
+				Plateau: policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 16, Since: noon(), Block: time.Hour},
+			},
+			want: 10,
+		},
+		"leaves replicas that rate asks for although use has a ceiling": {
+			in: asking(10, stuck(10), utilizationStrategy(50), rateStrategy("100")),
+			state: policy.State{
+				Capacity: covering(0.85), Arrivals: arrivals(1000),
+				Plateau: policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 16, Since: noon(), Block: time.Hour},
+			},
+			want: 10,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			decision, _ := policy.Decide(test.in, test.state)
+			require.Equal(t, test.want, decision.Replicas, "equation: %s, hold: %v", decision.Equation, decision.Hold)
+			if test.hold == "" {
+				require.Nil(t, decision.Hold)
+			} else {
+				require.NotNil(t, decision.Hold)
+				require.Equal(t, test.hold, decision.Hold.Reason)
+				require.Contains(t, decision.Hold.Message, test.message)
+			}
+			if test.equation != "" {
+				require.Equal(t, test.equation, decision.Equation)
+			}
+		})
+	}
+}
+
+func TestAPoolWhoseUseStaysHighGetsACeilingInsteadOfAllReplicas(t *testing.T) {
+	// Whatever the replicas, 500 messages per second come out and all are busy: a database has that limit.
+	for name, strategy := range map[string]v1alpha1.Strategy{"by use": utilizationStrategy(50), "by backlog": backlogStrategy(100)} {
+		t.Run(name, func(t *testing.T) {
+			var state policy.State
+			current, held := int32(5), map[string]bool{}
+			for poll := range 60 {
+				in := asking(current, stuck(float64(current)), strategy)
+				in.Now = noon().Add(time.Duration(poll) * 10 * time.Second)
+				in.Reading.At = in.Now
+				var decision policy.Decision
+				decision, state = policy.Decide(in, state)
+				if decision.Hold != nil {
+					held[decision.Hold.Reason] = true
+				}
+				current = decision.Replicas
+			}
+			require.True(t, held[policy.HoldIneffective], "holds seen: %v", held)
+			require.Less(t, current, int32(12), "of 50")
+		})
+	}
+}
+
+func TestAddingAStrategyNeverAsksForFewerReplicas(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for range 20_000 {
+		in, state := scenario(r)
+		in.Reading.SteadyConsumers = false // learning nothing, so that only the strategies differ
+		in.Reading.Instances.Busy = backlog.Known(r.Float64())
+		if state.Capacity != nil && r.IntN(3) == 0 {
+			state.Plateau = policy.Plateau{Ceiling: 1 + r.Int32N(40), Before: 100, BeforeN: 10, Since: noon(), Block: time.Hour}
+		}
+		all := []v1alpha1.Strategy{
+			{Type: v1alpha1.StrategyCapacity},
+			backlogStrategy(1 + r.Int64N(5000)),
+			rateStrategy(fmt.Sprintf("%dm", 1+r.IntN(200_000))), utilizationStrategy(1 + r.Int32N(100)),
+		}
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		least := int32(0)
+		for n := 1; n <= len(all); n++ {
+			in.Spec.Strategies = all[:n]
+			decision, _ := policy.Decide(in, state)
+			require.GreaterOrEqual(t, decision.Replicas, least, "with %v added", all[n-1])
+			require.GreaterOrEqual(t, decision.Replicas, in.Spec.MinReplicas)
+			require.LessOrEqual(t, decision.Replicas, in.Spec.MaxReplicas)
+			least = decision.Replicas
+		}
+	}
+}
