@@ -9,14 +9,14 @@
 //
 // The walk of a policy, on the leader alone (policy_reconciler.go):
 //
-//	gather -> policy.Check -> Store.Read -> policy.Decide -> apply the HorizontalPodAutoscaler -> one status patch
+//	gather -> policy.Check -> input of readings and pods -> policy.Decide -> apply the HorizontalPodAutoscaler -> one status patch
 //
 // It begins when the policy, its target or an autoscaler on the same target changes, when the poller has news of an
 // input topic, and after a poll interval. A pass over a world that did not change writes nothing.
 //
 // On every replica, Signals, Policies and DecisionMaker answer from memory what the metrics API asks.
-// Credentials and Addresses tell the readers of Pulsar and of instances what Secrets and pods say; neither is needed: a
-// platform may grant no right to see them.
+// Credentials and Pods tell the readers of Pulsar and of instances what Secrets and pods say, and Pods tells decisions how
+// the target's pods are; neither is needed: a platform may grant no right to see them.
 //
 // Metrics:
 //

@@ -53,12 +53,12 @@ const (
 // workloadKey names a workload to those who ask its instances, such as Function/media/resize.
 func workloadKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// Addresses knows where the instances of workloads serve their metrics. It is safe for concurrent use.
-type Addresses struct {
+// Pods knows the pods of workloads: where instances serve their metrics, and how they are. It is safe for concurrent use.
+type Pods struct {
 	// direct asks the API server whether pods may be seen at all: a watch that is forbidden is silent and never ends.
 	direct client.Reader
-	// pods are in a cache of their own, without which the adapter can live.
-	pods  cache.Cache
+	// cache of pods alone, without which the adapter can live.
+	cache cache.Cache
 	every time.Duration
 	// refused is told when the watch of pods is forbidden; it holds one such word.
 	refused chan struct{}
@@ -69,25 +69,25 @@ type Addresses struct {
 	unknown error
 }
 
-// newAddresses makes a cache of pods for a manager that runs it.
-func newAddresses(ctx context.Context, mgr manager.Manager) (*Addresses, error) {
+// newPods makes a cache of pods for a manager that runs it.
+func newPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
 	selector, err := instanceSelector()
 	if err != nil {
 		return nil, err
 	}
-	a := &Addresses{direct: mgr.GetAPIReader(), every: lookForPodsEvery, refused: make(chan struct{}, 1), unknown: errPodsNotRead}
-	a.pods, err = cache.New(mgr.GetConfig(), cache.Options{
+	p := &Pods{direct: mgr.GetAPIReader(), every: lookForPodsEvery, refused: make(chan struct{}, 1), unknown: errPodsNotRead}
+	p.cache, err = cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector, Transform: slimPod}},
-		DefaultWatchErrorHandler: a.watchFailed,
+		DefaultWatchErrorHandler: p.watchFailed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making a cache of pods: %w", err)
 	}
-	if err := a.pods.IndexField(ctx, &corev1.Pod{}, indexInstance, indexPod); err != nil {
+	if err := p.cache.IndexField(ctx, &corev1.Pod{}, indexInstance, indexPod); err != nil {
 		return nil, fmt.Errorf("indexing pods: %w", err)
 	}
-	return a, nil
+	return p, nil
 }
 
 // Why nothing is known of pods.
@@ -109,26 +109,6 @@ func instanceSelector() (labels.Selector, error) {
 	return labels.NewSelector().Add(*isComponent), nil
 }
 
-// slimPod keeps what Addresses needs, some 700 bytes of the 8 KB that a pod has.
-func slimPod(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
-	}
-	slim := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences,
-			Labels: map[string]string{labelComponent: pod.Labels[labelComponent], labelName: pod.Labels[labelName]},
-		},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP},
-	}
-	if port, set := pod.Annotations[annotationPort]; set {
-		slim.Annotations = map[string]string{annotationPort: port}
-	}
-	return slim, nil
-}
-
 // indexPod is the function of the index. A pod is an instance when the workload's StatefulSet controls it: the Job that
 // cleans up behind a workload gives its pod the same labels.
 func indexPod(object client.Object) []string {
@@ -148,19 +128,14 @@ func indexPod(object client.Object) []string {
 
 // Addresses returns where the running instances of the workload serve their metrics, sorted. Without an error, none means
 // that none runs.
-func (a *Addresses) Addresses(workload string) ([]backlog.InstanceAddress, error) {
-	if err := a.why(); err != nil {
+func (p *Pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
+	pods, err := p.list(workload)
+	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
-	defer cancel()
-	var list corev1.PodList
-	if err := a.pods.List(ctx, &list, client.MatchingFields{indexInstance: workload}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing the pods of %s: %w", workload, err)
-	}
 	var found []backlog.InstanceAddress
-	for i := range list.Items {
-		pod := &list.Items[i]
+	for i := range pods {
+		pod := &pods[i]
 		if pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "" {
 			found = append(found, backlog.InstanceAddress{
 				ID: pod.Name, HostPort: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(portOf(pod))),
@@ -169,6 +144,29 @@ func (a *Addresses) Addresses(workload string) ([]backlog.InstanceAddress, error
 	}
 	slices.SortFunc(found, func(x, y backlog.InstanceAddress) int { return strings.Compare(x.ID, y.ID) })
 	return found, nil
+}
+
+// Health returns how the pods of the workload are. Without an error, zeros mean that all of those that there are do well.
+func (p *Pods) Health(workload string) (policy.Pods, error) {
+	pods, err := p.list(workload)
+	if err != nil {
+		return policy.Pods{}, err
+	}
+	return health(pods), nil
+}
+
+// list returns the pods of the workload, not to be written to, or says why nothing is known of pods.
+func (p *Pods) list(workload string) ([]corev1.Pod, error) {
+	if err := p.why(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
+	defer cancel()
+	var list corev1.PodList
+	if err := p.cache.List(ctx, &list, client.MatchingFields{indexInstance: workload}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing the pods of %s: %w", workload, err)
+	}
+	return list.Items, nil
 }
 
 // portOf a pod's metrics; an annotation that is no port is ignored, as Prometheus would find nothing there either.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // testPod is number 0 of Function resize as Function Mesh and a node make it.
@@ -112,8 +113,8 @@ func TestInstancesAreTheRunningPodsOfTheStatefulSet(t *testing.T) {
 			kept.Finalizers = pod.Finalizers // without them the fake server refuses one that is being deleted
 			kept.ResourceVersion = ""
 			reader := fake.NewClientBuilder().WithObjects(kept).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
-			a := &Addresses{pods: &podCache{reader: reader}}
-			found, err := a.Addresses(withDefault(test.workload, resize))
+			p := &Pods{cache: &podCache{reader: reader}}
+			found, err := p.Addresses(withDefault(test.workload, resize))
 			require.NoError(t, err)
 			require.Equal(t, test.want, found)
 		})
@@ -146,31 +147,36 @@ func TestAnAdapterThatMayNotSeePodsRunsAndSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
 		direct := &podLister{fails: apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))}
-		a := &Addresses{direct: direct, pods: &podCache{reader: reader}, every: lookForPodsEvery, unknown: errPodsNotRead}
-		_, err := a.Addresses("Function/media/resize")
+		p := &Pods{direct: direct, cache: &podCache{reader: reader}, every: lookForPodsEvery, unknown: errPodsNotRead}
+		_, err := p.Addresses("Function/media/resize")
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- a.Start(ctx) }()
+		go func() { done <- p.Start(ctx) }()
 		time.Sleep(10 * lookForPodsEvery)
 		synctest.Wait()
-		_, err = a.Addresses("Function/media/resize")
+		_, err = p.Addresses("Function/media/resize")
 		require.ErrorIs(t, err, backlog.ErrForbidden)
 		require.ErrorContains(t, err, "grant the adapter list and watch on pods")
+		_, err = p.Health("Function/media/resize")
+		require.ErrorIs(t, err, backlog.ErrForbidden, "unknown pods must not be taken for none that is unready")
 		require.Equal(t, 11, direct.asked)
 
 		direct.set(fmt.Errorf("etcd is away"))
 		time.Sleep(lookForPodsEvery)
 		synctest.Wait()
-		_, err = a.Addresses("Function/media/resize")
+		_, err = p.Addresses("Function/media/resize")
 		require.ErrorIs(t, err, backlog.ErrNoData)
 
 		direct.set(nil)
 		time.Sleep(lookForPodsEvery)
 		synctest.Wait()
-		found, err := a.Addresses("Function/media/resize")
+		found, err := p.Addresses("Function/media/resize")
 		require.NoError(t, err)
 		require.Len(t, found, 1)
+		pods, err := p.Health("Function/media/resize")
+		require.NoError(t, err)
+		require.Equal(t, policy.Pods{Unready: 1}, pods, "the pod of the test has no condition")
 		cancel()
 		require.NoError(t, <-done)
 	})
@@ -181,22 +187,24 @@ func TestPodsThatMayNoLongerBeSeenAreUnknown(t *testing.T) {
 		forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))
 		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
 		direct := &podLister{}
-		a := &Addresses{
-			direct: direct, pods: &podCache{reader: reader}, every: lookForPodsEvery, refused: make(chan struct{}, 1), unknown: errPodsNotRead,
+		p := &Pods{
+			direct: direct, cache: &podCache{reader: reader}, every: lookForPodsEvery, refused: make(chan struct{}, 1), unknown: errPodsNotRead,
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- a.Start(ctx) }()
+		go func() { done <- p.Start(ctx) }()
 		known := func() error {
 			synctest.Wait()
-			_, err := a.Addresses("Function/media/resize")
+			_, err := p.Addresses("Function/media/resize")
+			_, healthErr := p.Health("Function/media/resize")
+			require.Equal(t, err, healthErr)
 			return err
 		}
 		require.NoError(t, known())
 
 		direct.set(forbidden)
 		for range 3 { // as client-go does at every try
-			a.watchFailed(ctx, nil, forbidden)
+			p.watchFailed(ctx, nil, forbidden)
 			require.ErrorIs(t, known(), backlog.ErrForbidden)
 		}
 		time.Sleep(10 * lookForPodsEvery)
@@ -205,7 +213,7 @@ func TestPodsThatMayNoLongerBeSeenAreUnknown(t *testing.T) {
 		direct.set(nil)
 		time.Sleep(lookForPodsEvery)
 		require.ErrorIs(t, known(), backlog.ErrForbidden, "the watch may not have tried again")
-		a.watchFailed(ctx, nil, forbidden)
+		p.watchFailed(ctx, nil, forbidden)
 		time.Sleep(lookForPodsEvery)
 		require.ErrorIs(t, known(), backlog.ErrForbidden, "it was refused once more")
 		time.Sleep(lookForPodsEvery)

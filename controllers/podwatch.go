@@ -19,37 +19,37 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-func (a *Addresses) why() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.unknown
+func (p *Pods) why() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unknown
 }
 
 // learn notes why nothing is known, and says whether that is new.
-func (a *Addresses) learn(unknown error) (changed bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	changed = a.unknown == nil || unknown == nil || a.unknown.Error() != unknown.Error()
-	a.unknown = unknown
+func (p *Pods) learn(unknown error) (changed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changed = p.unknown == nil || unknown == nil || p.unknown.Error() != unknown.Error()
+	p.unknown = unknown
 	return changed
 }
 
 // NeedLeaderElection is false: every replica asks instances.
-func (a *Addresses) NeedLeaderElection() bool { return false }
+func (p *Pods) NeedLeaderElection() bool { return false }
 
 // Start brings pods into memory as soon as they may be seen, until the context ends. It returns no error for pods that may
 // not: all else goes on without them.
-func (a *Addresses) Start(ctx context.Context) error {
+func (p *Pods) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("pods")
-	ticker := time.NewTicker(a.every)
+	ticker := time.NewTicker(p.every)
 	defer ticker.Stop()
 	for {
-		err := a.probe(ctx)
+		err := p.probe(ctx)
 		if err == nil {
 			break
 		}
-		if a.learn(err) && ctx.Err() == nil {
-			logger.Error(err, "instances are not asked", "lookAgainEvery", a.every.String())
+		if p.learn(err) && ctx.Err() == nil {
+			logger.Error(err, "pods are unknown: instances are not asked, and decisions are made without them", "lookAgainEvery", p.every.String())
 		}
 		select {
 		case <-ctx.Done():
@@ -57,18 +57,18 @@ func (a *Addresses) Start(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
-	a.learn(errPodsNotRead)
+	p.learn(errPodsNotRead)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.pods.Start(ctx) })
+	group.Go(func() error { return p.cache.Start(ctx) })
 	group.Go(func() error {
-		if !a.pods.WaitForCacheSync(ctx) {
+		if !p.cache.WaitForCacheSync(ctx) {
 			return nil // stopping
 		}
 		select {
-		case <-a.refused: // before the list that is here now
+		case <-p.refused: // before the list that is here now
 		default:
 		}
-		a.follow(ctx)
+		p.follow(ctx)
 		return nil
 	})
 	if err := group.Wait(); err != nil {
@@ -78,19 +78,19 @@ func (a *Addresses) Start(ctx context.Context) error {
 }
 
 // follow says what is known of pods for as long as they are watched.
-func (a *Addresses) follow(ctx context.Context) {
+func (p *Pods) follow(ctx context.Context) {
 	logger := log.FromContext(ctx).WithName("pods")
 	for {
-		a.learn(nil)
+		p.learn(nil)
 		logger.Info("watching pods")
 		select {
 		case <-ctx.Done():
 			return
-		case <-a.refused:
+		case <-p.refused:
 		}
-		a.learn(errPodsForbidden)
-		logger.Error(errPodsForbidden, "instances are not asked any more", "lookAgainEvery", a.every.String())
-		if !a.regain(ctx) {
+		p.learn(errPodsForbidden)
+		logger.Error(errPodsForbidden, "pods are unknown from now on: instances are not asked, and decisions are made without them", "lookAgainEvery", p.every.String())
+		if !p.regain(ctx) {
 			return
 		}
 	}
@@ -98,39 +98,39 @@ func (a *Addresses) follow(ctx context.Context) {
 
 // regain waits until pods may be seen again and have been listed anew: client-go tries a refused watch again within a
 // minute. It returns false when the context ends.
-func (a *Addresses) regain(ctx context.Context) bool {
-	ticker := time.NewTicker(a.every)
+func (p *Pods) regain(ctx context.Context) bool {
+	ticker := time.NewTicker(p.every)
 	defer ticker.Stop()
 	for allowed := false; ; {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-a.refused:
+		case <-p.refused:
 			allowed = false
 		case <-ticker.C:
 			if allowed {
 				return true
 			}
-			allowed = a.probe(ctx) == nil
+			allowed = p.probe(ctx) == nil
 		}
 	}
 }
 
 // watchFailed notes that the watch of pods is forbidden now: the last list would stay for good, and its addresses become
 // other pods'. A watch that lasts is not asked about its rights; it ends after 5 to 10 minutes.
-func (a *Addresses) watchFailed(ctx context.Context, reflector *toolscache.Reflector, err error) {
+func (p *Pods) watchFailed(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	if !apierrors.IsForbidden(err) {
 		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 		return
 	}
 	select {
-	case a.refused <- struct{}{}:
+	case p.refused <- struct{}{}:
 	default:
 	}
 }
 
 // probe lists one pod as the watch will list all.
-func (a *Addresses) probe(ctx context.Context) error {
+func (p *Pods) probe(ctx context.Context) error {
 	selector, err := instanceSelector()
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (a *Addresses) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	var list corev1.PodList
-	err = a.direct.List(ctx, &list, client.Limit(1), client.MatchingLabelsSelector{Selector: selector})
+	err = p.direct.List(ctx, &list, client.Limit(1), client.MatchingLabelsSelector{Selector: selector})
 	switch {
 	case apierrors.IsForbidden(err):
 		return errPodsForbidden

@@ -34,13 +34,15 @@ type PolicyReconciler struct {
 	tracked *trackedPolicies
 }
 
-// ReconcilerConfig is what NewPolicyReconciler needs; all fields are required.
+// ReconcilerConfig is what NewPolicyReconciler needs; all fields but Pods are required.
 type ReconcilerConfig struct {
 	// Client reads from memory and writes to the API server. What it wrote it must read again: see ClientOptions.
 	Client   client.Client
 	Recorder events.EventRecorder
 	Store    *backlog.Store
 	Targets  *Targets
+	// Pods are the targets'; nil where they are left alone.
+	Pods Health
 	// PollInterval of the poller, from 1s to 5m.
 	PollInterval time.Duration
 	// Clock is the time, such as time.Now.
@@ -118,28 +120,23 @@ func trackable(outcome policy.Outcome) *backlog.Subscription {
 	return &outcome.World.Target.Subscription
 }
 
-// decide reads the target's subscription and decides, or returns nil when there is no target to decide for.
+// decide reads what a decision rests on and decides, or returns nil when there is no target to decide for.
 func (r *PolicyReconciler) decide(outcome *policy.Outcome, memory *policyMemory) *policy.Result {
 	subscription := trackable(*outcome)
 	if subscription == nil {
 		return nil
 	}
-	reading, err := r.config.Store.Read(*subscription, outcome.Now)
-	outcome.Unknown = err
-	if err != nil && !errors.Is(err, backlog.ErrNoData) {
+	in := r.input(outcome.World, *subscription, outcome.Now)
+	outcome.Unknown = in.Unknown
+	if in.Unknown != nil && !errors.Is(in.Unknown, backlog.ErrNoData) {
 		r.config.Targets.Doubt(subscription.Cluster)
 	}
-	if err == nil {
-		outcome.Reading = &reading
+	if in.Unknown == nil {
+		outcome.Reading = &in.Reading
 	}
-	current := *outcome.World.Target.Replicas // Check made sure of it
-	before := memory.state(outcome.World.Policy.Status, current, outcome.Now)
-	decision, after := policy.Decide(policy.Input{
-		Now: outcome.Now, Spec: outcome.World.Policy.Spec, CurrentReplicas: current,
-		Reading: reading, Unknown: err, FreshFor: freshIntervals * r.config.PollInterval,
-	}, before)
+	decision, after := policy.Decide(in, memory.state(outcome.World.Policy.Status, in.CurrentReplicas, outcome.Now))
 	memory.resume = &after
-	return &policy.Result{Decision: decision, State: after, Reading: reading}
+	return &policy.Result{Decision: decision, State: after, Reading: in.Reading}
 }
 
 // waiting says that the first answer of Pulsar is under way for a policy that has a decision already: a process that

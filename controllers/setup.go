@@ -67,8 +67,8 @@ type Controllers struct {
 	Objects       *Objects
 	// Credentials are for the reader of Pulsar.
 	Credentials *Credentials
-	// Addresses are for the reader of instances; nil with NoInstanceMetrics.
-	Addresses *Addresses
+	// Pods are for the reader of instances; nil with NoInstanceMetrics.
+	Pods *Pods
 	// Poked is for the poller to call when there is news of a topic.
 	Poked func(backlog.Topic)
 }
@@ -131,10 +131,18 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	reconciler, err := NewPolicyReconciler(ReconcilerConfig{
+	pods, err := watchPods(ctx, mgr, config.InstanceMetrics)
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	reconciling := ReconcilerConfig{
 		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(policy.FieldManager), Store: config.Store, Targets: targets,
 		PollInterval: config.PollInterval, Clock: config.Clock, Registerer: config.Registerer,
-	})
+	}
+	if pods != nil {
+		reconciling.Pods = pods
+	}
+	reconciler, err := NewPolicyReconciler(reconciling)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -147,16 +155,24 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	}
 	answers.Poked = reconciler.Poked
 	answers.Credentials = targets.credentials
-	if config.InstanceMetrics == PodInstanceMetrics {
-		if answers.Addresses, err = newAddresses(ctx, mgr); err != nil {
-			return nil, fmt.Errorf("controllers: %w", err)
-		}
-		if err := mgr.Add(answers.Addresses); err != nil {
-			return nil, fmt.Errorf("controllers: adding the watch of pods: %w", err)
-		}
-	}
+	answers.Pods = pods
 	answers.Objects = &Objects{reader: mgr.GetCache(), policiesRead: answers.Policies.synced, installed: all.installed}
 	return answers, nil
+}
+
+// watchPods is what is known of pods; nil where they are to be left alone.
+func watchPods(ctx context.Context, mgr manager.Manager, mode InstanceMetrics) (*Pods, error) {
+	if mode != PodInstanceMetrics {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	pods, err := newPods(ctx, mgr)
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(pods); err != nil {
+		return nil, fmt.Errorf("adding the watch of pods: %w", err)
+	}
+	return pods, nil
 }
 
 // index makes policies and HorizontalPodAutoscalers findable by what they scale.

@@ -104,6 +104,8 @@ type testWorld struct {
 	registry   *prometheus.Registry
 	now        time.Time
 	installed  bool
+	// pods are what the next process knows of pods; nil for one that leaves them alone.
+	pods Health
 	// writes in order, such as "apply HorizontalPodAutoscaler".
 	writes []string
 	// applyFails is what the next applies answer.
@@ -140,7 +142,7 @@ func (w *testWorld) restart() {
 	})
 	require.NoError(w.t, err)
 	w.reconciler, err = NewPolicyReconciler(ReconcilerConfig{
-		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets,
+		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets, Pods: w.pods,
 		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry,
 	})
 	require.NoError(w.t, err)

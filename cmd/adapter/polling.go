@@ -46,8 +46,8 @@ func (a *adapter) addPolling(o *Options, store *backlog.Store, parts *controller
 		PerCluster: o.MaxRequestsPerCluster, Workloads: maxWorkloads, BulkInterval: bulkInterval, QuietInterval: quietIntervals * o.PollInterval,
 		Jitter: rand.Float64, Updated: parts.Poked,
 	}
-	if parts.Addresses != nil {
-		if config.Instances, err = instance.New(instance.Config{Registerer: registry, Addresses: parts.Addresses}); err != nil {
+	if parts.Pods != nil {
+		if config.Instances, err = instance.New(instance.Config{Registerer: registry, Addresses: parts.Pods}); err != nil {
 			return err
 		}
 	}

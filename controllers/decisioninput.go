@@ -1,0 +1,53 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// Health says how the pods of a workload are, such as those of Function/media/resize, or why that is unknown.
+type Health interface {
+	Health(workload string) (policy.Pods, error)
+}
+
+// input is what a decision rests on, all of it from memory.
+func (r *PolicyReconciler) input(world policy.World, subscription backlog.Subscription, now time.Time) policy.Input {
+	in := policy.Input{
+		Now: now, Spec: world.Policy.Spec, CurrentReplicas: *world.Target.Replicas, // Check made sure of it
+		FreshFor: freshIntervals * r.config.PollInterval, Pods: r.pods(world),
+	}
+	in.Reading, in.Unknown = r.config.Store.Read(subscription, now)
+	if in.Unknown == nil && in.Reading.Type == backlog.Failover {
+		in.Partitions = r.partitions(subscription, now)
+	}
+	return in
+}
+
+// partitions of a Failover subscription, of which each has one active consumer. With other types replicas share all, and
+// a topic of 1000 partitions would be listed for nothing. What Read sums up Partitions knows of each, so nothing more is
+// tracked for it.
+func (r *PolicyReconciler) partitions(subscription backlog.Subscription, now time.Time) []backlog.PartitionReading {
+	partitions, err := r.config.Store.Partitions(subscription, now)
+	if err != nil {
+		return nil // gone since it was read: the next pass says why
+	}
+	return partitions
+}
+
+// pods of the target; nil while they are unknown, which the watch of pods logs.
+func (r *PolicyReconciler) pods(world policy.World) *policy.Pods {
+	if r.config.Pods == nil {
+		return nil
+	}
+	ref := world.Policy.Spec.ScaleTargetRef
+	pods, err := r.config.Pods.Health(workloadKey(ref.Kind, world.Policy.Namespace, ref.Name))
+	if err != nil {
+		return nil
+	}
+	return &pods
+}

@@ -1,0 +1,220 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// capacityPolicy scales by what one replica was seen to do: 10 messages a second.
+func capacityPolicy() *v1alpha1.AutoscalingPolicy {
+	p := testPolicy()
+	p.Spec.Strategies = []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}
+	desired, uncertainty, busy := int32(3), int32(5), int32(80)
+	p.Status = v1alpha1.AutoscalingPolicyStatus{
+		ObservedGeneration: 1, DesiredReplicas: &desired,
+		Capacity: &v1alpha1.Capacity{
+			MessagesPerSecond: resource.MustParse("10"), UncertaintyPercent: &uncertainty, MeasuredBusyPercent: &busy,
+			Observations: 40, LearnedAt: metav1.NewTime(time.Unix(1_799_999_000, 0)),
+		},
+	}
+	return p
+}
+
+// answerPartitions is Pulsar's about a partitioned topic: so many were published to each partition ever, and all are done.
+func (w *testWorld) answerPartitions(kind backlog.SubscriptionType, published ...int64) {
+	sample := backlog.TopicSample{At: w.now, Detail: backlog.Full}
+	for i, count := range published {
+		entries := count
+		sample.Partitions = append(sample.Partitions, backlog.PartitionSample{
+			Index: i, PublishedMessages: count, AddedEntries: &entries,
+			Subscriptions: []backlog.SubscriptionSample{{
+				Name: "public/default/resize", Type: kind, DeliveredMessages: count,
+				Consumers: []backlog.ConsumerSample{{ID: "0"}, {ID: "1"}, {ID: "2"}},
+			}},
+		})
+	}
+	w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, sample)
+}
+
+// input is what the next decision rests on.
+func (w *testWorld) input() policy.Input {
+	w.t.Helper()
+	world, err := w.reconciler.gather(w.t.Context(), w.policy())
+	require.NoError(w.t, err)
+	return w.reconciler.input(world, world.Target.Subscription, w.now)
+}
+
+func TestOnlyFailoverIsDecidedByPartition(t *testing.T) {
+	for kind, want := range map[backlog.SubscriptionType]int{backlog.Failover: 4, backlog.Shared: 0, backlog.KeyShared: 0} {
+		t.Run(string(kind), func(t *testing.T) {
+			w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+			w.reconcile()
+			require.ErrorIs(t, w.input().Unknown, backlog.ErrNoData)
+			w.answerPartitions(kind, 0, 0, 0, 0)
+			w.after(testInterval)
+			w.answerPartitions(kind, 15*9, 15*3, 15*2, 15*1)
+			in := w.input()
+			require.NoError(t, in.Unknown)
+			require.Equal(t, int32(3), in.CurrentReplicas)
+			require.Equal(t, w.now, in.Now)
+			require.Len(t, in.Partitions, want)
+			for i, rate := range []float64{9, 3, 2, 1}[:want] {
+				published, err := in.Partitions[i].PublishRate.Value()
+				require.NoError(t, err)
+				require.InDelta(t, rate, published, 1e-9)
+				require.Equal(t, i, in.Partitions[i].Index)
+			}
+		})
+	}
+}
+
+func TestAFailoverTargetIsSizedForItsBusiestPartition(t *testing.T) {
+	tests := map[string]struct {
+		rates       []int64
+		least, most int32
+	}{
+		"two have most: 3 replicas are enough for the sum, and 4 put both on one consumer": {
+			rates: []int64{8, 1, 1, 1, 8, 1, 1, 1}, least: 5, most: 8,
+		},
+		"each has more than a consumer can do: never more than there are partitions": {rates: []int64{50, 50, 50, 50}, least: 4, most: 4},
+		"evenly: as many as the sum needs, and each has as many partitions":          {rates: []int64{6, 6, 6, 6}, least: 4, most: 4},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			function := testFunction()
+			spec(function)["replicas"] = int64(2)
+			w := newTestWorld(t, function, capacityPolicy(), testConfigMap())
+			w.reconcile()
+			published := make([]int64, len(test.rates))
+			for range 8 {
+				w.answerPartitions(backlog.Failover, published...)
+				w.reconcile()
+				w.after(testInterval)
+				for i, rate := range test.rates {
+					published[i] += int64(testInterval.Seconds()) * rate
+				}
+			}
+			desired := *w.policy().Status.DesiredReplicas
+			require.GreaterOrEqual(t, desired, test.least, w.policy().Status.Decision)
+			require.LessOrEqual(t, desired, test.most, w.policy().Status.Decision)
+		})
+	}
+}
+
+// knownPods answers for one workload.
+type knownPods struct {
+	workload string
+	pods     policy.Pods
+	fails    error
+}
+
+func (k knownPods) Health(workload string) (policy.Pods, error) {
+	if k.fails != nil {
+		return policy.Pods{}, k.fails
+	}
+	if workload != k.workload {
+		return policy.Pods{}, fmt.Errorf("%s is none of ours", workload)
+	}
+	return k.pods, nil
+}
+
+func TestADecisionIsToldOfThePodsAsFarAsTheyAreKnown(t *testing.T) {
+	const resize = "Function/media/resize"
+	troubled := policy.Pods{Unready: 2, UnreadySince: minutes(0), CrashLooping: 1, Updating: true}
+	tests := map[string]struct {
+		pods Health
+		want *policy.Pods
+	}{
+		"of those that have troubles":              {pods: knownPods{workload: resize, pods: troubled}, want: &troubled},
+		"of those that have none":                  {pods: knownPods{workload: resize}, want: &policy.Pods{}},
+		"not while they are read":                  {pods: knownPods{fails: errPodsNotRead}},
+		"not where they may not be seen":           {pods: knownPods{fails: errPodsForbidden}},
+		"not where they are to be left alone":      {},
+		"not of the pods of a workload beside it":  {pods: knownPods{workload: "Sink/media/resize"}},
+		"not of the pods of another's namespace":   {pods: knownPods{workload: "Function/shop/resize"}},
+		"of the pods that the cache of pods holds": {pods: crashingPods(t), want: &policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+			w.pods = test.pods
+			w.restart()
+			w.settle(700)
+			require.Equal(t, test.want, w.input().Pods)
+		})
+	}
+}
+
+// crashingPods are two of the Function's and one that is another's.
+func crashingPods(t *testing.T) Health {
+	t.Helper()
+	well, ill, other := healthyPod(), healthyPod(), healthyPod()
+	crashed(ill)
+	crashed(other)
+	ill.Name, other.Name, other.Namespace = "resize-function-1", "resize-function-2", "shop"
+	reader := fake.NewClientBuilder().WithObjects(well, ill, other).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
+	return &Pods{cache: &podCache{reader: reader}}
+}
+
+func TestARestartLosesNothingOfTheCapacity(t *testing.T) {
+	w := newTestWorld(t, testFunction(), capacityPolicy(), testConfigMap())
+	for range 3 {
+		before := *w.policy().Status.Capacity
+		w.restart()
+		w.reconcile()
+		resumed := w.reconciler.tracked.memories[testKey()].resume.Capacity
+		require.NotNil(t, resumed)
+		require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
+		deviation := float64(*before.UncertaintyPercent) / 100 // which grows while there is nothing to learn from
+		require.InDelta(t, deviation*deviation, resumed.Variance, 1e-9)
+		require.InDelta(t, 0.8, resumed.Coverage, 1e-9)
+		require.Equal(t, int32(40), resumed.Observations)
+		w.after(testInterval)
+		w.answer(0, 10_000) // nothing to learn from
+		w.after(6 * time.Minute)
+		w.answer(0, 10_000)
+		require.Contains(t, w.reconcile(), "patch status")
+		after := *w.policy().Status.Capacity
+		require.Equal(t, before.MessagesPerSecond.AsApproximateFloat64(), after.MessagesPerSecond.AsApproximateFloat64())
+		require.Equal(t, before.MeasuredBusyPercent, after.MeasuredBusyPercent)
+		require.Equal(t, before.Observations, after.Observations)
+		require.True(t, before.LearnedAt.Equal(&after.LearnedAt))
+	}
+}
+
+func TestAStatusFromBeforeUncertaintyWasWrittenIsResumed(t *testing.T) {
+	p := capacityPolicy()
+	p.Status.Capacity.UncertaintyPercent, p.Status.Capacity.MeasuredBusyPercent = nil, nil
+	w := newTestWorld(t, testFunction(), p, testConfigMap())
+	w.reconcile()
+	resumed := w.reconciler.tracked.memories[testKey()].resume.Capacity
+	require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
+	require.Positive(t, resumed.Variance, "certain of nothing that it was not told")
+	require.Zero(t, resumed.Coverage)
+}
+
+func TestAProcessGoesOnWithWhatItKnowsAndNotWithWhatItWrote(t *testing.T) {
+	w := newTestWorld(t, testFunction(), capacityPolicy(), testConfigMap())
+	w.reconcile()
+	written := w.policy()
+	written.Status.Capacity.MessagesPerSecond = resource.MustParse("99")
+	require.NoError(t, w.client.Status().Update(t.Context(), written))
+	w.after(testInterval)
+	w.answer(0, 10_000)
+	w.reconcile()
+	require.InDelta(t, 10, w.reconciler.tracked.memories[testKey()].resume.Capacity.MessagesPerSecond, 1e-9)
+}
