@@ -38,21 +38,25 @@ type metricsServer struct {
 }
 
 // serve answers on the listener until the test ends.
-func (m *metricsServer) serve(t *testing.T, listener net.Listener, c *Cluster, certFile, keyFile string) {
+func serve(t *testing.T, listener net.Listener, server *http.Server, certFile, keyFile string) {
 	t.Helper()
-	server := &http.Server{
-		Handler: m, ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog: log.New(io.Discard, "", 0), // a test of a refused certificate fails a hundred handshakes
-		TLSConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.ids.frontProxyCA.pool(),
-		},
-	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.ServeTLS(listener, certFile, keyFile) }()
 	t.Cleanup(func() {
 		require.NoError(t, server.Close())
 		require.ErrorIs(t, <-ended, http.ErrServerClosed)
 	})
+}
+
+// aggregated is a server that takes requests only from the aggregator.
+func aggregated(c *Cluster, handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: log.New(io.Discard, "", 0), // a test of a refused certificate fails a hundred handshakes
+		TLSConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: c.ids.frontProxyCA.pool(),
+		},
+	}
 }
 
 func (m *metricsServer) set(value int) {
@@ -117,6 +121,13 @@ func (m *metricsServer) metric(user string) any {
 func startMetricsServer(t *testing.T, c *Cluster) *metricsServer {
 	t.Helper()
 	m := &metricsServer{users: map[string]bool{}}
+	serveMetrics(t, c, m)
+	return m
+}
+
+// serveMetrics registers a handler of the test as metrics API and waits until the aggregator reaches it.
+func serveMetrics(t *testing.T, c *Cluster, handler http.Handler) {
+	t.Helper()
 	var listen net.ListenConfig
 	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -124,9 +135,8 @@ func startMetricsServer(t *testing.T, c *Cluster) *metricsServer {
 		Namespace: "metrics", Service: "adapter", Port: listener.Addr().(*net.TCPAddr).Port,
 	})
 	require.NoError(t, err)
-	m.serve(t, listener, c, certFile, keyFile)
+	serve(t, listener, aggregated(c, handler), certFile, keyFile)
 	require.NoError(t, c.WaitMetricsAPI(t.Context()))
-	return m
 }
 
 func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
@@ -162,7 +172,7 @@ func TestAggregatorRefusesAMetricsServerWithAnotherCertificate(t *testing.T) {
 	require.NoError(t, err)
 	certFile, keyFile, err := pair.write(t.TempDir(), "tls")
 	require.NoError(t, err)
-	m.serve(t, listener, c, certFile, keyFile)
+	serve(t, listener, aggregated(c, m), certFile, keyFile)
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -1,0 +1,226 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var recordTo = flag.String("record-hpa", "", "file for a recording of the real HPA controller, which bench/sim/peer replays; 3 min")
+
+// recording is what the real HPA controller did with a metric; bench/sim/peer reads it.
+type recording struct {
+	Kubernetes string
+	Runs       []*recordedRun
+}
+
+// recordedRun is one HPA with a target of 1 per replica.
+type recordedRun struct {
+	Name string
+	// Behavior says that the HPA has one, which is that of the defaults but for the window.
+	Behavior          bool
+	DownWindowSeconds int
+	Min, Max          int
+	Syncs             []recordedSync
+}
+
+// recordedSync is one look of the controller at the metric.
+type recordedSync struct {
+	// Second since the recording began.
+	Second float64
+	// Value of the metric; none when it could not be had.
+	Value *float64
+	// Before is spec.replicas at the look.
+	Before int64
+}
+
+// script is the metric from a second on: up by more than the policies allow at once, about within the tolerance, beyond
+// it, down, a spike that is over before it was followed, and a time without an answer.
+func script() []struct{ from, value float64 } {
+	const none = -1
+	return []struct{ from, value float64 }{
+		{0, 1}, {8, 12}, {50, 12.9}, {56, 11}, {62, 13.4}, {68, 3}, {105, 40}, {107.5, 5}, {118, none}, {124, 5}, {150, 0.2}, {178, 0.2},
+	}
+}
+
+const (
+	recordSync       = 2 * time.Second
+	plainWindow      = 31
+	behaviorWindow   = 21
+	recordMax        = 60
+	recordStatusPoll = 50 * time.Millisecond
+)
+
+// recorder is a metrics API that notes who asked when, and what there was then.
+type recorder struct {
+	mu    sync.Mutex // guards value, began and runs
+	value float64
+	began time.Time
+	runs  map[string]*recordedRun
+	c     *Cluster
+	users metricsServer
+}
+
+func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	const prefix = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/default/workers.test.pulsar-autoscaler.io/"
+	name, isMetric := strings.CutPrefix(strings.TrimSuffix(request.URL.Path, "/"+metricName), prefix)
+	if !isMetric {
+		r.users.ServeHTTP(w, request)
+		return
+	}
+	worker, err := r.c.dynamic.Resource(workers()).Namespace("default").Get(request.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	before, _, err := unstructured.NestedInt64(worker.Object, "spec", "replicas")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	value, err := r.note(name, before)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the controller went away when it fails, and asks again
+		"kind": "MetricValueList", "apiVersion": "custom.metrics.k8s.io/v1beta2",
+		"items": []any{map[string]any{
+			"describedObject": map[string]any{"kind": "Worker", "apiVersion": "test.pulsar-autoscaler.io/v1", "namespace": "default", "name": name},
+			"metric":          map[string]any{"name": metricName}, "timestamp": time.Now().UTC().Format(time.RFC3339),
+			"value": fmt.Sprintf("%dm", int64(value*1000)),
+		}},
+	})
+}
+
+func (r *recorder) note(name string, before int64) (float64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	look := recordedSync{Second: float64(time.Since(r.began).Milliseconds()) / 1000, Before: before}
+	value := r.value
+	if value >= 0 {
+		look.Value = &value
+	}
+	r.runs[name].Syncs = append(r.runs[name].Syncs, look)
+	if value < 0 {
+		return 0, errors.New("no answer")
+	}
+	return value, nil
+}
+
+// TestRecordTheRealHPA writes down what the real controller does, for the model of it that the simulator's peers use.
+func TestRecordTheRealHPA(t *testing.T) {
+	if *recordTo == "" {
+		t.Skip("records only with -record-hpa; bench/sim/peer replays what was recorded")
+	}
+	c := startCluster(t, Config{
+		HPASyncPeriod: recordSync, CRDs: []string{workerCRD},
+		ControllerManagerArgs: []string{fmt.Sprintf("--horizontal-pod-autoscaler-downscale-stabilization=%ds", plainWindow)},
+	})
+	r := &recorder{c: c, users: metricsServer{users: map[string]bool{}}, runs: map[string]*recordedRun{
+		"plain":    {Name: "no behavior", DownWindowSeconds: plainWindow, Min: 1, Max: recordMax},
+		"behavior": {Name: "the default behavior with a short window", Behavior: true, DownWindowSeconds: behaviorWindow, Min: 1, Max: recordMax},
+	}}
+	serveMetrics(t, c, r)
+	names := []string{"plain", "behavior"}
+	r.began, r.value = time.Now(), script()[0].value
+	for _, name := range names {
+		createWorker(t, c, name)
+		_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), recordedHPA(name), metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	script := script()
+	last := script[len(script)-1].from
+	ticker := time.NewTicker(recordStatusPoll)
+	defer ticker.Stop()
+	for elapsed := 0.0; elapsed < last; elapsed = time.Since(r.began).Seconds() {
+		r.mu.Lock()
+		for _, step := range script {
+			if elapsed >= step.from {
+				r.value = step.value
+			}
+		}
+		r.mu.Unlock()
+		for _, name := range names {
+			followSpec(t, c, name)
+		}
+		<-ticker.C
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text, err := json.MarshalIndent(recording{
+		Kubernetes: c.config.Binaries.KubernetesVersion, Runs: []*recordedRun{r.runs["plain"], r.runs["behavior"]},
+	}, "", " ")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(*recordTo, append(text, '\n'), 0o600))
+}
+
+func createWorker(t *testing.T, c *Cluster, name string) {
+	t.Helper()
+	require.NoError(t, c.Apply(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "test.pulsar-autoscaler.io/v1", "kind": "Worker",
+		"metadata": map[string]any{"name": name}, "spec": map[string]any{"replicas": int64(1)},
+	}}))
+	followSpec(t, c, name)
+}
+
+// followSpec is the controller of a worker: status.replicas become what spec.replicas are.
+func followSpec(t *testing.T, c *Cluster, name string) {
+	t.Helper()
+	all := c.dynamic.Resource(workers()).Namespace("default")
+	worker, err := all.Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	spec, _, err := unstructured.NestedInt64(worker.Object, "spec", "replicas")
+	require.NoError(t, err)
+	status, found, err := unstructured.NestedInt64(worker.Object, "status", "replicas")
+	require.NoError(t, err)
+	if found && status == spec {
+		return
+	}
+	patch := fmt.Sprintf(`{"status":{"replicas":%d,"selector":"app=%s"}}`, spec, name)
+	_, err = all.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+}
+
+func recordedHPA(name string) *autoscalingv2.HorizontalPodAutoscaler {
+	one, floor := resource.MustParse("1"), int32(1)
+	worker := autoscalingv2.CrossVersionObjectReference{APIVersion: "test.pulsar-autoscaler.io/v1", Kind: "Worker", Name: name}
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: worker, MinReplicas: &floor, MaxReplicas: recordMax,
+			Metrics: []autoscalingv2.MetricSpec{{
+				Type: autoscalingv2.ObjectMetricSourceType,
+				Object: &autoscalingv2.ObjectMetricSource{
+					DescribedObject: worker, Metric: autoscalingv2.MetricIdentifier{Name: metricName},
+					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.AverageValueMetricType, AverageValue: &one},
+				},
+			}},
+		},
+	}
+	if name == "behavior" {
+		window := int32(behaviorWindow)
+		hpa.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{
+			ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: &window},
+		}
+	}
+	return hpa
+}
