@@ -10,10 +10,9 @@ import (
 )
 
 const (
-	kedaPolling  = 30
-	kedaCooldown = 300
-	// kedaDownWindow is the HPA's default stabilization window.
-	kedaDownWindow = 300
+	kedaPolling   = 30
+	kedaCooldown  = 300
+	kedaThreshold = 10
 )
 
 // keda is KEDA's pulsar scaler: msgBacklog in entries over a threshold through the HPA, and its own 0 <-> 1.
@@ -27,17 +26,20 @@ type keda struct {
 	lastActive int
 }
 
-func threshold(entries float64) func(plant.Scenario) float64 {
-	return func(plant.Scenario) float64 { return entries }
-}
-
 // tunedThreshold is what an expert who knows the true capacity would write: half an objective's work.
 func tunedThreshold(s plant.Scenario) float64 {
 	return max(1, s.Capacity(0)*s.Objective.Seconds()/2)
 }
 
-func newKEDA(s plant.Scenario, threshold func(plant.Scenario) float64) Controller {
-	return &keda{hpa: hpa{downWindow: kedaDownWindow}, threshold: threshold(s)}
+// newDefaultKEDA is a ScaledObject with nothing but its trigger: its HPA has no behavior.
+func newDefaultKEDA(plant.Scenario) Controller {
+	return &keda{hpa: hpa{downWindow: hpaDownWindow}, threshold: kedaThreshold}
+}
+
+// newTunedKEDA has the best threshold there is and an HPA with the default behavior, which does not follow what was
+// asked for once and no longer.
+func newTunedKEDA(s plant.Scenario) Controller {
+	return &keda{hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: tunedThreshold(s)}
 }
 
 // newExpert adds a trigger on the publish rate, a gauge of the broker that is up to a minute old, at 80 % of the true
@@ -45,7 +47,7 @@ func newKEDA(s plant.Scenario, threshold func(plant.Scenario) float64) Controlle
 func newExpert(s plant.Scenario) Controller {
 	rate := staleRate{}
 	return &keda{
-		hpa: hpa{downWindow: kedaDownWindow}, threshold: tunedThreshold(s),
+		hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: tunedThreshold(s),
 		more: func(w *plant.World) float64 { return rate.read(w) / (0.8 * s.Capacity(0)) },
 	}
 }
@@ -101,7 +103,7 @@ func (r *staleRate) read(w *plant.World) float64 {
 // cpu is an HPA on 80 % of the CPU request, which is right: one processor for a replica.
 type cpu struct{ hpa hpa }
 
-func newCPU(plant.Scenario) Controller { return &cpu{hpa: hpa{downWindow: kedaDownWindow}} }
+func newCPU(plant.Scenario) Controller { return &cpu{hpa: hpa{downWindow: hpaDownWindow}} }
 
 func (c *cpu) Replicas(w *plant.World) int {
 	if w.Replicas() == 0 {

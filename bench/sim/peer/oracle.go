@@ -14,7 +14,7 @@ import (
 // 95 % and works off within the objective what should not be waiting. It is a reference, not the optimum.
 type oracle struct {
 	scenario plant.Scenario
-	hold     []asked
+	hold     []moment
 }
 
 func newOracle(s plant.Scenario) Controller { return &oracle{scenario: s} }
@@ -49,8 +49,8 @@ func (o *oracle) Replicas(w *plant.World) int {
 		need = math.Min(need, float64(s.Partitions))
 	}
 	replicas := bound(math.Ceil(need-1e-9), s)
-	o.hold = append(o.hold, asked{w.Second(), replicas})
-	for o.hold[0].second < w.Second()-oracleHold {
+	o.hold = append(o.hold, moment{float64(w.Second()), replicas})
+	for o.hold[0].second < float64(w.Second()-oracleHold) {
 		o.hold = o.hold[1:]
 	}
 	for _, a := range o.hold {

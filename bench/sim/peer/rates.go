@@ -73,7 +73,7 @@ type flink struct {
 	rates  rates
 	seen   []observed
 	quiet  int
-	downBy []asked
+	downBy []moment
 }
 
 func newFlink(plant.Scenario) Controller { return &flink{} }
@@ -140,8 +140,8 @@ func (f *flink) want(w *plant.World, rough plant.Rough) (replicas int, ok bool) 
 
 // stabilize goes down to no less than the largest number of the last five minutes.
 func (f *flink) stabilize(w *plant.World, want int) int {
-	f.downBy = append(f.downBy, asked{w.Second(), want})
-	for f.downBy[0].second < w.Second()-flinkDown {
+	f.downBy = append(f.downBy, moment{float64(w.Second()), want})
+	for f.downBy[0].second < float64(w.Second()-flinkDown) {
 		f.downBy = f.downBy[1:]
 	}
 	for _, a := range f.downBy {
@@ -154,7 +154,7 @@ func (f *flink) stabilize(w *plant.World, want int) int {
 type simple struct {
 	rates              rates
 	arrivals, capacity float64
-	downBy             []asked
+	downBy             []moment
 }
 
 func newSimple(plant.Scenario) Controller { return &simple{} }
@@ -183,8 +183,8 @@ func (s *simple) Replicas(w *plant.World) int {
 	}
 	need := math.Max(s.arrivals/(use*s.capacity), (s.arrivals+ready/(drain*w.Scenario().Objective.Seconds()))/s.capacity)
 	want := bound(math.Ceil(need-1e-9), w.Scenario())
-	s.downBy = append(s.downBy, asked{w.Second(), want})
-	for s.downBy[0].second < w.Second()-window {
+	s.downBy = append(s.downBy, moment{float64(w.Second()), want})
+	for s.downBy[0].second < float64(w.Second()-window) {
 		s.downBy = s.downBy[1:]
 	}
 	for _, a := range s.downBy {
