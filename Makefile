@@ -8,6 +8,8 @@ KEEP    ?=
 COUNT   ?= 6
 SEED    ?= 1
 TIMEOUT ?= 25m
+SCENARIO     ?=
+SECONDS_EACH ?= 0
 
 # tool NAME is the path of a pinned tool, built on first use.
 tool = $$(cd tools && $(GO) tool -n $(1))
@@ -72,6 +74,11 @@ bench-poll: ## Polling 1k, 10k and 100k topic-partitions: ours beside a request 
 bench-sim: ## Simulated controllers on the named suite and on held-out loads (SEED=<number>)
 	@mkdir -p bench/out
 	$(GO) run ./bench/sim -seed $(SEED) -out bench/out/sim.json
+
+.PHONY: bench-replay
+bench-replay: ## Real runs beside simulated ones, 30 minutes and no part of bench: make bench-replay SCENARIO=<regexp> SECONDS_EACH=<number>
+	@mkdir -p bench/out
+	PULSAR=$(PULSAR) $(GO) run ./bench/replay -scenario '$(SCENARIO)' -seconds $(SECONDS_EACH) -out bench/out/replay.json -plots bench/out
 
 .PHONY: generate
 generate: ## Regenerate the CRD and deep copies

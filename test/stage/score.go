@@ -18,6 +18,7 @@ type Score struct {
 	mu    sync.Mutex
 	done  map[uint64]struct{}
 	late  int
+	again int
 	waits []time.Duration
 	// recent are the waits since the last call of Recent.
 	recent []time.Duration
@@ -32,6 +33,7 @@ func (s *Score) complete(c replica.Completion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, again := s.done[c.Sequence]; again {
+		s.again++
 		return
 	}
 	s.done[c.Sequence] = struct{}{}
@@ -48,6 +50,13 @@ func (s *Score) Totals() (done, late int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.done), s.late
+}
+
+// Repeated is how often a message was done that had been done before.
+func (s *Score) Repeated() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.again
 }
 
 // Quantile of the time from publish to done, over all messages; false before the first.

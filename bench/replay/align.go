@@ -1,0 +1,100 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+)
+
+// score is how a run went in either world; the simulator's is the mean of its runs. What is nil is unknown.
+type score struct {
+	ReplicaHours *float64 `json:"replica_hours"`
+	LatePct      *float64 `json:"late_pct"`
+	Actions      *float64 `json:"actions"`
+	MaxReplicas  *float64 `json:"max_replicas"`
+}
+
+// score of the real run. Messages that were not done when nobody waited any longer are late.
+func (o outcome) score() score {
+	lived := during(o.timeline, o.begun, o.ended)
+	paid, actions, most := time.Duration(0), 0, 0
+	for i, one := range lived {
+		until := o.ended
+		if i+1 < len(lived) {
+			until = lived[i+1].Time
+		}
+		paid += time.Duration(one.Started) * until.Sub(one.Time)
+		most = max(most, one.Desired)
+		if i > 0 && one.Desired != lived[i-1].Desired {
+			actions++
+		}
+	}
+	s := score{ReplicaHours: known(paid.Hours()), Actions: known(float64(actions)), MaxReplicas: known(float64(most))}
+	if o.published > 0 {
+		undone := float64(max(0, o.published-int64(o.done)))
+		s.LatePct = known(100 * (float64(o.late) + undone) / float64(o.published))
+	}
+	return s
+}
+
+// during is the history from begun to ended, beginning with the state at begun.
+func during(timeline []mesh.Sample, begun, ended time.Time) []mesh.Sample {
+	var state mesh.Sample
+	var after []mesh.Sample
+	for _, one := range timeline {
+		switch {
+		case !one.Time.After(begun):
+			state = one
+		case one.Time.Before(ended):
+			after = append(after, one)
+		}
+	}
+	state.Time = begun
+	return append([]mesh.Sample{state}, after...)
+}
+
+// trace has a value for every second since the load began.
+type trace struct {
+	// Rate is what the load was meant to be, in messages per second.
+	Rate []float64 `json:"rate"`
+	// Real and Sim are replicas that were asked for and have not ended; Sim is the mean of all runs, beside the least and
+	// the most of them. RealConsuming are those that consumed.
+	Real          []float64 `json:"real"`
+	RealConsuming []float64 `json:"real_consuming"`
+	Sim           []float64 `json:"sim"`
+	SimLow        []float64 `json:"sim_low"`
+	SimHigh       []float64 `json:"sim_high"`
+	// RealBacklog and SimBacklog are messages that were published and are not done.
+	RealBacklog []float64 `json:"real_backlog"`
+	SimBacklog  []float64 `json:"sim_backlog"`
+}
+
+// real is the part that was not simulated.
+func (t trace) real() trace {
+	return trace{Rate: t.Rate, Real: t.Real, RealConsuming: t.RealConsuming, RealBacklog: t.RealBacklog}
+}
+
+// trace of the real run: what held at the end of each second.
+func (o outcome) trace() trace {
+	var t trace
+	lived := during(o.timeline, o.begun, o.ended)
+	counts := o.counts
+	state, backlog := lived[0], int64(0)
+	for second := range o.scenario.seconds() {
+		end := time.Duration(second+1) * time.Second
+		for len(lived) > 0 && !lived[0].Time.After(o.begun.Add(end)) {
+			state, lived = lived[0], lived[1:]
+		}
+		for len(counts) > 0 && counts[0].at <= end {
+			backlog, counts = max(0, counts[0].published-counts[0].done), counts[1:] // a replica may tell first
+		}
+		t.Rate = append(t.Rate, o.scenario.rate(float64(second)))
+		t.Real = append(t.Real, float64(state.Started))
+		t.RealConsuming = append(t.RealConsuming, float64(state.Ready))
+		t.RealBacklog = append(t.RealBacklog, float64(backlog))
+	}
+	return t
+}

@@ -1,0 +1,97 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func main() {
+	ctrl.SetLogger(logr.Discard()) // the stand-in for Function Mesh would complain on the table otherwise
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process, and the kernel its children
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "replay:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes what it has after every scenario, so that an interrupted run is not lost.
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
+	o, err := parseOptions(args, progress)
+	if err != nil {
+		return err
+	}
+	if o.again != "" {
+		return again(o, out)
+	}
+	scenarios := o.scenarios()
+	if len(scenarios) == 0 {
+		return fmt.Errorf("-scenario %s names none: they are %v", o.scenario, names(all()))
+	}
+	theatre, end, err := open(ctx, progress)
+	if err != nil {
+		return err
+	}
+	defer end()
+	written := theatre.report()
+	for _, s := range scenarios {
+		say(progress, "%s: %s of real time ...\n", s.name, s.length)
+		happened, err := theatre.play(ctx, s)
+		if err != nil {
+			return fmt.Errorf("running %s: %w", s.name, err)
+		}
+		measured := happened.measure()
+		written.Scenarios = append(written.Scenarios, compare(s, measured, happened.score(), happened.trace(), simulate(s, measured)))
+		if err := o.write(written); err != nil {
+			return err
+		}
+	}
+	return written.table(out)
+}
+
+// again simulates the scenarios of an earlier report anew, with what was measured then.
+func again(o options, out io.Writer) error {
+	text, err := os.ReadFile(o.again)
+	if err != nil {
+		return fmt.Errorf("reading an earlier report: %w", err)
+	}
+	before, err := decode(text)
+	if err != nil {
+		return err
+	}
+	written := before
+	written.Scenarios = nil
+	for _, r := range before.Scenarios {
+		s, ok := find(r.Name)
+		if !ok || !o.scenario.MatchString(r.Name) {
+			continue
+		}
+		s = s.lasting(r.length())
+		written.Scenarios = append(written.Scenarios, compare(s, r.Measured, r.Real, r.Trace.real(), simulate(s, r.Measured)))
+	}
+	if err := o.write(written); err != nil {
+		return err
+	}
+	return written.table(out)
+}
+
+// say writes for a person; a reader that has gone is no reason to leave processes behind.
+func say(out io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(out, format, args...)
+}

@@ -1,0 +1,238 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+)
+
+// outcome is all that a real run left.
+type outcome struct {
+	scenario     scenario
+	begun, ended time.Time
+	looks        []look
+	counts       []counted
+	timeline     []mesh.Sample
+	policy       *v1alpha1.AutoscalingPolicy
+	published    int64
+	done, late   int
+	repeated     int
+	// last is what the broker said when all was done; nil when it did not answer.
+	last *backlog.TopicSample
+}
+
+// measured are facts of a real run. What is nil is unknown.
+type measured struct {
+	// StartSeconds is the mean time from a scale write to a replica that consumes, StartSpread its deviation over the mean.
+	StartSeconds *float64 `json:"start_seconds"`
+	StartSpread  *float64 `json:"start_spread"`
+	Starts       int      `json:"starts"`
+	// CapacityPerReplica in messages per second is what a replica with work all the time did in five seconds: the median.
+	// CapacitySpread is the deviation of its logarithm, BusyAtSaturation the share of that time which its metric shows.
+	CapacityPerReplica *float64 `json:"capacity_per_replica"`
+	CapacitySpread     *float64 `json:"capacity_spread"`
+	BusyAtSaturation   *float64 `json:"busy_at_saturation"`
+	Saturated          int      `json:"saturated_observations"`
+	// WarmUpSpeed is what a replica with work does in its first ten seconds or so, as a share of what it does after 20.
+	WarmUpSpeed *float64 `json:"warm_up_speed"`
+	// Redelivered messages went to more than one replica; Repeated ones were processed more than once.
+	Redelivered *int64 `json:"redelivered"`
+	Repeated    int    `json:"repeated"`
+	// PrefetchedMax is the most messages that one replica held.
+	PrefetchedMax    *int64   `json:"prefetched_max"`
+	MessagesPerEntry *float64 `json:"messages_per_entry"`
+	// LearnedCapacity and LearnedBusy are what the policy had learned by the end.
+	LearnedCapacity *float64 `json:"learned_capacity"`
+	LearnedBusy     *float64 `json:"learned_busy"`
+	// LoadAverage of the machine, over the run.
+	LoadAverage    *float64 `json:"load_average"`
+	LoadAverageMax *float64 `json:"load_average_max"`
+}
+
+func (o outcome) measure() measured {
+	var m measured
+	m.starts(o.timeline, o.begun)
+	m.saturation(o.looks)
+	m.Repeated = o.repeated
+	if o.last != nil && int64(o.done) == o.published {
+		delivered := int64(0)
+		for _, s := range subscriptions(o.last) {
+			delivered += s.DeliveredMessages
+		}
+		m.Redelivered = known(max(0, delivered-int64(o.done)))
+	}
+	if o.last != nil {
+		messages, entries := int64(0), int64(0)
+		for _, p := range o.last.Partitions {
+			if p.AddedEntries != nil {
+				messages, entries = messages+p.PublishedMessages, entries+*p.AddedEntries
+			}
+		}
+		if entries > 0 {
+			m.MessagesPerEntry = known(float64(messages) / float64(entries))
+		}
+	}
+	if o.policy != nil && o.policy.Status.Capacity != nil {
+		c := o.policy.Status.Capacity
+		m.LearnedCapacity = known(c.MessagesPerSecond.AsApproximateFloat64())
+		if c.MeasuredBusyPercent != nil {
+			m.LearnedBusy = known(float64(*c.MeasuredBusyPercent) / 100)
+		}
+	}
+	var loads []float64
+	for _, l := range o.looks {
+		if l.load != nil {
+			loads = append(loads, *l.load)
+		}
+	}
+	if len(loads) > 0 {
+		mean, _ := moments(loads)
+		m.LoadAverage, m.LoadAverageMax = known(mean), known(slices.Max(loads))
+	}
+	return m
+}
+
+func known[T any](value T) *T { return &value }
+
+func subscriptions(sample *backlog.TopicSample) []backlog.SubscriptionSample {
+	var all []backlog.SubscriptionSample
+	for _, p := range sample.Partitions {
+		all = append(all, p.Subscriptions...)
+	}
+	return all
+}
+
+// starts matches every replica that began to consume with the scale write that asked for it, the oldest first.
+func (m *measured) starts(timeline []mesh.Sample, begun time.Time) {
+	var asked []time.Time
+	var took []float64
+	var before mesh.Sample
+	for _, now := range timeline {
+		for range now.Desired - before.Desired {
+			asked = append(asked, now.Time)
+		}
+		asked = asked[:max(0, len(asked)-max(0, before.Desired-now.Desired))] // the newest go first
+		for range now.Ready - before.Ready {
+			if len(asked) == 0 {
+				break // one that ended by itself is back
+			}
+			if asked[0].After(begun) {
+				took = append(took, now.Time.Sub(asked[0]).Seconds())
+			}
+			asked = asked[1:]
+		}
+		before = now
+	}
+	m.Starts = len(took)
+	if len(took) == 0 {
+		return
+	}
+	mean, deviation := moments(took)
+	m.StartSeconds = known(mean)
+	if len(took) > 1 {
+		m.StartSpread = known(deviation / mean)
+	}
+}
+
+const (
+	// young and grown bound the age at which a replica warms up, and at which it has.
+	young, grown = 10 * time.Second, 20 * time.Second
+	// spareHeld is how many messages more than it will process a replica has to hold: those that it has finished and
+	// not acknowledged yet are among them.
+	spareHeld = 10
+)
+
+// saturation finds what replicas did while each held more messages than it could process until the next look.
+func (m *measured) saturation(looks []look) {
+	var rates, shares, early []float64
+	seen := map[string]time.Duration{}
+	for i, now := range looks {
+		m.prefetched(now)
+		for pod, after := range now.instances {
+			if _, known := seen[pod]; !known {
+				seen[pod] = now.at
+			}
+			if i == 0 {
+				continue
+			}
+			last := looks[i-1]
+			before, there := last.instances[pod]
+			calls := after.calls - before.calls
+			if !there || calls <= 0 || held(last)[after.consumer] < calls+calls/20+spareHeld {
+				continue
+			}
+			elapsed := (now.at - last.at).Seconds()
+			switch age := (last.at+now.at)/2 - seen[pod]; {
+			case age >= grown || seen[pod] == looks[0].at:
+				rates = append(rates, float64(calls)/elapsed)
+				shares = append(shares, (after.busy-before.busy).Seconds()/elapsed)
+			case age < young:
+				early = append(early, float64(calls)/elapsed)
+			}
+		}
+	}
+	m.Saturated = len(rates)
+	if len(rates) == 0 {
+		return
+	}
+	m.CapacityPerReplica, m.BusyAtSaturation = known(median(rates)), known(median(shares))
+	if len(early) > 0 {
+		m.WarmUpSpeed = known(median(early) / median(rates))
+	}
+	if len(rates) > 1 {
+		for i := range rates {
+			rates[i] = math.Log(rates[i])
+		}
+		_, deviation := moments(rates)
+		m.CapacitySpread = known(deviation)
+	}
+}
+
+func (m *measured) prefetched(l look) {
+	for _, messages := range held(l) {
+		if m.PrefetchedMax == nil || messages > *m.PrefetchedMax {
+			m.PrefetchedMax = known(messages)
+		}
+	}
+}
+
+// held are the messages that each consumer has and has not acknowledged, over all partitions.
+func held(l look) map[string]int64 {
+	all := map[string]int64{}
+	if l.topic == nil {
+		return all
+	}
+	for _, s := range subscriptions(l.topic) {
+		for _, c := range s.Consumers {
+			all[c.ID] += c.UnackedMessages
+		}
+	}
+	return all
+}
+
+// moments are mean and standard deviation, of at least one value.
+func moments(values []float64) (mean, deviation float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	if len(values) < 2 {
+		return mean, 0
+	}
+	for _, v := range values {
+		deviation += (v - mean) * (v - mean) / float64(len(values)-1)
+	}
+	return mean, math.Sqrt(deviation)
+}
+
+func median[T cmp.Ordered](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}

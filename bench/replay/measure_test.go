@@ -1,0 +1,171 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+)
+
+// begun is when the load of all tests began.
+func begun() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// state is what holds from so many seconds after the beginning on.
+func state(seconds float64, desired, started, ready int) mesh.Sample {
+	at := begun().Add(time.Duration(seconds * float64(time.Second)))
+	return mesh.Sample{Time: at, Desired: desired, Started: started, Ready: ready}
+}
+
+func TestStartsAreFromTheScaleWriteToConsuming(t *testing.T) {
+	first := []mesh.Sample{state(-9, 1, 0, 0), state(-8, 1, 1, 0), state(-2, 1, 1, 1)}
+	for name, test := range map[string]struct {
+		timeline []mesh.Sample
+		starts   int
+		mean     *float64
+		spread   *float64
+	}{
+		"what was there before does not count": {timeline: nil},
+		"one replica": {
+			timeline: []mesh.Sample{state(10, 2, 1, 1), state(10.1, 2, 2, 1), state(30, 2, 2, 2)},
+			starts:   1, mean: known(20.0),
+		},
+		"several at once and one after them": {
+			timeline: []mesh.Sample{state(10, 3, 1, 1), state(20, 4, 3, 1), state(28, 4, 3, 2), state(32, 4, 4, 3), state(40, 4, 4, 4)},
+			starts:   3, mean: known(20.0), spread: known(0.1),
+		},
+		"those that were taken back before they came": {
+			timeline: []mesh.Sample{state(10, 3, 3, 1), state(20, 2, 2, 1), state(25, 2, 2, 2), state(50, 3, 3, 2), state(65, 3, 3, 3)},
+			starts:   2, mean: known(15.0), spread: known(0.0),
+		},
+		"one that ended by itself and is back": {
+			timeline: []mesh.Sample{state(10, 1, 1, 0), state(30, 1, 1, 1)},
+		},
+		"scaled in": {
+			timeline: []mesh.Sample{state(10, 2, 2, 1), state(15, 2, 2, 2), state(30, 1, 2, 1), state(31, 1, 1, 1)},
+			starts:   1, mean: known(5.0),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var m measured
+			m.starts(append(append([]mesh.Sample{}, first...), test.timeline...), begun())
+			require.Equal(t, test.starts, m.Starts)
+			requireFigure(t, test.mean, m.StartSeconds)
+			requireFigure(t, test.spread, m.StartSpread)
+		})
+	}
+}
+
+func requireFigure(t *testing.T, want, got *float64) {
+	t.Helper()
+	if want == nil {
+		require.Nil(t, got)
+		return
+	}
+	require.NotNil(t, got)
+	require.InDelta(t, *want, *got, 1e-9)
+}
+
+// seen is a look at one replica that holds messages and has made calls.
+func seen(at time.Duration, held, calls int64, busy time.Duration) look {
+	return look{
+		at: at, load: known(float64(at/time.Second) / 10),
+		topic: &backlog.TopicSample{Partitions: []backlog.PartitionSample{
+			{Subscriptions: []backlog.SubscriptionSample{{Consumers: []backlog.ConsumerSample{{ID: "fn#0", UnackedMessages: held / 2}}}}},
+			{Subscriptions: []backlog.SubscriptionSample{{Consumers: []backlog.ConsumerSample{{ID: "fn#0", UnackedMessages: held - held/2}}}}},
+		}},
+		instances: map[string]instanceLook{"pod": {consumer: "fn#0", calls: calls, busy: busy}},
+	}
+}
+
+func TestOnlyAReplicaThatHeldEnoughWasSaturated(t *testing.T) {
+	const s = time.Second
+	m := outcome{looks: []look{
+		seen(0*s, 20, 0, 0),
+		seen(5*s, 1000, 100, 2*s),    // it held 20 and did 100: it may have waited
+		seen(10*s, 900, 350, 6*s),    // 50/s, busy for 4 of 5 s
+		seen(15*s, 200, 600, 10*s),   // the same
+		seen(20*s, 0, 790, 13*s),     // it held 200 and did 190: what is not acknowledged may be among them
+		{at: 25 * s},                 // nobody answered
+		seen(30*s, 900, 1000, 17*s),  // since when is not known
+		seen(35*s, 900, 1260, 22*s),  // 52/s, busy all the time
+		seen(40*s, 900, 1260, 22*s),  // stuck, or paused
+		seen(45*s, 900, 10, 1*s),     // another process
+		seen(50*s, 5000, 260, 195*s), // 50/s, and a busy time that cannot be is the median's to ignore
+	}}.measure()
+	require.Equal(t, 4, m.Saturated)
+	require.InDelta(t, 50, *m.CapacityPerReplica, 1e-9)
+	require.InDelta(t, 1, *m.BusyAtSaturation, 1e-9, "0.8, 0.8, 1 and too much: the upper median")
+	require.InDelta(t, 0.0196, *m.CapacitySpread, 1e-3)
+	require.Equal(t, int64(5000), *m.PrefetchedMax)
+	require.InDelta(t, 5, *m.LoadAverageMax, 1e-9)
+	require.Nil(t, m.WarmUpSpeed, "it was there from the beginning")
+}
+
+func TestAReplicaThatCameLaterWarmsUp(t *testing.T) {
+	const s = time.Second
+	looks := []look{{at: 0}}
+	calls := int64(0)
+	for at := 5 * s; at <= 60*s; at += 5 * s {
+		looks = append(looks, seen(at, 1000, calls, 0))
+		if at < 15*s {
+			calls += 125
+		} else {
+			calls += 250
+		}
+	}
+	m := outcome{looks: looks}.measure()
+	require.InDelta(t, 50, *m.CapacityPerReplica, 1e-9)
+	require.InDelta(t, 0.5, *m.WarmUpSpeed, 1e-9)
+}
+
+func TestWhatWasNotSeenIsUnknown(t *testing.T) {
+	m := outcome{published: 5, done: 5}.measure()
+	require.Equal(t, measured{}, m)
+}
+
+func TestWhatTheBrokerAndThePolicySayInTheEnd(t *testing.T) {
+	last := &backlog.TopicSample{Partitions: []backlog.PartitionSample{
+		{PublishedMessages: 60, AddedEntries: known(int64(10)), Subscriptions: []backlog.SubscriptionSample{{DeliveredMessages: 70}}},
+		{PublishedMessages: 40, AddedEntries: known(int64(10)), Subscriptions: []backlog.SubscriptionSample{{DeliveredMessages: 42}}},
+	}}
+	policy := &v1alpha1.AutoscalingPolicy{}
+	policy.Status.Capacity = &v1alpha1.Capacity{MessagesPerSecond: resource.MustParse("48500m"), MeasuredBusyPercent: known(int32(97))}
+	m := outcome{last: last, policy: policy, published: 100, done: 100, repeated: 3}.measure()
+	require.Equal(t, int64(12), *m.Redelivered)
+	require.Equal(t, 3, m.Repeated)
+	require.InDelta(t, 5, *m.MessagesPerEntry, 1e-9)
+	require.InDelta(t, 48.5, *m.LearnedCapacity, 1e-9)
+	require.InDelta(t, 0.97, *m.LearnedBusy, 1e-9)
+
+	m = outcome{last: last, published: 100, done: 99}.measure()
+	require.Nil(t, m.Redelivered, "what is not done may be on its way")
+}
+
+func TestLoadAverageIsTheFirstNumber(t *testing.T) {
+	load, err := loadAverage("0.33 0.70 1.09 2/345 12345\n")
+	require.NoError(t, err)
+	require.InDelta(t, 0.33, load, 0)
+	for _, wrong := range []string{"", "a lot", "-1 0 0", "NaN 0 0", "+Inf 0 0", "1e9 0 0"} {
+		_, err := loadAverage(wrong)
+		require.ErrorIs(t, err, errLoadAverage, wrong)
+	}
+}
+
+func FuzzLoadAverage(f *testing.F) {
+	f.Add("0.33 0.70 1.09 2/345 12345\n")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		load, err := loadAverage(text)
+		if err == nil && !(load >= 0 && load < 1e6) {
+			t.Fatalf("%q is %g", text, load)
+		}
+	})
+}

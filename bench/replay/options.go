@@ -1,0 +1,103 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// options are the command line.
+type options struct {
+	scenario *regexp.Regexp
+	// seconds of each scenario; 0 for as long as each is meant to be.
+	seconds int
+	// out is the file of the numbers, plots the directory of the images and again an earlier out; each may be empty.
+	out, plots, again string
+}
+
+// leastSeconds is enough for a poll and a sync of the HPA controller.
+const leastSeconds = 20
+
+func parseOptions(args []string, help io.Writer) (options, error) {
+	var o options
+	var scenario string
+	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
+	flags.SetOutput(help)
+	flags.StringVar(&scenario, "scenario", "", "regular expression of the scenarios to run; all when empty")
+	flags.IntVar(&o.seconds, "seconds", 0, "length of each scenario, whose load is squeezed into it; 0 for as long as each is meant to be")
+	flags.StringVar(&o.out, "out", "", "file for the numbers as JSON; none when empty")
+	flags.StringVar(&o.plots, "plots", "", "directory for an image of each scenario; none when empty")
+	flags.StringVar(&o.again, "again", "", "file of an earlier -out: nothing is run, and what was measured then is simulated anew")
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	if flags.NArg() > 0 {
+		return options{}, fmt.Errorf("argument %q is not a flag: see -help", flags.Arg(0))
+	}
+	if o.seconds != 0 && (o.seconds < leastSeconds || o.seconds > longest) {
+		return options{}, fmt.Errorf("-seconds is %d: it must be 0, or from %d to %d", o.seconds, leastSeconds, longest)
+	}
+	var err error
+	if o.scenario, err = regexp.Compile(scenario); err != nil {
+		return options{}, fmt.Errorf("-scenario: %w", err)
+	}
+	return o, nil
+}
+
+// scenarios that were asked for, at the length that was asked for.
+func (o options) scenarios() []scenario {
+	var some []scenario
+	for _, s := range all() {
+		if !o.scenario.MatchString(s.name) {
+			continue
+		}
+		if o.seconds > 0 {
+			s = s.lasting(time.Duration(o.seconds) * time.Second)
+		}
+		some = append(some, s)
+	}
+	return some
+}
+
+// write makes the files that were asked for.
+func (o options) write(r report) error {
+	if o.out != "" {
+		text, err := r.encode()
+		if err != nil {
+			return err
+		}
+		if err := writeFile(o.out, text); err != nil {
+			return err
+		}
+	}
+	if o.plots == "" {
+		return nil
+	}
+	for _, one := range r.Scenarios {
+		image, err := render(one)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(filepath.Join(o.plots, "replay-"+one.Name+".png"), image); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeFile(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("making the directory of the results: %w", err)
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // a result for everybody to read
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	return nil
+}

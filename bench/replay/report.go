@@ -1,0 +1,187 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+	"time"
+)
+
+// report is replay.json. A null is unknown.
+type report struct {
+	Pulsar     string    `json:"pulsar"`
+	Kubernetes string    `json:"kubernetes"`
+	Processors int       `json:"processors"`
+	Begun      time.Time `json:"begun"`
+	Scenarios  []result  `json:"scenarios"`
+}
+
+// result is one scenario in both worlds.
+type result struct {
+	Name    string `json:"name"`
+	Seconds int    `json:"seconds"`
+	Real    score  `json:"real"`
+	// Sim is the mean of the simulator's runs, SimLow and SimHigh the extremes of each figure.
+	Sim     score `json:"sim"`
+	SimLow  score `json:"sim_low"`
+	SimHigh score `json:"sim_high"`
+	// ReplicaHoursRatio is real over simulated, LateDifference real less simulated in percentage points.
+	ReplicaHoursRatio *float64 `json:"replica_hours_ratio"`
+	LateDifference    *float64 `json:"late_difference_pp"`
+	Measured          measured `json:"measured"`
+	// Within says that both differences are within their goals.
+	Within *bool `json:"within"`
+	Trace  trace `json:"trace"`
+}
+
+const (
+	// hoursGoal is how far the replica-hours may differ, as a share, and lateGoal the late messages in percentage points.
+	hoursGoal = 0.15
+	lateGoal  = 2.0
+)
+
+func compare(s scenario, m measured, ran score, happened trace, sim simulated) result {
+	r := result{
+		Name: s.name, Seconds: s.seconds(), Real: ran, Sim: sim.mean, SimLow: sim.low, SimHigh: sim.high, Measured: m,
+		Trace: happened,
+	}
+	r.Trace.Sim, r.Trace.SimLow, r.Trace.SimHigh, r.Trace.SimBacklog = sim.replicas, sim.least, sim.most, sim.backlog
+	if ran.ReplicaHours != nil && sim.mean.ReplicaHours != nil && *sim.mean.ReplicaHours > 0 {
+		r.ReplicaHoursRatio = known(*ran.ReplicaHours / *sim.mean.ReplicaHours)
+	}
+	if ran.LatePct != nil && sim.mean.LatePct != nil {
+		r.LateDifference = known(*ran.LatePct - *sim.mean.LatePct)
+	}
+	if r.ReplicaHoursRatio != nil && r.LateDifference != nil {
+		r.Within = known(math.Abs(*r.ReplicaHoursRatio-1) <= hoursGoal && math.Abs(*r.LateDifference) <= lateGoal)
+	}
+	return r
+}
+
+func (r result) length() time.Duration { return time.Duration(r.Seconds) * time.Second }
+
+// encode writes numbers with as many digits as mean something.
+func (r report) encode() ([]byte, error) {
+	for i := range r.Scenarios {
+		t := &r.Scenarios[i].Trace
+		for _, values := range []*[]float64{&t.Rate, &t.Sim, &t.SimBacklog} {
+			short := make([]float64, len(*values))
+			for i, v := range *values {
+				short[i] = math.Round(100*v) / 100
+			}
+			*values = short
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the report: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+var errReport = errors.New("this is no report of replay")
+
+// decode reads a report, to be simulated anew.
+func decode(text []byte) (report, error) {
+	var r report
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&r); err != nil {
+		return report{}, fmt.Errorf("%w: %w", errReport, err)
+	}
+	for _, one := range r.Scenarios {
+		if err := one.check(); err != nil {
+			return report{}, fmt.Errorf("%w: scenario %q: %w", errReport, one.Name, err)
+		}
+	}
+	return r, nil
+}
+
+func (r result) check() error {
+	if r.Seconds < leastSeconds || r.Seconds > longest {
+		return fmt.Errorf("seconds is %d: it must be from %d to %d", r.Seconds, leastSeconds, longest)
+	}
+	t := r.Trace
+	for name, values := range map[string][]float64{
+		"rate": t.Rate, "real": t.Real, "real_consuming": t.RealConsuming, "real_backlog": t.RealBacklog,
+	} {
+		if len(values) != r.Seconds {
+			return fmt.Errorf("trace.%s has %d values for %d seconds", name, len(values), r.Seconds)
+		}
+	}
+	for name, value := range map[string]*float64{
+		"start_seconds": r.Measured.StartSeconds, "capacity_per_replica": r.Measured.CapacityPerReplica,
+		"capacity_spread": r.Measured.CapacitySpread, "messages_per_entry": r.Measured.MessagesPerEntry,
+	} {
+		if value != nil && !(*value >= 0 && *value < 1e6) {
+			return fmt.Errorf("measured.%s is %g: it must be from 0 to 1000000", name, *value)
+		}
+	}
+	return nil
+}
+
+// table is for a person.
+func (r report) table(out io.Writer) error {
+	say(out, "Pulsar %s, Kubernetes %s, %d processors. Simulated: mean of %d runs (least..most).\n\n",
+		r.Pulsar, r.Kubernetes, r.Processors, phases)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	say(table, "scenario\treplica-hours\tsimulated\treal/sim\tlate %%\tsimulated\tdifference\tactions\tsimulated\tmost\tsimulated\twithin\n")
+	for _, one := range r.Scenarios {
+		say(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Name,
+			number(one.Real.ReplicaHours, 3), figure(one, func(s score) *float64 { return s.ReplicaHours }, 3), number(one.ReplicaHoursRatio, 2),
+			number(one.Real.LatePct, 2), figure(one, func(s score) *float64 { return s.LatePct }, 2), number(one.LateDifference, 2),
+			number(one.Real.Actions, 0), figure(one, func(s score) *float64 { return s.Actions }, 0),
+			number(one.Real.MaxReplicas, 0), figure(one, func(s score) *float64 { return s.MaxReplicas }, 0), verdict(one.Within))
+	}
+	say(table, "\t\t\t\t\t\t\t\t\t\t\t\nmeasured\tstart s\tspread\tstarts\tcapacity/s\tspread\tbusy\twarm-up\tlearned/s\tredelivered\tagain\tload\n")
+	for _, one := range r.Scenarios {
+		m := one.Measured
+		say(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", one.Name, number(m.StartSeconds, 1), number(m.StartSpread, 2), m.Starts,
+			number(m.CapacityPerReplica, 1), number(m.CapacitySpread, 3), number(m.BusyAtSaturation, 3), number(m.WarmUpSpeed, 2),
+			number(m.LearnedCapacity, 1), whole(m.Redelivered), m.Repeated, number(m.LoadAverage, 1))
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("writing the table: %w", err)
+	}
+	return nil
+}
+
+// figure of the simulator with its extremes.
+func figure(r result, pick func(score) *float64, digits int) string {
+	if pick(r.Sim) == nil {
+		return number(nil, 0)
+	}
+	return fmt.Sprintf("%s (%s..%s)", number(pick(r.Sim), digits), number(pick(r.SimLow), digits), number(pick(r.SimHigh), digits))
+}
+
+func number(value *float64, digits int) string {
+	if value == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.*f", digits, *value)
+}
+
+func whole(value *int64) string {
+	if value == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*value)
+}
+
+func verdict(within *bool) string {
+	switch {
+	case within == nil:
+		return "unknown"
+	case *within:
+		return "yes"
+	default:
+		return "NO"
+	}
+}

@@ -1,0 +1,129 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// objective of every policy, the CRD's default.
+const objective = time.Minute
+
+// scenario is one load on one Function, for both worlds.
+type scenario struct {
+	name   string
+	length time.Duration
+	// rate of arrivals in messages per second, over seconds since the start.
+	rate plant.Curve
+	// kind of the replicas, what a message costs one of them, and what passes before one begins to start.
+	kind                    stage.Kind
+	serviceTime, startDelay time.Duration
+	maxReplicas             int
+	partitions              int
+	batching                load.Batching
+}
+
+// longest is more than any scenario lasts, in seconds.
+const longest = 3600
+
+// all scenarios. A replica does 50 messages a second. Light ones are given the start of a real pod, an image pull and a
+// JVM, as a delay; Java ones start as fast as this machine starts a JVM, of which it bears six.
+func all() []scenario {
+	return []scenario{
+		{
+			name: "step", length: 10 * time.Minute, rate: step(40, 240, 150, 390),
+			kind: stage.Light, serviceTime: 20 * time.Millisecond, startDelay: 20 * time.Second, maxReplicas: 20,
+		},
+		{
+			name: "wave", length: 10 * time.Minute, rate: wave(40, 300, 300),
+			kind: stage.Light, serviceTime: 20 * time.Millisecond, startDelay: 20 * time.Second, maxReplicas: 20,
+			partitions: 3, batching: load.BatchingOn,
+		},
+		{
+			name: "java", length: 8 * time.Minute, rate: step(20, 120, 120, 330),
+			kind: stage.Java, serviceTime: 20 * time.Millisecond, maxReplicas: 6,
+		},
+	}
+}
+
+func find(name string) (scenario, bool) {
+	for _, s := range all() {
+		if s.name == name {
+			return s, true
+		}
+	}
+	return scenario{}, false
+}
+
+func names(scenarios []scenario) []string {
+	var all []string
+	for _, s := range scenarios {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// step is low, high from second up on and low again from second down on.
+func step(low, high, up, down float64) plant.Curve {
+	return func(second float64) float64 {
+		if second >= up && second < down {
+			return high
+		}
+		return low
+	}
+}
+
+// wave goes from low to high and back within each period of so many seconds.
+func wave(low, high, period float64) plant.Curve {
+	return func(second float64) float64 {
+		return low + (high-low)*(1-math.Cos(2*math.Pi*second/period))/2
+	}
+}
+
+// lasting is the scenario with its load squeezed, or stretched, into another length.
+func (s scenario) lasting(length time.Duration) scenario {
+	factor, rate := s.length.Seconds()/length.Seconds(), s.rate
+	s.length = length
+	s.rate = func(second float64) float64 { return rate(second * factor) }
+	return s
+}
+
+// seconds of the scenario.
+func (s scenario) seconds() int { return int(s.length.Seconds()) }
+
+// profile is the load of the real world.
+func (s scenario) profile() load.Profile {
+	return func(elapsed time.Duration) float64 { return s.rate(elapsed.Seconds()) }
+}
+
+// function is what is put on the stage.
+func (s scenario) function() stage.FunctionConfig {
+	return stage.FunctionConfig{
+		Name: s.name, Kind: s.kind, ServiceTime: s.serviceTime, StartDelay: s.startDelay, Objective: objective,
+		Partitions: s.partitions, Batching: s.batching,
+	}
+}
+
+// policy is what its user writes: nothing but a range and the objective.
+func (s scenario) policy() *v1alpha1.AutoscalingPolicy {
+	p := &v1alpha1.AutoscalingPolicy{}
+	p.Namespace, p.Name = stage.Namespace, s.name
+	p.Spec = v1alpha1.AutoscalingPolicySpec{
+		ScaleTargetRef: v1alpha1.CrossVersionObjectReference{
+			APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: s.name,
+		},
+		MinReplicas: 1, MaxReplicas: int32(s.maxReplicas), //nolint:gosec // small
+		LatencyObjective: metav1.Duration{Duration: objective},
+	}
+	return p
+}

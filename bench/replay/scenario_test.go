@@ -1,0 +1,65 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAllScenariosEndWithinHalfAnHour(t *testing.T) {
+	var sum time.Duration
+	for _, s := range all() {
+		sum += s.length
+		found, ok := find(s.name)
+		require.True(t, ok)
+		require.Equal(t, s.name, found.name)
+		require.Less(t, s.length.Seconds(), float64(longest))
+	}
+	require.LessOrEqual(t, sum, 29*time.Minute)
+	_, ok := find("nonesuch")
+	require.False(t, ok)
+}
+
+func TestEveryLoadNeedsReplicasToFollowAndCanBeServed(t *testing.T) {
+	for _, s := range all() {
+		t.Run(s.name, func(t *testing.T) {
+			least, most := math.Inf(1), 0.0
+			for second := range s.seconds() {
+				least, most = min(least, s.rate(float64(second))), max(most, s.rate(float64(second)))
+			}
+			one := 1 / s.serviceTime.Seconds()
+			require.Less(t, least, one, "one replica is enough for the least")
+			require.Greater(t, most, 2*one)
+			require.Less(t, most, float64(s.maxReplicas)*one)
+			require.GreaterOrEqual(t, most/least, 6.0)
+		})
+	}
+}
+
+func TestASqueezedScenarioHasTheSameShape(t *testing.T) {
+	for _, s := range all() {
+		short := s.lasting(s.length / 6)
+		for share := range 100 {
+			at := float64(share) / 100 * s.length.Seconds()
+			require.InDelta(t, s.rate(at), short.rate(at/6), 1e-6, "%s at %.0f s", s.name, at)
+		}
+		require.InDelta(t, s.rate(42), short.profile()(7*time.Second), 1e-6)
+	}
+}
+
+func TestThePolicySaysNoMoreThanARangeAndTheObjective(t *testing.T) {
+	s, _ := find("java")
+	p := s.policy()
+	require.Equal(t, "java", p.Spec.ScaleTargetRef.Name)
+	require.Equal(t, int32(1), p.Spec.MinReplicas)
+	require.Equal(t, int32(6), p.Spec.MaxReplicas)
+	require.Equal(t, time.Minute, p.Spec.LatencyObjective.Duration)
+	require.Nil(t, p.Spec.Behavior)
+	require.Empty(t, p.Spec.Strategies)
+	require.Equal(t, objective, s.function().Objective)
+}

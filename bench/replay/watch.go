@@ -1,0 +1,163 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+const (
+	// countEvery is the time between two looks at the score, lookEvery between two looks at the servers.
+	countEvery = time.Second
+	lookEvery  = 5 * time.Second
+	// lookTimeout bounds the questions of a look.
+	lookTimeout = 3 * time.Second
+)
+
+// counted is what was published and done at a time since the load began.
+type counted struct {
+	at              time.Duration
+	published, done int64
+}
+
+// look is what the servers and the machine said at a time since the load began. What is nil did not answer.
+type look struct {
+	at time.Duration
+	// load is the machine's load average over a minute.
+	load  *float64
+	topic *backlog.TopicSample
+	// instances by the UID of their pod.
+	instances map[string]instanceLook
+}
+
+type instanceLook struct {
+	// consumer is what the instance calls itself to Pulsar.
+	consumer string
+	calls    int64
+	busy     time.Duration
+}
+
+// roster knows the pods of the last listing; one goroutine uses it.
+type roster struct{ pods []backlog.InstanceAddress }
+
+// Addresses implements instance.Addresses.
+func (r *roster) Addresses(string) ([]backlog.InstanceAddress, error) { return r.pods, nil }
+
+// watcher looks at one Function.
+type watcher struct {
+	theatre *theatre
+	f       *stage.Function
+	begun   time.Time
+	looks   []look
+	counts  []counted
+}
+
+func (t *theatre) watch(f *stage.Function, begun time.Time) *watcher {
+	return &watcher{theatre: t, f: f, begun: begun}
+}
+
+// until looks on until a time since the load began, a crash or the end of ctx.
+func (w *watcher) until(ctx context.Context, length time.Duration) error {
+	timer := time.NewTimer(0) // not a ticker: after a stall of the machine it would tick twice at once
+	defer timer.Stop()
+	asked := -lookEvery
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		if err := w.theatre.crashed(); err != nil {
+			return err
+		}
+		at := time.Since(w.begun)
+		if at >= length {
+			return nil
+		}
+		done, _ := w.f.Score.Totals()
+		w.counts = append(w.counts, counted{at: at, published: w.f.Published(), done: int64(done)})
+		if at-asked >= lookEvery {
+			asked = at
+			w.looks = append(w.looks, w.ask(ctx, at))
+		}
+		timer.Reset(min(countEvery, max(0, length-time.Since(w.begun))))
+	}
+}
+
+// ask looks at everything once.
+func (w *watcher) ask(ctx context.Context, at time.Duration) look {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	l := look{at: at}
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		if load, err := loadAverage(string(text)); err == nil {
+			l.load = &load
+		}
+	}
+	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: w.theatre.scene.Broker.AdminURL()}, Name: w.f.Topic}
+	if sample, err := w.theatre.source.Fetch(ctx, topic, backlog.Full); err == nil {
+		l.topic = &sample
+	}
+	l.instances = w.instances(ctx)
+	return l
+}
+
+// instances asks the pods for what they count; nil when they cannot be listed or none answers.
+func (w *watcher) instances(ctx context.Context) map[string]instanceLook {
+	var pods corev1.PodList
+	if err := w.theatre.scene.Client.List(ctx, &pods, client.InNamespace(stage.Namespace)); err != nil {
+		return nil
+	}
+	w.theatre.roster.pods = nil
+	consumers := map[string]string{}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		port, ok := pod.Annotations["prometheus.io/port"]
+		if !ok || pod.Status.PodIP == "" || !strings.HasPrefix(pod.Name, w.f.Name+"-function-") {
+			continue
+		}
+		w.theatre.roster.pods = append(w.theatre.roster.pods, backlog.InstanceAddress{
+			ID: string(pod.UID), HostPort: net.JoinHostPort(pod.Status.PodIP, port),
+		})
+		consumers[string(pod.UID)] = "public/default/" + w.f.Name + "#" + pod.Labels[appsv1.PodIndexLabel]
+	}
+	sample, err := w.theatre.scraper.FetchInstances(ctx, w.f.Name)
+	if err != nil {
+		return nil
+	}
+	found := map[string]instanceLook{}
+	for _, one := range sample.Instances {
+		if one.Calls != nil && one.BusyTime != nil {
+			found[one.ID] = instanceLook{consumer: consumers[one.ID], calls: *one.Calls, busy: *one.BusyTime}
+		}
+	}
+	return found
+}
+
+var errLoadAverage = errors.New("the load average cannot be read")
+
+// loadAverage over a minute, of the text of /proc/loadavg: "0.33 0.70 1.09 2/345 12345".
+func loadAverage(text string) (float64, error) {
+	first, _, _ := strings.Cut(text, " ")
+	load, err := strconv.ParseFloat(first, 64)
+	if err != nil || !(load >= 0 && load < 1e6) {
+		return 0, fmt.Errorf("%w: it begins with %.40q", errLoadAverage, first)
+	}
+	return load, nil
+}
