@@ -100,6 +100,10 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	outcome := policy.Outcome{Now: r.config.Clock(), World: world, Violation: policy.Check(world)}
 	memory := r.tracked.follow(&p, trackable(outcome))
 	result := r.decide(&outcome, memory)
+	if memory.unread != nil {
+		log.FromContext(ctx).Info("state of another version ignored, resuming from status.capacity", "why", memory.unread.Error())
+		memory.unread = nil
+	}
 	if waiting(outcome) {
 		return resultWaiting, nil
 	}

@@ -27,6 +27,8 @@ type policyMemory struct {
 	uid types.UID
 	// resume is the state of the last decision; nil before the first in this process.
 	resume *policy.State
+	// unread is why the status's state was not resumed, until it has been logged.
+	unread error
 	// refused is the last refusal of an apply; nil when the last one was good.
 	refused *refusal
 	// toleranceSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
@@ -85,7 +87,9 @@ func (m *policyMemory) state(status v1alpha1.AutoscalingPolicyStatus, currentRep
 	if m.resume != nil {
 		return *m.resume
 	}
-	return policy.Resume(status, currentReplicas, now)
+	var state policy.State
+	state, m.unread = policy.Resume(status, currentReplicas, now)
+	return state
 }
 
 // trackedPolicies keeps the memory of every policy, the store informed of what they need, and the queue informed of

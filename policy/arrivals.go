@@ -12,17 +12,19 @@ import (
 type Arrivals struct {
 	// Fast and Slow are the publish rate in messages per second, smoothed over 20 and 90 s, and Deviation is the mean
 	// distance of a new rate from Fast.
-	Fast, Slow, Deviation float64
+	Fast      float64 `json:"fast,omitempty"`
+	Slow      float64 `json:"slow,omitempty"`
+	Deviation float64 `json:"dev,omitempty"`
 	// Rise is the relative rise that is to be expected within a reaction time: the largest lately, forgotten over 20 min.
-	Rise float64
+	Rise float64 `json:"rise,omitempty"`
 	// Past has Fast of the last reaction time, oldest first.
-	Past []RateAt
+	Past []RateAt `json:"past,omitempty"`
 }
 
 // RateAt is a rate in messages per second at a time.
 type RateAt struct {
-	At   time.Time
-	Rate float64
+	At   time.Time `json:"t,omitzero"`
+	Rate float64   `json:"r,omitempty"`
 }
 
 const (

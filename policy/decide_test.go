@@ -257,7 +257,8 @@ func TestCapacityIsLearnedOnlyFromReplicasThatWereBusyThroughout(t *testing.T) {
 func TestNothingGoesDownWithinAWindowOfARestart(t *testing.T) {
 	status := v1alpha1.AutoscalingPolicyStatus{Capacity: &v1alpha1.Capacity{Observations: 9}}
 	status.Capacity.MessagesPerSecond.SetMilli(98_500)
-	state := policy.Resume(status, 9, noon())
+	state, err := policy.Resume(status, 9, noon())
+	require.NoError(t, err)
 	require.InDelta(t, 98.5, state.Capacity.MessagesPerSecond, 1e-9)
 	for second := 0; second <= 130; second += 10 {
 		in := input(9, reading(0, 50))
@@ -357,14 +358,5 @@ func TestScalingEveryQuantityAlikeChangesNothing(t *testing.T) {
 		state.Capacity = learned(c * state.Capacity.MessagesPerSecond)
 		scaled, _ := policy.Decide(in, state)
 		require.Equal(t, decision.Replicas, scaled.Replicas)
-	}
-}
-
-func BenchmarkDecide(b *testing.B) {
-	in, state := scenario(rand.New(rand.NewPCG(7, 8)))
-	state.Capacity, state.Arrivals = learned(100), arrivals(400)
-	b.ReportAllocs()
-	for b.Loop() {
-		policy.Decide(in, state)
 	}
 }

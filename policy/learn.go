@@ -13,16 +13,16 @@ import (
 // LearnedCapacity is what one busy replica processes, and how sure that is: a Kalman filter on the logarithm of the rate,
 // since errors of a rate are factors.
 type LearnedCapacity struct {
-	MessagesPerSecond float64
+	MessagesPerSecond float64 `json:"rate,omitempty"`
 	// Variance of the logarithm: 0.01 is 10 % either way.
-	Variance float64
+	Variance float64 `json:"var,omitempty"`
 	// Coverage is the share of a busy replica's time that its own metric sees, from 0 to 1: the rest goes to fetching,
 	// acknowledging and conversion. 0 before a replica was seen with work all the time.
-	Coverage     float64
+	Coverage float64 `json:"cover,omitempty"`
 	// Surprise is the direction of an observation that was too far off to be believed on its own: 1 up, -1 down, 0 for none.
-	Surprise     int8
-	Observations int32
-	LearnedAt    time.Time
+	Surprise     int8      `json:"surprise,omitempty" state:"signed"`
+	Observations int32     `json:"n,omitempty"`
+	LearnedAt    time.Time `json:"t,omitzero"`
 }
 
 const (

@@ -16,20 +16,24 @@ import (
 //	ceiling -> fewer do less after all: false alarm | more comes out, or nothing waits: lifted | a probe once in a while
 type Plateau struct {
 	// Episode since a scale-up: what From replicas did before, and what each was believed to be able to.
-	Open            bool
-	From, Did, Each float64
+	Open bool    `json:"open,omitempty"`
+	From float64 `json:"from,omitempty"`
+	Did  float64 `json:"did,omitempty"`
+	Each float64 `json:"each,omitempty"`
 	// Good and Bad polls in a row of a pool that has all its replicas.
-	Good, Bad int
+	Good int `json:"good,omitempty"`
+	Bad  int `json:"bad,omitempty"`
 	// Ceiling of replicas, 0 for none; what came out of how many when it was set, and since when it holds.
-	Ceiling         int32
-	Before, BeforeN float64
-	Since           time.Time
+	Ceiling int32     `json:"ceiling,omitempty"`
+	Before  float64   `json:"before,omitempty"`
+	BeforeN float64   `json:"beforeN,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
 	// Block is how long until the next probe, Checked the polls of this stage, Probing whether it is a probe.
-	Block   time.Duration
-	Checked int
-	Probing bool
+	Block   time.Duration `json:"block,omitempty"`
+	Checked int           `json:"checked,omitempty"`
+	Probing bool          `json:"probing,omitempty"`
 	// Quiet is until when nothing is concluded, after a false alarm.
-	Quiet time.Time
+	Quiet time.Time `json:"quiet,omitzero" state:"until"`
 }
 
 const (

@@ -17,7 +17,8 @@ import (
 func TestOneObservationAfterARestartDoesNotReplaceWhatWasLearned(t *testing.T) {
 	status := v1alpha1.AutoscalingPolicyStatus{Capacity: &v1alpha1.Capacity{Observations: 90}}
 	status.Capacity.MessagesPerSecond.SetMilli(100_000)
-	state := policy.Resume(status, 1, noon())
+	state, err := policy.Resume(status, 1, noon())
+	require.NoError(t, err)
 	in := input(1, reading(5000, 50))
 	in.Now = noon().Add(15 * time.Second)
 	in.Reading.At, in.Reading.SteadyConsumers = in.Now, true

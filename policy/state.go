@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,28 +13,30 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// State is what one decision hands to the next. Nothing in it is ever changed: a decision returns a new one. What takes
-// minutes to learn is in the status too, where Resume finds it.
+// State is what one decision hands to the next. Nothing in it is ever changed: a decision returns a new one. All of it is
+// in the status too, as Encode writes it: its fields, and those of what it is made of, are exported and take part by
+// themselves. They are not negative, and no time in them is after the decision, unless tagged state:"signed" or "until".
 type State struct {
 	// DecidedAt is when the last decision was made, or when the state was resumed; what is learned next counts for the
 	// time since.
-	DecidedAt time.Time
+	DecidedAt time.Time `json:"at,omitzero"`
 	// Arrivals is nil before the first reading with a rate.
-	Arrivals *Arrivals
+	Arrivals *Arrivals `json:"arrivals,omitempty"`
 	// Capacity of one replica; nil until it was seen busy.
-	Capacity *LearnedCapacity
-	Plateau  Plateau
+	Capacity *LearnedCapacity `json:"capacity,omitempty"`
+	Plateau  Plateau          `json:"plateau,omitzero"`
 	// Raised is the last raise, for as long as an autoscaler may take to act on it.
-	Raised Recommendation
+	Raised Recommendation `json:"raised,omitzero"`
 	// Recommendations and Drains of the stabilization window, oldest first, each larger than all after it: what the arrivals
 	// needed, and what the arrivals with the backlog did.
-	Recommendations, Drains []Recommendation
+	Recommendations []Recommendation `json:"steady,omitempty"`
+	Drains          []Recommendation `json:"drain,omitempty"`
 }
 
 // Recommendation is a number of replicas at a time.
 type Recommendation struct {
-	At       time.Time
-	Replicas int32
+	At       time.Time `json:"t,omitzero"`
+	Replicas int32     `json:"n,omitempty"`
 }
 
 const (
@@ -43,29 +46,104 @@ const (
 	percent         = 100
 )
 
-// Resume returns where the last process left off. It holds the present replicas for one stabilization window: what was
-// needed before is not known.
-func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) State {
-	held := []Recommendation{{At: now, Replicas: currentReplicas}}
-	state := State{DecidedAt: now, Recommendations: held, Drains: held}
-	if c := status.Capacity; c != nil {
-		if rate := c.MessagesPerSecond.AsApproximateFloat64(); rate > 0 {
-			state.Capacity = &LearnedCapacity{
-				MessagesPerSecond: rate, Variance: resumedVariance, Observations: c.Observations, LearnedAt: c.LearnedAt.Time,
-			}
-			if c.UncertaintyPercent != nil {
-				deviation := float64(*c.UncertaintyPercent) / percent
-				state.Capacity.Variance = max(leastResumed, deviation*deviation)
-			}
-			if c.MeasuredBusyPercent != nil {
-				state.Capacity.Coverage = float64(*c.MeasuredBusyPercent) / percent
-			}
+// Resume returns where the last process left off, as far as the status says: all of it from status.state, or the capacity
+// alone where that is absent. It holds the present replicas for one stabilization window, for what was needed since the
+// status was written is not known. The error is why status.state was not used; the state is good in any case.
+func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) (State, error) {
+	state := State{DecidedAt: now, Capacity: resumedCapacity(status.Capacity)}
+	var unread error
+	if status.State != "" {
+		var decoded State
+		if decoded, unread = DecodeState(status.State); unread == nil {
+			state = decoded.resumedAt(now)
 		}
 	}
-	return state
+	held := Recommendation{At: now, Replicas: currentReplicas}
+	state.Recommendations = recommend(state.Recommendations, held, longestWindow)
+	state.Drains = recommend(state.Drains, held, longestWindow)
+	return state, unread
 }
 
-// capacityStatus is what Resume needs of it.
+const (
+	// longestWindow is the largest stabilization window of the CRD; the next decision forgets what is older than its own.
+	longestWindow = time.Hour
+	// furthest is how far ahead the end of something may lie.
+	furthest = time.Hour
+)
+
+// resumedAt is the state for a process that begins now: its clock may be behind that of the one before, and the rates of
+// the last reaction time are those of another.
+func (s State) resumedAt(now time.Time) State {
+	notAfter(reflect.ValueOf(&s).Elem(), now, now.Add(furthest))
+	if s.DecidedAt.IsZero() {
+		s.DecidedAt = now
+	}
+	if s.Arrivals != nil && now.Sub(s.DecidedAt).Seconds() > reactSeconds {
+		s.Arrivals.Past = nil
+	}
+	return s
+}
+
+// notAfter brings every time within a decoded state down to now, or to the furthest where it is when something ends.
+func notAfter(v reflect.Value, now, end time.Time) {
+	switch v.Kind() { //nolint:exhaustive // the others hold no time
+	case reflect.Pointer:
+		if !v.IsNil() {
+			notAfter(v.Elem(), now, end)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			notAfter(v.Index(i), now, end)
+		}
+	case reflect.Struct:
+		if at, ok := v.Interface().(time.Time); ok {
+			if at.After(now) {
+				v.Set(reflect.ValueOf(now))
+			}
+			return
+		}
+		for i := range v.NumField() {
+			bound := now
+			if v.Type().Field(i).Tag.Get("state") == "until" {
+				bound = end
+			}
+			notAfter(v.Field(i), bound, end)
+		}
+	}
+}
+
+// resumedCapacity is what people see of the capacity, read back.
+func resumedCapacity(c *v1alpha1.Capacity) *LearnedCapacity {
+	if c == nil {
+		return nil
+	}
+	rate := c.MessagesPerSecond.AsApproximateFloat64()
+	if rate <= 0 {
+		return nil
+	}
+	resumed := &LearnedCapacity{
+		MessagesPerSecond: rate, Variance: resumedVariance, Observations: c.Observations, LearnedAt: c.LearnedAt.Time,
+	}
+	if c.UncertaintyPercent != nil {
+		deviation := float64(*c.UncertaintyPercent) / percent
+		resumed.Variance = max(leastResumed, deviation*deviation)
+	}
+	if c.MeasuredBusyPercent != nil {
+		resumed.Coverage = float64(*c.MeasuredBusyPercent) / percent
+	}
+	return resumed
+}
+
+// encoded is what Resume needs of it, or nothing where it cannot be written: then the capacity alone is resumed.
+func (s State) encoded() string {
+	text, err := s.Encode()
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// capacityStatus is what people see of the capacity.
 func (s State) capacityStatus() *v1alpha1.Capacity {
 	if s.Capacity == nil {
 		return nil
@@ -77,7 +155,7 @@ func (s State) capacityStatus() *v1alpha1.Capacity {
 		LearnedAt:          metav1.NewTime(s.Capacity.LearnedAt.Truncate(time.Second)),
 	}
 	if s.Capacity.Coverage > 0 {
-		covered := int32(percent*s.Capacity.Coverage + 0.5)
+		covered := int32(max(1, percent*s.Capacity.Coverage+0.5))
 		status.MeasuredBusyPercent = &covered
 	}
 	return status

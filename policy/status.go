@@ -4,7 +4,9 @@
 package policy
 
 import (
+	"encoding/json"
 	"math"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -45,6 +47,7 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) 
 	}
 	after.Decision = decisionStatus(result.Decision)
 	after.Capacity = result.State.capacityStatus()
+	after.State = result.State.encoded()
 	if o.Unknown == nil {
 		replicas := result.Decision.Replicas
 		after.DesiredReplicas = &replicas
@@ -104,9 +107,10 @@ const (
 )
 
 // StatusDiffers says whether the new status is worth a write: always when the decision, a hold, a bound or a condition
-// changed; every refreshEvery when signals or the capacity moved by more than a tenth; and once a heartbeat.
+// changed, or a ceiling was found or lifted, which takes minutes to learn anew; every refreshEvery when signals or the
+// capacity moved by more than a tenth; and once a heartbeat. Nothing else in status.state is worth one.
 func StatusDiffers(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
-	if !equality.Semantic.DeepEqual(decisive(before), decisive(after)) {
+	if !equality.Semantic.DeepEqual(decisive(before), decisive(after)) || ceilingIn(before.State) != ceilingIn(after.State) {
 		return true
 	}
 	if after.Decision == nil {
@@ -125,10 +129,23 @@ func StatusDiffers(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time
 	}
 }
 
+// ceilingIn an encoded state; 0 where there is none, or none that can be read.
+func ceilingIn(state string) int32 {
+	var known struct {
+		Plateau struct {
+			Ceiling int32 `json:"ceiling"`
+		} `json:"plateau"`
+	}
+	if !strings.Contains(state, `"ceiling"`) || json.Unmarshal([]byte(state), &known) != nil {
+		return 0
+	}
+	return known.Plateau.Ceiling
+}
+
 // decisive is the part of a status whose every change is written.
 func decisive(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
 	d := *s.DeepCopy()
-	d.Signals, d.Capacity = nil, nil
+	d.Signals, d.Capacity, d.State = nil, nil, ""
 	if d.Decision != nil {
 		d.Decision.Time, d.Decision.Equation = metav1.Time{}, ""
 		if d.Decision.Hold != nil {

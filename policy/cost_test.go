@@ -1,0 +1,140 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"math"
+	"runtime"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// tide is a load that repeats itself every half hour, so that the same is to be decided at the same time of it.
+type tide struct {
+	now   time.Time
+	in    policy.Input
+	state policy.State
+}
+
+const tidePolls = 180
+
+func (d *tide) next(poll int) policy.Input {
+	const one = 25
+	rate := 500 + 400*math.Sin(2*math.Pi*float64(poll)/tidePolls)
+	d.now = noon().Add(time.Duration(poll) * 10 * time.Second)
+	in := d.in
+	in.Now = d.now
+	in.Reading = reading(0, rate)
+	in.Reading.At, in.Reading.SteadyConsumers = d.now, true
+	in.Reading.Consumers = backlog.Known(float64(in.CurrentReplicas))
+	in.Reading.Instances.Busy = backlog.Known(min(0.85, 0.85*rate/(one*float64(in.CurrentReplicas))))
+	return in
+}
+
+// run until a poll.
+func (d *tide) run(from, to int) {
+	for poll := from; poll < to; poll++ {
+		var decision policy.Decision
+		decision, d.state = policy.Decide(d.next(poll), d.state)
+		d.in.CurrentReplicas = decision.Replicas
+	}
+}
+
+func TestADecisionAllocatesAsMuchAfterTenHoursAsAfterOne(t *testing.T) {
+	d := &tide{in: input(10, backlog.Reading{})}
+	measure := func(poll int) (allocations float64, in policy.Input) {
+		in = d.next(poll)
+		return testing.AllocsPerRun(100, func() { policy.Decide(in, d.state) }), in
+	}
+	const hour = 360
+	d.run(0, hour)
+	after1, in1 := measure(hour)
+	listed := len(d.state.Arrivals.Past) + len(d.state.Recommendations) + len(d.state.Drains)
+	d.run(hour, 10*hour)
+	after10, in10 := measure(10 * hour)
+	require.Equal(t, in1.CurrentReplicas, in10.CurrentReplicas, "the same time of the tide")
+	require.InDelta(t, after1, after10, 0)
+	require.LessOrEqual(t, len(d.state.Arrivals.Past)+len(d.state.Recommendations)+len(d.state.Drains), listed)
+}
+
+// bytesPerState is what the states of so many Functions keep in memory after an hour of decisions.
+func bytesPerState(functions int) float64 {
+	heap := func() uint64 {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	states := make([]policy.State, functions)
+	before := heap()
+	for i := range states {
+		l := newLife(uint64(i)) //nolint:gosec // an index
+		for range 360 {
+			l.step()
+		}
+		states[i] = l.state
+	}
+	after := heap()
+	runtime.KeepAlive(states)
+	return float64(after-before)/float64(functions) + float64(unsafe.Sizeof(policy.State{}))
+}
+
+func TestTheStatesOfTenThousandFunctionsFitInto50Megabytes(t *testing.T) {
+	require.Less(t, bytesPerState(100), 50e6/10_000)
+}
+
+func BenchmarkDecide(b *testing.B) {
+	l := newLife(1)
+	for range 360 {
+		l.step()
+	}
+	in := l.next()
+	b.ReportAllocs()
+	for b.Loop() {
+		policy.Decide(in, l.state)
+	}
+}
+
+func BenchmarkStateAfterAnHour(b *testing.B) {
+	bytes := 0.0
+	for b.Loop() {
+		bytes = bytesPerState(100)
+	}
+	b.ReportMetric(bytes, "bytes/state")
+}
+
+func BenchmarkEncode(b *testing.B) {
+	l := newLife(1)
+	for range 360 {
+		l.step()
+	}
+	b.ReportAllocs()
+	length := 0
+	for b.Loop() {
+		text, err := l.state.Encode()
+		require.NoError(b, err)
+		length = len(text)
+	}
+	b.ReportMetric(float64(length), "bytes")
+}
+
+func BenchmarkDecodeState(b *testing.B) {
+	l := newLife(1)
+	for range 360 {
+		l.step()
+	}
+	text, err := l.state.Encode()
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := policy.DecodeState(text)
+		require.NoError(b, err)
+	}
+}

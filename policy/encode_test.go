@@ -1,0 +1,335 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"flag"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew") //nolint:gochecknoglobals // a flag
+
+// life is a Function with a load and a capacity that nobody knows, decided for every poll.
+type life struct {
+	random  *rand.Rand
+	now     time.Time
+	in      policy.Input
+	state   policy.State
+	backlog float64
+	// rate wanders around mean, one is what a replica can do, and limit what all can, for what they wait for.
+	mean, rate, one, limit float64
+	poll                   time.Duration
+}
+
+func newLife(seed uint64) *life {
+	r := rand.New(rand.NewPCG(seed, 99))
+	l := &life{random: r, now: noon(), in: input(1+r.Int32N(10), backlog.Reading{}), mean: math.Exp(r.Float64() * 9), limit: math.Inf(1), poll: 10 * time.Second}
+	l.rate, l.one = l.mean, l.mean/(1+r.Float64()*20)
+	if r.IntN(3) == 0 {
+		l.limit = l.mean * (0.5 + r.Float64())
+	}
+	kinds := []v1alpha1.Strategy{
+		{Type: v1alpha1.StrategyCapacity}, backlogStrategy(1 + int64(l.mean*10)), rateStrategy("100"), utilizationStrategy(70),
+	}
+	l.in.Spec.Strategies = kinds[:1+r.IntN(len(kinds))]
+	window := r.Int32N(600)
+	l.in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}}
+	return l
+}
+
+// next is the input of the next poll.
+func (l *life) next() policy.Input {
+	r := l.random
+	l.now = l.now.Add(l.poll)
+	switch r.IntN(40) {
+	case 0:
+		l.rate = l.mean * r.ExpFloat64() * 3
+	case 1:
+		l.one *= 0.5 + r.Float64()
+	default:
+		l.rate = max(0, l.rate*(1+0.05*r.NormFloat64()))
+	}
+	replicas, seconds := float64(l.in.CurrentReplicas), l.poll.Seconds()
+	before := l.backlog
+	can := min(l.limit, replicas*l.one)
+	done := min(can, l.rate+before/seconds)
+	l.backlog = max(0, before+(l.rate-done)*seconds)
+	in := l.in
+	in.Now = l.now
+	in.Reading = reading(math.Floor(l.backlog), l.rate)
+	in.Reading.At, in.Reading.Window = l.now, l.poll
+	in.Reading.LeastReady = backlog.Known(math.Floor(min(before, l.backlog)))
+	in.Reading.LeastUndispatched = in.Reading.LeastReady
+	in.Reading.ProcessRate, in.Reading.Consumers = backlog.Known(done), backlog.Known(replicas)
+	in.Reading.SteadyConsumers = r.IntN(5) > 0
+	in.Reading.Instances.Busy = backlog.Known(0.9 * done / can)
+	in.Reading.Blocked = r.IntN(50) == 0
+	if r.IntN(30) == 0 {
+		in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
+	}
+	if r.IntN(50) == 0 {
+		in.Unknown = backlog.ErrUnreachable
+	}
+	return in
+}
+
+// step decides for the next poll and lets the decision come true.
+func (l *life) step() policy.Decision {
+	var decision policy.Decision
+	decision, l.state = policy.Decide(l.next(), l.state)
+	l.in.CurrentReplicas = decision.Replicas
+	return decision
+}
+
+func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
+	decisions, differing, ceilings, bytes := 0, 0, 0, 0
+	for seed := range uint64(40) {
+		l := newLife(seed)
+		for range 100 {
+			l.step()
+			text, err := l.state.Encode()
+			require.NoError(t, err)
+			require.Less(t, len(text), 2048)
+			read, err := policy.DecodeState(text)
+			require.NoError(t, err, text)
+			again, err := read.Encode()
+			require.NoError(t, err)
+			require.Equal(t, text, again, "what was rounded stays as it is")
+
+			in := l.next()
+			want, wantState := policy.Decide(in, l.state)
+			have, haveState := policy.Decide(in, read)
+			require.GreaterOrEqual(t, have.Replicas, want.Replicas-1, "%+v and %+v", want, have)
+			if len(l.state.Recommendations) <= 12 && len(l.state.Drains) <= 12 { // longer ones hold replicas longer
+				require.LessOrEqual(t, have.Replicas, want.Replicas+1, "%+v and %+v", want, have)
+			}
+			require.Equal(t, wantState.Plateau.Ceiling, haveState.Plateau.Ceiling)
+			require.Equal(t, wantState.Plateau.Open, haveState.Plateau.Open)
+			decisions++
+			bytes += len(text)
+			if want.Replicas != have.Replicas {
+				differing++
+			}
+			if wantState.Plateau.Ceiling > 0 {
+				ceilings++
+			}
+			l.state, l.in.CurrentReplicas = wantState, want.Replicas
+		}
+	}
+	require.Less(t, bytes/decisions, 1000, "on average")
+	t.Logf("%d of %d decisions differ by one replica, %d bytes on average", differing, decisions, bytes/decisions)
+	require.LessOrEqual(t, differing, decisions/500, "of %d decisions", decisions)
+	require.Positive(t, ceilings, "some of the lives have a plateau")
+}
+
+// fill sets everything that a state consists of to something that is not zero.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch value := v.Addr().Interface().(type) {
+	case *time.Time:
+		*value = noon().Add(time.Duration(*n) * time.Second)
+		return
+	case *time.Duration:
+		*value = time.Duration(*n) * time.Minute
+		return
+	}
+	switch v.Kind() { //nolint:exhaustive // the others fail when they are encoded
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(float64(*n) / 100)
+	case reflect.Int, reflect.Int8, reflect.Int32, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0), n)
+		fill(v.Index(1), n)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	}
+}
+
+// complete is a state in which every field is set, those that were added yesterday too.
+func complete() policy.State {
+	var state policy.State
+	n := 0
+	fill(reflect.ValueOf(&state).Elem(), &n)
+	state.Plateau.From, state.Plateau.BeforeN = 4, 8
+	return state
+}
+
+func TestEveryFieldOfAStateIsWrittenAndRead(t *testing.T) {
+	want := complete()
+	text, err := want.Encode()
+	require.NoError(t, err)
+	have, err := policy.DecodeState(text)
+	require.NoError(t, err)
+	require.Equal(t, want, have)
+}
+
+// The file is what the first version of the encoding wrote. When it differs because a field was added, write it anew with
+// -update; when something in it means another thing than before, raise the version.
+func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
+	path := filepath.Join("testdata", "state-v1.json")
+	text, err := complete().Encode()
+	require.NoError(t, err)
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
+	}
+	golden, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, strings.TrimSpace(string(golden)), text)
+	state, err := policy.DecodeState(string(golden))
+	require.NoError(t, err)
+	require.Equal(t, complete(), state)
+}
+
+func TestAStateFromElsewhereIsRefused(t *testing.T) {
+	many := `{"v":1,"past":[` + strings.Repeat(`{"n":1},`, 80) + `{"n":1}]}`
+	tests := map[string]struct{ text, want string }{
+		"nothing":                              {"", "unexpected end"},
+		"no object":                            {"[]", "cannot unmarshal array"},
+		"no version":                           {"{}", "state of another version"},
+		"the next version":                     {`{"v":2}`, "state of another version"},
+		"a field of a newer controller":        {`{"v":1,"mood":3}`, `unknown field "mood"`},
+		"a field further down":                 {`{"v":1,"plateau":{"mood":3}}`, `unknown field "mood"`},
+		"something behind it":                  {`{"v":1}{"v":1}`, "after top-level value"},
+		"a negative rate":                      {`{"v":1,"arrivals":{"fast":-1}}`, "Fast is -1"},
+		"a rate without bounds":                {`{"v":1,"arrivals":{"fast":1e16}}`, "Fast is 1e+16"},
+		"a rate that is no number":             {`{"v":1,"arrivals":{"fast":1e999}}`, "cannot unmarshal number 1e999"},
+		"a negative number of replicas":        {`{"v":1,"raised":{"n":-1}}`, "Replicas is -1"},
+		"more replicas than can be":            {`{"v":1,"raised":{"n":2000000}}`, "Replicas is 2000000"},
+		"half a replica":                       {`{"v":1,"raised":{"n":1.5}}`, "cannot unmarshal number 1.5"},
+		"a time before there was Pulsar":       {`{"v":1,"at":"1999-12-31T00:00:00Z"}`, "DecidedAt is in the year 1999"},
+		"a time in the far future":             {`{"v":1,"at":"2300-12-31T00:00:00Z"}`, "DecidedAt is in the year 2300"},
+		"a block of a year":                    {`{"v":1,"plateau":{"block":31536000000000000}}`, "Block lasts"},
+		"a long list":                          {strings.Replace(many, "past", "steady", 1), "Recommendations has 81 entries"},
+		"a capacity of nothing":                {`{"v":1,"capacity":{"var":1}}`, "a replica processes 0 messages per second"},
+		"a coverage of more than all":          {`{"v":1,"capacity":{"rate":1,"cover":1.5}}`, "the coverage is 1.5"},
+		"a variance beyond all that is likely": {`{"v":1,"capacity":{"rate":1,"var":100000}}`, "the variance is 100000"},
+		"an episode of no replicas":            {`{"v":1,"plateau":{"open":true,"each":1}}`, "0 replicas that each process 1"},
+		"a ceiling that nothing showed":        {`{"v":1,"plateau":{"ceiling":3}}`, "0 replicas showed a ceiling"},
+		"more bytes than the status keeps":     {`{"v":1,` + strings.Repeat(" ", 4096) + `"at":"2026-11-21T12:00:00Z"}`, "at most 4096 are read"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			state, err := policy.DecodeState(test.text)
+			require.ErrorContains(t, err, test.want)
+			require.Equal(t, policy.State{}, state)
+		})
+	}
+}
+
+func TestAStateWithANumberThatNoneCanHaveIsNotWritten(t *testing.T) {
+	for name, state := range map[string]policy.State{
+		"no number":              {Arrivals: &policy.Arrivals{Fast: math.NaN()}},
+		"a negative rate":        {Arrivals: &policy.Arrivals{Fast: -1}},
+		"a capacity of nothing":  {Capacity: &policy.LearnedCapacity{}},
+		"a time before Pulsar":   {DecidedAt: time.Unix(0, 0)},
+		"a block that goes back": {Plateau: policy.Plateau{Block: -time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := state.Encode()
+			require.ErrorContains(t, err, "encoding the state: ")
+			require.Empty(t, text)
+		})
+	}
+}
+
+func TestALongHistoryIsThinnedOutAndHoldsReplicasNoLess(t *testing.T) {
+	state := complete()
+	state.Recommendations, state.Drains, state.Arrivals.Past = nil, nil, nil
+	for i := range 600 {
+		at := noon().Add(time.Duration(i) * 6 * time.Second)
+		r := policy.Recommendation{At: at, Replicas: int32(9000 - 10*i)} //nolint:gosec // small
+		state.Recommendations, state.Drains = append(state.Recommendations, r), append(state.Drains, r)
+		state.Arrivals.Past = append(state.Arrivals.Past, policy.RateAt{At: at.Add(time.Second / 10), Rate: 1234.5678 + float64(i)/7})
+	}
+	text, err := state.Encode()
+	require.NoError(t, err)
+	require.Less(t, len(text), 4096)
+	read, err := policy.DecodeState(text)
+	require.NoError(t, err)
+	require.Len(t, read.Recommendations, 12)
+	require.Len(t, read.Arrivals.Past, 12)
+	require.Equal(t, state.Arrivals.Past[0].At, read.Arrivals.Past[0].At)
+	require.Equal(t, state.Arrivals.Past[599].At, read.Arrivals.Past[11].At)
+	largestSince := func(window []policy.Recommendation, since time.Time) (most int32) {
+		for _, r := range window {
+			if !r.At.Before(since) {
+				most = max(most, r.Replicas)
+			}
+		}
+		return most
+	}
+	for _, r := range state.Recommendations {
+		require.GreaterOrEqual(t, largestSince(read.Recommendations, r.At), largestSince(state.Recommendations, r.At))
+	}
+}
+
+func TestWhatIsDecidedAfterwardsDoesNotChangeAWrittenState(t *testing.T) {
+	state := complete()
+	state.Arrivals.Past = append(state.Arrivals.Past, make([]policy.RateAt, 40)...)
+	before := complete()
+	before.Arrivals.Past = append(before.Arrivals.Past, make([]policy.RateAt, 40)...)
+	_, err := state.Encode()
+	require.NoError(t, err)
+	require.Equal(t, before, state)
+}
+
+func FuzzDecodeState(f *testing.F) {
+	for seed := range uint64(5) {
+		l := newLife(seed)
+		for range 40 {
+			l.step()
+		}
+		text, err := l.state.Encode()
+		require.NoError(f, err)
+		f.Add(text, seed)
+	}
+	golden, err := os.ReadFile(filepath.Join("testdata", "state-v1.json"))
+	require.NoError(f, err)
+	f.Add(string(golden), uint64(7))
+	f.Fuzz(func(t *testing.T, text string, seed uint64) {
+		state, err := policy.DecodeState(text)
+		if err != nil {
+			return
+		}
+		_, err = state.Encode()
+		require.NoError(t, err, "what can be read can be written")
+		l := newLife(seed)
+		l.state = state
+		for range 20 {
+			decision := l.step()
+			require.GreaterOrEqual(t, decision.Replicas, l.in.Spec.MinReplicas)
+			require.LessOrEqual(t, decision.Replicas, l.in.Spec.MaxReplicas)
+			require.NotContains(t, decision.Equation, "NaN")
+			require.NotContains(t, decision.Equation, "Inf")
+			if seconds, err := decision.Wait.Value(); err == nil {
+				require.False(t, math.IsNaN(seconds) || math.IsInf(seconds, 0), "%v", seconds)
+			}
+			_, err := l.state.Encode()
+			require.NoError(t, err, "what follows from what was read can be written")
+		}
+	})
+}
