@@ -69,8 +69,8 @@ type Pods struct {
 	unknown error
 }
 
-// newPods makes a cache of pods for a manager that runs it.
-func newPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
+// NewPods makes a cache of pods by what a manager knows of the API server. It answers while Start runs.
+func NewPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
 	selector, err := instanceSelector()
 	if err != nil {
 		return nil, err

@@ -165,7 +165,7 @@ func watchPods(ctx context.Context, mgr manager.Manager, mode InstanceMetrics) (
 	if mode != PodInstanceMetrics {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
-	pods, err := newPods(ctx, mgr)
+	pods, err := NewPods(ctx, mgr)
 	if err != nil {
 		return nil, err
 	}

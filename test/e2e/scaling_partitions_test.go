@@ -1,0 +1,102 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// TestScalingAFailoverFunctionFollowsItsBusiestPartition: one replica does 50/s, so 3 would be enough for the sum, but not
+// the 3 among which Pulsar deals out these partitions: each of two would have 50/s to do, and of 4 one would have 80/s.
+func TestScalingAFailoverFunctionFollowsItsBusiestPartition(t *testing.T) {
+	t.Parallel()
+	const name, least, arrivals = "ordered", 5, 110 // a second
+	rates := []float64{40, 5, 5, 5, 40, 5, 5, 5}
+	f := addFunction(t, stage.FunctionConfig{
+		Name: name, ServiceTime: 20 * time.Millisecond, StartDelay: time.Second, Partitions: len(rates),
+		Edit: func(object *unstructured.Unstructured) {
+			require.NoError(t, unstructured.SetNestedField(object.Object, true, "spec", "retainOrdering"))
+		},
+	})
+	published := publishSkewed(t, f, rates)
+	addPolicy(t, newPolicy(name))
+	awaitReplicas(t, f, least, int64(len(rates)), time.Minute)
+
+	var drained time.Time
+	await(t, f, "the backlog to drain", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
+		drained = time.Now()
+		ready, err := waiting(ctx, f)
+		return ready < arrivals, fmt.Sprintf("%d of %d messages wait", ready, published()), err
+	})
+	await(t, f, "decisions after the stabilization window", time.Minute, func(ctx context.Context) (bool, string, error) {
+		p, err := f.Policy(ctx)
+		if err != nil || p.Status.Decision == nil {
+			return false, "undecided", err
+		}
+		return p.Status.Decision.Time.After(drained.Add(15 * time.Second)), p.Status.Decision.Equation, nil
+	})
+	p, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, p.Status.Decision.Equation, "8 partitions")
+	require.NotNil(t, p.Status.Capacity)
+	t.Logf("%s: %s/s", p.Status.Decision.Equation, &p.Status.Capacity.MessagesPerSecond)
+	reached := false
+	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
+		require.LessOrEqual(t, sample.Desired, len(rates), "a replica more would have no partition")
+		reached = reached || sample.Desired >= least
+		require.True(t, !reached || sample.Desired >= least, "down to %d: the busiest replica has too much", sample.Desired)
+	}
+	ready, err := waiting(t.Context(), f)
+	require.NoError(t, err)
+	require.Less(t, ready, int64(5*arrivals), "no partition is left behind")
+}
+
+// waiting is how many messages the policy was last decided on. The score does not tell: messages of different publishers
+// have the same numbers.
+func waiting(ctx context.Context, f *stage.Function) (int64, error) {
+	p, err := f.Policy(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if p.Status.Signals == nil || p.Status.Signals.ReadyMessages == nil {
+		return math.MaxInt64, nil
+	}
+	return *p.Status.Signals.ReadyMessages, nil
+}
+
+// publishSkewed keeps so many messages a second coming to each partition until the test ends, and says how many have come.
+func publishSkewed(t *testing.T, f *stage.Function, rates []float64) (published func() int64) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var group errgroup.Group
+	var publishers []*load.Publisher
+	for i, rate := range rates {
+		p, err := load.New(load.Config{ServiceURL: scene.Broker.ServiceURL(), Topic: fmt.Sprintf("%s-partition-%d", f.Topic, i)})
+		require.NoError(t, err)
+		publishers = append(publishers, p)
+		t.Cleanup(p.Close)
+		group.Go(func() error { return p.Run(ctx, func(time.Duration) float64 { return rate }) })
+	}
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, group.Wait())
+	})
+	return func() (sum int64) {
+		for _, p := range publishers {
+			sum += p.Published()
+		}
+		return sum
+	}
+}
