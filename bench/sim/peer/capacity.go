@@ -38,7 +38,7 @@ func newCapacity(s plant.Scenario) Controller {
 	}
 	c := &capacity{
 		store:        store,
-		subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, plant.Subscription, plant.Topic),
+		subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, plant.Subscription, s.Topics()...),
 		spec: v1alpha1.AutoscalingPolicySpec{
 			MinReplicas: int32(s.Min), MaxReplicas: int32(s.Max), //nolint:gosec // small
 			LatencyObjective: metav1.Duration{Duration: s.Objective},
@@ -66,11 +66,13 @@ func (c *capacity) Replicas(w *plant.World) int {
 }
 
 func (c *capacity) poll(w *plant.World) {
-	topic := backlog.Topic{Cluster: c.subscription.Cluster, Name: plant.Topic}
-	if sample, err := w.TopicSample(); err != nil {
-		c.store.Fail(topic, err)
-	} else {
-		c.store.Record(topic, sample)
+	for i, name := range w.Scenario().Topics() {
+		topic := backlog.Topic{Cluster: c.subscription.Cluster, Name: name}
+		if sample, err := w.TopicSample(i); err != nil {
+			c.store.Fail(topic, err)
+		} else {
+			c.store.Record(topic, sample)
+		}
 	}
 	c.store.RecordInstances(workload, w.InstancesSample())
 	in := policy.Input{

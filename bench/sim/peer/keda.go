@@ -21,6 +21,8 @@ const (
 type keda struct {
 	hpa       hpa
 	threshold float64
+	// entries that its trigger sees; all when nil.
+	entries func(plant.Rough) float64
 	// more is what other triggers ask for; the largest wins.
 	more       func(w *plant.World) float64
 	lastActive int
@@ -33,7 +35,12 @@ func tunedThreshold(s plant.Scenario) float64 {
 
 // newDefaultKEDA is a ScaledObject with nothing but its trigger: its HPA has no behavior.
 func newDefaultKEDA(plant.Scenario) Controller {
-	return &keda{hpa: hpa{downWindow: hpaDownWindow}, threshold: kedaThreshold}
+	return &keda{
+		hpa: hpa{downWindow: hpaDownWindow}, threshold: kedaThreshold,
+		// A trigger has one topic, and the HPA follows the one of them that asks for the most. The formula of
+		// scalingModifiers that adds them up is left to experts.
+		entries: func(seen plant.Rough) float64 { return seen.Busiest },
+	}
 }
 
 // newTunedKEDA has the best threshold there is and an HPA with the default behavior, which does not follow what was
@@ -58,7 +65,10 @@ func (k *keda) Replicas(w *plant.World) int {
 	if err != nil {
 		return current
 	}
-	more := 0.0
+	entries, more := seen.Entries, 0.0
+	if k.entries != nil {
+		entries = k.entries(seen)
+	}
 	if k.more != nil {
 		more = k.more(w)
 	}
@@ -76,7 +86,7 @@ func (k *keda) Replicas(w *plant.World) int {
 	if !every(hpaSync, w) || current == 0 {
 		return current
 	}
-	return k.hpa.replicas(w, math.Max(seen.Entries/k.threshold, more))
+	return k.hpa.replicas(w, math.Max(entries/k.threshold, more))
 }
 
 // staleRate is msgRateIn: the mean of the last full minute, renewed once a minute.

@@ -63,9 +63,13 @@ func (o *oracle) Replicas(w *plant.World) int {
 func (o *oracle) mean(second float64) float64 {
 	sum := 0.0
 	for _, offset := range []float64{-oracleSmooth / 2, 0, oracleSmooth / 2} {
-		sum += math.Max(0, o.scenario.Rate(math.Max(0, second+offset)))
+		sum += math.Max(0, o.scenario.Due(math.Max(0, second+offset)))
 	}
-	return sum / 3
+	mean := sum / 3
+	if o.scenario.HotKey != nil { // more replicas are of no use to what is beyond one
+		mean -= math.Max(0, mean*o.scenario.HotKey(second)-oracleUse*o.scenario.Capacity(second))
+	}
+	return mean
 }
 
 // partitions is the least number of replicas at which none has more than it can do.

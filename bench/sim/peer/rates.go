@@ -6,7 +6,6 @@ package peer
 import (
 	"math"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
 )
 
@@ -165,7 +164,7 @@ func (s *simple) Replicas(w *plant.World) int {
 	if !every(interval, w) {
 		return current
 	}
-	sample, err := w.TopicSample()
+	waiting, err := ready(w)
 	if err != nil {
 		return current
 	}
@@ -174,7 +173,7 @@ func (s *simple) Replicas(w *plant.World) int {
 		return current
 	}
 	s.learn(seen)
-	ready := max(0, ready(sample, w.Scenario().Batch)-5*s.arrivals)
+	ready := max(0, waiting-5*s.arrivals)
 	if s.capacity == 0 {
 		if ready > 10*s.arrivals && current > 0 {
 			return bound(2*float64(current), w.Scenario())
@@ -209,12 +208,18 @@ func (s *simple) learn(seen observed) {
 }
 
 // ready messages: entries turned into messages, without delayed ones.
-func ready(sample backlog.TopicSample, batch float64) float64 {
+func ready(w *plant.World) (float64, error) {
 	sum := 0.0
-	for _, p := range sample.Partitions {
-		for _, s := range p.Subscriptions {
-			sum += float64(s.BacklogEntries)*batch - float64(s.DelayedMessages)
+	for topic := range w.Scenario().Topics() {
+		sample, err := w.TopicSample(topic)
+		if err != nil {
+			return 0, err
+		}
+		for _, p := range sample.Partitions {
+			for _, s := range p.Subscriptions {
+				sum += float64(s.BacklogEntries)*w.Scenario().Batch - float64(s.DelayedMessages)
+			}
 		}
 	}
-	return max(0, sum)
+	return max(0, sum), nil
 }

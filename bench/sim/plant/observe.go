@@ -35,25 +35,33 @@ func (w *World) answers() error {
 	}
 }
 
-// TopicSample is what Pulsar would say now about the topic, whole.
-func (w *World) TopicSample() (backlog.TopicSample, error) {
+// TopicSample is what Pulsar would say now about one of the scenario's Topics, whole.
+func (w *World) TopicSample(topic int) (backlog.TopicSample, error) {
 	if err := w.answers(); err != nil {
 		return backlog.TopicSample{}, err
 	}
-	s := w.scenario
 	sample := backlog.TopicSample{At: w.Time(), Detail: backlog.Full}
-	for p := range s.Partitions {
-		index := p
-		if s.Partitions == 1 {
+	first, last := w.partitions(topic)
+	for at := first; at < last; at++ {
+		index := at - first
+		if last-first == 1 {
 			index = backlog.NotPartitioned
 		}
-		entries := int64(w.published[p] / s.Batch)
+		entries := int64(w.published[at] / w.scenario.Batch)
 		sample.Partitions = append(sample.Partitions, backlog.PartitionSample{
-			Index: index, PublishedMessages: int64(w.published[p]), AddedEntries: &entries,
-			Subscriptions: []backlog.SubscriptionSample{w.subscription(p)},
+			Index: index, PublishedMessages: int64(w.published[at]), AddedEntries: &entries,
+			Subscriptions: []backlog.SubscriptionSample{w.subscription(at)},
 		})
 	}
 	return sample, nil
+}
+
+// partitions of a topic in published: from one to before another.
+func (w *World) partitions(topic int) (first, last int) {
+	if topic == 0 {
+		return 0, w.scenario.Partitions
+	}
+	return w.scenario.Partitions + topic - 1, w.scenario.Partitions + topic
 }
 
 // subscription on one partition. But for Failover the model has one queue, of which each partition shows its share.
@@ -87,12 +95,30 @@ func (w *World) subscription(partition int) backlog.SubscriptionSample {
 	return sample
 }
 
-func (w *World) share(partition int) float64 {
-	sum := 0.0
+// share of a partition, or of a further topic, in what the model has one queue for: as much as of the arrivals.
+func (w *World) share(at int) float64 {
+	all, sum := 0.0, 0.0
+	for _, recent := range w.recent {
+		all += recent
+	}
+	if at >= w.scenario.Partitions {
+		return share(w.recent[1+at-w.scenario.Partitions], all, len(w.recent))
+	}
 	for _, weight := range w.scenario.Weights {
 		sum += weight
 	}
-	return w.scenario.Weights[partition] / sum
+	own := w.scenario.Weights[at] / sum
+	if len(w.recent) == 1 {
+		return own
+	}
+	return own * share(w.recent[0], all, len(w.recent))
+}
+
+func share(part, all float64, parts int) float64 {
+	if all <= 0 {
+		return 1 / float64(parts)
+	}
+	return part / all
 }
 
 func (w *World) held() float64 { return w.scenario.Held * float64(len(w.active)) }
@@ -145,8 +171,8 @@ func (w *World) inFlight(r *replica) int64 {
 type Rough struct {
 	// Entries is msgBacklog, with delayed messages and whatever else.
 	Entries float64
-	// CPU is the mean share of a processor that a replica uses, of those that consume.
-	CPU float64
+	// Busiest is Entries of the topic that has the most.
+	Busiest float64
 	// Published messages since the last reset, and Busy and Processed of all consuming replicas since they started.
 	Published, Processed, Busy float64
 	Consuming                  int
@@ -158,12 +184,17 @@ func (w *World) Rough() (Rough, error) {
 		return Rough{}, backlog.ErrUnreachable
 	}
 	var r Rough
-	for p := range w.scenario.Partitions {
-		r.Entries += float64(w.subscription(p).BacklogEntries)
-		r.Published += w.published[p]
+	for topic := range w.recent {
+		entries := 0.0
+		first, last := w.partitions(topic)
+		for at := first; at < last; at++ {
+			entries += float64(w.subscription(at).BacklogEntries)
+			r.Published += w.published[at]
+		}
+		r.Entries, r.Busiest = r.Entries+entries, max(r.Busiest, entries)
 	}
 	if w.scenario.Partial.contain(w.second) {
-		r.Entries /= 2
+		r.Entries, r.Busiest = r.Entries/2, r.Busiest/2
 	}
 	for _, one := range w.active {
 		r.Consuming++
@@ -173,8 +204,15 @@ func (w *World) Rough() (Rough, error) {
 	return r, nil
 }
 
-// CPU that all replicas use, in processors, over the last second.
+// CPU that all replicas use, in processors, over the last second. The metrics API would give the mean of 15 s or more,
+// up to 15 s late: tried here, the mean has an HPA on it come later still.
 func (w *World) CPU() float64 { return w.computing * w.scenario.CPU }
 
-// Processable messages wait, or are with replicas that will process them: only an oracle tells them from the rest.
-func (w *World) Processable() float64 { return w.queued() }
+// Processable messages wait, or are with replicas that will process them, and more replicas would help with them: only
+// an oracle tells them from the rest.
+func (w *World) Processable() float64 {
+	if w.scenario.HotKey != nil {
+		return w.queued() - w.waiting[1].total
+	}
+	return w.queued()
+}

@@ -5,6 +5,7 @@ package plant
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -49,7 +50,7 @@ type Pods struct {
 
 // Pods as they are now.
 func (w *World) Pods() Pods {
-	pods := Pods{Updating: w.second < w.updated}
+	pods := Pods{Updating: len(w.rolling) > 0 || w.second < w.updated}
 	since := w.second
 	for _, r := range w.replicas {
 		if w.second < r.ready {
@@ -97,6 +98,25 @@ func (w *World) crash(r *replica) {
 	r.unready, r.backOff, r.ready = w.second, w.second+wait, w.second+wait
 	r.consumes = r.ready + int(math.Ceil(w.startTime()/2))
 	r.received, r.processed, r.failed, r.busy = 0, 0, 0, 0
+}
+
+// roll replaces the next pod of an older revision as a StatefulSet does: the newest first, when all pods are ready.
+func (w *World) roll() {
+	for len(w.rolling) > 0 {
+		last := w.rolling[len(w.rolling)-1]
+		if !slices.Contains(w.replicas, last) { // scaled away meanwhile
+			w.rolling = w.rolling[:len(w.rolling)-1]
+			continue
+		}
+		for _, r := range w.replicas {
+			if w.second < r.ready {
+				return
+			}
+		}
+		w.rolling = w.rolling[:len(w.rolling)-1]
+		w.restart(last)
+		return
+	}
 }
 
 // restart replaces a replica's pod.

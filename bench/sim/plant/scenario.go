@@ -4,6 +4,7 @@
 package plant
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -38,6 +39,8 @@ type Scenario struct {
 	// Rate of arrivals in messages per second, and Noise: the standard deviation of its factor from second to second.
 	Rate  Curve
 	Noise float64
+	// More are the rates of further input topics, without partitions, next to the one of Rate.
+	More []Curve
 	// Capacity is what one replica processes, in messages per second; Spread is the standard deviation of the logarithm of
 	// its factor from replica to replica (5 % where 0 is given).
 	Capacity Curve
@@ -62,6 +65,8 @@ type Scenario struct {
 	// Batch is messages in an entry; 1 where 0 is given.
 	Batch float64
 
+	// HotKey is the share of messages with one and the same key, which with Key_Shared all go to one replica; nil for none.
+	HotKey Curve
 	// Poison is the share of messages that fail for ever: each is tried again after a minute.
 	Poison float64
 	// Held messages stay with each replica unacknowledged, as in a window function.
@@ -73,15 +78,43 @@ type Scenario struct {
 	Delay   time.Duration
 	// Asynchronous functions do not report how busy they are.
 	Asynchronous bool
-	// RestartsOnScale: every change of the number restarts all replicas.
+	// RestartsOnScale: every change of the number changes the pods' template too, so that the StatefulSet replaces all pods
+	// one after the other, the newest first, each when all others are ready.
 	RestartsOnScale bool
-	// Crashing is the share of replicas that end 20 s after they began to consume, and come back after another start.
+	// Crashing is the share of replicas that end 20 s after they began to consume, again and again.
 	Crashing float64
 
 	// Outages: Pulsar does not answer. Partial: it leaves out partitions. Pending: new replicas do not start.
 	Outages, Partial, Pending Spans
 	// Resets: Pulsar's counters start again at 0. Restarts: the controller forgets all but what it wrote down.
 	Resets, Restarts []int
+}
+
+// Due is how many messages become ready to be processed, in messages per second: those of all topics that arrive, and
+// delayed ones when their time has come.
+func (s Scenario) Due(second float64) float64 {
+	due := (1 - s.Delayed) * s.arrivals(second)
+	if s.Delayed > 0 && second >= s.Delay.Seconds() {
+		due += s.Delayed * s.arrivals(second-s.Delay.Seconds())
+	}
+	return due
+}
+
+func (s Scenario) arrivals(second float64) float64 {
+	sum := s.Rate(second)
+	for _, rate := range s.More {
+		sum += rate(second)
+	}
+	return sum
+}
+
+// Topics by name.
+func (s Scenario) Topics() []string {
+	names := []string{Topic}
+	for i := range s.More {
+		names = append(names, Topic+"-"+strconv.Itoa(i+2))
+	}
+	return names
 }
 
 func (s Scenario) withDefaults() Scenario {

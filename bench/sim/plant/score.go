@@ -12,12 +12,16 @@ import (
 type Score struct {
 	// Messages that arrived and can be processed, and Late ones: finished, or still there, later than the objective.
 	Messages, Late float64
+	// Finished messages.
+	Finished float64
 	// ReplicaSeconds from the scale write on, and LowerBound: what the load needs at the least, without knowing when.
 	ReplicaSeconds, LowerBound float64
 	// ViolationSeconds in which the oldest message was older than the objective.
 	ViolationSeconds int
 	// Actions are changes of the number of replicas, and Flaps those up within ten minutes of one down.
 	Actions, Flaps int
+	// Redelivered messages were with a replica that went away before it processed them.
+	Redelivered float64
 	// Trace has the replicas of every second, and Oldest the age of the oldest message.
 	Trace, Oldest []int32
 
@@ -40,6 +44,7 @@ func (s *Score) action(second, before, after int) {
 }
 
 func (s *Score) finished(age int, count float64, objective time.Duration) {
+	s.Finished += count
 	if float64(age) > objective.Seconds() {
 		s.Late += count
 	}
@@ -51,7 +56,7 @@ func (w *World) account() {
 	s.ReplicaSeconds += float64(len(w.replicas))
 	second := float64(w.second)
 	capacity := w.scenario.Capacity(second)
-	s.LowerBound += max(w.scenario.Rate(second)/capacity, float64(w.scenario.Min))
+	s.LowerBound += max(w.scenario.Due(second)/capacity, float64(w.scenario.Min))
 	age := 0
 	if at, ok := w.oldest(); ok {
 		age = w.second - at

@@ -14,9 +14,10 @@ func (w *World) dispatch() {
 		return
 	}
 	takers := w.active
-	if w.scenario.Type == backlog.KeyShared && w.second < w.drained {
-		takers = settled(takers, w.drained-keyDrain)
+	if w.scenario.Type == backlog.KeyShared {
+		takers = w.settled()
 	}
+	w.dispatchHot(takers)
 	for len(takers) > 0 && w.waiting[0].total > dust {
 		room := takers[:0:0]
 		least := w.scenario.ReceiveQueue
@@ -40,15 +41,31 @@ func (w *World) dispatch() {
 	}
 }
 
-// settled leaves out replicas that began to consume after a second.
-func settled(replicas []*replica, since int) []*replica {
+// settled are the consumers whose share of the hashes others have drained; all while there is none.
+func (w *World) settled() []*replica {
 	var old []*replica
-	for _, r := range replicas {
-		if r.consumes <= since {
+	for _, r := range w.active {
+		if w.second >= r.consumes+keyDrain {
 			old = append(old, r)
 		}
 	}
+	if len(old) == 0 {
+		return w.active
+	}
 	return old
+}
+
+// dispatchHot gives the messages of a hot key to the one consumer that has it: the oldest.
+func (w *World) dispatchHot(takers []*replica) {
+	if w.scenario.HotKey == nil || len(takers) == 0 {
+		return
+	}
+	r := takers[0]
+	w.waiting[1].pop(max(0, w.scenario.ReceiveQueue-r.queue.total), func(p parcel) {
+		r.queue.push(p.at, p.count)
+		r.received += p.count
+		w.delivered += p.count
+	})
 }
 
 // work is what one replica could do and has to do in a second.

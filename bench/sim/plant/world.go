@@ -6,6 +6,7 @@ package plant
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -18,6 +19,8 @@ const (
 	warmUp = 20
 	// redelivery is when a failed message is tried again: a client's negativeAckRedeliveryDelay.
 	redelivery = 60
+	// recentSeconds is the time constant of what a topic's share of the arrivals is told by.
+	recentSeconds = 60
 	// keyDrain is how long new consumers of a Key_Shared subscription get nothing, while hashes drain.
 	keyDrain = 15
 )
@@ -29,7 +32,7 @@ type World struct {
 	luck     *rand.Rand // of replicas
 	second   int
 
-	// waiting has a queue for each partition with Failover, else one for all.
+	// waiting has a queue for each partition with Failover, else one for all and one for a hot key.
 	waiting []fifo
 	delayed map[int][]float64 // by due second, by queue
 	// held back by their delay, and how many of those the dispatcher has read.
@@ -40,10 +43,11 @@ type World struct {
 	// active are the replicas that consume, in order.
 	active  []*replica
 	started int
-	updated int // the second from which all pods are of the newest revision and ready
-	drained int // the second from which all consumers of a Key_Shared subscription get messages again
+	updated int        // the second from which all pods are of the newest revision and ready
+	rolling []*replica // those of an older revision, to be replaced from the end on
 
-	published []float64 // by partition, since the last reset
+	published []float64 // by partition, then by further topics, since the last reset
+	recent    []float64 // arrivals of a topic, of which older ones count less
 	delivered float64   // since the last reset
 	computing float64   // replicas that compute, in the last second
 	score     Score
@@ -55,10 +59,13 @@ func New(scenario Scenario, seed uint64) *World {
 	w := &World{
 		scenario: s, second: -1, delayed: map[int][]float64{},
 		load: rand.New(rand.NewPCG(seed, 1)), luck: rand.New(rand.NewPCG(seed, 2)), //nolint:gosec // a model, to be repeated
-		published: make([]float64, s.Partitions), waiting: make([]fifo, 1),
+		published: make([]float64, s.Partitions+len(s.More)), recent: make([]float64, 1+len(s.More)), waiting: make([]fifo, 1),
 	}
-	if s.Type == backlog.Failover {
+	switch {
+	case s.Type == backlog.Failover:
 		w.waiting = make([]fifo, s.Partitions)
+	case s.HotKey != nil:
+		w.waiting = make([]fifo, 2)
 	}
 	for range s.Initial {
 		r := w.start()
@@ -95,16 +102,13 @@ func (w *World) Scale(replicas int) {
 		return
 	}
 	w.score.action(w.second, len(w.replicas), replicas)
-	w.drained = w.second + keyDrain
 	for len(w.replicas) > replicas {
 		last := w.replicas[len(w.replicas)-1]
 		w.returnMessages(last)
 		w.replicas = w.replicas[:len(w.replicas)-1]
 	}
 	if w.scenario.RestartsOnScale {
-		for _, r := range w.replicas {
-			w.restart(r)
-		}
+		w.rolling = slices.Clone(w.replicas)
 	}
 	for len(w.replicas) < replicas {
 		w.replicas = append(w.replicas, w.start())
@@ -112,7 +116,10 @@ func (w *World) Scale(replicas int) {
 	w.lookForActive()
 }
 
-func (w *World) returnMessages(r *replica) { w.waiting[0].putBack(&r.queue) }
+func (w *World) returnMessages(r *replica) {
+	w.score.Redelivered += r.queue.total
+	w.waiting[0].putBack(&r.queue)
+}
 
 // Step lets one second pass.
 func (w *World) Step() {
@@ -122,6 +129,7 @@ func (w *World) Step() {
 			w.crash(r)
 		}
 	}
+	w.roll()
 	w.lookForActive()
 	w.arrive()
 	w.becomeDue()
@@ -151,24 +159,47 @@ func (w *World) lookForActive() {
 
 // arrive draws the messages of this second.
 func (w *World) arrive() {
-	s := w.scenario
+	s, second := w.scenario, float64(w.second)
 	factor := max(0, 1+s.Noise*w.load.NormFloat64())
-	rate, sum := max(0, s.Rate(float64(w.second)))*factor, 0.0
+	rate, sum := max(0, s.Rate(second))*factor, 0.0
 	for _, weight := range s.Weights {
 		sum += weight
 	}
-	connected := len(w.active) > 0
+	for i := range w.recent {
+		w.recent[i] *= 1 - 1.0/recentSeconds
+	}
 	for partition, weight := range s.Weights {
 		count := poisson(w.load, rate*weight/sum)
-		w.published[partition] += count
-		w.score.Messages += count * (1 - s.Poison)
-		w.stuck += count * s.Poison
-		queue := partition % len(w.waiting)
-		later := count * (1 - s.Poison) * s.Delayed
-		w.waiting[queue].push(w.second, count*(1-s.Poison)-later)
-		if later > 0 {
-			w.delay(queue, later, connected)
-		}
+		w.recent[0] += count
+		w.publish(partition, count)
+	}
+	for i, more := range s.More {
+		count := poisson(w.load, max(0, more(second))*factor)
+		w.recent[i+1] += count
+		w.publish(s.Partitions+i, count)
+	}
+}
+
+// publish takes messages that arrive on a partition, or on a further topic.
+func (w *World) publish(at int, count float64) {
+	s := w.scenario
+	w.published[at] += count
+	w.score.Messages += count * (1 - s.Poison)
+	w.stuck += count * s.Poison
+	good := count * (1 - s.Poison)
+	later := good * s.Delayed
+	queue := 0
+	switch {
+	case s.Type == backlog.Failover:
+		queue = at % len(w.waiting)
+	case s.HotKey != nil:
+		hot := (good - later) * s.HotKey(float64(w.second))
+		w.waiting[1].push(w.second, hot)
+		good -= hot
+	}
+	w.waiting[queue].push(w.second, good-later)
+	if later > 0 {
+		w.delay(queue, later, len(w.active) > 0)
 	}
 }
 

@@ -197,7 +197,7 @@ func TestSamplesSayWhatPulsarWould(t *testing.T) {
 			tt.change(&s)
 			w := New(s, 2)
 			run(w, still)
-			sample, err := w.TopicSample()
+			sample, err := w.TopicSample(0)
 			require.NoError(t, err)
 			require.Len(t, sample.Partitions, 1)
 			tt.check(t, w, sample.Partitions[0].Subscriptions[0])
@@ -210,13 +210,13 @@ func TestFaultsAreErrorsAsTheSourceGivesThem(t *testing.T) {
 	s.Outages, s.Partial = Spans{{From: 1, To: 2}}, Spans{{From: 2, To: 3}}
 	w := New(s, 1)
 	w.Step()
-	_, err := w.TopicSample()
+	_, err := w.TopicSample(0)
 	require.NoError(t, err)
 	w.Step()
-	_, err = w.TopicSample()
+	_, err = w.TopicSample(0)
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	w.Step()
-	_, err = w.TopicSample()
+	_, err = w.TopicSample(0)
 	require.ErrorIs(t, err, backlog.ErrPartial)
 }
 

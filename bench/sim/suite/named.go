@@ -5,9 +5,9 @@ package suite
 
 import (
 	"math"
+	"slices"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
 )
 
@@ -32,6 +32,8 @@ func base(name string, seconds int, rate plant.Curve) plant.Scenario {
 		Initial: 1, Min: 1, Max: 100, Start: 25 * time.Second,
 	}
 }
+
+func minutes(count int) time.Duration { return time.Duration(count) * time.Minute }
 
 // steps is a rate that changes at given seconds.
 func steps(rates map[int]float64) plant.Curve {
@@ -68,106 +70,82 @@ func pulses(low, high float64, length, period int) plant.Curve {
 
 // Named scenarios, in the order of the table.
 func Named() []Scenario {
-	return append(loads(), append(pathologies(), faults()...)...)
+	return slices.Concat(loads(), functions(), pathologies(), subscriptions(), faults())
 }
 
+// change has the load go up after 10 minutes and down after 40.
+func change(before, high, after float64) plant.Curve {
+	return steps(map[int]float64{0: before, 10 * minute: high, 40 * minute: after})
+}
+
+// changing marks a scenario whose load is a change.
+func changing(s plant.Scenario) Scenario {
+	return Scenario{Scenario: s, Steps: []int{10 * minute, 40 * minute}}
+}
+
+// loads are ordinary Functions with different arrivals.
 func loads() []Scenario {
-	step := base("step", hour, steps(map[int]float64{0: 50, 10 * minute: 400, 40 * minute: 50}))
-	slowStart := base("slowstart", hour, steps(map[int]float64{0: 50, 10 * minute: 300, 40 * minute: 100}))
-	slowStart.Start = 90 * time.Second
-	noisy := base("noisy", hour, plant.Constant(200))
-	noisy.Noise = 0.5
-	ioBound := base("io-bound", hour, steps(map[int]float64{0: 50, 10 * minute: 300, 40 * minute: 80}))
-	ioBound.CPU = 0.2
-	tight := base("tight-slo10", hour, steps(map[int]float64{0: 100, 10 * minute: 300, 40 * minute: 100}))
-	tight.Objective = 10 * time.Second
+	// Eight times the load at once, and back: how long and in how many steps.
+	step := base("step", hour, change(50, 400, 50))
+	// A load that grows for 40 minutes: whether replicas are there when it does.
+	rising := base("ramp", hour, ramp(20, 600, 5*minute, 45*minute))
+	// A day: cost where nothing is sudden.
+	day := base("diurnal24h", 24*hour, sine(300, 250, 24*hour))
+	// Two minutes of ten times the load, each 20 minutes: followed up and down each time, or kept.
+	spikes := base("spikes", 2*hour, pulses(50, 500, 2*minute, 20*minute))
+	// Nothing but a batch each half hour, to zero in between: how long it takes to wake up, and with how many.
 	batch := base("batch-zero", 2*hour, pulses(0, 400, 3*minute, 30*minute))
 	batch.Min, batch.Initial = 0, 0
-	batched := base("batched10", hour, steps(map[int]float64{0: 50, 10 * minute: 400, 40 * minute: 50}))
+	// 600,000 messages in 10 s, then nearly nothing: a backlog that no rate explains.
+	flood := base("flood", hour, func(second float64) float64 {
+		if second >= 600 && second < 610 {
+			return 60000
+		}
+		return 20
+	})
+	// A constant mean that varies by half from second to second: replicas should not.
+	noisy := base("noisy", hour, plant.Constant(200))
+	noisy.Noise = 0.5
+	// 10 s of objective with a start of 25 s: only what is there in advance helps.
+	tight := base("tight-slo10", hour, change(100, 300, 100))
+	tight.Objective = 10 * time.Second
+	// Entries of ten messages: who takes entries for messages sees a tenth.
+	batched := base("batched10", hour, change(50, 400, 50))
 	batched.Batch = 10
-	hetero := base("heterogeneous", hour, steps(map[int]float64{0: 50, 10 * minute: 400, 40 * minute: 100}))
-	hetero.Spread = 0.3
-	async := base("async", hour, steps(map[int]float64{0: 50, 10 * minute: 400, 40 * minute: 50}))
-	async.Asynchronous = true
+	// Three topics whose loads come and go at different times: the sum counts, none of them alone.
+	topics := base("multi-topic", hour, change(40, 200, 40))
+	topics.More = []plant.Curve{sine(120, 100, 25*minute), pulses(20, 200, 3*minute, 15*minute)}
+	// The second of two Functions: the first falls behind and catches up 3 minutes later, so its output steps less, later
+	// and for a while beyond its input.
+	chain := base("two-stage", hour, plant.Output(
+		base("first", hour, change(50, 300, 50)), 1, steps(map[int]float64{0: 2, 13 * minute: 9, 45 * minute: 2})))
 	return []Scenario{
-		{Scenario: step, Steps: []int{10 * minute, 40 * minute}},
-		{Scenario: base("ramp", hour, ramp(20, 600, 5*minute, 45*minute))},
-		{Scenario: base("diurnal24h", 24*hour, sine(300, 250, 24*hour))},
-		{Scenario: base("spikes", 2*hour, pulses(50, 500, 2*minute, 20*minute))},
-		{Scenario: batch},
-		{Scenario: base("flood", hour, func(second float64) float64 {
-			if second >= 600 && second < 610 {
-				return 60000
-			}
-			return 20
-		})},
-		{Scenario: noisy},
-		{Scenario: slowStart, Steps: []int{10 * minute, 40 * minute}},
-		{Scenario: batched, Steps: []int{10 * minute, 40 * minute}},
-		{Scenario: ioBound, Steps: []int{10 * minute, 40 * minute}},
-		{Scenario: tight, Steps: []int{10 * minute, 40 * minute}},
-		{Scenario: hetero, Steps: []int{10 * minute, 40 * minute}},
-		{Scenario: async, Steps: []int{10 * minute, 40 * minute}},
+		changing(step), {Scenario: rising}, {Scenario: day}, {Scenario: spikes}, {Scenario: batch}, {Scenario: flood}, {Scenario: noisy},
+		changing(tight), changing(batched), {Scenario: topics}, {Scenario: chain},
 	}
 }
 
-func pathologies() []Scenario {
-	limited := base("ratelimit", 2*hour, steps(map[int]float64{0: 100, 20 * minute: 400, 80 * minute: 100}))
-	limited.Downstream = plant.Constant(250)
-	slow := base("slowdep", hour, plant.Constant(200))
-	slow.Capacity = steps(map[int]float64{0: 50, 20 * minute: 20, 45 * minute: 50})
-	poison := base("poison", hour, plant.Constant(100))
-	poison.Poison = 0.002
-	held := base("held-unacked", hour, plant.Constant(100))
-	held.Held = 500
-	capDrop := base("cap-drop", 2*hour, plant.Constant(300))
-	capDrop.Downstream = steps(map[int]float64{0: 1e6, 30 * minute: 200, 70 * minute: 1e6})
-	delayed := base("delayed", 2*hour, plant.Constant(100))
-	delayed.Delayed, delayed.Delay = 0.5, 30*time.Minute
-	markers := base("marker-never-zero", 2*hour, pulses(0, 100, 5*minute, 40*minute))
-	markers.Min, markers.Initial, markers.Markers = 0, 0, 3
-	hog := base("prefetch-hog", hour, steps(map[int]float64{0: 4, 10 * minute: 30, 40 * minute: 4}))
+// functions are those whose replicas are not as others.
+func functions() []Scenario {
+	// 90 s until a replica consumes: what waits until then has to be worked off too.
+	slowStart := base("slowstart", hour, change(50, 300, 100))
+	slowStart.Start = 90 * time.Second
+	// Calls that wait for something else use a fifth of a processor: CPU says nothing.
+	ioBound := base("io-bound", hour, change(50, 300, 80))
+	ioBound.CPU = 0.2
+	// Replicas of which some do twice what others do.
+	hetero := base("heterogeneous", hour, change(50, 400, 100))
+	hetero.Spread = 0.3
+	// An asynchronous function: how busy it is says nothing below saturation.
+	async := base("async", hour, change(50, 400, 50))
+	async.Asynchronous = true
+	// Half a second a message and a receive queue of 1,000: old replicas hold minutes of work that new ones never get.
+	hog := base("prefetch-hog", hour, change(4, 30, 4))
 	hog.Capacity = plant.Constant(2)
+	// The same with a receive queue that suits it.
 	small := hog
 	small.Name, small.ReceiveQueue = "prefetch-20", 20
-	pathology := func(s plant.Scenario) Scenario { return Scenario{Scenario: s, Pathology: true} }
 	return []Scenario{
-		pathology(limited),
-		{Scenario: slow},
-		pathology(poison), pathology(held), pathology(capDrop), pathology(delayed),
-		{Scenario: markers},
-		{Scenario: hog},
-		{Scenario: small},
+		changing(slowStart), changing(ioBound), changing(hetero), changing(async), {Scenario: hog}, {Scenario: small},
 	}
-}
-
-func faults() []Scenario {
-	skew := base("failover-skew", hour, steps(map[int]float64{0: 50, 10 * minute: 300}))
-	skew.Type, skew.Partitions = backlog.Failover, 12
-	for i := range 12 {
-		skew.Weights = append(skew.Weights, math.Pow(float64(i+1), -0.6))
-	}
-	keys := base("key-shared-churn", hour, sine(200, 150, 20*minute))
-	keys.Type = backlog.KeyShared
-	outage := base("outage", hour, steps(map[int]float64{0: 100, 25 * minute: 300}))
-	outage.Outages = plant.Spans{{From: 20 * minute, To: 30 * minute}}
-	partial := base("partial-partitions", hour, sine(200, 150, 30*minute))
-	partial.Partitions, partial.Partial = 4, plant.Spans{{From: 15 * minute, To: 18 * minute}, {From: 40 * minute, To: 43 * minute}}
-	resets := base("counter-reset", hour, sine(200, 100, 30*minute))
-	for at := 5 * minute; at < hour; at += 5 * minute {
-		resets.Resets = append(resets.Resets, at)
-	}
-	restarts := base("adapter-restart", hour, sine(200, 150, 30*minute))
-	restarts.Restarts = []int{10 * minute, 20 * minute, 22 * minute, 40 * minute}
-	onScale := base("restarts-on-scale", hour, sine(200, 150, 30*minute))
-	onScale.RestartsOnScale = true
-	pending := base("pods-pending", hour, steps(map[int]float64{0: 50, 10 * minute: 400, 40 * minute: 50}))
-	pending.Pending = plant.Spans{{From: 10 * minute, To: 18 * minute}}
-	crash := base("crash-loop", hour, plant.Constant(200))
-	crash.Crashing = 0.3
-	var all []Scenario
-	for _, s := range []plant.Scenario{skew, keys, outage, partial, resets, restarts, onScale, pending, crash} {
-		all = append(all, Scenario{Scenario: s})
-	}
-	return all
 }
