@@ -120,8 +120,17 @@ func loads() []Scenario {
 	chain := base("two-stage", hour, plant.Output(
 		base("first", hour, change(50, 300, 50)), 1, steps(map[int]float64{0: 2, 13 * minute: 9, 45 * minute: 2})))
 	return []Scenario{
-		changing(step), {Scenario: rising}, {Scenario: day}, {Scenario: spikes}, {Scenario: batch}, {Scenario: flood}, {Scenario: noisy},
-		changing(tight), changing(batched), {Scenario: topics}, {Scenario: chain},
+		changing(step),
+		{Scenario: rising},
+		{Scenario: day},
+		{Scenario: spikes},
+		{Scenario: batch},
+		{Scenario: flood},
+		{Scenario: noisy},
+		changing(tight),
+		changing(batched),
+		{Scenario: topics},
+		{Scenario: chain},
 	}
 }
 

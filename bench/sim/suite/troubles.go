@@ -38,8 +38,14 @@ func pathologies() []Scenario {
 	markers.Min, markers.Initial, markers.Markers = 0, 0, 3
 	pathology := func(s plant.Scenario) Scenario { return Scenario{Scenario: s, Pathology: true} }
 	return []Scenario{
-		pathology(limited), {Scenario: slow}, pathology(poison), pathology(held), pathology(capDrop), pathology(delayed),
-		{Scenario: asleep}, {Scenario: markers},
+		pathology(limited),
+		{Scenario: slow},
+		pathology(poison),
+		pathology(held),
+		pathology(capDrop),
+		pathology(delayed),
+		{Scenario: asleep},
+		{Scenario: markers},
 	}
 }
 
