@@ -23,6 +23,7 @@ type Consumer struct {
 	in         Instance
 	client     pulsar.Client
 	completed  func(Completion)
+	downstream *Downstream
 	metrics    *metrics
 	server     *server
 	ready      chan struct{}
@@ -141,6 +142,9 @@ func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n 
 		return false
 	}
 	due := c.pace.due(asked, begun, time.Duration(c.service.Load()))
+	if answered := c.downstream.answers(begun); answered.After(due) {
+		due = answered
+	}
 	if sleep(killed, time.Until(due)) != nil {
 		return false
 	}

@@ -19,7 +19,8 @@ const dialTimeout = 10 * time.Second
 
 // Light runs replicas that are Pulsar consumers in this process; all of one broker share a connection.
 type Light struct {
-	completed func(Completion)
+	completed  func(Completion)
+	downstream *Downstream // nil is none
 
 	mu      sync.Mutex // guards clients
 	clients map[connection]pulsar.Client
@@ -37,6 +38,14 @@ func NewLight(completed func(Completion)) *Light {
 		completed = func(Completion) {}
 	}
 	return &Light{completed: completed, clients: map[connection]pulsar.Client{}}
+}
+
+// NewLightBehind returns a runner as NewLight does, whose replicas all call the same downstream for each message, in the
+// service time.
+func NewLightBehind(downstream *Downstream, completed func(Completion)) *Light {
+	l := NewLight(completed)
+	l.downstream = downstream
+	return l
 }
 
 // Start starts a consumer; the Replica is a *Consumer, which can also hang. Errors are about in or about a port for the
@@ -61,7 +70,7 @@ func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
 	ctx, kill := context.WithCancel(ctx)
 	stopping, stop := context.WithCancel(ctx)
 	c := &Consumer{
-		in: in, client: client, completed: l.completed, metrics: m, server: s,
+		in: in, client: client, completed: l.completed, downstream: l.downstream, metrics: m, server: s,
 		ready: make(chan struct{}), done: make(chan struct{}), kill: kill, stop: stop,
 	}
 	c.service.Store(int64(in.ServiceTime))

@@ -46,6 +46,9 @@ type FunctionConfig struct {
 	Kind        Kind
 	ServiceTime time.Duration
 	StartDelay  time.Duration
+	// DownstreamRate is how many messages per second the replicas do together at most, for each needs an answer of something
+	// with that limit; 0 is no limit. Light only.
+	DownstreamRate float64
 	// Replicas to begin with; 0 is 1.
 	Replicas int32
 	// Partitions of the input topic; 0 is a topic without partitions.
@@ -128,8 +131,13 @@ func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Functi
 const pollEvery = 100 * time.Millisecond
 
 func (s *Stage) newRunner(ctx context.Context, config FunctionConfig, score *Score) (replica.Runner, error) {
-	if config.Kind == Light {
+	switch {
+	case config.Kind == Light && config.DownstreamRate > 0:
+		return replica.NewLightBehind(replica.NewDownstream(config.DownstreamRate), score.complete), nil
+	case config.Kind == Light:
 		return replica.NewLight(score.complete), nil
+	case config.DownstreamRate > 0:
+		return nil, fmt.Errorf("stage.FunctionConfig.DownstreamRate is %v: Java instances share no downstream, use Light", config.DownstreamRate)
 	}
 	return replica.NewJava(ctx, replica.JavaConfig{
 		Dist: s.Broker.Dist(), Progress: config.Progress, Completed: score.complete,
