@@ -21,15 +21,33 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// settled is a Function at 200/s with replicas of 100/s each, which needs 3 of them, and has them.
+// settled is a Function at 50/s with replicas of 25/s each, of which it has 3: two could never catch up with what they
+// missed, so nothing that is known makes fewer of them right. What it knows of its capacity is in its status.
 func settled(t *testing.T, name string) *stage.Function {
 	t.Helper()
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
+	const replicas = 3
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas})
 	addPolicy(t, newPolicy(name))
-	publish(t, f, load.Constant(200))
-	awaitReplicas(t, f, 3, 20, time.Minute)
+	publish(t, f, load.Constant(50))
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	awaitLearned(t, f)
+	awaitReplicas(t, f, replicas, replicas, time.Minute)
 	return f
+}
+
+// awaitLearned waits until the status tells what one replica can do, and returns that.
+func awaitLearned(t *testing.T, f *stage.Function) *v1alpha1.Capacity {
+	t.Helper()
+	var learned *v1alpha1.Capacity
+	await(t, f, "the capacity to be in the status", time.Minute, func(ctx context.Context) (bool, string, error) {
+		p, err := f.Policy(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		learned = p.Status.Capacity
+		return learned != nil, "none", nil
+	})
+	return learned
 }
 
 // requireNeverFell fails when spec.replicas went down since the given time.

@@ -39,6 +39,9 @@ func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
 	return f
 }
 
+// objective of all policies here.
+const objective = 30 * time.Second
+
 // newPolicy is from 1 to 20 replicas, an objective of 30 s and a stabilization window of 10 s.
 func newPolicy(name string) *v1alpha1.AutoscalingPolicy {
 	window := int32(10)
@@ -49,7 +52,7 @@ func newPolicy(name string) *v1alpha1.AutoscalingPolicy {
 				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
 			},
 			MinReplicas: 1, MaxReplicas: 20,
-			LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
+			LatencyObjective: metav1.Duration{Duration: objective},
 			Behavior:         &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}},
 		},
 	}
@@ -218,6 +221,19 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high float64, highFo
 	tell(t, f, p)
 	require.InEpsilon(t, capacity, p.Status.Capacity.MessagesPerSecond.AsApproximateFloat64(), 0.2, "what was learned about one replica")
 	require.NotEmpty(t, p.Status.Decision.Equation)
+}
+
+// raisesSince counts how often spec.replicas went up since the given time, and tells its largest value.
+func raisesSince(f *stage.Function, since time.Time) (raises, most int) {
+	before := 0
+	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
+		if before > 0 && sample.Desired > before && !sample.Time.Before(since) {
+			raises++
+		}
+		before = sample.Desired
+		most = max(most, sample.Desired)
+	}
+	return raises, most
 }
 
 // tell logs how it went, for whoever runs a single test with -v.

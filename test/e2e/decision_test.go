@@ -1,0 +1,140 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// awaitStatus waits until the policy's status is as wanted, and logs each decision on the way.
+func awaitStatus(t *testing.T, f *stage.Function, what string, limit time.Duration, holds func(v1alpha1.AutoscalingPolicyStatus) bool) {
+	t.Helper()
+	last := ""
+	await(t, f, what, limit, func(ctx context.Context) (bool, string, error) {
+		p, err := f.Policy(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		if said := decided(p.Status); said != last {
+			last = said
+			t.Log(said)
+		}
+		return holds(p.Status), last, nil
+	})
+}
+
+// decided is a decision for a person.
+func decided(s v1alpha1.AutoscalingPolicyStatus) string {
+	if s.Decision == nil || s.CurrentReplicas == nil || s.DesiredReplicas == nil {
+		return "nothing decided"
+	}
+	said := fmt.Sprintf("%s %d -> %d: %s", s.Decision.Time.UTC().Format(time.TimeOnly), *s.CurrentReplicas, *s.DesiredReplicas, s.Decision.Equation)
+	if c := s.Capacity; c != nil {
+		said += fmt.Sprintf("; a replica does %s/s after %d observations", &c.MessagesPerSecond, c.Observations)
+	}
+	if h := s.Decision.Hold; h != nil {
+		said += "; " + h.Reason + ": " + h.Message
+	}
+	return said
+}
+
+// awaitDrained waits until no more than a second of the given arrivals waits.
+func awaitDrained(t *testing.T, f *stage.Function, perSecond int64, limit time.Duration) {
+	t.Helper()
+	await(t, f, "the backlog to be worked off", limit, func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		published := f.Published()
+		return published-int64(done) <= perSecond, fmt.Sprintf("%d published, %d done", published, done), nil
+	})
+}
+
+func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
+	t.Parallel()
+	const name, low, high, replicas = "stepped", 50, 150, 3
+	const calm = 40 * time.Second
+	f := addFunction(t, stage.FunctionConfig{
+		Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas, StartDelay: 5 * time.Second, Objective: objective,
+	})
+	addPolicy(t, newPolicy(name))
+	begun := time.Now()
+	publish(t, f, steps(low, high, calm, time.Hour))
+	awaitLearned(t, f)
+	awaitStatus(t, f, "replicas for the step", calm+time.Minute, func(s v1alpha1.AutoscalingPolicyStatus) bool {
+		return s.CurrentReplicas != nil && *s.CurrentReplicas > high/25
+	})
+	require.Equal(t, replicas, replicasAt(f, begun.Add(calm)), "replicas before the step")
+	awaitDrained(t, f, high, objective+30*time.Second)
+	// A raise stays asked for 45 s: what could be asked for again and again is, by then.
+	const enough = low*40 + high*75
+	await(t, f, "messages of 75 s after the step", 2*time.Minute, func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		return done >= enough, fmt.Sprint(done), nil
+	})
+	raises, _ := raisesSince(f, begun)
+	require.Positive(t, raises)
+	require.LessOrEqual(t, raises, 2, "%+v", scene.Mesh.Timeline(stage.Namespace, name))
+	_, late := f.Score.Totals()
+	require.Zero(t, late, "messages that took longer than the objective of %s", objective)
+}
+
+// replicasAt is spec.replicas at a time.
+func replicasAt(f *stage.Function, at time.Time) (replicas int) {
+	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
+		if sample.Time.Before(at) {
+			replicas = sample.Desired
+		}
+	}
+	return replicas
+}
+
+func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T) {
+	const name, perSecond = "killed-too", 25
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: time.Second / perSecond, StartDelay: 6 * time.Second})
+	addPolicy(t, newPolicy(name))
+	publish(t, f, load.Constant(3*perSecond-5))
+	awaitReplicas(t, f, 3, 20, time.Minute)
+	awaitDrained(t, f, 3*perSecond, time.Minute)
+	learned := awaitLearned(t, f)
+	require.InEpsilon(t, perSecond, learned.MessagesPerSecond.AsApproximateFloat64(), 0.15)
+	since := time.Now()
+
+	scene.Adapter.Kill()
+	require.NoError(t, scene.Client.DeleteAllOf(t.Context(), &corev1.Pod{},
+		client.InNamespace(stage.Namespace), client.MatchingLabels{mesh.Group + "/name": name}, client.GracePeriodSeconds(0)))
+	awaitAutoscaler(t, f, corev1.ConditionFalse)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, scene.Adapter.Start(ctx, scene))
+	awaitAutoscaler(t, f, corev1.ConditionTrue)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	after := awaitLearned(t, f)
+	require.GreaterOrEqual(t, after.Observations, learned.Observations, "what was learned survives")
+	// What came meanwhile keeps the new replicas busy all the time, which is when they are learned from.
+	before, _ := f.Score.Totals()
+	await(t, f, "10 s of work to be done", time.Minute, func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		return done > before+10*3*perSecond, fmt.Sprint(done-before, " more"), nil
+	})
+	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
+		if sample.Time.After(since) {
+			require.GreaterOrEqual(t, sample.Desired, 3, "fewer than the arrivals need")
+		}
+	}
+	after = awaitLearned(t, f)
+	tell(t, f, &v1alpha1.AutoscalingPolicy{Status: v1alpha1.AutoscalingPolicyStatus{Capacity: after}})
+	require.InEpsilon(t, perSecond, after.MessagesPerSecond.AsApproximateFloat64(), 0.15, "what it missed is not held against a replica")
+}
