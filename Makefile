@@ -71,9 +71,14 @@ bench-poll: ## Polling 1k, 10k and 100k topic-partitions: ours beside a request 
 	$(GO) run ./bench/poll -out bench/out/poll.json
 
 .PHONY: bench-sim
-bench-sim: ## Simulated controllers on the named suite and on held-out loads (SEED=<number>)
+bench-sim: ## Simulated controllers on the named suite and on held-out loads; plots under bench/out/sim (SEED=<number>)
 	@mkdir -p bench/out
-	$(GO) run ./bench/sim -seed $(SEED) -out bench/out/sim.json
+	$(GO) run ./bench/sim -seed $(SEED) -out bench/out/sim.json -plots bench/out/sim
+
+.PHONY: bench-ablate
+bench-ablate: ## What each part of the algorithm is worth, by leaving it out (SEED=<number>)
+	@mkdir -p bench/out
+	$(GO) run ./bench/sim -seed $(SEED) -ablate all -controller '^capacity$$' -out bench/out/ablate.json
 
 .PHONY: bench-replay
 bench-replay: ## Real runs beside simulated ones, 30 minutes and no part of bench: make bench-replay SCENARIO=<regexp> SECONDS_EACH=<number>

@@ -6,52 +6,196 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
+	"fmt"
+	"image/png"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/figure"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-func TestRunScoresControllersAgainstTheOracle(t *testing.T) {
+// decoded is what outside readers rely on.
+type decoded struct {
+	Seed        uint64                               `json:"seed"`
+	Controllers map[string]map[string]any            `json:"controllers"`
+	Sets        map[string]map[string]map[string]any `json:"sets"`
+}
+
+// sim runs the command and returns what it prints, what it writes, and that decoded.
+func sim(t *testing.T, args ...string) (printed string, text []byte, numbers decoded) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "sim.json")
 	var out bytes.Buffer
-	args := []string{"-seed=7", "-seeds=1", "-held-out=2", "-controller=simple|capacity", "-scenario=step|held-out", "-out=" + path}
-	require.NoError(t, run(t.Context(), args, &out, io.Discard))
+	require.NoError(t, run(t.Context(), append(args, "-out="+path), &out, io.Discard))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	var written report
-	require.NoError(t, json.Unmarshal(text, &written))
-	require.Len(t, written.Sets, 2)
-	require.Equal(t, "suite", written.Sets[0].Name)
-	for _, s := range written.Sets {
-		require.Len(t, s.Controllers, 3)
-		oracle := s.Controllers[0]
-		require.Equal(t, "oracle", oracle.Controller)
-		require.InDelta(t, 1, oracle.CostOverOracle, 1e-9)
-		require.Zero(t, oracle.AvoidableLate)
-		for _, c := range s.Controllers {
-			require.NotEmpty(t, c.Scenarios)
-			require.LessOrEqual(t, *c.CostOverOracleLow, c.CostOverOracle)
-			require.GreaterOrEqual(t, *c.CostOverOracleHigh, c.CostOverOracle)
-			require.Contains(t, out.String(), c.Controller)
+	require.NoError(t, json.Unmarshal(text, &numbers))
+	return out.String(), text, numbers
+}
+
+func keys(of map[string]any) []string {
+	var all []string
+	for key := range of {
+		all = append(all, key)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestEveryControllerHasTheKeysThatReadersRelyOn(t *testing.T) {
+	printed, _, numbers := sim(t, "-seed=7", "-seeds=1", "-held-out=2", "-controller=simple|capacity", "-scenario=^(step|ramp|held-out-.*)$")
+	require.EqualValues(t, 7, numbers.Seed)
+	require.Len(t, numbers.Controllers, 3)
+	want := []string{"actions", "avoidable_late_pp", "cost_over_oracle", "flaps", "late_pct", "settle_seconds"}
+	for name, c := range numbers.Controllers {
+		require.Contains(t, printed, name)
+		scenarios, ok := c["scenarios"].(map[string]any)
+		require.True(t, ok)
+		require.Equal(t, []string{"held-out-000", "held-out-001", "ramp", "step"}, keys(scenarios), name)
+		for _, one := range scenarios {
+			require.Equal(t, want, keys(one.(map[string]any)))
+		}
+		require.NotNil(t, scenarios["step"].(map[string]any)["late_pct"])
+		require.Nil(t, scenarios["ramp"].(map[string]any)["settle_seconds"], "nothing settles where nothing steps")
+		require.Equal(t, numbers.Sets["held-out"][name]["cost_over_oracle"], c["cost_over_oracle"])
+		delete(c, "scenarios")
+		require.Equal(t, want, keys(c))
+	}
+	oracle := numbers.Sets["suite"]["oracle"]
+	require.InDelta(t, 1, oracle["cost_over_oracle"], 1e-9)
+	require.InDelta(t, 0, oracle["avoidable_late_pp"], 1e-9)
+}
+
+func TestEqualSeedsGiveEqualBytes(t *testing.T) {
+	args := []string{"-seed=3", "-seeds=2", "-held-out=3", "-scenario=held-out|poison", "-controller=keda-default10|simple"}
+	printed, text, _ := sim(t, args...)
+	again, same, _ := sim(t, args...)
+	require.Equal(t, printed, again)
+	require.Equal(t, string(text), string(same))
+	_, other, _ := sim(t, append(args, "-seed=4")...)
+	require.NotEqual(t, string(text), string(other))
+}
+
+func TestLeavingPartsOutAddsControllers(t *testing.T) {
+	printed, _, numbers := sim(t, "-seeds=1", "-held-out=2", "-scenario=^(step|held-out-.*)$", "-controller=^$", "-ablate=trend,lazy-up+headroom")
+	require.Contains(t, printed, "capacity without a part")
+	for _, s := range numbers.Sets {
+		require.Len(t, s, 4)
+		for _, name := range []string{"oracle", "capacity", "capacity without trend", "capacity without lazy-up+headroom"} {
+			require.Contains(t, s, name)
 		}
 	}
 }
 
-func TestTheSameSeedGivesTheSameTable(t *testing.T) {
-	tables := [2]bytes.Buffer{}
-	for i := range tables {
-		require.NoError(t, run(t.Context(), []string{"-seed=3", "-seeds=1", "-held-out=3", "-scenario=held-out", "-controller=capacity"}, &tables[i], io.Discard))
+func TestPartsAreNamedByThePolicy(t *testing.T) {
+	all, err := parseVariants("all")
+	require.NoError(t, err)
+	require.Len(t, all, len(policy.PartNames()))
+	none, err := parseVariants("")
+	require.NoError(t, err)
+	require.Empty(t, none)
+	for text, want := range map[string]string{
+		"trend,haste": `"haste" is no part`, "trend,": `"" is no part`, "trend,trend": "twice", "trend+lazy-up,lazy-up+trend": "twice",
+	} {
+		_, err := parseVariants(text)
+		require.ErrorContains(t, err, want)
 	}
-	require.Equal(t, tables[0].String(), tables[1].String())
+}
+
+func TestPlotsAreOfTheSuiteUnlessAskedFor(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"by default":         {nil, []string{"step.png"}},
+		"with held-out ones": {[]string{"-plot-held-out", "-plot=."}, []string{"held-out-000.png", "step.png"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "plots")
+			args := append([]string{"-seeds=1", "-held-out=1", "-scenario=^(step|held-out-.*)$", "-controller=ds2|simple", "-plots=" + dir}, tt.args...)
+			require.NoError(t, run(t.Context(), args, io.Discard, io.Discard))
+			files, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			var names []string
+			for _, f := range files {
+				names = append(names, f.Name())
+				image, err := os.Open(filepath.Join(dir, f.Name()))
+				require.NoError(t, err)
+				decoded, err := png.Decode(image)
+				require.NoError(t, err)
+				require.Equal(t, figure.Width, decoded.Bounds().Dx())
+				require.NoError(t, image.Close())
+			}
+			require.Equal(t, tt.want, names)
+		})
+	}
+}
+
+func TestARecordedLoadIsReplayed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "monday.csv")
+	text := strings.Builder{}
+	text.WriteString("time,rate\n")
+	for minute := range 21 {
+		rate := 100.0
+		if minute >= 10 {
+			rate = 300
+		}
+		fmt.Fprintf(&text, "2026-03-02T09:%02d:00Z,%.0f\n", minute, rate)
+	}
+	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
+	plots := t.TempDir()
+	args := []string{"-trace=" + path, "-capacity=50", "-controller=simple", "-seeds=1", "-min=3", "-max=7", "-objective=30s", "-plots=" + plots}
+	printed, _, numbers := sim(t, args...)
+	require.Contains(t, printed, "trace, seed 1")
+	require.NotContains(t, printed, "goal")
+	require.Empty(t, numbers.Controllers, "nothing was held out")
+	require.Contains(t, numbers.Sets["trace"]["simple"]["scenarios"], "monday")
+	require.FileExists(t, filepath.Join(plots, "monday.png"))
+	// 100/s for 10 min and 300/s for 10 min of 50/s each, with a minute between them.
+	o, err := parseFlags(args, io.Discard)
+	require.NoError(t, err)
+	recorded, err := o.recorded()
+	require.NoError(t, err)
+	s := recorded.scenarios[0]
+	require.Equal(t, 1200, s.Seconds)
+	require.Equal(t, []int{3, 3, 7}, []int{s.Initial, s.Min, s.Max})
+	require.InDelta(t, 200, s.Rate(9.5*60), 1e-9)
 }
 
 func TestFlagsAreChecked(t *testing.T) {
 	for flag, want := range map[string]string{
-		"-seeds=0": "-seeds is 0", "-controller=(": "-controller", "-scenario=(": "-scenario", "-fast": "-fast",
+		"-seeds=0": "-seeds is 0", "-controller=(": "-controller", "-scenario=(": "-scenario", "-fast": "-fast", "fast": `"fast" is no flag`,
+		"-ablate=haste": `-ablate: "haste" is no part`, "-plot=(": "-plot", "-scenario=^$": "all are run without it",
 	} {
 		require.ErrorContains(t, run(t.Context(), []string{flag}, io.Discard, io.Discard), want)
+	}
+	for flag, want := range map[string]string{
+		"-seeds=1": "-capacity is 0", "-capacity=NaN": "-capacity is NaN", "-start=-1s": "-start is -1s", "-objective=0": "-objective is 0s",
+		"-min=5 -max=4": "-min is 5 and -max 4", "-partitions=0": "-partitions is 0", "-subscription=Queue": `-subscription is "Queue"`,
+		"-gap=0": "-gap is 0s", "-capacity=5": "no such file",
+	} {
+		args := []string{"-trace=testdata/no.csv"}
+		if !strings.Contains(flag, "seeds") {
+			args = append(args, "-capacity=50")
+		}
+		require.ErrorContains(t, run(t.Context(), append(args, strings.Fields(flag)...), io.Discard, io.Discard), want)
+	}
+}
+
+func TestHelpSaysHowToGetALoadOutOfPrometheus(t *testing.T) {
+	var help bytes.Buffer
+	require.ErrorIs(t, run(t.Context(), []string{"-h"}, io.Discard, &help), flag.ErrHelp)
+	require.Contains(t, help.String(), "query_range")
+	for _, name := range policy.PartNames() {
+		require.Contains(t, help.String(), name)
 	}
 }

@@ -27,11 +27,17 @@ type capacity struct {
 	store        *backlog.Store
 	subscription backlog.Subscription
 	spec         v1alpha1.AutoscalingPolicySpec
+	without      policy.Part
 	state        policy.State
 	desired      int
 }
 
-func newCapacity(s plant.Scenario) Controller {
+// Without makes our controller with parts of the algorithm left out; none for 0.
+func Without(parts policy.Part) New {
+	return func(s plant.Scenario) Controller { return newCapacity(s, parts) }
+}
+
+func newCapacity(s plant.Scenario, without policy.Part) *capacity {
 	store, err := backlog.NewStore(pollEvery*time.Second, time.Minute)
 	if err != nil {
 		panic(err) // constants
@@ -43,6 +49,7 @@ func newCapacity(s plant.Scenario) Controller {
 			MinReplicas: int32(s.Min), MaxReplicas: int32(s.Max), //nolint:gosec // small
 			LatencyObjective: metav1.Duration{Duration: s.Objective},
 		},
+		without: without,
 		desired: s.Initial,
 	}
 	c.subscription.Workload = workload
@@ -52,7 +59,7 @@ func newCapacity(s plant.Scenario) Controller {
 
 func (c *capacity) Replicas(w *plant.World) int {
 	if slices.Contains(w.Scenario().Restarts, w.Second()) {
-		fresh := newCapacity(w.Scenario()).(*capacity)
+		fresh := newCapacity(w.Scenario(), c.without)
 		fresh.state, fresh.desired = c.state, c.desired // what is written in the policy's status
 		*c = *fresh
 	}
@@ -77,7 +84,7 @@ func (c *capacity) poll(w *plant.World) {
 	c.store.RecordInstances(workload, w.InstancesSample())
 	in := policy.Input{
 		Now: w.Time(), Spec: c.spec, CurrentReplicas: int32(w.Replicas()), FreshFor: 3 * pollEvery * time.Second, //nolint:gosec // small
-		Pods: pods(w),
+		Pods: pods(w), Without: c.without,
 	}
 	in.Reading, in.Unknown = c.store.Read(c.subscription, w.Time())
 	in.Partitions, _ = c.store.Partitions(c.subscription, w.Time()) // without them Failover is sized by the sum

@@ -34,7 +34,7 @@ func All() []Named {
 		{"ds2-50", newDS2},
 		{"flink-tuned", newFlink},
 		{"simple", newSimple},
-		{"capacity", newCapacity},
+		{"capacity", Without(0)},
 	}
 }
 

@@ -1,0 +1,132 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// variant is our controller with parts of its algorithm left out.
+type variant struct {
+	name  string
+	parts policy.Part
+}
+
+func (v variant) controller() string { return capacityName + " without " + v.name }
+
+func partNames() string { return strings.Join(policy.PartNames(), ", ") }
+
+// parseVariants of names with commas between; a + joins parts that are left out together.
+func parseVariants(text string) ([]variant, error) {
+	if text == "" {
+		return nil, nil
+	}
+	names := strings.Split(text, ",")
+	if text == "all" {
+		names = policy.PartNames()
+	}
+	var variants []variant
+	for _, name := range names {
+		v := variant{name: strings.TrimSpace(name)}
+		for part := range strings.SplitSeq(v.name, "+") {
+			one, err := policy.ParsePart(strings.TrimSpace(part))
+			if err != nil {
+				return nil, err
+			}
+			v.parts |= one
+		}
+		if slices.ContainsFunc(variants, func(other variant) bool { return other.parts == v.parts }) {
+			return nil, fmt.Errorf("%q is there twice: name each once", v.name)
+		}
+		variants = append(variants, v)
+	}
+	return variants, nil
+}
+
+// worth is what leaving a part out changes on a set: without it over with it, or minus it, scenario by scenario.
+type worth struct {
+	part    string
+	changes []change
+}
+
+// change of one number: more is worse.
+type change struct {
+	by quantity
+	interval
+	// none is its value where nothing changed.
+	none   float64
+	format string
+}
+
+// worths of the parts, with intervals over scenarios that are drawn again in pairs.
+func (s summary) worths(variants []variant, seed uint64) []worth {
+	with, ok := s.find(capacityName)
+	if !ok {
+		return nil
+	}
+	minus := func(pick func(numbers) quantity) func(without, with numbers) quantity {
+		return func(without, with numbers) quantity { return pick(without).minus(pick(with)) }
+	}
+	var worths []worth
+	for _, v := range variants {
+		without, ok := s.find(v.controller())
+		if !ok || len(without.scenarios) != len(with.scenarios) {
+			continue
+		}
+		one := worth{part: v.name}
+		for _, c := range []struct {
+			pair   func(without, with numbers) quantity
+			by     fold
+			none   float64
+			format string
+		}{
+			{func(without, with numbers) quantity { return without.CostOverBound.over(with.CostOverBound) }, geometric, 1, "%.3f"},
+			{minus(func(n numbers) quantity { return n.AvoidableLate }), mean, 0, "%+.2f"},
+			{minus(func(n numbers) quantity { return n.Actions }), mean, 0, "%+.2f"},
+			{minus(func(n numbers) quantity { return n.Flaps }), mean, 0, "%+.2f"},
+		} {
+			pairs := make([]quantity, len(with.scenarios))
+			for i := range pairs {
+				pairs[i] = c.pair(without.scenarios[i].numbers, with.scenarios[i].numbers)
+			}
+			one.changes = append(one.changes, change{c.by(pairs), bootstrap(pairs, c.by, seed), c.none, c.format})
+		}
+		worths = append(worths, one)
+	}
+	return worths
+}
+
+// verdict says whether a part pays: something is surely worse without it and nothing surely better.
+func (w worth) verdict() string {
+	worse, better := false, false
+	for _, c := range w.changes {
+		worse, better = worse || c.above(c.none), better || c.below(c.none)
+	}
+	switch {
+	case worse && better:
+		return "a trade"
+	case worse:
+		return "pays"
+	case better:
+		return "costs"
+	default:
+		return "not seen"
+	}
+}
+
+func worthRows(worths []worth) [][]string {
+	rows := [][]string{{"without", "cost x", "95 %", "avoidable pp", "95 %", "actions", "95 %", "flaps", "95 %", "the part"}}
+	for _, w := range worths {
+		row := []string{w.part}
+		for _, c := range w.changes {
+			row = append(row, c.by.text(c.format), c.interval.text(c.format))
+		}
+		rows = append(rows, append(row, w.verdict()))
+	}
+	return rows
+}

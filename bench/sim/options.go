@@ -1,0 +1,146 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"regexp"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const usage = `Compares controllers of replicas on simulated load: a named suite, and held-out scenarios drawn from -seed.
+
+  go run ./bench/sim -seed 7                                   the tables, and whether the goals are met
+  go run ./bench/sim -controller '^capacity$' -scenario step   some of it (the oracle always runs: it is the measure)
+  go run ./bench/sim -ablate all -controller '^$'              what each part of the algorithm is worth
+  go run ./bench/sim -trace load.csv -capacity 50 -plots out   what a policy would have done with a recorded load
+
+A trace is a CSV file with the header time,rate: RFC 3339 or seconds, and messages per second. Out of Prometheus in one line:
+
+  ` + prometheusLine + `
+
+(1m of rate() needs a scrape interval of 30s or less; where only the gauge is kept, query sum(pulsar_rate_in{topic=~...}).)
+
+Flags:
+`
+
+const prometheusLine = `curl -sG http://prometheus:9090/api/v1/query_range -d start=$(date -d '-7 days' +%s) -d end=$(date +%s) -d step=60 ` +
+	`--data-urlencode 'query=sum(rate(pulsar_in_messages_total{topic=~"persistent://public/default/in(-partition-[0-9]+)?"}[1m]))' ` +
+	`| jq -r '"time,rate",(.data.result[0].values[]|"\(.[0]),\(.[1])")' >load.csv`
+
+// options are the command line.
+type options struct {
+	seed                 uint64
+	seeds, heldOut       int
+	controller, scenario *regexp.Regexp
+	ablate               []variant
+	out                  string
+
+	plots       string
+	plotted     *regexp.Regexp
+	plotHeldOut bool
+
+	trace    string
+	function function
+}
+
+// function is what a user knows of the Function whose load was recorded.
+type function struct {
+	// capacity of one replica in messages per second.
+	capacity             float64
+	start, objective     time.Duration
+	min, max, partitions int
+	subscription         backlog.SubscriptionType
+	// gap is the longest time between two rows of the trace.
+	gap time.Duration
+}
+
+func parseFlags(args []string, progress io.Writer) (options, error) {
+	o := options{}
+	var controller, scenario, ablate, plotted, subscription string
+	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	flags.Usage = func() {
+		_, _ = io.WriteString(progress, usage)
+		flags.PrintDefaults()
+	}
+	flags.Uint64Var(&o.seed, "seed", 1, "`number` that held-out scenarios and all luck follow from")
+	flags.IntVar(&o.seeds, "seeds", 3, "`runs` of each scenario, each with luck of its own")
+	flags.IntVar(&o.heldOut, "held-out", 100, "`number` of held-out scenarios")
+	flags.StringVar(&controller, "controller", "", "`regexp` of the controllers to run; all when empty")
+	flags.StringVar(&scenario, "scenario", "", "`regexp` of the scenarios to run; all when empty")
+	flags.StringVar(&ablate, "ablate", "", "`parts` of the algorithm to leave out, one after the other: names with commas between, a+b for both at once, "+
+		"or all; they are "+partNames())
+	flags.StringVar(&o.out, "out", "", "`file` for the numbers as JSON; none when empty")
+	flags.StringVar(&o.plots, "plots", "", "`directory` for a plot of each scenario; none when empty")
+	flags.StringVar(&plotted, "plot", "^(oracle|keda-default10|simple|capacity)$", "`regexp` of the controllers in plots")
+	flags.BoolVar(&o.plotHeldOut, "plot-held-out", false, "plot held-out scenarios too")
+	flags.StringVar(&o.trace, "trace", "", "CSV `file` of a recorded load to run in place of the scenarios")
+	f := &o.function
+	flags.Float64Var(&f.capacity, "capacity", 0, "`messages` per second that one replica processes (-trace)")
+	flags.DurationVar(&f.start, "start", 25*time.Second, "`time` that a replica takes to consume (-trace)")
+	flags.DurationVar(&f.objective, "objective", time.Minute, "latency `objective` (-trace)")
+	flags.IntVar(&f.min, "min", 1, "least `replicas` (-trace)")
+	flags.IntVar(&f.max, "max", 100, "most `replicas` (-trace)")
+	flags.IntVar(&f.partitions, "partitions", 1, "`partitions` of the topic (-trace)")
+	flags.StringVar(&subscription, "subscription", "Shared", "`type` of the subscription: Shared, Key_Shared or Failover (-trace)")
+	flags.DurationVar(&f.gap, "gap", 10*time.Minute, "longest `time` between two rows (-trace)")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%q is no flag: all arguments are flags", flags.Arg(0))
+	}
+	f.subscription = backlog.SubscriptionType(subscription)
+	for name, pattern := range map[string]struct {
+		text string
+		to   **regexp.Regexp
+	}{"controller": {controller, &o.controller}, "scenario": {scenario, &o.scenario}, "plot": {plotted, &o.plotted}} {
+		compiled, err := regexp.Compile(pattern.text)
+		if err != nil {
+			return o, fmt.Errorf("-%s: %w", name, err)
+		}
+		*pattern.to = compiled
+	}
+	var err error
+	if o.ablate, err = parseVariants(ablate); err != nil {
+		return o, fmt.Errorf("-ablate: %w", err)
+	}
+	return o, o.check()
+}
+
+// check bounds the numbers.
+func (o options) check() error {
+	if o.seeds < 1 || o.heldOut < 0 {
+		return fmt.Errorf("-seeds is %d and -held-out %d: they must be at least 1 and 0", o.seeds, o.heldOut)
+	}
+	if o.trace == "" {
+		return nil
+	}
+	f := o.function
+	switch {
+	case !(f.capacity > 0 && f.capacity <= 1e9): // so that NaN is none either
+		return fmt.Errorf("-capacity is %v: say how many messages per second one replica processes, above 0 and at most 1e9", f.capacity)
+	case f.start < 0 || f.start > time.Hour:
+		return fmt.Errorf("-start is %s: it must be from 0s to 1h", f.start)
+	case f.objective < time.Second || f.objective > 24*time.Hour:
+		return fmt.Errorf("-objective is %s: it must be from 1s to 24h", f.objective)
+	case f.min < 0 || f.max < 1 || f.min > f.max || f.max > 10_000:
+		return fmt.Errorf("-min is %d and -max %d: 0 <= min <= max and 1 <= max <= 10000 must hold", f.min, f.max)
+	case f.partitions < 1 || f.partitions > 10_000:
+		return fmt.Errorf("-partitions is %d: it must be from 1 to 10000", f.partitions)
+	case f.gap <= 0:
+		return fmt.Errorf("-gap is %s: it must be above 0", f.gap)
+	}
+	switch f.subscription {
+	case backlog.Shared, backlog.KeyShared, backlog.Failover:
+		return nil
+	default:
+		return fmt.Errorf("-subscription is %q: it must be Shared, Key_Shared or Failover", f.subscription)
+	}
+}

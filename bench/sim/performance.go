@@ -1,0 +1,167 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "slices"
+
+// summary is how controllers did on a set.
+type summary struct {
+	name        string
+	controllers []performance
+	// pathologies are the names of the scenarios that no rate or backlog explains.
+	pathologies []string
+}
+
+// performance of one controller over a set.
+type performance struct {
+	controller string
+	whole      numbers
+	// cost over the oracle's and avoidable lateness when scenarios are drawn again.
+	costInterval, lateInterval interval
+	// scenarios that were run, in their order.
+	scenarios []scenarioNumbers
+}
+
+type scenarioNumbers struct {
+	name string
+	numbers
+}
+
+// score is what outside readers of the JSON rely on.
+type score struct {
+	// CostOverOracle is replica-seconds over the oracle's with the same luck; geometric means.
+	CostOverOracle quantity `json:"cost_over_oracle"`
+	// LatePercent of the messages, and how many percentage points of it are above the oracle's, run by run; means.
+	LatePercent   quantity `json:"late_pct"`
+	AvoidableLate quantity `json:"avoidable_late_pp"`
+	// Flaps and Actions of a run of a scenario, their sums over a set.
+	Flaps   quantity `json:"flaps"`
+	Actions quantity `json:"actions"`
+	// SettleSeconds after a step of the load, the mean of those that settled before the next.
+	SettleSeconds quantity `json:"settle_seconds"`
+}
+
+// numbers are all that is reported of a scenario or a set.
+type numbers struct {
+	score
+	// CostOverBound is replica-seconds over the least that the load needs; geometric means.
+	CostOverBound    quantity `json:"cost_over_lower_bound"`
+	ViolationSeconds quantity `json:"violation_seconds"`
+	// UnsettledPercent of the steps of the load, and StepsAfterStep: changes of replicas after one, means.
+	UnsettledPercent quantity `json:"unsettled_pct"`
+	StepsAfterStep   quantity `json:"steps_after_load_step"`
+}
+
+// summarize scores the runs of a set.
+func summarize(s set, runs []outcome, seed uint64) summary {
+	total := summary{name: s.name}
+	for _, one := range s.scenarios {
+		if one.Pathology {
+			total.pathologies = append(total.pathologies, one.Name)
+		}
+	}
+	oracle := map[[2]int]outcome{}
+	byController := map[string][][]outcome{}
+	var order []string
+	for _, r := range runs {
+		if r.controller == oracleName {
+			oracle[[2]int{r.scenario, r.seed}] = r
+		}
+		if byController[r.controller] == nil {
+			byController[r.controller] = make([][]outcome, len(s.scenarios))
+			order = append(order, r.controller)
+		}
+		byController[r.controller][r.scenario] = append(byController[r.controller][r.scenario], r)
+	}
+	for _, controller := range order {
+		p := performance{controller: controller}
+		for i, some := range byController[controller] {
+			if len(some) > 0 {
+				p.scenarios = append(p.scenarios, scenarioNumbers{s.scenarios[i].Name, measure(some, oracle)})
+			}
+		}
+		p.sumUp(seed)
+		total.controllers = append(total.controllers, p)
+	}
+	return total
+}
+
+// measure the runs of one controller on one scenario.
+func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
+	var costs, bounds, late, avoidable, violations, actions, flaps, settles, unsettled, steps []quantity
+	for _, r := range runs {
+		cost, share := of(r.replicaSeconds), quantity{}
+		if best, ok := oracle[[2]int{r.scenario, r.seed}]; ok {
+			costs = append(costs, cost.over(of(best.replicaSeconds)))
+			share = r.lateShare.minus(best.lateShare)
+			share.value = max(0, share.value)
+		}
+		bounds = append(bounds, cost.over(of(r.lowerBound)))
+		late, avoidable = append(late, r.lateShare.times(100)), append(avoidable, share.times(100))
+		violations = append(violations, of(float64(r.violationSeconds)))
+		actions, flaps = append(actions, of(float64(r.actions))), append(flaps, of(float64(r.flaps)))
+		for _, s := range r.settles {
+			settles, steps = append(settles, s.seconds), append(steps, of(float64(s.steps)))
+			missed := 100.0
+			if s.seconds.known {
+				missed = 0
+			}
+			unsettled = append(unsettled, of(missed))
+		}
+	}
+	return numbers{
+		score: score{
+			CostOverOracle: geometric(costs), LatePercent: mean(late), AvoidableLate: mean(avoidable),
+			Flaps: mean(flaps), Actions: mean(actions), SettleSeconds: mean(settles),
+		},
+		CostOverBound: geometric(bounds), ViolationSeconds: mean(violations), UnsettledPercent: mean(unsettled), StepsAfterStep: mean(steps),
+	}
+}
+
+// sumUp the scenarios.
+func (p *performance) sumUp(seed uint64) {
+	costs := p.column(func(n numbers) quantity { return n.CostOverOracle })
+	late := p.column(func(n numbers) quantity { return n.AvoidableLate })
+	p.whole = numbers{
+		score: score{
+			CostOverOracle: geometric(costs), AvoidableLate: mean(late),
+			LatePercent:   mean(p.column(func(n numbers) quantity { return n.LatePercent })),
+			Flaps:         sum(p.column(func(n numbers) quantity { return n.Flaps })),
+			Actions:       sum(p.column(func(n numbers) quantity { return n.Actions })),
+			SettleSeconds: mean(p.column(func(n numbers) quantity { return n.SettleSeconds })),
+		},
+		CostOverBound:    geometric(p.column(func(n numbers) quantity { return n.CostOverBound })),
+		ViolationSeconds: sum(p.column(func(n numbers) quantity { return n.ViolationSeconds })),
+		UnsettledPercent: mean(p.column(func(n numbers) quantity { return n.UnsettledPercent })),
+		StepsAfterStep:   mean(p.column(func(n numbers) quantity { return n.StepsAfterStep })),
+	}
+	p.costInterval, p.lateInterval = bootstrap(costs, geometric, seed), bootstrap(late, mean, seed)
+}
+
+func (p performance) column(pick func(numbers) quantity) []quantity {
+	values := make([]quantity, len(p.scenarios))
+	for i, one := range p.scenarios {
+		values[i] = pick(one.numbers)
+	}
+	return values
+}
+
+// find a controller; false when it was not run.
+func (s summary) find(controller string) (performance, bool) {
+	i := slices.IndexFunc(s.controllers, func(p performance) bool { return p.controller == controller })
+	if i < 0 {
+		return performance{}, false
+	}
+	return s.controllers[i], true
+}
+
+// worstPathology is the scenario of the subset on which a controller costs the most over the oracle.
+func (s summary) worstPathology(p performance) (name string, cost quantity) {
+	for _, one := range p.scenarios {
+		if slices.Contains(s.pathologies, one.name) && one.CostOverOracle.known && (!cost.known || one.CostOverOracle.value > cost.value) {
+			name, cost = one.name, one.CostOverOracle
+		}
+	}
+	return name, cost
+}

@@ -1,0 +1,37 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
+)
+
+// recorded is the set of the one load of a trace. It begins with as many replicas as its first rate needs.
+func (o options) recorded() (set, error) {
+	file, err := os.Open(o.trace)
+	if err != nil {
+		return set{}, fmt.Errorf("-trace: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // only read
+	load, err := trace.Read(file, o.function.gap)
+	if err != nil {
+		return set{}, fmt.Errorf("reading trace %s: %w", o.trace, err)
+	}
+	f := o.function
+	initial := math.Ceil(load.Rate(0) / f.capacity)
+	name := strings.TrimSuffix(filepath.Base(o.trace), filepath.Ext(o.trace))
+	return set{name: "trace", scenarios: []suite.Scenario{{Scenario: plant.Scenario{
+		Name: name, Seconds: load.Seconds(), Rate: load.Rate, Capacity: plant.Constant(f.capacity),
+		Objective: f.objective, Start: f.start, Initial: int(min(float64(f.max), max(float64(f.min), initial))), Min: f.min, Max: f.max,
+		Partitions: f.partitions, Type: f.subscription,
+	}}}}, nil
+}

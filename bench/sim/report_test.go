@@ -1,0 +1,151 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares with a file in testdata, or writes it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, got, 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+}
+
+// made is a set of scenarios that nobody runs.
+func made(name string, scenarios ...string) set {
+	s := set{name: name}
+	for _, one := range scenarios {
+		s.scenarios = append(s.scenarios, suite.Scenario{
+			Scenario: plant.Scenario{
+				Name: one, Seconds: 600, Rate: plant.Constant(100), Capacity: plant.Constant(50), Objective: time.Minute, Start: 20 * time.Second, Max: 10,
+			},
+			Pathology: one == "poison" || one == "held",
+		})
+	}
+	return s
+}
+
+// ran are two runs of each scenario, the second a little worse than the first: costs and lateness as given by scenario.
+func ran(controller string, costs, late []float64, each outcome) []outcome {
+	var runs []outcome
+	for i := range costs {
+		for seed := range 2 {
+			one := each
+			one.controller, one.scenario, one.seed = controller, i, seed
+			one.replicaSeconds, one.lowerBound = costs[i]*(1+0.1*float64(seed)), 1000
+			one.lateShare = of(late[i])
+			one.actions += seed
+			runs = append(runs, one)
+		}
+	}
+	return runs
+}
+
+func settled(seconds float64, steps int) []settle { return []settle{{of(seconds), steps}} }
+
+// example has a suite with pathologies and a held-out set in which one scenario had no message.
+func example() report {
+	named := made(suiteName, "step", "poison", "held")
+	var runs []outcome
+	for _, r := range [][]outcome{
+		ran(oracleName, []float64{1200, 1100, 1000}, []float64{0, 0.01, 0}, outcome{actions: 2, settles: settled(40, 1)}),
+		ran(kedaName, []float64{6000, 2200, 9000}, []float64{0.1, 0.01, 0}, outcome{actions: 20, flaps: 10, violationSeconds: 90, settles: []settle{{}}}),
+		ran(capacityName, []float64{1300, 1100, 1400}, []float64{0.01, 0, 0}, outcome{actions: 3, flaps: 1, settles: settled(80, 3)}),
+		ran("capacity without trend", []float64{1350, 1150, 1500}, []float64{0.05, 0, 0}, outcome{actions: 2, flaps: 1, settles: settled(80, 3)}),
+		ran("capacity without plateau", []float64{1300, 1100, 1400}, []float64{0.01, 0, 0}, outcome{actions: 3, flaps: 1, settles: settled(80, 3)}),
+	} {
+		runs = append(runs, r...)
+	}
+	heldOut := made(heldOutName, "held-out-000", "held-out-001")
+	var others []outcome
+	for _, r := range [][]outcome{
+		ran(oracleName, []float64{1200, 0}, []float64{0, 0}, outcome{actions: 2}),
+		ran(kedaName, []float64{6000, 500}, []float64{0.1, 0}, outcome{actions: 20, flaps: 10}),
+		ran(simpleName, []float64{1500, 500}, []float64{0.02, 0}, outcome{actions: 9, flaps: 4}),
+		ran(capacityName, []float64{1300, 400}, []float64{0.01, 0}, outcome{actions: 3, flaps: 2}),
+	} {
+		for i := range r {
+			if r[i].scenario == 1 {
+				r[i].lateShare, r[i].lowerBound = quantity{}, 0
+			}
+		}
+		others = append(others, r...)
+	}
+	return report{seed: 5, seeds: 2, sets: []summary{summarize(named, runs, 5), summarize(heldOut, others, 5)}}
+}
+
+func TestTablesAndJSONAreAsInTheGoldenFiles(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, example().writeTables(&out))
+	golden(t, "tables.txt", out.Bytes())
+	path := filepath.Join(t.TempDir(), "sim.json")
+	require.NoError(t, example().writeJSON(path))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	golden(t, "sim.json", text)
+}
+
+func TestTheAblationIsAsInTheGoldenFile(t *testing.T) {
+	variants, err := parseVariants("trend,plateau,headroom")
+	require.NoError(t, err)
+	worths := example().sets[0].worths(variants, 5)
+	require.Len(t, worths, 2, "what did not run is left out")
+	var out bytes.Buffer
+	require.NoError(t, writeTable(&out, "an ablation", worthRows(worths)))
+	golden(t, "ablation.txt", out.Bytes())
+}
+
+func TestAPartPaysWhenSomethingIsSurelyWorseWithoutIt(t *testing.T) {
+	around := func(low, high float64) change { return change{interval: interval{of(low), of(high)}} }
+	tests := map[string]struct {
+		changes []change
+		want    string
+	}{
+		"all intervals have the zero":         {[]change{around(-1, 1), around(0, 0)}, "not seen"},
+		"one is above":                        {[]change{around(-1, 1), around(0.1, 1)}, "pays"},
+		"one is below":                        {[]change{around(-1, -0.1), around(0, 1)}, "costs"},
+		"one is above and one below":          {[]change{around(-1, -0.1), around(0.1, 1)}, "a trade"},
+		"a ratio around one":                  {[]change{{interval: interval{of(0.9), of(1.1)}, none: 1}}, "not seen"},
+		"a ratio above one":                   {[]change{{interval: interval{of(1.01), of(1.1)}, none: 1}}, "pays"},
+		"what is not known is not held to be": {[]change{{}}, "not seen"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, worth{changes: tt.changes}.verdict()) })
+	}
+}
+
+func TestGoalsAreMetOnlyByWhatWasMeasured(t *testing.T) {
+	tests := map[string]struct {
+		goal goal
+		want bool
+	}{
+		"on the bound":              {goal{measured: of(1), atMost: 1}, true},
+		"above it":                  {goal{measured: of(1.01), atMost: 1}, false},
+		"on a bound that is strict": {goal{measured: of(1), atMost: 1, strict: true}, false},
+		"below it":                  {goal{measured: of(0.99), atMost: 1, strict: true}, true},
+		"unknown":                   {goal{atMost: 1}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, tt.goal.met()) })
+	}
+}

@@ -1,0 +1,137 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"regexp"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/peer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
+)
+
+// set is scenarios that are scored together.
+type set struct {
+	name      string
+	scenarios []suite.Scenario
+}
+
+// outcome is one run of one controller on one scenario.
+type outcome struct {
+	controller string
+	scenario   int
+	seed       int
+
+	// replicaSeconds were paid for, and lowerBound is what the load needs at the least.
+	replicaSeconds, lowerBound float64
+	// lateShare of the messages, from 0 to 1; unknown where there was none.
+	lateShare                        quantity
+	violationSeconds, actions, flaps int
+	settles                          []settle
+	// replicas of every second, and the age of the oldest message in seconds; only of the first seed, for plots.
+	replicas, oldest []int32
+}
+
+// settle is what followed a step of the load: how long until replicas stayed where they ended (unknown when they did
+// not), and in how many steps.
+type settle struct {
+	seconds quantity
+	steps   int
+}
+
+// the names of controllers that others are compared with.
+const (
+	oracleName   = "oracle"
+	kedaName     = "keda-default10"
+	simpleName   = "simple"
+	capacityName = "capacity"
+)
+
+// contestants are the controllers to run, in the order of the tables. The oracle is always one: it is the measure. So is
+// ours when parts of it are left out.
+func contestants(o options) []peer.Named {
+	var all []peer.Named
+	for _, c := range peer.All() {
+		if c.Name == oracleName || len(o.ablate) > 0 && c.Name == capacityName || o.controller.MatchString(c.Name) {
+			all = append(all, c)
+		}
+	}
+	for _, v := range o.ablate {
+		all = append(all, peer.Named{Name: v.controller(), New: peer.Without(v.parts)})
+	}
+	return all
+}
+
+func matching(all []suite.Scenario, pattern *regexp.Regexp) []suite.Scenario {
+	var some []suite.Scenario
+	for _, s := range all {
+		if pattern.MatchString(s.Name) {
+			some = append(some, s)
+		}
+	}
+	return some
+}
+
+// run has every controller meet every scenario with every seed, as many at once as there are processors.
+func (s set) run(ctx context.Context, controllers []peer.Named, o options) ([]outcome, error) {
+	type job struct {
+		outcome
+		newController peer.New
+	}
+	var jobs []job
+	for scenario := range s.scenarios {
+		for seed := range o.seeds {
+			for _, c := range controllers {
+				jobs = append(jobs, job{outcome{controller: c.Name, scenario: scenario, seed: seed}, c.New})
+			}
+		}
+	}
+	runs := make([]outcome, len(jobs))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, one := range jobs {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			scenario := s.scenarios[one.scenario]
+			one.fill(simulate(scenario, one.newController, o.seed*1000+uint64(one.seed)), scenario) //nolint:gosec // small
+			runs[i] = one.outcome
+			return nil
+		})
+	}
+	return runs, group.Wait()
+}
+
+func simulate(s suite.Scenario, newController peer.New, seed uint64) plant.Score {
+	world := plant.New(s.Scenario, seed)
+	controller := newController(world.Scenario())
+	for range s.Seconds {
+		world.Step()
+		world.Scale(controller.Replicas(world))
+	}
+	return world.Score()
+}
+
+// fill takes from a score what is reported.
+func (o *outcome) fill(score plant.Score, s suite.Scenario) {
+	o.replicaSeconds, o.lowerBound = score.ReplicaSeconds, score.LowerBound
+	o.lateShare = of(score.Late).over(of(score.Messages))
+	o.violationSeconds, o.actions, o.flaps = score.ViolationSeconds, score.Actions, score.Flaps
+	for i, at := range s.Steps {
+		until := s.Seconds
+		if i+1 < len(s.Steps) {
+			until = s.Steps[i+1]
+		}
+		seconds, steps := score.Settling(at, until, s.Objective)
+		o.settles = append(o.settles, settle{of(seconds), steps})
+	}
+	if o.seed == 0 {
+		o.replicas, o.oldest = score.Trace, score.Oldest
+	}
+}

@@ -1,0 +1,7 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package trace reads a recorded load: CSV with the header time,rate, RFC 3339 or seconds, and messages per second.
+//
+// Floor 3. It never guesses: what is not a number, not in order or missing for too long is an error with its line.
+package trace

@@ -1,0 +1,106 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package trace
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestReadTakesEitherKindOfTime(t *testing.T) {
+	tests := map[string]string{
+		"seconds":                      "time,rate\n0,10\n60,20\n120,0\n",
+		"seconds of the Unix epoch":    "time,rate\n1700000000,10\n1700000060,20\n1700000120,0\n",
+		"RFC 3339":                     "time,rate\n2026-03-01T09:00:00Z,10\n2026-03-01T09:01:00Z,20\n2026-03-01T09:02:00Z,0\n",
+		"time zones that change":       "time,rate\n2026-03-29T01:59:00+01:00,10\n2026-03-29T03:00:00+02:00,20\n2026-03-29T03:01:00+02:00,0\n",
+		"the columns the other way":    "rate,time\n10,0\n20,60\n0,120\n",
+		"quotes, spaces and Windows":   "time, rate\r\n\"0\", 10\r\n60, \"20\"\r\n120, 0\r\n",
+		"the mark of a spreadsheet":    "\ufefftime,rate\n0,10\n60,20\n120,0\n",
+		"fractions and great exponent": "time,rate\n0.5,1e1\n60.5,20.0\n1.205e2,0\n",
+	}
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			load, err := Read(strings.NewReader(text), 10*time.Minute)
+			require.NoError(t, err)
+			require.Equal(t, 120, load.Seconds())
+			for second, want := range map[float64]float64{-5: 10, 0: 10, 30: 15, 60: 20, 90: 10, 120: 0, 500: 0} {
+				require.InDelta(t, want, load.Rate(second), 1e-6, "at %v s", second)
+			}
+		})
+	}
+}
+
+func TestReadSaysWhatIsWrongAndWhere(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"an empty file":                  {"", "first line must be time,rate"},
+		"no header":                      {"0,10\n60,20\n", `line 1: the columns are ["0" "10"]`},
+		"an unknown column":              {"time,rate,host\n0,10,a\n", `line 1: the columns are ["time" "rate" "host"]`},
+		"a column twice":                 {"time,time\n0,10\n", "line 1"},
+		"a row too short":                {"time,rate\n0,10\n60\n", "line 3"},
+		"a rate that is no number":       {"time,rate\n0,10\n60,many\n", `line 3: rate "many" must be a number`},
+		"a rate that Prometheus lacks":   {"time,rate\n0,NaN\n60,1\n", `line 2: rate "NaN"`},
+		"a rate below zero":              {"time,rate\n0,10\n60,-1\n", `line 3: rate "-1"`},
+		"a rate without bounds":          {"time,rate\n0,10\n60,+Inf\n", `line 3: rate "+Inf"`},
+		"a time that is none":            {"time,rate\nyesterday,10\n", `line 2: time "yesterday" must be seconds, or RFC 3339`},
+		"an infinite time":               {"time,rate\nInf,10\n", `line 2: time "Inf"`},
+		"rows out of order":              {"time,rate\n60,10\n0,20\n", `line 3: time "0" is not after`},
+		"a time twice":                   {"time,rate\n60,10\n60,20\n", `line 3: time "60" is not after`},
+		"a gap":                          {"time,rate\n0,10\n60,10\n\n1000,20\n", `line 5: time "1000" is 15m40s after the row before, more than 10m0s`},
+		"a gap of ages":                  {"time,rate\n0,10\n1e300,20\n", "line 3"},
+		"seconds after dates":            {"time,rate\n2026-03-01T09:00:00Z,10\n60,20\n", "line 3"},
+		"dates after seconds":            {"time,rate\n0,10\n2026-03-01T09:00:00Z,20\n", "line 3"},
+		"one row":                        {"time,rate\n0,10\n", "there are 1 rows below the header"},
+		"two rows in the same second":    {"time,rate\n0,10\n0.5,10\n", "at least two, a second apart"},
+		"a quote that is left open":      {"time,rate\n0,\"10\n60,20\n", "line 3"},
+		"a header that cannot be parsed": {"ti\"me,rate\n", "line 1"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Read(strings.NewReader(tt.text), 10*time.Minute)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestReadLetsThroughAGapThatIsAllowed(t *testing.T) {
+	load, err := Read(strings.NewReader("time,rate\n0,10\n3600,20\n"), time.Hour)
+	require.NoError(t, err)
+	require.InDelta(t, 15, load.Rate(1800), 1e-9)
+}
+
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{
+		"time,rate\n0,10\n60,20\n", "rate,time\n1,2026-03-01T09:00:00Z\n2,2026-03-01T09:00:30+01:00\n", "time,rate\n-1e308,0\n1e308,0\n",
+		"", "time,rate\n\"", "\ufefftime,rate\n1,1\n",
+	} {
+		f.Add(seed)
+	}
+	if example, err := os.ReadFile("../testdata/day.csv"); err == nil {
+		f.Add(string(example))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		load, err := Read(strings.NewReader(text), 10*time.Minute)
+		if err != nil {
+			require.NotContains(t, err.Error(), "\n", "one line tells it")
+			return
+		}
+		length := load.Seconds()
+		require.Positive(t, length)
+		highest := 0.0
+		for i, at := range load.at {
+			require.False(t, math.IsNaN(at) || math.IsInf(at, 0))
+			require.InDelta(t, load.rates[i], load.Rate(at), 1e-9*max(1, load.rates[i]))
+			highest = max(highest, load.rates[i])
+		}
+		for part := range 11 {
+			rate := load.Rate(float64(length) * float64(part) / 10)
+			require.True(t, rate >= 0 && rate <= highest*(1+1e-9), "%v is between 0 and %v", rate, highest)
+		}
+	})
+}
