@@ -57,7 +57,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 			return fmt.Errorf("running %s: %w", s.name, err)
 		}
 		measured := happened.measure()
-		written.Scenarios = append(written.Scenarios, compare(s, measured, happened.score(), happened.trace(), simulate(s, measured)))
+		result := compare(s, measured, happened.score(), happened.trace(), simulate(s, measured))
+		result.Decisions = decisions(happened.looks)
+		written.Scenarios = append(written.Scenarios, result)
 		if err := o.write(written); err != nil {
 			return err
 		}
@@ -83,7 +85,9 @@ func again(o options, out io.Writer) error {
 			continue
 		}
 		s = s.lasting(r.length())
-		written.Scenarios = append(written.Scenarios, compare(s, r.Measured, r.Real, r.Trace.real(), simulate(s, r.Measured)))
+		result := compare(s, r.Measured, r.Real, r.Trace.real(), simulate(s, r.Measured))
+		result.Decisions = r.Decisions
+		written.Scenarios = append(written.Scenarios, result)
 	}
 	if err := o.write(written); err != nil {
 		return err

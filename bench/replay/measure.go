@@ -36,7 +36,8 @@ type measured struct {
 	StartSpread  *float64 `json:"start_spread"`
 	Starts       int      `json:"starts"`
 	// CapacityPerReplica in messages per second is what a replica with work all the time did in five seconds: the median.
-	// CapacitySpread is the deviation of its logarithm, BusyAtSaturation the share of that time which its metric shows.
+	// CapacitySpread is the deviation of the logarithm of each replica's median, BusyAtSaturation the share of that time
+	// which its metric shows.
 	CapacityPerReplica *float64 `json:"capacity_per_replica"`
 	CapacitySpread     *float64 `json:"capacity_spread"`
 	BusyAtSaturation   *float64 `json:"busy_at_saturation"`
@@ -52,7 +53,9 @@ type measured struct {
 	// LearnedCapacity and LearnedBusy are what the policy had learned by the end.
 	LearnedCapacity *float64 `json:"learned_capacity"`
 	LearnedBusy     *float64 `json:"learned_busy"`
-	// LoadAverage of the machine, over the run.
+	// LoadLagSeconds is how far what was published was behind what was to be published, at the most: a machine that had
+	// something else to do. LoadAverage is the machine's, over the run.
+	LoadLagSeconds *float64 `json:"load_lag_seconds"`
 	LoadAverage    *float64 `json:"load_average"`
 	LoadAverageMax *float64 `json:"load_average_max"`
 }
@@ -87,6 +90,7 @@ func (o outcome) measure() measured {
 			m.LearnedBusy = known(float64(*c.MeasuredBusyPercent) / 100)
 		}
 	}
+	m.LoadLagSeconds = lag(o.scenario, o.counts)
 	var loads []float64
 	for _, l := range o.looks {
 		if l.load != nil {
@@ -98,6 +102,23 @@ func (o outcome) measure() measured {
 		m.LoadAverage, m.LoadAverageMax = known(mean), known(slices.Max(loads))
 	}
 	return m
+}
+
+// lag is how many seconds ago, at the most, what was published should have been; nil when nobody counted.
+func lag(s scenario, counts []counted) *float64 {
+	if len(counts) == 0 {
+		return nil
+	}
+	owed, elapsed, worst := 0.0, 0, 0.0
+	for _, c := range counts {
+		for ; elapsed < int(c.at.Milliseconds()); elapsed++ {
+			owed += s.rate(float64(elapsed)/1000) / 1000
+		}
+		if rate := s.rate(c.at.Seconds()); rate > 0 {
+			worst = max(worst, (owed-float64(c.published))/rate)
+		}
+	}
+	return &worst
 }
 
 func known[T any](value T) *T { return &value }
@@ -152,6 +173,7 @@ const (
 
 // saturation finds what replicas did while each held more messages than it could process until the next look.
 func (m *measured) saturation(looks []look) {
+	byPod := map[string][]float64{}
 	var rates, shares, early []float64
 	seen := map[string]time.Duration{}
 	for i, now := range looks {
@@ -170,12 +192,13 @@ func (m *measured) saturation(looks []look) {
 				continue
 			}
 			elapsed := (now.at - last.at).Seconds()
+			rate := float64(calls) / elapsed
 			switch age := (last.at+now.at)/2 - seen[pod]; {
 			case age >= grown || seen[pod] == looks[0].at:
-				rates = append(rates, float64(calls)/elapsed)
+				rates, byPod[pod] = append(rates, rate), append(byPod[pod], rate)
 				shares = append(shares, (after.busy-before.busy).Seconds()/elapsed)
 			case age < young:
-				early = append(early, float64(calls)/elapsed)
+				early = append(early, rate)
 			}
 		}
 	}
@@ -187,11 +210,12 @@ func (m *measured) saturation(looks []look) {
 	if len(early) > 0 {
 		m.WarmUpSpeed = known(median(early) / median(rates))
 	}
-	if len(rates) > 1 {
-		for i := range rates {
-			rates[i] = math.Log(rates[i])
+	if len(byPod) > 1 {
+		var logs []float64
+		for _, of := range byPod {
+			logs = append(logs, math.Log(median(of)))
 		}
-		_, deviation := moments(rates)
+		_, deviation := moments(logs)
 		m.CapacitySpread = known(deviation)
 	}
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -103,7 +104,7 @@ func TestOnlyAReplicaThatHeldEnoughWasSaturated(t *testing.T) {
 	require.Equal(t, 4, m.Saturated)
 	require.InDelta(t, 50, *m.CapacityPerReplica, 1e-9)
 	require.InDelta(t, 1, *m.BusyAtSaturation, 1e-9, "0.8, 0.8, 1 and too much: the upper median")
-	require.InDelta(t, 0.0196, *m.CapacitySpread, 1e-3)
+	require.Nil(t, m.CapacitySpread, "of one replica there is none")
 	require.Equal(t, int64(5000), *m.PrefetchedMax)
 	require.InDelta(t, 5, *m.LoadAverageMax, 1e-9)
 	require.Nil(t, m.WarmUpSpeed, "it was there from the beginning")
@@ -124,6 +125,71 @@ func TestAReplicaThatCameLaterWarmsUp(t *testing.T) {
 	m := outcome{looks: looks}.measure()
 	require.InDelta(t, 50, *m.CapacityPerReplica, 1e-9)
 	require.InDelta(t, 0.5, *m.WarmUpSpeed, 1e-9)
+}
+
+func TestReplicasDifferByTheirMediansAlone(t *testing.T) {
+	both := func(at time.Duration, calls, others int64) look {
+		l := seen(at, 5000, calls, 0)
+		l.instances["other"] = instanceLook{consumer: "fn#0", calls: others}
+		return l
+	}
+	const s = time.Second
+	m := outcome{looks: []look{both(0, 0, 0), both(5*s, 200, 250), both(10*s, 400, 500), both(15*s, 402, 750), both(20*s, 602, 1000)}}.measure()
+	require.InDelta(t, math.Log(50.0/40)/math.Sqrt2, *m.CapacitySpread, 1e-9, "one was stalled once, which says nothing of its speed")
+}
+
+func TestLagIsInSecondsOfTheLoad(t *testing.T) {
+	s := scenario{rate: step(40, 240, 10, 20), length: 30 * time.Second}
+	for name, test := range map[string]struct {
+		counts []counted
+		want   *float64
+	}{
+		"nobody counted":         {nil, nil},
+		"all was published":      {[]counted{{at: 5 * time.Second, published: 200}, {at: 15 * time.Second, published: 1600}}, known(0.0)},
+		"half a second too late": {[]counted{{at: 5 * time.Second, published: 180}, {at: 15 * time.Second, published: 1600}}, known(0.5)},
+		"later under more load":  {[]counted{{at: 5 * time.Second, published: 180}, {at: 15 * time.Second, published: 1360}}, known(1.0)},
+		"more than was owed":     {[]counted{{at: 5 * time.Second, published: 210}}, known(0.0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := lag(s, test.counts)
+			if test.want == nil {
+				require.Nil(t, got)
+				return
+			}
+			require.InDelta(t, *test.want, *got, 1e-6)
+		})
+	}
+}
+
+func TestDecisionsAreThoseThatDiffer(t *testing.T) {
+	at := func(second int, desired int32, hold string) look {
+		p := &v1alpha1.AutoscalingPolicy{}
+		p.Status.DesiredReplicas = &desired
+		p.Status.Decision = &v1alpha1.Decision{Equation: "1 + 1"}
+		if hold != "" {
+			p.Status.Decision.Hold = &v1alpha1.Hold{Reason: hold}
+		}
+		return look{at: time.Duration(second) * time.Second, policy: p}
+	}
+	undecided := look{at: time.Second, policy: &v1alpha1.AutoscalingPolicy{}}
+	require.Equal(t, []decision{
+		{Second: 1},
+		{Second: 5, Desired: known(int32(2)), Equation: "1 + 1"},
+		{Second: 20, Desired: known(int32(2)), Equation: "1 + 1", Hold: "Held"},
+	}, decisions([]look{{at: 0}, undecided, at(5, 2, ""), at(10, 2, ""), {at: 15 * time.Second}, at(20, 2, "Held")}))
+	require.Empty(t, decisions(nil))
+}
+
+func TestAWarmUpIsToldFromTheSpeedOfItsFirstTenSeconds(t *testing.T) {
+	for _, seconds := range []float64{1, 5, 10, 20, 40} {
+		done := 0.0
+		for tenth := range 1000 {
+			done += min(1, 0.5+0.5*(float64(tenth)+0.5)/100/seconds) / 1000
+		}
+		require.InDelta(t, seconds, warmUp(done), 0.01*seconds, "%g s", seconds)
+	}
+	require.Zero(t, warmUp(1.1))
+	require.InDelta(t, 60, warmUp(0.1), 0)
 }
 
 func TestWhatWasNotSeenIsUnknown(t *testing.T) {

@@ -38,7 +38,9 @@ type result struct {
 	Measured          measured `json:"measured"`
 	// Within says that both differences are within their goals.
 	Within *bool `json:"within"`
-	Trace  trace `json:"trace"`
+	// Decisions are what the policy's status said in the real run.
+	Decisions []decision `json:"decisions"`
+	Trace     trace      `json:"trace"`
 }
 
 const (
@@ -140,12 +142,12 @@ func (r report) table(out io.Writer) error {
 			number(one.Real.Actions, 0), figure(one, func(s score) *float64 { return s.Actions }, 0),
 			number(one.Real.MaxReplicas, 0), figure(one, func(s score) *float64 { return s.MaxReplicas }, 0), verdict(one.Within))
 	}
-	say(table, "\t\t\t\t\t\t\t\t\t\t\t\nmeasured\tstart s\tspread\tstarts\tcapacity/s\tspread\tbusy\twarm-up\tlearned/s\tredelivered\tagain\tload\n")
+	say(table, "\t\t\t\t\t\t\t\t\t\t\t\nmeasured\tstart s\tspread\tstarts\tcapacity/s\tspread\tbusy\twarm-up\tlearned/s\tredelivered\tagain\tlag s\tload\n")
 	for _, one := range r.Scenarios {
 		m := one.Measured
-		say(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", one.Name, number(m.StartSeconds, 1), number(m.StartSpread, 2), m.Starts,
+		say(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", one.Name, number(m.StartSeconds, 1), number(m.StartSpread, 2), m.Starts,
 			number(m.CapacityPerReplica, 1), number(m.CapacitySpread, 3), number(m.BusyAtSaturation, 3), number(m.WarmUpSpeed, 2),
-			number(m.LearnedCapacity, 1), whole(m.Redelivered), m.Repeated, number(m.LoadAverage, 1))
+			number(m.LearnedCapacity, 1), whole(m.Redelivered), m.Repeated, number(m.LoadLagSeconds, 1), number(m.LoadAverage, 1))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)

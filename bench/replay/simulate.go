@@ -44,7 +44,8 @@ type simRun struct {
 
 // plantOf is the simulator's scenario. What was not measured is as it was meant to be.
 func plantOf(s scenario, m measured, phase int) plant.Scenario {
-	return plant.Scenario{
+	start := or(m.StartSeconds, s.startDelay.Seconds()+usualStart.Seconds())
+	p := plant.Scenario{
 		Name: s.name, Seconds: phase + s.seconds() + drainSeconds,
 		Rate: func(second float64) float64 {
 			if second >= float64(phase+s.seconds()) {
@@ -52,19 +53,40 @@ func plantOf(s scenario, m measured, phase int) plant.Scenario {
 			}
 			return s.rate(max(0, second-float64(phase)))
 		},
-		Capacity: plant.Constant(or(m.CapacityPerReplica, 1/s.serviceTime.Seconds())), Spread: max(leastSpread, or(m.CapacitySpread, 0)),
+		Capacity: plant.Constant(or(m.CapacityPerReplica, 1/s.serviceTime.Seconds())), Spread: max(none, or(m.CapacitySpread, 0)),
 		Objective: objective, Initial: 1, Min: 1, Max: s.maxReplicas,
-		Start:      time.Duration(or(m.StartSeconds, s.startDelay.Seconds()+usualStart.Seconds()) * float64(time.Second)),
+		Start:      time.Duration(max(0, start-halfSecond) * float64(time.Second)),
 		Partitions: max(1, s.partitions), Batch: or(m.MessagesPerEntry, 1),
+		StartSpread: max(none, or(m.StartSpread, 0)), WarmUp: none, Measured: or(m.BusyAtSaturation, 1),
 	}
+	if m.WarmUpSpeed != nil {
+		p.WarmUp = max(none, warmUp(*m.WarmUpSpeed))
+	}
+	return p
 }
 
 const (
 	// usualStart is what a replica was seen to take on top of its delay, Light or Java.
 	usualStart = 2 * time.Second
-	// leastSpread is as good as none, which the plant takes for its default.
-	leastSpread = 1e-3
+	// halfSecond is what the plant adds to a start on average, for it goes by whole seconds.
+	halfSecond = 0.5
+	// none is as good as 0, which the plant takes for its default.
+	none = 1e-3
 )
+
+// warmUp is how many seconds a replica takes from half to full speed that in its first ten does this share of what it
+// does later.
+func warmUp(speed float64) float64 {
+	const first, slowest = 10, 60
+	switch {
+	case speed >= 1:
+		return 0
+	case speed >= 0.75: // it is warm before they are over: the quarter of the warm-up is missing
+		return 4 * first * (1 - speed)
+	default:
+		return min(slowest, first/(4*max(none, speed-0.5)))
+	}
+}
 
 func or(value *float64, otherwise float64) float64 {
 	if value == nil {

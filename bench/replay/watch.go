@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	appsv1 "k8s.io/api/apps/v1"
-
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -44,6 +44,7 @@ type look struct {
 	topic *backlog.TopicSample
 	// instances by the UID of their pod.
 	instances map[string]instanceLook
+	policy    *v1alpha1.AutoscalingPolicy
 }
 
 type instanceLook struct {
@@ -115,6 +116,9 @@ func (w *watcher) ask(ctx context.Context, at time.Duration) look {
 		l.topic = &sample
 	}
 	l.instances = w.instances(ctx)
+	if policy, err := w.f.Policy(ctx); err == nil {
+		l.policy = policy
+	}
 	return l
 }
 

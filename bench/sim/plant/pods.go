@@ -35,7 +35,7 @@ type replica struct {
 	received, processed, failed, busy float64
 }
 
-func (r *replica) warmth(second int) float64 {
+func (r *replica) warmth(second int, warmUp float64) float64 {
 	return min(1, 0.5+0.5*float64(second-r.consumes)/warmUp)
 }
 
@@ -82,7 +82,8 @@ func (w *World) begin(r *replica) {
 
 // startTime draws a time from a scale write to a replica that consumes, in seconds.
 func (w *World) startTime() float64 {
-	sigma := math.Sqrt(math.Log(1 + startSpread*startSpread))
+	spread := w.scenario.StartSpread
+	sigma := math.Sqrt(math.Log(1 + spread*spread))
 	factor := math.Exp(sigma*w.luck.NormFloat64() - sigma*sigma/2)
 	return w.scenario.Start.Seconds() * factor
 }

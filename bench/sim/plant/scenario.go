@@ -4,6 +4,7 @@
 package plant
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -53,6 +54,10 @@ type Scenario struct {
 	Initial, Min, Max int
 	// Start is the mean time from a scale write to a replica that consumes.
 	Start time.Duration
+	// StartSpread is the coefficient of variation of start times, WarmUp how long a new replica takes from half to full
+	// speed, in seconds, and Measured the share of a busy replica's time that its own metric shows: the rest goes to fetching,
+	// acknowledging and conversion. Defaults of the plant where 0 is given.
+	StartSpread, WarmUp, Measured float64
 	// CPU is the share of a busy replica's time in which it computes; 1 where 0 is given.
 	CPU float64
 
@@ -121,6 +126,9 @@ func (s Scenario) withDefaults() Scenario {
 	if s.Spread == 0 {
 		s.Spread = 0.05
 	}
+	s.StartSpread = cmp.Or(s.StartSpread, startSpread)
+	s.WarmUp = cmp.Or(s.WarmUp, warmUp)
+	s.Measured = cmp.Or(s.Measured, measuredShare)
 	if s.CPU == 0 {
 		s.CPU = 1
 	}

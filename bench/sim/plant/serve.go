@@ -83,7 +83,7 @@ func (w *World) serve() {
 	works := make([]work, len(consuming))
 	sum := 0.0
 	for i, r := range consuming {
-		potential := capacity * r.speed * r.warmth(w.second)
+		potential := capacity * r.speed * r.warmth(w.second, w.scenario.WarmUp)
 		one := work{potential: potential, failing: min(failing, potential)}
 		one.wanted = min(w.available(i, len(consuming)), potential-one.failing)
 		works[i] = one
@@ -103,8 +103,7 @@ func (w *World) serve() {
 	}
 }
 
-// measuredShare of a call's time is what the instances' own metric sees of a busy replica: the rest goes to fetching,
-// acknowledging and conversion.
+// measuredShare is the default of Scenario.Measured.
 const measuredShare = 0.85
 
 // busy is what the metric of the instance says of a second.
@@ -119,7 +118,7 @@ func (w *World) busy(one work, share float64) float64 {
 		}
 		return 0.02 * load
 	}
-	return measuredShare * load
+	return w.scenario.Measured * load
 }
 
 // available is what the i-th of n consuming replicas could work on.

@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	// startSpread is the coefficient of variation of start times.
+	// startSpread and warmUp are the defaults of Scenario.StartSpread and WarmUp.
 	startSpread = 0.25
-	// warmUp is how long a new replica takes to its full speed, from half of it.
-	warmUp = 20
+	warmUp      = 20
 	// redelivery is when a failed message is tried again: a client's negativeAckRedeliveryDelay.
 	redelivery = 60
 	// recentSeconds is the time constant of what a topic's share of the arrivals is told by.
@@ -69,7 +68,8 @@ func New(scenario Scenario, seed uint64) *World {
 	}
 	for range s.Initial {
 		r := w.start()
-		r.unready, r.ready, r.consumes = -warmUp, -warmUp, -warmUp // they were there before
+		r.consumes = -int(math.Ceil(s.WarmUp)) // they were there before
+		r.unready, r.ready = r.consumes, r.consumes
 		w.replicas = append(w.replicas, r)
 	}
 	w.lookForActive()

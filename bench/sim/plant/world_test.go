@@ -239,3 +239,27 @@ func TestFifoKeepsTheOrderOfArrival(t *testing.T) {
 	require.False(t, ok)
 	require.Zero(t, f.total)
 }
+
+func TestAScenarioMaySayHowItsReplicasStartAndMeasure(t *testing.T) {
+	s := scenario()
+	s.Start = 19500 * time.Millisecond
+	s.Rate, s.Spread, s.StartSpread, s.WarmUp, s.Measured = Constant(1000), 1e-9, 1e-9, 100, 0.6
+	w := New(s, 1)
+	for range 10 {
+		w.Step()
+	}
+	w.Scale(4)
+	before := w.InstancesSample()
+	for range 19 {
+		w.Step()
+	}
+	after := w.InstancesSample()
+	require.InDelta(t, 19*0.6, (*after.Instances[0].BusyTime - *before.Instances[0].BusyTime).Seconds(), 1e-6)
+	require.Len(t, after.Instances, 3)
+	w.Step()
+	require.Len(t, w.InstancesSample().Instances, 4, "after exactly the start time")
+	for range 10 {
+		w.Step()
+	}
+	require.InDelta(t, 50*(0.5*11+0.005*55), w.replicas[3].processed, 1, "from half its speed")
+}
