@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -154,6 +155,38 @@ func TestACoverageOfNearlyNothingIsShownAsOnePercent(t *testing.T) {
 	c.Coverage = 0.001
 	status := written(t, policy.State{Capacity: c})
 	require.Equal(t, int32(1), *status.Capacity.MeasuredBusyPercent, "the API takes no less")
+}
+
+func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
+	before := written(t, policy.State{DecidedAt: noon(), Arrivals: arrivals(500), Capacity: learned(100)})
+	tests := map[string]struct {
+		after   time.Duration
+		ready   float64
+		renewed bool
+	}{
+		"nothing is written":      {time.Second, 100, false},
+		"another decision":        {time.Second, 900_000, true},
+		"signals moved by a half": {31 * time.Second, 150, true},
+		"a heartbeat":             {5 * time.Minute, 100, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := policy.Outcome{Now: noon().Add(test.after), World: world()}
+			in := input(3, reading(test.ready, 500))
+			in.Now, in.Reading.Consumers = o.Now, backlog.Known(3)
+			decision, _ := policy.Decide(in, policy.State{})
+			state := policy.State{DecidedAt: o.Now, Arrivals: arrivals(501), Capacity: learned(100)}
+			after := policy.Status(before, o, &policy.Result{Decision: decision, State: state, Reading: in.Reading})
+			require.Equal(t, test.renewed, policy.StatusDiffers(before, after, o.Now))
+			text, err := state.Encode()
+			require.NoError(t, err)
+			if test.renewed {
+				require.Equal(t, text, after.State)
+			} else {
+				require.Equal(t, before.State, after.State)
+			}
+		})
+	}
 }
 
 func TestAHeartbeatWritesTheStateOfNow(t *testing.T) {

@@ -27,6 +27,7 @@ type Result struct {
 // value: desiredReplicas stays what was decided last, and the conditions say whether it is still served. Without a
 // target that can be scaled there is nothing to decide for, and a last value would go on steering whatever bears its
 // name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned capacity stays.
+// The state is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
 func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) v1alpha1.AutoscalingPolicyStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.World.Policy.Generation
@@ -47,11 +48,14 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) 
 	}
 	after.Decision = decisionStatus(result.Decision)
 	after.Capacity = result.State.capacityStatus()
-	after.State = result.State.encoded()
 	if o.Unknown == nil {
 		replicas := result.Decision.Replicas
 		after.DesiredReplicas = &replicas
 		after.Signals = signalsStatus(result.Reading, result.Decision.Wait)
+	}
+	// Encoding takes ten times as long as deciding, so it is done for a write alone.
+	if ceilingIn(before.State) != result.State.Plateau.Ceiling || StatusDiffers(before, after, o.Now) {
+		after.State = result.State.encoded()
 	}
 	return after
 }
