@@ -101,7 +101,7 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	memory := r.tracked.follow(&p, trackable(outcome))
 	result := r.decide(&outcome, memory)
 	if memory.unread != nil {
-		log.FromContext(ctx).Info("state of another version ignored, resuming from status.capacity", "why", memory.unread.Error())
+		log.FromContext(ctx).Info("status.state ignored, resuming from status.capacity", "why", memory.unread.Error())
 		memory.unread = nil
 	}
 	if waiting(outcome) {
