@@ -80,6 +80,9 @@ func (w *World) subscription(partition int) backlog.SubscriptionSample {
 		DelayedMessages:   int64(share * w.delayedKnown),
 		DeliveredMessages: int64(share * w.delivered),
 	}
+	if len(w.recent) > 1 {
+		sample.DeliveredMessages = int64(w.shownOf(partition))
+	}
 	if partition == 0 {
 		sample.BacklogEntries += int64(s.Markers)
 	}
@@ -112,6 +115,18 @@ func (w *World) share(at int) float64 {
 		return own
 	}
 	return own * share(w.recent[0], all, len(w.recent))
+}
+
+// shownOf a partition, or of a further topic, is what the broker counted as delivered.
+func (w *World) shownOf(at int) float64 {
+	if at >= w.scenario.Partitions {
+		return w.shown[1+at-w.scenario.Partitions]
+	}
+	sum := 0.0
+	for _, weight := range w.scenario.Weights {
+		sum += weight
+	}
+	return w.shown[0] * w.scenario.Weights[at] / sum
 }
 
 func share(part, all float64, parts int) float64 {

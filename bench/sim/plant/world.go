@@ -48,6 +48,8 @@ type World struct {
 	published []float64 // by partition, then by further topics, since the last reset
 	recent    []float64 // arrivals of a topic, of which older ones count less
 	delivered float64   // since the last reset
+	shown     []float64 // of those by topic, where there are several
+	counted   float64   // of delivered is in shown
 	computing float64   // replicas that compute, in the last second
 	score     Score
 }
@@ -58,7 +60,8 @@ func New(scenario Scenario, seed uint64) *World {
 	w := &World{
 		scenario: s, second: -1, delayed: map[int][]float64{},
 		load: rand.New(rand.NewPCG(seed, 1)), luck: rand.New(rand.NewPCG(seed, 2)), //nolint:gosec // a model, to be repeated
-		published: make([]float64, s.Partitions+len(s.More)), recent: make([]float64, 1+len(s.More)), waiting: make([]fifo, 1),
+		published: make([]float64, s.Partitions+len(s.More)), recent: make([]float64, 1+len(s.More)),
+		shown: make([]float64, 1+len(s.More)), waiting: make([]fifo, 1),
 	}
 	switch {
 	case s.Type == backlog.Failover:
@@ -136,6 +139,7 @@ func (w *World) Step() {
 	w.reset()
 	w.dispatch()
 	w.serve()
+	w.count()
 	w.account()
 }
 
@@ -143,9 +147,21 @@ func (w *World) reset() {
 	for _, at := range w.scenario.Resets {
 		if at == w.second {
 			clear(w.published)
-			w.delivered = 0
+			clear(w.shown)
+			w.delivered, w.counted = 0, 0
 		}
 	}
+}
+
+// count tells topics apart in what was delivered in this second: as in the arrivals of late.
+func (w *World) count() {
+	for topic := range w.shown {
+		first, last := w.partitions(topic)
+		for at := first; at < last; at++ {
+			w.shown[topic] += (w.delivered - w.counted) * w.share(at)
+		}
+	}
+	w.counted = w.delivered
 }
 
 func (w *World) lookForActive() {
