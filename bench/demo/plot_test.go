@@ -65,12 +65,12 @@ func TestRatesAreMeansOverAWindow(t *testing.T) {
 	for _, point := range points {
 		switch {
 		case point.X < 18 || point.X > 82:
-			require.InDelta(t, 20, point.Y, 0.01, "at %v s", point.X)
+			require.InDelta(t, o.scenario.low, point.Y, 0.01, "at %v s", point.X)
 		case point.X > 22 && point.X < 78:
-			require.InDelta(t, 150, point.Y, 0.01, "at %v s", point.X)
+			require.InDelta(t, o.scenario.high, point.Y, 0.01, "at %v s", point.X)
 		default:
-			require.GreaterOrEqual(t, point.Y, 20.0)
-			require.LessOrEqual(t, point.Y, 150.0)
+			require.GreaterOrEqual(t, point.Y, o.scenario.low)
+			require.LessOrEqual(t, point.Y, o.scenario.high)
 		}
 	}
 }
