@@ -41,8 +41,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		return again(o, out)
 	}
 	scenarios := o.scenarios()
-	if len(scenarios) == 0 {
-		return fmt.Errorf("-scenario %s names none: they are %v", o.scenario, names(all()))
+	if len(scenarios) == 0 && !o.covers() {
+		return fmt.Errorf("-scenario %s names none: they are %v", o.scenario, append(names(all()), coverageName))
 	}
 	theatre, end, err := open(ctx, progress)
 	if err != nil {
@@ -50,6 +50,15 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	}
 	defer end()
 	written := theatre.report()
+	if o.covers() {
+		say(progress, "%s: a minute and a half of real time ...\n", coverageName)
+		if written.Coverage, err = theatre.cover(ctx); err != nil {
+			return fmt.Errorf("measuring the coverage: %w", err)
+		}
+		if err := o.write(written); err != nil {
+			return err
+		}
+	}
 	for _, s := range scenarios {
 		say(progress, "%s: %s of real time ...\n", s.name, s.length)
 		happened, err := theatre.play(ctx, s)

@@ -66,6 +66,10 @@ func (o options) scenarios() []scenario {
 	return some
 }
 
+// covers says whether the busy time of a Java instance is to be measured for calls of several lengths. A squeezed run is no
+// measurement.
+func (o options) covers() bool { return o.seconds == 0 && o.scenario.MatchString(coverageName) }
+
 // write makes the files that were asked for.
 func (o options) write(r report) error {
 	if o.out != "" {

@@ -22,7 +22,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		"too short for the HPA controller":       {[]string{"-seconds=19"}, "-seconds is 19: it must be 0, or from 20 to 3600"},
 		"longer than an hour":                    {[]string{"-seconds=3601"}, "-seconds is 3601"},
 		"an expression that is none":             {[]string{"-scenario=("}, "-scenario"},
-		"a scenario that does not exist":         {[]string{"-scenario=nonesuch"}, "names none: they are [step wave java]"},
+		"a scenario that does not exist":         {[]string{"-scenario=nonesuch"}, "names none: they are [step wave java coverage]"},
 		"an earlier report that does not exist":  {[]string{"-again=/nonesuch/replay.json"}, "reading an earlier report"},
 		"an earlier report that is another file": {[]string{"-again=options_test.go"}, errReport.Error()},
 	} {
@@ -41,6 +41,10 @@ func TestScenariosAreThoseAskedForAtTheLengthAskedFor(t *testing.T) {
 	for _, s := range some {
 		require.Equal(t, time.Minute, s.length)
 	}
+	require.False(t, o.covers(), "a squeezed run is no measurement")
+	o, err = parseOptions(nil, io.Discard)
+	require.NoError(t, err)
+	require.True(t, o.covers())
 	o, err = parseOptions([]string{"-scenario=^w"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, []string{"wave"}, names(o.scenarios()))

@@ -20,7 +20,9 @@ type report struct {
 	Kubernetes string    `json:"kubernetes"`
 	Processors int       `json:"processors"`
 	Begun      time.Time `json:"begun"`
-	Scenarios  []result  `json:"scenarios"`
+	// Coverage is absent when it was not measured.
+	Coverage  []coverage `json:"coverage,omitempty"`
+	Scenarios []result   `json:"scenarios"`
 }
 
 // result is one scenario in both worlds.
@@ -137,10 +139,10 @@ func (r report) table(out io.Writer) error {
 	say(table, "scenario\treplica-hours\tsimulated\treal/sim\tlate %%\tsimulated\tdifference\tactions\tsimulated\tmost\tsimulated\twithin\n")
 	for _, one := range r.Scenarios {
 		say(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Name,
-			number(one.Real.ReplicaHours, 3), figure(one, func(s score) *float64 { return s.ReplicaHours }, 3), number(one.ReplicaHoursRatio, 2),
-			number(one.Real.LatePct, 2), figure(one, func(s score) *float64 { return s.LatePct }, 2), number(one.LateDifference, 2),
-			number(one.Real.Actions, 0), figure(one, func(s score) *float64 { return s.Actions }, 0),
-			number(one.Real.MaxReplicas, 0), figure(one, func(s score) *float64 { return s.MaxReplicas }, 0), verdict(one.Within))
+			number(one.Real.ReplicaHours, 3), extremes(one, func(s score) *float64 { return s.ReplicaHours }, 3), number(one.ReplicaHoursRatio, 2),
+			number(one.Real.LatePct, 2), extremes(one, func(s score) *float64 { return s.LatePct }, 2), number(one.LateDifference, 2),
+			number(one.Real.Actions, 0), extremes(one, func(s score) *float64 { return s.Actions }, 0),
+			number(one.Real.MaxReplicas, 0), extremes(one, func(s score) *float64 { return s.MaxReplicas }, 0), verdict(one.Within))
 	}
 	say(table, "\t\t\t\t\t\t\t\t\t\t\t\nmeasured\tstart s\tspread\tstarts\tcapacity/s\tspread\tbusy\twarm-up\tlearned/s\tredelivered\tagain\tlag s\tload\n")
 	for _, one := range r.Scenarios {
@@ -149,14 +151,20 @@ func (r report) table(out io.Writer) error {
 			number(m.CapacityPerReplica, 1), number(m.CapacitySpread, 3), number(m.BusyAtSaturation, 3), number(m.WarmUpSpeed, 2),
 			number(m.LearnedCapacity, 1), whole(m.Redelivered), m.Repeated, number(m.LoadLagSeconds, 1), number(m.LoadAverage, 1))
 	}
+	if len(r.Coverage) > 0 {
+		say(table, "\t\t\nsaturated Java instance\tcall ms\tbusy\toverhead ms\n")
+	}
+	for _, c := range r.Coverage {
+		say(table, "\t%s\t%s\t%s\n", number(c.CallMillis, 2), number(c.Busy, 3), number(c.OverheadMillis, 2))
+	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	return nil
 }
 
-// figure of the simulator with its extremes.
-func figure(r result, pick func(score) *float64, digits int) string {
+// extremes beside the mean of a figure of the simulator.
+func extremes(r result, pick func(score) *float64, digits int) string {
 	if pick(r.Sim) == nil {
 		return number(nil, 0)
 	}

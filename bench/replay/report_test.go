@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/figure"
 )
 
 // replayed is a result without a server: the real run is told.
@@ -155,8 +157,8 @@ func TestTheImageIsAPNGOfTheSizeThatItSays(t *testing.T) {
 			require.NoError(t, err)
 			decoded, err := png.Decode(bytes.NewReader(image))
 			require.NoError(t, err)
-			require.Equal(t, imageWidth, decoded.Bounds().Dx())
-			require.Equal(t, imageHeight, decoded.Bounds().Dy())
+			require.Equal(t, figure.Width, decoded.Bounds().Dx())
+			require.Equal(t, figure.Height, decoded.Bounds().Dy())
 		})
 	}
 }
