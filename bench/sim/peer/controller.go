@@ -31,8 +31,11 @@ func All() []Named {
 		{"keda-default10", newDefaultKEDA},
 		{"keda-tuned", newTunedKEDA},
 		{"keda-expert", newExpert},
-		{"ds2-50", newDS2},
-		{"flink-tuned", newFlink},
+		{"expert-fresh", newFreshExpert},
+		{"ds2-10", newDS2(0.1)},
+		{"ds2-50", newDS2(0.5)},
+		{"flink-default", newFlink(defaultFlink())},
+		{"flink-tuned", newFlink(tunedFlink())},
 		{"simple", newSimple},
 		{"capacity", Without(0)},
 	}

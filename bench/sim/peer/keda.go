@@ -51,8 +51,13 @@ func newTunedKEDA(s plant.Scenario) Controller {
 
 // newExpert adds a trigger on the publish rate, a gauge of the broker that is up to a minute old, at 80 % of the true
 // capacity.
-func newExpert(s plant.Scenario) Controller {
-	rate := staleRate{}
+func newExpert(s plant.Scenario) Controller { return expert(s, 60) }
+
+// newFreshExpert has the rate of a monitoring system that looks at counters each 15 s.
+func newFreshExpert(s plant.Scenario) Controller { return expert(s, 15) }
+
+func expert(s plant.Scenario, seconds int) Controller {
+	rate := gauge{seconds: seconds}
 	return &keda{
 		hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: tunedThreshold(s),
 		more: func(w *plant.World) float64 { return rate.read(w) / (0.8 * s.Capacity(0)) },
@@ -89,25 +94,26 @@ func (k *keda) Replicas(w *plant.World) int {
 	return k.hpa.replicas(w, math.Max(entries/k.threshold, more))
 }
 
-// staleRate is msgRateIn: the mean of the last full minute, renewed once a minute.
-type staleRate struct {
+// gauge is a rate that is renewed so often, such as msgRateIn once a minute: the mean since the last time.
+type gauge struct {
+	seconds, at  int
 	rate, before float64
 	known        bool
 }
 
-func (r *staleRate) read(w *plant.World) float64 {
-	if !every(60, w) {
-		return r.rate
+func (g *gauge) read(w *plant.World) float64 {
+	if !every(g.seconds, w) {
+		return g.rate
 	}
 	seen, err := w.Rough()
 	if err != nil {
-		return r.rate
+		return g.rate
 	}
-	if r.known && seen.Published >= r.before {
-		r.rate = (seen.Published - r.before) / 60
+	if g.known && seen.Published >= g.before {
+		g.rate = (seen.Published - g.before) / float64(w.Second()-g.at)
 	}
-	r.before, r.known = seen.Published, true
-	return r.rate
+	g.before, g.at, g.known = seen.Published, w.Second(), true
+	return g.rate
 }
 
 // cpu is an HPA on 80 % of the CPU request, which is right: one processor for a replica.

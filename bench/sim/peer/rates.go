@@ -36,115 +36,39 @@ func (r *rates) look(w *plant.World) (observed, bool) {
 	}, true
 }
 
-// ds2 sizes for the arrivals by what replicas do in the time that they are busy, and half as much again.
+// ds2 sizes for the arrivals by what replicas do in the time that they are busy, and a share more. It looks each 10 s and
+// ignores two looks after each change: the example settings of its authors.
 //
-// Source: Kalavri et al., Three steps is all you need, OSDI 2018.
+// Source: Kalavri et al., Three steps is all you need, OSDI 2018; strymon-system/ds2.
 type ds2 struct {
-	rates rates
-	warm  int
+	rates  rates
+	factor float64
+	warm   int
 }
 
-func newDS2(plant.Scenario) Controller { return &ds2{} }
+func newDS2(more float64) New {
+	return func(plant.Scenario) Controller { return &ds2{factor: 1 + more} }
+}
 
 func (d *ds2) Replicas(w *plant.World) int {
-	const interval, margin = 10, 1.5
-	if w.Replicas() == 0 {
-		return 1 // it has no notion of zero
-	}
-	if !every(interval, w) {
-		return w.Replicas()
-	}
-	seen, ok := d.rates.look(w)
-	if !ok || seen.busy <= 0 || seen.processed <= 0 {
-		return w.Replicas()
-	}
-	if d.warm++; d.warm <= 2 {
-		return w.Replicas()
-	}
-	return max(1, bound(math.Ceil(seen.arrivals/(seen.processed/seen.busy)*margin), w.Scenario()))
-}
-
-// flink is the autoscaler of the Flink Kubernetes operator with a window of 60 s instead of 15 min, 300 s before it scales
-// down, catch-up within 120 s, restarts of 25 s and utilisation 0.8 between 0.6 and 0.9.
-//
-// Source: flink-kubernetes-operator, module flink-autoscaler, ScalingMetricEvaluator and JobVertexScaler.
-type flink struct {
-	rates  rates
-	seen   []observed
-	quiet  int
-	downBy []moment
-}
-
-func newFlink(plant.Scenario) Controller { return &flink{} }
-
-// Its settings, in seconds and shares of a replica.
-const (
-	flinkInterval, flinkWindow, flinkStable, flinkDown = 15, 60, 15, 300
-	flinkCatchUp, flinkRestart                         = 120.0, 25.0
-	flinkTarget, flinkLowest, flinkHighest             = 0.8, 0.6, 0.9
-)
-
-func (f *flink) Replicas(w *plant.World) int {
+	const interval, warmUp = 10, 2
 	current := w.Replicas()
 	if current == 0 {
 		return 1 // it has no notion of zero
 	}
-	if !every(flinkInterval, w) || w.Second() < f.quiet {
+	if !every(interval, w) {
 		return current
 	}
-	one, ok := f.rates.look(w)
-	rough, err := w.Rough()
-	if !ok || err != nil || rough.Consuming == 0 {
+	seen, ok := d.rates.look(w)
+	if !ok || seen.busy <= 0 || seen.processed <= 0 {
 		return current
 	}
-	f.seen = append(f.seen, one)
-	if len(f.seen) < flinkWindow/flinkInterval {
+	if d.warm++; d.warm <= warmUp {
 		return current
 	}
-	f.seen = f.seen[len(f.seen)-flinkWindow/flinkInterval:]
-	want, ok := f.want(w, rough)
-	if !ok {
-		return current
-	}
-	want = f.stabilize(w, want)
+	want := max(1, bound(math.Ceil(seen.arrivals/(seen.processed/seen.busy)*d.factor), w.Scenario()))
 	if want != current {
-		f.quiet, f.seen = w.Second()+flinkStable, nil
-	}
-	return max(1, want)
-}
-
-// want is what the window asks for: what there is while that is within the bounds of utilisation.
-func (f *flink) want(w *plant.World, rough plant.Rough) (replicas int, ok bool) {
-	mean, n := observed{}, float64(len(f.seen))
-	for _, o := range f.seen {
-		mean.arrivals, mean.processed, mean.busy = mean.arrivals+o.arrivals/n, mean.processed+o.processed/n, mean.busy+o.busy/n
-	}
-	if mean.busy <= 0 || mean.processed <= 0 {
-		return 0, false
-	}
-	lag := rough.Entries
-	each := mean.processed / mean.busy // true processing rate of one
-	if lag >= 30*mean.processed {      // saturated: what it does is what it can
-		each = mean.processed / float64(rough.Consuming)
-	}
-	capacity := func(use, restart float64) float64 {
-		return lag/flinkCatchUp + mean.arrivals*restart/flinkCatchUp + mean.arrivals/use
-	}
-	have := each * float64(w.Replicas())
-	if have >= capacity(flinkHighest, 0) && have <= capacity(flinkLowest, flinkRestart) {
-		return w.Replicas(), true
-	}
-	return bound(math.Ceil(capacity(flinkTarget, flinkRestart)/each), w.Scenario()), true
-}
-
-// stabilize goes down to no less than the largest number of the last five minutes.
-func (f *flink) stabilize(w *plant.World, want int) int {
-	f.downBy = append(f.downBy, moment{float64(w.Second()), want})
-	for f.downBy[0].second < float64(w.Second()-flinkDown) {
-		f.downBy = f.downBy[1:]
-	}
-	for _, a := range f.downBy {
-		want = max(want, min(w.Replicas(), a.replicas))
+		d.warm = 0
 	}
 	return want
 }
