@@ -4,5 +4,5 @@
 // Package suite has the loads that controllers are compared on: the named scenarios, each of which shows one thing that
 // goes wrong in practice, and a generator of held-out ones from a seed, which nobody tuned on.
 //
-// Floor 3. It has no controllers and no model, only numbers.
+// Floor 3. It has no controllers, and of the model only what the first Function of a chain hands on.
 package suite

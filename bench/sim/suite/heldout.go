@@ -12,8 +12,19 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
 )
 
-// HeldOut returns scenarios drawn from a seed: capacity from 2 to 500 a second, five shapes of load, start times from 8
-// to 78 s, objectives from 20 s to 3 min, noise, and in a quarter of the cases a replica that suddenly does less.
+// HeldOut returns scenarios drawn from a seed: an hour on a Shared subscription, from 1 replica on, between 1 and 100. Drawn
+// evenly, if nothing else is said:
+//
+//   - capacity of a replica: 2 to 500 messages a second, evenly in its logarithm; noise of 0 to 0.4
+//   - latency objective: 20 to 180 s, start: 8 to 78 s, both in whole seconds; share of a processor: 0.3 to 1
+//   - receive queue: 20 s of work, between 1 and 1,000 messages, in three of four; else Pulsar's default of 1,000
+//   - replicas that the load needs: from 0.5 to 8, up to 1.5 to 6 times as many (evenly in the logarithm)
+//   - its shape, each in one of five: a step up after 10 to 20 min and down 25 min later; a sine with a period of 10 to 60 min;
+//     pulses of 1 to 6 min each 10 to 25 min; a walk with a step each 30 s; a ramp that begins in the first 10 min and takes
+//     15 to 40 min
+//   - in one of four, the capacity falls to 0.4 to 0.8 of itself between the 20th and the 40th minute
+//
+// No other trouble is drawn: no batches, partitions, keys, delays, failures, limits downstream or outages.
 func HeldOut(seed uint64, count int) []Scenario {
 	random := rand.New(rand.NewPCG(seed, 0x5eed)) //nolint:gosec // to be repeated
 	scenarios := make([]Scenario, 0, count)
