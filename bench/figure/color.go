@@ -5,7 +5,7 @@ package figure
 
 import "image/color"
 
-// Blue, Green, Orange and Purple are for curves. They are those of Okabe and Ito, which people who are colour blind can
+// Blue is the first of the colours for curves. They are those of Okabe and Ito, which people who are colour blind can
 // tell apart.
 func Blue() color.Color { return color.NRGBA{R: 0, G: 114, B: 178, A: 255} }
 

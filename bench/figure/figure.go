@@ -19,9 +19,11 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// Width and Height of the image, in pixels.
 const (
-	Width, Height = 1200, 900
+	// Width of the image, in pixels.
+	Width = 1200
+	// Height of the image, in pixels.
+	Height = 900
 
 	// pixelsPerInch makes a font of 12 points 16 pixels high.
 	pixelsPerInch = 96

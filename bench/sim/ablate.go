@@ -56,8 +56,8 @@ type worth struct {
 
 // change of one number: more is worse.
 type change struct {
-	by quantity
-	interval
+	by     quantity
+	within interval
 	// none is its value where nothing changed.
 	none   float64
 	format string
@@ -105,7 +105,7 @@ func (s summary) worths(variants []variant, seed uint64) []worth {
 func (w worth) verdict() string {
 	worse, better := false, false
 	for _, c := range w.changes {
-		worse, better = worse || c.above(c.none), better || c.below(c.none)
+		worse, better = worse || c.within.above(c.none), better || c.within.below(c.none)
 	}
 	switch {
 	case worse && better:
@@ -124,7 +124,7 @@ func worthRows(worths []worth) [][]string {
 	for _, w := range worths {
 		row := []string{w.part}
 		for _, c := range w.changes {
-			row = append(row, c.by.text(c.format), c.interval.text(c.format))
+			row = append(row, c.by.text(c.format), c.within.text(c.format))
 		}
 		rows = append(rows, append(row, w.verdict()))
 	}

@@ -122,7 +122,18 @@ func (o options) check() error {
 	if o.trace == "" {
 		return nil
 	}
-	f := o.function
+	if err := o.function.check(); err != nil {
+		return err
+	}
+	switch o.function.subscription {
+	case backlog.Shared, backlog.KeyShared, backlog.Failover:
+		return nil
+	default:
+		return fmt.Errorf("-subscription is %q: it must be Shared, Key_Shared or Failover", o.function.subscription)
+	}
+}
+
+func (f function) check() error {
 	switch {
 	case !(f.capacity > 0 && f.capacity <= 1e9): // so that NaN is none either
 		return fmt.Errorf("-capacity is %v: say how many messages per second one replica processes, above 0 and at most 1e9", f.capacity)
@@ -137,10 +148,5 @@ func (o options) check() error {
 	case f.gap <= 0:
 		return fmt.Errorf("-gap is %s: it must be above 0", f.gap)
 	}
-	switch f.subscription {
-	case backlog.Shared, backlog.KeyShared, backlog.Failover:
-		return nil
-	default:
-		return fmt.Errorf("-subscription is %q: it must be Shared, Key_Shared or Failover", f.subscription)
-	}
+	return nil
 }

@@ -98,7 +98,7 @@ func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
 			share.value = max(0, share.value)
 		}
 		bounds = append(bounds, cost.over(of(r.lowerBound)))
-		late, avoidable = append(late, r.lateShare.times(100)), append(avoidable, share.times(100))
+		late, avoidable = append(late, r.lateShare.percent()), append(avoidable, share.percent())
 		violations = append(violations, of(float64(r.violationSeconds)))
 		actions, flaps = append(actions, of(float64(r.actions))), append(flaps, of(float64(r.flaps)))
 		for _, s := range r.settles {

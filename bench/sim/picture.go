@@ -89,7 +89,7 @@ func (p picture) subtitle() string {
 	s := p.scenario
 	late := make([]string, len(p.runs))
 	for i, r := range p.runs {
-		late[i] = r.controller + " " + r.lateShare.times(100).text("%.2f") + " %"
+		late[i] = r.controller + " " + r.lateShare.percent().text("%.2f") + " %"
 	}
 	return fmt.Sprintf("A replica processes %.4g messages/s and starts in %.0f s. Messages later than %.0f s: %s. One run of luck.",
 		s.Capacity(0), s.Start.Seconds(), s.Objective.Seconds(), strings.Join(late, ", "))

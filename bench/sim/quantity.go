@@ -40,8 +40,9 @@ func (q quantity) minus(other quantity) quantity {
 	return of(q.value - other.value)
 }
 
-func (q quantity) times(factor float64) quantity {
-	q.value *= factor
+// percent of a share from 0 to 1.
+func (q quantity) percent() quantity {
+	q.value *= 100
 	return q
 }
 

@@ -21,7 +21,7 @@ func TestTheUnknownStaysUnknown(t *testing.T) {
 		"something over the unknown":   of(1).over(quantity{}),
 		"the unknown over something":   quantity{}.over(of(1)),
 		"something minus the unknown":  of(1).minus(quantity{}),
-		"a hundred times the unknown":  quantity{}.times(100),
+		"a hundred times the unknown":  quantity{}.percent(),
 		"the mean of nothing":          mean(nil),
 		"the sum of unknowns":          sum([]quantity{{}, {}}),
 		"the geometric mean of a zero": geometric([]quantity{of(0)}),

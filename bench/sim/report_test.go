@@ -116,7 +116,7 @@ func TestTheAblationIsAsInTheGoldenFile(t *testing.T) {
 }
 
 func TestAPartPaysWhenSomethingIsSurelyWorseWithoutIt(t *testing.T) {
-	around := func(low, high float64) change { return change{interval: interval{of(low), of(high)}} }
+	around := func(low, high float64) change { return change{within: interval{of(low), of(high)}} }
 	tests := map[string]struct {
 		changes []change
 		want    string
@@ -125,8 +125,8 @@ func TestAPartPaysWhenSomethingIsSurelyWorseWithoutIt(t *testing.T) {
 		"one is above":                        {[]change{around(-1, 1), around(0.1, 1)}, "pays"},
 		"one is below":                        {[]change{around(-1, -0.1), around(0, 1)}, "costs"},
 		"one is above and one below":          {[]change{around(-1, -0.1), around(0.1, 1)}, "a trade"},
-		"a ratio around one":                  {[]change{{interval: interval{of(0.9), of(1.1)}, none: 1}}, "not seen"},
-		"a ratio above one":                   {[]change{{interval: interval{of(1.01), of(1.1)}, none: 1}}, "pays"},
+		"a ratio around one":                  {[]change{{within: interval{of(0.9), of(1.1)}, none: 1}}, "not seen"},
+		"a ratio above one":                   {[]change{{within: interval{of(1.01), of(1.1)}, none: 1}}, "pays"},
 		"what is not known is not held to be": {[]change{{}}, "not seen"},
 	}
 	for name, tt := range tests {

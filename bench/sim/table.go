@@ -83,11 +83,7 @@ func (s summary) rows() [][]string {
 
 // pathologyRows have the cost over the oracle of each scenario that no rate or backlog explains, and the worst.
 func (s summary) pathologyRows() [][]string {
-	header := append([]string{"controller"}, "worst cost/oracle", "in")
-	for _, name := range s.pathologies {
-		header = append(header, name)
-	}
-	rows := [][]string{header}
+	rows := [][]string{append([]string{"controller", "worst cost/oracle", "in"}, s.pathologies...)}
 	for _, c := range s.controllers {
 		name, worst := s.worstPathology(c)
 		if !worst.known {
