@@ -52,6 +52,8 @@ func parseVariants(text string) ([]variant, error) {
 type worth struct {
 	part    string
 	changes []change
+	// same says that not one number of one scenario differs: the part does nothing, or is not read.
+	same bool
 }
 
 // change of one number: more is worse.
@@ -78,7 +80,7 @@ func (s summary) worths(variants []variant, seed uint64) []worth {
 		if !ok || len(without.scenarios) != len(with.scenarios) {
 			continue
 		}
-		one := worth{part: v.name}
+		one := worth{part: v.name, same: slices.Equal(without.scenarios, with.scenarios)}
 		for _, c := range []struct {
 			pair   func(without, with numbers) quantity
 			by     fold
@@ -108,6 +110,8 @@ func (w worth) verdict() string {
 		worse, better = worse || c.within.above(c.none), better || c.within.below(c.none)
 	}
 	switch {
+	case w.same:
+		return "no run differs"
 	case worse && better:
 		return "a trade"
 	case worse:

@@ -113,6 +113,8 @@ func TestTheAblationIsAsInTheGoldenFile(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, writeTable(&out, "an ablation", worthRows(worths)))
 	golden(t, "ablation.txt", out.Bytes())
+	require.False(t, worths[0].same)
+	require.True(t, worths[1].same, "a part that changes nothing is told from one whose worth is not seen")
 }
 
 func TestAPartPaysWhenSomethingIsSurelyWorseWithoutIt(t *testing.T) {
