@@ -121,7 +121,7 @@ func TestARestartResumesFromTheStatus(t *testing.T) {
 	w.answer(0, 10_000+15*70)
 	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
 	status := w.policy().Status
-	require.Equal(t, int32(9), *status.DesiredReplicas, "70/s and what piles up meanwhile at 10/s")
+	require.Equal(t, int32(10), *status.DesiredReplicas, "70/s and what piles up meanwhile at 10/s")
 	require.Equal(t, int32(40), status.Capacity.Observations)
 }
 

@@ -17,6 +17,11 @@ type Arrivals struct {
 	Deviation float64 `json:"dev,omitempty"`
 	// Rise is the relative rise that is to be expected within a reaction time: the largest lately, forgotten over 20 min.
 	Rise float64 `json:"rise,omitempty"`
+	// Peak is the highest Fast lately, forgotten over an hour: there is room for what was seen before, not for more.
+	Peak float64 `json:"peak,omitempty"`
+	// Rose says that the last rate was a step up, and Fell that it was far below Fast: a second one in a row is a step down.
+	Rose bool `json:"rose,omitempty"`
+	Fell bool `json:"fell,omitempty"`
 	// Past has Fast of the last reaction time, oldest first.
 	Past []RateAt `json:"past,omitempty"`
 }
@@ -31,46 +36,53 @@ const (
 	fastSeconds   = 20
 	slowSeconds   = 90
 	riseForgotten = 20 * time.Minute
+	peakForgotten = time.Hour
 	// Rise begins at firstRise, follows a larger one half way at once, and keeps within its bounds.
 	firstRise, riseWeight = 0.3, 0.5
 	leastRise, mostRise   = 0.05, 1.5
-	// A rise by this share that stands out by so many deviations is taken at once.
-	jumpShare, jumpDeviations = 0.3, 3
-	// noise is how many deviations Fast has to be above Slow for a trend.
-	noise = 1.5
-	// startSeconds from a scale write to a replica that consumes, and reactSeconds with the poll and the HPA's sync.
-	startSeconds = 25
-	reactSeconds = startSeconds + 25
+	// A change by this share that stands out by so many deviations is a step. Up, it is taken at once; down, when the next
+	// rate says so too, since a poll that missed messages looks the same.
+	stepShare, stepDeviations = 0.3, 3
+	// noise is how many deviations Fast has to be above Slow for a trend, which leads a tenth above the Peak at most: after a
+	// step it would go on rising for as long as Slow takes to follow.
+	noise, abovePeak = 1.5, 1.1
 )
 
-// learnArrivals takes in a publish rate.
-func learnArrivals(before *Arrivals, rate float64, now time.Time, elapsed time.Duration) *Arrivals {
+// learnArrivals takes in a publish rate; react is the reaction time in seconds.
+func learnArrivals(before *Arrivals, rate float64, now time.Time, elapsed time.Duration, react float64) *Arrivals {
 	if before == nil {
-		return &Arrivals{Fast: rate, Slow: rate, Rise: firstRise, Past: []RateAt{{At: now, Rate: rate}}}
+		return &Arrivals{Fast: rate, Slow: rate, Peak: rate, Rise: firstRise, Past: []RateAt{{At: now, Rate: rate}}}
 	}
 	seconds := max(0, elapsed.Seconds())
-	after := *before
-	after.Deviation += smoothing(seconds, slowSeconds) * (math.Abs(rate-before.Fast) - before.Deviation)
-	if gap := rate - before.Fast; gap > jumpShare*before.Fast && gap > jumpDeviations*before.Deviation {
-		after.Fast = rate
-	} else {
-		after.Fast += smoothing(seconds, fastSeconds) * gap
-	}
+	after, gap := *before, rate-before.Fast
+	step := math.Abs(gap) > max(stepShare*before.Fast, stepDeviations*before.Deviation)
+	after.Rose, after.Fell = step && gap > 0, step && gap < 0
+	after.Deviation += smoothing(seconds, slowSeconds) * (math.Abs(gap) - before.Deviation)
+	after.Fast += smoothing(seconds, fastSeconds) * gap
 	after.Slow += smoothing(seconds, slowSeconds) * (rate - before.Slow)
-	after.learnRise(now, elapsed)
+	switch {
+	case after.Rose:
+		after.Fast = rate
+	case before.Rose: // what is there now is all of the step
+		after.Slow = max(after.Slow, after.Fast)
+	case after.Fell && before.Fell:
+		after.Fast, after.Slow = rate, rate
+	}
+	after.Peak = max(after.Fast, before.Peak+smoothing(seconds, peakForgotten.Seconds())*(after.Fast-before.Peak))
+	after.learnRise(now, elapsed, react)
 	return &after
 }
 
 // learnRise compares with the rate one reaction time ago.
-func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration) {
+func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64) {
 	past := a.Past
-	for len(past) > 1 && now.Sub(past[1].At).Seconds() >= reactSeconds {
+	for len(past) > 1 && now.Sub(past[1].At).Seconds() >= react {
 		past = past[1:]
 	}
 	if len(past) == 0 {
 		past = []RateAt{{At: now, Rate: a.Fast}}
 	}
-	if first := past[0]; now.Sub(first.At).Seconds() >= 0.8*reactSeconds && first.Rate > 0 {
+	if first := past[0]; now.Sub(first.At).Seconds() >= 0.8*react && first.Rate > 0 {
 		if rise := a.Fast/first.Rate - 1; rise > a.Rise {
 			a.Rise += riseWeight * (rise - a.Rise)
 		} else {
@@ -85,20 +97,33 @@ func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration) {
 func smoothing(seconds, constant float64) float64 { return 1 - math.Exp(-max(0, seconds)/constant) }
 
 // planned is the rate to be ready for: what there is, and where a clear trend leads within a reaction time.
-func (a *Arrivals) planned() float64 {
-	trend := 0.0
-	if gap := a.Fast - a.Slow; gap > noise*a.Deviation {
-		trend = gap / (slowSeconds - fastSeconds)
+func (a *Arrivals) planned(in Input, react float64) float64 {
+	up := a.Fast
+	if gap := a.Fast - a.Slow; gap > noise*a.Deviation && !in.without(PartTrend) {
+		trend := gap / (slowSeconds - fastSeconds)
+		up = max(a.Fast, min(a.Fast+trend*react, abovePeak*a.Peak))
 	}
-	return max(a.Fast+trend*reactSeconds, a.Slow)
+	return max(up, a.Slow)
 }
 
 const (
 	leastUtilisation = 0.5
-	mostUtilisation  = 0.9
+	mostUtilisation  = 0.93
+	// ofPeak is the room above the Peak that is worth having.
+	ofPeak = 1.05
+	// plainUtilisation is that of the "simple" form, for an ablation.
+	plainUtilisation = 0.7
 )
 
 // utilisation to plan for: what may arrive before help is ready costs headroom, what the objective forgives earns it.
-func (a *Arrivals) utilisation(objective time.Duration) float64 {
-	return min(mostUtilisation, max(leastUtilisation, (1+objective.Seconds()/reactSeconds)/(1+a.Rise)))
+func (a *Arrivals) utilisation(in Input, react float64) float64 {
+	if in.without(PartHeadroom) {
+		return plainUtilisation
+	}
+	forgiven := 1 + latencyObjective(in.Spec).Seconds()/react
+	wanted := min(mostUtilisation, max(leastUtilisation, forgiven/(1+a.Rise)))
+	if a.Peak <= 0 {
+		return wanted
+	}
+	return max(wanted, min(mostUtilisation, a.planned(in, react)/(ofPeak*a.Peak)))
 }

@@ -17,12 +17,17 @@ const (
 	normalBacklog = 5 * time.Second
 	// spareWait is the share of the objective that a message may be expected to wait before replicas are added: what is
 	// there is to be used.
-	spareWait = 0.25
+	spareWait = 0.4
+	// drainShare of the objective, but at least half a start, is the time to work off what waits: what was published while
+	// replicas started is near the objective already, and faster than they start is not to be had.
+	drainShare, drainStarts = 0.6, 0.5
 	// full is the share of the capacity that arrivals may take for long before replicas are added whatever waits.
 	full = 0.97
 	// longBacklog: more than ten seconds of arrivals wait, so replicas whose capacity is unknown are too few.
 	longBacklog = 10 * time.Second
 )
+
+const unitRate = "messages/s"
 
 // load is what the capacity model works with: rates in messages per second, messages, seconds.
 type load struct {
@@ -30,9 +35,11 @@ type load struct {
 	// cautious is one as far down as it may be overestimated: replicas go down no further than it allows.
 	cautious float64
 	// excess should not be waiting now, and waiting is that with what will have joined it when help is there.
-	excess, waiting float64
-	objective       float64
-	current         float64
+	excess, waiting  float64
+	objective, drain float64
+	current          float64
+	start, react     float64
+	without          Part
 }
 
 // capacity asks for enough replicas to process what arrives with room for what may arrive before help is ready, and to
@@ -50,7 +57,7 @@ func capacity(in Input, state State) answer {
 	}
 	l := newLoad(in, state, ready)
 	a := l.needed(in)
-	if a.replicas > in.CurrentReplicas && !l.urgent(state, a.replicas) {
+	if a.replicas > in.CurrentReplicas && !a.overloaded && !l.urgent(state, a.replicas) {
 		a.replicas = in.CurrentReplicas
 		a.hold = &Hold{Reason: HoldWithinObjective, Message: fmt.Sprintf("at %d replicas messages wait %.0fs at most, within the objective of %.0fs",
 			in.CurrentReplicas, math.Ceil(l.wait()), l.objective)}
@@ -59,14 +66,27 @@ func capacity(in Input, state State) answer {
 }
 
 func newLoad(in Input, state State, ready float64) load {
-	objective := latencyObjective(in.Spec)
+	objective, react := latencyObjective(in.Spec).Seconds(), state.Start.react(in)
 	l := load{
-		planned: state.Arrivals.planned(), utilisation: state.Arrivals.utilisation(objective), one: state.Capacity.MessagesPerSecond,
-		cautious:  state.Capacity.MessagesPerSecond * math.Exp(-math.Sqrt(state.Capacity.Variance)),
-		objective: objective.Seconds(), current: float64(in.CurrentReplicas),
+		planned: state.Arrivals.planned(in, react), utilisation: state.Arrivals.utilisation(in, react), one: state.Capacity.MessagesPerSecond,
+		cautious:  state.Capacity.cautious(in),
+		objective: objective, drain: max(drainShare*objective, drainStarts*state.Start.seconds(in)),
+		current: float64(in.CurrentReplicas), start: state.Start.seconds(in), react: react, without: in.Without,
 	}
-	l.excess = max(0, ready-state.Arrivals.Fast*l.normal())
-	l.waiting = l.excess + max(0, l.planned-l.current*l.one)*startSeconds
+	l.excess = max(0, ready-state.Floor.messages(in)-state.Arrivals.Fast*l.normal())
+	l.waiting = l.excess
+	if undispatched, err := in.Reading.Undispatched.Value(); err == nil && !in.without(PartPrefetch) {
+		// What replicas hold already is no work for others, beyond what they get done themselves meanwhile.
+		l.waiting = min(l.excess, undispatched+l.current*l.one*l.drain)
+	}
+	if state.Start.restarts(in) {
+		l.waiting += l.planned * l.start // nobody works meanwhile
+	} else {
+		l.waiting += max(0, l.planned-l.current*l.one) * l.start
+	}
+	if failing(in) {
+		l.waiting = 0 // what fails comes back however many try
+	}
 	return l
 }
 
@@ -74,45 +94,42 @@ func (l load) normal() float64 { return min(normalBacklog.Seconds(), l.objective
 
 // needed for the arrivals, and for the arrivals with what waits.
 func (l load) needed(in Input) answer {
-	if in.Reading.Type == backlog.Failover {
+	if in.Reading.Type == backlog.Failover && !in.without(PartFailover) {
 		if a, ok := l.failover(in); ok {
 			return a
 		}
 	}
-	steady, drain := l.planned/(l.utilisation*l.one), (l.planned+l.waiting/l.objective)/l.one
+	steady, drain := l.planned/(l.utilisation*l.one), (l.planned+l.waiting/l.drain)/l.one
 	a := answer{replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady * l.one / l.cautious), drain: replicasFor(drain)}
+	a.terms = l.terms()
 	if steady >= drain {
 		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.planned), l.utilisation, short(l.one), steady)
 	} else {
 		a.equation = fmt.Sprintf("(%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(l.planned), short(l.waiting),
-			l.objective, short(l.one), drain)
+			l.drain, short(l.one), drain)
 	}
 	return a
 }
 
-// failover sizes for the busiest replica: each partition has one active consumer.
-func (l load) failover(in Input) (answer, bool) {
-	rates, loads, ok := partitionLoads(in, l)
-	if !ok {
-		return answer{}, false
+func (l load) terms() []Term {
+	return []Term{
+		{"planned", l.planned, unitRate}, {"utilization", l.utilisation, ""}, {"capacity", l.one, unitRate},
+		{"waiting", l.waiting, "messages"}, {"drain", l.drain, "s"},
 	}
-	steady, drain := failoverReplicas(rates, l.utilisation*l.one), failoverReplicas(loads, l.one)
-	return answer{
-		replicas: max(steady, drain), steady: failoverReplicas(rates, l.utilisation*l.cautious), drain: drain,
-		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s waiting", max(steady, drain), len(rates),
-			short(l.one), short(l.planned), short(l.excess)),
-	}, true
 }
 
 // wait is how long a message would wait at the end of a reaction time if nothing were done.
 func (l load) wait() float64 {
 	have := max(l.current*l.one, hair)
-	return (l.excess + max(0, l.planned-have)*reactSeconds) / have
+	return (l.excess + max(0, l.planned-have)*l.react) / have
 }
 
 // urgent says whether more replicas are worth an action. A single one more is not for utilisation's sake alone.
 func (l load) urgent(state State, wanted int32) bool {
 	have := l.current * l.one
+	if l.without&PartLazyUp != 0 {
+		return true
+	}
 	late := l.wait() > spareWait*l.objective
 	if !late && state.Arrivals.Slow <= full*have {
 		return false
@@ -126,13 +143,22 @@ func unknownCapacity(in Input, arrival, ready float64) answer {
 	consumers, err := in.Reading.Consumers.Value()
 	switch {
 	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 && ready > max(consumers, arrival*longBacklog.Seconds()):
-		return same(2*in.CurrentReplicas, fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(ready),
+		return same(doubled(in), fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(ready),
 			longBacklog.Seconds(), short(arrival), in.CurrentReplicas))
 	case ready < 1 && in.CurrentReplicas > 1:
 		return same(in.CurrentReplicas-1, fmt.Sprintf("nothing waiting at %s/s arriving: one fewer than %d replicas", short(arrival), in.CurrentReplicas))
 	default:
 		return hold(in, HoldLearning, "no replica was seen busy yet, so what one processes is unknown")
 	}
+}
+
+// doubled are twice the replicas, of a Failover subscription as many as partitions at most.
+func doubled(in Input) int32 {
+	twice := 2 * in.CurrentReplicas
+	if most := in.Reading.Partitions; in.Reading.Type == backlog.Failover && most > 0 {
+		return max(in.CurrentReplicas, min(twice, int32(most))) //nolint:gosec // bounded by Pulsar
+	}
+	return twice
 }
 
 // same is an answer with one number for everything.

@@ -13,47 +13,56 @@ import (
 
 // Decide says how many replicas to run. It never goes down on what is unknown or old, and always says why.
 //
-//	reading -> learn -> every strategy asks -> the largest wins -> blocked, old and recent holds -> min and max
+//	reading -> learn -> every strategy asks -> the largest wins -> zero, or holds on the way up and down -> min and max
 func Decide(in Input, before State) (Decision, State) {
 	if in.Unknown != nil {
 		return keep(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
 	}
 	after, saturated := learn(in, before)
+	if in.CurrentReplicas >= after.Raised.Replicas {
+		after.Raised = Recommendation{} // it was acted on
+	}
 	winner := ask(in, after)
 	asked := after.asked(in)
-	if fooled(winner.strategy) && after.Capacity != nil && saturated && winner.replicas > max(in.CurrentReplicas, asked) {
-		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond)
-	}
-	decision := Decision{
-		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Hold: winner.hold,
-		Wait: wait(in.Reading, after.Capacity),
+	if fooled(winner.strategy) && after.Capacity != nil && winner.replicas > max(in.CurrentReplicas, asked) {
+		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, winner.replicas)
 	}
 	after.Recommendations = recommend(before.Recommendations, Recommendation{At: in.Now, Replicas: winner.steady}, downWindow(in.Spec))
 	after.Drains = recommend(before.Drains, Recommendation{At: in.Now, Replicas: winner.drain}, downWindow(in.Spec)/2)
 	target, held := direct(in, after, winner, asked)
-	if held != nil {
-		decision.Hold = held
+	if held == nil {
+		held = winner.hold
+	}
+	decision := Decision{
+		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms, Hold: held,
+		Wait: wait(in.Reading, after.Capacity),
 	}
 	decision.Replicas, decision.CappedBy = bound(target, in.Spec)
-	if decision.Replicas > in.CurrentReplicas {
-		if decision.Replicas > asked {
-			after.Raised = Recommendation{At: in.Now, Replicas: decision.Replicas}
-		}
+	if decision.Replicas > in.CurrentReplicas && decision.Replicas > asked {
+		after.Raised = Recommendation{At: in.Now, Replicas: decision.Replicas}
 	}
 	after.DecidedAt = in.Now
 	return decision, after
 }
 
-// learn takes in a reading, and says whether the pool was saturated.
+// learn takes in a reading, and says whether the pool was saturated. From one that was seen before there is nothing to
+// learn: decisions are made as often as something happens.
 func learn(in Input, before State) (after State, saturated bool) {
 	after = before
+	after.Start = before.Start.learn(in)
+	after.Zero = before.Zero.learn(in, before.Floor)
+	if !in.Reading.At.After(before.ReadAt) {
+		return after, false
+	}
 	elapsed := time.Duration(0)
-	if !before.DecidedAt.IsZero() {
-		elapsed = in.Now.Sub(before.DecidedAt)
+	if !before.ReadAt.IsZero() {
+		elapsed = in.Reading.At.Sub(before.ReadAt)
 	}
+	after.ReadAt = in.Reading.At
 	if rate, err := in.Reading.PublishRate.Value(); err == nil {
-		after.Arrivals = learnArrivals(before.Arrivals, rate, in.Now, elapsed)
+		after.Arrivals = learnArrivals(before.Arrivals, rate, in.Reading.At, elapsed, after.Start.react(in))
 	}
+	after.Floor = before.Floor.learn(in, before.Capacity)
 	var known bool
 	after.Capacity, saturated, known = learnCapacity(before.Capacity, in, elapsed, before.Plateau.active())
 	if known && after.Capacity != nil {
@@ -73,44 +82,32 @@ func (s State) asked(in Input) int32 {
 	return s.Raised.Replicas
 }
 
-// leastDown is the share of the replicas that a scale-down has to save to be worth an action: each one moves messages from
-// one replica to another.
-const leastDown = 0.15
-
 // direct says where to go from the present replicas, and why not where the answer says.
 func direct(in Input, after State, winner answer, asked int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
-	if winner.replicas > current || asked > current {
-		switch {
-		case in.Reading.Blocked:
-			return current, &Hold{Reason: HoldBlocked, Message: "dispatch is blocked until messages are acknowledged: more replicas would get none"}
-		case in.Reading.Throttled:
-			return current, &Hold{Reason: HoldThrottled, Message: "a dispatch rate limit of Pulsar holds messages back: more replicas would get no more"}
-		default:
-			return max(winner.replicas, asked), nil
-		}
+	if current == 0 && in.Spec.MinReplicas == 0 {
+		return after.Zero.wake(in, after, winner)
 	}
-	wanted := max(winner.steady, winner.drain)
-	if age := in.Now.Sub(in.Reading.At); age > in.FreshFor && wanted < current {
-		return current, &Hold{Reason: HoldOldReading, Message: oldReading(age, in.Reading.Trouble)}
+	if up := max(winner.replicas, asked); up > current {
+		if held := holdUp(in, after, up); held != nil {
+			return current, held
+		}
+		return up, nil
+	}
+	if after.Zero.due(in) {
+		return 0, nil
+	}
+	wanted := max(1, winner.steady, winner.drain)
+	if wanted >= current {
+		return current, after.Zero.idling(in)
+	}
+	if held := holdDown(in, after); held != nil {
+		return current, held
 	}
 	if ceiling := after.Plateau.Ceiling; ceiling > 0 && ceiling < current {
-		return min(wanted, current), nil // limited already by what can be fooled; whether fewer do as much is what tells a plateau
+		return wanted, nil // limited already by what can be fooled; whether fewer do as much is what tells a plateau
 	}
-	largest := after.Recommendations[0]
-	if d := after.Drains[0]; d.Replicas > largest.Replicas {
-		largest = d
-	}
-	if wanted < current && largest.Replicas > wanted {
-		wanted = min(current, largest.Replicas)
-		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
-			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in.Spec))}
-	}
-	if saved := float64(current - wanted); saved > 0 && saved < leastDown*float64(current) {
-		return current, &Hold{Reason: HoldSmallChange, Message: fmt.Sprintf("%d of %d replicas are enough, which saves less than %.0f %%", wanted,
-			current, 100*leastDown)}
-	}
-	return min(current, wanted), held
+	return stabilized(in, after, wanted)
 }
 
 // keep is the decision when there is nothing to decide on. The recommendation window is kept alive, so that replicas
@@ -132,7 +129,10 @@ type answer struct {
 	// steady and drain are what to go down to no further than: what the arrivals need, and what they and the backlog do.
 	steady, drain int32
 	equation      string
-	hold          *Hold
+	terms         []Term
+	// overloaded says that one replica has more to do than it can although the sum is within what all can.
+	overloaded bool
+	hold       *Hold
 }
 
 // ask returns the largest answer of the policy's strategies; the first of equals wins.
@@ -154,8 +154,8 @@ func bound(replicas int32, spec v1alpha1.AutoscalingPolicySpec) (bounded int32, 
 	switch {
 	case replicas > spec.MaxReplicas:
 		return spec.MaxReplicas, cappedByMax
-	case replicas < max(1, spec.MinReplicas):
-		return max(1, spec.MinReplicas), cappedByMin
+	case replicas < spec.MinReplicas:
+		return spec.MinReplicas, cappedByMin
 	default:
 		return replicas, ""
 	}

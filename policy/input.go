@@ -52,12 +52,21 @@ type Decision struct {
 	Strategy v1alpha1.StrategyType
 	// Equation with its numbers, for a person; empty when nothing could be computed.
 	Equation string
+	// Terms of the equation; empty when nothing could be computed.
+	Terms []Term
 	// CappedBy names the bound that changed the result: minReplicas or maxReplicas, or nothing.
 	CappedBy string
 	// Hold says why the result was not followed; nil when it was.
 	Hold *Hold
 	// Wait is how long a message published now would wait.
 	Wait backlog.Measurement
+}
+
+// Term is one number of an equation, such as planned, 500, "messages/s".
+type Term struct {
+	Name  string
+	Value float64
+	Unit  string
 }
 
 // Hold says why replicas were kept.
@@ -90,6 +99,24 @@ const (
 	HoldBlocked = "DispatchBlocked"
 )
 
+// Reasons to hold that follow from the target's pods and from zero.
+const (
+	// HoldPodsPending: replicas that were asked for do not start, so more would not either.
+	HoldPodsPending = "PodsPending"
+	// HoldCrashLooping: replicas end with an error again and again.
+	HoldCrashLooping = "CrashLooping"
+	// HoldUpdating: pods are being replaced by those of a new revision.
+	HoldUpdating = "Updating"
+	// HoldRebalancing: Key_Shared hashes wait for their former consumer after the last change.
+	HoldRebalancing = "KeySharedRebalancing"
+	// HoldRestarting: each change restarts all replicas, and the last one is not long ago.
+	HoldRestarting = "RestartsOnScale"
+	// HoldWakeBackoff: replicas woke for messages that they could not process.
+	HoldWakeBackoff = "WakeBackoff"
+	// HoldIdling: nothing arrives, but not for long enough to go to zero.
+	HoldIdling = "NotIdleForLong"
+)
+
 // Bounds that can change a result.
 const (
 	cappedByMin = "minReplicas"
@@ -100,7 +127,7 @@ const (
 // server: tests and the simulator.
 const (
 	defaultLatencyObjective = time.Minute
-	defaultDownWindow       = 2 * time.Minute
+	defaultDownWindow       = 90 * time.Second
 )
 
 func latencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {

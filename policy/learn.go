@@ -32,6 +32,7 @@ const (
 	saturatedVariance = 0.1 * 0.1
 	busyVariance      = 0.05 * 0.05
 	guessedVariance   = 0.15 * 0.15
+	leastGuessed      = guessedVariance / 2
 	// surprise: an observation three deviations off, and the next one too, is another regime, such as new code or a slow
 	// dependency; one alone is a broker or a replica that paused.
 	surprise = 9
@@ -56,7 +57,7 @@ func learnCapacity(before *LearnedCapacity, in Input, elapsed time.Duration, fro
 		before = &drifted
 	}
 	r := in.Reading
-	processed, err := r.ProcessRate.Value()
+	processed, err := processRate(r)
 	if err != nil || processed <= 0 || !r.SteadyConsumers || r.Blocked || r.Throttled {
 		return before, false, false
 	}
@@ -65,10 +66,8 @@ func learnCapacity(before *LearnedCapacity, in Input, elapsed time.Duration, fro
 		return before, false, false
 	}
 	busy, timed := busyShare(r)
-	coverage := firstCoverage
-	if before != nil && before.Coverage > 0 {
-		coverage = before.Coverage
-	}
+	timed = timed && !in.without(PartBusyTime)
+	coverage := before.coverage()
 	saturated = alwaysWaiting(r, processed, consumers, timed) && (!timed || busy >= saturatedShare*coverage)
 	switch {
 	case frozen:
@@ -80,14 +79,22 @@ func learnCapacity(before *LearnedCapacity, in Input, elapsed time.Duration, fro
 		}
 		return after, true, true
 	case timed && busy > leastBusy:
-		variance := guessedVariance
-		if before != nil && before.Coverage > 0 {
-			variance = busyVariance
-		}
-		return before.observe(coverage*processed/(consumers*busy), variance, in.Now), false, true
+		return before.observeBusy(coverage*processed/(consumers*busy), in.Now), false, true
 	default:
 		return before, false, true
 	}
+}
+
+// processRate is what replicas finish. Of a Failover subscription Pulsar counts what they were sent, which is more while they
+// fill their receive queues.
+func processRate(r backlog.Reading) (float64, error) {
+	if r.Type != backlog.Failover {
+		return r.ProcessRate.Value()
+	}
+	if rate, err := r.Instances.ProcessRate.Value(); err == nil {
+		return rate, nil
+	}
+	return r.ProcessRate.Value()
 }
 
 // busyShare is what the instances say of their time, unless they are asynchronous: those spend none of it in the call.
@@ -98,7 +105,11 @@ func busyShare(r backlog.Reading) (busy float64, timed bool) {
 
 // alwaysWaiting says that a second of the pool's work waited all through the window. Replicas that time themselves may
 // have it in their receive queues; of others it has to be undispatched, or a lone one may hold it while the others idle.
+// Of several on a Failover subscription one may have it all, whatever they say.
 func alwaysWaiting(r backlog.Reading, processed, consumers float64, timed bool) bool {
+	if r.Type == backlog.Failover && consumers > 1 {
+		return false
+	}
 	enough := max(1, processed*waitingWork.Seconds())
 	if undispatched, err := r.LeastUndispatched.Value(); err == nil && undispatched >= enough {
 		return true
@@ -127,6 +138,33 @@ func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.
 		MessagesPerSecond: c.MessagesPerSecond * math.Exp(gain*distance), Variance: (1 - gain) * prior,
 		Coverage: c.Coverage, Observations: min(c.Observations, math.MaxInt32-1) + 1, LearnedAt: now,
 	}
+}
+
+// observeBusy takes in what busy time says. Before the coverage is known all of that is wrong by the same factor, so more of
+// it makes nothing surer.
+func (c *LearnedCapacity) observeBusy(messagesPerSecond float64, now time.Time) *LearnedCapacity {
+	if c != nil && c.Coverage > 0 {
+		return c.observe(messagesPerSecond, busyVariance, now)
+	}
+	after := c.observe(messagesPerSecond, guessedVariance, now)
+	after.Variance = max(after.Variance, leastGuessed)
+	return after
+}
+
+// coverage that was learned, or what to begin with.
+func (c *LearnedCapacity) coverage() float64 {
+	if c == nil || c.Coverage == 0 {
+		return firstCoverage
+	}
+	return c.Coverage
+}
+
+// cautious is the capacity as far down as it may be overestimated by one deviation.
+func (c *LearnedCapacity) cautious(in Input) float64 {
+	if in.without(PartCautiousDown) {
+		return c.MessagesPerSecond
+	}
+	return c.MessagesPerSecond * math.Exp(-math.Sqrt(c.Variance))
 }
 
 // cover is the coverage after a saturated pool was this busy.

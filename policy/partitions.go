@@ -3,50 +3,97 @@
 
 package policy
 
-// failoverReplicas is the least number of replicas at which none has more than limit to do, when the i-th of n is active
-// on the partitions i, i+n, i+2n...; where no number is enough, the least at which the busiest has the least.
+import "fmt"
+
+// share is what one partition has of the load, in messages per second; the number-th replica of n is active on those whose
+// index is the number modulo n, of every topic.
 //
 // Source: Pulsar's AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer: partition modulo consumers.
-func failoverReplicas(loads []float64, limit float64) int32 {
-	best, least := 1, 0.0
-	for n := 1; n <= len(loads); n++ {
-		busiest := 0.0
-		for i := range n {
-			sum := 0.0
-			for p := i; p < len(loads); p += n {
-				sum += loads[p]
-			}
-			busiest = max(busiest, sum)
-		}
-		if busiest <= limit {
+type share struct {
+	index int
+	rate  float64
+	// load is the rate with what waits there worked off in time.
+	load float64
+}
+
+func byRate(s share) float64 { return s.rate }
+func byLoad(s share) float64 { return s.load }
+
+// failoverReplicas is the least number of replicas at which none has more than limit to do; where no number is enough, the
+// least at which the busiest has the least.
+func failoverReplicas(shares []share, of func(share) float64, limit float64) int32 {
+	most := 1
+	for _, s := range shares {
+		most = max(most, s.index+1)
+	}
+	sums, best, least := make([]float64, most), 1, 0.0
+	for n := 1; n <= most; n++ {
+		top := busiest(shares, of, sums[:n])
+		if top <= limit {
 			return int32(n) //nolint:gosec // as many as partitions
 		}
-		if n == 1 || busiest < least*(1-hair) {
-			best, least = n, busiest
+		if n == 1 || top < least*(1-hair) {
+			best, least = n, top
 		}
 	}
 	return int32(best) //nolint:gosec // as many as partitions
 }
 
-// partitionLoads are the planned rates of the partitions, and those with what waits on each worked off within the
-// objective; not ok while the rate of any is unknown.
-func partitionLoads(in Input, l load) (rates, loads []float64, ok bool) {
+// busiest is what the busiest of as many replicas as there are sums has to do.
+func busiest(shares []share, of func(share) float64, sums []float64) float64 {
+	clear(sums)
+	top := 0.0
+	for _, s := range shares {
+		i := s.index % len(sums)
+		sums[i] += of(s)
+		top = max(top, sums[i])
+	}
+	return top
+}
+
+// partitionShares are the planned loads of the partitions; not ok while any is unknown. Topics that are not partitioned
+// count as partitions of one topic: which replica gets them depends on who was there first.
+func partitionShares(in Input, l load) (shares []share, ok bool) {
 	total, err := in.Reading.PublishRate.Value()
 	if err != nil || total <= 0 {
-		return nil, nil, false
+		return nil, false
 	}
-	for _, p := range in.Partitions {
+	shares = make([]share, 0, len(in.Partitions))
+	for i, p := range in.Partitions {
 		rate, err := p.PublishRate.Value()
 		if err != nil {
-			return nil, nil, false
+			return nil, false
 		}
 		ready, err := p.Ready.Value()
 		if err != nil {
-			return nil, nil, false
+			return nil, false
 		}
 		rate *= l.planned / total
-		rates = append(rates, rate)
-		loads = append(loads, rate+max(0, ready-rate*l.normal())/l.objective)
+		one := share{index: p.Index, rate: rate, load: rate + max(0, ready-rate*l.normal())/l.drain}
+		if p.Index < 0 {
+			one.index = i
+		}
+		shares = append(shares, one)
 	}
-	return rates, loads, len(rates) > 0
+	return shares, len(shares) > 0
+}
+
+// failover sizes for the busiest replica: each partition has one active consumer.
+func (l load) failover(in Input) (answer, bool) {
+	shares, ok := partitionShares(in, l)
+	if !ok {
+		return answer{}, false
+	}
+	steady, drain := failoverReplicas(shares, byRate, l.utilisation*l.one), failoverReplicas(shares, byLoad, l.one)
+	a := answer{
+		replicas: max(steady, drain), steady: failoverReplicas(shares, byRate, l.utilisation*l.cautious), drain: drain,
+		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s waiting", max(steady, drain), len(shares),
+			short(l.one), short(l.planned), short(l.excess)),
+		terms: l.terms(),
+	}
+	if n := int(in.CurrentReplicas); n > 0 {
+		sums := make([]float64, n)
+		a.overloaded = busiest(shares, byRate, sums) > full*l.one || busiest(shares, byLoad, sums) > l.one
+	}
+	return a, true
 }

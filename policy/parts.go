@@ -19,14 +19,24 @@ const (
 	PartLazyUp
 	PartLeastDown
 	PartCautiousDown
+	PartPatientDown
 	PartPlateau
 	PartFailover
-	partEnd
+	PartPrefetch
+	PartFloor
+	PartExceptions
+	PartStart
+	PartRestarts
+	PartKeyShared
+	PartPods
 )
 
 // PartNames are the names that ParsePart knows.
 func PartNames() []string {
-	return []string{"busy-time", "trend", "headroom", "lazy-up", "least-down", "cautious-down", "plateau", "failover"}
+	return []string{
+		"busy-time", "trend", "headroom", "lazy-up", "least-down", "cautious-down", "patient-down", "plateau", "failover", "prefetch", "floor",
+		"exceptions", "start", "restarts", "key-shared", "pods",
+	}
 }
 
 // ParsePart is the part of a name.

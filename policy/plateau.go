@@ -56,12 +56,19 @@ const (
 // active says that the capacity is not to be learned now: what comes out may be somebody else's limit.
 func (p Plateau) active() bool { return p.Open || p.Ceiling > 0 }
 
-// begin opens an episode when a saturated pool is scaled up.
-func (p Plateau) begin(in Input, one float64) Plateau {
+// begin opens an episode when a pool is scaled up. One that was not saturated is believed to be able to do what it was
+// learned to, if enough replicas are added to tell.
+func (p Plateau) begin(in Input, one float64, saturated bool, wanted int32) Plateau {
 	processed, err := in.Reading.ProcessRate.Value()
 	consumers, missing := in.Reading.Consumers.Value()
 	if err != nil || missing != nil || consumers < 1 || p.active() || in.Now.Before(p.Quiet) {
 		return p
+	}
+	if !saturated {
+		if float64(wanted) < tellingShare*consumers {
+			return p
+		}
+		processed = consumers * one
 	}
 	return Plateau{Open: true, From: consumers, Did: processed, Each: one, Block: p.Block, Quiet: p.Quiet}
 }
@@ -75,6 +82,8 @@ func (p Plateau) observe(in Input, saturated bool, asked int32) Plateau {
 	}
 	complete := consumers >= float64(max(in.CurrentReplicas, asked))
 	switch {
+	case in.without(PartPlateau):
+		return Plateau{}
 	case p.Ceiling > 0:
 		return p.underCeiling(in, processed, consumers, saturated && complete)
 	case p.Open && !saturated:
@@ -87,9 +96,10 @@ func (p Plateau) observe(in Input, saturated bool, asked int32) Plateau {
 	return p
 }
 
-// judge what the new replicas of an episode add.
+// judge what the new replicas of an episode add, beside what one of a pool with work all the time did before: a dependency
+// that is slower for each is no plateau.
 func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
-	if gain := (processed - p.Did) / ((consumers - p.From) * p.Each); gain >= verifiedGain {
+	if gain := (processed - p.Did) / ((consumers - p.From) * min(p.Each, p.Did/p.From)); gain >= verifiedGain {
 		p.Good, p.Bad = p.Good+1, 0
 	} else {
 		p.Good, p.Bad = 0, p.Bad+1

@@ -20,11 +20,16 @@ type State struct {
 	// DecidedAt is when the last decision was made, or when the state was resumed; what is learned next counts for the
 	// time since.
 	DecidedAt time.Time `json:"at,omitzero"`
+	// ReadAt is the time of the last reading that was learned from.
+	ReadAt time.Time `json:"read,omitzero"`
 	// Arrivals is nil before the first reading with a rate.
 	Arrivals *Arrivals `json:"arrivals,omitempty"`
 	// Capacity of one replica; nil until it was seen busy.
 	Capacity *LearnedCapacity `json:"capacity,omitempty"`
 	Plateau  Plateau          `json:"plateau,omitzero"`
+	Start    Start            `json:"start,omitzero"`
+	Floor    Floor            `json:"floor,omitzero"`
+	Zero     Zero             `json:"zero,omitzero"`
 	// Raised is the last raise, for as long as an autoscaler may take to act on it.
 	Raised Recommendation `json:"raised,omitzero"`
 	// Recommendations and Drains of the stabilization window, oldest first, each larger than all after it: what the arrivals
@@ -78,7 +83,7 @@ func (s State) resumedAt(now time.Time) State {
 	if s.DecidedAt.IsZero() {
 		s.DecidedAt = now
 	}
-	if s.Arrivals != nil && now.Sub(s.DecidedAt).Seconds() > reactSeconds {
+	if s.Arrivals != nil && now.Sub(s.DecidedAt).Seconds() > (startSeconds+lagSeconds) {
 		s.Arrivals.Past = nil
 	}
 	return s

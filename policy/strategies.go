@@ -133,9 +133,5 @@ func utilized(instances backlog.InstancesReading, capacity *LearnedCapacity) (fl
 	case err != nil:
 		return 0, fmt.Errorf("how busy instances are is not known (%w): if it stays so, %s", err, fix)
 	}
-	coverage := firstCoverage
-	if capacity != nil && capacity.Coverage > 0 {
-		coverage = capacity.Coverage
-	}
-	return min(1, max(0, busy)/coverage), nil
+	return min(1, max(0, busy)/capacity.coverage()), nil
 }

@@ -207,9 +207,9 @@ func TestStrategies(t *testing.T) {
 		"holds the larger rate of the stabilization window": {
 			in: asking(8, reading(0, 200), rateStrategy("100")),
 			state: policy.State{
-				Arrivals: arrivals(200), Recommendations: []policy.Recommendation{{At: noon().Add(-time.Minute), Replicas: 6}},
+				Arrivals: arrivals(200), Recommendations: []policy.Recommendation{{At: noon().Add(-time.Minute), Replicas: 3}},
 			},
-			want: 6, hold: policy.HoldStabilizing,
+			want: 3, hold: policy.HoldStabilizing,
 		},
 		"does not save less than a seventh by rate": {
 			in: asking(10, reading(0, 900), rateStrategy("100")), state: policy.State{Arrivals: arrivals(900)},
@@ -306,10 +306,10 @@ func TestAddingAStrategyNeverAsksForFewerReplicas(t *testing.T) {
 		for n := 1; n <= len(all); n++ {
 			in.Spec.Strategies = all[:n]
 			decision, _ := policy.Decide(in, state)
-			require.GreaterOrEqual(t, decision.Replicas, least, "with %v added", all[n-1])
+			require.GreaterOrEqual(t, decision.Wanted, least, "with %v added", all[n-1])
 			require.GreaterOrEqual(t, decision.Replicas, in.Spec.MinReplicas)
 			require.LessOrEqual(t, decision.Replicas, in.Spec.MaxReplicas)
-			least = decision.Replicas
+			least = decision.Wanted
 		}
 	}
 }

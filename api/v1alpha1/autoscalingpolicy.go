@@ -205,9 +205,9 @@ type Behavior struct {
 // ScaleDownRules bound the way down.
 type ScaleDownRules struct {
 	// stabilizationWindowSeconds is how long the largest recent recommendation is held before replicas go down,
-	// from 0 to 3600 seconds. Default 120.
+	// from 0 to 3600 seconds. Default 90.
 	// +optional
-	// +kubebuilder:default=120
+	// +kubebuilder:default=90
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`

@@ -66,7 +66,7 @@ func (c *capacity) Replicas(w *plant.World) int {
 	if every(pollEvery, w) {
 		c.poll(w)
 	}
-	if every(hpaSync, w) {
+	if every(hpaSync, w) || w.Replicas() == 0 { // whoever wakes a target does not wait for an HPA, which is off at 0
 		return c.desired
 	}
 	return w.Replicas()

@@ -1,0 +1,123 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const (
+	// strandedShare of the replicas that do not start, for so long, says that more would not start either.
+	strandedShare = 0.2
+	strandedFor   = 5 * time.Minute
+	// keySharedInterval between changes of a Key_Shared subscription, whose hashes wait for their former consumer each time.
+	keySharedInterval = 2 * time.Minute
+	// restartInterval between changes that restart all replicas, in starts.
+	restartInterval = 4
+	// leastDown is the share of the replicas that a scale-down has to save to be worth an action: each one moves messages from
+	// one replica to another. One that restarts all of them has to save more.
+	leastDown, leastRestartingDown = 0.15, 0.3
+	// worthwhile is the share of what is to be saved in the end that a step down has to save at once.
+	worthwhile = 0.7
+)
+
+// holdUp says why replicas are not added.
+func holdUp(in Input, state State, wanted int32) *Hold {
+	if in.Reading.Blocked {
+		return &Hold{Reason: HoldBlocked, Message: "dispatch is blocked until messages are acknowledged: more replicas would get none"}
+	}
+	if in.Reading.Throttled {
+		return &Hold{Reason: HoldThrottled, Message: "a dispatch rate limit of Pulsar holds messages back: more replicas would get no more"}
+	}
+	if held := holdForPods(in); held != nil {
+		return held
+	}
+	if state.unbearable(in) {
+		return nil
+	}
+	return state.tooSoon(in, wanted)
+}
+
+// holdForPods says what the target's pods have against more of them.
+func holdForPods(in Input) *Hold {
+	pods := in.Pods
+	if pods == nil || in.without(PartPods) {
+		return nil
+	}
+	many := strandedShare * float64(in.CurrentReplicas)
+	if float64(pods.CrashLooping) > many {
+		return &Hold{Reason: HoldCrashLooping, Message: fmt.Sprintf("%d of %d replicas end with an error again and again: look at their logs",
+			pods.CrashLooping, in.CurrentReplicas)}
+	}
+	if since := in.Now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > strandedFor {
+		return &Hold{Reason: HoldPodsPending, Message: fmt.Sprintf("%d of %d replicas have not started for %s: look at the events of their pods",
+			pods.Unready, in.CurrentReplicas, since.Truncate(time.Second))}
+	}
+	return nil
+}
+
+// unbearable says that what waits takes longer than the objective, whatever a change costs.
+func (s State) unbearable(in Input) bool {
+	seconds, err := wait(in.Reading, s.Capacity).Value()
+	return err == nil && seconds > latencyObjective(in.Spec).Seconds()
+}
+
+// tooSoon says that the last change costs something still.
+func (s State) tooSoon(in Input, wanted int32) *Hold {
+	since := in.Now.Sub(s.Start.Changed)
+	if in.Reading.Type == backlog.KeyShared && since < keySharedInterval && !in.without(PartKeyShared) {
+		return &Hold{Reason: HoldRebalancing, Message: fmt.Sprintf("keys moved to other replicas %s ago, %s are left between two changes", since.Truncate(time.Second),
+			keySharedInterval)}
+	}
+	if !s.Start.restarts(in) {
+		return nil
+	}
+	if pause := fromSeconds(restartInterval * s.Start.seconds(in)); since < pause {
+		return &Hold{Reason: HoldRestarting, Message: fmt.Sprintf("the change %s ago restarted all replicas, %s are left between two", since.Truncate(time.Second), pause)}
+	}
+	return nil
+}
+
+// holdDown says why replicas are not taken away.
+func holdDown(in Input, state State) *Hold {
+	if age := in.Now.Sub(in.Reading.At); age > in.FreshFor {
+		return &Hold{Reason: HoldOldReading, Message: oldReading(age, in.Reading.Trouble)}
+	}
+	if in.Pods != nil && in.Pods.Updating && !in.without(PartPods) {
+		return &Hold{Reason: HoldUpdating, Message: "pods are being replaced by those of a new revision"}
+	}
+	return state.tooSoon(in, 0)
+}
+
+// stabilized is how far to go down: to the largest number that was needed within the window, once that saves most of what
+// can be saved.
+func stabilized(in Input, state State, wanted int32) (target int32, held *Hold) {
+	current := in.CurrentReplicas
+	largest := state.Recommendations[0]
+	if d := state.Drains[0]; d.Replicas > largest.Replicas {
+		largest = d
+	}
+	target = min(current, max(wanted, largest.Replicas))
+	saved, least := float64(current-target), leastDown
+	if state.Start.restarts(in) {
+		least = leastRestartingDown
+	}
+	patient := target > wanted && saved < worthwhile*float64(current-wanted) && !in.without(PartPatientDown)
+	switch {
+	case patient || target == current:
+		return current, &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
+			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in.Spec))}
+	case saved < least*float64(current) && !in.without(PartLeastDown):
+		return current, &Hold{Reason: HoldSmallChange, Message: fmt.Sprintf("%d of %d replicas are enough, which saves less than %.0f %%", target,
+			current, percent*least)}
+	case target > wanted:
+		return target, &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
+			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in.Spec))}
+	default:
+		return target, nil
+	}
+}

@@ -1,0 +1,108 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// What a raise asks for stays asked until the autoscaler has acted on it. With a window shorter than that a Function went
+// 8, 6, 8, 6... every two seconds: at 8 the raise was done and 6 were enough, and at 6 it looked as if it was still to come.
+func TestARaiseThatWasActedOnIsNotAskedForAgain(t *testing.T) {
+	window := int32(0)
+	state := policy.State{
+		DecidedAt: noon(), Arrivals: arrivals(400), Capacity: learned(100),
+		Raised: policy.Recommendation{At: noon(), Replicas: 8},
+	}
+	current := int32(8)
+	var seen []int32
+	for second := 2; second <= 40; second += 2 {
+		in := input(current, reading(0, 400))
+		in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}}
+		in.Now = noon().Add(time.Duration(second) * time.Second)
+		in.Reading.At = in.Now
+		in.Reading.Consumers = backlog.Known(float64(current))
+		var decision policy.Decision
+		decision, state = policy.Decide(in, state)
+		if len(seen) == 0 || seen[len(seen)-1] != decision.Replicas {
+			seen = append(seen, decision.Replicas)
+		}
+		current = decision.Replicas
+	}
+	require.Equal(t, []int32{5}, seen, "400/s at 100/s and 0.93 are 5 replicas")
+}
+
+// A reconciler decides more often than Pulsar answers: at every poll, at news of it and when an object changes. The same
+// answer is no second witness.
+func TestAReadingIsLearnedFromOnce(t *testing.T) {
+	saturated := reading(10_000, 1000)
+	saturated.ProcessRate, saturated.Consumers, saturated.SteadyConsumers = backlog.Known(240), backlog.Known(10), true
+	saturated.LeastUndispatched = backlog.Known(8000)
+	before := policy.State{
+		DecidedAt: noon(), Arrivals: arrivals(1000), Capacity: learned(100), Raised: policy.Recommendation{At: noon(), Replicas: 40},
+	}
+
+	in := input(10, saturated)
+	_, once := policy.Decide(in, before)
+	in.Now = in.Now.Add(time.Second)
+	_, twice := policy.Decide(in, once)
+	require.Equal(t, once.Capacity.Observations, twice.Capacity.Observations)
+	require.InDelta(t, once.Capacity.MessagesPerSecond, twice.Capacity.MessagesPerSecond, 1e-9, "one reading is one surprise")
+
+	before.Raised = policy.Recommendation{} // all that were asked for are there
+	before.Plateau = policy.Plateau{Open: true, From: 2, Did: 240, Each: 100}
+	in = input(10, saturated)
+	state := before
+	for second := range 5 {
+		in.Now = noon().Add(time.Duration(second) * time.Second)
+		_, state = policy.Decide(in, state)
+	}
+	require.Equal(t, 1, state.Plateau.Bad, "one reading is one bad poll")
+	require.Zero(t, state.Plateau.Ceiling)
+}
+
+// The load rises at once, so that the raise comes before any reading shows replicas with work all the time. What the new
+// ones wait for has a limit of its own: they must not be taken for slow ones, of which more are needed.
+func TestAFirstRaiseBeforeSaturationIsWatchedToo(t *testing.T) {
+	const one, limit, most, seconds = 50.0, 120.0, 20, 10
+	state, queue, current, had := policy.State{DecidedAt: noon(), Capacity: learned(one)}, 0.0, int32(1), int32(1)
+	state.Capacity.Coverage = 1
+	largest, ineffective := int32(0), false
+	for now := noon(); now.Before(noon().Add(10 * time.Minute)); now = now.Add(seconds * time.Second) {
+		arriving := 20.0
+		if now.Sub(noon()) >= time.Minute {
+			arriving = 250
+		}
+		least, can := queue, min(limit, one*float64(current))
+		done := min(queue+arriving*seconds, can*seconds) / seconds
+		queue += (arriving - done) * seconds
+		in := input(current, reading(queue, arriving))
+		in.Now, in.Reading.At, in.Spec.MaxReplicas = now, now, most
+		in.Spec.LatencyObjective.Duration = 30 * time.Second
+		in.Reading.LeastReady, in.Reading.ProcessRate = backlog.Known(min(least, queue)), backlog.Known(done)
+		in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(current)), current == had
+		in.Reading.Instances.Busy = backlog.Known(min(1, done/can))
+		had = current
+		var decision policy.Decision
+		decision, state = policy.Decide(in, state)
+		hold := ""
+		if decision.Hold != nil {
+			hold = decision.Hold.Reason
+		}
+		t.Logf("%3.0fs %d -> %d: %s %s; %.0f wait, %.4g/s", now.Sub(noon()).Seconds(), current, decision.Replicas, decision.Equation, hold, queue,
+			state.Capacity.MessagesPerSecond)
+		ineffective = ineffective || hold == policy.HoldIneffective
+		current = decision.Replicas
+		largest = max(largest, current)
+	}
+	require.True(t, ineffective, "it is said that more replicas do no more")
+	require.Less(t, largest, int32(most))
+}

@@ -1,0 +1,86 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import "time"
+
+// Start is what was learned of scaling itself: how long a replica takes from the write of spec.replicas until it consumes,
+// and whether such a write restarts the others too.
+type Start struct {
+	// Seconds a start takes, after so many of them; startSeconds before the first.
+	Seconds float64 `json:"s,omitempty"`
+	Count   int32   `json:"n,omitempty"`
+	// Restarts counts scale writes, up to mostRestarts, in which most consumers went away, less those in which they did not.
+	Restarts int32 `json:"restarts,omitempty"`
+
+	// Replicas that were seen last, and Changed, when they were others before.
+	Replicas int32     `json:"replicas,omitempty"`
+	Changed  time.Time `json:"changed,omitzero"`
+	// Open while a change is watched: from From replicas, with the Least that consumed meanwhile.
+	Open  bool    `json:"open,omitempty"`
+	From  int32   `json:"from,omitempty"`
+	Least float64 `json:"least,omitempty"`
+}
+
+const (
+	// startSeconds is the start of a replica until one was measured: an image that is there, a JVM, a subscription.
+	startSeconds = 25
+	// lagSeconds are added to a start for the reaction time: a poll of 10 s and the HPA's sync of 15 s.
+	lagSeconds  = 25
+	startWeight = 0.3
+	// longestStart bounds what an image pull or a full cluster teaches.
+	longestStart = 5 * time.Minute
+	// dipped: fewer than half of the replicas that ran before and after consume.
+	dipped       = 0.5
+	mostRestarts = 3
+)
+
+// learn takes in a poll.
+func (s Start) learn(in Input) Start {
+	after := s
+	consumers, err := in.Reading.Consumers.Value()
+	after.Replicas = in.CurrentReplicas
+	if s.Replicas > 0 && in.CurrentReplicas != s.Replicas {
+		after.Changed, after.From = in.Now, s.Replicas
+		after.Open, after.Least = err == nil, consumers
+		return after
+	}
+	if !s.Open || err != nil {
+		return after
+	}
+	after.Least = min(s.Least, consumers)
+	took := in.Now.Sub(s.Changed)
+	if consumers < float64(in.CurrentReplicas) && took < longestStart {
+		return after
+	}
+	after.Open = false
+	if after.Least < dipped*float64(min(s.From, in.CurrentReplicas)) {
+		after.Restarts = min(mostRestarts, s.Restarts+1)
+	} else {
+		after.Restarts = max(0, s.Restarts-1)
+	}
+	if in.CurrentReplicas > s.From {
+		if s.Count == 0 {
+			after.Seconds = startSeconds
+		}
+		after.Count = min(s.Count, mostInts-1) + 1
+		// The change was made half a poll before it was seen, and the replicas were there half a poll before they were.
+		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (min(longestStart, took).Seconds() - after.Seconds)
+	}
+	return after
+}
+
+// seconds a replica takes to start.
+func (s Start) seconds(in Input) float64 {
+	if s.Count == 0 || in.without(PartStart) {
+		return startSeconds
+	}
+	return s.Seconds
+}
+
+// react is how many seconds pass from a change of the load to a replica that consumes.
+func (s Start) react(in Input) float64 { return s.seconds(in) + lagSeconds }
+
+// restarts says that a change of the number of replicas restarts them all.
+func (s Start) restarts(in Input) bool { return s.Restarts > 0 && !in.without(PartRestarts) }
