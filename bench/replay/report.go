@@ -133,10 +133,11 @@ func (r result) check() error {
 
 // table is for a person.
 func (r report) table(out io.Writer) error {
-	say(out, "Pulsar %s, Kubernetes %s, %d processors. Simulated: mean of %d runs (least..most).\n\n",
-		r.Pulsar, r.Kubernetes, r.Processors, phases)
+	say(out, "Pulsar %s, Kubernetes %s, %d processors. Simulated: mean of %d runs (least..most).\n", r.Pulsar, r.Kubernetes, r.Processors, phases)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	say(table, "scenario\treplica-hours\tsimulated\treal/sim\tlate %%\tsimulated\tdifference\tactions\tsimulated\tmost\tsimulated\twithin\n")
+	if len(r.Scenarios) > 0 {
+		say(table, "\nscenario\treplica-hours\tsimulated\treal/sim\tlate %%\tsimulated\tdifference\tactions\tsimulated\tmost\tsimulated\twithin\n")
+	}
 	for _, one := range r.Scenarios {
 		say(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Name,
 			number(one.Real.ReplicaHours, 3), extremes(one, func(s score) *float64 { return s.ReplicaHours }, 3), number(one.ReplicaHoursRatio, 2),
@@ -144,7 +145,18 @@ func (r report) table(out io.Writer) error {
 			number(one.Real.Actions, 0), extremes(one, func(s score) *float64 { return s.Actions }, 0),
 			number(one.Real.MaxReplicas, 0), extremes(one, func(s score) *float64 { return s.MaxReplicas }, 0), verdict(one.Within))
 	}
-	say(table, "\t\t\t\t\t\t\t\t\t\t\t\nmeasured\tstart s\tspread\tstarts\tcapacity/s\tspread\tbusy\twarm-up\tlearned/s\tredelivered\tagain\tlag s\tload\n")
+	r.tableOfFacts(table)
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("writing the table: %w", err)
+	}
+	return nil
+}
+
+// tableOfFacts are those that were measured.
+func (r report) tableOfFacts(table io.Writer) {
+	if len(r.Scenarios) > 0 {
+		say(table, "\nmeasured\tstart s\tspread\tstarts\tcapacity/s\tspread\tbusy\twarm-up\tlearned/s\tredelivered\tagain\tlag s\tload\n")
+	}
 	for _, one := range r.Scenarios {
 		m := one.Measured
 		say(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", one.Name, number(m.StartSeconds, 1), number(m.StartSpread, 2), m.Starts,
@@ -152,15 +164,11 @@ func (r report) table(out io.Writer) error {
 			number(m.LearnedCapacity, 1), whole(m.Redelivered), m.Repeated, number(m.LoadLagSeconds, 1), number(m.LoadAverage, 1))
 	}
 	if len(r.Coverage) > 0 {
-		say(table, "\t\t\nsaturated Java instance\tcall ms\tbusy\toverhead ms\n")
+		say(table, "\nsaturated Java instance\tcall ms\tbusy\toverhead ms\n")
 	}
 	for _, c := range r.Coverage {
 		say(table, "\t%s\t%s\t%s\n", number(c.CallMillis, 2), number(c.Busy, 3), number(c.OverheadMillis, 2))
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	return nil
 }
 
 // extremes beside the mean of a figure of the simulator.

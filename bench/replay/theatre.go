@@ -77,7 +77,10 @@ func (t *theatre) equip() error {
 }
 
 func (t *theatre) report() report {
-	return report{Pulsar: t.scene.Broker.Version(), Kubernetes: t.kubernetes, Processors: runtime.NumCPU(), Begun: time.Now().UTC().Truncate(time.Second)}
+	return report{
+		Pulsar: t.scene.Broker.Version(), Kubernetes: t.kubernetes, Processors: runtime.NumCPU(),
+		Begun: time.Now().UTC().Truncate(time.Second), Scenarios: []result{},
+	}
 }
 
 // play runs a scenario on real parts, from the Function to the last message.
