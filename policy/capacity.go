@@ -75,10 +75,6 @@ func newLoad(in Input, state State, ready float64) load {
 	}
 	l.excess = max(0, ready-state.Floor.messages(in)-state.Arrivals.Fast*l.normal())
 	l.waiting = l.excess
-	if undispatched, err := in.Reading.Undispatched.Value(); err == nil && !in.without(PartPrefetch) {
-		// What replicas hold already is no work for others, beyond what they get done themselves meanwhile.
-		l.waiting = min(l.excess, undispatched+l.current*l.one*l.drain)
-	}
 	if state.Start.restarts(in) {
 		l.waiting += l.planned * l.start // nobody works meanwhile
 	} else {

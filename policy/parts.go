@@ -22,7 +22,6 @@ const (
 	PartPatientDown
 	PartPlateau
 	PartFailover
-	PartPrefetch
 	PartFloor
 	PartExceptions
 	PartStart
@@ -34,8 +33,8 @@ const (
 // PartNames are the names that ParsePart knows.
 func PartNames() []string {
 	return []string{
-		"busy-time", "trend", "headroom", "lazy-up", "least-down", "cautious-down", "patient-down", "plateau", "failover", "prefetch", "floor",
-		"exceptions", "start", "restarts", "key-shared", "pods",
+		"busy-time", "trend", "headroom", "lazy-up", "least-down", "cautious-down", "patient-down", "plateau", "failover", "floor", "exceptions",
+		"start", "restarts", "key-shared", "pods",
 	}
 }
 

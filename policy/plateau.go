@@ -20,6 +20,8 @@ type Plateau struct {
 	From float64 `json:"from,omitempty"`
 	Did  float64 `json:"did,omitempty"`
 	Each float64 `json:"each,omitempty"`
+	// Asked is what was asked for when it opened.
+	Asked int32 `json:"asked,omitempty"`
 	// Good and Bad polls in a row of a pool that has all its replicas.
 	Good int `json:"good,omitempty"`
 	Bad  int `json:"bad,omitempty"`
@@ -40,7 +42,11 @@ const (
 	// verifiedGain is the share of what new replicas should add that verifies them.
 	verifiedGain = 0.5
 	goodPolls    = 2
-	badPolls     = 3
+	// slowedDown is the share of what came out before below which the replicas themselves became slower.
+	slowedDown = 0.85
+	// unverifiedGrowth is how far replicas may grow beyond what was asked for first until it is known whether that helps.
+	unverifiedGrowth = 2
+	badPolls         = 3
 	// tellingShare of new replicas is the least whose effect stands out from the noise of a rate.
 	tellingShare = 1.15
 	// packed is how full replicas under a ceiling are.
@@ -70,7 +76,7 @@ func (p Plateau) begin(in Input, one float64, saturated bool, wanted int32) Plat
 		}
 		processed = consumers * one
 	}
-	return Plateau{Open: true, From: consumers, Did: processed, Each: one, Block: p.Block, Quiet: p.Quiet}
+	return Plateau{Open: true, From: consumers, Did: processed, Each: one, Asked: wanted, Block: p.Block, Quiet: p.Quiet}
 }
 
 // observe takes in a poll in which the same replicas were there throughout.
@@ -99,6 +105,10 @@ func (p Plateau) observe(in Input, saturated bool, asked int32) Plateau {
 // judge what the new replicas of an episode add, beside what one of a pool with work all the time did before: a dependency
 // that is slower for each is no plateau.
 func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
+	if processed < slowedDown*p.Did {
+		p.Open = false // more do less: each became slower, which is to be learned and helps to be many
+		return p
+	}
 	if gain := (processed - p.Did) / ((consumers - p.From) * min(p.Each, p.Did/p.From)); gain >= verifiedGain {
 		p.Good, p.Bad = p.Good+1, 0
 	} else {
@@ -153,7 +163,7 @@ func (p Plateau) limit(a answer, in Input, asked int32) answer {
 	case p.Open && a.replicas > max(in.CurrentReplicas, asked):
 		most := max(in.CurrentReplicas, asked)
 		if p.Bad == 0 {
-			most = max(most, min(a.replicas, a.steady))
+			most = max(most, min(a.replicas, max(a.steady, unverifiedGrowth*p.Asked)))
 		}
 		if a.replicas > most {
 			a.replicas = most

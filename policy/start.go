@@ -17,6 +17,8 @@ type Start struct {
 	// Replicas that were seen last, and Changed, when they were others before.
 	Replicas int32     `json:"replicas,omitempty"`
 	Changed  time.Time `json:"changed,omitzero"`
+	// Consuming is how many consumed at the last poll that saw no change.
+	Consuming float64 `json:"consuming,omitempty"`
 	// Open while a change is watched: from From replicas, with the Least that consumed meanwhile.
 	Open  bool    `json:"open,omitempty"`
 	From  int32   `json:"from,omitempty"`
@@ -46,6 +48,9 @@ func (s Start) learn(in Input) Start {
 		after.Open, after.Least = err == nil, consumers
 		return after
 	}
+	if err == nil && !s.Open {
+		after.Consuming = consumers
+	}
 	if !s.Open || err != nil {
 		return after
 	}
@@ -54,8 +59,8 @@ func (s Start) learn(in Input) Start {
 	if consumers < float64(in.CurrentReplicas) && took < longestStart {
 		return after
 	}
-	after.Open = false
-	if after.Least < dipped*float64(min(s.From, in.CurrentReplicas)) {
+	after.Open, after.Consuming = false, consumers
+	if after.Least < dipped*min(s.Consuming, float64(in.CurrentReplicas)) {
 		after.Restarts = min(mostRestarts, s.Restarts+1)
 	} else {
 		after.Restarts = max(0, s.Restarts-1)
