@@ -142,7 +142,7 @@ func (p Plateau) underCeiling(in Input, processed, consumers float64, saturated 
 		}
 	case in.CurrentReplicas <= p.Ceiling:
 		p.Checked = min(p.Checked+1, badPolls)
-		if p.Checked == badPolls && processed < p.Before*(1+consumers/p.BeforeN)/2 {
+		if p.Checked == badPolls && tellingShare*consumers <= p.BeforeN && processed < p.Before*(1+consumers/p.BeforeN)/2 {
 			return Plateau{Quiet: in.Now.Add(falseAlarm)} // fewer replicas do less: it was no plateau
 		}
 		if in.Now.Sub(p.Since) > p.Block {

@@ -18,6 +18,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
+// usual is how busy a replica with work all the time is taken to show before one was seen.
+const usual = 0.95
+
 func backlogStrategy(messages int64) v1alpha1.Strategy {
 	return v1alpha1.Strategy{
 		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: messages},
@@ -54,7 +57,7 @@ func used(consumers, busy float64) backlog.Reading {
 
 // stuck is one of replicas that are busy, with work waiting all the time.
 func stuck(consumers float64) backlog.Reading {
-	r := used(consumers, 0.85)
+	r := used(consumers, usual)
 	r.Ready, r.LeastReady = backlog.Known(20_000), backlog.Known(20_000)
 	r.Undispatched, r.LeastUndispatched = backlog.Known(20_000), backlog.Known(20_000)
 	return r
@@ -112,35 +115,35 @@ func TestStrategies(t *testing.T) {
 			want: 16, equation: "10 replicas x 80% busy / 50% = 16.00",
 		},
 		"takes what a busy replica usually shows before it was seen": {
-			in: asking(10, used(10, 0.85), utilizationStrategy(50)), want: 20, equation: "10 replicas x 100% busy / 50% = 20.00",
+			in: asking(10, used(10, usual), utilizationStrategy(50)), want: 20, equation: "10 replicas x 100% busy / 50% = 20.00",
 		},
 		"never takes a replica for busier than all the time": {
 			in: asking(10, used(10, 0.99), utilizationStrategy(100)), want: 10,
 		},
 		"has a target of 70 percent": {
-			in:   asking(10, used(10, 0.85), v1alpha1.Strategy{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{}}),
+			in:   asking(10, used(10, usual), v1alpha1.Strategy{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{}}),
 			want: 15, equation: "10 replicas x 100% busy / 70% = 14.29",
 		},
 		"removes replicas that idle": {
-			in: asking(10, used(10, 0.17), utilizationStrategy(50)), want: 4, equation: "10 replicas x 20% busy / 50% = 4.00",
+			in: asking(10, used(10, 0.2*usual), utilizationStrategy(50)), want: 4, equation: "10 replicas x 20% busy / 50% = 4.00",
 		},
 		"leaves a tenth above the target alone": {
-			in: asking(10, used(10, 0.85*0.54), utilizationStrategy(50)), want: 10,
+			in: asking(10, used(10, usual*0.54), utilizationStrategy(50)), want: 10,
 			equation: "10 replicas x 54% busy / 50% = 10.80, within a tenth of the target",
 		},
 		"leaves a tenth below the target alone": {
-			in: asking(10, used(10, 0.85*0.46), utilizationStrategy(50)), want: 10,
+			in: asking(10, used(10, usual*0.46), utilizationStrategy(50)), want: 10,
 		},
 		"does not go down because few of the replicas consume yet": {
-			in: asking(10, used(5, 0.85), utilizationStrategy(70)), want: 10,
+			in: asking(10, used(5, usual), utilizationStrategy(70)), want: 10,
 			equation: "5 replicas x 100% busy / 70% = 7.14, and 5 are starting",
 		},
 		"counts replicas that start as used when fewer are needed": {
-			in: asking(10, used(6, 0.17), utilizationStrategy(50)), want: 7,
+			in: asking(10, used(6, 0.2*usual), utilizationStrategy(50)), want: 7,
 			equation: "6 replicas x 20% busy / 50% = 2.40, and 4 are starting",
 		},
 		"goes on above the replicas that start": {
-			in: asking(10, used(9, 0.85), utilizationStrategy(50)), want: 18,
+			in: asking(10, used(9, usual), utilizationStrategy(50)), want: 18,
 		},
 		"holds before a replica consumes": {
 			in: asking(3, used(0, 0), utilizationStrategy(50)), want: 3, hold: policy.HoldNotTimed, message: "no replica consumes yet",
@@ -202,7 +205,7 @@ func TestStrategies(t *testing.T) {
 			state: policy.State{Arrivals: arrivals(500)}, want: 3, hold: policy.HoldBlocked,
 		},
 		"does not go up by use while dispatch is blocked": {
-			in: asking(3, blocked(used(3, 0.85)), utilizationStrategy(50)), want: 3, hold: policy.HoldBlocked,
+			in: asking(3, blocked(used(3, usual)), utilizationStrategy(50)), want: 3, hold: policy.HoldBlocked,
 		},
 		"holds the larger rate of the stabilization window": {
 			in: asking(8, reading(0, 200), rateStrategy("100")),
