@@ -6,53 +6,15 @@ package policy_test
 import (
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
-
-func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
-
-// arrivals have been steady for long.
-func arrivals(perSecond float64) *policy.Arrivals {
-	return &policy.Arrivals{Fast: perSecond, Slow: perSecond, Rise: 0.05}
-}
-
-func learned(perSecond float64) *policy.LearnedCapacity {
-	return &policy.LearnedCapacity{MessagesPerSecond: perSecond, Variance: 1e-4, Observations: 5, LearnedAt: noon()}
-}
-
-// spec is from 1 to 50 replicas with an objective of 60 s.
-func spec() v1alpha1.AutoscalingPolicySpec {
-	return v1alpha1.AutoscalingPolicySpec{
-		ScaleTargetRef: v1alpha1.CrossVersionObjectReference{
-			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "resize",
-		},
-		MinReplicas: 1, MaxReplicas: 50, LatencyObjective: metav1.Duration{Duration: time.Minute},
-	}
-}
-
-// reading is a fresh one of a pool that keeps up.
-func reading(ready, publish float64) backlog.Reading {
-	return backlog.Reading{
-		At: noon(), Type: backlog.Shared, Window: 10 * time.Second,
-		Total: backlog.Known(ready), Ready: backlog.Known(ready), LeastReady: backlog.Known(ready),
-		Delayed: backlog.Known(0), Unacked: backlog.Known(0), Undispatched: backlog.Known(ready), LeastUndispatched: backlog.Known(0),
-		PublishRate: backlog.Known(publish), ProcessRate: backlog.Known(publish), Consumers: backlog.Known(1),
-	}
-}
-
-func input(current int32, r backlog.Reading) policy.Input {
-	return policy.Input{Now: noon(), Spec: spec(), CurrentReplicas: current, Reading: r, FreshFor: 30 * time.Second}
-}
 
 func TestDecide(t *testing.T) {
 	tests := map[string]struct {
@@ -223,149 +185,5 @@ func TestDecide(t *testing.T) {
 				require.Equal(t, test.equation, decision.Equation)
 			}
 		})
-	}
-}
-
-func TestCapacityIsLearnedOnlyFromReplicasThatWereBusyThroughout(t *testing.T) {
-	busy := reading(5000, 400)
-	busy.ProcessRate, busy.Consumers, busy.SteadyConsumers = backlog.Known(300), backlog.Known(3), true
-	busy.LeastUndispatched = backlog.Known(2000)
-	tests := map[string]struct {
-		change func(*backlog.Reading)
-		want   float64 // 0: nothing learned
-	}{
-		"something was always left to dispatch":               {func(*backlog.Reading) {}, 100},
-		"everything was dispatched at some time":              {func(r *backlog.Reading) { r.LeastUndispatched = backlog.Known(0) }, 0},
-		"only what was published a moment ago":                {func(r *backlog.Reading) { r.LeastUndispatched = backlog.Known(5) }, 0},
-		"a replica joined":                                    {func(r *backlog.Reading) { r.SteadyConsumers = false }, 0},
-		"dispatch was blocked":                                {func(r *backlog.Reading) { r.Blocked = true }, 0},
-		"nothing was processed":                               {func(r *backlog.Reading) { r.ProcessRate = backlog.Known(0) }, 0},
-		"the number of consumers is unknown":                  {func(r *backlog.Reading) { r.Consumers = backlog.Unknown(backlog.ErrNotAsked) }, 0},
-		"several consumers of a Failover subscription":        {func(r *backlog.Reading) { r.LeastUndispatched = backlog.Unknown(backlog.ErrNoData) }, 0},
-		"one consumer that held all of more than it could do": {func(r *backlog.Reading) { r.LeastUndispatched, r.Consumers = backlog.Known(0), backlog.Known(1) }, 300},
-		"one consumer that nearly ran dry": {func(r *backlog.Reading) {
-			r.LeastUndispatched, r.Consumers, r.LeastReady = backlog.Known(0), backlog.Known(1), backlog.Known(299)
-		}, 0},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := busy
-			test.change(&r)
-			_, after := policy.Decide(input(3, r), policy.State{})
-			if test.want == 0 {
-				require.Nil(t, after.Capacity)
-				return
-			}
-			require.NotNil(t, after.Capacity)
-			require.InDelta(t, test.want, after.Capacity.MessagesPerSecond, 1e-9)
-		})
-	}
-}
-
-func TestNothingGoesDownWithinAWindowOfARestart(t *testing.T) {
-	status := v1alpha1.AutoscalingPolicyStatus{Capacity: &v1alpha1.Capacity{Observations: 9}}
-	status.Capacity.MessagesPerSecond.SetMilli(98_500)
-	state, err := policy.Resume(status, 9, noon())
-	require.NoError(t, err)
-	require.InDelta(t, 98.5, state.Capacity.MessagesPerSecond, 1e-9)
-	for second := 0; second <= 130; second += 10 {
-		in := input(9, reading(0, 50))
-		in.Now = noon().Add(time.Duration(second) * time.Second)
-		in.Reading.At = in.Now
-		var decision policy.Decision
-		decision, state = policy.Decide(in, state)
-		if second < 90 {
-			require.Equal(t, int32(9), decision.Replicas, "after %d s", second)
-		} else {
-			require.Equal(t, int32(1), decision.Replicas, "after %d s", second)
-		}
-	}
-}
-
-// scenario is a random input whose parts are all known.
-func scenario(r *rand.Rand) (policy.Input, policy.State) {
-	current := 1 + r.Int32N(40)
-	in := input(current, reading(math.Floor(r.ExpFloat64()*5000), r.ExpFloat64()*500))
-	in.Spec.MinReplicas = 1 + r.Int32N(3)
-	in.Spec.MaxReplicas = in.Spec.MinReplicas + r.Int32N(60)
-	in.Reading.At = in.Now.Add(-time.Duration(r.IntN(60)) * time.Second)
-	in.Reading.Consumers = backlog.Known(float64(r.Int32N(current + 1)))
-	in.Reading.SteadyConsumers, in.Reading.Blocked = r.IntN(2) == 0, r.IntN(10) == 0
-	in.Reading.LeastUndispatched = backlog.Known(math.Floor(r.ExpFloat64() * 100))
-	state := policy.State{DecidedAt: in.Now.Add(-10 * time.Second)}
-	if r.IntN(3) > 0 {
-		state.Capacity, state.Arrivals = learned(1+r.ExpFloat64()*100), arrivals(r.ExpFloat64()*500)
-	}
-	for range r.IntN(4) {
-		state.Recommendations = append(state.Recommendations, policy.Recommendation{
-			At: in.Now.Add(-time.Duration(r.IntN(200)) * time.Second), Replicas: 1 + r.Int32N(40),
-		})
-	}
-	return in, state
-}
-
-func TestDecisionsKeepTheirPromises(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 20_000 {
-		in, state := scenario(r)
-		decision, _ := policy.Decide(in, state)
-		require.GreaterOrEqual(t, decision.Replicas, in.Spec.MinReplicas)
-		require.LessOrEqual(t, decision.Replicas, in.Spec.MaxReplicas)
-
-		again, _ := policy.Decide(in, state)
-		require.Equal(t, decision, again, "the same input gives the same decision")
-
-		unknown := in
-		unknown.Unknown = backlog.ErrUnreachable
-		held, _ := policy.Decide(unknown, state)
-		require.GreaterOrEqual(t, held.Replicas, min(in.CurrentReplicas, in.Spec.MaxReplicas), "what is unknown never lowers replicas")
-
-		if in.Now.Sub(in.Reading.At) > in.FreshFor {
-			require.GreaterOrEqual(t, decision.Replicas, min(in.CurrentReplicas, in.Spec.MaxReplicas), "an old reading never lowers replicas")
-		}
-	}
-}
-
-func TestMoreWorkNeverAsksForFewerReplicas(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 20_000 {
-		in, state := scenario(r)
-		if state.Capacity == nil {
-			continue // without a capacity there is no formula to be monotonous
-		}
-		in.Reading.SteadyConsumers = false // learning nothing, so that only the load differs
-		less, _ := policy.Decide(in, state)
-		more := in
-		ready, err := in.Reading.Ready.Value()
-		require.NoError(t, err)
-		published, err := in.Reading.PublishRate.Value()
-		require.NoError(t, err)
-		// More arrivals make more of the backlog normal, so the backlog grows by more than that.
-		extra := r.ExpFloat64() * 100
-		more.Reading.PublishRate = backlog.Known(published + extra)
-		more.Reading.Ready = backlog.Known(ready + 10*extra + math.Floor(r.ExpFloat64()*1000))
-		higher, _ := policy.Decide(more, state)
-		require.GreaterOrEqual(t, higher.Wanted, less.Wanted)
-	}
-}
-
-func TestScalingEveryQuantityAlikeChangesNothing(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 5_000 {
-		in, state := scenario(r)
-		if state.Capacity == nil {
-			continue
-		}
-		in.Reading.SteadyConsumers = false
-		decision, _ := policy.Decide(in, state)
-		const c = 4 // a power of two keeps floating point exact
-		ready, _ := in.Reading.Ready.Value()
-		published, _ := in.Reading.PublishRate.Value()
-		in.Reading.Ready, in.Reading.PublishRate = backlog.Known(c*ready), backlog.Known(c*published)
-		in.Reading.Undispatched = backlog.Known(c * ready)
-		state.Arrivals = arrivals(c * state.Arrivals.Fast)
-		state.Capacity = learned(c * state.Capacity.MessagesPerSecond)
-		scaled, _ := policy.Decide(in, state)
-		require.Equal(t, decision.Replicas, scaled.Replicas)
 	}
 }

@@ -6,7 +6,7 @@ package policy
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 
 // Floor is backlog that is no work: messages that are held, that fail for ever, markers, and counts that drifted. It is what
-// waits while replicas are not busy. KEDA's Kafka scaler has a like rule, excludePersistentLag.
+// waits while replicas are not busy and keep up. KEDA's Kafka scaler has a like rule, excludePersistentLag.
 type Floor struct {
 	// Messages of the backlog that no replica works on.
 	Messages float64 `json:"messages,omitempty"`
@@ -33,7 +33,7 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity) Floor {
 		in.Reading.Type == backlog.Failover {
 		return after
 	}
-	if coverage := capacity.coverage(); busy < idleShare*coverage {
+	if coverage := capacity.coverage(); busy < idleShare*coverage && !fallsBehind(in.Reading) {
 		after.Idle = min(idlePolls, f.Idle+1)
 	}
 	if after.Idle >= idlePolls {

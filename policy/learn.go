@@ -44,6 +44,9 @@ const (
 	// saturatedShare of the coverage is as busy as a replica gets; leastBusy is enough to tell a capacity from.
 	saturatedShare = 0.88
 	leastBusy      = 0.1
+	// leftBehind: replicas that finish less than this share of what arrives while work waits are as busy as they get, whatever
+	// they show. Of calls so short that most of the time passes between them that is half and less.
+	leftBehind = 0.85
 	// waitingWork is how much of the pool's work has to wait all the time for the pool to count as busy.
 	waitingWork = time.Second
 )
@@ -68,14 +71,15 @@ func learnCapacity(before *LearnedCapacity, in Input, elapsed time.Duration, fro
 	busy, timed := busyShare(r)
 	timed = timed && !in.without(PartBusyTime)
 	coverage := before.coverage()
-	saturated = alwaysWaiting(r, processed, consumers, timed) && (!timed || busy >= saturatedShare*coverage)
+	saturated = alwaysWaiting(r, processed, consumers, timed) &&
+		(!timed || busy >= saturatedShare*coverage || (before.uncovered() && busy > leastBusy && fallsBehind(r)))
 	switch {
 	case frozen:
 		return before, saturated, true
 	case saturated:
 		after = before.observe(processed/consumers, saturatedVariance, in.Now)
 		if timed {
-			after.Coverage = cover(before, coverage, busy)
+			after.Coverage = cover(before, r, busy)
 		}
 		return after, true, true
 	case timed && busy > leastBusy:
@@ -118,6 +122,13 @@ func alwaysWaiting(r backlog.Reading, processed, consumers float64, timed bool) 
 	return err == nil && (timed || consumers == 1) && ready >= enough
 }
 
+// fallsBehind says that clearly less is done than arrives.
+func fallsBehind(r backlog.Reading) bool {
+	arriving, err := r.PublishRate.Value()
+	processed, unknown := processRate(r)
+	return err == nil && unknown == nil && processed < leftBehind*arriving
+}
+
 // observe returns what is known after one more observation.
 func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.Time) *LearnedCapacity {
 	if c == nil {
@@ -153,11 +164,14 @@ func (c *LearnedCapacity) observeBusy(messagesPerSecond float64, now time.Time) 
 
 // coverage that was learned, or what to begin with.
 func (c *LearnedCapacity) coverage() float64 {
-	if c == nil || c.Coverage == 0 {
+	if c.uncovered() {
 		return firstCoverage
 	}
 	return c.Coverage
 }
+
+// uncovered says that no replica was seen with work all the time.
+func (c *LearnedCapacity) uncovered() bool { return c == nil || c.Coverage == 0 }
 
 // cautious is the capacity as far down as it may be overestimated by one deviation.
 func (c *LearnedCapacity) cautious(in Input) float64 {
@@ -167,10 +181,13 @@ func (c *LearnedCapacity) cautious(in Input) float64 {
 	return c.MessagesPerSecond * math.Exp(-math.Sqrt(c.Variance))
 }
 
-// cover is the coverage after a saturated pool was this busy.
-func cover(before *LearnedCapacity, coverage, busy float64) float64 {
-	weight := coverageFall
-	if busy > coverage || before == nil || before.Coverage == 0 {
+// cover is the coverage after a saturated pool was this busy. The first one that is clear tells more than what others show.
+func cover(before *LearnedCapacity, r backlog.Reading, busy float64) float64 {
+	coverage, weight := before.coverage(), coverageFall
+	switch {
+	case before.uncovered() && (busy > coverage || fallsBehind(r)):
+		weight = 1
+	case before.uncovered() || busy > coverage:
 		weight = coverageRise
 	}
 	return min(1, coverage+weight*(busy-coverage))

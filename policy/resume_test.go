@@ -26,3 +26,23 @@ func TestOneObservationAfterARestartDoesNotReplaceWhatWasLearned(t *testing.T) {
 	_, after := policy.Decide(in, state)
 	require.InDelta(t, 100, after.Capacity.MessagesPerSecond, 1e-9, "one that is far off is not believed on its own")
 }
+
+func TestNothingGoesDownWithinAWindowOfARestart(t *testing.T) {
+	status := v1alpha1.AutoscalingPolicyStatus{Capacity: &v1alpha1.Capacity{Observations: 9}}
+	status.Capacity.MessagesPerSecond.SetMilli(98_500)
+	state, err := policy.Resume(status, 9, noon())
+	require.NoError(t, err)
+	require.InDelta(t, 98.5, state.Capacity.MessagesPerSecond, 1e-9)
+	for second := 0; second <= 130; second += 10 {
+		in := input(9, reading(0, 50))
+		in.Now = noon().Add(time.Duration(second) * time.Second)
+		in.Reading.At = in.Now
+		var decision policy.Decision
+		decision, state = policy.Decide(in, state)
+		if second < 90 {
+			require.Equal(t, int32(9), decision.Replicas, "after %d s", second)
+		} else {
+			require.Equal(t, int32(1), decision.Replicas, "after %d s", second)
+		}
+	}
+}

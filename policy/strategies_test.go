@@ -11,64 +11,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
-
-// usual is how busy a replica with work all the time is taken to show before one was seen.
-const usual = 0.95
-
-func backlogStrategy(messages int64) v1alpha1.Strategy {
-	return v1alpha1.Strategy{
-		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: messages},
-	}
-}
-
-func rateStrategy(perSecond string) v1alpha1.Strategy {
-	return v1alpha1.Strategy{
-		Type:           v1alpha1.StrategyRatePerReplica,
-		RatePerReplica: &v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse(perSecond)},
-	}
-}
-
-func utilizationStrategy(percent int32) v1alpha1.Strategy {
-	return v1alpha1.Strategy{
-		Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{TargetPercent: percent},
-	}
-}
-
-// asking is an input under these strategies.
-func asking(current int32, r backlog.Reading, strategies ...v1alpha1.Strategy) policy.Input {
-	in := input(current, r)
-	in.Spec.Strategies = strategies
-	return in
-}
-
-// used is a reading of replicas that say how busy they are.
-func used(consumers, busy float64) backlog.Reading {
-	r := reading(0, 500)
-	r.Consumers, r.SteadyConsumers = backlog.Known(consumers), true
-	r.Instances.Busy = backlog.Known(busy)
-	return r
-}
-
-// stuck is one of replicas that are busy, with work waiting all the time.
-func stuck(consumers float64) backlog.Reading {
-	r := used(consumers, usual)
-	r.Ready, r.LeastReady = backlog.Known(20_000), backlog.Known(20_000)
-	r.Undispatched, r.LeastUndispatched = backlog.Known(20_000), backlog.Known(20_000)
-	return r
-}
-
-// covering is a capacity whose replicas show so much when they have work all the time.
-func covering(share float64) *policy.LearnedCapacity {
-	c := learned(100)
-	c.Coverage = share
-	return c
-}
 
 func TestStrategies(t *testing.T) {
 	blocked := func(r backlog.Reading) backlog.Reading {
