@@ -24,9 +24,6 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	winner := ask(in, after)
 	asked := after.asked(in)
-	if fooled(winner.strategy) && after.Capacity != nil && winner.replicas > max(in.CurrentReplicas, asked) {
-		after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, winner.replicas)
-	}
 	after.Recommendations = recommend(before.Recommendations, Recommendation{At: in.Now, Replicas: winner.steady}, downWindow(in.Spec))
 	after.Drains = recommend(before.Drains, Recommendation{At: in.Now, Replicas: winner.drain}, downWindow(in.Spec)/2)
 	target, held := direct(in, after, winner, asked)
@@ -38,8 +35,11 @@ func Decide(in Input, before State) (Decision, State) {
 		Wait: wait(in.Reading, after.Capacity),
 	}
 	decision.Replicas, decision.CappedBy = bound(target, in.Spec)
-	if decision.Replicas > in.CurrentReplicas && decision.Replicas > asked {
+	if decision.Replicas > max(in.CurrentReplicas, asked) {
 		after.Raised = Recommendation{At: in.Now, Replicas: decision.Replicas}
+		if fooled(winner.strategy) && after.Capacity != nil {
+			after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
+		}
 	}
 	after.DecidedAt = in.Now
 	return decision, after

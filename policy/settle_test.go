@@ -1,0 +1,151 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// anyPlant has a constant rate, from one replica's work to that of 60, and everything else at random. Its stabilization
+// window is no shorter than a reaction time: one that is makes replicas go before those that were added consume.
+func anyPlant(r *rand.Rand) *plant {
+	one := math.Exp(math.Log(2) + r.Float64()*math.Log(250)) // 2 to 500
+	load := math.Exp(r.Float64() * math.Log(60))
+	p := newPlant(1, one*load, one)
+	p.in.Spec.LatencyObjective.Duration = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute}[r.IntN(4)]
+	window := []int32{90, 150, 300, 600}[r.IntN(4)]
+	p.in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}}
+	p.poll, p.sync, p.start = []int{1, 10}[r.IntN(2)], r.IntN(16), 5+r.IntN(40)
+	p.covered = []float64{0, 0.5, 0.9, 1}[r.IntN(4)]
+	return p
+}
+
+func (p *plant) String() string {
+	return fmt.Sprintf("%.4g/s at %.4g/s per replica, objective %s, window %d s, poll %d s, sync %d s, start %d s, covered %.1f", p.rate(0), p.one,
+		p.in.Spec.LatencyObjective.Duration, *p.in.Spec.Behavior.ScaleDown.StabilizationWindowSeconds, p.poll, p.sync, p.start, p.covered)
+}
+
+// knowing what a replica does and how long it takes to start.
+func (p *plant) knowing() *plant {
+	p.state.Capacity = learned(p.one)
+	p.state.Capacity.Coverage = p.covered
+	p.state.Start = policy.Start{Seconds: float64(p.start), Count: 5}
+	return p
+}
+
+// changes of the number of replicas, with the numbers.
+func (p *plant) changes() []int32 {
+	return slices.Compact(p.replicas())
+}
+
+// With a poll each second an autoscaler that is 10 s late or more makes a second raise of what waits meanwhile, and in a few
+// such cases replicas go in two steps.
+func TestAConstantLoadTakesThreeActionsAtMostAndThenNone(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(21, 22))
+	for range 60 {
+		p := anyPlant(r).knowing().run(2400)
+		most := 3
+		if p.poll < 10 && p.sync >= 10 {
+			most = 4
+		}
+		require.LessOrEqual(t, len(p.actions(0)), most, "%v: %d", p, p.changes())
+		require.Empty(t, p.actions(20*60), "%v: %d", p, p.changes())
+		require.Less(t, p.queue, p.rate(0)*p.in.Spec.LatencyObjective.Seconds(), "%v", p)
+		require.LessOrEqual(t, float64(p.in.CurrentReplicas), math.Ceil(p.rate(0)/p.one/0.7)+1, "%v: %d", p, p.changes())
+	}
+}
+
+// What is not known costs some actions more, and comes to an end all the same.
+func TestAConstantLoadSettlesWithoutAnythingKnown(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(23, 24))
+	few := 0
+	for range 60 {
+		p := anyPlant(r).run(2400)
+		if p.poll == 10 { // in a start of 40 s there are as many reasons for one more as there are polls
+			require.LessOrEqual(t, len(p.actions(0)), 6, "%v: %d", p, p.changes())
+		}
+		require.Empty(t, p.actions(20*60), "%v: %d", p, p.changes())
+		require.Less(t, p.queue, p.rate(0)*p.in.Spec.LatencyObjective.Seconds(), "%v: %d", p, p.changes())
+		if len(p.actions(0)) <= 4 {
+			few++
+		}
+	}
+	require.Greater(t, few, 54)
+}
+
+// A load that goes down is followed when the window is over, and one that only dips is not.
+func TestReplicasStayForAWindowAfterTheLastHigherNeed(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(25, 26))
+	for range 40 {
+		p := anyPlant(r).knowing()
+		high, window := p.rate(0), int(*p.in.Spec.Behavior.ScaleDown.StabilizationWindowSeconds)
+		dip := 1800 + r.IntN(60)
+		end := dip + window + 900
+		p.rate = func(second int) float64 {
+			if (second >= dip && second < dip+window-2*p.poll) || second >= end {
+				return high / 10
+			}
+			return high
+		}
+		p.in.CurrentReplicas, p.desired = int32(math.Ceil(high/p.one/0.9)), int32(math.Ceil(high/p.one/0.9))
+		p.ready = make([]int, p.desired)
+		p.run(end)
+		require.Empty(t, p.actions(dip), "%v: %d", p, p.changes())
+		p.run(window - p.poll)
+		require.Empty(t, p.actions(dip), "%v: %d", p, p.changes())
+		p.run(1200)
+		require.LessOrEqual(t, len(p.actions(end)), 3, "%v: %d", p, p.changes())
+		if replicas := math.Ceil(high / p.one / 0.9); replicas > 3 {
+			require.Less(t, p.in.CurrentReplicas, int32(replicas), "%v: %d", p, p.changes())
+		}
+	}
+}
+
+// Needs of every poll are written down by a twin that forgets nothing, and each way down is compared with all of its window.
+func TestNoDecisionGoesBelowWhatWasNeededWithinTheWindow(t *testing.T) {
+	t.Parallel()
+	downs := 0
+	for seed := range uint64(60) {
+		l := newLife(seed)
+		window := time.Duration(*l.in.Spec.Behavior.ScaleDown.StabilizationWindowSeconds) * time.Second
+		var steady, drain []policy.Recommendation
+		largest := func(all []policy.Recommendation, now time.Time, window time.Duration) (most int32) {
+			for _, r := range all {
+				if now.Sub(r.At) < window {
+					most = max(most, r.Replicas)
+				}
+			}
+			return most
+		}
+		for range 300 {
+			in := l.next()
+			before := l.state
+			var decision policy.Decision
+			decision, l.state = policy.Decide(in, before)
+			steady = append(steady, l.state.Recommendations[len(l.state.Recommendations)-1])
+			drain = append(drain, l.state.Drains[len(l.state.Drains)-1])
+			underCeiling := l.state.Plateau.Ceiling > 0 && l.state.Plateau.Ceiling < in.CurrentReplicas
+			if decision.Replicas < min(in.CurrentReplicas, in.Spec.MaxReplicas) && !underCeiling {
+				downs++
+				require.GreaterOrEqual(t, decision.Replicas, min(in.Spec.MaxReplicas, largest(steady, in.Now, window)), "seed %d, %+v", seed, decision)
+				require.GreaterOrEqual(t, decision.Replicas, min(in.Spec.MaxReplicas, largest(drain, in.Now, window/2)), "seed %d, %+v", seed, decision)
+			}
+			l.in.CurrentReplicas = decision.Replicas
+		}
+	}
+	require.Greater(t, downs, 100)
+}
