@@ -36,8 +36,8 @@ const (
 	// surprise: an observation three deviations off, and the next one too, is another regime, such as new code or a slow
 	// dependency; one alone is a broker or a replica that paused.
 	surprise = 9
-	// firstCoverage is a little below what real Java instances showed (0.98 to 0.995, calls of 1 to 20 ms); it rises quickly and falls slowly, for polls that only
-	// just count as saturated would pull it down and with it what busy time says of the capacity.
+	// firstCoverage is a little below what real Java instances showed (0.98 to 0.995, calls of 1 to 20 ms); it rises quickly and
+	// falls slowly, for polls that only just count as saturated would pull it down and with it what busy time says of the capacity.
 	firstCoverage = 0.95
 	coverageRise  = 0.2
 	coverageFall  = 0.02
@@ -60,19 +60,15 @@ func learnCapacity(before *LearnedCapacity, in Input, elapsed time.Duration, fro
 		before = &drifted
 	}
 	r := in.Reading
-	processed, err := processRate(r)
-	if err != nil || processed <= 0 || !r.SteadyConsumers || r.Blocked || r.Throttled {
-		return before, false, false
-	}
-	consumers, err := r.Consumers.Value()
-	if err != nil || consumers < 1 {
+	processed, consumers, known := working(r)
+	if !known {
 		return before, false, false
 	}
 	busy, timed := busyShare(r)
 	timed = timed && !in.without(PartBusyTime)
 	coverage := before.coverage()
-	saturated = alwaysWaiting(r, processed, consumers, timed) &&
-		(!timed || busy >= saturatedShare*coverage || (before.uncovered() && busy > leastBusy && fallsBehind(r)))
+	full := !timed || busy >= saturatedShare*coverage || (before.uncovered() && busy > leastBusy && fallsBehind(r))
+	saturated = full && alwaysWaiting(r, processed, consumers, timed)
 	switch {
 	case frozen:
 		return before, saturated, true
@@ -87,6 +83,16 @@ func learnCapacity(before *LearnedCapacity, in Input, elapsed time.Duration, fro
 	default:
 		return before, false, true
 	}
+}
+
+// working is what so many consumers finish, where the same ones were there throughout and nothing held messages back.
+func working(r backlog.Reading) (processed, consumers float64, known bool) {
+	processed, err := processRate(r)
+	if err != nil || processed <= 0 || !r.SteadyConsumers || r.Blocked || r.Throttled {
+		return 0, 0, false
+	}
+	consumers, err = r.Consumers.Value()
+	return processed, consumers, err == nil && consumers >= 1
 }
 
 // processRate is what replicas finish. Of a Failover subscription Pulsar counts what they were sent, which is more while they

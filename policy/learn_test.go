@@ -86,3 +86,16 @@ func TestTheCapacityIsRightAfterThreeSaturatedPolls(t *testing.T) {
 	}
 	require.LessOrEqual(t, worse, 4, "one in a hundred, when the noise of all three goes the same way")
 }
+
+// What cannot be raised can be no plateau: at maxReplicas each poll opened an episode, in which nothing is learned.
+func TestAPoolAtItsMaximumGoesOnLearning(t *testing.T) {
+	p := newPlant(4, 1000, 100)
+	p.in.Spec.MaxReplicas = 4
+	p.run(300)
+	require.False(t, p.state.Plateau.Open)
+	learnedBefore := p.state.Capacity.Observations
+	p.one = 50
+	p.run(300)
+	require.Greater(t, p.state.Capacity.Observations, learnedBefore+20)
+	require.InEpsilon(t, 50, p.state.Capacity.MessagesPerSecond, 0.05)
+}
