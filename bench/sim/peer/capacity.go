@@ -18,8 +18,9 @@ import (
 // workload of the one subscription.
 const workload = "fn"
 
-// pollEvery is the adapter's default poll interval in seconds.
-const pollEvery = 10
+// pollEvery is the adapter's default poll interval in seconds, and pollPhase when in it: a sync then finds an answer 2 or 7 s
+// old, as two periods that know nothing of each other do on average; in phase they would flatter us.
+const pollEvery, pollPhase = 10, 3
 
 // capacity is the product: the Store fed as the poller feeds it, policy.Decide, and an HPA that sets what was decided at
 // its next sync.
@@ -63,7 +64,7 @@ func (c *capacity) Replicas(w *plant.World) int {
 		fresh.state, fresh.desired = c.state, c.desired // what is written in the policy's status
 		*c = *fresh
 	}
-	if every(pollEvery, w) {
+	if w.Second()%pollEvery == pollPhase {
 		c.poll(w)
 	}
 	if every(hpaSync, w) || w.Replicas() == 0 { // whoever wakes a target does not wait for an HPA, which is off at 0
