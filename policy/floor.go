@@ -38,6 +38,10 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity) Floor {
 	}
 	if after.Idle >= idlePolls {
 		after.Messages = ready
+		// The time that replicas were busy is that of a whole window: what came at its end was not there when they were idle.
+		if least, err := in.Reading.LeastReady.Value(); err == nil {
+			after.Messages = min(ready, least)
+		}
 	}
 	return after
 }

@@ -92,6 +92,8 @@ func (p Plateau) observe(in Input, saturated bool, asked int32) Plateau {
 		return Plateau{}
 	case p.Ceiling > 0:
 		return p.underCeiling(in, processed, consumers, saturated && complete)
+	case p.Open && !saturated && !complete && consumers <= p.From:
+		return p // none of the new ones is there, so it is not they that have it at rest: what it did is averaged over a window
 	case p.Open && !saturated:
 		p.Open = false
 	case p.Open && complete && consumers < tellingShare*p.From:

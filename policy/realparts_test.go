@@ -106,3 +106,53 @@ func TestAFirstRaiseBeforeSaturationIsWatchedToo(t *testing.T) {
 	require.True(t, ineffective, "it is said that more replicas do no more")
 	require.Less(t, largest, int32(most))
 }
+
+// Replicas of a raise are still starting when the next one comes: those that do not consume yet were not restarted by it.
+func TestReplicasThatAreStillStartingWereNotRestarted(t *testing.T) {
+	state := policy.State{DecidedAt: noon(), Arrivals: arrivals(20), Capacity: learned(50)}
+	seen := []struct {
+		replicas  int32
+		consumers float64
+	}{{1, 1}, {4, 1}, {4, 1}, {7, 1}, {7, 1}, {7, 4}, {7, 7}, {7, 7}}
+	for i, one := range seen {
+		in := input(one.replicas, reading(0, 20))
+		in.Now = noon().Add(time.Duration(i) * 5 * time.Second)
+		in.Reading.At, in.Reading.Consumers = in.Now, backlog.Known(one.consumers)
+		_, state = policy.Decide(in, state)
+	}
+	require.False(t, state.Start.Open)
+	require.Zero(t, state.Start.Restarts)
+
+	for i, one := range []float64{0, 3, 8} { // these had all been there
+		in := input(8, reading(0, 20))
+		in.Now = noon().Add(time.Duration(len(seen)+i) * 5 * time.Second)
+		in.Reading.At, in.Reading.Consumers = in.Now, backlog.Known(one)
+		_, state = policy.Decide(in, state)
+	}
+	require.Equal(t, int32(1), state.Start.Restarts)
+}
+
+// Readings tell of a window, so after a step a pool that is full looks half idle for a while. That says nothing of the
+// replicas of a raise that are not there yet, and nothing of what waits only since then.
+func TestWhatIsMeasuredOverAWindowIsNotHeldAgainstAStep(t *testing.T) {
+	halfBusy := func(second int, ready, least float64, current int32, consumers float64) policy.Input {
+		in := input(current, reading(ready, 250))
+		in.Now = noon().Add(time.Duration(second) * time.Second)
+		in.Reading.At, in.Reading.ProcessRate, in.Reading.SteadyConsumers = in.Now, backlog.Known(30), true
+		in.Reading.LeastReady, in.Reading.Consumers = backlog.Known(least), backlog.Known(consumers)
+		in.Reading.Instances.Busy = backlog.Known(0.5)
+		return in
+	}
+	state := policy.State{DecidedAt: noon(), Arrivals: arrivals(20), Capacity: learned(50), Floor: policy.Floor{Idle: 2}}
+	state.Capacity.Coverage = 1
+	decision, state := policy.Decide(halfBusy(10, 2000, 0, 1, 1), state)
+	require.Greater(t, decision.Replicas, int32(4))
+	require.Zero(t, state.Floor.Messages, "nothing waited when the replica was idle")
+	require.True(t, state.Plateau.Open, "the raise is watched")
+
+	raised := decision.Replicas
+	_, state = policy.Decide(halfBusy(20, 4000, 2000, raised, 1), state)
+	require.True(t, state.Plateau.Open, "none of the new ones is there yet")
+	_, state = policy.Decide(halfBusy(30, 4000, 2000, raised, float64(raised)), state)
+	require.False(t, state.Plateau.Open, "all are there and not busy: something else is in the way")
+}
