@@ -28,4 +28,6 @@ func TestScalingSaysThatADownstreamIsTheLimit(t *testing.T) {
 	require.NoError(t, err)
 	tell(t, f, p)
 	require.Contains(t, p.Status.Decision.Hold.Message, "look at what the Function waits for")
+	_, most := raisesSince(f, time.Time{})
+	require.Less(t, most, int(p.Spec.MaxReplicas), "%+v", scene.Mesh.Timeline(stage.Namespace, name))
 }
