@@ -104,7 +104,7 @@ func (l load) needed(in Input) answer {
 		a.equation = fmt.Sprintf("(%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(l.planned), short(l.waiting),
 			l.drain, short(l.one), drain)
 	}
-	return a
+	return a.capped(in)
 }
 
 func (l load) terms() []Term {
@@ -165,7 +165,7 @@ func same(replicas int32, equation string) answer {
 // hold is an answer that keeps what there is.
 func hold(in Input, reason, message string) answer {
 	a := same(in.CurrentReplicas, "")
-	a.hold = &Hold{Reason: reason, Message: message}
+	a.unknown, a.hold = true, &Hold{Reason: reason, Message: message}
 	return a
 }
 

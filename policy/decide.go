@@ -86,7 +86,7 @@ func (s State) asked(in Input) int32 {
 func direct(in Input, after State, winner answer, asked int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	if current == 0 && in.Spec.MinReplicas == 0 {
-		return after.Zero.wake(in, after, winner)
+		return after.Zero.wake(in, after)
 	}
 	if up := max(winner.replicas, asked); up > current {
 		if held := holdUp(in, after, up); held != nil {
@@ -132,7 +132,9 @@ type answer struct {
 	terms         []Term
 	// overloaded says that one replica has more to do than it can although the sum is within what all can.
 	overloaded bool
-	hold       *Hold
+	// unknown says that nothing could be computed.
+	unknown bool
+	hold    *Hold
 }
 
 // ask returns the largest answer of the policy's strategies; the first of equals wins.

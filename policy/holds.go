@@ -87,6 +87,9 @@ func holdDown(in Input, state State) *Hold {
 	if age := in.Now.Sub(in.Reading.At); age > in.FreshFor {
 		return &Hold{Reason: HoldOldReading, Message: oldReading(age, in.Reading.Trouble)}
 	}
+	if err := unknownLoad(in); err != nil {
+		return &Hold{Reason: HoldUnknown, Message: err.Error()}
+	}
 	if in.Pods != nil && in.Pods.Updating && !in.without(PartPods) {
 		return &Hold{Reason: HoldUpdating, Message: "pods are being replaced by those of a new revision"}
 	}

@@ -3,7 +3,13 @@
 
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
 
 // share is what one partition has of the load, in messages per second; the number-th replica of n is active on those whose
 // index is the number modulo n, of every topic.
@@ -20,7 +26,8 @@ func byRate(s share) float64 { return s.rate }
 func byLoad(s share) float64 { return s.load }
 
 // failoverReplicas is the least number of replicas at which none has more than limit to do; where no number is enough, the
-// least at which the busiest has the least.
+// least at which the busiest has the least. A partition that is more than a replica can do counts as all that one can: what
+// the others need is the same however much waits there.
 func failoverReplicas(shares []share, of func(share) float64, limit float64) int32 {
 	most := 1
 	for _, s := range shares {
@@ -28,7 +35,7 @@ func failoverReplicas(shares []share, of func(share) float64, limit float64) int
 	}
 	sums, best, least := make([]float64, most), 1, 0.0
 	for n := 1; n <= most; n++ {
-		top := busiest(shares, of, sums[:n])
+		top := busiest(shares, func(s share) float64 { return min(limit, of(s)) }, sums[:n])
 		if top <= limit {
 			return int32(n) //nolint:gosec // as many as partitions
 		}
@@ -49,6 +56,54 @@ func busiest(shares []share, of func(share) float64, sums []float64) float64 {
 		top = max(top, sums[i])
 	}
 	return top
+}
+
+// useful is how many replicas of a Failover subscription can have a partition; not known while nothing is known of those.
+func useful(in Input) (replicas int32, known bool) {
+	most := 0
+	for i, p := range in.Partitions {
+		if p.Index < 0 {
+			most = max(most, i+1)
+		}
+		most = max(most, p.Index+1)
+	}
+	if most == 0 {
+		most = in.Reading.Partitions
+	}
+	return int32(most), most > 0 && in.Reading.Type == backlog.Failover //nolint:gosec // bounded by Pulsar
+}
+
+// capped is an answer of no more replicas than can have a partition.
+func (a answer) capped(in Input) answer {
+	if most, known := useful(in); known && !in.without(PartFailover) {
+		a.replicas, a.steady, a.drain = min(a.replicas, most), min(a.steady, most), min(a.drain, most)
+	}
+	return a
+}
+
+// unknownLoad is why a load that replicas are sized for is not known, or nothing. The last known one is no reason to go down.
+func unknownLoad(in Input) error {
+	if !slices.ContainsFunc(strategies(in.Spec), func(s v1alpha1.Strategy) bool {
+		return s.Type == v1alpha1.StrategyCapacity || s.Type == v1alpha1.StrategyRatePerReplica
+	}) {
+		return nil
+	}
+	if _, err := in.Reading.PublishRate.Value(); err != nil {
+		return fmt.Errorf("what arrives is not known: %w", err)
+	}
+	if in.Reading.Type != backlog.Failover {
+		return nil
+	}
+	for _, p := range in.Partitions {
+		_, err := p.Ready.Value()
+		if err == nil {
+			_, err = p.PublishRate.Value()
+		}
+		if err != nil {
+			return fmt.Errorf("partition %d of %s is not known: %w", p.Index, p.Topic, err)
+		}
+	}
+	return nil
 }
 
 // partitionShares are the planned loads of the partitions; not ok while any is unknown. Topics that are not partitioned

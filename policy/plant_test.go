@@ -28,6 +28,8 @@ type plant struct {
 	// deviation of what is measured.
 	covered, noise float64
 	random         *rand.Rand
+	// exact says that parts of messages count too.
+	exact bool
 	// change the input before it is decided on.
 	change func(second int, in *policy.Input)
 
@@ -114,9 +116,13 @@ func (p *plant) decide() {
 	w, seconds := p.window, float64(p.poll)
 	in := p.in
 	in.Now = noon().Add(time.Duration(p.second) * time.Second)
-	in.Reading = reading(math.Floor(p.queue+p.stuck), 0)
+	whole := math.Floor
+	if p.exact {
+		whole = func(messages float64) float64 { return messages }
+	}
+	in.Reading = reading(whole(p.queue+p.stuck), 0)
 	in.Reading.At, in.Reading.Window = in.Now, time.Duration(p.poll)*time.Second
-	in.Reading.LeastReady = backlog.Known(math.Floor(min(w.least, p.queue) + p.stuck))
+	in.Reading.LeastReady = backlog.Known(whole(min(w.least, p.queue) + p.stuck))
 	in.Reading.LeastUndispatched = in.Reading.LeastReady
 	in.Reading.PublishRate, in.Reading.ProcessRate = p.measured(w.published/seconds), p.measured(w.processed/seconds)
 	in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(float64(w.running)), !w.unsteady

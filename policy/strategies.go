@@ -29,7 +29,7 @@ func consult(strategy v1alpha1.Strategy, in Input, state State) answer {
 		a = hold(in, HoldUnknown, fmt.Sprintf("strategy %s is not known to this version", strategy.Type))
 	}
 	a.strategy = strategy.Type
-	if fooled(strategy.Type) && state.Capacity != nil {
+	if fooled(strategy.Type) && state.Capacity != nil && !a.unknown {
 		a = state.Plateau.limit(a, in, state.asked(in))
 	}
 	return a

@@ -46,16 +46,20 @@ func (z Zero) learn(in Input, floor Floor) Zero {
 		after.Worked, after.IdleSince = false, time.Time{}
 		return after
 	}
-	total, counted := in.Reading.Total.Value()
-	idle := arrives == nil && arriving == 0 && works == nil && done == 0 && counted == nil && total <= floor.messages(in) &&
-		in.Reading.Trouble == nil && in.Now.Sub(in.Reading.At) <= in.FreshFor
+	nothing := arrives == nil && arriving == 0 && works == nil && done == 0
 	switch {
-	case !idle:
+	case !nothing || !empty(in, floor):
 		after.IdleSince = time.Time{}
 	case z.IdleSince.IsZero():
 		after.IdleSince = in.Now
 	}
 	return after
+}
+
+// empty says that nothing is left but the floor, on evidence that is good and fresh.
+func empty(in Input, floor Floor) bool {
+	total, err := in.Reading.Total.Value()
+	return err == nil && total <= floor.messages(in) && in.Reading.Trouble == nil && in.Now.Sub(in.Reading.At) <= in.FreshFor
 }
 
 // due says that the last replica may go.
@@ -73,7 +77,7 @@ func (z Zero) idling(in Input) *Hold {
 }
 
 // wake says how many replicas to begin with again: enough for what arrives and what waits, not one and then more.
-func (z Zero) wake(in Input, state State, winner answer) (int32, *Hold) {
+func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil {
 		return 0, &Hold{Reason: HoldUnknown, Message: err.Error()}
@@ -91,5 +95,5 @@ func (z Zero) wake(in Input, state State, winner answer) (int32, *Hold) {
 	}
 	arriving := math.Min(state.Arrivals.Fast, work/wakeWindow.Seconds())
 	needed := (arriving + work/(drainShare*latencyObjective(in.Spec).Seconds())) / state.Capacity.MessagesPerSecond
-	return max(1, replicasFor(needed)), nil
+	return max(1, same(replicasFor(needed), "").capped(in).replicas), nil
 }
