@@ -85,19 +85,6 @@ func TestOneReplicaGetsAllMessagesOfAHotKey(t *testing.T) {
 	require.Less(t, w.Processable(), 500.0, "more replicas would not help")
 }
 
-func TestANewKeySharedConsumerGetsNothingAtFirst(t *testing.T) {
-	s := scenario()
-	s.Type, s.Rate = backlog.KeyShared, Constant(500)
-	w := New(s, 3)
-	to(w, 10)
-	w.Scale(4)
-	r := w.replicas[3]
-	to(w, r.consumes+keyDrain-1)
-	require.Zero(t, r.received)
-	to(w, r.consumes+keyDrain)
-	require.Positive(t, r.received)
-}
-
 func TestChangesReplaceOnePodAfterTheOther(t *testing.T) {
 	s := scenario()
 	s.RestartsOnScale, s.Initial, s.Rate = true, 6, Constant(1000)
@@ -256,7 +243,11 @@ func TestMessagesAreConservedWhateverHappens(t *testing.T) {
 			s.More = []Curve{Constant(50)}
 		}
 		if s.Type == backlog.KeyShared {
-			s.HotKey = Constant(0.3)
+			s.HotKey, s.Keys = Constant(0.3), float64(1+random.IntN(5000))
+		}
+		if random.IntN(2) == 0 {
+			s.Failing = func(second float64) float64 { return []float64{0, 0.9, 0.2, 0}[int(second)/70%4] }
+			s.CrashingStarts = Spans{{From: 50, To: 250}}
 		}
 		w, alone := New(s, 9), New(s, 9)
 		run(w, func(int) (int, bool) { return s.Min + random.IntN(12), random.IntN(30) == 0 })

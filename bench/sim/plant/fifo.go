@@ -57,9 +57,13 @@ func (f *fifo) putBack(back *fifo) {
 	merged := make([]parcel, 0, len(returned)+len(f.parcels)-f.head)
 	rest := f.parcels[f.head:]
 	for len(returned) > 0 && len(rest) > 0 {
-		if returned[0].at <= rest[0].at {
+		switch {
+		case returned[0].at < rest[0].at:
 			merged, returned = append(merged, returned[0]), returned[1:]
-		} else {
+		case returned[0].at == rest[0].at:
+			merged = append(merged, parcel{returned[0].at, returned[0].count + rest[0].count})
+			returned, rest = returned[1:], rest[1:]
+		default:
 			merged, rest = append(merged, rest[0]), rest[1:]
 		}
 	}
@@ -67,6 +71,22 @@ func (f *fifo) putBack(back *fifo) {
 	f.total += back.total
 	f.parcels, f.head = merged, 0
 	*back = fifo{}
+}
+
+// split takes a part of each parcel that arrived in a second or later: what is left and what is returned are both in order.
+func (f *fifo) split(part float64, since int) fifo {
+	var taken fifo
+	for i := f.head; i < len(f.parcels); i++ {
+		p := &f.parcels[i]
+		if p.at < since || p.count*part <= dust {
+			continue
+		}
+		count := p.count * part
+		p.count -= count
+		f.total -= count
+		taken.push(p.at, count)
+	}
+	return taken
 }
 
 // oldest is when the first message arrived; false when there is none.

@@ -70,7 +70,7 @@ func (w *World) subscription(partition int) backlog.SubscriptionSample {
 	share := w.share(partition)
 	waiting := share * (w.stuck + w.held() + w.delayedTotal)
 	if s.Type == backlog.Failover {
-		waiting += w.waiting[partition].total
+		waiting += w.waiting[partition].total + share*(w.nacked()+w.again.total)
 	} else {
 		waiting += share * w.queued()
 	}
@@ -146,7 +146,7 @@ func (w *World) unacked() float64 {
 		sum += r.queue.total
 	}
 	if len(consuming) > 0 {
-		sum += w.stuck
+		sum += w.stuck + w.nacked()
 	}
 	return sum
 }
@@ -226,8 +226,16 @@ func (w *World) CPU() float64 { return w.computing * w.scenario.CPU }
 // Processable messages wait, or are with replicas that will process them, and more replicas would help with them: only
 // an oracle tells them from the rest.
 func (w *World) Processable() float64 {
-	if w.scenario.HotKey != nil {
-		return w.queued() - w.waiting[1].total
+	s := w.scenario
+	if s.Pending.contain(w.second) || s.CrashingStarts.contain(w.second) {
+		return 0 // more replicas would not run
 	}
-	return w.queued()
+	sum := w.queued()
+	if len(w.waiting) > 1 && s.Type != backlog.Failover { // of a hot key, or with a former consumer to wait for
+		sum -= w.waiting[1].total + w.waiting[2].total
+	}
+	if w.throws() > 0 {
+		sum -= w.nacked() + w.again.total
+	}
+	return sum
 }

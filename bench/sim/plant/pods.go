@@ -33,6 +33,12 @@ type replica struct {
 	ended, backOff int
 
 	received, processed, failed, busy float64
+
+	// joined says that it has its share of the hashes, moves where they were before, and blocked how many of them wait for
+	// that, as a share of its own.
+	joined  bool
+	moves   []move
+	blocked float64
 }
 
 func (r *replica) warmth(second int, warmUp float64) float64 {

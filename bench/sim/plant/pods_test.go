@@ -105,3 +105,23 @@ func TestStartTimesAreAsLongOnAverageAsTold(t *testing.T) {
 	require.InDelta(t, 40, mean, 0.3)
 	require.InDelta(t, 10*10, squares/draws-mean*mean, 4, "a coefficient of variation of 1/4")
 }
+
+func TestReplicasThatStartInABadTimeNeverConsume(t *testing.T) {
+	s := scenario()
+	s.CrashingStarts = Spans{{From: 0, To: 500}}
+	w := New(s, 5)
+	to(w, 10)
+	w.Scale(6)
+	crashing := 0
+	for w.Second() < 499 {
+		w.Step()
+		require.Len(t, w.active, 3, "those that ran go on")
+		crashing = max(crashing, w.Pods().CrashLooping)
+	}
+	require.Equal(t, 3, crashing)
+	require.Equal(t, 3, w.InstancesSample().Silent)
+	require.Zero(t, w.Processable(), "more would be of no use")
+	to(w, 500+longestBackOff+60)
+	require.Len(t, w.active, 6, "the kubelet tried again")
+	require.Zero(t, w.Pods())
+}

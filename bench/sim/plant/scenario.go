@@ -72,8 +72,13 @@ type Scenario struct {
 
 	// HotKey is the share of messages with one and the same key, which with Key_Shared all go to one replica; nil for none.
 	HotKey Curve
+	// Keys are how many a Key_Shared subscription's messages have, each with about as many messages; 1000 where 0 is given.
+	Keys float64
 	// Poison is the share of messages that fail for ever: each is tried again after a minute.
 	Poison float64
+	// Failing is the share of messages with which the function throws, and goes on to until the share is 0 again: each is
+	// tried again after a minute, before all others. Nil for none.
+	Failing Curve
 	// Held messages stay with each replica unacknowledged, as in a window function.
 	Held float64
 	// Markers are entries in the backlog that no function ever sees.
@@ -89,8 +94,9 @@ type Scenario struct {
 	// Crashing is the share of replicas that end 20 s after they began to consume, again and again.
 	Crashing float64
 
-	// Outages: Pulsar does not answer. Partial: it leaves out partitions. Pending: new replicas do not start.
-	Outages, Partial, Pending Spans
+	// Outages: Pulsar does not answer. Partial: it leaves out partitions. Pending: new replicas are not scheduled.
+	// CrashingStarts: containers that start end before they consume, and those that consume already go on.
+	Outages, Partial, Pending, CrashingStarts Spans
 	// Resets: Pulsar's counters start again at 0. Restarts: the controller forgets all but what it wrote down.
 	Resets, Restarts []int
 }
@@ -145,6 +151,7 @@ func (s Scenario) withDefaults() Scenario {
 		s.ReceiveQueue = 1000
 	}
 	s.Batch = max(1, s.Batch)
+	s.Keys = cmp.Or(s.Keys, 1000)
 	s.Initial = max(s.Initial, s.Min)
 	return s
 }

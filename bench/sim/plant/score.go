@@ -71,19 +71,13 @@ func (w *World) account() {
 // Score of all seconds so far. What is still queued counts as late when it is already.
 func (w *World) Score() Score {
 	s := w.score
-	late := func(f *fifo) {
+	w.queues(func(f *fifo) {
 		for _, p := range f.parcels[f.head:] {
 			if float64(w.second-p.at) > w.scenario.Objective.Seconds() {
 				s.Late += p.count
 			}
 		}
-	}
-	for i := range w.waiting {
-		late(&w.waiting[i])
-	}
-	for _, r := range w.replicas {
-		late(&r.queue)
-	}
+	})
 	return s
 }
 

@@ -13,46 +13,32 @@ func (w *World) dispatch() {
 	if w.scenario.Type == backlog.Failover {
 		return
 	}
+	w.drain()
 	takers := w.active
-	if w.scenario.Type == backlog.KeyShared {
-		takers = w.settled()
-	}
 	w.dispatchHot(takers)
 	for len(takers) > 0 && w.waiting[0].total > dust {
 		room := takers[:0:0]
-		least := w.scenario.ReceiveQueue
+		least, open := w.scenario.ReceiveQueue/dust, 0.0
 		for _, r := range takers {
-			if free := w.scenario.ReceiveQueue - r.queue.total; free > dust {
-				room, least = append(room, r), min(least, free)
+			own := 1 - r.blocked
+			if free := w.scenario.ReceiveQueue - r.queue.total; free > dust && own > dust {
+				room, least, open = append(room, r), min(least, free/own), open+own
 			}
 		}
 		if len(room) == 0 {
 			return
 		}
-		each := min(least, w.waiting[0].total/float64(len(room)))
-		w.waiting[0].pop(each*float64(len(room)), func(p parcel) {
+		each := min(least, w.waiting[0].total/open)
+		w.waiting[0].pop(each*open, func(p parcel) {
 			for _, r := range room {
-				r.queue.push(p.at, p.count/float64(len(room)))
-				r.received += p.count / float64(len(room))
+				part := p.count * (1 - r.blocked) / open
+				r.queue.push(p.at, part)
+				r.received += part
 			}
 			w.delivered += p.count
 		})
 		takers = room
 	}
-}
-
-// settled are the consumers whose share of the hashes others have drained; all while there is none.
-func (w *World) settled() []*replica {
-	var old []*replica
-	for _, r := range w.active {
-		if w.second >= r.consumes+keyDrain {
-			old = append(old, r)
-		}
-	}
-	if len(old) == 0 {
-		return w.active
-	}
-	return old
 }
 
 // dispatchHot gives the messages of a hot key to the one consumer that has it: the oldest.
@@ -69,7 +55,7 @@ func (w *World) dispatchHot(takers []*replica) {
 }
 
 // work is what one replica could do and has to do in a second.
-type work struct{ potential, failing, wanted float64 }
+type work struct{ potential, failing, again, wanted float64 }
 
 // serve lets consuming replicas work for a second.
 func (w *World) serve() {
@@ -79,13 +65,14 @@ func (w *World) serve() {
 		return
 	}
 	capacity := w.scenario.Capacity(float64(w.second))
-	failing := w.stuck / redelivery / float64(len(consuming))
+	failing, again := w.stuck/redelivery/float64(len(consuming)), w.again.total/float64(len(consuming))
 	works := make([]work, len(consuming))
 	sum := 0.0
 	for i, r := range consuming {
 		potential := capacity * r.speed * r.warmth(w.second, w.scenario.WarmUp)
 		one := work{potential: potential, failing: min(failing, potential)}
-		one.wanted = min(w.available(i, len(consuming)), potential-one.failing)
+		one.again = min(again, potential-one.failing)
+		one.wanted = min(w.available(i, len(consuming)), potential-one.failing-one.again)
 		works[i] = one
 		sum += one.wanted
 	}
@@ -93,13 +80,16 @@ func (w *World) serve() {
 	if w.scenario.Downstream != nil && sum > 0 {
 		share = min(1, w.scenario.Downstream(float64(w.second))/sum)
 	}
+	throws := w.throws()
 	for i, r := range consuming {
-		w.finish(i, len(consuming), works[i].wanted*share)
-		r.processed += works[i].wanted * share
-		r.failed += works[i].failing
+		done := works[i].wanted * share
+		w.finish(i, len(consuming), done, throws)
+		w.retry(r, works[i].again, throws)
+		r.processed += done * (1 - throws)
+		r.failed += works[i].failing + done*throws
 		w.delivered += works[i].failing
 		r.busy += w.busy(works[i], share)
-		w.computing += (works[i].wanted*share + works[i].failing) / works[i].potential
+		w.computing += (done + works[i].failing + works[i].again) / works[i].potential
 	}
 }
 
@@ -109,7 +99,7 @@ const measuredShare = 0.98
 
 // busy is what the metric of the instance says of a second.
 func (w *World) busy(one work, share float64) float64 {
-	load := (one.wanted + one.failing) / one.potential
+	load := (one.wanted + one.failing + one.again) / one.potential
 	if share < 1 && one.wanted > 0 {
 		load = 1 // it waits for what it depends on, inside the call
 	}
@@ -134,48 +124,50 @@ func (w *World) available(i, n int) float64 {
 	return sum
 }
 
-// finish takes messages off what the i-th of n consuming replicas works on.
-func (w *World) finish(i, n int, count float64) {
+// finish takes messages off what the i-th of n consuming replicas works on, of which a share throws.
+func (w *World) finish(i, n int, count, throws float64) {
 	if count <= 0 {
 		return
 	}
-	done := func(p parcel) { w.score.finished(w.second-p.at, p.count, w.scenario.Objective) }
 	if w.scenario.Type != backlog.Failover {
-		w.active[i].queue.pop(count, done)
+		w.attempt(&w.active[i].queue, count, throws)
 		return
 	}
 	sum := w.available(i, n)
 	for p := i; p < len(w.waiting); p += n {
-		w.waiting[p].pop(count*w.waiting[p].total/sum, done)
+		w.attempt(&w.waiting[p], count*w.waiting[p].total/sum, throws)
 	}
 	w.delivered += count
 }
 
-// queued messages wait for a replica or are with one.
-func (w *World) queued() float64 {
-	sum := 0.0
-	for i := range w.waiting {
-		sum += w.waiting[i].total
-	}
-	for _, r := range w.replicas {
-		sum += r.queue.total
-	}
-	return sum
-}
-
-// oldest is when the oldest message that can be processed arrived.
-func (w *World) oldest() (at int, ok bool) {
-	at = w.second
-	look := func(f *fifo) {
-		if first, some := f.oldest(); some {
-			at, ok = min(at, first), true
-		}
-	}
+// queues of all messages that can be processed, one day.
+func (w *World) queues(look func(*fifo)) {
 	for i := range w.waiting {
 		look(&w.waiting[i])
 	}
 	for _, r := range w.replicas {
 		look(&r.queue)
 	}
+	for i := range w.failed {
+		look(&w.failed[i])
+	}
+	look(&w.again)
+}
+
+// queued messages wait for a replica or are with one.
+func (w *World) queued() float64 {
+	sum := 0.0
+	w.queues(func(f *fifo) { sum += f.total })
+	return sum
+}
+
+// oldest is when the oldest message that can be processed arrived.
+func (w *World) oldest() (at int, ok bool) {
+	at = w.second
+	w.queues(func(f *fifo) {
+		if first, some := f.oldest(); some {
+			at, ok = min(at, first), true
+		}
+	})
 	return at, ok
 }

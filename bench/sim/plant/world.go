@@ -20,8 +20,6 @@ const (
 	redelivery = 60
 	// recentSeconds is the time constant of what a topic's share of the arrivals is told by.
 	recentSeconds = 60
-	// keyDrain is how long new consumers of a Key_Shared subscription get nothing, while hashes drain.
-	keyDrain = 15
 )
 
 // World is a Scenario under way. It is not safe for concurrent use.
@@ -31,8 +29,12 @@ type World struct {
 	luck     *rand.Rand // of replicas
 	second   int
 
-	// waiting has a queue for each partition with Failover, else one for all and one for a hot key.
+	// waiting has a queue for each partition with Failover, else one for all, one for a hot key and one for what waits for
+	// its hash's former consumer.
 	waiting []fifo
+	// failed messages are with their consumer for a minute, by the second of that, and then wait to be tried again.
+	failed  [redelivery]fifo
+	again   fifo
 	delayed map[int][]float64 // by due second, by queue
 	// held back by their delay, and how many of those the dispatcher has read.
 	delayedTotal, delayedKnown float64
@@ -40,7 +42,10 @@ type World struct {
 	stuck    float64
 	replicas []*replica
 	// active are the replicas that consume, in order.
-	active  []*replica
+	active []*replica
+	// draining is the share of all hashes whose messages wait for the former consumer.
+	draining float64
+
 	started int
 	updated int        // the second from which all pods are of the newest revision and ready
 	rolling []*replica // those of an older revision, to be replaced from the end on
@@ -66,8 +71,8 @@ func New(scenario Scenario, seed uint64) *World {
 	switch {
 	case s.Type == backlog.Failover:
 		w.waiting = make([]fifo, s.Partitions)
-	case s.HotKey != nil:
-		w.waiting = make([]fifo, 2)
+	case s.HotKey != nil || s.Type == backlog.KeyShared:
+		w.waiting = make([]fifo, 3)
 	}
 	for range s.Initial {
 		r := w.start()
@@ -120,6 +125,7 @@ func (w *World) Scale(replicas int) {
 }
 
 func (w *World) returnMessages(r *replica) {
+	w.leave(r)
 	w.score.Redelivered += r.queue.total
 	w.waiting[0].putBack(&r.queue)
 }
@@ -128,7 +134,7 @@ func (w *World) returnMessages(r *replica) {
 func (w *World) Step() {
 	w.second++
 	for _, r := range w.replicas {
-		if r.crashes && w.second >= r.consumes+crashAfter {
+		if r.crashes && w.second >= r.consumes+crashAfter || r.consumes == w.second && w.scenario.CrashingStarts.contain(w.second) {
 			w.crash(r)
 		}
 	}
@@ -136,6 +142,7 @@ func (w *World) Step() {
 	w.lookForActive()
 	w.arrive()
 	w.becomeDue()
+	w.tryAgain()
 	w.reset()
 	w.dispatch()
 	w.serve()
@@ -171,6 +178,7 @@ func (w *World) lookForActive() {
 			w.active = append(w.active, r)
 		}
 	}
+	w.join()
 }
 
 // arrive draws the messages of this second.
