@@ -92,12 +92,9 @@ func (p Plateau) observe(in Input, saturated bool, asked int32) Plateau {
 		return Plateau{}
 	case p.Ceiling > 0:
 		return p.underCeiling(in, processed, consumers, saturated && complete)
-	case p.Open && !saturated && !complete && consumers <= p.From:
-		return p // none of the new ones is there, so it is not they that have it at rest: what it did is averaged over a window
 	case p.Open && !saturated:
-		p.Open = false
-	case p.Open && complete && consumers < tellingShare*p.From:
-		p.Open = false // too few to tell
+		// While none of the new ones is there it cannot be they that have it at rest: a reading tells of a whole window.
+		p.Open = !complete && consumers <= p.From
 	case p.Open && complete:
 		return p.judge(in, processed, consumers)
 	}
@@ -107,6 +104,10 @@ func (p Plateau) observe(in Input, saturated bool, asked int32) Plateau {
 // judge what the new replicas of an episode add, beside what one of a pool with work all the time did before: a dependency
 // that is slower for each is no plateau.
 func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
+	if consumers < tellingShare*p.From {
+		p.Open = false // too few to tell
+		return p
+	}
 	if processed < slowedDown*p.Did {
 		p.Open = false // more do less: each became slower, which is to be learned and helps to be many
 		return p
