@@ -1,0 +1,114 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// twin tries every number of replicas: the least with which nobody has more than one can, counting a partition that is too
+// much for one as all that one can; or else the least of those whose busiest has the least.
+func twin(loads []float64, limit float64) int32 {
+	tops := make([]float64, len(loads)+1)
+	for n := 1; n <= len(loads); n++ {
+		for replica := range n {
+			sum := 0.0
+			for partition, load := range loads {
+				if partition%n == replica {
+					sum += min(load, limit)
+				}
+			}
+			tops[n] = max(tops[n], sum)
+		}
+		if tops[n] <= limit {
+			return int32(n) //nolint:gosec // small
+		}
+	}
+	panic("as many replicas as partitions are always enough")
+}
+
+func TestReplicasOfAFailoverSubscriptionAreThoseOfATwinThatTriesAll(t *testing.T) {
+	r := rand.New(rand.NewPCG(51, 52))
+	seen := map[int32]bool{}
+	for range 5000 {
+		const one, plainUtilisation, drain, normal = 100.0, 0.7, 36.0, 5.0
+		rate := math.Exp(r.Float64() * 8)
+		in := input(1, reading(math.Floor(r.ExpFloat64()*rate*20), rate))
+		in.Spec.MaxReplicas = 100
+		in = partitioned(r, in, 1+r.IntN(20))
+		in.Reading.At = noon().Add(time.Second)
+		in.Without = policy.PartLazyUp | policy.PartHeadroom | policy.PartTrend
+		steady, waiting := make([]float64, len(in.Partitions)), make([]float64, len(in.Partitions))
+		for i, p := range in.Partitions {
+			arriving, _ := p.PublishRate.Value()
+			ready, _ := p.Ready.Value()
+			steady[i], waiting[i] = arriving, arriving+max(0, ready-normal*arriving)/drain
+		}
+		want := max(twin(steady, plainUtilisation*one), twin(waiting, one))
+		decision, _ := policy.Decide(in, policy.State{Arrivals: arrivals(rate), Capacity: learned(one)})
+		require.Equal(t, want, decision.Wanted, "%v %s", steady, decision.Equation)
+		seen[want] = true
+	}
+	require.Greater(t, len(seen), 15)
+}
+
+func TestReplicasOfAFailoverSubscription(t *testing.T) {
+	// with has partitions with these rates, of which nothing waits.
+	with := func(current int32, rates ...float64) policy.Input {
+		sum := 0.0
+		for _, rate := range rates {
+			sum += rate
+		}
+		in := input(current, reading(0, sum))
+		in.Reading.Type, in.Reading.Partitions = backlog.Failover, len(rates)
+		for i, rate := range rates {
+			in.Partitions = append(in.Partitions, backlog.PartitionReading{Index: i, Ready: backlog.Known(0), PublishRate: backlog.Known(rate)})
+		}
+		return in
+	}
+	waiting := func(in policy.Input, partition int, messages float64) policy.Input {
+		in.Reading.Ready, in.Partitions[partition].Ready = backlog.Known(messages), backlog.Known(messages)
+		return in
+	}
+	change := func(in policy.Input, change func(*policy.Input)) policy.Input {
+		change(&in)
+		return in
+	}
+	tests := map[string]struct {
+		in   policy.Input
+		want int32
+	}{
+		"spreads equal partitions evenly":                                  {with(1, 60, 60, 60, 60), 4},
+		"puts two small partitions on each replica":                        {with(1, 40, 40, 40, 40), 2},
+		"gives the busiest partition a replica of its own":                 {with(1, 80, 20, 80, 20), 4},
+		"looks at who gets which partition, not at the sum":                {with(1, 70, 5, 70, 5, 5, 5), 3},
+		"adds none for a partition that is too much for one":               {with(1, 900, 10), 2},
+		"counts what waits in the busiest partition":                       {waiting(with(1, 40, 40, 40, 40), 0, 36*80), 4},
+		"has no more than partitions whatever waits":                       {waiting(with(1, 40, 40, 40, 40), 0, 1e6), 4},
+		"has no more than partitions when nothing arrives":                 {waiting(with(1, 0, 0, 0), 0, 1e6), 3},
+		"has no more than partitions when these are not known":             {change(waiting(with(1, 100, 100), 0, 1e6), func(in *policy.Input) { in.Partitions = nil }), 2},
+		"wakes no more than partitions":                                    {change(waiting(with(0, 100, 100), 0, 1e6), func(in *policy.Input) { in.Spec.MinReplicas = 0 }), 2},
+		"goes down to as many as can have a partition":                     {with(9, 90, 90), 2},
+		"keeps to what there is while a partition of several is not known": {change(with(4, 40, 40, 40, 40), func(in *policy.Input) { in.Partitions[3].PublishRate = backlog.Unknown(backlog.ErrNoRate) }), 4},
+		"numbers topics that are not partitioned as if they were one topic": {change(with(1, 60, 60, 60), func(in *policy.Input) {
+			in.Partitions[0].Index, in.Partitions[1].Index, in.Partitions[2].Index = -1, -1, -1
+		}), 3},
+		"adds up equal partitions of two topics": {change(with(1, 40, 40, 40, 40), func(in *policy.Input) { in.Partitions[2].Index, in.Partitions[3].Index = 0, 1 }), 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			rate, _ := test.in.Reading.PublishRate.Value()
+			decision, _ := policy.Decide(test.in, policy.State{Arrivals: arrivals(rate), Capacity: learned(100)})
+			require.Equal(t, test.want, decision.Replicas, "%s %+v", decision.Equation, decision.Hold)
+		})
+	}
+}
