@@ -1,0 +1,96 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// look is what a poll, ten seconds after the one before, sees; a negative number of consumers is unknown.
+type look struct {
+	replicas  int32
+	consumers float64
+}
+
+// watched is what is learned of starts from polls.
+func watched(looks ...look) policy.Start {
+	state := policy.State{}
+	for i, one := range looks {
+		in := input(one.replicas, reading(0, 0))
+		in.Now = noon().Add(time.Duration(i) * 10 * time.Second)
+		in.Reading.At, in.Reading.Consumers = in.Now, backlog.Known(one.consumers)
+		if one.consumers < 0 {
+			in.Reading.Consumers = backlog.Unknown(backlog.ErrNotAsked)
+		}
+		_, state = policy.Decide(in, state)
+	}
+	return state.Start
+}
+
+func TestWhatIsLearnedOfStarts(t *testing.T) {
+	tests := map[string]struct {
+		looks             []look
+		count, restarting int32
+		least, most       float64
+	}{
+		"nothing before a change":                          {looks: []look{{2, 2}, {2, 2}, {2, 1}, {2, 2}}},
+		"the time until all consume":                       {looks: []look{{2, 2}, {4, 2}, {4, 2}, {4, 3}, {4, 3}, {4, 3}, {4, 3}, {4, 4}}, count: 1, least: 40, most: 50},
+		"a start that is faster than the prior":            {looks: []look{{2, 2}, {4, 2}, {4, 4}}, count: 1, least: 10, most: 20},
+		"nothing of a way down":                            {looks: []look{{4, 4}, {2, 4}, {2, 2}}},
+		"nothing while they still start":                   {looks: []look{{2, 2}, {4, 2}, {4, 3}, {4, 3}}},
+		"nothing of a change without consumers known":      {looks: []look{{2, 2}, {4, -1}, {4, 4}, {4, 4}}},
+		"the time since the last of several changes":       {looks: []look{{2, 2}, {4, 2}, {4, 2}, {6, 2}, {6, 6}}, count: 1, least: 10, most: 20},
+		"that a way up restarts all":                       {looks: []look{{4, 4}, {6, 4}, {6, 0}, {6, 3}, {6, 6}}, count: 1, least: 15, most: 30, restarting: 1},
+		"that a way down restarts all":                     {looks: []look{{6, 6}, {4, 6}, {4, 0}, {4, 4}}, restarting: 1},
+		"that a change after a restarting one restarts no": {looks: []look{{6, 6}, {4, 6}, {4, 0}, {4, 4}, {6, 4}, {6, 6}}, count: 1, least: 10, most: 20},
+		"no restart of replicas that did not consume yet":  {looks: []look{{4, 0}, {6, 0}, {6, 0}, {6, 6}}, count: 1, least: 10, most: 30},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			start := watched(test.looks...)
+			require.Equal(t, test.count, start.Count)
+			require.Equal(t, test.restarting, start.Restarts)
+			require.GreaterOrEqual(t, start.Seconds, test.least)
+			require.LessOrEqual(t, start.Seconds, test.most)
+		})
+	}
+}
+
+func TestAStartThatNeverEndsTeachesFiveMinutesAtMost(t *testing.T) {
+	looks := []look{{2, 2}}
+	for range 60 {
+		looks = append(looks, look{4, 3})
+	}
+	start := watched(looks...)
+	require.Equal(t, int32(1), start.Count)
+	require.False(t, start.Open)
+	require.LessOrEqual(t, start.Seconds, 300.0)
+}
+
+func TestStartsAreNeverNegativeAndWithinBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(61, 62))
+	for range 300 {
+		looks := make([]look, 60)
+		replicas := 1 + r.Int32N(10)
+		for i := range looks {
+			if r.IntN(5) == 0 {
+				replicas = r.Int32N(12)
+			}
+			looks[i] = look{replicas, float64(r.Int32N(14)) - 1}
+		}
+		start := watched(looks...)
+		require.GreaterOrEqual(t, start.Seconds, 0.0)
+		require.LessOrEqual(t, start.Seconds, 300.0)
+		require.GreaterOrEqual(t, start.Restarts, int32(0))
+		require.LessOrEqual(t, start.Restarts, int32(3))
+		require.GreaterOrEqual(t, start.Least, 0.0)
+	}
+}
