@@ -137,6 +137,7 @@ func fallsBehind(r backlog.Reading) bool {
 
 // observe returns what is known after one more observation.
 func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.Time) *LearnedCapacity {
+	messagesPerSecond = max(leastRate, messagesPerSecond)
 	if c == nil {
 		return &LearnedCapacity{MessagesPerSecond: messagesPerSecond, Variance: variance, Observations: 1, LearnedAt: now}
 	}

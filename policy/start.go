@@ -55,7 +55,7 @@ func (s Start) learn(in Input) Start {
 		return after
 	}
 	after.Least = min(s.Least, consumers)
-	took := in.Now.Sub(s.Changed)
+	took := max(0, in.Now.Sub(s.Changed)) // a clock may be set back
 	if consumers < float64(in.CurrentReplicas) && took < longestStart {
 		return after
 	}
