@@ -5,6 +5,7 @@ package policy_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
@@ -90,15 +92,48 @@ func TestTheStatesOfTenThousandFunctionsFitInto50Megabytes(t *testing.T) {
 	require.Less(t, bytesPerState(100), 50e6/10_000)
 }
 
-func BenchmarkDecide(b *testing.B) {
+// many has the inputs and states that cost the most: work at all times of a long window, and one of a Failover subscription.
+func many() map[string]poll {
 	l := newLife(1)
 	for range 360 {
 		l.step()
 	}
-	in := l.next()
-	b.ReportAllocs()
-	for b.Loop() {
-		policy.Decide(in, l.state)
+	falling := newPlant(1, 0, 100)
+	window := int32(3600)
+	falling.in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}}
+	falling.rate = func(second int) float64 { return 90_000 - 20*float64(second) }
+	falling.run(3600)
+	failover := newPlant(20, 5000, 100)
+	failover.change = func(_ int, in *policy.Input) { *in = partitioned(rand.New(rand.NewPCG(1, 1)), *in, 64) }
+	failover.run(600)
+	plateau := newPlant(5, 900, 100)
+	plateau.limit = 500
+	plateau.run(900)
+	last := func(p *plant) poll { return p.log[len(p.log)-1] }
+	return map[string]poll{
+		"steady": last(newPlant(5, 400, 100).knowing().run(600)), "any": {in: l.next(), before: l.state}, "plateau": last(plateau),
+		"a window of an hour, falling": last(falling), "64 partitions": last(failover),
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	for name, one := range many() {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				policy.Decide(one.in, one.before)
+			}
+		})
+	}
+}
+
+// Whatever the load, and with everything that a state can hold.
+func TestADecisionAllocatesLittle(t *testing.T) {
+	most := map[string]float64{"steady": 25, "any": 30, "plateau": 30, "a window of an hour, falling": 30, "64 partitions": 35}
+	for name, one := range many() {
+		t.Run(name, func(t *testing.T) {
+			require.LessOrEqual(t, testing.AllocsPerRun(100, func() { policy.Decide(one.in, one.before) }), most[name])
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -29,33 +30,47 @@ func byLoad(s share) float64 { return s.load }
 // least at which the busiest has the least. A partition that is more than a replica can do counts as all that one can: what
 // the others need is the same however much waits there.
 func failoverReplicas(shares []share, of func(share) float64, limit float64) int32 {
-	most := 1
-	for _, s := range shares {
-		most = max(most, s.index+1)
+	most, loads, total := 1, make([]float64, len(shares)), 0.0
+	for i, s := range shares {
+		most, loads[i] = max(most, s.index+1), min(limit, of(s))
+		total += loads[i]
 	}
-	sums, best, least := make([]float64, most), 1, 0.0
-	for n := 1; n <= most; n++ {
-		top := busiest(shares, func(s share) float64 { return min(limit, of(s)) }, sums[:n])
-		if top <= limit {
+	sums := make([]float64, most)
+	for n := max(1, int(math.Ceil(total/limit-hair))); n <= most; n++ { // fewer cannot have it all
+		if busiest(shares, loads, sums[:n], limit) <= limit {
 			return int32(n) //nolint:gosec // as many as partitions
 		}
-		if n == 1 || top < least*(1-hair) {
+	}
+	best, least := 1, 0.0
+	for n := 1; n <= most; n++ {
+		if top := busiest(shares, loads, sums[:n], math.Inf(1)); n == 1 || top < least*(1-hair) {
 			best, least = n, top
 		}
 	}
 	return int32(best) //nolint:gosec // as many as partitions
 }
 
-// busiest is what the busiest of as many replicas as there are sums has to do.
-func busiest(shares []share, of func(share) float64, sums []float64) float64 {
+// busiest is what the busiest of as many replicas as there are sums has to do, or the first that is found above enough.
+func busiest(shares []share, loads, sums []float64, enough float64) float64 {
 	clear(sums)
 	top := 0.0
-	for _, s := range shares {
+	for j, s := range shares {
 		i := s.index % len(sums)
-		sums[i] += of(s)
-		top = max(top, sums[i])
+		sums[i] += loads[j]
+		if top = max(top, sums[i]); top > enough {
+			return top
+		}
 	}
 	return top
+}
+
+// overloaded says that one of so many replicas has more than limit to do.
+func overloaded(shares []share, of func(share) float64, replicas int, limit float64) bool {
+	loads := make([]float64, len(shares))
+	for i, s := range shares {
+		loads[i] = of(s)
+	}
+	return busiest(shares, loads, make([]float64, replicas), limit) > limit
 }
 
 // useful is how many replicas of a Failover subscription can have a partition; not known while nothing is known of those.
@@ -147,8 +162,7 @@ func (l load) failover(in Input) (answer, bool) {
 		terms: l.terms(),
 	}
 	if n := int(in.CurrentReplicas); n > 0 {
-		sums := make([]float64, n)
-		a.overloaded = busiest(shares, byRate, sums) > full*l.one || busiest(shares, byLoad, sums) > l.one
+		a.overloaded = overloaded(shares, byRate, n, full*l.one) || overloaded(shares, byLoad, n, l.one)
 	}
 	return a, true
 }
