@@ -10,6 +10,8 @@ import (
 
 // Arrivals is what was learned of the load: how much there is, where it is going, and how fast it rises.
 type Arrivals struct {
+	// At is when the last rate was measured.
+	At time.Time `json:"at,omitzero"`
 	// Fast and Slow are the publish rate in messages per second, smoothed over 20 and 90 s, and Deviation is the mean
 	// distance of a new rate from Fast.
 	Fast      float64 `json:"fast,omitempty"`
@@ -19,9 +21,10 @@ type Arrivals struct {
 	Rise float64 `json:"rise,omitempty"`
 	// Peak is the highest Fast lately, forgotten over an hour: there is room for what was seen before, not for more.
 	Peak float64 `json:"peak,omitempty"`
-	// Rose says that the last rate was a step up, and Fell that it was far below Fast: a second one in a row is a step down.
-	Rose bool `json:"rose,omitempty"`
-	Fell bool `json:"fell,omitempty"`
+	// Rose says that the last rate was a step up, and FellAt since when rates were far below Fast: one a rate's window later
+	// that is so too makes a step down.
+	Rose   bool      `json:"rose,omitempty"`
+	FellAt time.Time `json:"fell,omitzero"`
 	// Past has Fast of the last reaction time, oldest first.
 	Past []RateAt `json:"past,omitempty"`
 }
@@ -43,44 +46,76 @@ const (
 	// A change by this share that stands out by so many deviations is a step. Up, it is taken at once; down, when the next
 	// rate says so too, since a poll that missed messages looks the same.
 	stepShare, stepDeviations = 0.3, 3
+	// fallConfirmed is the window of a rate: within it one poll is seen again.
+	fallConfirmed = 8 * time.Second
+	// pastRates is how many rates of a reaction time are kept.
+	pastRates = 16
 	// noise is how many deviations Fast has to be above Slow for a trend, which leads a tenth above the Peak at most: after a
 	// step it would go on rising for as long as Slow takes to follow.
 	noise, abovePeak = 1.5, 1.1
 )
 
+// published is a publish rate in messages per second, measured over a window that ended at a time.
+type published struct {
+	rate   float64
+	window time.Duration
+	at     time.Time
+}
+
 // learnArrivals takes in a publish rate; react is the reaction time in seconds.
-func learnArrivals(before *Arrivals, rate float64, now time.Time, elapsed time.Duration, react float64) *Arrivals {
+func learnArrivals(before *Arrivals, p published, react float64) *Arrivals {
 	if before == nil {
-		return &Arrivals{Fast: rate, Slow: rate, Peak: rate, Rise: firstRise, Past: []RateAt{{At: now, Rate: rate}}}
+		return &Arrivals{At: p.at, Fast: p.rate, Slow: p.rate, Peak: p.rate, Rise: firstRise, Past: []RateAt{{At: p.at, Rate: p.rate}}}
 	}
-	seconds := max(0, elapsed.Seconds())
-	after, gap := *before, rate-before.Fast
-	step := math.Abs(gap) > max(stepShare*before.Fast, stepDeviations*before.Deviation)
-	after.Rose, after.Fell = step && gap > 0, step && gap < 0
+	elapsed := time.Duration(0)
+	if !before.At.IsZero() {
+		elapsed = max(0, p.at.Sub(before.At))
+	}
+	seconds := elapsed.Seconds()
+	after, gap := *before, p.rate-before.Fast
+	step := math.Abs(gap) > max(stepShare*before.Fast, stepDeviations*before.Deviation, stepDeviations*p.luck(before.Fast))
+	after.At, after.Rose = p.at, step && gap > 0
 	after.Deviation += smoothing(seconds, slowSeconds) * (math.Abs(gap) - before.Deviation)
 	after.Fast += smoothing(seconds, fastSeconds) * gap
-	after.Slow += smoothing(seconds, slowSeconds) * (rate - before.Slow)
+	after.Slow += smoothing(seconds, slowSeconds) * (p.rate - before.Slow)
 	switch {
 	case after.Rose:
-		after.Fast = rate
+		after.Fast = p.rate
 	case before.Rose: // what is there now is all of the step
 		after.Slow = max(after.Slow, after.Fast)
-	case after.Fell && before.Fell:
-		after.Fast, after.Slow = rate, rate
 	}
+	after.fall(before, p, step && gap < 0)
 	after.Peak = max(after.Fast, before.Peak+smoothing(seconds, peakForgotten.Seconds())*(after.Fast-before.Peak))
-	after.learnRise(now, elapsed, react)
+	after.learnRise(p.at, elapsed, react)
 	return &after
 }
 
-// learnRise compares with the rate one reaction time ago.
+// luck is the deviation of a rate of independent messages that were counted over the window.
+func (p published) luck(rate float64) float64 {
+	return math.Sqrt(rate / max(1, p.window.Seconds()))
+}
+
+// fall takes a step down once it was seen twice.
+func (a *Arrivals) fall(before *Arrivals, p published, far bool) {
+	switch {
+	case !far:
+		a.FellAt = time.Time{}
+	case before.FellAt.IsZero():
+		a.FellAt = p.at
+	case p.at.Sub(before.FellAt) >= fallConfirmed:
+		a.Fast, a.Slow, a.FellAt = p.rate, p.rate, time.Time{}
+	}
+}
+
+// learnRise compares with the rate one reaction time ago. After a gap there is none.
 func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64) {
 	past := a.Past
 	for len(past) > 1 && now.Sub(past[1].At).Seconds() >= react {
 		past = past[1:]
 	}
-	if len(past) == 0 {
-		past = []RateAt{{At: now, Rate: a.Fast}}
+	if len(past) == 0 || now.Sub(past[0].At).Seconds() > 2*react {
+		a.Past = []RateAt{{At: now, Rate: a.Fast}}
+		return
 	}
 	if first := past[0]; now.Sub(first.At).Seconds() >= 0.8*react && first.Rate > 0 {
 		if rise := a.Fast/first.Rate - 1; rise > a.Rise {
@@ -89,6 +124,10 @@ func (a *Arrivals) learnRise(now time.Time, elapsed time.Duration, react float64
 			a.Rise *= 1 - smoothing(elapsed.Seconds(), riseForgotten.Seconds())
 		}
 		a.Rise = min(mostRise, max(leastRise, a.Rise))
+	}
+	if now.Sub(past[len(past)-1].At).Seconds() < react/pastRates {
+		a.Past = past
+		return
 	}
 	a.Past = append(append(make([]RateAt, 0, len(past)+1), past...), RateAt{At: now, Rate: a.Fast})
 }

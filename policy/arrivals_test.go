@@ -57,13 +57,13 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 		"does not believe one rate that is far below": {steadily(100, 20, 0), func(t *testing.T, a policy.Arrivals) {
 			require.Greater(t, a.Fast, 50.0)
 			require.Greater(t, a.Slow, 85.0)
-			require.True(t, a.Fell)
+			require.NotZero(t, a.FellAt)
 		}},
 		"takes a step down when a second rate says so": {steadily(100, 20, 10, 10), func(t *testing.T, a policy.Arrivals) {
 			require.Equal(t, []float64{10, 10}, []float64{a.Fast, a.Slow})
 		}},
 		"forgets a fall that was none": {steadily(100, 20, 0, 100), func(t *testing.T, a policy.Arrivals) {
-			require.False(t, a.Fell)
+			require.Zero(t, a.FellAt)
 			require.Greater(t, a.Fast, 70.0)
 		}},
 		"is not moved by a rate that is unknown": {steadily(100, 20, -1, -1), func(t *testing.T, a policy.Arrivals) {

@@ -40,6 +40,7 @@ type load struct {
 	current          float64
 	start, react     float64
 	without          Part
+	restarting       bool
 }
 
 // capacity asks for enough replicas to process what arrives with room for what may arrive before help is ready, and to
@@ -53,7 +54,7 @@ func capacity(in Input, state State) answer {
 		return hold(in, HoldLearning, "the publish rate needs two answers of Pulsar")
 	}
 	if state.Capacity == nil {
-		return unknownCapacity(in, state.Arrivals.Fast, ready)
+		return unknownCapacity(in, state.Arrivals.Fast, max(0, ready-state.Floor.messages(in)))
 	}
 	l := newLoad(in, state, ready)
 	a := l.needed(in)
@@ -75,11 +76,8 @@ func newLoad(in Input, state State, ready float64) load {
 	}
 	l.excess = max(0, ready-state.Floor.messages(in)-state.Arrivals.Fast*l.normal())
 	l.waiting = l.excess
-	if state.Start.restarts(in) {
-		l.waiting += l.planned * l.start // nobody works meanwhile
-	} else {
-		l.waiting += max(0, l.planned-l.current*l.one) * l.start
-	}
+	l.waiting += max(0, l.planned-l.current*l.one) * l.start
+	l.restarting = state.Start.restarts(in)
 	if failing(in) {
 		l.waiting = 0 // what fails comes back however many try
 	}
@@ -104,7 +102,12 @@ func (l load) needed(in Input) answer {
 		a.equation = fmt.Sprintf("(%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(l.planned), short(l.waiting),
 			l.drain, short(l.one), drain)
 	}
-	return a.capped(in)
+	if l.restarting && float64(a.replicas) > l.current { // nobody works meanwhile
+		lost := l.planned * l.start
+		a.replicas = max(a.replicas, replicasFor((l.planned+(l.waiting+lost)/l.drain)/l.one))
+		a.equation += fmt.Sprintf(", and what %s more take that arrive while all restart", short(lost))
+	}
+	return a
 }
 
 func (l load) terms() []Term {
@@ -133,28 +136,21 @@ func (l load) urgent(state State, wanted int32) bool {
 	return late || float64(wanted) > l.current+1 || l.planned > min(full, 1.05*l.utilisation)*have
 }
 
-// unknownCapacity is for a Function of which no replica was seen busy yet. What is to show what a replica can do must
-// be there first: more messages wait than there are consumers, each of which may be stuck on one.
-func unknownCapacity(in Input, arrival, ready float64) answer {
+// unknownCapacity is for a Function of which no replica was seen busy yet, with so much work. What is to show what a replica
+// can do must be there first: more messages wait than there are consumers, each of which may be stuck on one.
+func unknownCapacity(in Input, arrival, work float64) answer {
 	consumers, err := in.Reading.Consumers.Value()
+	idle, known := idling(in, nil)
 	switch {
-	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 && ready > max(consumers, arrival*longBacklog.Seconds()):
-		return same(doubled(in), fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(ready),
+	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 && work > max(consumers, arrival*longBacklog.Seconds()) && (!known || !idle):
+		return same(2*in.CurrentReplicas, fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(work),
 			longBacklog.Seconds(), short(arrival), in.CurrentReplicas))
-	case ready < 1 && in.CurrentReplicas > 1:
-		return same(in.CurrentReplicas-1, fmt.Sprintf("nothing waiting at %s/s arriving: one fewer than %d replicas", short(arrival), in.CurrentReplicas))
+	case work < 1 && in.CurrentReplicas > 1:
+		fewer := max(1, replicasFor(leastDown*float64(in.CurrentReplicas)))
+		return same(in.CurrentReplicas-fewer, fmt.Sprintf("nothing waiting at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer, in.CurrentReplicas))
 	default:
 		return hold(in, HoldLearning, "no replica was seen busy yet, so what one processes is unknown")
 	}
-}
-
-// doubled are twice the replicas, of a Failover subscription as many as partitions at most.
-func doubled(in Input) int32 {
-	twice := 2 * in.CurrentReplicas
-	if most := in.Reading.Partitions; in.Reading.Type == backlog.Failover && most > 0 {
-		return max(in.CurrentReplicas, min(twice, int32(most))) //nolint:gosec // bounded by Pulsar
-	}
-	return twice
 }
 
 // same is an answer with one number for everything.

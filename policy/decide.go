@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,8 +25,8 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	winner := ask(in, after)
 	asked := after.asked(in)
-	after.Recommendations = recommend(before.Recommendations, Recommendation{At: in.Now, Replicas: winner.steady}, downWindow(in.Spec))
-	after.Drains = recommend(before.Drains, Recommendation{At: in.Now, Replicas: winner.drain}, downWindow(in.Spec)/2)
+	after.Recommendations = recommend(before.Recommendations, Recommendation{At: in.Now, Replicas: winner.steady}, downWindow(in))
+	after.Drains = recommend(before.Drains, Recommendation{At: in.Now, Replicas: winner.drain}, drainWindow(in))
 	target, held := direct(in, after, winner, asked)
 	if held == nil {
 		held = winner.hold
@@ -35,6 +36,9 @@ func Decide(in Input, before State) (Decision, State) {
 		Wait: wait(in.Reading, after.Capacity),
 	}
 	decision.Replicas, decision.CappedBy = bound(target, in.Spec)
+	if decision.CappedBy == "" {
+		decision.CappedBy = winner.cappedBy
+	}
 	if decision.Replicas > max(in.CurrentReplicas, asked) {
 		after.Raised = Recommendation{At: in.Now, Replicas: decision.Replicas}
 		if fooled(winner.strategy) && after.Capacity != nil {
@@ -45,28 +49,44 @@ func Decide(in Input, before State) (Decision, State) {
 	return decision, after
 }
 
+// learnEvery is the least time between two readings that capacity is learned from: rates are measured over 10 s, and what
+// counts polls in a row would count one twice.
+const learnEvery = 5 * time.Second
+
 // learn takes in a reading, and says whether the pool was saturated. From one that was seen before there is nothing to
 // learn: decisions are made as often as something happens.
 func learn(in Input, before State) (after State, saturated bool) {
 	after = before
 	after.Start = before.Start.learn(in)
-	after.Zero = before.Zero.learn(in, before.Floor)
+	after.Zero = before.Zero.learn(in, before)
+	after.Plateau = before.Plateau.pass(in, after.Start)
 	if !in.Reading.At.After(before.ReadAt) {
 		return after, false
 	}
-	elapsed := time.Duration(0)
-	if !before.ReadAt.IsZero() {
-		elapsed = in.Reading.At.Sub(before.ReadAt)
-	}
 	after.ReadAt = in.Reading.At
 	if rate, err := in.Reading.PublishRate.Value(); err == nil {
-		after.Arrivals = learnArrivals(before.Arrivals, rate, in.Reading.At, elapsed, after.Start.react(in))
+		after.Arrivals = learnArrivals(before.Arrivals, published{rate, in.Reading.Window, in.Reading.At}, after.Start.react(in))
 	}
-	after.Floor = before.Floor.learn(in, before.Capacity)
+	elapsed := in.Reading.At.Sub(before.LearnedAt)
+	if elapsed < learnEvery {
+		return after, false
+	}
+	if before.LearnedAt.IsZero() {
+		elapsed = 0
+	}
+	after.LearnedAt = in.Reading.At
+	if failing(in) {
+		after.FailedAt = in.Reading.At
+	}
+	if in.Reading.At.Sub(after.FailedAt) < failedFor {
+		return after, false // what fails comes back, and is counted as done until then
+	}
+	after.Floor = before.Floor.learn(in, before.Capacity, elapsed)
 	var known bool
-	after.Capacity, saturated, known = learnCapacity(before.Capacity, in, elapsed, before.Plateau.active())
+	from := learning{in: in, elapsed: elapsed, frozen: after.Plateau.active()}
+	after.Capacity, after.Tally, saturated, known = from.capacity(before.Capacity, before.Tally)
 	if known && after.Capacity != nil {
-		after.Plateau = before.Plateau.observe(in, saturated, before.asked(in))
+		after.Plateau = after.Plateau.observe(in, after, saturated)
 	}
 	return after, saturated
 }
@@ -89,8 +109,11 @@ func direct(in Input, after State, winner answer, asked int32) (target int32, he
 		return after.Zero.wake(in, after)
 	}
 	if up := max(winner.replicas, asked); up > current {
-		if held := holdUp(in, after, up); held != nil {
+		if held := holdUp(in, after); held != nil {
 			return current, held
+		}
+		if held := holdForPods(in); held != nil { // others may start where these do not, for what arrives but not for a backlog
+			return max(current, min(up, winner.steady)), held
 		}
 		return up, nil
 	}
@@ -104,21 +127,26 @@ func direct(in Input, after State, winner answer, asked int32) (target int32, he
 	if held := holdDown(in, after); held != nil {
 		return current, held
 	}
-	if ceiling := after.Plateau.Ceiling; ceiling > 0 && ceiling < current {
-		return wanted, nil // limited already by what can be fooled; whether fewer do as much is what tells a plateau
+	if ceiling := after.Plateau.Ceiling; ceiling < current && wanted <= ceiling {
+		return ceiling, nil // at once: whether fewer do as much is what tells a plateau
 	}
 	return stabilized(in, after, wanted)
 }
 
 // keep is the decision when there is nothing to decide on. The recommendation window is kept alive, so that replicas
-// do not fall the moment an outage ends.
+// do not fall the moment an outage ends. Of a target at zero whose subscription is gone, one replica makes it again.
 func keep(in Input, before State, hold Hold) (Decision, State) {
 	after := before
 	now := Recommendation{At: in.Now, Replicas: in.CurrentReplicas}
-	after.Recommendations = recommend(before.Recommendations, now, downWindow(in.Spec))
-	after.Drains = recommend(before.Drains, now, downWindow(in.Spec)/2)
+	after.Recommendations = recommend(before.Recommendations, now, downWindow(in))
+	after.Drains = recommend(before.Drains, now, drainWindow(in))
+	after.Zero.IdleSince = time.Time{}
 	decision := Decision{Time: in.Now, Wanted: in.CurrentReplicas, Hold: &hold, Wait: backlog.Unknown(in.Unknown)}
-	decision.Replicas, decision.CappedBy = bound(in.CurrentReplicas, in.Spec)
+	target := in.CurrentReplicas
+	if target == 0 && in.Spec.MinReplicas == 0 && errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) {
+		target = 1
+	}
+	decision.Replicas, decision.CappedBy = bound(target, in.Spec)
 	return decision, after
 }
 
@@ -132,6 +160,7 @@ type answer struct {
 	terms         []Term
 	// overloaded says that one replica has more to do than it can although the sum is within what all can.
 	overloaded bool
+	cappedBy   string
 	// unknown says that nothing could be computed.
 	unknown bool
 	hold    *Hold

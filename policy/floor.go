@@ -3,15 +3,20 @@
 
 package policy
 
-import "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
 
 // Floor is backlog that is no work: messages that are held, that fail for ever, markers, and counts that drifted. It is what
-// waits while replicas are not busy and keep up. KEDA's Kafka scaler has a like rule, excludePersistentLag.
+// waited all the while that replicas were not busy. KEDA's Kafka scaler has a like rule, excludePersistentLag.
 type Floor struct {
 	// Messages of the backlog that no replica works on.
 	Messages float64 `json:"messages,omitempty"`
-	// Idle polls in a row.
-	Idle int32 `json:"idle,omitempty"`
+	// Idle polls in a row, and the Least that waited through them.
+	Idle  int32   `json:"idle,omitempty"`
+	Least float64 `json:"least,omitempty"`
 }
 
 const (
@@ -20,30 +25,43 @@ const (
 	idlePolls = 2
 )
 
-// learn takes in a poll. How busy replicas are tells nothing of a Failover subscription, where one may have all the work.
-func (f Floor) learn(in Input, capacity *LearnedCapacity) Floor {
+// learn takes in a poll. Busy replicas work on it after all, so it shrinks by what they finish beyond what arrives.
+func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration) Floor {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil {
 		return f
 	}
 	after := Floor{Messages: min(f.Messages, ready)}
-	busy, timed := busyShare(in.Reading)
-	consumers, err := in.Reading.Consumers.Value()
-	if err != nil || !timed || !in.Reading.SteadyConsumers || consumers < float64(in.CurrentReplicas) || consumers < 1 ||
-		in.Reading.Type == backlog.Failover {
-		return after
-	}
-	if coverage := capacity.coverage(); busy < idleShare*coverage && !fallsBehind(in.Reading) {
-		after.Idle = min(idlePolls, f.Idle+1)
-	}
-	if after.Idle >= idlePolls {
-		after.Messages = ready
-		// The time that replicas were busy is that of a whole window: what came at its end was not there when they were idle.
-		if least, err := in.Reading.LeastReady.Value(); err == nil {
-			after.Messages = min(ready, least)
+	least, err := in.Reading.LeastReady.Value()
+	switch idle, known := idling(in, capacity); {
+	case known && idle && err == nil:
+		after.Idle, after.Least = min(idlePolls, f.Idle+1), least
+		if f.Idle > 0 {
+			after.Least = min(least, f.Least)
+		}
+		if after.Idle >= idlePolls {
+			after.Messages = min(ready, after.Least)
+		}
+	case known && !idle:
+		processed, err := processRate(in.Reading)
+		arriving, unknown := in.Reading.PublishRate.Value()
+		if err == nil && unknown == nil && processed > arriving {
+			after.Messages = max(0, after.Messages-(processed-arriving)*elapsed.Seconds())
 		}
 	}
 	return after
+}
+
+// idling says whether all replicas are there, keep up, and would take more work. How busy they are tells nothing of a Failover
+// subscription, where one may have all the work.
+func idling(in Input, capacity *LearnedCapacity) (idle, known bool) {
+	busy, timed := busyShare(in.Reading)
+	consumers, err := in.Reading.Consumers.Value()
+	if err != nil || !timed || !in.Reading.SteadyConsumers || consumers < float64(in.CurrentReplicas) || consumers < 1 ||
+		in.Reading.Type == backlog.Failover || fallsBehind(in.Reading) {
+		return false, false
+	}
+	return busy < idleShare*capacity.coverage(), true
 }
 
 func (f Floor) messages(in Input) float64 {
@@ -52,6 +70,9 @@ func (f Floor) messages(in Input) float64 {
 	}
 	return f.Messages
 }
+
+// failedFor is how long what failed may come back: the redelivery delay of a negative acknowledgement, twice.
+const failedFor = 2 * time.Minute
 
 // failingShare of the attempts that end with an exception is too much for more replicas to help.
 const failingShare = 0.5

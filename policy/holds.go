@@ -26,20 +26,17 @@ const (
 )
 
 // holdUp says why replicas are not added.
-func holdUp(in Input, state State, wanted int32) *Hold {
+func holdUp(in Input, state State) *Hold {
 	if in.Reading.Blocked {
 		return &Hold{Reason: HoldBlocked, Message: "dispatch is blocked until messages are acknowledged: more replicas would get none"}
 	}
 	if in.Reading.Throttled {
 		return &Hold{Reason: HoldThrottled, Message: "a dispatch rate limit of Pulsar holds messages back: more replicas would get no more"}
 	}
-	if held := holdForPods(in); held != nil {
-		return held
-	}
 	if state.unbearable(in) {
 		return nil
 	}
-	return state.tooSoon(in, wanted)
+	return state.tooSoon(in)
 }
 
 // holdForPods says what the target's pods have against more of them.
@@ -62,12 +59,16 @@ func holdForPods(in Input) *Hold {
 
 // unbearable says that what waits takes longer than the objective, whatever a change costs.
 func (s State) unbearable(in Input) bool {
-	seconds, err := wait(in.Reading, s.Capacity).Value()
+	reading := in.Reading
+	if ready, err := reading.Ready.Value(); err == nil {
+		reading.Ready = backlog.Known(max(0, ready-s.Floor.messages(in)))
+	}
+	seconds, err := wait(reading, s.Capacity).Value()
 	return err == nil && seconds > latencyObjective(in.Spec).Seconds()
 }
 
 // tooSoon says that the last change costs something still.
-func (s State) tooSoon(in Input, wanted int32) *Hold {
+func (s State) tooSoon(in Input) *Hold {
 	since := in.Now.Sub(s.Start.Changed)
 	if in.Reading.Type == backlog.KeyShared && since < keySharedInterval && !in.without(PartKeyShared) {
 		return &Hold{Reason: HoldRebalancing, Message: fmt.Sprintf("keys moved to other replicas %s ago, %s are left between two changes", since.Truncate(time.Second),
@@ -93,7 +94,7 @@ func holdDown(in Input, state State) *Hold {
 	if in.Pods != nil && in.Pods.Updating && !in.without(PartPods) {
 		return &Hold{Reason: HoldUpdating, Message: "pods are being replaced by those of a new revision"}
 	}
-	return state.tooSoon(in, 0)
+	return state.tooSoon(in)
 }
 
 // stabilized is how far to go down: to the largest number that was needed within the window, once that saves most of what
@@ -113,13 +114,13 @@ func stabilized(in Input, state State, wanted int32) (target int32, held *Hold) 
 	switch {
 	case patient || target == current:
 		return current, &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
-			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in.Spec))}
+			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in))}
 	case saved < least*float64(current) && !in.without(PartLeastDown):
 		return current, &Hold{Reason: HoldSmallChange, Message: fmt.Sprintf("%d of %d replicas are enough, which saves less than %.0f %%", target,
 			current, percent*least)}
 	case target > wanted:
 		return target, &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
-			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in.Spec))}
+			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in))}
 	default:
 		return target, nil
 	}

@@ -52,7 +52,7 @@ type Decision struct {
 	Strategy v1alpha1.StrategyType
 	// Equation with its numbers, for a person; empty when nothing could be computed.
 	Equation string
-	// Terms of the equation; empty when nothing could be computed.
+	// Terms of the equation of strategy Capacity; empty for others and when nothing could be computed.
 	Terms []Term
 	// CappedBy names the bound that changed the result: minReplicas or maxReplicas, or nothing.
 	CappedBy string
@@ -113,14 +113,17 @@ const (
 	HoldRestarting = "RestartsOnScale"
 	// HoldWakeBackoff: replicas woke for messages that they could not process.
 	HoldWakeBackoff = "WakeBackoff"
+	// HoldNotTimed: how busy replicas are is not known.
+	HoldNotTimed = "UtilizationUnknown"
 	// HoldIdling: nothing arrives, but not for long enough to go to zero.
 	HoldIdling = "NotIdleForLong"
 )
 
 // Bounds that can change a result.
 const (
-	cappedByMin = "minReplicas"
-	cappedByMax = "maxReplicas"
+	cappedByPartitions = "partitions"
+	cappedByMin        = "minReplicas"
+	cappedByMax        = "maxReplicas"
 )
 
 // defaultLatencyObjective and defaultDownWindow are the defaults of the CRD, for policies that never met an API
@@ -137,12 +140,30 @@ func latencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	return spec.LatencyObjective.Duration
 }
 
-func downWindow(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
-	if spec.Behavior == nil || spec.Behavior.ScaleDown == nil || spec.Behavior.ScaleDown.StabilizationWindowSeconds == nil {
-		return defaultDownWindow
+// downWindow is the stabilization window; one that is shorter than two slow polls would hold a single answer.
+func downWindow(in Input) time.Duration {
+	window := defaultDownWindow
+	if b := in.Spec.Behavior; b != nil && b.ScaleDown != nil && b.ScaleDown.StabilizationWindowSeconds != nil {
+		window = time.Duration(*b.ScaleDown.StabilizationWindowSeconds) * time.Second
 	}
-	return time.Duration(*spec.Behavior.ScaleDown.StabilizationWindowSeconds) * time.Second
+	return atLeastTwoPolls(in, window)
 }
+
+// drainWindow is that of what the backlog needs, which passes sooner.
+func drainWindow(in Input) time.Duration { return atLeastTwoPolls(in, downWindow(in)/2) }
+
+// slowPoll is a poll interval from which two polls are longer than half the default window.
+const slowPoll = 30 * time.Second
+
+func atLeastTwoPolls(in Input, window time.Duration) time.Duration {
+	if poll := in.pollInterval(); poll >= slowPoll {
+		return max(window, 2*poll+time.Second)
+	}
+	return window
+}
+
+// pollInterval follows from FreshFor, which is three of them.
+func (in Input) pollInterval() time.Duration { return in.FreshFor / 3 }
 
 func strategies(spec v1alpha1.AutoscalingPolicySpec) []v1alpha1.Strategy {
 	if len(spec.Strategies) == 0 {

@@ -25,6 +25,16 @@ type LearnedCapacity struct {
 	LearnedAt    time.Time `json:"t,omitzero"`
 }
 
+// Tally is what a saturated pool has finished in so many seconds of one replica since it was last learned from: a few
+// messages that take long say nothing of how many are done in 10 s.
+type Tally struct {
+	Messages       float64 `json:"m,omitempty"`
+	ReplicaSeconds float64 `json:"s,omitempty"`
+}
+
+// enoughMessages to tell a rate from: their number is known to a third.
+const enoughMessages = 10
+
 const (
 	// driftPerMinute is what is forgotten: 2 % in a minute, 15 % in an hour.
 	driftPerMinute = 4e-4
@@ -51,44 +61,66 @@ const (
 	waitingWork = time.Second
 )
 
-// learnCapacity takes in a reading, unless frozen, and says whether the pool was saturated: every replica had work all
-// through the window. The answer is known only when the same replicas were there throughout.
-func learnCapacity(before *LearnedCapacity, in Input, elapsed time.Duration, frozen bool) (after *LearnedCapacity, saturated, known bool) {
-	if before != nil {
-		drifted := *before
-		drifted.Variance += driftPerMinute * max(0, elapsed.Minutes())
-		before = &drifted
-	}
-	r := in.Reading
+// learning is what capacity is learned from: a reading, the time since the last one, and whether what comes out may be
+// somebody else's limit.
+type learning struct {
+	in      Input
+	elapsed time.Duration
+	frozen  bool
+}
+
+// capacity takes in a reading, and says whether the pool was saturated: every replica had work all through the window. The
+// answer is known only when the same replicas were there throughout.
+func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *LearnedCapacity, left Tally, saturated, known bool) {
+	before, r := before.drifted(l.elapsed), l.in.Reading
 	processed, consumers, known := working(r)
 	if !known {
-		return before, false, false
+		return before, Tally{}, false, false
 	}
 	busy, timed := busyShare(r)
-	timed = timed && !in.without(PartBusyTime)
+	timed = timed && !l.in.without(PartBusyTime)
 	coverage := before.coverage()
 	full := !timed || busy >= saturatedShare*coverage || (before.uncovered() && busy > leastBusy && fallsBehind(r))
 	saturated = full && alwaysWaiting(r, processed, consumers, timed)
 	switch {
-	case frozen:
-		return before, saturated, true
+	case l.frozen:
+		return before, Tally{}, saturated, true
 	case saturated:
-		after = before.observe(processed/consumers, saturatedVariance, in.Now)
+		seconds := consumers * max(l.elapsed, r.Window).Seconds()
+		if tally.ReplicaSeconds > 0 {
+			seconds = consumers * l.elapsed.Seconds()
+		}
+		tally.Messages, tally.ReplicaSeconds = tally.Messages+processed*seconds/consumers, tally.ReplicaSeconds+seconds
+		if tally.Messages < enoughMessages {
+			return before, tally, true, true
+		}
+		after = before.observe(tally.Messages/tally.ReplicaSeconds, max(saturatedVariance, 1/tally.Messages), l.in.Now)
 		if timed {
 			after.Coverage = cover(before, r, busy)
 		}
-		return after, true, true
-	case timed && busy > leastBusy:
-		return before.observeBusy(coverage*processed/(consumers*busy), in.Now), false, true
+		return after, Tally{}, true, true
+	case timed && busy > leastBusy && processed > 0:
+		luck := 1 / max(1, processed*r.Window.Seconds())
+		return before.observeBusy(coverage*processed/(consumers*busy), luck, l.in.Now), Tally{}, false, true
 	default:
-		return before, false, true
+		return before, Tally{}, false, true
 	}
+}
+
+// drifted is what is still known after a time without an observation, which is never less than what a status tells.
+func (c *LearnedCapacity) drifted(elapsed time.Duration) *LearnedCapacity {
+	if c == nil {
+		return nil
+	}
+	after := *c
+	after.Variance = min(c.Variance+driftPerMinute*max(0, elapsed.Minutes()), max(c.Variance, resumedVariance))
+	return &after
 }
 
 // working is what so many consumers finish, where the same ones were there throughout and nothing held messages back.
 func working(r backlog.Reading) (processed, consumers float64, known bool) {
 	processed, err := processRate(r)
-	if err != nil || processed <= 0 || !r.SteadyConsumers || r.Blocked || r.Throttled {
+	if err != nil || processed < 0 || !r.SteadyConsumers || r.Blocked || r.Throttled {
 		return 0, 0, false
 	}
 	consumers, err = r.Consumers.Value()
@@ -160,11 +192,11 @@ func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.
 
 // observeBusy takes in what busy time says. Before the coverage is known all of that is wrong by the same factor, so more of
 // it makes nothing surer.
-func (c *LearnedCapacity) observeBusy(messagesPerSecond float64, now time.Time) *LearnedCapacity {
+func (c *LearnedCapacity) observeBusy(messagesPerSecond, luck float64, now time.Time) *LearnedCapacity {
 	if c != nil && c.Coverage > 0 {
-		return c.observe(messagesPerSecond, busyVariance, now)
+		return c.observe(messagesPerSecond, max(busyVariance, luck), now)
 	}
-	after := c.observe(messagesPerSecond, guessedVariance, now)
+	after := c.observe(messagesPerSecond, max(guessedVariance, luck), now)
 	after.Variance = max(after.Variance, leastGuessed)
 	return after
 }

@@ -127,10 +127,14 @@ func TestScalingEveryQuantityAlikeChangesNothing(t *testing.T) {
 func TestALoadFourTimesAsLargeOfReplicasFourTimesAsFastIsScaledAlike(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
-	for range 40 {
+	for compared := 0; compared < 40; {
 		a := anyPlant(r)
 		b := *a
 		high, up := a.rate(0), 200+r.IntN(400)
+		if high < 400 || a.one < 50 {
+			continue // few messages are told from luck, which does not scale
+		}
+		compared++
 		a.rate = func(second int) float64 {
 			if second < up {
 				return high / 4

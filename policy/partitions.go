@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -26,15 +27,16 @@ type share struct {
 func byRate(s share) float64 { return s.rate }
 func byLoad(s share) float64 { return s.load }
 
-// failoverReplicas is the least number of replicas at which none has more than limit to do; where no number is enough, the
+// failoverReplicas is the least number of replicas, up to a bound, at which none has more than limit to do; where no number is enough, the
 // least at which the busiest has the least. A partition that is more than a replica can do counts as all that one can: what
 // the others need is the same however much waits there.
-func failoverReplicas(shares []share, of func(share) float64, limit float64) int32 {
+func failoverReplicas(shares []share, of func(share) float64, limit float64, bound int32) int32 {
 	most, loads, total := 1, make([]float64, len(shares)), 0.0
 	for i, s := range shares {
 		most, loads[i] = max(most, s.index+1), min(limit, of(s))
 		total += loads[i]
 	}
+	most = max(1, min(most, int(bound)))
 	sums := make([]float64, most)
 	for n := max(1, int(math.Ceil(total/limit-hair))); n <= most; n++ { // fewer cannot have it all
 		if busiest(shares, loads, sums[:n], limit) <= limit {
@@ -73,6 +75,37 @@ func overloaded(shares []share, of func(share) float64, replicas int, limit floa
 	return busiest(shares, loads, make([]float64, replicas), limit) > limit
 }
 
+// partitionShares are the planned loads of the partitions; not ok while any is unknown. Topics that are not partitioned
+// count as partitions of one topic: which replica gets them depends on who was there first.
+func partitionShares(in Input, l load) (shares []share, ok bool) {
+	total, err := in.Reading.PublishRate.Value()
+	if err != nil {
+		return nil, false
+	}
+	scale := 1.0
+	if total > 0 {
+		scale = l.planned / total
+	}
+	shares = make([]share, 0, len(in.Partitions))
+	for i, p := range in.Partitions {
+		ready, err := p.Ready.Value()
+		if errors.Is(err, backlog.ErrSubscriptionNotFound) {
+			continue // nobody consumed it yet
+		}
+		rate, unknown := p.PublishRate.Value()
+		if err != nil || unknown != nil {
+			return nil, false
+		}
+		rate *= scale
+		one := share{index: p.Index, rate: rate, load: rate + max(0, ready-rate*l.normal())/l.drain}
+		if p.Index < 0 {
+			one.index = i
+		}
+		shares = append(shares, one)
+	}
+	return shares, len(shares) > 0
+}
+
 // useful is how many replicas of a Failover subscription can have a partition; not known while nothing is known of those.
 func useful(in Input) (replicas int32, known bool) {
 	most := 0
@@ -85,14 +118,19 @@ func useful(in Input) (replicas int32, known bool) {
 	if most == 0 {
 		most = in.Reading.Partitions
 	}
-	return int32(most), most > 0 && in.Reading.Type == backlog.Failover //nolint:gosec // bounded by Pulsar
+	return int32(most), most > 0 && in.Reading.Type == backlog.Failover && !in.without(PartFailover) //nolint:gosec // bounded by Pulsar
 }
 
-// capped is an answer of no more replicas than can have a partition.
-func (a answer) capped(in Input) answer {
-	if most, known := useful(in); known && !in.without(PartFailover) {
-		a.replicas, a.steady, a.drain = min(a.replicas, most), min(a.steady, most), min(a.drain, most)
+// withinPartitions is an answer of no more replicas than can have a partition: others stand by.
+func (a answer) withinPartitions(in Input) answer {
+	most, known := useful(in)
+	if !known || a.unknown {
+		return a
 	}
+	if a.replicas > max(most, in.CurrentReplicas) {
+		a.cappedBy = cappedByPartitions
+	}
+	a.replicas, a.steady, a.drain = min(a.replicas, most), min(a.steady, most), min(a.drain, most)
 	return a
 }
 
@@ -114,38 +152,11 @@ func unknownLoad(in Input) error {
 		if err == nil {
 			_, err = p.PublishRate.Value()
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, backlog.ErrSubscriptionNotFound) {
 			return fmt.Errorf("partition %d of %s is not known: %w", p.Index, p.Topic, err)
 		}
 	}
 	return nil
-}
-
-// partitionShares are the planned loads of the partitions; not ok while any is unknown. Topics that are not partitioned
-// count as partitions of one topic: which replica gets them depends on who was there first.
-func partitionShares(in Input, l load) (shares []share, ok bool) {
-	total, err := in.Reading.PublishRate.Value()
-	if err != nil || total <= 0 {
-		return nil, false
-	}
-	shares = make([]share, 0, len(in.Partitions))
-	for i, p := range in.Partitions {
-		rate, err := p.PublishRate.Value()
-		if err != nil {
-			return nil, false
-		}
-		ready, err := p.Ready.Value()
-		if err != nil {
-			return nil, false
-		}
-		rate *= l.planned / total
-		one := share{index: p.Index, rate: rate, load: rate + max(0, ready-rate*l.normal())/l.drain}
-		if p.Index < 0 {
-			one.index = i
-		}
-		shares = append(shares, one)
-	}
-	return shares, len(shares) > 0
 }
 
 // failover sizes for the busiest replica: each partition has one active consumer.
@@ -154,9 +165,10 @@ func (l load) failover(in Input) (answer, bool) {
 	if !ok {
 		return answer{}, false
 	}
-	steady, drain := failoverReplicas(shares, byRate, l.utilisation*l.one), failoverReplicas(shares, byLoad, l.one)
+	most := in.Spec.MaxReplicas
+	steady, drain := failoverReplicas(shares, byRate, l.utilisation*l.one, most), failoverReplicas(shares, byLoad, l.one, most)
 	a := answer{
-		replicas: max(steady, drain), steady: failoverReplicas(shares, byRate, l.utilisation*l.cautious), drain: drain,
+		replicas: max(steady, drain), steady: failoverReplicas(shares, byRate, l.utilisation*l.cautious, most), drain: drain,
 		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s waiting", max(steady, drain), len(shares),
 			short(l.one), short(l.planned), short(l.excess)),
 		terms: l.terms(),

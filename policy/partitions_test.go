@@ -94,7 +94,7 @@ func TestReplicasOfAFailoverSubscription(t *testing.T) {
 		"adds none for a partition that is too much for one":               {with(1, 900, 10), 2},
 		"counts what waits in the busiest partition":                       {waiting(with(1, 40, 40, 40, 40), 0, 36*80), 4},
 		"has no more than partitions whatever waits":                       {waiting(with(1, 40, 40, 40, 40), 0, 1e6), 4},
-		"has no more than partitions when nothing arrives":                 {waiting(with(1, 0, 0, 0), 0, 1e6), 3},
+		"leaves what waits in one partition to its consumer":               {waiting(with(1, 0, 0, 0), 0, 1e6), 1},
 		"has no more than partitions when these are not known":             {change(waiting(with(1, 100, 100), 0, 1e6), func(in *policy.Input) { in.Partitions = nil }), 2},
 		"wakes no more than partitions":                                    {change(waiting(with(0, 100, 100), 0, 1e6), func(in *policy.Input) { in.Spec.MinReplicas = 0 }), 2},
 		"goes down to as many as can have a partition":                     {with(9, 90, 90), 2},

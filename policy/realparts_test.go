@@ -58,7 +58,7 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	require.InDelta(t, once.Capacity.MessagesPerSecond, twice.Capacity.MessagesPerSecond, 1e-9, "one reading is one surprise")
 
 	before.Raised = policy.Recommendation{} // all that were asked for are there
-	before.Plateau = policy.Plateau{Open: true, From: 2, Did: 240, Each: 100}
+	before.Plateau = policy.Plateau{Open: true, Since: noon(), From: 2, Did: 240, Each: 100}
 	in = input(10, saturated)
 	state := before
 	for second := range 5 {

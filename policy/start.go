@@ -28,11 +28,13 @@ type Start struct {
 const (
 	// startSeconds is the start of a replica until one was measured: an image that is there, a JVM, a subscription.
 	startSeconds = 25
-	// lagSeconds are added to a start for the reaction time: a poll of 10 s and the HPA's sync of 15 s.
-	lagSeconds  = 25
+	// syncSeconds is the HPA's sync period, added to a start and a poll for the reaction time.
+	syncSeconds = 15
 	startWeight = 0.3
-	// longestStart bounds what an image pull or a full cluster teaches.
+	// longestStart is how long to wait for a start: one that takes longer, or never ends, is no measure of one.
 	longestStart = 5 * time.Minute
+	// coarsePoll is a poll interval with which a start cannot be measured.
+	coarsePoll = time.Minute
 	// dipped: fewer than half of the replicas that ran before and after consume.
 	dipped       = 0.5
 	mostRestarts = 3
@@ -51,12 +53,17 @@ func (s Start) learn(in Input) Start {
 	if err == nil && !s.Open {
 		after.Consuming = consumers
 	}
-	if !s.Open || err != nil {
+	if !s.Open {
+		return after
+	}
+	took := max(0, in.Now.Sub(s.Changed)) // a clock may be set back
+	if err != nil || took >= longestStart {
+		after.Open = false // nothing to learn from
 		return after
 	}
 	after.Least = min(s.Least, consumers)
-	took := max(0, in.Now.Sub(s.Changed)) // a clock may be set back
-	if consumers < float64(in.CurrentReplicas) && took < longestStart {
+	others := max(0, s.Consuming-float64(s.From)) // on the same subscription
+	if consumers < float64(in.CurrentReplicas)+others {
 		return after
 	}
 	after.Open, after.Consuming = false, consumers
@@ -65,13 +72,13 @@ func (s Start) learn(in Input) Start {
 	} else {
 		after.Restarts = max(0, s.Restarts-1)
 	}
-	if in.CurrentReplicas > s.From {
+	if in.CurrentReplicas > s.From && in.pollInterval() <= coarsePoll {
 		if s.Count == 0 {
 			after.Seconds = startSeconds
 		}
 		after.Count = min(s.Count, mostInts-1) + 1
 		// The change was made half a poll before it was seen, and the replicas were there half a poll before they were.
-		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (min(longestStart, took).Seconds() - after.Seconds)
+		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (took.Seconds() - after.Seconds)
 	}
 	return after
 }
@@ -85,7 +92,9 @@ func (s Start) seconds(in Input) float64 {
 }
 
 // react is how many seconds pass from a change of the load to a replica that consumes.
-func (s Start) react(in Input) float64 { return s.seconds(in) + lagSeconds }
+func (s Start) react(in Input) float64 {
+	return s.seconds(in) + in.pollInterval().Seconds() + syncSeconds
+}
 
 // restarts says that a change of the number of replicas restarts them all.
 func (s Start) restarts(in Input) bool { return s.Restarts > 0 && !in.without(PartRestarts) }

@@ -22,10 +22,15 @@ type State struct {
 	DecidedAt time.Time `json:"at,omitzero"`
 	// ReadAt is the time of the last reading that was learned from.
 	ReadAt time.Time `json:"read,omitzero"`
+	// LearnedAt is the time of the last one that capacity was learned from.
+	LearnedAt time.Time `json:"learned,omitzero"`
+	// FailedAt is when the function was last seen to throw mostly.
+	FailedAt time.Time `json:"failed,omitzero"`
 	// Arrivals is nil before the first reading with a rate.
 	Arrivals *Arrivals `json:"arrivals,omitempty"`
 	// Capacity of one replica; nil until it was seen busy.
 	Capacity *LearnedCapacity `json:"capacity,omitempty"`
+	Tally    Tally            `json:"tally,omitzero"`
 	Plateau  Plateau          `json:"plateau,omitzero"`
 	Start    Start            `json:"start,omitzero"`
 	Floor    Floor            `json:"floor,omitzero"`
@@ -83,9 +88,7 @@ func (s State) resumedAt(now time.Time) State {
 	if s.DecidedAt.IsZero() {
 		s.DecidedAt = now
 	}
-	if s.Arrivals != nil && now.Sub(s.DecidedAt).Seconds() > (startSeconds+lagSeconds) {
-		s.Arrivals.Past = nil
-	}
+	s.Zero.IdleSince = time.Time{}
 	return s
 }
 

@@ -37,7 +37,6 @@ func TestAStatusCarriesTheStateToTheNextProcess(t *testing.T) {
 	require.Equal(t, state.Plateau, resumed.Plateau)
 	require.Equal(t, state.DecidedAt, resumed.DecidedAt, "what is forgotten with time is forgotten for the time between")
 	require.InDelta(t, state.Arrivals.Rise, resumed.Arrivals.Rise, 1e-9)
-	require.Empty(t, resumed.Arrivals.Past, "rates of two minutes ago say nothing of the last one")
 	require.Equal(t, []policy.Recommendation{
 		state.Recommendations[0], state.Recommendations[1], {At: now, Replicas: 40},
 	}, resumed.Recommendations, "those that were larger stay in force, and the present replicas are held")

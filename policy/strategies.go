@@ -29,6 +29,7 @@ func consult(strategy v1alpha1.Strategy, in Input, state State) answer {
 		a = hold(in, HoldUnknown, fmt.Sprintf("strategy %s is not known to this version", strategy.Type))
 	}
 	a.strategy = strategy.Type
+	a = a.withinPartitions(in)
 	if fooled(strategy.Type) && state.Capacity != nil && !a.unknown {
 		a = state.Plateau.limit(a, in, state.asked(in))
 	}
@@ -67,12 +68,6 @@ func ratePerReplica(in Input, state State, messagesPerSecond float64) answer {
 	return same(replicasFor(needed), fmt.Sprintf("%s/s arriving / %s/s per replica = %.2f", short(arriving), short(messagesPerSecond), needed))
 }
 
-// A reason to hold beside those of every strategy.
-const (
-	// HoldNotTimed: how busy replicas are is not known.
-	HoldNotTimed = "UtilizationUnknown"
-)
-
 const (
 	// defaultTarget is the CRD's, for policies that never met an API server.
 	defaultTarget = 0.7
@@ -103,6 +98,7 @@ func utilization(in Input, state State, target float64) answer {
 		return hold(in, HoldUnknown, err.Error())
 	}
 	current := float64(in.CurrentReplicas)
+	consumers = min(consumers, current) // others on the subscription are not ours to scale
 	if consumers < 1 {
 		return hold(in, HoldNotTimed, "no replica consumes yet")
 	}

@@ -15,6 +15,8 @@ type Zero struct {
 	IdleSince time.Time `json:"idle,omitzero"`
 	// Worked says that something was done since replicas woke.
 	Worked bool `json:"worked,omitempty"`
+	// Since is when the last replica went.
+	Since time.Time `json:"since,omitzero"`
 	// Backoff is how long not to wake for messages that woke replicas in vain, and Until the end of it.
 	Backoff time.Duration `json:"backoff,omitempty"`
 	Until   time.Time     `json:"until,omitzero" state:"until"`
@@ -26,11 +28,13 @@ const (
 	// wakeWindow is over how long the messages that woke a Function are taken to have arrived.
 	wakeWindow = 5 * time.Second
 	// A wake in vain doubles the pause before the next one.
-	firstBackoff, longestBackoff = 30 * time.Second, 10 * time.Minute
+	firstBackoff, longestBackoff = 30 * time.Second, time.Hour
+	// Messages that nobody worked on are tried again after that at the earliest: what held them up may be gone.
+	tryAgain = 10 * time.Minute
 )
 
 // learn takes in a poll.
-func (z Zero) learn(in Input, floor Floor) Zero {
+func (z Zero) learn(in Input, before State) Zero {
 	after := z
 	arriving, arrives := in.Reading.PublishRate.Value()
 	done, works := in.Reading.ProcessRate.Value()
@@ -43,28 +47,43 @@ func (z Zero) learn(in Input, floor Floor) Zero {
 			after.Backoff = min(longestBackoff, max(firstBackoff, 2*z.Backoff))
 			after.Until = in.Now.Add(after.Backoff)
 		}
+		if z.Since.IsZero() {
+			after.Since = in.Now
+		}
 		after.Worked, after.IdleSince = false, time.Time{}
 		return after
 	}
-	nothing := arrives == nil && arriving == 0 && works == nil && done == 0
-	switch {
-	case !nothing || !empty(in, floor):
+	after.Since = time.Time{}
+	unseen := in.Now.Sub(before.DecidedAt) > in.FreshFor || in.Reading.At.Sub(before.ReadAt) > in.FreshFor
+	switch idle := arrives == nil && arriving == 0 && works == nil && done == 0 && empty(in, before.Floor); {
+	case !idle:
 		after.IdleSince = time.Time{}
-	case z.IdleSince.IsZero():
+	case z.IdleSince.IsZero() || unseen:
 		after.IdleSince = in.Now
 	}
 	return after
 }
 
-// empty says that nothing is left but the floor, on evidence that is good and fresh.
+// empty says that nothing is left that could be worked on: seen fresh and whole, with nothing delayed and nothing held by a
+// replica that may hang.
 func empty(in Input, floor Floor) bool {
 	total, err := in.Reading.Total.Value()
-	return err == nil && total <= floor.messages(in) && in.Reading.Trouble == nil && in.Now.Sub(in.Reading.At) <= in.FreshFor
+	if err != nil || in.Reading.Trouble != nil || in.Now.Sub(in.Reading.At) > in.FreshFor {
+		return false
+	}
+	unacked, err := in.Reading.Unacked.Value()
+	if err != nil {
+		unacked = 0 // Exclusive and Failover do not count them
+	}
+	return total == 0 || (total <= floor.messages(in) && unacked == 0)
 }
+
+// kindSource has no replica to spare at any time: a batch source's subscription is filled by an instance of its own.
+const kindSource = "Source"
 
 // due says that the last replica may go.
 func (z Zero) due(in Input) bool {
-	return in.Spec.MinReplicas == 0 && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= idleFor
+	return in.Spec.MinReplicas == 0 && in.Spec.ScaleTargetRef.Kind != kindSource && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= idleFor
 }
 
 // idling says why the last replica stays although nothing arrives.
@@ -83,17 +102,20 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 		return 0, &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
 	work := ready - state.Floor.messages(in)
-	if work < 1 {
+	until := z.Until
+	if again := z.Since.Add(max(tryAgain, z.Backoff)); work < 1 && again.After(until) {
+		until = again
+	}
+	switch {
+	case ready < 1:
 		return 0, nil
-	}
-	if in.Now.Before(z.Until) {
-		return 0, &Hold{Reason: HoldWakeBackoff, Message: fmt.Sprintf("%s messages wait that were not processed when replicas last woke for them: next try in %s",
-			short(ready), z.Until.Sub(in.Now).Truncate(time.Second))}
-	}
-	if state.Capacity == nil || state.Arrivals == nil {
+	case in.Now.Before(until):
+		return 0, &Hold{Reason: HoldWakeBackoff, Message: fmt.Sprintf("%s messages wait that were not processed when replicas were there: next try in %s",
+			short(ready), until.Sub(in.Now).Truncate(time.Second))}
+	case work < 1 || state.Capacity == nil || state.Arrivals == nil:
 		return 1, nil
 	}
 	arriving := math.Min(state.Arrivals.Fast, work/wakeWindow.Seconds())
 	needed := (arriving + work/(drainShare*latencyObjective(in.Spec).Seconds())) / state.Capacity.MessagesPerSecond
-	return max(1, same(replicasFor(needed), "").capped(in).replicas), nil
+	return max(1, same(replicasFor(needed), "").withinPartitions(in).replicas), nil
 }
