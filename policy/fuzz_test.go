@@ -146,10 +146,10 @@ func FuzzDecide(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, bytes []byte) {
 		s := &source{left: bytes}
-		var any policy.State
-		s.set(reflect.ValueOf(&any).Elem())
+		var arbitrary policy.State
+		s.set(reflect.ValueOf(&arbitrary).Elem())
 		state := policy.State{}
-		if text, err := any.Encode(); err == nil { // what none can have comes from no decision, and from no status
+		if text, err := arbitrary.Encode(); err == nil { // what none can have comes from no decision, and from no status
 			state, err = policy.DecodeState(text)
 			require.NoError(t, err)
 		}

@@ -1,0 +1,173 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// idle is a policy with minReplicas 0 at so many seconds after noon, with nothing to do.
+func idle(current int32, seconds int) policy.Input {
+	in := input(current, reading(0, 0))
+	in.Spec.MinReplicas = 0
+	in.Now = noon().Add(time.Duration(seconds) * time.Second)
+	in.Reading.At = in.Now
+	in.Reading.Consumers = backlog.Known(float64(current))
+	return in
+}
+
+// wentToZero is after how many seconds the last replica went, of ten minutes with a poll every ten seconds; -1 for never.
+func wentToZero(change func(second int, in *policy.Input)) int {
+	state, current := policy.State{Capacity: learned(100), Arrivals: arrivals(0)}, int32(1)
+	for second := 0; second <= 600; second += 10 {
+		in := idle(current, second)
+		change(second, &in)
+		var decision policy.Decision
+		decision, state = policy.Decide(in, state)
+		if decision.Replicas == 0 {
+			return second
+		}
+		current = decision.Replicas
+	}
+	return -1
+}
+
+func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
+	some := backlog.Known(0.1)
+	tests := map[string]struct {
+		change func(second int, in *policy.Input)
+		want   int
+	}{
+		"goes after five minutes without anything": {func(int, *policy.Input) {}, 300},
+		"stays where minReplicas is 1":             {func(_ int, in *policy.Input) { in.Spec.MinReplicas = 1 }, -1},
+		"stays while messages arrive":              {func(_ int, in *policy.Input) { in.Reading.PublishRate = some }, -1},
+		"stays while messages are processed":       {func(_ int, in *policy.Input) { in.Reading.ProcessRate = some }, -1},
+		"stays while messages are ready":           {func(_ int, in *policy.Input) { in.Reading.Total, in.Reading.Ready = backlog.Known(1), backlog.Known(1) }, -1},
+		"stays while messages are delayed": {func(_ int, in *policy.Input) {
+			in.Reading.Total, in.Reading.Delayed = backlog.Known(5), backlog.Known(5)
+		}, -1},
+		"stays while the backlog is unknown":       {func(_ int, in *policy.Input) { in.Reading.Total = backlog.Unknown(backlog.ErrPartial) }, -1},
+		"stays while what arrives is unknown":      {func(_ int, in *policy.Input) { in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate) }, -1},
+		"stays while what is processed is unknown": {func(_ int, in *policy.Input) { in.Reading.ProcessRate = backlog.Unknown(backlog.ErrNoRate) }, -1},
+		"stays while Pulsar does not answer":       {func(_ int, in *policy.Input) { in.Unknown = backlog.ErrUnreachable }, -1},
+		"stays while answers are old":              {func(_ int, in *policy.Input) { in.Reading.At = in.Now.Add(-31 * time.Second) }, -1},
+		"stays while newer answers are in trouble": {func(_ int, in *policy.Input) { in.Reading.Trouble = errors.New("connection refused") }, -1},
+		"begins anew after a message": {func(second int, in *policy.Input) {
+			if second == 200 {
+				in.Reading.PublishRate = some
+			}
+		}, 510},
+		"begins anew after an answer that was old": {func(second int, in *policy.Input) {
+			if second == 200 {
+				in.Reading.At = in.Now.Add(-time.Minute)
+			}
+		}, 510},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, wentToZero(test.change)) })
+	}
+}
+
+func TestReplicasWakeForWhatWaits(t *testing.T) {
+	waiting := func(messages float64) policy.Input {
+		in := idle(0, 0)
+		in.Reading = reading(messages, 0)
+		in.Reading.Consumers = backlog.Known(0)
+		return in
+	}
+	known := policy.State{Capacity: learned(100), Arrivals: arrivals(0)}
+	tests := map[string]struct {
+		in    policy.Input
+		state policy.State
+		want  int32
+		hold  string
+	}{
+		"stays at zero when nothing waits":                   {in: waiting(0), state: known},
+		"wakes one for one message":                          {in: waiting(1), state: known, want: 1},
+		"wakes one when nothing is known of the Function":    {in: waiting(1e6), want: 1, hold: policy.HoldLearning},
+		"wakes all that work it off within the objective":    {in: waiting(36_000), state: known, want: 10},
+		"adds those for what arrived until then":             {in: waiting(36_000), state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 20},
+		"believes no rate that what waits does not bear out": {in: waiting(500), state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 2},
+		"does not wake for messages that are nobody's work":  {in: waiting(500), state: policy.State{Capacity: learned(100), Arrivals: arrivals(0), Floor: policy.Floor{Messages: 500}}},
+		"stays at zero while the backlog is unknown": {
+			in: func() policy.Input {
+				in := waiting(9)
+				in.Reading.Ready = backlog.Unknown(backlog.ErrPartial)
+				return in
+			}(), state: known, hold: policy.HoldUnknown,
+		},
+		"does not wake during a back-off": {
+			in: waiting(9), state: policy.State{Capacity: learned(100), Zero: policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)}}, hold: policy.HoldWakeBackoff,
+		},
+		"wakes as soon as messages arrive, whatever the back-off": {
+			in:    func() policy.Input { in := waiting(9); in.Reading.PublishRate = backlog.Known(1); return in }(),
+			state: policy.State{Capacity: learned(100), Zero: policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)}}, want: 1,
+		},
+		"wakes to minReplicas where that is more than zero": {
+			in: func() policy.Input { in := waiting(0); in.Spec.MinReplicas = 2; return in }(), state: known, want: 2,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			decision, _ := policy.Decide(test.in, test.state)
+			require.Equal(t, test.want, decision.Replicas, "%+v", decision)
+			if test.hold == "" {
+				require.Nil(t, decision.Hold)
+			} else {
+				require.Equal(t, test.hold, decision.Hold.Reason)
+			}
+		})
+	}
+}
+
+// wakesInVain lets replicas that process nothing of what waits come and go, and returns the pauses between.
+func wakesInVain(state policy.State, times int) ([]time.Duration, policy.State) {
+	var pauses []time.Duration
+	second := 0
+	for range times {
+		for _, current := range []int32{1, 1, 0} { // woken, idle, back at zero
+			in := idle(current, second)
+			state.Zero.IdleSince = in.Now.Add(-10 * time.Minute)
+			if current == 0 {
+				in.Reading.Ready, in.Reading.Total = backlog.Known(5), backlog.Known(5)
+			}
+			_, state = policy.Decide(in, state)
+			second += 10
+		}
+		pauses = append(pauses, state.Zero.Backoff)
+	}
+	return pauses, state
+}
+
+func TestAWakeInVainDoublesThePauseBeforeTheNext(t *testing.T) {
+	pauses, state := wakesInVain(policy.State{}, 7)
+	require.Equal(t, []time.Duration{
+		30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute,
+	}, pauses)
+
+	in := idle(0, 5000)
+	in.Reading.PublishRate = backlog.Known(1)
+	_, state = policy.Decide(in, state)
+	require.Zero(t, state.Zero.Backoff, "what arrives ends it")
+	pauses, _ = wakesInVain(state, 1)
+	require.Equal(t, []time.Duration{30 * time.Second}, pauses)
+}
+
+func TestAWakeThatDidSomethingIsNotInVain(t *testing.T) {
+	in := idle(1, 0)
+	in.Reading.ProcessRate = backlog.Known(3)
+	_, state := policy.Decide(in, policy.State{})
+	require.True(t, state.Zero.Worked)
+	state.Zero.IdleSince = noon()
+	_, state = policy.Decide(idle(0, 600), state)
+	require.Zero(t, state.Zero.Backoff)
+	require.False(t, state.Zero.Worked, "it is asked anew of the next wake")
+}
