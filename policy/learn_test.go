@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -98,4 +99,74 @@ func TestAPoolAtItsMaximumGoesOnLearning(t *testing.T) {
 	p.run(300)
 	require.Greater(t, p.state.Capacity.Observations, learnedBefore+20)
 	require.InEpsilon(t, 50, p.state.Capacity.MessagesPerSecond, 0.05)
+}
+
+// showing is a poll of two replicas, so many times ten seconds after noon, that process so much each and are so busy; with
+// work waiting all the time or never.
+func showing(poll int, each, busy float64, waiting bool) policy.Input {
+	in := input(2, reading(0, 2*each))
+	in.Spec.MinReplicas, in.Spec.MaxReplicas = 2, 2
+	in.Now = noon().Add(time.Duration(poll) * 10 * time.Second)
+	in.Reading.At, in.Reading.SteadyConsumers = in.Now, true
+	in.Reading.Consumers, in.Reading.ProcessRate = backlog.Known(2), backlog.Known(2*each)
+	in.Reading.Instances.Busy = backlog.Known(busy)
+	if waiting {
+		for _, m := range []*backlog.Measurement{&in.Reading.Ready, &in.Reading.LeastReady, &in.Reading.Undispatched, &in.Reading.LeastUndispatched} {
+			*m = backlog.Known(1e6)
+		}
+	}
+	return in
+}
+
+func TestWhatIsLearnedOfCapacity(t *testing.T) {
+	known := policy.State{Capacity: covering(0.9)}
+	tests := map[string]struct {
+		state    policy.State
+		polls    []policy.Input
+		rate     float64
+		coverage float64
+		variance float64 // at least
+	}{
+		"one far off is not believed":                {known, []policy.Input{showing(1, 20, 0.9, true)}, 100, 0.9, 0},
+		"the second far off is":                      {known, []policy.Input{showing(1, 20, 0.9, true), showing(2, 20, 0.9, true)}, 20.9, 0.9, 0},
+		"two far off in opposite directions are not": {known, []policy.Input{showing(1, 20, 0.9, true), showing(2, 500, 0.9, true)}, 100, 0.9, 0},
+		"one far off is forgotten after a usual one": {
+			known, []policy.Input{showing(1, 20, 0.9, true), showing(2, 100, 0.9, true), showing(3, 20, 0.9, true)}, 100, 0.9, 0,
+		},
+		"busy time tells of a pool without work waiting": {known, []policy.Input{showing(1, 50, 0.45, false)}, 100, 0.9, 0},
+		"a pool that is hardly busy tells nothing":       {known, []policy.Input{showing(1, 50, 0.09, false)}, 100, 0.9, 0},
+		"coverage rises by a fifth":                      {known, []policy.Input{showing(1, 100, 1, true)}, 100, 0.92, 0},
+		"coverage falls by a fiftieth":                   {known, []policy.Input{showing(1, 100, 0.8, true)}, 100, 0.898, 0},
+		"busy time of unknown coverage makes nothing surer however often": {
+			policy.State{}, func() (polls []policy.Input) {
+				for poll := range 100 {
+					polls = append(polls, showing(poll, 50, 0.5, false))
+				}
+				return polls
+			}(), 95, 0, 0.15 * 0.15 / 2,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := test.state
+			for _, in := range test.polls {
+				_, state = policy.Decide(in, state)
+			}
+			require.InEpsilon(t, test.rate, state.Capacity.MessagesPerSecond, 0.03)
+			require.InDelta(t, test.coverage, state.Capacity.Coverage, 1e-9)
+			require.GreaterOrEqual(t, state.Capacity.Variance, test.variance)
+		})
+	}
+}
+
+// Of a Failover subscription Pulsar counts what was sent, which is more while receive queues fill.
+func TestTheRateOfAFailoverSubscriptionIsThatOfItsInstances(t *testing.T) {
+	in := showing(1, 300, 0.5, false)
+	in.Reading.Type = backlog.Failover
+	in.Reading.Instances.ProcessRate = backlog.Known(100)
+	_, state := policy.Decide(in, policy.State{Capacity: covering(0.9), ReadAt: noon()})
+	require.Less(t, state.Capacity.MessagesPerSecond, 101.0)
+	in.Reading.Type = backlog.Shared
+	_, state = policy.Decide(in, policy.State{Capacity: covering(0.9), ReadAt: noon()})
+	require.Equal(t, int8(1), state.Capacity.Surprise, "540/s is far off")
 }

@@ -1,0 +1,94 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// resting are two replicas of which each is busy so much, while so many messages wait.
+func resting(poll int, ready, busy float64) policy.Input {
+	in := showing(poll, 50, busy, false)
+	in.Reading.Ready, in.Reading.Total, in.Reading.LeastReady = backlog.Known(ready), backlog.Known(ready), backlog.Known(ready)
+	return in
+}
+
+func TestTheFloorOfABacklog(t *testing.T) {
+	tests := map[string]struct {
+		polls  int
+		change func(poll int, in *policy.Input)
+		want   float64
+	}{
+		"is what waits while replicas rest": {2, func(int, *policy.Input) {}, 500},
+		"takes two polls":                   {1, func(int, *policy.Input) {}, 0},
+		"takes two polls in a row": {3, func(poll int, in *policy.Input) {
+			in.Reading.Instances.Busy = backlog.Known([]float64{0.1, 0.8, 0.1}[poll-1])
+		}, 0},
+		"is nothing while replicas are busy": {9, func(_ int, in *policy.Input) { in.Reading.Instances.Busy = backlog.Known(0.65) }, 0},
+		"grows while replicas rest":          {3, func(poll int, in *policy.Input) { in.Reading.Ready = backlog.Known(100 * float64(poll)) }, 300},
+		"does not grow while they are busy": {3, func(poll int, in *policy.Input) {
+			if poll == 3 {
+				*in = resting(3, 900, 0.9)
+			}
+		}, 500},
+		"falls with the backlog": {3, func(poll int, in *policy.Input) {
+			if poll == 3 {
+				*in = resting(3, 20, 0.9)
+			}
+		}, 20},
+		"stays while the backlog is unknown": {3, func(poll int, in *policy.Input) {
+			if poll == 3 {
+				in.Reading.Ready = backlog.Unknown(backlog.ErrPartial)
+			}
+		}, 500},
+		"is nothing where replicas do not say how busy they are": {9, func(_ int, in *policy.Input) { in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked) }, 0},
+		"is nothing of an asynchronous function":                 {9, func(_ int, in *policy.Input) { in.Reading.Instances.Asynchronous = true }, 0},
+		"is nothing while replicas start":                        {9, func(_ int, in *policy.Input) { in.CurrentReplicas = 3 }, 0},
+		"is nothing while consumers come and go":                 {9, func(_ int, in *policy.Input) { in.Reading.SteadyConsumers = false }, 0},
+		"is nothing of a Failover subscription":                  {9, func(_ int, in *policy.Input) { in.Reading.Type = backlog.Failover }, 0},
+		"is nothing while less is done than arrives":             {9, func(_ int, in *policy.Input) { in.Reading.PublishRate = backlog.Known(130) }, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := policy.State{Capacity: covering(0.9)}
+			for poll := 1; poll <= test.polls; poll++ {
+				in := resting(poll, 500, 0.1)
+				test.change(poll, &in)
+				_, state = policy.Decide(in, state)
+			}
+			require.InDelta(t, test.want, state.Floor.Messages, 1e-9)
+		})
+	}
+}
+
+func TestAFunctionThatMostlyThrowsGetsNoReplicasForWhatWaits(t *testing.T) {
+	rate := backlog.Known
+	unknown := backlog.Unknown(backlog.ErrNotAsked)
+	tests := map[string]struct {
+		failed, processed backlog.Measurement
+		want              int32
+	}{
+		"more fail than not":           {rate(60), rate(40), 2},
+		"as many fail as not":          {rate(50), rate(50), 13},
+		"nothing but failures":         {rate(60), rate(0), 2},
+		"nothing fails":                {rate(0), rate(100), 13},
+		"nothing happens":              {rate(0), rate(0), 13},
+		"how many fail is not known":   {unknown, rate(10), 13},
+		"how many do not is not known": {rate(60), unknown, 13},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := input(2, reading(40_500, 100))
+			in.Reading.Instances.UserExceptionRate, in.Reading.Instances.ProcessRate = test.failed, test.processed
+			decision, _ := policy.Decide(in, policy.State{Arrivals: arrivals(100), Capacity: learned(100), ReadAt: noon().Add(time.Second)})
+			require.Equal(t, test.want, decision.Replicas, decision.Equation)
+		})
+	}
+}

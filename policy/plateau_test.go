@@ -1,0 +1,192 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// doing is an input of so many replicas that have work all the time and process so much; one more poll makes ten seconds.
+func doing(current int32, processed float64, polls int) policy.Input {
+	in := input(current, stuck(float64(current)))
+	in.Reading.ProcessRate = backlog.Known(processed)
+	in.Now = noon().Add(time.Duration(polls) * 10 * time.Second)
+	in.Reading.At = in.Now
+	return in
+}
+
+// after so many polls of the same.
+func after(state policy.State, polls int, in func(poll int) policy.Input) policy.State {
+	for poll := 1; poll <= polls; poll++ {
+		_, state = policy.Decide(in(poll), state)
+	}
+	return state
+}
+
+// with is a state that knows 100/s of a replica, and this of a plateau.
+func with(p policy.Plateau) policy.State {
+	return policy.State{Capacity: covering(0.95), Arrivals: arrivals(500), Plateau: p}
+}
+
+func TestAnEpisode(t *testing.T) {
+	open := policy.Plateau{Open: true, From: 5, Did: 500, Each: 100, Asked: 10}
+	same := func(current int32, processed float64) func(int) policy.Input {
+		return func(poll int) policy.Input { return doing(current, processed, poll) }
+	}
+	tests := map[string]struct {
+		state policy.State
+		polls int
+		in    func(poll int) policy.Input
+		check func(*testing.T, policy.Plateau)
+	}{
+		"opens when a pool with work all the time is raised": {with(policy.Plateau{}), 1, same(5, 500), func(t *testing.T, p policy.Plateau) {
+			require.True(t, p.Open)
+			require.Equal(t, []float64{5, 500}, []float64{p.From, p.Did})
+			require.InEpsilon(t, 100, p.Each, 0.01)
+		}},
+		"does not open when a raise is held": {with(policy.Plateau{}), 1, func(poll int) policy.Input {
+			in := doing(5, 500, poll)
+			in.Pods = &policy.Pods{CrashLooping: 3}
+			return in
+		}, func(t *testing.T, p policy.Plateau) { require.False(t, p.Open) }},
+		"does not open at maxReplicas": {with(policy.Plateau{}), 1, func(poll int) policy.Input {
+			in := doing(5, 500, poll)
+			in.Spec.MaxReplicas = 5
+			return in
+		}, func(t *testing.T, p policy.Plateau) { require.False(t, p.Open) }},
+		"does not open soon after a false alarm": {with(policy.Plateau{Quiet: noon().Add(time.Minute)}), 1, same(5, 500), func(t *testing.T, p policy.Plateau) {
+			require.False(t, p.Open)
+		}},
+		"goes on after one good poll": {with(open), 1, same(10, 900), func(t *testing.T, p policy.Plateau) {
+			require.True(t, p.Open)
+			require.Equal(t, 1, p.Good)
+		}},
+		"goes on while not all new replicas consume": {with(open), 5, func(poll int) policy.Input {
+			in := doing(10, 500, poll)
+			in.Reading.Consumers = backlog.Known(7)
+			return in
+		}, func(t *testing.T, p policy.Plateau) {
+			require.True(t, p.Open)
+			require.Zero(t, p.Bad)
+		}},
+		"goes on after two bad polls": {with(open), 2, same(10, 500), func(t *testing.T, p policy.Plateau) {
+			require.True(t, p.Open)
+			require.Equal(t, 2, p.Bad)
+		}},
+		"ends with a ceiling after three bad polls": {with(open), 3, same(10, 500), func(t *testing.T, p policy.Plateau) {
+			require.Equal(t, int32(6), p.Ceiling, "500 / (0.9 x 100)")
+			require.Equal(t, 10*time.Minute, p.Block)
+			require.Equal(t, []float64{500, 10}, []float64{p.Before, p.BeforeN})
+		}},
+		"counts bad polls in a row alone": {with(open), 4, func(poll int) policy.Input {
+			return doing(10, []float64{500, 500, 900, 500}[poll-1], poll)
+		}, func(t *testing.T, p policy.Plateau) {
+			require.Zero(t, p.Ceiling)
+			require.Equal(t, 1, p.Bad)
+		}},
+		"ends when more do less, for each became slower": {with(open), 1, same(10, 400), func(t *testing.T, p policy.Plateau) {
+			require.False(t, p.Open)
+			require.Zero(t, p.Ceiling)
+		}},
+		"keeps the block of an earlier ceiling": {
+			with(policy.Plateau{Open: true, From: 5, Did: 500, Each: 100, Block: 40 * time.Minute}), 3, same(10, 500),
+			func(t *testing.T, p policy.Plateau) { require.Equal(t, 40*time.Minute, p.Block) },
+		},
+		"teaches nothing of the capacity": {with(open), 2, same(10, 500), func(*testing.T, policy.Plateau) {}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := after(test.state, test.polls, test.in)
+			test.check(t, state.Plateau)
+			if test.state.Plateau.Open {
+				require.InDelta(t, 100, state.Capacity.MessagesPerSecond, 1e-9)
+			}
+		})
+	}
+}
+
+func TestReplicasThatHelpAreVerified(t *testing.T) {
+	state := after(with(policy.Plateau{Open: true, From: 5, Did: 500, Each: 100, Asked: 10}), 2, func(poll int) policy.Input {
+		in := doing(10, 900, poll)
+		in.Spec.MaxReplicas = 10 // so that no other episode opens at once
+		return in
+	})
+	require.False(t, state.Plateau.Open)
+	require.Zero(t, state.Plateau.Ceiling)
+}
+
+func TestACeiling(t *testing.T) {
+	found := policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: noon(), Block: 10 * time.Minute}
+	tests := map[string]struct {
+		plateau policy.Plateau
+		polls   int
+		in      func(poll int) policy.Input
+		want    policy.Plateau
+	}{
+		"stays while as much comes out": {found, 20, func(poll int) policy.Input { return doing(6, 500, poll) }, func() policy.Plateau {
+			p := found
+			p.Checked = 3
+			return p
+		}()},
+		"is lifted when more comes out": {found, 1, func(poll int) policy.Input { return doing(6, 541, poll) }, policy.Plateau{}},
+		"is lifted when nothing waits": {found, 1, func(poll int) policy.Input {
+			in := doing(6, 500, poll)
+			in.Reading.Ready, in.Reading.LeastReady, in.Reading.LeastUndispatched = backlog.Known(10), backlog.Known(0), backlog.Known(0)
+			return in
+		}, policy.Plateau{}},
+		"was a false alarm when fewer do less": {
+			found, 3, func(poll int) policy.Input { return doing(6, 350, poll) }, policy.Plateau{Quiet: noon().Add(30*time.Minute + 30*time.Second)},
+		},
+		"is probed a quarter higher after its block": {
+			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute}, 1,
+			func(poll int) policy.Input { return doing(6, 500, poll) },
+			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true},
+		},
+		"goes back after a probe in vain, for twice as long": {
+			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true}, 3,
+			func(poll int) policy.Input { return doing(8, 500, poll) },
+			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(30 * time.Second), Block: 20 * time.Minute, Checked: 3},
+		},
+		"blocks an hour at most": {
+			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(time.Hour), Block: 40 * time.Minute, Probing: true, Checked: 2}, 1,
+			func(poll int) policy.Input { return doing(8, 500, poll) },
+			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(10 * time.Second), Block: time.Hour, Checked: 3},
+		},
+		"is lifted by a probe that brings more": {
+			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true}, 1,
+			func(poll int) policy.Input { return doing(8, 600, poll) }, policy.Plateau{},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := with(test.plateau)
+			for poll := 1; poll <= test.polls; poll++ {
+				in := test.in(poll)
+				in.Spec.MaxReplicas = in.CurrentReplicas // so that no episode opens when it is lifted
+				_, state = policy.Decide(in, state)
+			}
+			require.Equal(t, test.want, state.Plateau)
+		})
+	}
+}
+
+func TestReplicasGrowToTwiceWhatWasAskedUntilTheyAreVerified(t *testing.T) {
+	state := with(policy.Plateau{Open: true, From: 5, Did: 500, Each: 100, Asked: 8})
+	in := doing(8, 700, 1)
+	in.Reading.Consumers = backlog.Known(6)
+	in.Reading.Ready = backlog.Known(200_000)
+	decision, _ := policy.Decide(in, state)
+	require.Equal(t, int32(16), decision.Replicas)
+	require.Equal(t, policy.HoldUnverified, decision.Hold.Reason)
+	state.Plateau.Bad = 1
+	in.CurrentReplicas = 10
+	decision, _ = policy.Decide(in, state)
+	require.Equal(t, int32(10), decision.Replicas, "not after a poll that showed no gain")
+}
