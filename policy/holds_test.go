@@ -36,11 +36,11 @@ func TestWhatHoldsReplicas(t *testing.T) {
 	}{
 		"up: dispatch is blocked":   {rate: more, change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true }, hold: policy.HoldBlocked},
 		"up: dispatch is throttled": {rate: more, change: func(in *policy.Input, _ *policy.State) { in.Reading.Throttled = true }, hold: policy.HoldThrottled},
-		"up: one replica of four crashes again and again": {
-			rate: more, change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{CrashLooping: 1} }, hold: policy.HoldCrashLooping, part: "pods",
+		"up for a backlog: one replica of four crashes again and again": {
+			rate: 360, ready: 30_000, change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{CrashLooping: 1} }, hold: policy.HoldCrashLooping, part: "pods",
 		},
-		"up: one of four has not started for long": {
-			rate: more, change: func(in *policy.Input, _ *policy.State) {
+		"up for a backlog: one of four has not started for long": {
+			rate: 360, ready: 30_000, change: func(in *policy.Input, _ *policy.State) {
 				in.Pods = &policy.Pods{Unready: 1, UnreadySince: ago(6 * time.Minute)}
 			},
 			hold: policy.HoldPodsPending, part: "pods",
@@ -49,6 +49,9 @@ func TestWhatHoldsReplicas(t *testing.T) {
 			rate: more, change: func(in *policy.Input, _ *policy.State) {
 				in.Pods = &policy.Pods{Unready: 1, UnreadySince: ago(4 * time.Minute)}
 			},
+		},
+		"up for what arrives, not held: one replica of four crashes again and again": {
+			rate: more, change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{CrashLooping: 1} },
 		},
 		"up, not held: nothing is wrong with the pods": {rate: more, change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{} }},
 		"up, not held: pods are replaced":              {rate: more, change: func(in *policy.Input, _ *policy.State) { in.Pods = updating }},

@@ -35,8 +35,14 @@ func with(p policy.Plateau) policy.State {
 	return policy.State{Capacity: covering(0.95), Arrivals: arrivals(500), Plateau: p}
 }
 
+// justChanged is a state in which replicas became as many as they are a moment ago.
+func justChanged(state policy.State) policy.State {
+	state.Start = policy.Start{Replicas: 5, Changed: noon()}
+	return state
+}
+
 func TestAnEpisode(t *testing.T) {
-	open := policy.Plateau{Open: true, From: 5, Did: 500, Each: 100, Asked: 10}
+	open := policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Asked: 10}
 	same := func(current int32, processed float64) func(int) policy.Input {
 		return func(poll int) policy.Input { return doing(current, processed, poll) }
 	}
@@ -51,9 +57,10 @@ func TestAnEpisode(t *testing.T) {
 			require.Equal(t, []float64{5, 500}, []float64{p.From, p.Did})
 			require.InEpsilon(t, 100, p.Each, 0.01)
 		}},
-		"does not open when a raise is held": {with(policy.Plateau{}), 1, func(poll int) policy.Input {
+		"does not open when a raise is held": {justChanged(with(policy.Plateau{})), 1, func(poll int) policy.Input {
 			in := doing(5, 500, poll)
-			in.Pods = &policy.Pods{CrashLooping: 3}
+			in.Reading.Type = backlog.KeyShared
+			in.Reading.Ready = backlog.Known(25_000)
 			return in
 		}, func(t *testing.T, p policy.Plateau) { require.False(t, p.Open) }},
 		"does not open at maxReplicas": {with(policy.Plateau{}), 1, func(poll int) policy.Input {
@@ -91,12 +98,16 @@ func TestAnEpisode(t *testing.T) {
 			require.Zero(t, p.Ceiling)
 			require.Equal(t, 1, p.Bad)
 		}},
-		"ends when more do less, for each became slower": {with(open), 1, same(10, 400), func(t *testing.T, p policy.Plateau) {
+		"goes on when one poll shows that more do less": {with(open), 1, same(10, 400), func(t *testing.T, p policy.Plateau) {
+			require.True(t, p.Open)
+			require.Zero(t, p.Bad)
+		}},
+		"ends when more do less, for each became slower": {with(open), 2, same(10, 400), func(t *testing.T, p policy.Plateau) {
 			require.False(t, p.Open)
 			require.Zero(t, p.Ceiling)
 		}},
 		"keeps the block of an earlier ceiling": {
-			with(policy.Plateau{Open: true, From: 5, Did: 500, Each: 100, Block: 40 * time.Minute}), 3, same(10, 500),
+			with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Block: 40 * time.Minute}), 3, same(10, 500),
 			func(t *testing.T, p policy.Plateau) { require.Equal(t, 40*time.Minute, p.Block) },
 		},
 		"teaches nothing of the capacity": {with(open), 2, same(10, 500), func(*testing.T, policy.Plateau) {}},
@@ -113,7 +124,7 @@ func TestAnEpisode(t *testing.T) {
 }
 
 func TestReplicasThatHelpAreVerified(t *testing.T) {
-	state := after(with(policy.Plateau{Open: true, From: 5, Did: 500, Each: 100, Asked: 10}), 2, func(poll int) policy.Input {
+	state := after(with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Asked: 10}), 2, func(poll int) policy.Input {
 		in := doing(10, 900, poll)
 		in.Spec.MaxReplicas = 10 // so that no other episode opens at once
 		return in
@@ -135,33 +146,43 @@ func TestACeiling(t *testing.T) {
 			p.Checked = 3
 			return p
 		}()},
-		"is lifted when more comes out": {found, 1, func(poll int) policy.Input { return doing(6, 541, poll) }, policy.Plateau{}},
+		"is lifted when more comes out three times": {found, 3, func(poll int) policy.Input { return doing(6, 541, poll) }, policy.Plateau{Block: 10 * time.Minute}},
+		"stays when more comes out once": {found, 4, func(poll int) policy.Input { return doing(6, []float64{541, 541, 500, 541}[poll-1], poll) }, func() policy.Plateau {
+			p := found
+			p.Checked, p.More = 3, 1
+			return p
+		}()},
 		"is lifted when nothing waits": {found, 1, func(poll int) policy.Input {
 			in := doing(6, 500, poll)
 			in.Reading.Ready, in.Reading.LeastReady, in.Reading.LeastUndispatched = backlog.Known(10), backlog.Known(0), backlog.Known(0)
 			return in
-		}, policy.Plateau{}},
+		}, policy.Plateau{Block: 10 * time.Minute}},
 		"was a false alarm when fewer do less": {
-			found, 3, func(poll int) policy.Input { return doing(6, 350, poll) }, policy.Plateau{Quiet: noon().Add(30*time.Minute + 30*time.Second)},
+			found, 3, func(poll int) policy.Input { return doing(6, 350, poll) }, policy.Plateau{Block: 10 * time.Minute, Quiet: noon().Add(30*time.Minute + 30*time.Second)},
 		},
 		"is probed a quarter higher after its block": {
-			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute}, 1,
+			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute},
+			1,
 			func(poll int) policy.Input { return doing(6, 500, poll) },
 			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true},
 		},
 		"goes back after a probe in vain, for twice as long": {
-			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true}, 3,
+			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true},
+			3,
 			func(poll int) policy.Input { return doing(8, 500, poll) },
 			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(30 * time.Second), Block: 20 * time.Minute, Checked: 3},
 		},
 		"blocks an hour at most": {
-			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(time.Hour), Block: 40 * time.Minute, Probing: true, Checked: 2}, 1,
+			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(time.Hour), Block: 40 * time.Minute, Probing: true, Checked: 2},
+			1,
 			func(poll int) policy.Input { return doing(8, 500, poll) },
 			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(10 * time.Second), Block: time.Hour, Checked: 3},
 		},
 		"is lifted by a probe that brings more": {
-			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true}, 1,
-			func(poll int) policy.Input { return doing(8, 600, poll) }, policy.Plateau{},
+			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true},
+			3,
+			func(poll int) policy.Input { return doing(8, 600, poll) },
+			policy.Plateau{Block: 10 * time.Minute},
 		},
 	}
 	for name, test := range tests {
@@ -178,7 +199,7 @@ func TestACeiling(t *testing.T) {
 }
 
 func TestReplicasGrowToTwiceWhatWasAskedUntilTheyAreVerified(t *testing.T) {
-	state := with(policy.Plateau{Open: true, From: 5, Did: 500, Each: 100, Asked: 8})
+	state := with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Asked: 8})
 	in := doing(8, 700, 1)
 	in.Reading.Consumers = backlog.Known(6)
 	in.Reading.Ready = backlog.Known(200_000)

@@ -96,7 +96,7 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 		"wakes all that work it off within the objective":    {in: waiting(36_000), state: known, want: 10},
 		"adds those for what arrived until then":             {in: waiting(36_000), state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 20},
 		"believes no rate that what waits does not bear out": {in: waiting(500), state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 2},
-		"does not wake for messages that are nobody's work":  {in: waiting(500), state: policy.State{Capacity: learned(100), Arrivals: arrivals(0), Floor: policy.Floor{Messages: 500}}},
+		"does not wake for messages that are nobody's work":  {in: waiting(500), state: policy.State{Capacity: learned(100), Arrivals: arrivals(0), Floor: policy.Floor{Messages: 500}}, hold: policy.HoldWakeBackoff},
 		"stays at zero while the backlog is unknown": {
 			in: func() policy.Input {
 				in := waiting(9)
@@ -148,9 +148,9 @@ func wakesInVain(state policy.State, times int) ([]time.Duration, policy.State) 
 }
 
 func TestAWakeInVainDoublesThePauseBeforeTheNext(t *testing.T) {
-	pauses, state := wakesInVain(policy.State{}, 7)
+	pauses, state := wakesInVain(policy.State{}, 9)
 	require.Equal(t, []time.Duration{
-		30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute,
+		30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 32 * time.Minute, time.Hour, time.Hour,
 	}, pauses)
 
 	in := idle(0, 5000)
