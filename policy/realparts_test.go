@@ -156,3 +156,22 @@ func TestWhatIsMeasuredOverAWindowIsNotHeldAgainstAStep(t *testing.T) {
 	_, state = policy.Decide(halfBusy(30, 4000, 2000, raised, float64(raised)), state)
 	require.False(t, state.Plateau.Open, "all are there and not busy: something else is in the way")
 }
+
+// Pulsar and the instances are asked at different moments. When the load fell between the two, few messages of the one with
+// the busy time of the other are no sign of slow replicas.
+func TestRatesAndBusyTimeOfDifferentWindowsTellNoCapacity(t *testing.T) {
+	fell := func(instances backlog.Measurement) policy.State {
+		state := policy.State{DecidedAt: noon(), Arrivals: arrivals(100), Capacity: learned(40)}
+		state.Capacity.Coverage = 1
+		in := input(4, reading(0, 72))
+		in.Reading.ProcessRate, in.Reading.SteadyConsumers = backlog.Known(72), true
+		in.Reading.Consumers, in.Reading.Instances.Busy = backlog.Known(4), backlog.Known(0.5)
+		in.Reading.Instances.ProcessRate = instances
+		_, state = policy.Decide(in, state)
+		return state
+	}
+	before := learned(40).MessagesPerSecond
+	require.InDelta(t, before, fell(backlog.Known(90)).Capacity.MessagesPerSecond, 1e-9, "90/s were done while they were busy")
+	require.Less(t, fell(backlog.Known(73)).Capacity.MessagesPerSecond, before, "they agree, so each does 36/s")
+	require.Less(t, fell(backlog.Known(20)).Capacity.MessagesPerSecond, before, "most fail")
+}
