@@ -112,8 +112,11 @@ func (l load) needed(in Input) answer {
 
 func (l load) terms() []Term {
 	return []Term{
-		{"planned", l.planned, unitRate}, {"utilization", l.utilisation, ""}, {"capacity", l.one, unitRate},
-		{"waiting", l.waiting, "messages"}, {"drain", l.drain, "s"},
+		{"planned", l.planned, unitRate},
+		{"utilization", l.utilisation, ""},
+		{"capacity", l.one, unitRate},
+		{"waiting", l.waiting, "messages"},
+		{"drain", l.drain, "s"},
 	}
 }
 

@@ -81,18 +81,12 @@ func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *Learned
 	}
 	busy, timed := busyShare(r)
 	timed = timed && !l.in.without(PartBusyTime)
-	coverage := before.coverage()
-	full := !timed || busy >= saturatedShare*coverage || (before.uncovered() && busy > leastBusy && fallsBehind(r))
-	saturated = full && alwaysWaiting(r, processed, consumers, timed)
+	saturated = (!timed || asBusyAsItGets(before, r, busy)) && alwaysWaiting(r, processed, consumers, timed)
 	switch {
 	case l.frozen:
 		return before, Tally{}, saturated, true
 	case saturated:
-		seconds := consumers * max(l.elapsed, r.Window).Seconds()
-		if tally.ReplicaSeconds > 0 {
-			seconds = consumers * l.elapsed.Seconds()
-		}
-		tally.Messages, tally.ReplicaSeconds = tally.Messages+processed*seconds/consumers, tally.ReplicaSeconds+seconds
+		tally = tally.plus(processed, consumers, max(l.elapsed, r.Window), l.elapsed)
 		if tally.Messages < enoughMessages {
 			return before, tally, true, true
 		}
@@ -103,10 +97,24 @@ func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *Learned
 		return after, Tally{}, true, true
 	case timed && busy > leastBusy && processed > 0 && sameWindow(r, processed):
 		luck := 1 / max(1, processed*r.Window.Seconds())
-		return before.observeBusy(coverage*processed/(consumers*busy), luck, l.in.Now), Tally{}, false, true
+		return before.observeBusy(before.coverage()*processed/(consumers*busy), luck, l.in.Now), Tally{}, false, true
 	default:
 		return before, Tally{}, false, true
 	}
+}
+
+// asBusyAsItGets says that replicas that are this busy have work all the time.
+func asBusyAsItGets(before *LearnedCapacity, r backlog.Reading, busy float64) bool {
+	return busy >= saturatedShare*before.coverage() || (before.uncovered() && busy > leastBusy && fallsBehind(r))
+}
+
+// plus is the tally with what was finished since, at first over all of the rate's window.
+func (t Tally) plus(processed, consumers float64, first, elapsed time.Duration) Tally {
+	seconds := elapsed.Seconds()
+	if t.ReplicaSeconds == 0 {
+		seconds = first.Seconds()
+	}
+	return Tally{Messages: t.Messages + processed*seconds, ReplicaSeconds: t.ReplicaSeconds + consumers*seconds}
 }
 
 // drifted is what is still known after a time without an observation, which is never less than what a status tells.

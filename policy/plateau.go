@@ -117,22 +117,24 @@ func patience(in Input, start Start) time.Duration {
 func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	processed, err := processRate(in.Reading)
 	consumers, missing := in.Reading.Consumers.Value()
-	if err != nil || missing != nil || consumers < 1 {
+	if err != nil || missing != nil || consumers < 1 || !p.active() {
 		return p
 	}
 	complete := consumers >= float64(max(in.CurrentReplicas, state.asked(in)))
-	late := in.Now.Sub(p.Since) > patience(in, state.Start) && consumers >= tellingShare*p.From
-	switch {
-	case p.Ceiling > 0:
+	if p.Ceiling > 0 {
 		return p.underCeiling(in, state.Floor, outcome{processed, consumers, saturated && complete})
-	case p.Open && !saturated && !complete && consumers <= p.From:
-		return p // none of the new ones is there, so it is not they that have it at rest: what it did is averaged over a window
-	case p.Open && !saturated, p.Open && complete && consumers < tellingShare*p.From: // no need, or too few to tell
-		return p.none()
-	case p.Open && (complete || late):
-		return p.judge(in, processed, consumers)
 	}
-	return p
+	telling := consumers >= tellingShare*p.From
+	switch late := in.Now.Sub(p.Since) > patience(in, state.Start); {
+	case !saturated && !complete && consumers <= p.From:
+		return p // none of the new ones is there, so it is not they that have it at rest: a reading tells of a whole window
+	case !saturated, complete && !telling: // no need, or too few to tell
+		return p.none()
+	case complete, late && telling:
+		return p.judge(in, processed, consumers)
+	default:
+		return p
+	}
 }
 
 // judge what the new replicas of an episode add, beside what one of a pool with work all the time did before: a dependency

@@ -35,33 +35,38 @@ const (
 
 // learn takes in a poll.
 func (z Zero) learn(in Input, before State) Zero {
-	after := z
-	arriving, arrives := in.Reading.PublishRate.Value()
-	done, works := in.Reading.ProcessRate.Value()
-	after.Worked = z.Worked || (works == nil && done > 0 && in.CurrentReplicas > 0)
-	if arrives == nil && arriving > 0 {
-		after.Backoff, after.Until = 0, time.Time{}
+	arriving, err := in.Reading.PublishRate.Value()
+	arrives, quiet := err == nil && arriving > 0, err == nil && arriving == 0
+	done, err := in.Reading.ProcessRate.Value()
+	works, rests := err == nil && done > 0, err == nil && done == 0
+	if arrives {
+		z.Backoff, z.Until = 0, time.Time{}
 	}
 	if in.CurrentReplicas == 0 {
-		if !z.IdleSince.IsZero() && !z.Worked { // it went to zero now, and had woken in vain
-			after.Backoff = min(longestBackoff, max(firstBackoff, 2*z.Backoff))
-			after.Until = in.Now.Add(after.Backoff)
-		}
-		if z.Since.IsZero() {
-			after.Since = in.Now
-		}
-		after.Worked, after.IdleSince = false, time.Time{}
-		return after
+		return z.gone(in)
 	}
-	after.Since = time.Time{}
+	z.Worked, z.Since = z.Worked || works, time.Time{}
 	unseen := in.Now.Sub(before.DecidedAt) > in.FreshFor || in.Reading.At.Sub(before.ReadAt) > in.FreshFor
-	switch idle := arrives == nil && arriving == 0 && works == nil && done == 0 && empty(in, before.Floor); {
+	switch idle := quiet && rests && empty(in, before.Floor); {
 	case !idle:
-		after.IdleSince = time.Time{}
+		z.IdleSince = time.Time{}
 	case z.IdleSince.IsZero() || unseen:
-		after.IdleSince = in.Now
+		z.IdleSince = in.Now
 	}
-	return after
+	return z
+}
+
+// gone is what is left of it when there are no replicas.
+func (z Zero) gone(in Input) Zero {
+	if !z.IdleSince.IsZero() && !z.Worked { // the last one went now, and had woken in vain
+		z.Backoff = min(longestBackoff, max(firstBackoff, 2*z.Backoff))
+		z.Until = in.Now.Add(z.Backoff)
+	}
+	if z.Since.IsZero() {
+		z.Since = in.Now
+	}
+	z.Worked, z.IdleSince = false, time.Time{}
+	return z
 }
 
 // empty says that nothing is left that could be worked on: seen fresh and whole, with nothing delayed and nothing held by a
