@@ -91,6 +91,9 @@ func holdDown(in Input, state State) *Hold {
 	if err := unknownLoad(in); err != nil {
 		return &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
+	if s := state.Start; s.Open {
+		return &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("replicas are starting since %s ago", in.Now.Sub(s.Changed).Truncate(time.Second))}
+	}
 	if in.Pods != nil && in.Pods.Updating && !in.without(PartPods) {
 		return &Hold{Reason: HoldUpdating, Message: "pods are being replaced by those of a new revision"}
 	}
