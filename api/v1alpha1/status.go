@@ -88,7 +88,7 @@ type Decision struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Equation string `json:"equation,omitempty"`
-	// cappedBy names the bound that changed the equation's result: minReplicas or maxReplicas.
+	// cappedBy names the bound that changed the equation's result: minReplicas, maxReplicas or partitions.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	CappedBy string `json:"cappedBy,omitempty"`
