@@ -42,7 +42,7 @@ const (
 	peakForgotten = time.Hour
 	// Rise begins at firstRise, follows a larger one half way at once, and keeps within its bounds.
 	firstRise, riseWeight = 0.3, 0.5
-	leastRise, mostRise   = 0.05, 1.5
+	leastRise, mostRise   = 0.05, 3
 	// A change by this share that stands out by so many deviations is a step. Up, it is taken at once; down, when the next
 	// rate says so too, since a poll that missed messages looks the same.
 	stepShare, stepDeviations = 0.3, 3
