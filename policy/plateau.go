@@ -56,8 +56,9 @@ const (
 	badPolls     = 3
 	// slowedDown is the share of what came out before below which the replicas themselves became slower.
 	slowedDown = 0.85
-	// unverifiedGrowth is how far replicas may grow beyond what was asked for first until it is known whether that helps.
-	unverifiedGrowth = 2
+	// unverifiedGrowth is how far replicas may grow beyond what was asked for first until it is known whether that helps: the
+	// first answer saw part of a step only, and what piles up while replicas start comes on top.
+	unverifiedGrowth = 4
 	// tellingShare of new replicas is the least whose effect stands out from the noise of a rate.
 	tellingShare = 1.15
 	// An episode judges those that are there when others have not come for so many starts, and ends after twice that.

@@ -198,13 +198,13 @@ func TestACeiling(t *testing.T) {
 	}
 }
 
-func TestReplicasGrowToTwiceWhatWasAskedUntilTheyAreVerified(t *testing.T) {
+func TestReplicasGrowToFourTimesWhatWasAskedUntilTheyAreVerified(t *testing.T) {
 	state := with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Asked: 8})
 	in := doing(8, 700, 1)
 	in.Reading.Consumers = backlog.Known(6)
 	in.Reading.Ready = backlog.Known(200_000)
 	decision, _ := policy.Decide(in, state)
-	require.Equal(t, int32(16), decision.Replicas)
+	require.Equal(t, int32(32), decision.Replicas)
 	require.Equal(t, policy.HoldUnverified, decision.Hold.Reason)
 	state.Plateau.Bad = 1
 	in.CurrentReplicas = 10
