@@ -154,8 +154,9 @@ const (
 	plainUtilisation = 0.7
 )
 
-// utilisation to plan for: what may arrive before help is ready costs headroom, what the objective forgives earns it.
-func (a *Arrivals) utilisation(in Input, react float64) float64 {
+// utilisation to plan for at a planned rate: what may arrive before help is ready costs headroom, what the objective forgives
+// earns it.
+func (a *Arrivals) utilisation(in Input, planned, react float64) float64 {
 	if in.without(PartHeadroom) {
 		return plainUtilisation
 	}
@@ -164,5 +165,5 @@ func (a *Arrivals) utilisation(in Input, react float64) float64 {
 	if a.Peak <= 0 {
 		return wanted
 	}
-	return max(wanted, min(mostUtilisation, a.planned(in, react)/(ofPeak*a.Peak)))
+	return max(wanted, min(mostUtilisation, planned/(ofPeak*a.Peak)))
 }

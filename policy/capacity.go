@@ -68,15 +68,15 @@ func capacity(in Input, state State) answer {
 
 func newLoad(in Input, state State, ready float64) load {
 	objective, react := latencyObjective(in.Spec).Seconds(), state.Start.react(in)
+	planned := state.Arrivals.planned(in, react)
 	l := load{
-		planned: state.Arrivals.planned(in, react), utilisation: state.Arrivals.utilisation(in, react), one: state.Capacity.MessagesPerSecond,
+		planned: planned, utilisation: state.Arrivals.utilisation(in, planned, react), one: state.Capacity.MessagesPerSecond,
 		cautious:  state.Capacity.cautious(in),
 		objective: objective, drain: max(drainShare*objective, drainStarts*state.Start.seconds(in)),
 		current: float64(in.CurrentReplicas), start: state.Start.seconds(in), react: react, without: in.Without,
 	}
 	l.excess = max(0, ready-state.Floor.messages(in)-state.Arrivals.Fast*l.normal())
-	l.waiting = l.excess
-	l.waiting += max(0, l.planned-l.current*l.one) * l.start
+	l.waiting = l.excess + max(0, l.planned-l.current*l.one)*l.start
 	l.restarting = state.Start.restarts(in)
 	if failing(in) {
 		l.waiting = 0 // what fails comes back however many try

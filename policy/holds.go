@@ -113,18 +113,18 @@ func stabilized(in Input, state State, wanted int32) (target int32, held *Hold) 
 	if state.Start.restarts(in) {
 		least = leastRestartingDown
 	}
-	patient := target > wanted && saved < worthwhile*float64(current-wanted) && !in.without(PartPatientDown)
-	switch {
-	case patient || target == current:
-		return current, &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
+	patient := saved < worthwhile*float64(current-wanted) && !in.without(PartPatientDown)
+	if target > wanted {
+		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
 			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in))}
+	}
+	switch {
+	case held != nil && (patient || target == current):
+		return current, held
 	case saved < least*float64(current) && !in.without(PartLeastDown):
 		return current, &Hold{Reason: HoldSmallChange, Message: fmt.Sprintf("%d of %d replicas are enough, which saves less than %.0f %%", target,
 			current, percent*least)}
-	case target > wanted:
-		return target, &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
-			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in))}
 	default:
-		return target, nil
+		return target, held
 	}
 }

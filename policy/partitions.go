@@ -27,9 +27,9 @@ type share struct {
 func byRate(s share) float64 { return s.rate }
 func byLoad(s share) float64 { return s.load }
 
-// failoverReplicas is the least number of replicas, up to a bound, at which none has more than limit to do; where no number is enough, the
-// least at which the busiest has the least. A partition that is more than a replica can do counts as all that one can: what
-// the others need is the same however much waits there.
+// failoverReplicas is the least number of replicas, up to a bound, at which none has more than limit to do; where no number is
+// enough, the least at which the busiest has the least. A partition that is more than a replica can do counts as all that one
+// can: what the others need is the same however much waits there.
 func failoverReplicas(shares []share, of func(share) float64, limit float64, bound int32) int32 {
 	most, loads, total := 1, make([]float64, len(shares)), 0.0
 	for i, s := range shares {
@@ -75,8 +75,16 @@ func overloaded(shares []share, of func(share) float64, replicas int, limit floa
 	return busiest(shares, loads, make([]float64, replicas), limit) > limit
 }
 
-// partitionShares are the planned loads of the partitions; not ok while any is unknown. Topics that are not partitioned
-// count as partitions of one topic: which replica gets them depends on who was there first.
+// indexOf the i-th partition of a reading. Topics that are not partitioned count as partitions of one topic: which replica gets
+// them depends on who was there first.
+func indexOf(p backlog.PartitionReading, i int) int {
+	if p.Index < 0 {
+		return i
+	}
+	return p.Index
+}
+
+// partitionShares are the planned loads of the partitions; not ok while any is unknown.
 func partitionShares(in Input, l load) (shares []share, ok bool) {
 	total, err := in.Reading.PublishRate.Value()
 	if err != nil {
@@ -97,11 +105,7 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 			return nil, false
 		}
 		rate *= scale
-		one := share{index: p.Index, rate: rate, load: rate + max(0, ready-rate*l.normal())/l.drain}
-		if p.Index < 0 {
-			one.index = i
-		}
-		shares = append(shares, one)
+		shares = append(shares, share{index: indexOf(p, i), rate: rate, load: rate + max(0, ready-rate*l.normal())/l.drain})
 	}
 	return shares, len(shares) > 0
 }
@@ -110,10 +114,7 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 func useful(in Input) (replicas int32, known bool) {
 	most := 0
 	for i, p := range in.Partitions {
-		if p.Index < 0 {
-			most = max(most, i+1)
-		}
-		most = max(most, p.Index+1)
+		most = max(most, indexOf(p, i)+1)
 	}
 	if most == 0 {
 		most = in.Reading.Partitions
