@@ -11,6 +11,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -19,21 +20,44 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// carryOut brings the HorizontalPodAutoscaler to where the outcome wants it and notes in the outcome what became of it.
-// An error is worth a retry.
+// carryOut writes what the plan says and notes in the outcome what became of it.
 //
-// While there is a violation nothing is touched, ours included. Taking ours away would hand the target to a rival, which
-// knows nothing of the backlog; with both in place Kubernetes stops both (AmbiguousSelector), even where the other scales
-// the StatefulSet and would fight Function Mesh over it. For a target that is missing, in a mesh or unreadable the status
-// has no desiredReplicas, so ours gets no metric and keeps the replicas. Every violation thus freezes what runs until a
-// person has decided.
-func (r *PolicyReconciler) carryOut(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) error {
+// For a target that is missing, in a mesh or unreadable the status has no desiredReplicas, so ours gets no metric and keeps
+// the replicas.
+func (r *PolicyReconciler) carryOut(ctx context.Context, outcome *policy.Outcome, result *policy.Result, memory *policyMemory) {
+	p := outcome.World.Policy
+	plan := policy.NewPlan(*outcome, decisionOf(result))
+	if plan.RemoveAutoscaler {
+		if outcome.ApplyFailed = r.removeAutoscaler(ctx, outcome); outcome.ApplyFailed != nil {
+			return // two writers at once would be one too many
+		}
+	}
+	if plan.OwnReplicas != nil {
+		if outcome.ScaleFailed = r.writeOwnReplicas(ctx, p, *plan.OwnReplicas); outcome.ScaleFailed != nil {
+			return
+		}
+	}
+	if plan.Autoscaler != nil {
+		if outcome.ApplyFailed = r.keepAutoscaler(ctx, plan, outcome, memory); outcome.ApplyFailed != nil || outcome.Violation != nil {
+			return
+		}
+	}
+	if plan.Replicas != nil {
+		outcome.ScaleFailed = r.scale(ctx, outcome.World, *plan.Replicas)
+	}
+}
+
+func decisionOf(result *policy.Result) *policy.Decision {
+	if result == nil {
+		return nil
+	}
+	return &result.Decision
+}
+
+// keepAutoscaler makes our autoscaler what it should be.
+func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, plan policy.Plan, outcome *policy.Outcome, memory *policyMemory) error {
 	p := outcome.World.Policy
 	switch {
-	case p.Spec.Mode == v1alpha1.ModeRecommend:
-		return r.removeAutoscaler(ctx, outcome)
-	case outcome.Violation != nil:
-		return nil
 	case errors.Is(outcome.Unknown, backlog.ErrNoData) && p.Status.DesiredReplicas == nil:
 		return nil // the first answer is under way for a second or two; an autoscaler without a metric only complains
 	case memory.refused.stands(p, outcome.World.Autoscaler, outcome.Now):
@@ -41,7 +65,7 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, outcome *policy.Outcome
 		return nil
 	}
 	anew := memory.toleranceDue(outcome.World.Autoscaler, outcome.Now)
-	live, violation, err := r.apply(ctx, p, outcome.World.Autoscaler, anew)
+	live, violation, err := r.apply(ctx, plan.Autoscaler, outcome.World.Autoscaler, anew)
 	if err != nil {
 		return err
 	}
@@ -57,12 +81,12 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, outcome *policy.Outcome
 	return nil
 }
 
-// apply makes the live autoscaler what it should be, if it is not or when asked to do it anew, and returns it; or why the
-// API server refuses.
-func (r *PolicyReconciler) apply(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+// apply makes the live autoscaler what is wanted, if it is not or when asked to do it anew, and returns it; or why the API
+// server refuses.
+func (r *PolicyReconciler) apply(ctx context.Context, wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
 	live *autoscalingv2.HorizontalPodAutoscaler, anew bool,
 ) (*autoscalingv2.HorizontalPodAutoscaler, *policy.Violation, error) {
-	wanted := policy.HorizontalPodAutoscaler(p)
+	name := *wanted.Name
 	current, err := policy.AutoscalerIsCurrent(live, wanted)
 	if err != nil || (current && !anew) {
 		return live, nil, err
@@ -72,39 +96,39 @@ func (r *PolicyReconciler) apply(ctx context.Context, p *v1alpha1.AutoscalingPol
 	case err == nil:
 		r.metrics.applies.WithLabelValues(applyDone).Inc()
 		if !current {
-			log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", policy.AutoscalerName(p.Name))
+			log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
 		}
 		applied, err := policy.DecodeAutoscaler(wanted) // which is the API server's answer by now
 		return applied, nil, err
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		r.metrics.applies.WithLabelValues(applyConflict).Inc()
-		return nil, fieldConflict(p, err), nil
+		return nil, fieldConflict(name, err), nil
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		r.metrics.applies.WithLabelValues(applyRefused).Inc()
-		return nil, applyIsRefused(p, err), nil
+		return nil, applyIsRefused(name, err), nil
 	default:
 		r.metrics.applies.WithLabelValues(applyError).Inc()
-		return nil, nil, fmt.Errorf("applying HorizontalPodAutoscaler %s: %w", policy.AutoscalerName(p.Name), err)
+		return nil, nil, fmt.Errorf("applying HorizontalPodAutoscaler %s: %w", name, err)
 	}
 }
 
 // fieldConflict: the API server's words name the other manager and the fields.
-func fieldConflict(p *v1alpha1.AutoscalingPolicy, err error) *policy.Violation {
+func fieldConflict(name string, err error) *policy.Violation {
 	return &policy.Violation{
 		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonFieldConflict,
 		Message: fmt.Sprintf("somebody else manages fields of HorizontalPodAutoscaler %s, delete it and it is made anew: %s",
-			policy.AutoscalerName(p.Name), err),
+			name, err),
 	}
 }
 
-func applyIsRefused(p *v1alpha1.AutoscalingPolicy, err error) *policy.Violation {
+func applyIsRefused(name string, err error) *policy.Violation {
 	return &policy.Violation{
 		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonRefused,
-		Message: fmt.Sprintf("the API server refuses HorizontalPodAutoscaler %s: %s", policy.AutoscalerName(p.Name), err),
+		Message: fmt.Sprintf("the API server refuses HorizontalPodAutoscaler %s: %s", name, err),
 	}
 }
 
-// removeAutoscaler deletes our autoscaler, which mode Recommend does without, and never one that is not ours.
+// removeAutoscaler deletes our autoscaler where the policy does without, and never one that is not ours.
 func (r *PolicyReconciler) removeAutoscaler(ctx context.Context, outcome *policy.Outcome) error {
 	live := outcome.World.Autoscaler
 	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, outcome.World.Policy) {

@@ -47,7 +47,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 				return nil
 			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/TargetKindUnsupported",
-			message: "kind Deployment of apps/v1 is not supported: use Function, Sink or Source of compute.functionmesh.io/v1alpha1",
+			message: "kind Deployment of apps/v1 is not supported: use Function, Sink, Source or FunctionMesh of compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1",
 		},
 		"Function Mesh is not installed": {
 			absent: true, condition: v1alpha1.ConditionTargetFound, status: "False/TargetKindUnsupported", message: "install Function Mesh",
@@ -104,7 +104,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 		},
 		"an older policy scales the Function": {
 			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
-				return []client.Object{older(v1alpha1.ModeEnforce)}
+				return []client.Object{older(v1alpha1.ModeAuto)}
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/OlderPolicy", message: "AutoscalingPolicy first is older", tracked: true,
 		},

@@ -19,7 +19,8 @@ type Health interface {
 func (r *PolicyReconciler) input(world policy.World, subscription backlog.Subscription, now time.Time) policy.Input {
 	in := policy.Input{
 		Now: now, Spec: world.Policy.Spec, CurrentReplicas: *world.Target.Replicas, // Check made sure of it
-		FreshFor: freshIntervals * r.config.PollInterval, Pods: r.pods(world),
+		FreshFor: freshIntervals * r.config.PollInterval, Pods: r.pods(world), NeverZero: world.Target.NeverZero,
+		Restarts: world.Target.Restarts(), Frozen: world.Target.Frozen,
 	}
 	in.Reading, in.Unknown = r.config.Store.Read(subscription, now)
 	if in.Unknown == nil && in.Reading.Type == backlog.Failover {
@@ -44,7 +45,7 @@ func (r *PolicyReconciler) pods(world policy.World) *policy.Pods {
 	if r.config.Pods == nil {
 		return nil
 	}
-	ref := world.Policy.Spec.ScaleTargetRef
+	ref := world.Target.Ref
 	pods, err := r.config.Pods.Health(workloadKey(ref.Kind, world.Policy.Namespace, ref.Name))
 	if err != nil {
 		return nil

@@ -9,7 +9,7 @@
 //
 // The walk of a policy, on the leader alone (policy_reconciler.go):
 //
-//	gather -> policy.Check -> input of readings and pods -> policy.Decide -> apply the HorizontalPodAutoscaler -> one status patch
+//	gather -> policy.Check -> input of readings and pods -> policy.Decide -> policy.NewPlan -> write -> one status patch
 //
 // It begins when the policy, its target or an autoscaler on the same target changes, when the poller has news of an
 // input topic, and after a poll interval. A pass over a world that did not change writes nothing.
@@ -22,11 +22,12 @@
 //
 //	pulsar_autoscaler_policy_reconciles_total{result}                  passes over policies
 //	pulsar_autoscaler_policy_applies_total{result}                     HorizontalPodAutoscalers applied
+//	pulsar_autoscaler_policy_scales_total{result}                      numbers of replicas that the controller wrote itself
 //	pulsar_autoscaler_policy_status_patches_total{result}              statuses written
 //	pulsar_autoscaler_policy_desired_replicas{namespace,policy}        replicas last decided
 //	pulsar_autoscaler_policy_current_replicas{namespace,policy}        spec.replicas of the target
 //
 // The results of a pass are decided, held, unknown (no reading), violated (the user has to mend something), waiting (for
-// the first answer of Pulsar), gone and error; of an apply applied, conflict, refused and error; of a patch patched and
+// the first answer of Pulsar), off, fleet (a policy with a selector), gone and error; of an apply applied, conflict, refused and error; of a scale scaled and error; of a patch patched and
 // error. The gauges are as many as there are policies and go with them; durations are controller-runtime's.
 package controllers

@@ -34,31 +34,13 @@ type happening struct {
 // desiredReplicasChanged reports a new decision.
 func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) happening {
 	note := fmt.Sprintf("%d -> %d", from, to)
-	if why := because(decision); why != "" {
+	if why := policy.Because(decision); why != "" {
 		note += ": " + why
 	}
 	return happening{
 		kind: corev1.EventTypeNormal, reason: reasonDesiredReplicasChanged,
 		action: fmt.Sprintf("Scale%dTo%d", from, to), note: policy.Shorten(note, maxNote),
 	}
-}
-
-// because is the equation and what kept it from being followed.
-func because(decision *v1alpha1.Decision) string {
-	if decision == nil {
-		return ""
-	}
-	text := decision.Equation
-	if decision.Hold != nil {
-		if text != "" {
-			text += "; "
-		}
-		text += decision.Hold.Message
-	}
-	if decision.CappedBy != "" {
-		text += " (capped by " + decision.CappedBy + ")"
-	}
-	return text
 }
 
 // becameFalse reports that a condition turned False, or stayed False for another reason.
@@ -74,7 +56,7 @@ func happenings(before, after v1alpha1.AutoscalingPolicyStatus) []happening {
 	if from, to, changed := desiredChange(before, after); changed {
 		all = append(all, desiredReplicasChanged(from, to, after.Decision))
 	}
-	for _, name := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionSubscriptionVerified} {
+	for _, name := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionSubscriptionVerified, v1alpha1.ConditionScalesWithoutRestart} {
 		is, was := meta.FindStatusCondition(after.Conditions, name), meta.FindStatusCondition(before.Conditions, name)
 		if is != nil && is.Status == metav1.ConditionFalse &&
 			(was == nil || was.Status != metav1.ConditionFalse || was.Reason != is.Reason) {

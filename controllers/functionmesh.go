@@ -90,11 +90,15 @@ func decodeWorkload(kind string, object map[string]any) (workload, error) {
 }
 
 // target is what the object's own fields say about scaling it, without its subscription.
-func (w workload) target(ref v1alpha1.CrossVersionObjectReference) policy.Target {
+func (w workload) target(ref v1alpha1.ScaleTargetRef) policy.Target {
 	target := policy.Target{
 		Ref:               ref,
+		Scaling:           policy.BySubresource,
+		Scaled:            scaledBy(ref),
 		Replicas:          w.Spec.Replicas,
 		OwnAutoscaler:     w.Spec.MaxReplicas != nil,
+		MaxReplicas:       w.Spec.MaxReplicas,
+		NeverZero:         w.Kind == kindSource,
 		Unmanaged:         w.Metadata.Annotations[annotationManaged] == "false",
 		Component:         w.component(),
 		NeverAcknowledges: w.neverAcknowledges(),
@@ -105,6 +109,14 @@ func (w workload) target(ref v1alpha1.CrossVersionObjectReference) policy.Target
 		}
 	}
 	return target
+}
+
+// scaledBy are the objects whose replicas are those of a Function, Sink or Source: itself and its StatefulSet.
+func scaledBy(ref v1alpha1.ScaleTargetRef) []v1alpha1.ScaleTargetRef {
+	gvk := watchedKind(kindStatefulSet)
+	return []v1alpha1.ScaleTargetRef{
+		ref, {APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: policy.FunctionMeshName(ref)},
+	}
 }
 
 // component is what Pulsar calls the function, tenant/namespace/name. The defaults are those of Function Mesh's webhook,

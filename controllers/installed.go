@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -22,15 +24,15 @@ import (
 const lookForKindEvery = 30 * time.Second
 
 // errWorkloadsNotRead is why the process ends when a kind exists and its objects cannot be read.
-var errWorkloadsNotRead = errors.New("reading Functions, Sinks and Sources of compute.functionmesh.io/v1alpha1 takes too long: " +
-	"grant the adapter get, list and watch on functions, sinks and sources of compute.functionmesh.io")
+var errWorkloadsNotRead = errors.New("reading Functions, Sinks, Sources, FunctionMeshes, StatefulSets, ScaledObjects or " +
+	"VerticalPodAutoscalers takes too long: grant the adapter get, list and watch on them, as its ClusterRole does")
 
 // kinds knows which kinds the API server has.
 type kinds interface {
 	RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
 }
 
-// installation brings the objects of one kind of Function Mesh into memory as soon as the kind exists. Every replica runs
+// installation brings the objects of one kind into memory as soon as the kind exists. Every replica runs
 // it.
 type installation struct {
 	kind  string
@@ -48,7 +50,7 @@ type installation struct {
 	looked chan struct{}
 }
 
-// installations has one for each of workloadKinds.
+// installations has one for each of watchedKinds.
 type installations map[string]*installation
 
 // installed says whether objects of the kind can be read from memory.
@@ -62,7 +64,7 @@ func (i *installation) NeedLeaderElection() bool { return false }
 
 // Start looks for the kind until it is there, reads its objects, and returns.
 func (i *installation) Start(ctx context.Context) error {
-	logger := log.FromContext(ctx).WithName("installation").WithValues("kind", workloadKind(i.kind).String())
+	logger := log.FromContext(ctx).WithName("installation").WithValues("kind", watchedKind(i.kind).String())
 	ticker := time.NewTicker(i.every)
 	defer ticker.Stop()
 	for absent := false; ; {
@@ -93,15 +95,29 @@ func (i *installation) Start(ctx context.Context) error {
 	}
 }
 
+// indexOf the objects of a kind; empty for those that are found by name alone.
+func indexOf(kind string) (name string, by client.IndexerFunc) {
+	switch {
+	case slices.Contains(workloadKinds(), kind):
+		return indexSubscription, indexWorkload
+	case kind == kindScaledObject || kind == kindVerticalPodAutoscaler:
+		return indexScaleTarget, indexOtherAutoscaler
+	default:
+		return "", nil
+	}
+}
+
 // informer asks for the kind first: the cache reports an absent one only after it has begun to watch it.
 func (i *installation) informer(ctx context.Context) (cache.Informer, error) {
-	kind := workloadKind(i.kind)
+	kind := watchedKind(i.kind)
 	if _, err := i.kinds.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 		return nil, err
 	}
 	if !i.indexed {
-		if err := i.cache.IndexField(ctx, newWorkload(i.kind), indexSubscription, indexWorkload); err != nil {
-			return nil, fmt.Errorf("indexing: %w", err)
+		if index, by := indexOf(i.kind); index != "" {
+			if err := i.cache.IndexField(ctx, newWorkload(i.kind), index, by); err != nil {
+				return nil, fmt.Errorf("indexing: %w", err)
+			}
 		}
 		i.indexed = true
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Names of Function Mesh (github.com/streamnative/function-mesh, read at v0.27.2).
+// Names of Function Mesh (github.com/streamnative/function-mesh, read at v0.27.2), of Kubernetes and of KEDA.
 const (
 	functionMeshGroup   = "compute.functionmesh.io"
 	functionMeshVersion = "v1alpha1"
@@ -19,11 +19,34 @@ const (
 	kindSource          = "Source"
 	kindFunctionMesh    = "FunctionMesh"
 
+	kindStatefulSet           = "StatefulSet"
+	kindScaledObject          = "ScaledObject"
+	kindVerticalPodAutoscaler = "VerticalPodAutoscaler"
+
 	annotationManaged = functionMeshGroup + "/managed"
 )
 
 // workloadKinds are the kinds that run instances and have a scale subresource.
 func workloadKinds() []string { return []string{kindFunction, kindSink, kindSource} }
+
+// watchedKinds are all kinds whose objects are brought into memory, where they are installed.
+func watchedKinds() []string {
+	return append(workloadKinds(), kindFunctionMesh, kindStatefulSet, kindScaledObject, kindVerticalPodAutoscaler)
+}
+
+// watchedKind is the version of a kind that is read.
+func watchedKind(kind string) schema.GroupVersionKind {
+	switch kind {
+	case kindStatefulSet:
+		return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
+	case kindScaledObject:
+		return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: kind}
+	case kindVerticalPodAutoscaler:
+		return schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: kind}
+	default:
+		return workloadKind(kind)
+	}
+}
 
 func workloadKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: functionMeshGroup, Version: functionMeshVersion, Kind: kind}
@@ -46,13 +69,13 @@ func kindOfResource(resource schema.GroupResource) string {
 // newWorkload returns an empty object of the kind to read into.
 func newWorkload(kind string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(workloadKind(kind))
+	object.SetGroupVersionKind(watchedKind(kind))
 	return object
 }
 
 func newWorkloadList(kind string) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(workloadKind(kind))
+	list.SetGroupVersionKind(watchedKind(kind))
 	return list
 }
 

@@ -17,6 +17,8 @@ const (
 	resultUnknown  = "unknown"
 	resultViolated = "violated"
 	resultWaiting  = "waiting"
+	resultOff      = "off"
+	resultFleet    = "fleet"
 	resultGone     = "gone"
 	resultError    = "error"
 )
@@ -29,6 +31,12 @@ const (
 	applyError    = "error"
 )
 
+// Results of writing a number of replicas.
+const (
+	scaleDone  = "scaled"
+	scaleError = "error"
+)
+
 // Results of a status patch.
 const (
 	patchDone  = "patched"
@@ -39,6 +47,7 @@ const (
 type controllerMetrics struct {
 	reconciles    *prometheus.CounterVec
 	applies       *prometheus.CounterVec
+	scales        *prometheus.CounterVec
 	statusPatches *prometheus.CounterVec
 	desired       *prometheus.GaugeVec
 	current       *prometheus.GaugeVec
@@ -54,11 +63,12 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 	m := &controllerMetrics{
 		reconciles:    counter("pulsar_autoscaler_policy_reconciles_total", "Passes over policies by how they ended."),
 		applies:       counter("pulsar_autoscaler_policy_applies_total", "HorizontalPodAutoscalers applied by how it ended."),
+		scales:        counter("pulsar_autoscaler_policy_scales_total", "Numbers of replicas that the controller wrote itself by how it ended."),
 		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written by how it ended."),
 		desired:       gauge("pulsar_autoscaler_policy_desired_replicas", "Replicas last decided for the policy's target."),
 		current:       gauge("pulsar_autoscaler_policy_current_replicas", "spec.replicas of the policy's target as last seen."),
 	}
-	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.statusPatches, m.desired, m.current} {
+	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.scales, m.statusPatches, m.desired, m.current} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}

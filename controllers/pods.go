@@ -118,7 +118,7 @@ func indexPod(object client.Object) []string {
 			continue
 		}
 		owner := metav1.GetControllerOf(object)
-		statefulSet := policy.FunctionMeshName(v1alpha1.CrossVersionObjectReference{Kind: kind, Name: name})
+		statefulSet := policy.FunctionMeshName(v1alpha1.ScaleTargetRef{Kind: kind, Name: name})
 		if owner != nil && owner.Kind == "StatefulSet" && owner.Name == statefulSet {
 			return []string{workloadKey(kind, object.GetNamespace(), name)}
 		}

@@ -231,7 +231,7 @@ func TestWorkloadsAreNamedWhereInstancesAreAsked(t *testing.T) {
 			config.InstanceMetrics = mode
 			targets, err := NewTargets(config)
 			require.NoError(t, err)
-			found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec.ScaleTargetRef, nil)
+			found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec)
 			require.NoError(t, err)
 			require.Equal(t, want, found.Target.Subscription.Workload)
 		})

@@ -32,6 +32,7 @@ type PolicyReconciler struct {
 	config  ReconcilerConfig
 	metrics *controllerMetrics
 	tracked *trackedPolicies
+	scalers map[policy.Scaling]scaler
 }
 
 // ReconcilerConfig is what NewPolicyReconciler needs; all fields but Pods are required.
@@ -43,6 +44,8 @@ type ReconcilerConfig struct {
 	Targets  *Targets
 	// Pods are the targets'; nil where they are left alone.
 	Pods Health
+	// Abilities of the cluster, as far as they are known.
+	Abilities func() policy.Abilities
 	// PollInterval of the poller, from 1s to 5m.
 	PollInterval time.Duration
 	// Clock is the time, such as time.Now.
@@ -54,8 +57,8 @@ type ReconcilerConfig struct {
 func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	switch {
 	case config.Client == nil || config.Recorder == nil || config.Store == nil || config.Targets == nil ||
-		config.Clock == nil || config.Registerer == nil:
-		return nil, errors.New("policy reconciler: Client, Recorder, Store, Targets, Clock and Registerer must be set")
+		config.Abilities == nil || config.Clock == nil || config.Registerer == nil:
+		return nil, errors.New("policy reconciler: Client, Recorder, Store, Targets, Abilities, Clock and Registerer must be set")
 	case config.PollInterval < time.Second || config.PollInterval > 5*time.Minute:
 		return nil, fmt.Errorf("policy reconciler: PollInterval is %s, must be from 1s to 5m", config.PollInterval)
 	}
@@ -63,7 +66,9 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy reconciler: %w", err)
 	}
-	return &PolicyReconciler{config: config, metrics: metrics, tracked: newTrackedPolicies(config.Store)}, nil
+	return &PolicyReconciler{
+		config: config, metrics: metrics, tracked: newTrackedPolicies(config.Store), scalers: newScalers(config),
+	}, nil
 }
 
 // Reconcile takes one policy through the walk of doc.go.
@@ -93,11 +98,17 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	if err != nil {
 		return "", fmt.Errorf("reading the policy: %w", err)
 	}
+	if p.Spec.TargetSelector != nil {
+		return resultFleet, nil // the policies that are made from it come by themselves
+	}
 	world, err := r.gather(ctx, &p)
 	if err != nil {
 		return "", err
 	}
 	outcome := policy.Outcome{Now: r.config.Clock(), World: world, Violation: policy.Check(world)}
+	if world.Target != nil {
+		outcome.Actuator = world.Abilities.Choose(p.Spec.Actuator, world.Target.Scaling)
+	}
 	memory := r.tracked.follow(&p, trackable(outcome))
 	result := r.decide(&outcome, memory)
 	if memory.unread != nil {
@@ -108,8 +119,8 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 		return resultWaiting, nil
 	}
 	// What was decided is reported even so: the autoscaler that there is goes on to ask for it.
-	outcome.ApplyFailed = r.carryOut(ctx, &outcome, memory)
-	if err := errors.Join(outcome.ApplyFailed, r.report(ctx, outcome, result)); err != nil {
+	r.carryOut(ctx, &outcome, result, memory)
+	if err := errors.Join(outcome.ApplyFailed, outcome.ScaleFailed, r.report(ctx, outcome, result)); err != nil {
 		return "", err
 	}
 	return resultOf(outcome, result), nil
@@ -118,6 +129,9 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 // trackable is the subscription to follow, or nil while there is none: its target is missing or cannot be scaled. An
 // autoscaler that stands in the way is no reason to look away: the status goes on showing what would be done.
 func trackable(outcome policy.Outcome) *backlog.Subscription {
+	if outcome.World.Policy.Spec.Mode == v1alpha1.ModeOff {
+		return nil
+	}
 	if v := outcome.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
 		return nil
 	}
@@ -156,6 +170,8 @@ func waiting(outcome policy.Outcome) bool {
 // resultOf names how a pass ended.
 func resultOf(outcome policy.Outcome, result *policy.Result) string {
 	switch {
+	case outcome.World.Policy.Spec.Mode == v1alpha1.ModeOff:
+		return resultOff
 	case outcome.Violation != nil:
 		return resultViolated
 	case outcome.Unknown != nil:
@@ -184,7 +200,7 @@ func (r *PolicyReconciler) report(ctx context.Context, outcome policy.Outcome, r
 	}
 	if from, to, changed := desiredChange(before, after); changed {
 		log.FromContext(ctx).Info("desired replicas changed", "from", from, "to", to, "mode", p.Spec.Mode,
-			"why", because(after.Decision))
+			"why", policy.Because(after.Decision))
 	}
 	return nil
 }

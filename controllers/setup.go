@@ -118,7 +118,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	all := installations{}
-	for _, kind := range workloadKinds() {
+	for _, kind := range watchedKinds() {
 		all[kind] = &installation{
 			kind: kind, kinds: mgr.GetRESTMapper(), cache: mgr.GetCache(), every: lookForKindEvery, looked: make(chan struct{}),
 		}
@@ -138,6 +138,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	reconciling := ReconcilerConfig{
 		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(policy.FieldManager), Store: config.Store, Targets: targets,
 		PollInterval: config.PollInterval, Clock: config.Clock, Registerer: config.Registerer,
+		Abilities: func() policy.Abilities { return policy.Abilities{} },
 	}
 	if pods != nil {
 		reconciling.Pods = pods

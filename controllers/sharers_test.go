@@ -63,7 +63,7 @@ func TestObjectsOnOneSubscriptionAreFound(t *testing.T) {
 			}
 			w := newTestWorld(t, testFunction(), twin, testConfigMap())
 			targets := w.reconciler.config.Targets
-			found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec.ScaleTargetRef, nil)
+			found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec)
 			require.NoError(t, err)
 			sharers, err := targets.sharers(t.Context(), testNamespace, found.Target)
 			require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestOneOfManyWithOneSubscriptionNameIsFoundEveryTime(t *testing.T) {
 	w := newTestWorld(t, objects...)
 	targets := w.reconciler.config.Targets
 	targets.config.Workloads = shuffled{w.client}
-	found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec.ScaleTargetRef, nil)
+	found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec)
 	require.NoError(t, err)
 	first, err := targets.sharers(t.Context(), testNamespace, found.Target)
 	require.NoError(t, err)

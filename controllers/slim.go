@@ -6,6 +6,7 @@ package controllers
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,7 @@ func slim(object any) (any, error) {
 	if fields, err := meta.Accessor(object); err == nil {
 		fields.SetManagedFields(nil)
 	}
-	if u, ok := object.(*unstructured.Unstructured); ok && u.GroupVersionKind().Group == functionMeshGroup {
+	if u, ok := object.(*unstructured.Unstructured); ok && slices.Contains(workloadKinds(), u.GetKind()) {
 		slimWorkload(u)
 	}
 	return object, nil

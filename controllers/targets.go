@@ -77,16 +77,28 @@ type Found struct {
 	Unsupported string
 }
 
-// Find returns the target in the namespace. The connection is the policy's own and may be nil. What the user has to
-// mend is in the answer; an error is worth a retry.
-func (t *Targets) Find(ctx context.Context, namespace string, ref v1alpha1.CrossVersionObjectReference,
-	connection *v1alpha1.PulsarConnection,
-) (Found, error) {
-	kind := ref.Kind
-	if !slices.Contains(workloadKinds(), kind) || schema.FromAPIVersionAndKind(ref.APIVersion, kind) != workloadKind(kind) {
-		return Found{Unsupported: fmt.Sprintf("kind %s of %s is not supported: use %s, %s or %s of %s", ref.Kind, ref.APIVersion,
-			kindFunction, kindSink, kindSource, workloadKind(kindFunction).GroupVersion())}, nil
+// Find returns what a policy in the namespace scales: the target and the connection of its spec. What the user has to mend is
+// in the answer; an error is worth a retry.
+func (t *Targets) Find(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+	ref := spec.ScaleTargetRef
+	switch kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind); {
+	case spec.PulsarFunctionRef.Name != "":
+		return t.workerFunction(ctx, namespace, spec)
+	case kind == workloadKind(kindFunctionMesh):
+		return t.meshComponent(ctx, namespace, spec)
+	case kind == watchedKind(kindStatefulSet):
+		return t.statefulSet(ctx, namespace, spec)
+	case slices.Contains(workloadKinds(), ref.Kind) && kind == workloadKind(ref.Kind):
+		return t.workload(ctx, namespace, ref, spec.Pulsar)
+	default:
+		return Found{Unsupported: fmt.Sprintf("kind %s of %s is not supported: use %s, %s, %s or %s of %s, or StatefulSet of apps/v1", ref.Kind,
+			ref.APIVersion, kindFunction, kindSink, kindSource, kindFunctionMesh, workloadKind(kindFunction).GroupVersion())}, nil
 	}
+}
+
+// workload finds a Function, Sink or Source.
+func (t *Targets) workload(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef, connection *v1alpha1.PulsarConnection) (Found, error) {
+	kind := ref.Kind
 	if !t.config.Installed(kind) {
 		return notInstalled(kind), nil
 	}
@@ -113,7 +125,7 @@ func notInstalled(kind string) Found {
 }
 
 // target decodes an object and completes it with its subscription.
-func (t *Targets) target(ctx context.Context, object map[string]any, ref v1alpha1.CrossVersionObjectReference,
+func (t *Targets) target(ctx context.Context, object map[string]any, ref v1alpha1.ScaleTargetRef,
 	connection *v1alpha1.PulsarConnection,
 ) (*policy.Target, error) {
 	w, err := decodeWorkload(ref.Kind, object)

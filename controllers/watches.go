@@ -57,11 +57,31 @@ func autoscalerUsers(reader client.Reader) handler.EventHandler {
 	})
 }
 
-// workloadUsers queues the policies that scale the Function, Sink or Source.
+// workloadUsers queues the policies that scale the object, or what it scales.
 func workloadUsers(reader client.Reader) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, object *unstructured.Unstructured) []reconcile.Request {
-		return policiesOf(ctx, reader, object.GetNamespace(), workloadTarget(object.GetKind(), object.GetName()))
+		var requests []reconcile.Request
+		for _, target := range concerns(object) {
+			requests = append(requests, policiesOf(ctx, reader, object.GetNamespace(), target)...)
+		}
+		return requests
 	})
+}
+
+// concerns are the keys of the targets that an object is or scales.
+func concerns(object *unstructured.Unstructured) []string {
+	switch kind := object.GetKind(); kind {
+	case kindScaledObject, kindVerticalPodAutoscaler:
+		return indexOtherAutoscaler(object)
+	case kindStatefulSet:
+		own := scaleTarget("apps/v1", kind, object.GetName())
+		if kind, name := workloadOfStatefulSet(object.GetName()); kind != "" {
+			return []string{own, workloadTarget(kind, name)}
+		}
+		return []string{own}
+	default:
+		return []string{workloadTarget(kind, object.GetName())}
+	}
 }
 
 // workloadTarget is the key of indexScaleTarget for an object of Function Mesh.

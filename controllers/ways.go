@@ -14,6 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // resolve looks for the way to an object's subscription and begins to track it.
@@ -73,18 +74,18 @@ func isMistake(err error) bool {
 // find returns the object's subscription: NotFound when the object is gone, a mistakeError, or an error worth a retry.
 func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, error) {
 	kind := kindOfResource(a.resource)
-	ref := v1alpha1.CrossVersionObjectReference{
+	ref := v1alpha1.ScaleTargetRef{
 		APIVersion: workloadKind(kind).GroupVersion().String(), Kind: kind, Name: a.key.Name,
 	}
-	var connection *v1alpha1.PulsarConnection
+	spec := v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref}
 	if a.resource == v1alpha1.GroupResource() {
 		p, err := s.config.Policies.read(ctx, a.key)
 		if err != nil {
 			return backlog.Subscription{}, err
 		}
-		ref, connection = p.Spec.ScaleTargetRef, p.Spec.Pulsar
+		spec = p.Spec
 	}
-	found, err := s.config.Targets.Find(ctx, a.key.Namespace, ref, connection)
+	found, err := s.config.Targets.Find(ctx, a.key.Namespace, spec)
 	switch {
 	case err != nil:
 		return backlog.Subscription{}, err
@@ -93,7 +94,7 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 	case found.Target == nil && kind != "":
 		return backlog.Subscription{}, apierrors.NewNotFound(a.resource, a.key.Name)
 	case found.Target == nil:
-		return backlog.Subscription{}, mistakeError(fmt.Sprintf("%s %s does not exist in namespace %s", ref.Kind, ref.Name, a.key.Namespace))
+		return backlog.Subscription{}, mistakeError(fmt.Sprintf("%s does not exist in namespace %s", policy.Name(spec), a.key.Namespace))
 	case found.Target.Invalid != "":
 		return backlog.Subscription{}, mistakeError(found.Target.Invalid)
 	default:

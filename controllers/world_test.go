@@ -50,10 +50,10 @@ func testPolicy() *v1alpha1.AutoscalingPolicy {
 			CreationTimestamp: metav1.NewTime(time.Unix(1_700_000_000, 0)),
 		},
 		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.CrossVersionObjectReference{
+			ScaleTargetRef: v1alpha1.ScaleTargetRef{
 				APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "resize",
 			},
-			MinReplicas: 1, MaxReplicas: 20, Mode: v1alpha1.ModeEnforce,
+			MinReplicas: new(int32(1)), MaxReplicas: 20, Mode: v1alpha1.ModeAuto,
 			Strategies: []v1alpha1.Strategy{{
 				Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100},
 			}},
@@ -106,6 +106,8 @@ type testWorld struct {
 	installed  bool
 	// pods are what the next process knows of pods; nil for one that leaves them alone.
 	pods Health
+	// abilities of the cluster.
+	abilities policy.Abilities
 	// writes in order, such as "apply HorizontalPodAutoscaler".
 	writes []string
 	// applyFails is what the next applies answer.
@@ -143,7 +145,7 @@ func (w *testWorld) restart() {
 	require.NoError(w.t, err)
 	w.reconciler, err = NewPolicyReconciler(ReconcilerConfig{
 		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets, Pods: w.pods,
-		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry,
+		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry, Abilities: func() policy.Abilities { return w.abilities },
 	})
 	require.NoError(w.t, err)
 }

@@ -47,9 +47,18 @@ func AutoscalerName(policy string) string {
 // applied already.
 //
 // Source: Kubernetes replica_calculator.go: ceil(V/1), and the tolerance fields that are on by default since 1.35.
-func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
-	ref := p.Spec.ScaleTargetRef
+//
+// A target without a scale subresource is scaled through the policy's own.
+func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target, abilities Abilities) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
 	gv := v1alpha1.GroupVersion().String()
+	ref := target.Ref
+	if target.Scaling != BySubresource {
+		ref = v1alpha1.ScaleTargetRef{APIVersion: gv, Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name}
+	}
+	least := LeastReplicas(p.Spec)
+	if target.NeverZero || !abilities.ScaleToZero {
+		least = max(1, least)
+	}
 	return acautoscalingv2.HorizontalPodAutoscaler(AutoscalerName(p.Name), p.Namespace).
 		WithLabels(map[string]string{
 			"app.kubernetes.io/managed-by": FieldManager,
@@ -61,7 +70,7 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy) *acautoscalingv2.Hor
 		WithSpec(acautoscalingv2.HorizontalPodAutoscalerSpec().
 			WithScaleTargetRef(acautoscalingv2.CrossVersionObjectReference().
 				WithAPIVersion(ref.APIVersion).WithKind(ref.Kind).WithName(ref.Name)).
-			WithMinReplicas(max(1, p.Spec.MinReplicas)).
+			WithMinReplicas(least).
 			WithMaxReplicas(p.Spec.MaxReplicas).
 			WithMetrics(acautoscalingv2.MetricSpec().
 				WithType(autoscalingv2.ObjectMetricSourceType).
@@ -133,8 +142,17 @@ func ToleranceHonoured(live *autoscalingv2.HorizontalPodAutoscaler) bool {
 }
 
 // FunctionMeshName is what Function Mesh calls the StatefulSet and the autoscaler of an object.
-func FunctionMeshName(ref v1alpha1.CrossVersionObjectReference) string {
+func FunctionMeshName(ref v1alpha1.ScaleTargetRef) string {
 	return ref.Name + "-" + strings.ToLower(ref.Kind)
+}
+
+// selectorOf the pods that the policy's own scale subresource tells. A HorizontalPodAutoscaler refuses an empty one, so what
+// has no pods has one that matches none.
+func selectorOf(w World) string {
+	if w.Target.Selector != "" {
+		return w.Target.Selector
+	}
+	return LabelPolicy + "=" + labelValue(w.Policy.Name)
 }
 
 // labelValue cuts a name to what a label may hold.

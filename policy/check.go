@@ -43,7 +43,7 @@ func Check(w World) *Violation {
 		targetIsNotInAMesh,
 		targetIsManaged,
 	}
-	if w.Policy.Spec.Mode != v1alpha1.ModeRecommend {
+	if w.Policy.Spec.Mode == v1alpha1.ModeAuto || w.Policy.Spec.Mode == "" {
 		checks = append(checks,
 			noOlderPolicyScalesIt,
 			functionHasNoAutoscalerOfItsOwn,
@@ -70,9 +70,12 @@ func targetExists(w World) *Violation {
 	if w.Target != nil {
 		return nil
 	}
-	ref := w.Policy.Spec.ScaleTargetRef
+	field := "scaleTargetRef"
+	if w.Policy.Spec.PulsarFunctionRef.Name != "" {
+		field = "pulsarFunctionRef"
+	}
 	return &Violation{v1alpha1.ConditionTargetFound, ReasonTargetNotFound, fmt.Sprintf(
-		"%s %s does not exist in namespace %s: create it or correct spec.scaleTargetRef", ref.Kind, ref.Name, w.Policy.Namespace)}
+		"%s does not exist in namespace %s: create it or correct spec.%s", Name(w.Policy.Spec), w.Policy.Namespace, field)}
 }
 
 func targetIsValid(w World) *Violation {
@@ -87,7 +90,7 @@ func targetHasReplicas(w World) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, ReasonReplicasUnset, fmt.Sprintf(
-		"%s %s has no spec.replicas, which the scale subresource needs: set it to %d", w.Target.Ref.Kind, w.Target.Ref.Name, w.Policy.Spec.MinReplicas)}
+		"%s %s has no spec.replicas, which the scale subresource needs: set it to %d", w.Target.Ref.Kind, w.Target.Ref.Name, max(1, LeastReplicas(w.Policy.Spec)))}
 }
 
 func targetIsNotInAMesh(w World) *Violation {

@@ -25,6 +25,10 @@ type Outcome struct {
 	Unknown error
 	// Reading that was decided on; nil when there was none.
 	Reading *backlog.Reading
+	// Actuator that was chosen.
+	Actuator v1alpha1.ActuatorStatus
+	// ScaleFailed is why the target's replicas were not written; nil when they were, or need not be.
+	ScaleFailed error
 	// ApplyFailed is why it is not known whether our autoscaler is as it should be: a write of it failed and is tried again.
 	ApplyFailed error
 }
@@ -40,7 +44,12 @@ const (
 	ReasonScaling              = "Scaling"
 	ReasonRecommending         = "Recommending"
 	ReasonPending              = "Pending"
-	ReasonApplyFailed          = "ApplyFailed"
+	ReasonDirect               = "Direct"
+	ReasonOff                  = "Off"
+	ReasonAtZero               = "ScaledToZero"
+	// ReasonScaleFailed: the number of replicas could not be written.
+	ReasonScaleFailed = "ScaleFailed"
+	ReasonApplyFailed = "ApplyFailed"
 	// ReasonRefused: the API server did not let us apply the autoscaler.
 	ReasonRefused = "ApplyRefused"
 	// ReasonFieldConflict: somebody else owns a field of our autoscaler.
@@ -86,6 +95,9 @@ func UnknownReason(err error) string {
 
 // Conditions brings a policy's conditions up to date and returns them; the given ones are not changed.
 func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
+	if o.World.Policy.Spec.Mode == v1alpha1.ModeOff {
+		return offConditions(o)
+	}
 	after := append([]metav1.Condition(nil), before...)
 	set := func(c metav1.Condition) {
 		c.ObservedGeneration = o.World.Policy.Generation
@@ -93,7 +105,7 @@ func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
 		meta.SetStatusCondition(&after, c)
 	}
 	target, known, applied, active := targetFound(o), backlogKnown(o), autoscalerApplied(o), scalingActive(o)
-	for _, c := range []metav1.Condition{target, known, subscriptionVerified(o), applied} {
+	for _, c := range []metav1.Condition{target, known, subscriptionVerified(o), scalesWithoutRestart(o), applied} {
 		set(c)
 	}
 	if active != nil {
@@ -102,6 +114,16 @@ func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
 		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
 	}
 	set(ready(o.World.Policy.Spec.Mode, target, known, applied, active))
+	return after
+}
+
+// offConditions are what the conditions of a policy say that does nothing: all but Ready would go stale.
+func offConditions(o Outcome) []metav1.Condition {
+	var after []metav1.Condition
+	meta.SetStatusCondition(&after, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonOff, ObservedGeneration: o.World.Policy.Generation,
+		LastTransitionTime: metav1.NewTime(o.Now), Message: "mode is Off: nothing is measured, decided or changed",
+	})
 	return after
 }
 
@@ -133,10 +155,9 @@ func targetFound(o Outcome) metav1.Condition {
 	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
 		return metav1.Condition{Type: v.Condition, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
 	}
-	ref := o.World.Policy.Spec.ScaleTargetRef
 	return metav1.Condition{
 		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: ReasonFound,
-		Message: ref.Kind + " " + ref.Name + " exists and can be scaled",
+		Message: Name(o.World.Policy.Spec) + " exists and can be scaled",
 	}
 }
 
@@ -165,8 +186,12 @@ func autoscalerApplied(o Outcome) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotChecked, "the target has to be found first"
 	case o.ApplyFailed != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonApplyFailed, "it is tried again: "+o.ApplyFailed.Error()
+	case o.ScaleFailed != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonScaleFailed, "it is tried again: "+o.ScaleFailed.Error()
 	case o.World.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
+	case o.Actuator.Type == v1alpha1.ActuatorDirect:
+		c.Reason, c.Message = ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
 	case o.World.Autoscaler == nil && o.Unknown != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "the HorizontalPodAutoscaler is made when the first answer of Pulsar is in"
 	case o.World.Autoscaler != nil && !ToleranceHonoured(o.World.Autoscaler):
@@ -187,7 +212,18 @@ func scalingActive(o Outcome) *metav1.Condition {
 		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: ReasonPending,
 		Message: "the HorizontalPodAutoscaler has not run yet",
 	}
-	if o.World.Autoscaler == nil {
+	switch {
+	case SwitchedOff(o.World):
+		c.Status, c.Reason = metav1.ConditionFalse, reasonScalingDisabled
+		c.Message = "its replicas were set to 0 by hand, which switches scaling off: set them to 1 or more"
+		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorDirect:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonDirect, "the controller writes the number of replicas itself"
+		return &c
+	case o.World.Autoscaler == nil:
+		return &c
+	case *o.World.Target.Replicas == 0 && LeastReplicas(o.World.Policy.Spec) == 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAtZero, "there is nothing to do; the controller brings replicas back when there is"
 		return &c
 	}
 	for _, theirs := range o.World.Autoscaler.Status.Conditions {

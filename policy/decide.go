@@ -28,6 +28,9 @@ func Decide(in Input, before State) (Decision, State) {
 	after.Recommendations = recommend(before.Recommendations, Recommendation{At: in.Now, Replicas: winner.steady}, downWindow(in))
 	after.Drains = recommend(before.Drains, Recommendation{At: in.Now, Replicas: winner.drain}, drainWindow(in))
 	target, held := direct(in, after, winner, asked)
+	if in.Frozen != nil {
+		target, held = in.CurrentReplicas, in.Frozen
+	}
 	if held == nil {
 		held = winner.hold
 	}
@@ -35,7 +38,7 @@ func Decide(in Input, before State) (Decision, State) {
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms, Hold: held,
 		Wait: wait(in.Reading, after.Capacity),
 	}
-	decision.Replicas, decision.CappedBy = bound(target, in.Spec)
+	decision.Replicas, decision.CappedBy = in.bound(target)
 	if decision.CappedBy == "" {
 		decision.CappedBy = winner.cappedBy
 	}
@@ -105,7 +108,7 @@ func (s State) asked(in Input) int32 {
 // direct says where to go from the present replicas, and why not where the answer says.
 func direct(in Input, after State, winner answer, asked int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
-	if current == 0 && in.Spec.MinReplicas == 0 {
+	if current == 0 && in.least() == 0 {
 		return after.Zero.wake(in, after)
 	}
 	if up := max(winner.replicas, asked); up > current {
@@ -143,10 +146,10 @@ func keep(in Input, before State, hold Hold) (Decision, State) {
 	after.Zero.IdleSince = time.Time{}
 	decision := Decision{Time: in.Now, Wanted: in.CurrentReplicas, Hold: &hold, Wait: backlog.Unknown(in.Unknown)}
 	target := in.CurrentReplicas
-	if target == 0 && in.Spec.MinReplicas == 0 && errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) {
+	if target == 0 && in.least() == 0 && errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) {
 		target = 1
 	}
-	decision.Replicas, decision.CappedBy = bound(target, in.Spec)
+	decision.Replicas, decision.CappedBy = in.bound(target)
 	return decision, after
 }
 
@@ -181,12 +184,13 @@ func ask(in Input, state State) answer {
 }
 
 // bound keeps replicas within minReplicas and maxReplicas and names the bound that mattered.
-func bound(replicas int32, spec v1alpha1.AutoscalingPolicySpec) (bounded int32, by string) {
+func (in Input) bound(replicas int32) (bounded int32, by string) {
+	least := in.least()
 	switch {
-	case replicas > spec.MaxReplicas:
-		return spec.MaxReplicas, cappedByMax
-	case replicas < spec.MinReplicas:
-		return spec.MinReplicas, cappedByMin
+	case replicas > in.Spec.MaxReplicas:
+		return in.Spec.MaxReplicas, cappedByMax
+	case replicas < least:
+		return least, cappedByMin
 	default:
 		return replicas, ""
 	}

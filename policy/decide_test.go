@@ -83,7 +83,7 @@ func TestDecide(t *testing.T) {
 		"keeps to minReplicas": {
 			in: func() policy.Input {
 				in := input(5, reading(0, 50))
-				in.Spec.MinReplicas = 3
+				in.Spec.MinReplicas = new(int32(3))
 				return in
 			}(),
 			state: policy.State{Capacity: learned(100), Arrivals: arrivals(50)}, want: 3, cappedBy: "minReplicas",

@@ -246,7 +246,7 @@ func FuzzDecodeState(f *testing.F) {
 		l.state = state
 		for range 20 {
 			decision := l.step()
-			require.GreaterOrEqual(t, decision.Replicas, l.in.Spec.MinReplicas)
+			require.GreaterOrEqual(t, decision.Replicas, *l.in.Spec.MinReplicas)
 			require.LessOrEqual(t, decision.Replicas, l.in.Spec.MaxReplicas)
 			require.NotContains(t, decision.Equation, "NaN")
 			require.NotContains(t, decision.Equation, "Inf")

@@ -28,10 +28,10 @@ func learned(perSecond float64) *policy.LearnedCapacity {
 // spec is from 1 to 50 replicas with an objective of 60 s.
 func spec() v1alpha1.AutoscalingPolicySpec {
 	return v1alpha1.AutoscalingPolicySpec{
-		ScaleTargetRef: v1alpha1.CrossVersionObjectReference{
+		ScaleTargetRef: v1alpha1.ScaleTargetRef{
 			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "resize",
 		},
-		MinReplicas: 1, MaxReplicas: 50, LatencyObjective: metav1.Duration{Duration: time.Minute},
+		MinReplicas: new(int32(1)), MaxReplicas: 50, LatencyObjective: metav1.Duration{Duration: time.Minute},
 	}
 }
 

@@ -110,8 +110,8 @@ func (s *source) set(v reflect.Value) {
 // input is any, for a spec that the CRD admits.
 func (s *source) input() policy.Input {
 	in := policy.Input{Spec: spec(), Now: s.around(), FreshFor: time.Duration(s.below(120)) * time.Second}
-	in.Spec.MinReplicas = int32(s.below(5))
-	in.Spec.MaxReplicas = max(1, in.Spec.MinReplicas+int32(s.below(2000)))
+	in.Spec.MinReplicas = new(int32(s.below(5)))
+	in.Spec.MaxReplicas = max(1, *in.Spec.MinReplicas+int32(s.below(2000)))
 	in.Spec.LatencyObjective.Duration = time.Duration(s.below(3600)) * time.Second
 	window := int32(s.below(3600))
 	in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}}
@@ -156,7 +156,7 @@ func FuzzDecide(f *testing.F) {
 		for range 3 {
 			in := s.input()
 			decision, after := policy.Decide(in, state)
-			require.GreaterOrEqual(t, decision.Replicas, in.Spec.MinReplicas)
+			require.GreaterOrEqual(t, decision.Replicas, *in.Spec.MinReplicas)
 			require.LessOrEqual(t, decision.Replicas, in.Spec.MaxReplicas)
 			require.GreaterOrEqual(t, decision.Wanted, int32(0))
 			require.NotContains(t, decision.Equation, "NaN")

@@ -16,6 +16,13 @@ type Input struct {
 	Spec v1alpha1.AutoscalingPolicySpec
 	// CurrentReplicas is the target's spec.replicas.
 	CurrentReplicas int32
+	// NeverZero says that the target may not be without replicas whatever minReplicas says: a batch source discovers its work
+	// with one of its own, and the function worker runs at least one.
+	NeverZero bool
+	// Restarts says that each change of the number of replicas is known to restart all of them; others are found out.
+	Restarts bool
+	// Frozen keeps the replicas as they are, such as while a rollout is paused; nil for no reason to.
+	Frozen *Hold
 	// Reading of the target's subscription; ignored when Unknown is set.
 	Reading backlog.Reading
 	// Partitions of the subscription: with Failover replicas are sized for the busiest. Empty where they are not known.
@@ -28,6 +35,23 @@ type Input struct {
 	Pods *Pods
 	// FreshFor is how old a reading may be to take replicas down on: three poll intervals.
 	FreshFor time.Duration
+}
+
+// least is how few replicas there may be.
+func (in Input) least() int32 {
+	least := LeastReplicas(in.Spec)
+	if in.NeverZero {
+		return max(1, least)
+	}
+	return least
+}
+
+// LeastReplicas is minReplicas, or its default for a policy that never met an API server.
+func LeastReplicas(spec v1alpha1.AutoscalingPolicySpec) int32 {
+	if spec.MinReplicas == nil {
+		return 1
+	}
+	return *spec.MinReplicas
 }
 
 // Pods are the target's, as Kubernetes sees them.
@@ -111,6 +135,8 @@ const (
 	HoldRebalancing = "KeySharedRebalancing"
 	// HoldRestarting: each change restarts all replicas, and the last one is not long ago.
 	HoldRestarting = "RestartsOnScale"
+	// HoldRolloutPaused: a rollout of the target is paused, and a change of the number of replicas would let it go.
+	HoldRolloutPaused = "RolloutPaused"
 	// HoldWakeBackoff: replicas woke for messages that they could not process.
 	HoldWakeBackoff = "WakeBackoff"
 	// HoldNotTimed: how busy replicas are is not known.

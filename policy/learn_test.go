@@ -72,7 +72,7 @@ func TestTheCapacityIsRightAfterThreeSaturatedPolls(t *testing.T) {
 		current := 1 + r.Int32N(20)
 		p := newPlant(current, one*float64(current)*(1.3+r.Float64()), one)
 		p.covered, p.noise, p.random = 0.5+r.Float64()/2, 0.05, rand.New(rand.NewPCG(r.Uint64(), 1))
-		p.in.Spec.MinReplicas, p.in.Spec.MaxReplicas = current, current // so that it stays saturated
+		p.in.Spec.MinReplicas, p.in.Spec.MaxReplicas = &current, current // so that it stays saturated
 		if r.IntN(3) == 0 {
 			p.covered = 0
 		}
@@ -105,7 +105,7 @@ func TestAPoolAtItsMaximumGoesOnLearning(t *testing.T) {
 // work waiting all the time or never.
 func showing(poll int, each, busy float64, waiting bool) policy.Input {
 	in := input(2, reading(0, 2*each))
-	in.Spec.MinReplicas, in.Spec.MaxReplicas = 2, 2
+	in.Spec.MinReplicas, in.Spec.MaxReplicas = new(int32(2)), 2
 	in.Now = noon().Add(time.Duration(poll) * 10 * time.Second)
 	in.Reading.At, in.Reading.SteadyConsumers = in.Now, true
 	in.Reading.Consumers, in.Reading.ProcessRate = backlog.Known(2), backlog.Known(2*each)

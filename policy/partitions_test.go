@@ -96,7 +96,7 @@ func TestReplicasOfAFailoverSubscription(t *testing.T) {
 		"has no more than partitions whatever waits":                       {waiting(with(1, 40, 40, 40, 40), 0, 1e6), 4},
 		"leaves what waits in one partition to its consumer":               {waiting(with(1, 0, 0, 0), 0, 1e6), 1},
 		"has no more than partitions when these are not known":             {change(waiting(with(1, 100, 100), 0, 1e6), func(in *policy.Input) { in.Partitions = nil }), 2},
-		"wakes no more than partitions":                                    {change(waiting(with(0, 100, 100), 0, 1e6), func(in *policy.Input) { in.Spec.MinReplicas = 0 }), 2},
+		"wakes no more than partitions":                                    {change(waiting(with(0, 100, 100), 0, 1e6), func(in *policy.Input) { in.Spec.MinReplicas = new(int32) }), 2},
 		"goes down to as many as can have a partition":                     {with(9, 90, 90), 2},
 		"keeps to what there is while a partition of several is not known": {change(with(4, 40, 40, 40, 40), func(in *policy.Input) { in.Partitions[3].PublishRate = backlog.Unknown(backlog.ErrNoRate) }), 4},
 		"numbers topics that are not partitioned as if they were one topic": {change(with(1, 60, 60, 60), func(in *policy.Input) {

@@ -156,7 +156,7 @@ func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
 		return p
 	}
 	after, mean := p.none(), p.Sum/float64(p.Bad)
-	after.Ceiling = max(1, in.Spec.MinReplicas, replicasFor(mean/(packed*p.Each)))
+	after.Ceiling = max(1, in.least(), replicasFor(mean/(packed*p.Each)))
 	after.Before, after.BeforeN, after.Since, after.Block = mean, consumers, in.Now, max(p.Block, firstBlock)
 	return after
 }
@@ -186,7 +186,7 @@ func (p Plateau) underCeiling(in Input, floor Floor, o outcome) Plateau {
 		return after
 	case p.Probing && p.Checked >= badPolls:
 		p.Probing, p.Since = false, in.Now
-		p.Ceiling = max(1, in.Spec.MinReplicas, int32(math.Round(float64(p.Ceiling)/probeStep)))
+		p.Ceiling = max(1, in.least(), int32(math.Round(float64(p.Ceiling)/probeStep)))
 		p.Block = min(longestBlock, 2*p.Block)
 	case !p.Probing && in.CurrentReplicas <= p.Ceiling && in.Now.Sub(p.Since) > p.Block:
 		p.Probing, p.Checked = true, 0

@@ -21,8 +21,8 @@ import (
 func scenario(r *rand.Rand) (policy.Input, policy.State) {
 	current := 1 + r.Int32N(40)
 	in := input(current, reading(math.Floor(r.ExpFloat64()*5000), r.ExpFloat64()*500))
-	in.Spec.MinReplicas = 1 + r.Int32N(3)
-	in.Spec.MaxReplicas = in.Spec.MinReplicas + r.Int32N(60)
+	in.Spec.MinReplicas = new(1 + r.Int32N(3))
+	in.Spec.MaxReplicas = *in.Spec.MinReplicas + r.Int32N(60)
 	in.Reading.At = in.Now.Add(-time.Duration(r.IntN(60)) * time.Second)
 	in.Reading.Consumers = backlog.Known(float64(r.Int32N(current + 1)))
 	in.Reading.SteadyConsumers, in.Reading.Blocked = r.IntN(2) == 0, r.IntN(10) == 0
@@ -104,10 +104,10 @@ func capacityAlone(in policy.Input) policy.Input {
 func TestReplicasAreWithinTheirBounds(t *testing.T) {
 	t.Parallel()
 	eachInput(1, func(r *rand.Rand, in policy.Input, state policy.State) {
-		in.Spec.MinReplicas = r.Int32N(3)
-		in.Spec.MaxReplicas = max(1, in.Spec.MinReplicas+r.Int32N(60))
+		in.Spec.MinReplicas = new(r.Int32N(3))
+		in.Spec.MaxReplicas = max(1, *in.Spec.MinReplicas+r.Int32N(60))
 		decision, _ := policy.Decide(in, state)
-		require.GreaterOrEqual(t, decision.Replicas, in.Spec.MinReplicas)
+		require.GreaterOrEqual(t, decision.Replicas, *in.Spec.MinReplicas)
 		require.LessOrEqual(t, decision.Replicas, in.Spec.MaxReplicas)
 	})
 }
@@ -128,11 +128,11 @@ func TestTheCapacityModelAsksForNoMoreReplicasThanPartitions(t *testing.T) {
 		case 2:
 			in.Reading.PublishRate = backlog.Known(0)
 		case 3:
-			in.CurrentReplicas, in.Spec.MinReplicas = 0, 0
+			in.CurrentReplicas, in.Spec.MinReplicas = 0, new(int32)
 		}
 		decision, _ := policy.Decide(in, state)
 		require.LessOrEqual(t, decision.Wanted, int32(partitions), "%d %+v", in.CurrentReplicas, decision) //nolint:gosec // small
-		if state.Raised.Replicas <= int32(partitions) && in.Spec.MinReplicas <= int32(partitions) {        //nolint:gosec // small
+		if state.Raised.Replicas <= int32(partitions) && *in.Spec.MinReplicas <= int32(partitions) {       //nolint:gosec // small
 			require.LessOrEqual(t, decision.Replicas, int32(partitions), "%d %+v", in.CurrentReplicas, decision) //nolint:gosec // small
 		}
 	})

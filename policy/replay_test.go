@@ -19,7 +19,7 @@ import (
 func recorded(seed uint64, polls int) (inputs []policy.Input, decisions []policy.Decision, states []policy.State) {
 	l := newLife(seed)
 	r := rand.New(rand.NewPCG(seed, 3))
-	l.in.Spec.MinReplicas = r.Int32N(2)
+	l.in.Spec.MinReplicas = new(r.Int32N(2))
 	for range polls {
 		in := l.next()
 		if seed%3 == 0 && in.Unknown == nil {

@@ -97,4 +97,6 @@ func (s Start) react(in Input) float64 {
 }
 
 // restarts says that a change of the number of replicas restarts them all.
-func (s Start) restarts(in Input) bool { return s.Restarts > 0 && !in.without(PartRestarts) }
+func (s Start) restarts(in Input) bool {
+	return (s.Restarts > 0 || in.Restarts) && !in.without(PartRestarts)
+}

@@ -31,16 +31,23 @@ type Result struct {
 func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) v1alpha1.AutoscalingPolicyStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.World.Policy.Generation
+	after.Target = ShortName(o.World.Policy.Spec)
 	after.CurrentReplicas = nil
 	if o.World.Target != nil {
 		after.CurrentReplicas = o.World.Target.Replicas
 	}
-	after.HorizontalPodAutoscaler = ""
-	if o.World.Policy.Spec.Mode != v1alpha1.ModeRecommend && o.World.Autoscaler != nil && o.Violation == nil {
-		after.HorizontalPodAutoscaler = o.World.Autoscaler.Name
+	after.HorizontalPodAutoscaler, after.Actuator, after.Selector = "", nil, ""
+	if mode := o.World.Policy.Spec.Mode; mode != v1alpha1.ModeRecommend && mode != v1alpha1.ModeOff && o.Violation == nil {
+		after.Actuator = &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, 1024)}
+		if o.World.Autoscaler != nil {
+			after.HorizontalPodAutoscaler = o.World.Autoscaler.Name
+		}
+	}
+	if o.World.Target != nil && o.World.Target.Scaling != BySubresource {
+		after.Selector = selectorOf(o.World)
 	}
 	after.Conditions = Conditions(before.Conditions, o)
-	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
+	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound || o.World.Policy.Spec.Mode == v1alpha1.ModeOff {
 		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
 	}
 	if result == nil {
@@ -50,6 +57,7 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) 
 	after.Capacity = result.State.capacityStatus()
 	if o.Unknown == nil {
 		replicas := result.Decision.Replicas
+		after.LastDecisions = withDecision(before, replicas, o.World.Target.Replicas, after.Decision)
 		after.DesiredReplicas = &replicas
 		after.Signals = signalsStatus(result.Reading, result.Decision.Wait)
 	}

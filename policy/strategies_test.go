@@ -257,7 +257,7 @@ func TestAddingAStrategyNeverAsksForFewerReplicas(t *testing.T) {
 			in.Spec.Strategies = all[:n]
 			decision, _ := policy.Decide(in, state)
 			require.GreaterOrEqual(t, decision.Wanted, least, "with %v added", all[n-1])
-			require.GreaterOrEqual(t, decision.Replicas, in.Spec.MinReplicas)
+			require.GreaterOrEqual(t, decision.Replicas, *in.Spec.MinReplicas)
 			require.LessOrEqual(t, decision.Replicas, in.Spec.MaxReplicas)
 			least = decision.Wanted
 		}

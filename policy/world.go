@@ -13,6 +13,8 @@ import (
 // World is what was gathered about one policy, before anything is decided or written.
 type World struct {
 	Policy *v1alpha1.AutoscalingPolicy
+	// Abilities of the cluster, as far as they are known.
+	Abilities Abilities
 	// Target is nil when it does not exist.
 	Target *Target
 	// Unsupported is why the kind of the target cannot be scaled; empty when it can.
@@ -23,15 +25,26 @@ type World struct {
 	Sharers []string
 	// OlderPolicy is the name of an older policy on the same target; empty when there is none.
 	OlderPolicy string
+	// NameClash is an object for whose name Function Mesh would delete our HorizontalPodAutoscaler, such as "Function pap-x";
+	// empty when there is none.
+	NameClash string
 	// Autoscaler is our HorizontalPodAutoscaler as it is; nil when it does not exist.
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
 }
 
 // Target is what a policy scales, as its own fields say.
 type Target struct {
-	Ref v1alpha1.CrossVersionObjectReference
+	// Ref is the object that runs the replicas: what the policy names, or the child of a FunctionMesh; zero for what a function
+	// worker runs.
+	Ref v1alpha1.ScaleTargetRef
+	// Scaling is how a number of replicas gets to it.
+	Scaling Scaling
+	// Scaled are the objects whose replicas are the target's: autoscalers on them are rivals. The target's own is among them.
+	Scaled []v1alpha1.ScaleTargetRef
 	// Replicas is spec.replicas; nil when the field is absent, which the scale subresource needs.
 	Replicas *int32
+	// Selector of its pods as a text, where it has no scale subresource of its own to tell; empty while it is not known.
+	Selector string
 	// Subscription that its replicas share.
 	Subscription backlog.Subscription
 	// SubscriptionType is how the replicas subscribe by the target's fields.
@@ -40,19 +53,53 @@ type Target struct {
 	Component string
 	// NeverAcknowledges is true for a window function that leaves messages in the backlog for ever.
 	NeverAcknowledges bool
+	// NeverZero is true for what needs a replica although nothing waits: batch sources, and what a worker runs.
+	NeverZero bool
 	// Invalid is why its inputs or its Pulsar cluster cannot be told; empty when they can.
 	Invalid string
-	// OwnAutoscaler is true when the target's operator makes an autoscaler of its own (spec.maxReplicas of a Function).
+	// OwnAutoscaler is true when the target's operator makes an autoscaler of its own: MaxReplicas is its spec.maxReplicas.
 	OwnAutoscaler bool
-	// MeshOwner is the FunctionMesh that controls the target and sets its replicas back; empty when there is none.
+	MaxReplicas   *int32
+	// MeshOwner is the FunctionMesh that controls the target and sets its replicas back; empty when there is none, or when the
+	// policy scales it through the mesh.
 	MeshOwner string
+	// Owner is what controls a StatefulSet that is to be scaled, such as "Function resize"; empty when nothing does.
+	Owner string
 	// Unmanaged is true when the operator was told to leave the target alone, so that scaling it has no effect.
 	Unmanaged bool
+	// Stopped is true for a function of a worker that somebody stopped.
+	Stopped bool
+	// Frozen is why its replicas have to stay as they are for now; nil when they may change.
+	Frozen *Hold
+	// Disturbances are what makes a change of replicas restart those that run, or changes what is learned of them.
+	Disturbances []Disturbance
 }
+
+// Disturbance is a reason and a message with the fix, of condition ScalesWithoutRestart.
+type Disturbance struct {
+	Reason, Message string
+	// Restarts says that each change of the number of replicas restarts all that run.
+	Restarts bool
+}
+
+// Scaling is how a number of replicas gets to a target.
+type Scaling int
+
+// The ways.
+const (
+	// BySubresource is the scale subresource of the target itself.
+	BySubresource Scaling = iota
+	// ByMesh is a patch of its entry in a FunctionMesh.
+	ByMesh
+	// ByWorker is the REST API of a function worker.
+	ByWorker
+)
 
 // Rival is another autoscaler that writes the same replicas.
 type Rival struct {
 	Kind, Name string
 	// TargetKind and TargetName are what it scales: our target or the StatefulSet behind it.
 	TargetKind, TargetName string
+	// Owner is what controls it, such as "Function resize" or "ScaledObject resize"; empty when nothing does.
+	Owner string
 }

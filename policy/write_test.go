@@ -40,7 +40,7 @@ func world() policy.World {
 // applied is our autoscaler as an API server would keep it.
 func applied(t testing.TB, w policy.World) *autoscalingv2.HorizontalPodAutoscaler {
 	t.Helper()
-	text, err := json.Marshal(policy.HorizontalPodAutoscaler(w.Policy))
+	text, err := json.Marshal(policy.HorizontalPodAutoscaler(w.Policy, w.Target, w.Abilities))
 	require.NoError(t, err)
 	var live autoscalingv2.HorizontalPodAutoscaler
 	require.NoError(t, json.Unmarshal(text, &live))
@@ -98,7 +98,7 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 		},
 		"another autoscaler scales the StatefulSet behind it": {
 			func(w *policy.World) {
-				w.Rivals = []policy.Rival{{"HorizontalPodAutoscaler", "by-hand", "StatefulSet", "resize-function"}}
+				w.Rivals = []policy.Rival{{"HorizontalPodAutoscaler", "by-hand", "StatefulSet", "resize-function", ""}}
 			},
 			v1alpha1.ConditionAutoscalerApplied, "RivalAutoscaler",
 			"HorizontalPodAutoscaler by-hand scales StatefulSet resize-function: two autoscalers on the same pods stop both, so delete it",
@@ -164,12 +164,12 @@ func TestAutoscalerIsCurrent(t *testing.T) {
 			w := world()
 			live := applied(t, w)
 			test.change(live)
-			current, err := policy.AutoscalerIsCurrent(live, policy.HorizontalPodAutoscaler(w.Policy))
+			current, err := policy.AutoscalerIsCurrent(live, policy.HorizontalPodAutoscaler(w.Policy, w.Target, w.Abilities))
 			require.NoError(t, err)
 			require.Equal(t, test.want, current)
 		})
 	}
-	current, err := policy.AutoscalerIsCurrent(nil, policy.HorizontalPodAutoscaler(world().Policy))
+	current, err := policy.AutoscalerIsCurrent(nil, policy.HorizontalPodAutoscaler(world().Policy, world().Target, policy.Abilities{}))
 	require.NoError(t, err)
 	require.False(t, current)
 }

@@ -83,17 +83,14 @@ func empty(in Input, floor Floor) bool {
 	return total == 0 || (total <= floor.messages(in) && unacked == 0)
 }
 
-// kindSource has no replica to spare at any time: a batch source's subscription is filled by an instance of its own.
-const kindSource = "Source"
-
 // due says that the last replica may go.
 func (z Zero) due(in Input) bool {
-	return in.Spec.MinReplicas == 0 && in.Spec.ScaleTargetRef.Kind != kindSource && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= idleFor
+	return in.least() == 0 && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= idleFor
 }
 
 // idling says why the last replica stays although nothing arrives.
 func (z Zero) idling(in Input) *Hold {
-	if in.Spec.MinReplicas > 0 || z.IdleSince.IsZero() || in.CurrentReplicas > 1 {
+	if in.least() > 0 || z.IdleSince.IsZero() || in.CurrentReplicas > 1 {
 		return nil
 	}
 	return &Hold{Reason: HoldIdling, Message: fmt.Sprintf("nothing has arrived for %s, the last replica goes after %s",

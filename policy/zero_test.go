@@ -17,7 +17,7 @@ import (
 // idle is a policy with minReplicas 0 at so many seconds after noon, with nothing to do.
 func idle(current int32, seconds int) policy.Input {
 	in := input(current, reading(0, 0))
-	in.Spec.MinReplicas = 0
+	in.Spec.MinReplicas = new(int32)
 	in.Now = noon().Add(time.Duration(seconds) * time.Second)
 	in.Reading.At = in.Now
 	in.Reading.Consumers = backlog.Known(float64(current))
@@ -47,7 +47,7 @@ func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
 		want   int
 	}{
 		"goes after five minutes without anything": {func(int, *policy.Input) {}, 300},
-		"stays where minReplicas is 1":             {func(_ int, in *policy.Input) { in.Spec.MinReplicas = 1 }, -1},
+		"stays where minReplicas is 1":             {func(_ int, in *policy.Input) { in.Spec.MinReplicas = new(int32(1)) }, -1},
 		"stays while messages arrive":              {func(_ int, in *policy.Input) { in.Reading.PublishRate = some }, -1},
 		"stays while messages are processed":       {func(_ int, in *policy.Input) { in.Reading.ProcessRate = some }, -1},
 		"stays while messages are ready":           {func(_ int, in *policy.Input) { in.Reading.Total, in.Reading.Ready = backlog.Known(1), backlog.Known(1) }, -1},
@@ -112,7 +112,7 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 			state: policy.State{Capacity: learned(100), Zero: policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)}}, want: 1,
 		},
 		"wakes to minReplicas where that is more than zero": {
-			in: func() policy.Input { in := waiting(0); in.Spec.MinReplicas = 2; return in }(), state: known, want: 2,
+			in: func() policy.Input { in := waiting(0); in.Spec.MinReplicas = new(int32(2)); return in }(), state: known, want: 2,
 		},
 	}
 	for name, test := range tests {

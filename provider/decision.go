@@ -37,9 +37,13 @@ func decided(policy *v1alpha1.AutoscalingPolicy) (replicas int32, measuredAt tim
 	return within(*status.DesiredReplicas, policy.Spec), measuredAt, nil
 }
 
-// within brings replicas within the bounds of the spec, and never below 1: a policy does not scale to zero.
+// within brings replicas within the bounds of the spec. An autoscaler that may not go to zero has a bound of its own.
 func within(replicas int32, spec v1alpha1.AutoscalingPolicySpec) int32 {
-	return max(1, min(max(replicas, spec.MinReplicas), spec.MaxReplicas))
+	least := int32(1)
+	if spec.MinReplicas != nil {
+		least = *spec.MinReplicas
+	}
+	return max(0, min(max(replicas, least), spec.MaxReplicas))
 }
 
 // undecidedBecause says in the words of a condition why there is no decision.

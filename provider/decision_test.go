@@ -32,12 +32,12 @@ func TestDesiredReplicas(t *testing.T) {
 			change: func(p *v1alpha1.AutoscalingPolicy) { p.Generation, p.Spec.MaxReplicas = 4, 5 }, want: 5,
 		},
 		"follows a higher minReplicas before the next decision": {
-			change: func(p *v1alpha1.AutoscalingPolicy) { p.Generation, p.Spec.MinReplicas = 4, 9 }, want: 9,
+			change: func(p *v1alpha1.AutoscalingPolicy) { p.Generation, p.Spec.MinReplicas = 4, new(int32(9)) }, want: 9,
 		},
-		"never serves less than one replica": {
+		"never serves less than no replica": {
 			change: func(p *v1alpha1.AutoscalingPolicy) {
-				p.Spec.MinReplicas, *p.Status.DesiredReplicas = 0, -3
-			}, want: 1,
+				p.Spec.MinReplicas, *p.Status.DesiredReplicas = new(int32), -3
+			}, want: 0,
 		},
 		"serves it while BacklogKnown is Unknown": {
 			change: func(p *v1alpha1.AutoscalingPolicy) {

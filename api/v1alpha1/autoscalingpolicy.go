@@ -4,29 +4,38 @@
 package v1alpha1
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AutoscalingPolicy keeps the messages of one Pulsar Function, Sink or batch Source within a latency objective at the least
+// AutoscalingPolicy keeps the messages of a Pulsar Function, Sink or batch Source within a latency objective at the least
 // replicas.
 //
 // The controller reads the target's subscription from Pulsar, decides a number of replicas, and hands that number to
-// a HorizontalPodAutoscaler of its own, which scales the target.
+// a HorizontalPodAutoscaler of its own, which scales the target; or writes it itself, where that cannot be.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.currentReplicas,selectorpath=.status.selector
 // +kubebuilder:resource:path=autoscalingpolicies,shortName=pap,categories=all
-// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.scaleTargetRef.name`
-// +kubebuilder:printcolumn:name="Min",type=integer,JSONPath=`.spec.minReplicas`
-// +kubebuilder:printcolumn:name="Max",type=integer,JSONPath=`.spec.maxReplicas`
-// +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.currentReplicas`
-// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desiredReplicas`
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.target`
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Backlog",type=integer,JSONPath=`.status.signals.readyMessages`
 // +kubebuilder:printcolumn:name="Wait",type=string,JSONPath=`.status.signals.wait`
+// +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desiredReplicas`
+// +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.currentReplicas`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Why",type=string,JSONPath=`.status.decision.equation`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Min",type=integer,priority=1,JSONPath=`.spec.minReplicas`
+// +kubebuilder:printcolumn:name="Max",type=integer,priority=1,JSONPath=`.spec.maxReplicas`
+// +kubebuilder:printcolumn:name="Rate",type=string,priority=1,JSONPath=`.status.signals.publishRate`
+// +kubebuilder:printcolumn:name="Capacity",type=string,priority=1,JSONPath=`.status.capacity.messagesPerSecond`
+// +kubebuilder:printcolumn:name="±%",type=integer,priority=1,JSONPath=`.status.capacity.uncertaintyPercent`
+// +kubebuilder:printcolumn:name="Actuator",type=string,priority=1,JSONPath=`.status.actuator.type`
+// +kubebuilder:printcolumn:name="Why",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Decision",type=string,priority=1,JSONPath=`.status.decision.equation`
 type AutoscalingPolicy struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -50,22 +59,48 @@ type AutoscalingPolicyList struct {
 	Items           []AutoscalingPolicy `json:"items"`
 }
 
-// AutoscalingPolicySpec is what the user wants. Only scaleTargetRef and maxReplicas are required.
+// AutoscalingPolicySpec is what the user wants. Only a target and maxReplicas are required.
 //
-// +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",message="minReplicas must not be larger than maxReplicas"
+// +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas must not be larger than maxReplicas"
+// +kubebuilder:validation:XValidation:rule="[has(self.scaleTargetRef), has(self.pulsarFunctionRef), has(self.targetSelector)].exists_one(is, is)",message="exactly one of scaleTargetRef, pulsarFunctionRef and targetSelector must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.scaleTargetRef) == has(oldSelf.scaleTargetRef) && has(self.pulsarFunctionRef) == has(oldSelf.pulsarFunctionRef)",message="the target cannot be changed; create another policy and delete this one"
+// +kubebuilder:validation:XValidation:rule="!has(self.pulsarFunctionRef) || !has(self.minReplicas) || self.minReplicas > 0",message="minReplicas must be at least 1 with pulsarFunctionRef: the function worker does not run a function with no instance"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.targetSelector)",message="replicas cannot be set with targetSelector: each target has its own"
 type AutoscalingPolicySpec struct {
 	// scaleTargetRef names the object to scale, in the policy's own namespace. Supported: kinds Function, Sink and Source
-	// (with batchSourceConfig) of compute.functionmesh.io/v1alpha1. It cannot change: what was learned belongs to the target.
-	// +required
+	// (with batchSourceConfig) of compute.functionmesh.io/v1alpha1; a component of a FunctionMesh, with component; and a
+	// StatefulSet of apps/v1 that Pulsar's own function worker made (pf-...). It cannot change: what was learned belongs to the
+	// target.
+	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="scaleTargetRef cannot be changed; create another policy and delete this one"
-	ScaleTargetRef CrossVersionObjectReference `json:"scaleTargetRef"`
+	ScaleTargetRef ScaleTargetRef `json:"scaleTargetRef,omitzero"`
 
-	// minReplicas is the least number of replicas, at least 1. Default 1.
+	// pulsarFunctionRef names a function, sink or source that Pulsar's function worker runs as threads or processes of its
+	// own: the policy changes its parallelism by the worker's REST API, which restarts all its instances at every change. It
+	// cannot change.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="pulsarFunctionRef cannot be changed; create another policy and delete this one"
+	PulsarFunctionRef PulsarFunctionRef `json:"pulsarFunctionRef,omitzero"`
+
+	// targetSelector governs every object of one kind in the policy's namespace whose labels match, each with an
+	// AutoscalingPolicy of its own, which the controller makes from this one and keeps. A policy that names an object itself
+	// goes first, and of two selectors the older.
+	// +optional
+	TargetSelector *TargetSelector `json:"targetSelector,omitempty"`
+
+	// replicas is what the policy's own scale subresource holds: the HorizontalPodAutoscaler of a target that has none
+	// (a component of a FunctionMesh, a function of a worker) writes it, and the controller hands it on. Leave it unset.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// minReplicas is the least number of replicas, 0 for none while there is nothing to do. Default 1.
 	// +optional
 	// +kubebuilder:default=1
-	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
-	MinReplicas int32 `json:"minReplicas,omitempty"`
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
 
 	// maxReplicas is the largest number of replicas.
 	// +required
@@ -97,18 +132,36 @@ type AutoscalingPolicySpec struct {
 	// +optional
 	Behavior *Behavior `json:"behavior,omitempty"`
 
-	// mode says whether decisions are carried out (Enforce) or only shown in the status (Recommend). Default Enforce.
+	// mode says whether decisions are carried out (Auto), only shown in the status (Recommend) or not made at all (Off). In
+	// the latter two replicas stay where they are. Default Auto.
 	// +optional
-	// +kubebuilder:default=Enforce
+	// +kubebuilder:default=Auto
 	Mode Mode `json:"mode,omitempty"`
+
+	// actuator is who writes the number of replicas: a HorizontalPodAutoscaler that the controller makes (HPA), the controller
+	// itself (Direct), or whichever of them the cluster allows (Auto). The choice and its reason are in status.actuator.
+	// Default Auto.
+	// +optional
+	// +kubebuilder:default=Auto
+	Actuator Actuator `json:"actuator,omitempty"`
+
+	// conflictPolicy says what becomes of another autoscaler on the same target. Refuse writes nothing and says in a condition
+	// what stands in the way. TakeOver puts it away (removes Function Mesh's maxReplicas and the HorizontalPodAutoscaler that
+	// follows from it, deletes a HorizontalPodAutoscaler, pauses a ScaledObject) and gives it back when the policy is deleted or
+	// refuses again. Default Refuse.
+	// +optional
+	// +kubebuilder:default=Refuse
+	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
 	// pulsar says how to reach the Pulsar cluster of the target, where the target does not say it or the policy is to differ.
 	// +optional
 	Pulsar *PulsarConnection `json:"pulsar,omitempty"`
 }
 
-// CrossVersionObjectReference names an object in the policy's namespace, as in a HorizontalPodAutoscaler.
-type CrossVersionObjectReference struct {
+// ScaleTargetRef names an object in the policy's namespace, as in a HorizontalPodAutoscaler, or a component of one.
+//
+// +kubebuilder:validation:XValidation:rule="(self.kind == 'FunctionMesh') == has(self.component)",message="component must be set with kind FunctionMesh, and only then"
+type ScaleTargetRef struct {
 	// apiVersion is the API group and version of the object, such as compute.functionmesh.io/v1alpha1.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -124,6 +177,84 @@ type CrossVersionObjectReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
+	// component of a FunctionMesh to scale; for that kind alone.
+	// +optional
+	Component MeshComponent `json:"component,omitzero"`
+}
+
+// MeshComponent names an entry of spec.functions, spec.sinks or spec.sources of a FunctionMesh.
+type MeshComponent struct {
+	// kind of the entry.
+	// +required
+	Kind WorkloadKind `json:"kind"`
+	// name of the entry, without that of the mesh.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// WorkloadKind is a kind of Function Mesh that runs instances.
+//
+// +kubebuilder:validation:Enum=Function;Sink;Source
+type WorkloadKind string
+
+// The kinds that run instances.
+const (
+	WorkloadFunction WorkloadKind = "Function"
+	WorkloadSink     WorkloadKind = "Sink"
+	WorkloadSource   WorkloadKind = "Source"
+)
+
+// PulsarFunctionRef names what a function worker runs: tenant/namespace/name.
+type PulsarFunctionRef struct {
+	// kind of it. Default Function.
+	// +optional
+	// +kubebuilder:default=Function
+	Kind WorkloadKind `json:"kind,omitempty"`
+	// tenant of Pulsar. Default public.
+	// +optional
+	// +kubebuilder:default=public
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Tenant string `json:"tenant,omitempty"`
+	// namespace of Pulsar, without the tenant. Default default.
+	// +optional
+	// +kubebuilder:default=default
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Namespace string `json:"namespace,omitempty"`
+	// name of the function, sink or source.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// workerURL is the function worker where it runs apart from the brokers, such as http://pulsar-functions-worker:6750.
+	// Default: the admin service of the cluster.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^https?://[^/?#@]+/?$')",message="workerURL must be http://host:port or https://host:port, with no path and no credentials"
+	WorkerURL string `json:"workerURL,omitempty"`
+}
+
+// FullName is tenant/namespace/name, with the defaults of the fields.
+func (r PulsarFunctionRef) FullName() string {
+	return cmp.Or(r.Tenant, "public") + "/" + cmp.Or(r.Namespace, "default") + "/" + r.Name
+}
+
+// SelectedKind is a kind of which a selector may govern many objects.
+//
+// +kubebuilder:validation:Enum=Function;Sink;Source;StatefulSet
+type SelectedKind string
+
+// TargetSelector selects objects in the policy's namespace.
+type TargetSelector struct {
+	// kind of the objects: Function, Sink or Source of compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1, of which
+	// those that Pulsar's function worker made are meant.
+	// +required
+	Kind SelectedKind `json:"kind"`
+	// matchLabels and matchExpressions select by labels, as everywhere in Kubernetes; without any, all objects of the kind.
+	metav1.LabelSelector `json:",inline"`
 }
 
 // StrategyType names a way to derive replicas from what was measured.
@@ -213,17 +344,45 @@ type ScaleDownRules struct {
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`
 }
 
-// Mode says whether decisions are carried out.
+// Mode says whether decisions are made and carried out.
 //
-// +kubebuilder:validation:Enum=Enforce;Recommend
+// +kubebuilder:validation:Enum=Auto;Recommend;Off
 type Mode string
 
 // The modes.
 const (
-	// ModeEnforce scales the target through a HorizontalPodAutoscaler.
-	ModeEnforce Mode = "Enforce"
+	// ModeAuto scales the target.
+	ModeAuto Mode = "Auto"
 	// ModeRecommend changes nothing and shows in the status what it would do.
 	ModeRecommend Mode = "Recommend"
+	// ModeOff changes nothing, asks Pulsar nothing and forgets nothing that was learned.
+	ModeOff Mode = "Off"
+)
+
+// Actuator is who writes the number of replicas.
+//
+// +kubebuilder:validation:Enum=Auto;HPA;Direct
+type Actuator string
+
+// The actuators.
+const (
+	// ActuatorAuto is the first of the others that the cluster allows, in their order.
+	ActuatorAuto Actuator = "Auto"
+	// ActuatorHPA is a HorizontalPodAutoscaler that follows the metric of the decision.
+	ActuatorHPA Actuator = "HPA"
+	// ActuatorDirect is the controller itself.
+	ActuatorDirect Actuator = "Direct"
+)
+
+// ConflictPolicy says what becomes of another autoscaler on the same target.
+//
+// +kubebuilder:validation:Enum=Refuse;TakeOver
+type ConflictPolicy string
+
+// What may become of another autoscaler.
+const (
+	ConflictRefuse   ConflictPolicy = "Refuse"
+	ConflictTakeOver ConflictPolicy = "TakeOver"
 )
 
 // PulsarConnection says how to reach a Pulsar cluster. What it says wins over the target's own; what it does not say, the

@@ -14,6 +14,12 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// target is what is scaled, such as Function/resize, FunctionMesh/etl:Function/resize, public/default/resize or, with
+	// a selector, "5 of 6 Functions".
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Target string `json:"target,omitempty"`
+
 	// currentReplicas is the target's spec.replicas as last seen.
 	// +optional
 	CurrentReplicas *int32 `json:"currentReplicas,omitempty"`
@@ -22,6 +28,15 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
 
+	// selector of the target's pods, for the scale subresource of the policy; only where that is used.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Selector string `json:"selector,omitempty"`
+
+	// actuator is who writes the number of replicas, and why.
+	// +optional
+	Actuator *ActuatorStatus `json:"actuator,omitempty"`
+
 	// signals are the measurements the last written decision rests on.
 	// +optional
 	Signals *Signals `json:"signals,omitempty"`
@@ -29,6 +44,12 @@ type AutoscalingPolicyStatus struct {
 	// decision says how desiredReplicas came about.
 	// +optional
 	Decision *Decision `json:"decision,omitempty"`
+
+	// lastDecisions are the last that changed the number of replicas, the latest first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5
+	LastDecisions []PastDecision `json:"lastDecisions,omitempty"`
 
 	// capacity is what was learned about one replica; it survives restarts of the adapter.
 	// +optional
@@ -41,17 +62,126 @@ type AutoscalingPolicyStatus struct {
 	// +kubebuilder:validation:MaxLength=4096
 	State string `json:"state,omitempty"`
 
-	// horizontalPodAutoscaler is the name of the HorizontalPodAutoscaler this policy applies; absent in mode Recommend.
+	// horizontalPodAutoscaler is the name of the HorizontalPodAutoscaler this policy applies; absent where it has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	HorizontalPodAutoscaler string `json:"horizontalPodAutoscaler,omitempty"`
 
-	// conditions: Ready, TargetFound, BacklogKnown, SubscriptionVerified, AutoscalerApplied, ScalingActive.
+	// takenOver is what conflictPolicy TakeOver put away, and what is given back.
+	// +optional
+	TakenOver *TakenOver `json:"takenOver,omitempty"`
+
+	// fleet sums up the targets of a selector; absent for a policy that names its target.
+	// +optional
+	Fleet *Fleet `json:"fleet,omitempty"`
+
+	// conditions: Ready, TargetFound, BacklogKnown, SubscriptionVerified, ScalesWithoutRestart, AutoscalerApplied,
+	// ScalingActive.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ActuatorStatus is who writes the number of replicas.
+type ActuatorStatus struct {
+	// type is HPA or Direct.
+	// +required
+	Type Actuator `json:"type"`
+	// reason for a person, such as why Auto did not choose a HorizontalPodAutoscaler.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+}
+
+// PastDecision is one change of the number of replicas.
+type PastDecision struct {
+	// time of the decision.
+	// +required
+	Time metav1.Time `json:"time"`
+	// from and to are numbers of replicas.
+	// +required
+	From int32 `json:"from"`
+	// to is the number that was decided.
+	// +required
+	To int32 `json:"to"`
+	// why is the equation with its numbers, or what it was instead.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Why string `json:"why,omitempty"`
+}
+
+// TakenOver is what stood in the way of the policy and was put away for it.
+type TakenOver struct {
+	// maxReplicas of the target, which made Function Mesh run an autoscaler of its own.
+	// +optional
+	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
+	// horizontalPodAutoscalers that were deleted, as the JSON of what is created again: name, labels, annotations and spec.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	HorizontalPodAutoscalers []Manifest `json:"horizontalPodAutoscalers,omitempty"`
+	// scaledObjects are the names of those that were paused.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	ScaledObjects []ObjectName `json:"scaledObjects,omitempty"`
+}
+
+// Manifest is the JSON of an object.
+//
+// +kubebuilder:validation:MaxLength=16384
+type Manifest string
+
+// ObjectName is the name of an object.
+//
+// +kubebuilder:validation:MaxLength=253
+type ObjectName string
+
+// Fleet sums up the targets of a selector.
+type Fleet struct {
+	// matched objects, and how many of them are governed by this policy rather than by one that names them or that is older.
+	// +required
+	Matched int32 `json:"matched"`
+	// governed objects have a policy that follows this one.
+	// +required
+	Governed int32 `json:"governed"`
+	// ready of the governed have a policy that is Ready.
+	// +required
+	Ready int32 `json:"ready"`
+	// targets that are governed by name, those that are not ready first; the first 100.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	Targets []FleetTarget `json:"targets,omitempty"`
+}
+
+// FleetTarget is one target of a selector.
+type FleetTarget struct {
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// policy is the name of the AutoscalingPolicy that governs it.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Policy string `json:"policy"`
+	// currentReplicas and desiredReplicas are those of that policy.
+	// +optional
+	CurrentReplicas *int32 `json:"currentReplicas,omitempty"`
+	// desiredReplicas of that policy.
+	// +optional
+	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
+	// ready is the status of that policy's condition Ready.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	Ready string `json:"ready,omitempty"`
+	// reason of that policy's condition Ready.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
 }
 
 // Signals are measurements of the target's subscription, summed over its topics and partitions.
@@ -146,6 +276,9 @@ const (
 	// ConditionSubscriptionVerified is True when the broker reports the subscription that the target's fields promise, and
 	// nobody else consumes it. It is a warning: Ready does not depend on it.
 	ConditionSubscriptionVerified = "SubscriptionVerified"
+	// ConditionScalesWithoutRestart is False when a change of the number of replicas restarts those that run, or disturbs what
+	// is learned of them. It is a warning: Ready does not depend on it.
+	ConditionScalesWithoutRestart = "ScalesWithoutRestart"
 	// ConditionAutoscalerApplied is True when our HorizontalPodAutoscaler is as it should be.
 	ConditionAutoscalerApplied = "AutoscalerApplied"
 	// ConditionScalingActive mirrors the condition of the HorizontalPodAutoscaler.

@@ -41,7 +41,7 @@ func TestThePolicyThatIsShownIsTheOneThatIsCreated(t *testing.T) {
 			require.Equal(t, v1alpha1.KindAutoscalingPolicy, p.Kind)
 			require.Equal(t, functionName, p.Spec.ScaleTargetRef.Name)
 			require.Equal(t, s.objective, p.Spec.LatencyObjective.Duration)
-			require.Equal(t, int32(1), p.Spec.MinReplicas)
+			require.Equal(t, int32(1), *p.Spec.MinReplicas)
 			require.Equal(t, s.maxReplicas, int(p.Spec.MaxReplicas))
 			require.Equal(t, int32(s.window/time.Second), *p.Spec.Behavior.ScaleDown.StabilizationWindowSeconds)
 		})

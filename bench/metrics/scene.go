@@ -41,10 +41,10 @@ func newPolicy() *v1alpha1.AutoscalingPolicy {
 	return &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: function},
 		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.CrossVersionObjectReference{
+			ScaleTargetRef: v1alpha1.ScaleTargetRef{
 				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: function,
 			},
-			MinReplicas: 1, MaxReplicas: 20,
+			MinReplicas: new(int32(1)), MaxReplicas: 20,
 			LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
 		},
 	}

@@ -119,10 +119,10 @@ func (s scenario) policy() *v1alpha1.AutoscalingPolicy {
 	p := &v1alpha1.AutoscalingPolicy{}
 	p.Namespace, p.Name = stage.Namespace, s.name
 	p.Spec = v1alpha1.AutoscalingPolicySpec{
-		ScaleTargetRef: v1alpha1.CrossVersionObjectReference{
+		ScaleTargetRef: v1alpha1.ScaleTargetRef{
 			APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: s.name,
 		},
-		MinReplicas: 1, MaxReplicas: int32(s.maxReplicas), //nolint:gosec // small
+		MinReplicas: new(int32(1)), MaxReplicas: int32(s.maxReplicas), //nolint:gosec // small
 		LatencyObjective: metav1.Duration{Duration: objective},
 	}
 	return p

@@ -56,7 +56,7 @@ func TestThePolicySaysNoMoreThanARangeAndTheObjective(t *testing.T) {
 	s, _ := find("java")
 	p := s.policy()
 	require.Equal(t, "java", p.Spec.ScaleTargetRef.Name)
-	require.Equal(t, int32(1), p.Spec.MinReplicas)
+	require.Equal(t, int32(1), *p.Spec.MinReplicas)
 	require.Equal(t, int32(6), p.Spec.MaxReplicas)
 	require.Equal(t, time.Minute, p.Spec.LatencyObjective.Duration)
 	require.Nil(t, p.Spec.Behavior)

@@ -38,14 +38,14 @@ func TestPolicyMistakesAreRefusedInPlainWords(t *testing.T) {
 		spec map[string]any
 		want string // empty: accepted
 	}{
-		"the shortest policy":     {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5)}, ""},
-		"no target":               {map[string]any{"maxReplicas": int64(5)}, "spec.scaleTargetRef: Required value"},
-		"no maxReplicas":          {map[string]any{"scaleTargetRef": target}, "spec.maxReplicas: Required value"},
-		"min above max":           {map[string]any{"scaleTargetRef": target, "minReplicas": int64(6), "maxReplicas": int64(5)}, "minReplicas must not be larger than maxReplicas"},
-		"minReplicas of nothing":  {map[string]any{"scaleTargetRef": target, "minReplicas": int64(0), "maxReplicas": int64(5)}, "should be greater than or equal to 1"},
-		"an objective of nothing": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "latencyObjective": "0s"}, "latencyObjective must be from 1s to 24h"},
-		"an objective of a month": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "latencyObjective": "720h"}, "latencyObjective must be from 1s to 24h"},
-		"a strategy nobody knows": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "strategies": []any{map[string]any{"type": "CPU"}}}, `Unsupported value: "CPU"`},
+		"the shortest policy":       {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5)}, ""},
+		"no target":                 {map[string]any{"maxReplicas": int64(5)}, "exactly one of scaleTargetRef, pulsarFunctionRef and targetSelector must be set"},
+		"no maxReplicas":            {map[string]any{"scaleTargetRef": target}, "spec.maxReplicas: Required value"},
+		"min above max":             {map[string]any{"scaleTargetRef": target, "minReplicas": int64(6), "maxReplicas": int64(5)}, "minReplicas must not be larger than maxReplicas"},
+		"minReplicas below nothing": {map[string]any{"scaleTargetRef": target, "minReplicas": int64(-1), "maxReplicas": int64(5)}, "should be greater than or equal to 0"},
+		"an objective of nothing":   {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "latencyObjective": "0s"}, "latencyObjective must be from 1s to 24h"},
+		"an objective of a month":   {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "latencyObjective": "720h"}, "latencyObjective must be from 1s to 24h"},
+		"a strategy nobody knows":   {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "strategies": []any{map[string]any{"type": "CPU"}}}, `Unsupported value: "CPU"`},
 		"parameters of another strategy": {map[string]any{"scaleTargetRef": target, "maxReplicas": int64(5), "strategies": []any{
 			map[string]any{"type": "Capacity", "backlogPerReplica": map[string]any{"messages": int64(5)}},
 		}}, "backlogPerReplica must be set with type BacklogPerReplica, and only then"},

@@ -48,10 +48,10 @@ func newPolicy(name string) *v1alpha1.AutoscalingPolicy {
 	return &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
 		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.CrossVersionObjectReference{
+			ScaleTargetRef: v1alpha1.ScaleTargetRef{
 				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
 			},
-			MinReplicas: 1, MaxReplicas: 20,
+			MinReplicas: new(int32(1)), MaxReplicas: 20,
 			LatencyObjective: metav1.Duration{Duration: objective},
 			Behavior:         &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}},
 		},

@@ -47,7 +47,7 @@ func newCapacity(s plant.Scenario, without policy.Part) *capacity {
 		store:        store,
 		subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, plant.Subscription, s.Topics()...),
 		spec: v1alpha1.AutoscalingPolicySpec{
-			MinReplicas: int32(s.Min), MaxReplicas: int32(s.Max), //nolint:gosec // small
+			MinReplicas: new(int32(s.Min)), MaxReplicas: int32(s.Max), //nolint:gosec // small
 			LatencyObjective: metav1.Duration{Duration: s.Objective},
 		},
 		without: without,

@@ -1,0 +1,71 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// scaler writes a number of replicas to a target.
+type scaler interface {
+	// scale returns nil when the target has, or is about to have, that many replicas.
+	scale(ctx context.Context, world policy.World, replicas int32) error
+}
+
+// newScalers are the ways to scale.
+func newScalers(config ReconcilerConfig) map[policy.Scaling]scaler {
+	return map[policy.Scaling]scaler{
+		policy.BySubresource: subresource{config.Client},
+	}
+}
+
+// scale writes the number of replicas to the target, and notes that.
+func (r *PolicyReconciler) scale(ctx context.Context, world policy.World, replicas int32) error {
+	way := r.scalers[world.Target.Scaling]
+	if way == nil {
+		return fmt.Errorf("scaling %s: there is no way to", policy.Name(world.Policy.Spec))
+	}
+	if err := way.scale(ctx, world, replicas); err != nil {
+		r.metrics.scales.WithLabelValues(scaleError).Inc()
+		return fmt.Errorf("scaling %s to %d: %w", policy.Name(world.Policy.Spec), replicas, err)
+	}
+	r.metrics.scales.WithLabelValues(scaleDone).Inc()
+	log.FromContext(ctx).Info("target scaled", "target", policy.ShortName(world.Policy.Spec), "from", *world.Target.Replicas, "to", replicas)
+	return nil
+}
+
+// subresource scales objects that have a scale subresource.
+type subresource struct{ client client.Client }
+
+func (s subresource) scale(ctx context.Context, world policy.World, replicas int32) error {
+	ref := world.Target.Ref
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+	object.SetNamespace(world.Policy.Namespace)
+	object.SetName(ref.Name)
+	return s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas), client.FieldOwner(policy.FieldManager))
+}
+
+// replicasPatch sets spec.replicas and nothing else.
+func replicasPatch(replicas int32) client.Patch {
+	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+}
+
+// writeOwnReplicas brings spec.replicas of the policy to what its autoscaler is to begin from.
+func (r *PolicyReconciler) writeOwnReplicas(ctx context.Context, p *v1alpha1.AutoscalingPolicy, replicas int32) error {
+	if err := r.config.Client.Patch(ctx, p.DeepCopy(), replicasPatch(replicas), client.FieldOwner(policy.FieldManager)); err != nil {
+		return fmt.Errorf("writing spec.replicas of the policy: %w", err)
+	}
+	return nil
+}

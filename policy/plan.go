@@ -1,0 +1,148 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// Abilities are what a cluster can do, as it was probed. The zero value is a cluster of which nothing is known yet.
+type Abilities struct {
+	// MetricsAPIHolder is who serves custom.metrics.k8s.io instead of us, such as "Service monitoring/prometheus-adapter"; empty
+	// when we do, or when that is not known.
+	MetricsAPIHolder string
+	// NoMetricsAPI says that nobody serves it.
+	NoMetricsAPI bool
+	// ScaleToZero says that a HorizontalPodAutoscaler takes minReplicas 0 (feature gate HPAScaleToZero).
+	ScaleToZero bool
+}
+
+// Choose says who writes the number of replicas, and why. A named actuator is taken at its word.
+func (a Abilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.ActuatorStatus {
+	switch {
+	case wanted == v1alpha1.ActuatorHPA:
+		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so" + a.butMetrics()}
+	case wanted == v1alpha1.ActuatorDirect:
+		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so"}
+	case a.MetricsAPIHolder != "":
+		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "custom.metrics.k8s.io is served by " + a.MetricsAPIHolder +
+			", so no HorizontalPodAutoscaler can ask the adapter"}
+	case a.NoMetricsAPI:
+		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "nobody serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler " +
+			"can ask the adapter: apply its APIService"}
+	case scaling == ByWorker:
+		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "the function worker has no pods for a HorizontalPodAutoscaler to look after"}
+	default:
+		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter"}
+	}
+}
+
+// butMetrics warns of a choice that cannot work.
+func (a Abilities) butMetrics() string {
+	switch {
+	case a.MetricsAPIHolder != "":
+		return ", although custom.metrics.k8s.io is served by " + a.MetricsAPIHolder + " and not by the adapter: use Direct"
+	case a.NoMetricsAPI:
+		return ", although nobody serves custom.metrics.k8s.io: apply the adapter's APIService, or use Direct"
+	default:
+		return ""
+	}
+}
+
+// Plan is what is to be written for a policy. Nil fields are left alone.
+type Plan struct {
+	// Autoscaler to apply.
+	Autoscaler *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration
+	// RemoveAutoscaler deletes ours.
+	RemoveAutoscaler bool
+	// Replicas to write to the target.
+	Replicas *int32
+	// OwnReplicas to write to spec.replicas of the policy, which its autoscaler scales in place of the target.
+	OwnReplicas *int32
+}
+
+// NewPlan says what to write. While there is a violation nothing is touched, ours included: taking ours away would hand
+// the target to a rival, which knows nothing of the backlog. Every violation thus freezes what runs until a person has decided.
+//
+// Nothing goes to a target whose replicas were set to 0 by hand while minReplicas is more: as for a HorizontalPodAutoscaler,
+// that is how to switch scaling off.
+func NewPlan(o Outcome, decision *Decision) Plan {
+	p := o.World.Policy
+	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModeOff {
+		return Plan{RemoveAutoscaler: true}
+	}
+	if o.Violation != nil || o.World.Target == nil {
+		return Plan{}
+	}
+	current := *o.World.Target.Replicas // Check made sure of it
+	decided := current
+	if decision != nil && o.Unknown == nil {
+		decided = decision.Replicas
+	}
+	off := SwitchedOff(o.World)
+	if o.Actuator.Type == v1alpha1.ActuatorDirect {
+		return Plan{RemoveAutoscaler: true, Replicas: differing(decided, current, off)}
+	}
+	var plan Plan
+	plan.Autoscaler = HorizontalPodAutoscaler(p, o.World.Target, o.World.Abilities)
+	if o.World.Target.Scaling == BySubresource {
+		if throughZero := decided == 0 || current == 0; throughZero && !o.autoscalerReachesZero() {
+			plan.Replicas = differing(decided, current, off)
+		}
+		return plan
+	}
+	return plan.handedOn(o, current, decided, off)
+}
+
+// differing is the number to write, nil for none.
+func differing(decided, current int32, off bool) *int32 {
+	if off || decided == current {
+		return nil
+	}
+	return &decided
+}
+
+// handedOn plans for a target whose autoscaler scales the policy: the number it writes there is handed on. Until there is an
+// autoscaler the policy holds what runs, so that neither jumps when scaling begins or is resumed.
+func (plan Plan) handedOn(o Outcome, current, decided int32, off bool) Plan {
+	held := o.World.Policy.Spec.Replicas
+	switch {
+	case held == nil || o.World.Autoscaler == nil || off:
+		if held == nil || *held != current {
+			plan.OwnReplicas = &current
+		}
+	case decided != current && (decided == 0 || current == 0) && !o.autoscalerReachesZero():
+		plan.OwnReplicas, plan.Replicas = &decided, &decided
+	case *held != current:
+		plan.Replicas = held
+	}
+	return plan
+}
+
+// autoscalerReachesZero says that ours goes to zero and back by itself. One that has not gone there itself does nothing at
+// zero (ScalingDisabled).
+func (o Outcome) autoscalerReachesZero() bool {
+	live := o.World.Autoscaler
+	if !o.World.Abilities.ScaleToZero || live == nil {
+		return false
+	}
+	for _, c := range live.Status.Conditions {
+		if c.Type == autoscalingv2.ScalingActive && c.Status == corev1.ConditionFalse && c.Reason == reasonScalingDisabled {
+			return false
+		}
+	}
+	return true
+}
+
+// reasonScalingDisabled is what a HorizontalPodAutoscaler says of a target at zero that it did not take there.
+const reasonScalingDisabled = "ScalingDisabled"
+
+// SwitchedOff says that somebody set the target's replicas to 0 although the policy wants some.
+func SwitchedOff(w World) bool {
+	return w.Target != nil && w.Target.Replicas != nil && *w.Target.Replicas == 0 && (LeastReplicas(w.Policy.Spec) > 0 || w.Target.NeverZero)
+}
