@@ -115,3 +115,14 @@ type ComponentConfig struct {
 	// AutoAck says that the framework acknowledges messages, not the function.
 	AutoAck bool
 }
+
+// ComponentStatus says how the instances of a component do.
+type ComponentStatus struct {
+	// Instances is how many the worker was told to run. Running of them run, as far as the worker could ask them. Failed of them
+	// do not and say why, or no worker was given them yet.
+	Instances, Running, Failed int
+}
+
+// Stopped says that somebody stopped it: no instance runs, and none has anything to complain about. It looks the same for
+// the moment of a restart.
+func (s ComponentStatus) Stopped() bool { return s.Instances > 0 && s.Running == 0 && s.Failed == 0 }

@@ -42,10 +42,10 @@ func (r *PolicyReconciler) partitions(subscription backlog.Subscription, now tim
 
 // pods of the target; nil while they are unknown, which the watch of pods logs.
 func (r *PolicyReconciler) pods(world policy.World) *policy.Pods {
-	if r.config.Pods == nil {
+	ref := world.Target.Ref
+	if r.config.Pods == nil || ref.Name == "" { // what a worker runs has none
 		return nil
 	}
-	ref := world.Target.Ref
 	pods, err := r.config.Pods.Health(workloadKey(ref.Kind, world.Policy.Namespace, ref.Name))
 	if err != nil {
 		return nil

@@ -5,7 +5,7 @@
 // the process what Kubernetes says.
 //
 // Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, the Kubernetes API. It
-// never speaks to Pulsar, never computes replicas, and never takes over a field that somebody else manages.
+// never speaks to Pulsar itself (of what a function worker runs it is told by Worker), never computes replicas, and never takes over a field that somebody else manages.
 //
 // The walk of a policy, on the leader alone (policy_reconciler.go):
 //

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"sync"
@@ -30,6 +31,8 @@ type lookups[K comparable, V any] struct {
 	now func() time.Time
 	// doubted says that a value which was read then may have changed; nil for never.
 	doubted func(value V, readAt time.Time) bool
+	// valid is how long a value without trouble counts; 0 for lookupFor.
+	valid time.Duration
 
 	// mu guards known and what it points to.
 	mu    sync.Mutex
@@ -60,7 +63,7 @@ func (l *lookups[K, V]) find(ctx context.Context, key K, read func(context.Conte
 	if err != nil {
 		return value, err
 	}
-	valid := lookupFor
+	valid := cmp.Or(l.valid, lookupFor)
 	if troubled {
 		valid = lookupTroubleFor
 	}
@@ -106,6 +109,15 @@ func (l *lookups[K, V]) doubt(key K) {
 		if soon := found.readAt.Add(lookupTroubleFor); soon.Before(found.until) {
 			found.until = soon
 		}
+	}
+}
+
+// expire has a value that is known to have changed read again.
+func (l *lookups[K, V]) expire(key K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if found := l.known[key]; found != nil {
+		found.until = l.now()
 	}
 }
 

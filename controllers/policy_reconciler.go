@@ -35,7 +35,7 @@ type PolicyReconciler struct {
 	scalers map[policy.Scaling]scaler
 }
 
-// ReconcilerConfig is what NewPolicyReconciler needs; all fields but Pods are required.
+// ReconcilerConfig is what NewPolicyReconciler needs; all fields but Pods and Worker are required.
 type ReconcilerConfig struct {
 	// Client reads from memory and writes to the API server. What it wrote it must read again: see ClientOptions.
 	Client   client.Client
@@ -44,6 +44,8 @@ type ReconcilerConfig struct {
 	Targets  *Targets
 	// Pods are the targets'; nil where they are left alone.
 	Pods Health
+	// Worker changes what function workers run; nil where they are left alone.
+	Worker WorkerChanger
 	// Abilities of the cluster, as far as they are known.
 	Abilities func() policy.Abilities
 	// PollInterval of the poller, from 1s to 5m.

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,15 +20,22 @@ import (
 
 // scaler writes a number of replicas to a target.
 type scaler interface {
-	// scale returns nil when the target has, or is about to have, that many replicas.
+	// scale returns nil when the target has, or is about to have, that many replicas, and errNotNow when a later pass will do it.
 	scale(ctx context.Context, world policy.World, replicas int32) error
 }
 
+// errNotNow is that nothing was written because the target has to be left alone for the moment.
+var errNotNow = errors.New("not now")
+
 // newScalers are the ways to scale.
 func newScalers(config ReconcilerConfig) map[policy.Scaling]scaler {
-	return map[policy.Scaling]scaler{
+	scalers := map[policy.Scaling]scaler{
 		policy.BySubresource: subresource{config.Client},
 	}
+	if config.Worker != nil {
+		scalers[policy.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.workers}
+	}
+	return scalers
 }
 
 // scale writes the number of replicas to the target, and notes that.
@@ -36,7 +44,11 @@ func (r *PolicyReconciler) scale(ctx context.Context, world policy.World, replic
 	if way == nil {
 		return fmt.Errorf("scaling %s: there is no way to", policy.Name(world.Policy.Spec))
 	}
-	if err := way.scale(ctx, world, replicas); err != nil {
+	err := way.scale(ctx, world, replicas)
+	if errors.Is(err, errNotNow) {
+		return nil // a later pass does it, and the decision says why it is held
+	}
+	if err != nil {
 		r.metrics.scales.WithLabelValues(scaleError).Inc()
 		return fmt.Errorf("scaling %s to %d: %w", policy.Name(world.Policy.Spec), replicas, err)
 	}

@@ -52,6 +52,12 @@ type Config struct {
 	OwnCredentials      OwnCredentials
 	// InstanceMetrics says where the instances are found.
 	InstanceMetrics InstanceMetrics
+	// Worker reads and changes what function workers run, each at most once in WorkerUpdateInterval, from 1s to 1h.
+	Worker interface {
+		Worker
+		WorkerChanger
+	}
+	WorkerUpdateInterval time.Duration
 	// Lease of the leader election.
 	Lease types.NamespacedName
 	// Clock is the time, such as time.Now.
@@ -111,8 +117,8 @@ func ClientOptions() client.Options {
 // Setup registers indexes, watches and the reconciler with a manager that was made with Scheme, CacheOptions and
 // ClientOptions, and returns what the rest of the process needs. Nothing runs before the manager starts.
 func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controllers, error) {
-	if config.Store == nil || config.Clock == nil || config.Registerer == nil {
-		return nil, errors.New("controllers: Store, Clock and Registerer must be set")
+	if config.Store == nil || config.Worker == nil || config.Clock == nil || config.Registerer == nil {
+		return nil, errors.New("controllers: Store, Worker, Clock and Registerer must be set")
 	}
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -126,7 +132,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	targets, err := NewTargets(TargetsConfig{
 		Workloads: mgr.GetCache(), Installed: all.installed, Objects: mgr.GetAPIReader(),
 		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials, OwnCredentials: config.OwnCredentials,
-		InstanceMetrics: config.InstanceMetrics, Now: config.Clock,
+		InstanceMetrics: config.InstanceMetrics, Worker: config.Worker, WorkerUpdateInterval: config.WorkerUpdateInterval, Now: config.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -137,7 +143,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	}
 	reconciling := ReconcilerConfig{
 		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(policy.FieldManager), Store: config.Store, Targets: targets,
-		PollInterval: config.PollInterval, Clock: config.Clock, Registerer: config.Registerer,
+		PollInterval: config.PollInterval, Clock: config.Clock, Registerer: config.Registerer, Worker: config.Worker,
 		Abilities: func() policy.Abilities { return policy.Abilities{} },
 	}
 	if pods != nil {

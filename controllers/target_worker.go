@@ -4,12 +4,115 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// workerFunction finds what a function worker runs.
-func (t *Targets) workerFunction(_ context.Context, _ string, _ v1alpha1.AutoscalingPolicySpec) (Found, error) {
-	return Found{Unsupported: "functions of a function worker are not supported yet"}, nil
+// reasonWorkerRestarts is of condition ScalesWithoutRestart.
+const reasonWorkerRestarts = "WorkerRestartsAll"
+
+// selectorOfNothing is for the HorizontalPodAutoscaler that scales a policy in place of what a worker runs: it needs a
+// selector, and there are no pods. Nothing has this label.
+const selectorOfNothing = v1alpha1.Group + "/runs=in-the-function-worker"
+
+// workerFunction finds what a function worker runs. There is no object in Kubernetes for it, so nothing but the next pass
+// notices a change.
+func (t *Targets) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+	if t.config.Worker == nil {
+		return Found{Unsupported: "nobody here asks function workers"}, nil
+	}
+	ref := spec.PulsarFunctionRef
+	target := &policy.Target{
+		Scaling: policy.ByWorker, NeverZero: true, Component: ref.FullName(), Selector: selectorOfNothing, Disturbances: workerDisturbances(ref.Kind),
+	}
+	cluster, invalid, err := t.cluster(ctx, workload{Kind: string(ref.Kind), Metadata: workloadMetadata{Namespace: namespace}}, spec.Pulsar)
+	if err != nil {
+		return Found{}, err
+	}
+	if invalid == "" {
+		invalid, err = t.ranInKubernetes(ctx, namespace, ref)
+	}
+	if err != nil {
+		return Found{}, err
+	}
+	component, wrong := componentOf(ref, cluster)
+	if target.Invalid = cmp.Or(invalid, wrong); target.Invalid != "" {
+		return Found{Target: target}, nil
+	}
+	run, err := t.workers.find(ctx, component)
+	switch {
+	case err != nil:
+		return Found{}, fmt.Errorf("asking the function worker for %s: %w", component.FullName(), err)
+	case errors.Is(run.trouble, backlog.ErrFunctionNotFound):
+		return Found{}, nil
+	case !run.known:
+		target.Invalid, target.InvalidReason = run.trouble.Error(), policy.UnknownReason(run.trouble)
+		return Found{Target: target}, nil
+	}
+	parallelism := int32(min(run.config.Parallelism, mostInstances)) //nolint:gosec // bounded just there
+	target.Replicas, target.Subscription, target.SubscriptionType = &parallelism, run.config.Subscription, run.config.Type
+	if t.config.InstanceMetrics != PodInstanceMetrics {
+		target.Subscription.Workload = ""
+	}
+	target.Stopped, target.Frozen = run.stopped, t.workers.frozen(component, run)
+	return Found{Target: target}, nil
+}
+
+// mostInstances is more than any policy may ask for.
+const mostInstances = 1 << 20
+
+// componentOf is what the worker of the cluster calls it, or what is wrong with the reference.
+func componentOf(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (component backlog.Component, wrong string) {
+	component = backlog.Component{
+		Cluster: cluster, Kind: backlog.ComponentKind(strings.ToLower(string(cmp.Or(ref.Kind, v1alpha1.WorkloadFunction)))),
+		Tenant: cmp.Or(ref.Tenant, "public"), Namespace: cmp.Or(ref.Namespace, "default"), Name: ref.Name,
+	}
+	if ref.WorkerURL != "" {
+		address, err := backlog.ParseAdminURL(ref.WorkerURL)
+		if err != nil {
+			return component, fmt.Sprintf("the policy's spec.pulsarFunctionRef.workerURL %s", err)
+		}
+		component.WorkerURL = address
+	}
+	return component, ""
+}
+
+// ranInKubernetes refuses what the worker runs as a StatefulSet of the policy's namespace: a change of its parallelism would
+// delete that and make it anew, with all pods gone meanwhile, where the StatefulSet itself is scaled without.
+func (t *Targets) ranInKubernetes(ctx context.Context, namespace string, ref v1alpha1.PulsarFunctionRef) (invalid string, err error) {
+	if !t.config.Installed(kindStatefulSet) {
+		return "", nil
+	}
+	name := workerStatefulSet(cmp.Or(ref.Tenant, "public"), cmp.Or(ref.Namespace, "default"), ref.Name)
+	err = t.config.Workloads.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, newWorkload(kindStatefulSet))
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading StatefulSet %s/%s: %w", namespace, name, err)
+	}
+	return fmt.Sprintf("the function worker runs it as StatefulSet %s, which it would delete and make anew at each change: in place of "+
+		"spec.pulsarFunctionRef set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name %s", name, name), nil
+}
+
+// workerDisturbances are what a change of the parallelism does, as observed on 4.0.8 and 4.2.4.
+//
+// Source: org.apache.pulsar.functions.utils.FunctionConfigUtils.convertFromDetails, from which an update starts.
+func workerDisturbances(kind v1alpha1.WorkloadKind) []policy.Disturbance {
+	message := "each change of the number of instances restarts all of them"
+	if cmp.Or(kind, v1alpha1.WorkloadFunction) == v1alpha1.WorkloadFunction {
+		message += ", and Pulsar's update loses consumerProperties, skipToLatest, customSchemaOutputs, maxPendingAsyncRequests and " +
+			"exposePulsarAdminClientEnabled where the function has them: do without these, or run it on Kubernetes"
+	}
+	return []policy.Disturbance{{Reason: reasonWorkerRestarts, Message: message, Restarts: true}}
 }

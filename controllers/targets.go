@@ -26,9 +26,10 @@ type Targets struct {
 	config      TargetsConfig
 	clusters    *clusters
 	credentials *Credentials
+	workers     *workerFunctions
 }
 
-// TargetsConfig is what NewTargets needs; all fields but DefaultAdminURL and OwnCredentials are required.
+// TargetsConfig is what NewTargets needs; all fields but DefaultAdminURL, OwnCredentials and those of workers are required.
 type TargetsConfig struct {
 	// Workloads reads Functions, Sinks and Sources, as unstructured objects, from memory.
 	Workloads client.Reader
@@ -41,6 +42,10 @@ type TargetsConfig struct {
 	FunctionCredentials FunctionCredentials
 	OwnCredentials      OwnCredentials
 	InstanceMetrics     InstanceMetrics
+	// Worker asks function workers; nil where they are left alone.
+	Worker Worker
+	// WorkerUpdateInterval is the least time between two changes of one function, from 1s to 1h; 0 is DefaultWorkerUpdateInterval.
+	WorkerUpdateInterval time.Duration
 	// Now is the time, such as time.Now.
 	Now func() time.Time
 }
@@ -64,8 +69,12 @@ func NewTargets(config TargetsConfig) (*Targets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
 	}
+	workers, err := newWorkerFunctions(config.Worker, config.WorkerUpdateInterval, config.Now)
+	if err != nil {
+		return nil, fmt.Errorf("targets: %w", err)
+	}
 	return &Targets{
-		config: config, clusters: newClusters(config.Objects, address, config.Now), credentials: credentials,
+		config: config, clusters: newClusters(config.Objects, address, config.Now), credentials: credentials, workers: workers,
 	}, nil
 }
 
@@ -195,6 +204,7 @@ func (t *Targets) Doubt(cluster backlog.Cluster) {
 func (t *Targets) forget(now time.Time) {
 	t.clusters.addresses.forget(now)
 	t.clusters.doubts.forget(now)
+	t.workers.forget(now)
 	t.credentials.plans.forget(now)
 	t.credentials.secrets.contents.forget(now)
 }

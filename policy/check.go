@@ -4,7 +4,9 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
@@ -26,6 +28,7 @@ const (
 	ReasonReplicasUnset         = "ReplicasUnset"
 	ReasonMeshOwned             = "OwnedByFunctionMesh"
 	ReasonUnmanaged             = "Unmanaged"
+	ReasonStopped               = "Stopped"
 	ReasonOwnAutoscaler         = "FunctionHasOwnAutoscaler"
 	ReasonRivalAutoscaler       = "RivalAutoscaler"
 	ReasonOlderPolicy           = "OlderPolicy"
@@ -42,6 +45,7 @@ func Check(w World) *Violation {
 		targetHasReplicas,
 		targetIsNotInAMesh,
 		targetIsManaged,
+		targetIsNotStopped,
 	}
 	if w.Policy.Spec.Mode == v1alpha1.ModeAuto || w.Policy.Spec.Mode == "" {
 		checks = append(checks,
@@ -82,7 +86,16 @@ func targetIsValid(w World) *Violation {
 	if w.Target.Invalid == "" {
 		return nil
 	}
-	return &Violation{v1alpha1.ConditionTargetFound, ReasonTargetInvalid, w.Target.Invalid}
+	return &Violation{v1alpha1.ConditionTargetFound, cmp.Or(w.Target.InvalidReason, ReasonTargetInvalid), w.Target.Invalid}
+}
+
+func targetIsNotStopped(w World) *Violation {
+	if !w.Target.Stopped {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, ReasonStopped, fmt.Sprintf(
+		"%s is stopped, and a change of its parallelism would start some of its instances: start it first (pulsar-admin %ss start)",
+		Name(w.Policy.Spec), strings.ToLower(string(w.Policy.Spec.PulsarFunctionRef.Kind)))}
 }
 
 func targetHasReplicas(w World) *Violation {

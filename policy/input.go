@@ -137,6 +137,10 @@ const (
 	HoldRestarting = "RestartsOnScale"
 	// HoldRolloutPaused: a rollout of the target is paused, and a change of the number of replicas would let it go.
 	HoldRolloutPaused = "RolloutPaused"
+	// HoldWorkerUpdate: a function worker restarts all instances at each change, and the last one is not long ago.
+	HoldWorkerUpdate = "WorkerUpdateInterval"
+	// HoldWorkerUnknown: the function worker does not say how the instances are, or none runs.
+	HoldWorkerUnknown = "WorkerStateUnknown"
 	// HoldWakeBackoff: replicas woke for messages that they could not process.
 	HoldWakeBackoff = "WakeBackoff"
 	// HoldNotTimed: how busy replicas are is not known.

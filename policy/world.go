@@ -57,6 +57,8 @@ type Target struct {
 	NeverZero bool
 	// Invalid is why its inputs or its Pulsar cluster cannot be told; empty when they can.
 	Invalid string
+	// InvalidReason is the reason of the condition then; empty for ReasonTargetInvalid.
+	InvalidReason string
 	// OwnAutoscaler is true when the target's operator makes an autoscaler of its own: MaxReplicas is its spec.maxReplicas.
 	OwnAutoscaler bool
 	MaxReplicas   *int32

@@ -41,13 +41,24 @@ type decodeFunc func(io.Reader) error
 // get calls once, and once more after a 502, a 503 or a kept connection that broke, or when refused credentials have been
 // changed meanwhile, all within the request timeout. Finding the credentials has a time of its own.
 func (c *client) get(ctx context.Context, a address, call callName, query string, decode decodeFunc) error {
+	return (&exchange{client: c, address: a, decode: decode}).complete(ctx, call, query)
+}
+
+// put sends a change as get asks. A change is sent again like a question, so it must do no harm twice.
+func (c *client) put(ctx context.Context, a address, call callName, change *form) error {
+	return (&exchange{client: c, address: a, change: change}).complete(ctx, call, "")
+}
+
+// complete is get and put.
+func (e *exchange) complete(ctx context.Context, call callName, query string) error {
+	c, a := e.client, e.address
 	if !c.hosts.allow(a.base) {
 		err := hostNotAllowed(a.base.Host)
 		c.metrics.refuse(call, err)
 		return err
 	}
 	limit := cmp.Or(a.patience, c.requestTimeout)
-	e := &exchange{client: c, address: a, decode: decode, limit: limit, slow: a.patience > 0 || call.readsStorage()}
+	e.limit, e.slow = limit, a.patience > 0 || call.readsStorage()
 	if err := e.open(ctx); err != nil {
 		err = noCredentials(a, err)
 		c.metrics.refuse(call, err)
@@ -87,6 +98,8 @@ type exchange struct {
 	*client
 	address address
 	decode  decodeFunc
+	// change is what a PUT sends; nil for a GET.
+	change *form
 	// session and proof are what open has found.
 	session *session
 	proof   proof
@@ -172,7 +185,7 @@ func (e *exchange) send(ctx context.Context, u *url.URL) (next *url.URL, err err
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused },
 	})
-	req, err := http.NewRequestWithContext(traced, http.MethodGet, u.String(), http.NoBody)
+	req, err := e.request(traced, u)
 	if err != nil {
 		return nil, badAdminURL()
 	}
@@ -193,15 +206,21 @@ func (e *exchange) send(ctx context.Context, u *url.URL) (next *url.URL, err err
 	defer func() { _ = resp.Body.Close() }() // the answer was read or given up: nothing to lose
 	e.heard(resp)
 	switch {
+	case resp.StatusCode == http.StatusNoContent && e.change != nil, resp.StatusCode == http.StatusOK && e.change != nil:
+		drain(resp.Body)
+		return nil, nil
 	case resp.StatusCode == http.StatusOK:
 		return nil, e.read(u, resp)
-	case redirects(resp):
+	case redirects(resp) && (e.change == nil || keepsMethod(resp)):
 		drain(resp.Body)
 		return e.redirect(u, resp.Header.Get("Location"))
 	default:
 		e.again = resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusServiceUnavailable
 		words := readReason(resp, e.proof)
 		e.spoke = words.json
+		if e.change != nil && words.json && resp.StatusCode == http.StatusBadRequest {
+			return nil, refusedChange(e.address, u, words)
+		}
 		return nil, statusFault(e.address, u, words, e.session.material)
 	}
 }
@@ -213,6 +232,11 @@ func redirects(resp *http.Response) bool {
 	default:
 		return false
 	}
+}
+
+// keepsMethod says that the redirected request is to be sent as it was; others would turn a change into a question.
+func keepsMethod(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusTemporaryRedirect || resp.StatusCode == http.StatusPermanentRedirect
 }
 
 // redirect decides about a redirect. A broker redirects to the owner of the topic, which is another host; net/http would

@@ -37,6 +37,7 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 //	409, "Function Worker is not enabled"   ErrNoWorker         statusFault
 //	404, not JSON                           ErrProtocol         statusFault
 //	408, 412 (no owner now), 429, 5xx       ErrUnavailable      statusFault
+//	400, JSON, of a change                  ErrFunctionNotFound when that is what it says, else ErrUnsupported  refusedChange
 //	any other status                        ErrProtocol         statusFault
 //	redirect to a host that is not allowed  ErrForbidden        exchange.redirect; nothing was sent there
 //	a name that cannot be read              ErrUnsupported      below; nothing was sent

@@ -31,6 +31,7 @@ const (
 	callPartitionedTopics        callName = "partitioned-topics"
 	callComponent                callName = "component"
 	callComponentStatus          callName = "component-status"
+	callParallelism              callName = "parallelism"
 	callBrokers                  callName = "brokers"
 	callBrokerStats              callName = "broker-stats"
 )
@@ -56,7 +57,7 @@ func (c callName) readsStorage() bool {
 // path is the last part of the call's URL, empty for the resource itself.
 func (c callName) path() string {
 	switch c {
-	case callComponent, callBrokers, callTopics:
+	case callComponent, callParallelism, callBrokers, callTopics:
 		return ""
 	case callComponentStatus:
 		return "status"
@@ -170,7 +171,7 @@ func (m *metrics) observeIssuer(call issuerCall, took time.Duration, err error) 
 
 func resultLabel(err error) string {
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errNoChange):
 		return "ok"
 	case errors.Is(err, context.Canceled):
 		return "canceled"

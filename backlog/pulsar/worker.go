@@ -22,7 +22,7 @@ const (
 	workerSlots = 4
 )
 
-// Worker reads functions, sinks and sources from Pulsar's function worker. It implements backlog.InstanceSource for
+// Worker reads functions, sinks and sources from Pulsar's function worker, and changes their parallelism. It implements backlog.InstanceSource for
 // workloads of backlog.Component, and may be used by several goroutines.
 //
 // Describe is cheap for the worker: it answers from memory. FetchInstances is not on the Kubernetes runtime, where one call

@@ -49,28 +49,38 @@ type instanceAnswer struct {
 	SourceExceptions   *int64 `json:"numSourceExceptions"`
 }
 
+// check says what is missing or cannot be.
+func (a statusAnswer) check() error {
+	switch {
+	case a.NumInstances == nil:
+		return errors.New("numInstances is missing")
+	case *a.NumInstances < 0:
+		return fmt.Errorf("numInstances is %d", *a.NumInstances)
+	}
+	seen := make(map[int]bool, len(a.Instances))
+	for _, instance := range a.Instances {
+		if instance.ID == nil || *instance.ID < 0 || seen[*instance.ID] {
+			return errors.New("an instance has no id of its own")
+		}
+		seen[*instance.ID] = true
+		if instance.Status.Running == nil {
+			return errors.New("running is missing")
+		}
+	}
+	return nil
+}
+
 // decodeStatus reads /status, but for the time.
 func decodeStatus(r io.Reader, component backlog.Component, runtime backlog.Runtime) (backlog.InstancesSample, error) {
 	var answer statusAnswer
 	if err := decodeJSON(r, &answer); err != nil {
 		return backlog.InstancesSample{}, err
 	}
-	switch {
-	case answer.NumInstances == nil:
-		return backlog.InstancesSample{}, errors.New("numInstances is missing")
-	case *answer.NumInstances < 0:
-		return backlog.InstancesSample{}, fmt.Errorf("numInstances is %d", *answer.NumInstances)
+	if err := answer.check(); err != nil {
+		return backlog.InstancesSample{}, err
 	}
 	sample := backlog.InstancesSample{}
-	seen := make(map[int]bool, len(answer.Instances))
 	for _, instance := range answer.Instances {
-		if instance.ID == nil || *instance.ID < 0 || seen[*instance.ID] {
-			return backlog.InstancesSample{}, errors.New("an instance has no id of its own")
-		}
-		seen[*instance.ID] = true
-		if instance.Status.Running == nil {
-			return backlog.InstancesSample{}, errors.New("running is missing")
-		}
 		counted, err := instance.Status.sample(component.Kind, runtime)
 		if err != nil {
 			return backlog.InstancesSample{}, fmt.Errorf("instance %d: %w", *instance.ID, err)

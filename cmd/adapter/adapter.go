@@ -29,6 +29,7 @@ type adapter struct {
 	manager ctrl.Manager
 	poller  *backlog.Poller
 	source  *pulsar.Source
+	worker  worker
 	server  *server
 	// synced turns true when every informer has listed what there is.
 	synced atomic.Bool
@@ -52,7 +53,7 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	parts, err := controllers.Setup(ctx, a.manager, controllers.Config{
 		Store: store, PollInterval: o.PollInterval, DefaultAdminURL: o.PulsarAdminURL,
 		FunctionCredentials: controllers.FunctionCredentials(o.FunctionCredentials), OwnCredentials: o.OwnCredentials(),
-		InstanceMetrics: controllers.InstanceMetrics(o.InstanceMetrics),
+		InstanceMetrics: controllers.InstanceMetrics(o.InstanceMetrics), Worker: &a.worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
 		Lease:           lease, Clock: time.Now, Registerer: registry,
 	})
 	if err != nil {

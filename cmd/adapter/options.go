@@ -37,6 +37,7 @@ type Options struct {
 	PulsarTimeout         time.Duration
 	MaxRequestsPerCluster int
 	MaxRequestsPerSecond  int
+	WorkerUpdateInterval  time.Duration
 
 	PollInterval time.Duration
 	RateWindow   time.Duration
@@ -78,6 +79,7 @@ func NewOptions() *Options {
 		PulsarTimeout:         3 * time.Second,
 		MaxRequestsPerCluster: 16,
 		MaxRequestsPerSecond:  pulsar.DefaultMaxRequestsPerSecondPerHost,
+		WorkerUpdateInterval:  controllers.DefaultWorkerUpdateInterval,
 
 		PollInterval: 10 * time.Second,
 		RateWindow:   10 * time.Second,
@@ -149,6 +151,8 @@ func (o *Options) pulsarFlags() *pflag.FlagSet {
 		"Requests under way to one Pulsar cluster at once, from 1 to 1000.")
 	fs.IntVar(&o.MaxRequestsPerSecond, "max-requests-per-second", o.MaxRequestsPerSecond,
 		"Requests a second to one host of Pulsar, from 1 to 100000; a broker with httpRequestsLimitEnabled allows 100 by default.")
+	fs.DurationVar(&o.WorkerUpdateInterval, "worker-update-interval", o.WorkerUpdateInterval,
+		"Least time between two changes of the parallelism of a function, sink or source that a function worker runs, from 1s to 1h: each restarts all its instances.")
 	return fs
 }
 
@@ -161,7 +165,7 @@ func (o *Options) measuringFlags() *pflag.FlagSet {
 	fs.DurationVar(&o.StaleAfter, "stale-after", o.StaleAfter,
 		"Age at which an answer of Pulsar no longer counts, at least --rate-window and 3 times --poll-interval, at most 1h.")
 	fs.StringVar(&o.InstanceMetrics, "instance-metrics", o.InstanceMetrics,
-		"Where instances are asked for what they count themselves (busy time, exceptions): Pods, which takes the right to watch pods, or Off.")
+		"Where instances are asked for what they count themselves (busy time, exceptions): Pods, which takes the right to watch pods, and asks function workers for theirs; or Off.")
 	fs.StringVar(&o.BulkSource, "bulk-source", o.BulkSource,
 		"What confirms in bulk that topics have no work, so that they are asked about less often: None, BrokerStats (a superuser's) or Prometheus. Takes --stale-after from 3m on.")
 	fs.StringVar(&o.PrometheusURL, "prometheus-url", o.PrometheusURL,

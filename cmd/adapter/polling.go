@@ -46,10 +46,14 @@ func (a *adapter) addPolling(o *Options, store *backlog.Store, parts *controller
 		PerCluster: o.MaxRequestsPerCluster, Workloads: maxWorkloads, BulkInterval: bulkInterval, QuietInterval: quietIntervals * o.PollInterval,
 		Jitter: rand.Float64, Updated: parts.Poked,
 	}
+	a.worker.Worker = a.source.Worker()
 	if parts.Pods != nil {
-		if config.Instances, err = instance.New(instance.Config{Registerer: registry, Addresses: parts.Pods}); err != nil {
+		pods, err := instance.New(instance.Config{Registerer: registry, Addresses: parts.Pods})
+		if err != nil {
 			return err
 		}
+		// A worker asks instances one after the other, so it is asked as rarely as its answers stay in force.
+		config.Instances = instances{pods: pods, worker: a.worker.Spaced(o.StaleAfter / 2)}
 	}
 	if config.Bulk, err = a.bulk(o, store, registry); err != nil {
 		return err

@@ -99,6 +99,7 @@ const pollsUntilStale = 3
 
 func (o *Options) checkMeasuring() []error {
 	var p problems
+	p.between("worker-update-interval", o.WorkerUpdateInterval, time.Second, time.Hour)
 	p.between("poll-interval", o.PollInterval, time.Second, 5*time.Minute)
 	p.between("rate-window", o.RateWindow, time.Second, 10*time.Minute)
 	if o.StaleAfter > time.Hour {

@@ -1,0 +1,134 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+const (
+	// DefaultWorkerUpdateInterval is the least time between two changes of one function: each one restarts all its instances,
+	// fetches its package on the worker, and takes about 10 s an instance where its code swallows interrupts, during which the
+	// worker starts nothing else.
+	DefaultWorkerUpdateInterval = time.Minute
+	// workerLookupFor is how old the answer of a function worker may be. It gives it from memory.
+	workerLookupFor = 30 * time.Second
+	// restartSettles is how long after a change of ours no instance may run without somebody having stopped it.
+	restartSettles = time.Minute
+)
+
+// Worker reads what function workers run. Errors wrap the reasons of package backlog.
+type Worker interface {
+	Describe(ctx context.Context, component backlog.Component) (backlog.ComponentConfig, error)
+	Status(ctx context.Context, component backlog.Component) (backlog.ComponentStatus, error)
+}
+
+// workerFunctions remembers what function workers said, and when they were told to change something. It is safe for
+// concurrent use.
+type workerFunctions struct {
+	worker Worker
+	every  time.Duration
+	now    func() time.Time
+	known  *lookups[backlog.Component, workerAnswer]
+	// written are the last changes of ours.
+	written *lookups[backlog.Component, time.Time]
+}
+
+// workerAnswer is what a worker said of a component.
+type workerAnswer struct {
+	// known says that config is the last good answer.
+	known  bool
+	config backlog.ComponentConfig
+	// trouble is why there was none the last time.
+	trouble error
+	// unsure is why it is not known how the instances do.
+	unsure error
+	// idle says that no instance ran, stopped that none ran the time before either: that a restart is not in between.
+	idle, stopped bool
+}
+
+func newWorkerFunctions(worker Worker, every time.Duration, now func() time.Time) (*workerFunctions, error) {
+	every = cmp.Or(every, DefaultWorkerUpdateInterval)
+	if every < time.Second || every > time.Hour {
+		return nil, fmt.Errorf("WorkerUpdateInterval is %s, must be from 1s to 1h", every)
+	}
+	w := &workerFunctions{
+		worker: worker, every: every, now: now,
+		known: newLookups[backlog.Component, workerAnswer](now), written: newLookups[backlog.Component, time.Time](now),
+	}
+	w.known.valid = workerLookupFor
+	return w, nil
+}
+
+// find returns what the worker says, or what it said last with the trouble since. An error is that of a context that ended.
+func (w *workerFunctions) find(ctx context.Context, component backlog.Component) (workerAnswer, error) {
+	before, _ := w.known.recall(component)
+	return w.known.find(ctx, component, func(ctx context.Context) (workerAnswer, bool, error) {
+		after := w.ask(ctx, component, before)
+		if errors.Is(after.trouble, context.Canceled) {
+			return before, false, after.trouble
+		}
+		return after, after.trouble != nil || after.unsure != nil || after.idle, nil
+	})
+}
+
+func (w *workerFunctions) ask(ctx context.Context, component backlog.Component, before workerAnswer) workerAnswer {
+	config, err := w.worker.Describe(ctx, component)
+	switch {
+	case errors.Is(err, backlog.ErrFunctionNotFound), errors.Is(err, backlog.ErrUnsupported):
+		return workerAnswer{trouble: err}
+	case err != nil:
+		before.trouble = err
+		return before
+	}
+	after := workerAnswer{known: true, config: config}
+	status, err := w.worker.Status(ctx, component)
+	if err != nil {
+		after.unsure = err
+		return after
+	}
+	after.idle = status.Stopped() && !w.wroteWithin(component, restartSettles)
+	after.stopped = after.idle && before.idle
+	return after
+}
+
+// frozen is why the component has to be left as it is for now; nil when it may be changed. What holds a decision is in the
+// status; the scaler asks again, for a HorizontalPodAutoscaler may want what was decided before.
+func (w *workerFunctions) frozen(component backlog.Component, run workerAnswer) *policy.Hold {
+	switch trouble := cmp.Or(run.trouble, run.unsure); {
+	case trouble != nil:
+		return &policy.Hold{Reason: policy.HoldWorkerUnknown, Message: "the function worker does not say how it runs: " + trouble.Error()}
+	case run.idle:
+		return &policy.Hold{Reason: policy.HoldWorkerUnknown, Message: "no instance runs: it is being started, or was stopped"}
+	case w.wroteWithin(component, w.every):
+		return &policy.Hold{Reason: policy.HoldWorkerUpdate, Message: fmt.Sprintf("the last change restarted all instances, %s are left between two "+
+			"(--worker-update-interval)", w.every)}
+	default:
+		return nil
+	}
+}
+
+func (w *workerFunctions) wroteWithin(component backlog.Component, time time.Duration) bool {
+	at, wrote := w.written.recall(component)
+	return wrote && w.now().Sub(at) < time
+}
+
+// wrote notes that the component is about to be changed, whatever comes of it, and has it read again.
+func (w *workerFunctions) wrote(component backlog.Component) {
+	now := w.now()
+	w.written.remember(component, now, now, w.every)
+	w.known.expire(component)
+}
+
+func (w *workerFunctions) forget(now time.Time) {
+	w.known.forget(now)
+	w.written.forget(now)
+}
