@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -28,7 +27,7 @@ func capacityPolicy() *v1alpha1.AutoscalingPolicy {
 	p.Status = v1alpha1.AutoscalingPolicyStatus{
 		ObservedGeneration: 1, DesiredReplicas: &desired,
 		Capacity: &v1alpha1.Capacity{
-			MessagesPerSecond: resource.MustParse("10"), UncertaintyPercent: &uncertainty, MeasuredBusyPercent: &busy,
+			MessagesPerSecond: v1alpha1.NewRate(10), UncertaintyPercent: &uncertainty, MeasuredBusyPercent: &busy,
 			Observations: 40, LearnedAt: metav1.NewTime(time.Unix(1_799_999_000, 0)),
 		},
 	}
@@ -225,7 +224,7 @@ func TestAProcessGoesOnWithWhatItKnowsAndNotWithWhatItWrote(t *testing.T) {
 	w := newTestWorld(t, testFunction(), capacityPolicy(), testConfigMap())
 	w.reconcile()
 	written := w.policy()
-	written.Status.Capacity.MessagesPerSecond = resource.MustParse("99")
+	written.Status.Capacity.MessagesPerSecond = v1alpha1.NewRate(99)
 	require.NoError(t, w.client.Status().Update(t.Context(), written))
 	w.after(testInterval)
 	w.answer(0, 10_000)

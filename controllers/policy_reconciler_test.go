@@ -12,7 +12,6 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -111,7 +110,7 @@ func TestARestartResumesFromTheStatus(t *testing.T) {
 	p.Status = v1alpha1.AutoscalingPolicyStatus{
 		ObservedGeneration: 1, DesiredReplicas: &desired,
 		Capacity: &v1alpha1.Capacity{
-			MessagesPerSecond: resource.MustParse("10"), Observations: 40, LearnedAt: metav1.NewTime(time.Unix(1_799_999_000, 0)),
+			MessagesPerSecond: v1alpha1.NewRate(10), Observations: 40, LearnedAt: metav1.NewTime(time.Unix(1_799_999_000, 0)),
 		},
 	}
 	w := newTestWorld(t, testFunction(), p, testConfigMap())

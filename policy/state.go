@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -157,7 +156,7 @@ func (s State) capacityStatus() *v1alpha1.Capacity {
 		return nil
 	}
 	status := &v1alpha1.Capacity{
-		MessagesPerSecond:  perSecond(s.Capacity.MessagesPerSecond),
+		MessagesPerSecond:  v1alpha1.NewRate(s.Capacity.MessagesPerSecond),
 		UncertaintyPercent: s.Capacity.uncertaintyPercent(),
 		Observations:       s.Capacity.Observations,
 		LearnedAt:          metav1.NewTime(s.Capacity.LearnedAt.Truncate(time.Second)),
@@ -167,10 +166,4 @@ func (s State) capacityStatus() *v1alpha1.Capacity {
 		status.MeasuredBusyPercent = &covered
 	}
 	return status
-}
-
-// perSecond writes a rate with three decimals.
-func perSecond(rate float64) resource.Quantity {
-	const most = 1e12
-	return *resource.NewMilliQuantity(int64(max(0, min(rate, most))*1000), resource.DecimalSI)
 }

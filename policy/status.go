@@ -85,12 +85,12 @@ func signalsStatus(r backlog.Reading, wait backlog.Measurement) *v1alpha1.Signal
 		signals.ReadyMessages = &messages
 	}
 	if rate, err := r.PublishRate.Value(); err == nil {
-		quantity := perSecond(rate)
-		signals.PublishRate = &quantity
+		rounded := v1alpha1.NewRate(rate)
+		signals.PublishRate = &rounded
 	}
 	if rate, err := r.ProcessRate.Value(); err == nil {
-		quantity := perSecond(rate)
-		signals.ProcessRate = &quantity
+		rounded := v1alpha1.NewRate(rate)
+		signals.ProcessRate = &rounded
 	}
 	if consumers, err := r.Consumers.Value(); err == nil {
 		count := int32(min(consumers, math.MaxInt32))
@@ -98,9 +98,17 @@ func signalsStatus(r backlog.Reading, wait backlog.Measurement) *v1alpha1.Signal
 	}
 	if seconds, err := wait.Value(); err == nil {
 		const longest = 365 * 24 * time.Hour
-		signals.Wait = &metav1.Duration{Duration: min(longest, fromSeconds(seconds))}
+		signals.Wait = &metav1.Duration{Duration: min(longest, legible(fromSeconds(seconds)))}
 	}
 	return signals
+}
+
+// legible is a wait without digits that say nothing: whole seconds from 10 s on.
+func legible(wait time.Duration) time.Duration {
+	if wait < 10*time.Second {
+		return wait
+	}
+	return wait.Round(time.Second)
 }
 
 // fromSeconds keeps tenths of a second, which is what a person reads, and does not overflow.

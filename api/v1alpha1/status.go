@@ -4,7 +4,6 @@
 package v1alpha1
 
 import (
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -194,10 +193,10 @@ type Signals struct {
 	ReadyMessages *int64 `json:"readyMessages,omitempty"`
 	// publishRate, in messages per second, over the window of the poll.
 	// +optional
-	PublishRate *resource.Quantity `json:"publishRate,omitempty"`
+	PublishRate *Rate `json:"publishRate,omitempty"`
 	// processRate, in messages per second: what the consumers finished.
 	// +optional
-	ProcessRate *resource.Quantity `json:"processRate,omitempty"`
+	ProcessRate *Rate `json:"processRate,omitempty"`
 	// consumers is the number of replicas that are connected and consuming.
 	// +optional
 	Consumers *int32 `json:"consumers,omitempty"`
@@ -244,7 +243,7 @@ type Hold struct {
 type Capacity struct {
 	// messagesPerSecond one replica processes when it is busy.
 	// +required
-	MessagesPerSecond resource.Quantity `json:"messagesPerSecond"`
+	MessagesPerSecond Rate `json:"messagesPerSecond"`
 	// uncertaintyPercent is one standard deviation of messagesPerSecond, in percent of it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -203,7 +202,7 @@ func TestWhatTheBrokerAndThePolicySayInTheEnd(t *testing.T) {
 		{PublishedMessages: 40, AddedEntries: known(int64(10)), Subscriptions: []backlog.SubscriptionSample{{DeliveredMessages: 42}}},
 	}}
 	policy := &v1alpha1.AutoscalingPolicy{}
-	policy.Status.Capacity = &v1alpha1.Capacity{MessagesPerSecond: resource.MustParse("48500m"), MeasuredBusyPercent: known(int32(97))}
+	policy.Status.Capacity = &v1alpha1.Capacity{MessagesPerSecond: v1alpha1.NewRate(48.5), MeasuredBusyPercent: known(int32(97))}
 	m := outcome{last: last, policy: policy, published: 100, done: 100, repeated: 3}.measure()
 	require.Equal(t, int64(12), *m.Redelivered)
 	require.Equal(t, 3, m.Repeated)

@@ -1,0 +1,102 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// row is what kubectl get shows of a policy: cells by the name of their column.
+type row struct{ narrow, wide map[string]string }
+
+// columns are in the order in which they stand.
+func columns(table metav1.Table) (narrow, wide []string) {
+	for _, column := range table.ColumnDefinitions {
+		wide = append(wide, column.Name)
+		if column.Priority == 0 {
+			narrow = append(narrow, column.Name)
+		}
+	}
+	return narrow, wide
+}
+
+func tableOf(t *testing.T, name string) metav1.Table {
+	t.Helper()
+	body, err := raw(t).Get().AbsPath(policiesPath+name).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Raw()
+	require.NoError(t, err)
+	var table metav1.Table
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber() // as kubectl, which does not write whole numbers with an exponent
+	require.NoError(t, decoder.Decode(&table))
+	require.Equal(t, "Table", table.Kind)
+	require.Len(t, table.Rows, 1)
+	require.Len(t, table.Rows[0].Cells, len(table.ColumnDefinitions))
+	return table
+}
+
+func readRow(table metav1.Table) row {
+	r := row{map[string]string{}, map[string]string{}}
+	for i, column := range table.ColumnDefinitions {
+		text := "<none>" // what kubectl prints
+		if cell := table.Rows[0].Cells[i]; cell != nil {
+			text = fmt.Sprint(cell)
+		}
+		r.wide[column.Name] = text
+		if column.Priority == 0 {
+			r.narrow[column.Name] = text
+		}
+	}
+	return r
+}
+
+func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
+	onControlPlane(t)
+	object := create(t, "resize", functionPolicy(nil))
+	table := tableOf(t, object.GetName())
+	narrow, wide := columns(table)
+	require.Equal(t, []string{"Name", "Target", "Mode", "Backlog", "Wait", "Desired", "Current", "Ready", "Age"}, narrow)
+	require.Equal(t, append(narrow, "Min", "Max", "Rate", "Capacity", "±%", "Actuator", "Why", "Decision"), wide)
+
+	fresh := readRow(table)
+	require.Equal(t, map[string]string{
+		"Name": "resize", "Target": "<none>", "Mode": "Auto", "Backlog": "<none>", "Wait": "<none>", "Desired": "<none>",
+		"Current": "<none>", "Ready": "<none>", "Age": fresh.narrow["Age"],
+	}, fresh.narrow, "what is unknown is not 0")
+
+	setStatus(t, object, func(s *v1alpha1.AutoscalingPolicyStatus) {
+		published, processed := v1alpha1.NewRate(131.87), v1alpha1.NewRate(47.316)
+		s.Target, s.CurrentReplicas, s.DesiredReplicas = "Function/resize", new(int32(3)), new(int32(4))
+		s.Actuator = &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA}
+		s.Signals = &v1alpha1.Signals{
+			MeasuredAt: metav1.Now(), ReadyMessages: new(int64(1234567)), PublishRate: &published, ProcessRate: &processed,
+			Wait: &metav1.Duration{Duration: 205 * time.Second},
+		}
+		s.Capacity = &v1alpha1.Capacity{
+			MessagesPerSecond: v1alpha1.NewRate(47.316), UncertaintyPercent: new(int32(7)), Observations: 12, LearnedAt: metav1.Now(),
+		}
+		s.Decision = &v1alpha1.Decision{Time: metav1.Now(), Equation: "ceil(132/s / 47.3/s) = 3"}
+		s.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scaling", Message: "Function resize follows",
+			LastTransitionTime: metav1.Now(),
+		}}
+	})
+	shown := readRow(tableOf(t, object.GetName()))
+	require.Equal(t, map[string]string{
+		"Name": "resize", "Target": "Function/resize", "Mode": "Auto", "Backlog": "1234567", "Wait": "3m25s", "Desired": "4", "Current": "3",
+		"Ready": "True", "Age": shown.wide["Age"],
+		"Min": "1", "Max": "5", "Rate": "132", "Capacity": "47.3", "±%": "7", "Actuator": "HPA", "Why": "Function resize follows",
+		"Decision": "ceil(132/s / 47.3/s) = 3",
+	}, shown.wide)
+	require.Regexp(t, `^\d+s$`, shown.wide["Age"])
+}
