@@ -40,15 +40,20 @@ func (r *PolicyReconciler) partitions(subscription backlog.Subscription, now tim
 	return partitions
 }
 
-// pods of the target; nil while they are unknown, which the watch of pods logs.
+// pods of the target; nil while they are unknown, which the watch of pods logs. That they are being replaced the StatefulSet
+// knows as well.
 func (r *PolicyReconciler) pods(world policy.World) *policy.Pods {
-	ref := world.Target.Ref
-	if r.config.Pods == nil || ref.Name == "" { // what a worker runs has none
-		return nil
+	var pods *policy.Pods
+	if ref := world.Target.Ref; r.config.Pods != nil && ref.Name != "" { // what a worker runs has none
+		if seen, err := r.config.Pods.Health(workloadKey(ref.Kind, world.Policy.Namespace, ref.Name)); err == nil {
+			pods = &seen
+		}
 	}
-	pods, err := r.config.Pods.Health(workloadKey(ref.Kind, world.Policy.Namespace, ref.Name))
-	if err != nil {
-		return nil
+	if world.Target.Updating {
+		if pods == nil {
+			pods = &policy.Pods{}
+		}
+		pods.Updating = true
 	}
-	return &pods
+	return pods
 }

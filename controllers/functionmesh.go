@@ -21,6 +21,13 @@ type workload struct {
 	Kind     string           `json:"kind"`
 	Metadata workloadMetadata `json:"metadata"`
 	Spec     workloadSpec     `json:"spec"`
+	Status   workloadStatus   `json:"status"`
+}
+
+// workloadStatus is what is kept of it.
+type workloadStatus struct {
+	// PendingChange is set while a rollout is paused: slim leaves nothing of its text.
+	PendingChange string `json:"pendingChange"`
 }
 
 type workloadMetadata struct {
@@ -54,6 +61,25 @@ type workloadSpec struct {
 	Golang         *struct{} `json:"golang"`
 	Python         *struct{} `json:"python"`
 	GenericRuntime *struct{} `json:"genericRuntime"`
+
+	// SecretsMap and ShowPreciseParallelism end in the pod template.
+	SecretsMap             map[string]struct{} `json:"secretsMap"`
+	ShowPreciseParallelism bool                `json:"showPreciseParallelism"`
+	Pod                    workloadPod         `json:"pod"`
+}
+
+// workloadPod is what is kept of spec.pod: slim knows its fields.
+type workloadPod struct {
+	// Annotations of the pods, of which slim keeps annotationRestartedAt.
+	Annotations map[string]string `json:"annotations"`
+	VPA         *verticalPolicy   `json:"vpa"`
+}
+
+// verticalPolicy is that of a VerticalPodAutoscaler.
+type verticalPolicy struct {
+	UpdatePolicy struct {
+		UpdateMode string `json:"updateMode"`
+	} `json:"updatePolicy"`
 }
 
 type workloadInput struct {

@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,70 +29,13 @@ func (r *PolicyReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPo
 	if world.Sharers, err = r.config.Targets.sharers(ctx, p.Namespace, found.Target); err != nil {
 		return world, fmt.Errorf("finding who shares the subscription: %w", err)
 	}
-	if err := r.gatherAutoscalers(ctx, &world); err != nil {
+	if err := r.config.Targets.circumstances(ctx, p.Namespace, found.Target); err != nil {
+		return world, fmt.Errorf("finding what a change of replicas would do: %w", err)
+	}
+	if err := r.gatherRivals(ctx, &world); err != nil {
 		return world, err
 	}
-	world.OlderPolicy, err = r.olderPolicy(ctx, p)
-	return world, err
-}
-
-// gatherAutoscalers finds the autoscaler that carries our name, and all others that write the same replicas: those of the
-// target, and those of the StatefulSet that Function Mesh makes for it.
-func (r *PolicyReconciler) gatherAutoscalers(ctx context.Context, world *policy.World) error {
-	p := world.Policy
-	ours := policy.AutoscalerName(p.Name)
-	for _, target := range scaledKeys(p, world.Target) {
-		var list autoscalingv2.HorizontalPodAutoscalerList
-		if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace), client.MatchingFields{indexScaleTarget: target}); err != nil {
-			return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
-		}
-		for _, hpa := range list.Items {
-			if hpa.Name != ours {
-				world.Rivals = append(world.Rivals, policy.Rival{
-					Kind: "HorizontalPodAutoscaler", Name: hpa.Name,
-					TargetKind: hpa.Spec.ScaleTargetRef.Kind, TargetName: hpa.Spec.ScaleTargetRef.Name, Owner: controllerOf(&hpa),
-				})
-			}
-		}
-	}
-	slices.SortFunc(world.Rivals, func(a, b policy.Rival) int { return strings.Compare(a.Name, b.Name) })
-	var live autoscalingv2.HorizontalPodAutoscaler
-	err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading HorizontalPodAutoscaler %s: %w", ours, err)
-	}
-	if err == nil {
-		world.Autoscaler = &live
-	}
-	return nil
-}
-
-// olderPolicy names the oldest other policy that scales the same target; by name where two are of the same second. One
-// that only recommends scales nothing.
-func (r *PolicyReconciler) olderPolicy(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
-	var list v1alpha1.AutoscalingPolicyList
-	keys := targetKeys(p)
-	if len(keys) == 0 {
-		return "", nil
-	}
-	if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace), client.MatchingFields{indexScaleTarget: keys[0]}); err != nil {
-		return "", fmt.Errorf("listing policies: %w", err)
-	}
-	oldest := p
-	for i := range list.Items {
-		other := &list.Items[i]
-		if (other.Spec.Mode == v1alpha1.ModeAuto || other.Spec.Mode == "") && other.DeletionTimestamp == nil && byAge(other, oldest) < 0 {
-			oldest = other
-		}
-	}
-	if oldest.Name == p.Name {
-		return "", nil
-	}
-	return oldest.Name, nil
-}
-
-func byAge(a, b *v1alpha1.AutoscalingPolicy) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	return world, r.gatherFirst(ctx, &world)
 }
 
 // indexScaleTarget is the index of policies and of HorizontalPodAutoscalers by what they scale.
@@ -112,8 +53,11 @@ func indexPolicy(object client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return targetKeys(p)
+	return append(targetKeys(p), nameKey(policy.AutoscalerName(p.Name)))
 }
+
+// nameKey is under what the policy is found whose HorizontalPodAutoscaler has a name.
+func nameKey(name string) string { return "named/" + name }
 
 // indexOtherAutoscaler is the function of the index for ScaledObjects (spec.scaleTargetRef) and VerticalPodAutoscalers
 // (spec.targetRef).
@@ -122,11 +66,19 @@ func indexOtherAutoscaler(object client.Object) []string {
 	if !ok {
 		return nil
 	}
+	if ref := otherTarget(u); ref != nil {
+		return []string{scaleTarget(ref.APIVersion, ref.Kind, ref.Name)}
+	}
+	return nil
+}
+
+// otherTarget is what a ScaledObject or a VerticalPodAutoscaler is for; nil when it does not say.
+func otherTarget(object *unstructured.Unstructured) *v1alpha1.ScaleTargetRef {
 	for _, field := range []string{"scaleTargetRef", "targetRef"} {
-		ref, found, err := unstructured.NestedStringMap(u.Object, "spec", field)
+		ref, found, err := unstructured.NestedStringMap(object.Object, "spec", field)
 		if err == nil && found {
 			// Deployment of apps/v1 is KEDA's default.
-			return []string{scaleTarget(cmp.Or(ref["apiVersion"], "apps/v1"), cmp.Or(ref["kind"], "Deployment"), ref["name"])}
+			return &v1alpha1.ScaleTargetRef{APIVersion: cmp.Or(ref["apiVersion"], "apps/v1"), Kind: cmp.Or(ref["kind"], "Deployment"), Name: ref["name"]}
 		}
 	}
 	return nil
@@ -139,7 +91,7 @@ func targetKeys(p *v1alpha1.AutoscalingPolicy) []string {
 	own := scaleTarget(v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, p.Name)
 	switch ours := p.Spec.PulsarFunctionRef; {
 	case ours.Name != "":
-		return []string{"worker/" + string(ours.Kind) + "/" + ours.FullName(), own}
+		return []string{"worker/" + string(cmp.Or(ours.Kind, v1alpha1.WorkloadFunction)) + "/" + ours.FullName(), own}
 	case ref.Component.Name != "":
 		return []string{
 			scaleTarget(ref.APIVersion, string(ref.Component.Kind), ref.Name+"-"+ref.Component.Name), scaleTarget(ref.APIVersion, ref.Kind, ref.Name), own,

@@ -23,7 +23,11 @@ const (
 	kindScaledObject          = "ScaledObject"
 	kindVerticalPodAutoscaler = "VerticalPodAutoscaler"
 
-	annotationManaged = functionMeshGroup + "/managed"
+	annotationManaged      = functionMeshGroup + "/managed"
+	annotationPauseRollout = functionMeshGroup + "/pause-rollout"
+	annotationRestartedAt  = "kubectl.kubernetes.io/restartedAt"
+	annotationPaused       = "autoscaling.keda.sh/paused"
+	annotationPausedAt     = "autoscaling.keda.sh/paused-replicas"
 )
 
 // workloadKinds are the kinds that run instances and have a scale subresource.

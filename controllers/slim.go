@@ -28,7 +28,11 @@ func slim(object any) (any, error) {
 
 // slimWorkload drops what workload does not decode. Labels stay, for Objects selects by them.
 func slimWorkload(u *unstructured.Unstructured) {
+	pending, _, _ := unstructured.NestedString(u.Object, "status", "pendingChange")
 	delete(u.Object, "status")
+	if pending != "" {
+		u.Object["status"] = map[string]any{"pendingChange": changePending}
+	}
 	if annotations := u.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
 		u.SetAnnotations(annotations)
@@ -36,6 +40,23 @@ func slimWorkload(u *unstructured.Unstructured) {
 	if spec, ok := u.Object["spec"].(map[string]any); ok {
 		decoded := jsonKeys(reflect.TypeFor[workloadSpec]())
 		maps.DeleteFunc(spec, func(key string, _ any) bool { return !decoded[key] })
+		slimPodSpec(spec)
+	}
+}
+
+// changePending stands for the patch of a paused rollout, which may be as large as the object.
+const changePending = "kept elsewhere"
+
+// slimPodSpec drops what workloadPod does not decode: most of an object.
+func slimPodSpec(spec map[string]any) {
+	pod, ok := spec["pod"].(map[string]any)
+	if !ok {
+		return
+	}
+	decoded := jsonKeys(reflect.TypeFor[workloadPod]())
+	maps.DeleteFunc(pod, func(key string, _ any) bool { return !decoded[key] })
+	if annotations, ok := pod["annotations"].(map[string]any); ok {
+		maps.DeleteFunc(annotations, func(key string, _ any) bool { return key != annotationRestartedAt })
 	}
 }
 

@@ -42,12 +42,11 @@ func autoscalerUsers(reader client.Reader) handler.EventHandler {
 		if !ok {
 			return nil
 		}
+		var requests []reconcile.Request
 		ref := hpa.Spec.ScaleTargetRef
-		target := scaleTarget(ref.APIVersion, ref.Kind, ref.Name)
-		if kind, name := workloadOfStatefulSet(ref.Name); ref.Kind == "StatefulSet" && kind != "" {
-			target = workloadTarget(kind, name)
+		for _, target := range replicasOf(scaleTarget(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name) {
+			requests = append(requests, policiesOf(ctx, reader, hpa.Namespace, target)...)
 		}
-		requests := policiesOf(ctx, reader, hpa.Namespace, target)
 		for _, owner := range hpa.OwnerReferences {
 			if owner.Kind == v1alpha1.KindAutoscalingPolicy {
 				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: hpa.Namespace, Name: owner.Name}})
@@ -72,16 +71,27 @@ func workloadUsers(reader client.Reader) handler.TypedEventHandler[*unstructured
 func concerns(object *unstructured.Unstructured) []string {
 	switch kind := object.GetKind(); kind {
 	case kindScaledObject, kindVerticalPodAutoscaler:
-		return indexOtherAutoscaler(object)
-	case kindStatefulSet:
-		own := scaleTarget("apps/v1", kind, object.GetName())
-		if kind, name := workloadOfStatefulSet(object.GetName()); kind != "" {
-			return []string{own, workloadTarget(kind, name)}
+		ref := otherTarget(object)
+		if ref == nil {
+			return nil
 		}
-		return []string{own}
+		return replicasOf(scaleTarget(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name)
+	case kindStatefulSet:
+		return replicasOf(scaleTarget("apps/v1", kind, object.GetName()), kind, object.GetName())
 	default:
-		return []string{workloadTarget(kind, object.GetName())}
+		// Whose autoscaler has its name is told as well.
+		return []string{workloadTarget(kind, object.GetName()), nameKey(object.GetName())}
 	}
+}
+
+// replicasOf are the keys of all whose replicas something is: of a StatefulSet, itself and what Function Mesh made it for.
+func replicasOf(key, kind, name string) []string {
+	if kind == kindStatefulSet {
+		if workload, name := workloadOfStatefulSet(name); workload != "" {
+			return []string{key, workloadTarget(workload, name)}
+		}
+	}
+	return []string{key}
 }
 
 // workloadTarget is the key of indexScaleTarget for an object of Function Mesh.
@@ -141,13 +151,23 @@ func scalingActive(hpa *autoscalingv2.HorizontalPodAutoscaler) mirrored {
 	return mirrored{}
 }
 
-// workloadChanged lets pass changes of the spec, the annotations and the owners; Function Mesh writes the status several
-// times at every change.
+// rollout is the part of a status that says how far a change of the pods is: of a Function that it waits, of a StatefulSet
+// that it runs.
+func rollout(object *unstructured.Unstructured) [3]string {
+	pending, _, _ := unstructured.NestedString(object.Object, "status", "pendingChange")
+	current, _, _ := unstructured.NestedString(object.Object, "status", "currentRevision")
+	next, _, _ := unstructured.NestedString(object.Object, "status", "updateRevision")
+	return [3]string{pending, current, next}
+}
+
+// workloadChanged lets pass changes of the spec, the annotations, the owners and the rollout; Function Mesh writes the status
+// several times at every change.
 func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(e event.TypedUpdateEvent[*unstructured.Unstructured]) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences())
+			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
+			rollout(e.ObjectOld) != rollout(e.ObjectNew)
 	}}
 }
 

@@ -66,6 +66,23 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 		})
 	}
 	require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(w.client), testFunction()))
+	worker := testPolicy()
+	worker.Name, worker.Spec.ScaleTargetRef = "worker", v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "pf-public-default-my-function"}
+	require.NoError(t, w.client.Create(t.Context(), worker))
+	onWorker := otherAutoscaler("apps/v1", "StatefulSet", "pf-public-default-my-function")
+	require.Equal(t, []string{"worker"}, queued[client.Object](t, autoscalerUsers(w.client), onWorker), "although the name ends as those of Function Mesh do")
+	for what, object := range map[string]*unstructured.Unstructured{
+		"a ScaledObject on the Function":             testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize"),
+		"a ScaledObject on its StatefulSet":          testScaledObject("apps/v1", "StatefulSet", "resize-function"),
+		"a VerticalPodAutoscaler on its StatefulSet": testVerticalAutoscaler("Auto"),
+		"its StatefulSet":                            testStatefulSet(nil),
+	} {
+		require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(w.client), object), what)
+	}
+	require.Empty(t, queued(t, workloadUsers(w.client), testScaledObject("apps/v1", "Deployment", "resize")))
+	namesake := testFunction()
+	namesake.SetName(policy.AutoscalerName("other"))
+	require.Equal(t, []string{"other"}, queued(t, workloadUsers(w.client), namesake))
 	require.ElementsMatch(t, []string{"resize", "sibling"}, queued[client.Object](t, siblings(w.client), sibling))
 }
 

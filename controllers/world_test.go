@@ -128,6 +128,8 @@ func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 		WithIndex(newWorkload(kindFunction), indexSubscription, indexWorkload).
 		WithIndex(newWorkload(kindSink), indexSubscription, indexWorkload).
 		WithIndex(newWorkload(kindSource), indexSubscription, indexWorkload).
+		WithIndex(newWorkload(kindScaledObject), indexScaleTarget, indexOtherAutoscaler).
+		WithIndex(newWorkload(kindVerticalPodAutoscaler), indexScaleTarget, indexOtherAutoscaler).
 		WithInterceptorFuncs(w.counting()).Build()
 	w.store, err = backlog.NewStore(10*time.Second, time.Minute)
 	require.NoError(t, err)

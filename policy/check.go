@@ -32,7 +32,9 @@ const (
 	ReasonOwnAutoscaler         = "FunctionHasOwnAutoscaler"
 	ReasonRivalAutoscaler       = "RivalAutoscaler"
 	ReasonOlderPolicy           = "OlderPolicy"
+	ReasonLeftBehind            = "AutoscalerLeftBehind"
 	ReasonNameTaken             = "AutoscalerNameTaken"
+	ReasonNameClash             = "AutoscalerNameClash"
 )
 
 // Check returns the first violation, or nil. The order is what to mend first. In mode Recommend nothing is scaled, so
@@ -49,10 +51,13 @@ func Check(w World) *Violation {
 	}
 	if w.Policy.Spec.Mode == v1alpha1.ModeAuto || w.Policy.Spec.Mode == "" {
 		checks = append(checks,
-			noOlderPolicyScalesIt,
-			functionHasNoAutoscalerOfItsOwn,
-			noOtherAutoscalerScalesIt,
+			noOtherPolicyGoesFirst,
 			autoscalerIsOurs,
+			nameIsOurs,
+			// What follows may be put away for the policy, so it comes last.
+			functionHasNoAutoscalerOfItsOwn,
+			noAutoscalerIsLeftBehind,
+			noOtherAutoscalerScalesIt,
 		)
 	}
 	for _, check := range checks {
@@ -122,32 +127,6 @@ func targetIsManaged(w World) *Violation {
 	return &Violation{v1alpha1.ConditionTargetFound, ReasonUnmanaged, fmt.Sprintf(
 		"%s %s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the annotation",
 		w.Target.Ref.Kind, w.Target.Ref.Name)}
-}
-
-func noOlderPolicyScalesIt(w World) *Violation {
-	if w.OlderPolicy == "" {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonOlderPolicy, fmt.Sprintf(
-		"AutoscalingPolicy %s is older and scales the same target: delete one of the two", w.OlderPolicy)}
-}
-
-func functionHasNoAutoscalerOfItsOwn(w World) *Violation {
-	if !w.Target.OwnAutoscaler {
-		return nil
-	}
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonOwnAutoscaler, fmt.Sprintf(
-		"%s %s sets spec.maxReplicas, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: remove spec.maxReplicas, "+
-			"then delete HorizontalPodAutoscaler %s", w.Target.Ref.Kind, w.Target.Ref.Name, FunctionMeshName(w.Target.Ref))}
-}
-
-func noOtherAutoscalerScalesIt(w World) *Violation {
-	if len(w.Rivals) == 0 {
-		return nil
-	}
-	r := w.Rivals[0]
-	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonRivalAutoscaler, fmt.Sprintf(
-		"%s %s scales %s %s: two autoscalers on the same pods stop both, so delete it", r.Kind, r.Name, r.TargetKind, r.TargetName)}
 }
 
 func autoscalerIsOurs(w World) *Violation {

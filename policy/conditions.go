@@ -229,6 +229,9 @@ func scalingActive(o Outcome) *metav1.Condition {
 	for _, theirs := range o.World.Autoscaler.Status.Conditions {
 		if theirs.Type == autoscalingv2.ScalingActive {
 			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), theirs.Reason, theirs.Message
+			if theirs.Reason == reasonAmbiguousSelector {
+				c.Message = ambiguity(o.World, theirs.Message)
+			}
 		}
 	}
 	return &c

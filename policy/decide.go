@@ -39,6 +39,9 @@ func Decide(in Input, before State) (Decision, State) {
 		Wait: wait(in.Reading, after.Capacity),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
+	if in.Frozen != nil {
+		decision.Replicas, decision.CappedBy = target, "" // the bounds wait as well
+	}
 	if decision.CappedBy == "" {
 		decision.CappedBy = winner.cappedBy
 	}

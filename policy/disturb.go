@@ -11,8 +11,20 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// ReasonUndisturbed is that a change of the number of replicas leaves those that run alone, as far as is known.
-const ReasonUndisturbed = "Undisturbed"
+// Reasons of the condition ScalesWithoutRestart.
+const (
+	// ReasonUndisturbed is that a change of the number of replicas leaves those that run alone, as far as is known.
+	ReasonUndisturbed = "Undisturbed"
+	// ReasonPreciseParallelism and ReasonSecretsInRandomOrder change the pod template: at every change, and at some.
+	ReasonPreciseParallelism   = "PreciseParallelism"
+	ReasonSecretsInRandomOrder = "SecretsInRandomOrder"
+	// ReasonRestartUndone is that the next change undoes a restart by hand, which restarts all replicas again.
+	ReasonRestartUndone = "RestartUndone"
+	// ReasonVerticalAutoscaler is that somebody else changes what one replica can do.
+	ReasonVerticalAutoscaler = "VerticalPodAutoscaler"
+	// ReasonRolloutPaused is that a change of the number of replicas would release a rollout that was paused.
+	ReasonRolloutPaused = HoldRolloutPaused
+)
 
 // scalesWithoutRestart warns of targets whose replicas restart when their number changes. It does not stop scaling: the
 // decision makes fewer and larger changes there.

@@ -68,28 +68,31 @@ type Plan struct {
 
 // NewPlan says what to write. While there is a violation nothing is touched, ours included: taking ours away would hand
 // the target to a rival, which knows nothing of the backlog. Every violation thus freezes what runs until a person has decided.
+// There is one exception: a policy that another goes before gives way, else that one would wait for ever.
 //
-// Nothing goes to a target whose replicas were set to 0 by hand while minReplicas is more: as for a HorizontalPodAutoscaler,
-// that is how to switch scaling off.
+// Nothing goes to a target that is frozen, nor to one whose replicas were set to 0 by hand while minReplicas is more: as for
+// a HorizontalPodAutoscaler, that is how to switch scaling off.
 func NewPlan(o Outcome, decision *Decision) Plan {
 	p := o.World.Policy
 	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModeOff {
 		return Plan{RemoveAutoscaler: true}
 	}
-	if o.Violation != nil || o.World.Target == nil {
-		return Plan{}
+	if v := o.Violation; v != nil || o.World.Target == nil {
+		return Plan{RemoveAutoscaler: v != nil && v.Reason == ReasonOlderPolicy}
 	}
 	current := *o.World.Target.Replicas // Check made sure of it
 	decided := current
 	if decision != nil && o.Unknown == nil {
 		decided = decision.Replicas
 	}
-	off := SwitchedOff(o.World)
+	off := SwitchedOff(o.World) || o.World.Target.Frozen != nil
 	if o.Actuator.Type == v1alpha1.ActuatorDirect {
 		return Plan{RemoveAutoscaler: true, Replicas: differing(decided, current, off)}
 	}
 	var plan Plan
-	plan.Autoscaler = HorizontalPodAutoscaler(p, o.World.Target, o.World.Abilities)
+	if o.World.Target.mayHaveAutoscaler(p.Spec) {
+		plan.Autoscaler = HorizontalPodAutoscaler(p, o.World.Target, o.World.Abilities)
+	}
 	if o.World.Target.Scaling == BySubresource {
 		if throughZero := decided == 0 || current == 0; throughZero && !o.autoscalerReachesZero() {
 			plan.Replicas = differing(decided, current, off)
@@ -97,6 +100,11 @@ func NewPlan(o Outcome, decision *Decision) Plan {
 		return plan
 	}
 	return plan.handedOn(o, current, decided, off)
+}
+
+// mayHaveAutoscaler is false for what is frozen out of bounds: an autoscaler would bring it back into them at once.
+func (t *Target) mayHaveAutoscaler(spec v1alpha1.AutoscalingPolicySpec) bool {
+	return t.Frozen == nil || (*t.Replicas >= LeastReplicas(spec) && *t.Replicas <= spec.MaxReplicas)
 }
 
 // differing is the number to write, nil for none.

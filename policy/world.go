@@ -5,6 +5,7 @@ package policy
 
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -23,8 +24,10 @@ type World struct {
 	Rivals []Rival
 	// Sharers are other objects that consume the target's subscription, such as "Function media/crop", sorted.
 	Sharers []string
-	// OlderPolicy is the name of an older policy on the same target; empty when there is none.
+	// OlderPolicy is the name of a policy on the same target that goes first; empty when there is none. OlderNames says that it
+	// goes first because it names the target, which this one does by a selector.
 	OlderPolicy string
+	OlderNames  bool
 	// NameClash is an object for whose name Function Mesh would delete our HorizontalPodAutoscaler, such as "Function pap-x";
 	// empty when there is none.
 	NameClash string
@@ -71,6 +74,8 @@ type Target struct {
 	Unmanaged bool
 	// Stopped is true for a function of a worker that somebody stopped.
 	Stopped bool
+	// Updating says that its pods are being replaced by those of a new revision.
+	Updating bool
 	// Frozen is why its replicas have to stay as they are for now; nil when they may change.
 	Frozen *Hold
 	// Disturbances are what makes a change of replicas restart those that run, or changes what is learned of them.
@@ -104,4 +109,9 @@ type Rival struct {
 	TargetKind, TargetName string
 	// Owner is what controls it, such as "Function resize" or "ScaledObject resize"; empty when nothing does.
 	Owner string
+	UID   types.UID
+	// Leaving says that its owner, a ScaledObject that is paused, is about to delete it.
+	Leaving bool
+	// Manifest is what it takes to make it again; empty where that is more than a status can hold, or was not asked for.
+	Manifest v1alpha1.Manifest
 }

@@ -94,14 +94,15 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 			func(w *policy.World) { w.Target.OwnAutoscaler = true },
 			v1alpha1.ConditionAutoscalerApplied, "FunctionHasOwnAutoscaler",
 			"Function resize sets spec.maxReplicas, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: " +
-				"remove spec.maxReplicas, then delete HorizontalPodAutoscaler resize-function",
+				"remove spec.maxReplicas, then delete HorizontalPodAutoscaler resize-function, or set conflictPolicy: TakeOver",
 		},
 		"another autoscaler scales the StatefulSet behind it": {
 			func(w *policy.World) {
-				w.Rivals = []policy.Rival{{"HorizontalPodAutoscaler", "by-hand", "StatefulSet", "resize-function", ""}}
+				w.Rivals = []policy.Rival{{Kind: "HorizontalPodAutoscaler", Name: "by-hand", TargetKind: "StatefulSet", TargetName: "resize-function"}}
 			},
 			v1alpha1.ConditionAutoscalerApplied, "RivalAutoscaler",
-			"HorizontalPodAutoscaler by-hand scales StatefulSet resize-function: two autoscalers on the same pods stop both, so delete it",
+			"HorizontalPodAutoscaler by-hand scales StatefulSet resize-function, which belongs to Function resize: Function Mesh sets its replicas back " +
+				"each time, so pods are DELETED AND MADE ANEW AT EVERY SYNC: delete it, or set conflictPolicy: TakeOver",
 		},
 		"somebody else has our name": {
 			func(w *policy.World) {

@@ -1,0 +1,386 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// testScaledObject is KEDA's, on the given target.
+func testScaledObject(apiVersion, kind, name string) *unstructured.Unstructured {
+	object := newWorkload(kindScaledObject)
+	object.SetNamespace(testNamespace)
+	object.SetName("resize-so")
+	object.SetUID("uid-so")
+	object.Object["spec"] = map[string]any{"scaleTargetRef": map[string]any{"apiVersion": apiVersion, "kind": kind, "name": name}}
+	return object
+}
+
+// ownedBy makes an object's controller.
+func ownedBy(object client.Object, apiVersion, kind, name string) {
+	yes := true
+	object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: "uid", Controller: &yes}})
+}
+
+// kedaAutoscaler is what KEDA makes for testScaledObject.
+func kedaAutoscaler() *autoscalingv2.HorizontalPodAutoscaler {
+	hpa := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
+	hpa.Name = "keda-hpa-resize-so"
+	ownedBy(hpa, "keda.sh/v1alpha1", "ScaledObject", "resize-so")
+	return hpa
+}
+
+// meshAutoscaler is what Function Mesh makes for testFunction.
+func meshAutoscaler() *autoscalingv2.HorizontalPodAutoscaler {
+	hpa := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
+	hpa.Name = "resize-function"
+	ownedBy(hpa, "compute.functionmesh.io/v1alpha1", "Function", "resize")
+	return hpa
+}
+
+// testStatefulSet is that of testFunction, changed as given.
+func testStatefulSet(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	set := newWorkload(kindStatefulSet)
+	set.SetNamespace(testNamespace)
+	set.SetName("resize-function")
+	set.Object["status"] = map[string]any{
+		"currentRevision": "a", "updateRevision": "a", "replicas": int64(3), "updatedReplicas": int64(3),
+	}
+	if change != nil {
+		change(set)
+	}
+	return set
+}
+
+// testVerticalAutoscaler is on the StatefulSet of testFunction.
+func testVerticalAutoscaler(mode string) *unstructured.Unstructured {
+	object := newWorkload(kindVerticalPodAutoscaler)
+	object.SetNamespace(testNamespace)
+	object.SetName("vpa")
+	object.Object["spec"] = map[string]any{
+		"targetRef":    map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "resize-function"},
+		"updatePolicy": map[string]any{"updateMode": mode},
+	}
+	return object
+}
+
+func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
+	paused := func(key, value string) *unstructured.Unstructured {
+		object := testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize")
+		object.SetAnnotations(map[string]string{key: value})
+		return object
+	}
+	tests := map[string]struct {
+		objects []client.Object
+		change  func(f *unstructured.Unstructured)
+		// want is the condition AutoscalerApplied; empty for nothing in the way.
+		want, message string
+	}{
+		"Function Mesh runs its own": {
+			objects: []client.Object{meshAutoscaler()}, change: func(f *unstructured.Unstructured) { spec(f)["maxReplicas"] = int64(5) },
+			want: "False/FunctionHasOwnAutoscaler", message: "remove spec.maxReplicas, then delete HorizontalPodAutoscaler resize-function, or set conflictPolicy: TakeOver",
+		},
+		"Function Mesh left its own behind": {
+			objects: []client.Object{meshAutoscaler()}, want: "False/AutoscalerLeftBehind", message: "Function Mesh left it behind, delete it, or set conflictPolicy: TakeOver",
+		},
+		"a ScaledObject on the Function": {
+			objects: []client.Object{testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize"), kedaAutoscaler()},
+			want:    "False/RivalAutoscaler",
+			message: "ScaledObject resize-so scales Function resize, and two autoscalers on the same pods stop both: delete it, or pause it with the annotation " +
+				`autoscaling.keda.sh/paused: "true", or set conflictPolicy: TakeOver`,
+		},
+		"a ScaledObject on the StatefulSet": {
+			objects: []client.Object{testScaledObject("apps/v1", "StatefulSet", "resize-function")},
+			want:    "False/RivalAutoscaler", message: "DELETED AND MADE ANEW AT EVERY SYNC",
+		},
+		"a ScaledObject that is paused, whose autoscaler is still there": {
+			objects: []client.Object{paused(annotationPaused, "true"), kedaAutoscaler()},
+			want:    "False/RivalAutoscaler", message: "ScaledObject resize-so is paused, so KEDA is about to delete it",
+		},
+		"a ScaledObject that is paused":               {objects: []client.Object{paused(annotationPaused, "true")}},
+		"a ScaledObject that is paused at a number":   {objects: []client.Object{paused(annotationPausedAt, "0")}},
+		"a ScaledObject that is not paused any more":  {objects: []client.Object{paused(annotationPaused, "false")}, want: "False/RivalAutoscaler"},
+		"a ScaledObject on a Deployment of the name":  {objects: []client.Object{testScaledObject("", "", "resize")}},
+		"an autoscaler that another controller makes": {objects: []client.Object{owned("Widget", "w")}, want: "False/RivalAutoscaler", message: "Widget w made it and would make it again"},
+		"two others": {
+			objects: []client.Object{owned("Widget", "w"), testScaledObject("apps/v1", "StatefulSet", "resize-function")},
+			want:    "False/RivalAutoscaler", message: "; so does ScaledObject resize-so scales StatefulSet resize-function",
+		},
+		"a Function of our autoscaler's name": {
+			objects: []client.Object{namesake()}, want: "False/AutoscalerNameClash", message: "Function " + policy.AutoscalerName("resize") + " has the name",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			function := testFunction()
+			if test.change != nil {
+				test.change(function)
+			}
+			w := newTestWorld(t, append(test.objects, function, testPolicy(), testConfigMap())...)
+			w.reconcile()
+			w.answer(700, 10_000)
+			wrote := w.reconcile()
+			if test.want == "" {
+				require.Contains(t, wrote, "apply")
+				return
+			}
+			require.Equal(t, []string{"patch status"}, wrote)
+			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+			require.Equal(t, test.want, status)
+			require.Contains(t, message, test.message)
+			ready, _ := w.condition(v1alpha1.ConditionReady)
+			require.Equal(t, test.want, ready)
+			require.Len(t, w.events(), 2, "the violation and the decision")
+			w.after(testInterval)
+			w.answer(700, 10_000)
+			require.NotContains(t, w.reconcile(), "apply")
+		})
+	}
+}
+
+func owned(kind, name string) client.Object {
+	hpa := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
+	ownedBy(hpa, "v1", kind, name)
+	return hpa
+}
+
+func namesake() client.Object {
+	function := testFunction()
+	function.SetName(policy.AutoscalerName("resize"))
+	return function
+}
+
+func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
+	hour := func(p *v1alpha1.AutoscalingPolicy, hours int) *v1alpha1.AutoscalingPolicy {
+		p.CreationTimestamp = metav1.NewTime(p.CreationTimestamp.Add(time.Duration(hours) * time.Hour))
+		return p
+	}
+	other := func(hours int, change func(*v1alpha1.AutoscalingPolicySpec)) *v1alpha1.AutoscalingPolicy {
+		p := testPolicy()
+		p.Name, p.UID = "other", "uid-other"
+		if change != nil {
+			change(&p.Spec)
+		}
+		return hour(p, hours)
+	}
+	made := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
+		ownedBy(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
+		return p
+	}
+	component := func(s *v1alpha1.AutoscalingPolicySpec) {
+		s.ScaleTargetRef = v1alpha1.ScaleTargetRef{
+			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "re", Component: v1alpha1.MeshComponent{Kind: "Function", Name: "size"},
+		}
+	}
+	child := testPolicy()
+	child.Spec.ScaleTargetRef.Name = "re-size"
+	worker := testPolicy()
+	worker.Spec.ScaleTargetRef, worker.Spec.PulsarFunctionRef = v1alpha1.ScaleTargetRef{}, v1alpha1.PulsarFunctionRef{Name: "resize"}
+	tests := map[string]struct {
+		ours, other *v1alpha1.AutoscalingPolicy
+		first       string
+		names       bool
+	}{
+		"the older":                                 {testPolicy(), other(-1, nil), "other", false},
+		"ours is older":                             {testPolicy(), other(1, nil), "", false},
+		"one that names it before an older made":    {testPolicy(), made(other(-1, nil)), "", false},
+		"made for a selector, the other names it":   {made(testPolicy()), other(1, nil), "other", true},
+		"both made for selectors":                   {made(testPolicy()), made(other(-1, nil)), "other", false},
+		"a component of a mesh and the child of it": {child, other(-1, component), "other", false},
+		"a function of a worker by full name": {worker, other(-1, func(s *v1alpha1.AutoscalingPolicySpec) {
+			s.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
+			s.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{Kind: "Function", Tenant: "public", Namespace: "default", Name: "resize"}
+		}), "other", false},
+		"another target": {testPolicy(), other(-1, func(s *v1alpha1.AutoscalingPolicySpec) { s.ScaleTargetRef.Name = "crop" }), "", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newTestWorld(t, test.ours, test.other)
+			world := policy.World{Policy: test.ours}
+			require.NoError(t, w.reconciler.gatherFirst(t.Context(), &world))
+			require.Equal(t, test.first, world.OlderPolicy)
+			require.Equal(t, test.names, world.OlderNames)
+		})
+	}
+}
+
+func TestAPolicyThatAnotherGoesBeforeGivesWay(t *testing.T) {
+	p := testPolicy()
+	ownedBy(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
+	w := newTestWorld(t, testFunction(), p, testConfigMap())
+	w.settle(700)
+	require.NotNil(t, w.autoscaler())
+	named := testPolicy()
+	named.Name, named.UID = "named", "uid-named"
+	require.NoError(t, w.client.Create(t.Context(), named))
+	require.Equal(t, []string{"delete " + policy.AutoscalerName("resize"), "patch status"}, w.reconcile())
+	status, message := w.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "False/OlderPolicy", status)
+	require.Contains(t, message, "AutoscalingPolicy named names the same target")
+	require.Equal(t, int64(3), w.replicas(), "replicas stay")
+}
+
+// replicas of the Function.
+func (w *testWorld) replicas() int64 {
+	w.t.Helper()
+	f := testFunction()
+	require.NoError(w.t, w.client.Get(w.t.Context(), testKey(), f))
+	replicas, _, err := unstructured.NestedInt64(f.Object, "spec", "replicas")
+	require.NoError(w.t, err)
+	return replicas
+}
+
+func TestASecondAutoscalerThatOnlyKubernetesSeesIsNamed(t *testing.T) {
+	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w.settle(700)
+	hpa := w.autoscaler()
+	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
+		Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "AmbiguousSelector",
+		Message: "pods by selector app=x are controlled by multiple HPAs: [media/" + hpa.Name + " media/by-labels]",
+	}}
+	require.NoError(t, w.client.Status().Update(t.Context(), hpa))
+	w.events()
+	w.reconcile()
+	for _, name := range []string{v1alpha1.ConditionScalingActive, v1alpha1.ConditionReady} {
+		status, message := w.condition(name)
+		require.Equal(t, "False/AmbiguousSelector", status)
+		require.Equal(t, "HorizontalPodAutoscaler media/by-labels selects the same pods, which stops both: delete it, or give its pods labels of their own", message)
+	}
+	require.Len(t, w.events(), 1)
+}
+
+func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
+	restarted := func(set *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(set.Object, "2026-01-01T00:00:00Z", "spec", "template", "metadata", "annotations", annotationRestartedAt)
+	}
+	secrets := map[string]any{"A": map[string]any{"path": "p"}, "B": map[string]any{"path": "p"}}
+	tests := map[string]struct {
+		change  func(f *unstructured.Unstructured)
+		objects []client.Object
+		want    []string
+		restart bool
+	}{
+		"nothing": {objects: []client.Object{testStatefulSet(nil)}},
+		"one secret": {change: func(f *unstructured.Unstructured) {
+			spec(f)["secretsMap"] = map[string]any{"A": map[string]any{"path": "p"}}
+		}},
+		"two secrets": {change: func(f *unstructured.Unstructured) { spec(f)["secretsMap"] = secrets }, want: []string{policy.ReasonSecretsInRandomOrder}},
+		"precise parallelism, two secrets": {change: func(f *unstructured.Unstructured) {
+			spec(f)["secretsMap"], spec(f)["showPreciseParallelism"] = secrets, true
+		}, want: []string{policy.ReasonPreciseParallelism, policy.ReasonSecretsInRandomOrder}, restart: true},
+		"a restart by hand": {objects: []client.Object{testStatefulSet(restarted)}, want: []string{policy.ReasonRestartUndone}},
+		"a restart that the Function has": {objects: []client.Object{testStatefulSet(restarted)}, change: func(f *unstructured.Unstructured) {
+			spec(f)["pod"] = map[string]any{"annotations": map[string]any{annotationRestartedAt: "2026-01-01T00:00:00Z"}}
+		}},
+		"other resources":             {objects: []client.Object{testVerticalAutoscaler("Auto")}, want: []string{policy.ReasonVerticalAutoscaler}},
+		"other resources by default":  {objects: []client.Object{testVerticalAutoscaler("")}, want: []string{policy.ReasonVerticalAutoscaler}},
+		"other resources for new":     {objects: []client.Object{testVerticalAutoscaler("Initial")}},
+		"advice on resources":         {objects: []client.Object{testVerticalAutoscaler("Off")}},
+		"resources by Function Mesh":  {change: vertical("Recreate"), want: []string{policy.ReasonVerticalAutoscaler}},
+		"advice by Function Mesh":     {change: vertical("Off")},
+		"a rollout that is paused":    {change: pauseRollout, want: []string{policy.ReasonRolloutPaused}},
+		"paused, with nothing to do ": {change: func(f *unstructured.Unstructured) { pauseRollout(f); delete(f.Object, "status") }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			function := testFunction()
+			if test.change != nil {
+				test.change(function)
+			}
+			w := newTestWorld(t, append(test.objects, function, testPolicy(), testConfigMap())...)
+			world, err := w.reconciler.gather(t.Context(), testPolicy())
+			require.NoError(t, err)
+			var reasons []string
+			for _, d := range world.Target.Disturbances {
+				reasons = append(reasons, d.Reason)
+			}
+			require.Equal(t, test.want, reasons)
+			require.Equal(t, test.restart, world.Target.Restarts())
+			w.settle(700)
+			status, _ := w.condition(v1alpha1.ConditionScalesWithoutRestart)
+			if len(test.want) == 0 {
+				require.Equal(t, "True/Undisturbed", status)
+			} else {
+				require.Equal(t, "False/"+test.want[0], status)
+				require.NotEmpty(t, w.events())
+			}
+		})
+	}
+}
+
+func vertical(mode string) func(*unstructured.Unstructured) {
+	return func(f *unstructured.Unstructured) {
+		spec(f)["pod"] = map[string]any{"vpa": map[string]any{"updatePolicy": map[string]any{"updateMode": mode}}}
+	}
+}
+
+func pauseRollout(f *unstructured.Unstructured) {
+	f.SetAnnotations(map[string]string{annotationPauseRollout: "true"})
+	f.Object["status"] = map[string]any{"pendingChange": "{}"}
+}
+
+func TestAPausedRolloutKeepsReplicasWhereTheyAre(t *testing.T) {
+	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect} {
+		t.Run(string(actuator), func(t *testing.T) {
+			function, p := testFunction(), testPolicy()
+			pauseRollout(function)
+			p.Spec.Actuator, p.Spec.MinReplicas = actuator, new(int32(5))
+			w := newTestWorld(t, function, p, testConfigMap())
+			w.settle(70_000)
+			require.Nil(t, w.autoscaler(), "its minReplicas would release the rollout")
+			require.Equal(t, int64(3), w.replicas())
+			require.Equal(t, int32(3), *w.policy().Status.DesiredReplicas)
+			require.Equal(t, policy.HoldRolloutPaused, w.policy().Status.Decision.Hold.Reason)
+
+			require.NoError(t, w.client.Get(t.Context(), testKey(), function))
+			function.SetAnnotations(nil)
+			require.NoError(t, w.client.Update(t.Context(), function))
+			w.after(testInterval)
+			w.answer(70_000, 90_000)
+			require.NotEmpty(t, w.reconcile())
+			require.Equal(t, int32(20), *w.policy().Status.DesiredReplicas)
+		})
+	}
+}
+
+func TestARolloutHoldsReplicasOnTheWayDownAlone(t *testing.T) {
+	rollout := func(set *unstructured.Unstructured) {
+		set.Object["status"] = map[string]any{"currentRevision": "a", "updateRevision": "b", "replicas": int64(3), "updatedReplicas": int64(1)}
+	}
+	require.True(t, updating(testStatefulSet(rollout)))
+	for name, change := range map[string]func(*unstructured.Unstructured){
+		"all pods are new, though not all are ready": func(set *unstructured.Unstructured) {
+			rollout(set)
+			_ = unstructured.SetNestedField(set.Object, int64(3), "status", "updatedReplicas")
+		},
+		"pods wait for somebody to delete them": func(set *unstructured.Unstructured) {
+			rollout(set)
+			_ = unstructured.SetNestedField(set.Object, "OnDelete", "spec", "updateStrategy", "type")
+		},
+		"it stops at a partition": func(set *unstructured.Unstructured) {
+			rollout(set)
+			_ = unstructured.SetNestedField(set.Object, int64(2), "spec", "updateStrategy", "rollingUpdate", "partition")
+		},
+		"nothing changes": nil,
+	} {
+		require.False(t, updating(testStatefulSet(change)), name)
+	}
+	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap(), testStatefulSet(rollout))
+	w.settle(700)
+	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas, "a rollout may take hours, and new pods are of the new revision")
+	world, err := w.reconciler.gather(t.Context(), testPolicy())
+	require.NoError(t, err)
+	require.True(t, w.reconciler.pods(world).Updating)
+}

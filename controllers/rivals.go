@@ -1,0 +1,195 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+const kindAutoscaler = "HorizontalPodAutoscaler"
+
+// gatherRivals finds the autoscaler that carries our name, all others that write the same replicas, and whose name would have
+// Function Mesh delete ours. The others are those of the target, of the StatefulSet that runs it, and of the policy where that
+// is scaled in place of the target.
+func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *policy.World) error {
+	p := world.Policy
+	ours := policy.AutoscalerName(p.Name)
+	paused := map[string]bool{}
+	for _, target := range scaledKeys(p, world.Target) {
+		if err := r.scaledObjects(ctx, world, target, paused); err != nil {
+			return err
+		}
+	}
+	for _, target := range scaledKeys(p, world.Target) {
+		if err := r.otherAutoscalers(ctx, world, target, paused); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(world.Rivals, func(a, b policy.Rival) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
+	})
+	var live autoscalingv2.HorizontalPodAutoscaler
+	err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading HorizontalPodAutoscaler %s: %w", ours, err)
+	}
+	if err == nil {
+		world.Autoscaler = &live
+	}
+	world.NameClash, err = r.config.Targets.nameClash(ctx, p.Namespace, ours)
+	return err
+}
+
+// scaledObjects adds KEDA's. One that is paused is in nobody's way: it is noted as such.
+func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.World, target string, paused map[string]bool) error {
+	if !r.config.Targets.config.Installed(kindScaledObject) {
+		return nil
+	}
+	list := newWorkloadList(kindScaledObject)
+	if err := r.config.Targets.config.Workloads.List(ctx, list, client.InNamespace(world.Policy.Namespace),
+		client.MatchingFields{indexScaleTarget: target}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing ScaledObjects: %w", err)
+	}
+	for i := range list.Items {
+		object := &list.Items[i]
+		paused[object.GetName()] = isPaused(object)
+		if ref := otherTarget(object); ref != nil && !isPaused(object) {
+			world.Rivals = append(world.Rivals, policy.Rival{
+				Kind: kindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: controllerOf(object),
+				TargetKind: ref.Kind, TargetName: ref.Name,
+			})
+		}
+	}
+	return nil
+}
+
+// isPaused says that KEDA was told to leave the target of a ScaledObject alone.
+//
+// Source: KEDA 2.21, apis/keda/v1alpha1, annotations of a ScaledObject.
+func isPaused(object *unstructured.Unstructured) bool {
+	annotations := object.GetAnnotations()
+	paused, err := strconv.ParseBool(annotations[annotationPaused])
+	return err == nil && paused || annotations[annotationPausedAt] != ""
+}
+
+// otherAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one that is
+// paused it is on its way out.
+func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *policy.World, target string, paused map[string]bool) error {
+	var list autoscalingv2.HorizontalPodAutoscalerList
+	p := world.Policy
+	if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace), client.MatchingFields{indexScaleTarget: target}); err != nil {
+		return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
+	}
+	for i := range list.Items {
+		hpa := &list.Items[i]
+		owner := controllerOf(hpa)
+		name, ofKeda := strings.CutPrefix(owner, kindScaledObject+" ")
+		isPaused, known := paused[name]
+		if hpa.Name == policy.AutoscalerName(p.Name) || ofKeda && known && !isPaused {
+			continue
+		}
+		rival := policy.Rival{
+			Kind: kindAutoscaler, Name: hpa.Name, UID: hpa.UID, Owner: owner, Leaving: ofKeda && isPaused,
+			TargetKind: hpa.Spec.ScaleTargetRef.Kind, TargetName: hpa.Spec.ScaleTargetRef.Name,
+		}
+		if p.Spec.ConflictPolicy == v1alpha1.ConflictTakeOver {
+			rival.Manifest = manifestOf(hpa)
+		}
+		world.Rivals = append(world.Rivals, rival)
+	}
+	return nil
+}
+
+// maxManifest is the largest manifest that a status can hold, in bytes.
+const maxManifest = 16 << 10
+
+// manifestOf is what it takes to make an autoscaler again; empty when that is too much.
+func manifestOf(hpa *autoscalingv2.HorizontalPodAutoscaler) v1alpha1.Manifest {
+	kept := autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Name: hpa.Name, Labels: hpa.Labels, Annotations: map[string]string{}, OwnerReferences: hpa.OwnerReferences},
+		Spec:       hpa.Spec,
+	}
+	for key, value := range hpa.Annotations {
+		if key != corev1.LastAppliedConfigAnnotation { // which is the rest once more
+			kept.Annotations[key] = value
+		}
+	}
+	text, err := json.Marshal(kept)
+	if err != nil || len(text) > maxManifest {
+		return ""
+	}
+	return v1alpha1.Manifest(text)
+}
+
+// nameClash is a Function, Sink or Source that has the name; empty when there is none.
+func (t *Targets) nameClash(ctx context.Context, namespace, name string) (string, error) {
+	for _, kind := range workloadKinds() {
+		object, err := t.remembered(ctx, kind, namespace, name)
+		if err != nil {
+			return "", err
+		}
+		if object != nil {
+			return kind + " " + name, nil
+		}
+	}
+	return "", nil
+}
+
+// gatherFirst names the policy that goes first of those that scale the same target, unless it is this one. One that only
+// recommends scales nothing.
+func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World) error {
+	p := world.Policy
+	keys := targetKeys(p)
+	if len(keys) == 0 {
+		return nil
+	}
+	var list v1alpha1.AutoscalingPolicyList
+	if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace), client.MatchingFields{indexScaleTarget: keys[0]}); err != nil {
+		return fmt.Errorf("listing policies: %w", err)
+	}
+	first := p
+	for i := range list.Items {
+		other := &list.Items[i]
+		if (other.Spec.Mode == v1alpha1.ModeAuto || other.Spec.Mode == "") && other.DeletionTimestamp == nil && byRank(other, first) < 0 {
+			first = other
+		}
+	}
+	if first.Name != p.Name {
+		world.OlderPolicy, world.OlderNames = first.Name, selected(p) > selected(first)
+	}
+	return nil
+}
+
+// byRank says which of two policies on one target goes first: one that names it before one that was made for a selector, then
+// the older, then by name where two are of the same second.
+func byRank(a, b *v1alpha1.AutoscalingPolicy) int {
+	return cmp.Or(selected(a)-selected(b), byAge(a, b))
+}
+
+// selected is 1 for a policy that was made for another one's selector.
+func selected(p *v1alpha1.AutoscalingPolicy) int {
+	if owner := metav1.GetControllerOfNoCopy(p); owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy {
+		return 1
+	}
+	return 0
+}
+
+func byAge(a, b *v1alpha1.AutoscalingPolicy) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+}
