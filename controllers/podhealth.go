@@ -25,7 +25,7 @@ func slimPod(object any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Labels: map[string]string{labelComponent: pod.Labels[labelComponent], labelName: pod.Labels[labelName]},
+			Labels: slimPodLabels(pod.Labels),
 		},
 		Status: corev1.PodStatus{
 			Phase: pod.Status.Phase, PodIP: pod.Status.PodIP,
@@ -46,6 +46,14 @@ func slimPod(object any) (any, error) {
 		slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
 	}
 	return slim, nil
+}
+
+// slimPodLabels keeps what indexPod looks at.
+func slimPodLabels(of map[string]string) map[string]string {
+	if isOfWorker(of) {
+		return map[string]string{labelWorkerComponent: of[labelWorkerComponent], labelWorkerTenant: of[labelWorkerTenant]}
+	}
+	return map[string]string{labelComponent: of[labelComponent], labelName: of[labelName]}
 }
 
 // slimContainers keeps of those that crashed that they did, and nothing of others.

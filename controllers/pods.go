@@ -50,7 +50,8 @@ const (
 	lookForPodsEvery = time.Minute
 )
 
-// workloadKey names a workload to those who ask its instances, such as Function/media/resize.
+// workloadKey names a workload to those who ask its instances, such as Function/media/resize, or
+// StatefulSet/media/pf-public-default-resize.
 func workloadKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
 // Pods knows the pods of workloads: where instances serve their metrics, and how they are. It is safe for concurrent use.
@@ -76,14 +77,25 @@ func NewPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
 		return nil, err
 	}
 	p := &Pods{direct: mgr.GetAPIReader(), every: lookForPodsEvery, refused: make(chan struct{}, 1), unknown: errPodsNotRead}
-	p.cache, err = cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector, Transform: slimPod}},
-		DefaultWatchErrorHandler: p.watchFailed,
-	})
+	ofWorkers, err := workerSelector()
 	if err != nil {
-		return nil, fmt.Errorf("making a cache of pods: %w", err)
+		return nil, err
 	}
+	var both podCaches
+	for _, one := range []struct {
+		into *cache.Cache
+		of   labels.Selector
+	}{{&both.Cache, selector}, {&both.ofWorkers, ofWorkers}} {
+		*one.into, err = cache.New(mgr.GetConfig(), cache.Options{
+			HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: one.of, Transform: slimPod}},
+			DefaultWatchErrorHandler: p.watchFailed,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("making a cache of pods: %w", err)
+		}
+	}
+	p.cache = both
 	if err := p.cache.IndexField(ctx, &corev1.Pod{}, indexInstance, indexPod); err != nil {
 		return nil, fmt.Errorf("indexing pods: %w", err)
 	}
@@ -112,6 +124,9 @@ func instanceSelector() (labels.Selector, error) {
 // indexPod is the function of the index. A pod is an instance when the workload's StatefulSet controls it: the Job that
 // cleans up behind a workload gives its pod the same labels.
 func indexPod(object client.Object) []string {
+	if owner := metav1.GetControllerOf(object); isOfWorker(object.GetLabels()) && owner != nil && owner.Kind == kindStatefulSet {
+		return []string{workloadKey(kindStatefulSet, object.GetNamespace(), owner.Name)}
+	}
 	for _, kind := range workloadKinds() {
 		name := object.GetLabels()[labelName]
 		if object.GetLabels()[labelComponent] != strings.ToLower(kind) || name == "" {

@@ -20,8 +20,13 @@ func slim(object any) (any, error) {
 	if fields, err := meta.Accessor(object); err == nil {
 		fields.SetManagedFields(nil)
 	}
-	if u, ok := object.(*unstructured.Unstructured); ok && slices.Contains(workloadKinds(), u.GetKind()) {
-		slimWorkload(u)
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		switch kind := u.GetKind(); {
+		case slices.Contains(workloadKinds(), kind):
+			slimWorkload(u)
+		case kind == kindStatefulSet:
+			slimStatefulSet(u)
+		}
 	}
 	return object, nil
 }

@@ -5,11 +5,152 @@ package controllers
 
 import (
 	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
+// statefulSet is the part of a StatefulSet that scaling rests on, and all that slim keeps of one.
+type statefulSet struct {
+	Metadata workloadMetadata `json:"metadata"`
+	Spec     statefulSetSpec  `json:"spec"`
+}
+
+type statefulSetSpec struct {
+	Replicas *int32      `json:"replicas"`
+	Template podTemplate `json:"template"`
+}
+
+type podTemplate struct {
+	Metadata struct {
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		Containers []container `json:"containers"`
+	} `json:"spec"`
+}
+
+type container struct {
+	Command []string `json:"command"`
+	Args    []string `json:"args"`
+}
+
+// all is the command with its arguments.
+func (c container) all() []string { return slices.Concat(c.Command, c.Args) }
+
+func decodeStatefulSet(object map[string]any) (statefulSet, error) {
+	var s statefulSet
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &s); err != nil {
+		return statefulSet{}, fmt.Errorf("decoding StatefulSet: %w", err)
+	}
+	return s, nil
+}
+
+// instance is what its pods run, or why they do not run what can be scaled, after "StatefulSet x cannot be scaled: ".
+func (s statefulSet) instance() (w workload, invalid string) {
+	d, err := s.details()
+	if err != nil {
+		return workload{}, err.Error() + ": use scaleTargetRef for StatefulSets that Pulsar's function worker made"
+	}
+	w = d.workload(s.Metadata.Namespace, s.Metadata.Name)
+	switch name := s.Metadata.Name; {
+	case !d.isNameOf(name):
+		return workload{}, fmt.Sprintf("it runs %s, whose StatefulSet Pulsar's function worker calls %s: use that one", w.component(), d.statefulSet(""))
+	case w.Kind == kindSource && w.Spec.BatchSourceConfig == nil:
+		return workload{}, fmt.Sprintf("source %s brings data into Pulsar and consumes nothing there, so there is no backlog to scale on: "+
+			"use a HorizontalPodAutoscaler on its CPU", w.component())
+	}
+	return w, ""
+}
+
+// details are those of the first container that runs an instance: others may stand beside it.
+func (s statefulSet) details() (functionDetails, error) {
+	for _, c := range s.Spec.Template.Spec.Containers {
+		if startsInstance(c.all()) {
+			return decodeDetails(c.all())
+		}
+	}
+	return functionDetails{}, errNoInstance
+}
+
+// scrapable says whether instances serve metrics: a worker without a metricsPort annotates no pod.
+func (s statefulSet) scrapable() bool {
+	return s.Spec.Template.Metadata.Annotations[annotationPort] != ""
+}
+
 // statefulSet finds a StatefulSet that Pulsar's function worker made.
-func (t *Targets) statefulSet(_ context.Context, _ string, _ v1alpha1.AutoscalingPolicySpec) (Found, error) {
-	return Found{Unsupported: "StatefulSets are not supported yet"}, nil
+func (t *Targets) statefulSet(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+	ref := spec.ScaleTargetRef
+	if !t.config.Installed(kindStatefulSet) {
+		return Found{}, fmt.Errorf("%w: StatefulSets are being read", backlog.ErrNoData)
+	}
+	object := newWorkload(kindStatefulSet)
+	err := t.config.Workloads.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Found{}, nil
+	case err != nil:
+		return Found{}, fmt.Errorf("reading StatefulSet %s/%s: %w", namespace, ref.Name, err)
+	}
+	target := policy.Target{Ref: ref, Scaling: policy.BySubresource, Scaled: []v1alpha1.ScaleTargetRef{ref}, Owner: controllerOf(object)}
+	s, err := decodeStatefulSet(object.Object)
+	if err != nil {
+		target.Invalid = err.Error()
+		return Found{Target: &target}, nil //nolint:nilerr // shown in a condition
+	}
+	target.Replicas = s.Spec.Replicas
+	if target.Owner == "" {
+		err = t.complete(ctx, &target, s, spec.Pulsar)
+	}
+	return Found{Target: &target}, err
+}
+
+// complete adds what the pods consume, and where.
+func (t *Targets) complete(ctx context.Context, target *policy.Target, s statefulSet, connection *v1alpha1.PulsarConnection) error {
+	refuse := func(why string) {
+		target.Invalid = fmt.Sprintf("StatefulSet %s cannot be scaled: %s", s.Metadata.Name, why)
+	}
+	w, invalid := s.instance()
+	if invalid != "" {
+		refuse(invalid)
+		return nil
+	}
+	consumed, invalid := w.consumed()
+	if invalid != "" {
+		refuse(invalid)
+		return nil
+	}
+	target.Component, target.NeverAcknowledges, target.NeverZero = w.component(), w.neverAcknowledges(), w.Kind == kindSource
+	if t.clusters.defaultURL == "" && (connection == nil || connection.AdminURL == "") {
+		refuse("the admin URL of its Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or --pulsar-admin-url of the adapter")
+		return nil
+	}
+	cluster, invalid, err := t.cluster(ctx, w, connection)
+	if err != nil || invalid != "" {
+		target.Invalid = invalid
+		return err
+	}
+	target.SubscriptionType, target.Subscription = consumed.kind, consumed.subscription
+	target.Subscription.Cluster = cluster
+	if t.config.InstanceMetrics == PodInstanceMetrics && s.scrapable() {
+		target.Subscription.Workload = workloadKey(kindStatefulSet, s.Metadata.Namespace, s.Metadata.Name)
+	}
+	return nil
+}
+
+// isOfWorker says whether a StatefulSet may be one that a function worker made: the decoder has the last word.
+func (s statefulSet) isOfWorker() bool {
+	for _, owner := range s.Metadata.OwnerReferences {
+		if owner.Controller != nil && *owner.Controller {
+			return false
+		}
+	}
+	return slices.ContainsFunc(s.Spec.Template.Spec.Containers, func(c container) bool { return startsInstance(c.all()) })
 }

@@ -97,6 +97,8 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 		return backlog.Subscription{}, mistakeError(fmt.Sprintf("%s does not exist in namespace %s", policy.Name(spec), a.key.Namespace))
 	case found.Target.Invalid != "":
 		return backlog.Subscription{}, mistakeError(found.Target.Invalid)
+	case found.Target.Owner != "":
+		return backlog.Subscription{}, mistakeError(policy.Controlled(found.Target))
 	default:
 		return found.Target.Subscription, nil
 	}

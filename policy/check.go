@@ -6,6 +6,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -25,6 +26,7 @@ const (
 	ReasonTargetKindUnsupported = "TargetKindUnsupported"
 	ReasonTargetNotFound        = "TargetNotFound"
 	ReasonTargetInvalid         = "TargetInvalid"
+	ReasonControlled            = "ControlledByAnother"
 	ReasonReplicasUnset         = "ReplicasUnset"
 	ReasonMeshOwned             = "OwnedByFunctionMesh"
 	ReasonUnmanaged             = "Unmanaged"
@@ -44,6 +46,7 @@ func Check(w World) *Violation {
 		targetKindIsSupported,
 		targetExists,
 		targetIsValid,
+		nothingControlsTheStatefulSet,
 		targetHasReplicas,
 		targetIsNotInAMesh,
 		targetIsManaged,
@@ -101,6 +104,23 @@ func targetIsNotStopped(w World) *Violation {
 	return &Violation{v1alpha1.ConditionTargetFound, ReasonStopped, fmt.Sprintf(
 		"%s is stopped, and a change of its parallelism would start some of its instances: start it first (pulsar-admin %ss start)",
 		Name(w.Policy.Spec), strings.ToLower(string(w.Policy.Spec.PulsarFunctionRef.Kind)))}
+}
+
+func nothingControlsTheStatefulSet(w World) *Violation {
+	if w.Target.Owner == "" {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, ReasonControlled, Controlled(w.Target)}
+}
+
+// Controlled says that a StatefulSet's replicas are its owner's to set, and what to scale instead.
+func Controlled(target *Target) string {
+	kind, name, _ := strings.Cut(target.Owner, " ")
+	fix := "scale that instead"
+	if slices.Contains([]v1alpha1.WorkloadKind{v1alpha1.WorkloadFunction, v1alpha1.WorkloadSink, v1alpha1.WorkloadSource}, v1alpha1.WorkloadKind(kind)) {
+		fix = fmt.Sprintf("set spec.scaleTargetRef to kind %s, name %s instead", kind, name)
+	}
+	return fmt.Sprintf("StatefulSet %s is controlled by %s, which sets its replicas back: %s", target.Ref.Name, target.Owner, fix)
 }
 
 func targetHasReplicas(w World) *Violation {

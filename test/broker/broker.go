@@ -52,6 +52,8 @@ type Config struct {
 	Token string
 	// Worker is WorkerOn or WorkerOff.
 	Worker Worker
+	// Kubernetes is where the worker runs functions as StatefulSets; nil for threads of its own.
+	Kubernetes *Kubernetes
 	// JVMFlags are added to the broker's and win over them, e.g. "-Xmx2g".
 	JVMFlags []string
 	// StartTimeout bounds the time until the broker is ready; 0 is 90 s.
@@ -67,6 +69,8 @@ func (c Config) validate() error {
 	switch {
 	case c.Worker != WorkerOn && c.Worker != WorkerOff:
 		return fmt.Errorf("broker.Config.Worker is %d: it must be WorkerOn or WorkerOff", c.Worker)
+	case c.Kubernetes != nil && c.Worker == WorkerOff:
+		return errors.New("broker.Config.Kubernetes is set: it needs Worker to be WorkerOn")
 	case c.StartTimeout < 0:
 		return fmt.Errorf("broker.Config.StartTimeout is %s: it must be 0 (%s) or more", c.StartTimeout, startTimeout)
 	}
@@ -113,7 +117,7 @@ func Start(ctx context.Context, config Config) (*Broker, error) {
 	b.launch = func() (*proc.Process, error) {
 		return proc.Start(ctx, proc.Config{
 			Name: "pulsar " + dist.Version, Path: kit.Java(), Args: arguments(kit, dist, b.dir, config),
-			Dir: b.dir, LogPath: filepath.Join(b.dir, "broker.log"), Grace: stopGrace,
+			Dir: b.dir, Env: config.Kubernetes.environment(), LogPath: filepath.Join(b.dir, "broker.log"), Grace: stopGrace,
 		})
 	}
 	if err := b.run(ctx); err != nil {
@@ -143,10 +147,11 @@ func (b *Broker) prepare() error {
 		}
 	}
 	contents := map[string][]byte{"standalone.conf": render(settings(b.ports, b.config.Settings))}
-	for _, name := range []string{"functions_worker.yml", "log4j2.xml"} {
-		if contents[name], err = files.ReadFile("conf/" + name); err != nil {
-			return fmt.Errorf("reading the broker's configuration: %w", err)
-		}
+	if contents["log4j2.xml"], err = files.ReadFile("conf/log4j2.xml"); err != nil {
+		return fmt.Errorf("reading the broker's configuration: %w", err)
+	}
+	if contents["functions_worker.yml"], err = b.workerConfig(); err != nil {
+		return err
 	}
 	for name, content := range contents {
 		if err := os.WriteFile(filepath.Join(b.dir, "conf", name), content, 0o600); err != nil {

@@ -1,0 +1,67 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAScriptIsSplitAsAShellDoes(t *testing.T) {
+	tests := map[string]struct {
+		script string
+		want   []string
+		fails  bool
+	}{
+		"blanks part words":             {script: " a\tb\n c  ", want: []string{"a", "b", "c"}},
+		"single quotes keep everything": {script: `'a "b" \ $c' d`, want: []string{`a "b" \ $c`, "d"}},
+		"double quotes keep blanks and honour backslashes": {
+			script: `"a 'b' \" \\ \$ \n" c`, want: []string{`a 'b' " \ $ \n`, "c"},
+		},
+		"quotes may stand within a word":    {script: `a'b c'"d e"\ f`, want: []string{"ab cd e f"}},
+		"an empty word is a word":           {script: `a '' ""`, want: []string{"a", "", ""}},
+		"operators and expansions stay":     {script: `x=${P##*-} && y $x`, want: []string{"x=${P##*-}", "&&", "y", "$x"}},
+		"a broken line goes on":             {script: "a\\\nb", want: []string{"ab"}},
+		"the usual way to quote a quote":    {script: `'it'\''s'`, want: []string{"it's"}},
+		"an open single quote is a mistake": {script: `a 'b`, fails: true},
+		"an open double quote is a mistake": {script: `a "b\"`, fails: true},
+		"nothing is no word":                {script: " "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			words, err := splitWords(test.script)
+			require.Equal(t, test.fails, err != nil, err)
+			require.Equal(t, test.want, words)
+		})
+	}
+}
+
+func FuzzDecodeDetails(f *testing.F) {
+	for _, object := range recordedStatefulSets(f) {
+		s, err := decodeStatefulSet(object.Object)
+		require.NoError(f, err)
+		f.Add(s.Spec.Template.Spec.Containers[0].Command[2], s.Metadata.Name)
+	}
+	f.Add(`java --function_details '{"tenant":"a","namespace":"b","name":"c","source":{"topicsPattern":"x.*","topicsToSerDeClassName":{"y":""}}}'`, "pf-a-b-c")
+	f.Add(`x -instance-conf '{"tenant":"a","nameSpace":"b","name":"c","sourceInputSpecs":{"t":"{}"}}'`, "pf-a-b-c")
+	f.Fuzz(func(t *testing.T, script, name string) {
+		d, err := decodeDetails([]string{"sh", "-c", script})
+		if err != nil {
+			require.NotEmpty(t, err.Error())
+			return
+		}
+		require.NotEmpty(t, d.Tenant)
+		d.isNameOf(name)
+		require.True(t, d.isNameOf(d.statefulSet("")))
+		w := d.workload("n", name)
+		c, invalid := w.consumed()
+		if invalid == "" {
+			require.NotEmpty(t, c.subscription.Name)
+			require.NotEmpty(t, append(c.subscription.Topics, c.subscription.Patterns...))
+			require.NotEmpty(t, c.kind)
+		}
+		require.NotContains(t, d.statefulSet(""), "_")
+	})
+}

@@ -1,0 +1,54 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Kubernetes says where a function worker runs functions. All fields are required.
+type Kubernetes struct {
+	// Kubeconfig is the path of a file with the rights to make StatefulSets and Services.
+	Kubeconfig string
+	// Namespace that they are made in.
+	Namespace string
+	// Root is the directory that Pulsar is in, in the containers of the pods.
+	Root string
+}
+
+// environment is how the worker's client finds the cluster.
+func (k *Kubernetes) environment() []string {
+	if k == nil {
+		return nil
+	}
+	return []string{"KUBECONFIG=" + k.Kubeconfig}
+}
+
+// workerConfig is functions_worker.yml; on Kubernetes nothing but the runtime differs.
+func (b *Broker) workerConfig() ([]byte, error) {
+	text, err := files.ReadFile("conf/functions_worker.yml")
+	if err != nil {
+		return nil, fmt.Errorf("reading the worker's configuration: %w", err)
+	}
+	k := b.config.Kubernetes
+	if k == nil {
+		return text, nil
+	}
+	var config map[string]any
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		return nil, fmt.Errorf("reading the worker's configuration: %w", err)
+	}
+	config["functionRuntimeFactoryClassName"] = "org.apache.pulsar.functions.runtime.kubernetes.KubernetesRuntimeFactory"
+	config["functionRuntimeFactoryConfigs"] = map[string]any{
+		"jobNamespace": k.Namespace, "submittingInsidePod": false, "pulsarRootDir": k.Root,
+		"functionInstanceClassPath": k.Root + "/lib/*",
+		"pulsarServiceUrl":          b.ServiceURL(), "pulsarAdminUrl": b.AdminURL(),
+	}
+	if text, err = yaml.Marshal(config); err != nil {
+		return nil, fmt.Errorf("writing the worker's configuration: %w", err)
+	}
+	return text, nil
+}
