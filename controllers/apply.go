@@ -24,9 +24,8 @@ import (
 //
 // For a target that is missing, in a mesh or unreadable the status has no desiredReplicas, so ours gets no metric and keeps
 // the replicas.
-func (r *PolicyReconciler) carryOut(ctx context.Context, outcome *policy.Outcome, result *policy.Result, memory *policyMemory) {
+func (r *PolicyReconciler) carryOut(ctx context.Context, plan policy.Plan, outcome *policy.Outcome, memory *policyMemory) {
 	p := outcome.World.Policy
-	plan := policy.NewPlan(*outcome, decisionOf(result))
 	if plan.RemoveAutoscaler {
 		if outcome.ApplyFailed = r.removeAutoscaler(ctx, outcome); outcome.ApplyFailed != nil {
 			return // two writers at once would be one too many

@@ -20,7 +20,7 @@ func (r *PolicyReconciler) input(world policy.World, subscription backlog.Subscr
 	in := policy.Input{
 		Now: now, Spec: world.Policy.Spec, CurrentReplicas: *world.Target.Replicas, // Check made sure of it
 		FreshFor: freshIntervals * r.config.PollInterval, Pods: r.pods(world), NeverZero: world.Target.NeverZero,
-		Restarts: world.Target.Restarts(), Frozen: world.Target.Frozen,
+		Restarts: world.Target.Restarts(), Frozen: policy.Frozen(world),
 	}
 	in.Reading, in.Unknown = r.config.Store.Read(subscription, now)
 	if in.Unknown == nil && in.Reading.Type == backlog.Failover {

@@ -120,8 +120,14 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	if waiting(outcome) {
 		return resultWaiting, nil
 	}
+	plan := policy.NewPlan(outcome, decisionOf(result))
+	if plan.StatusFirst {
+		if err := r.report(ctx, outcome, result); err != nil {
+			return "", err
+		}
+	}
 	// What was decided is reported even so: the autoscaler that there is goes on to ask for it.
-	r.carryOut(ctx, &outcome, result, memory)
+	r.carryOut(ctx, plan, &outcome, memory)
 	if err := errors.Join(outcome.ApplyFailed, outcome.ScaleFailed, r.report(ctx, outcome, result)); err != nil {
 		return "", err
 	}
@@ -144,6 +150,7 @@ func trackable(outcome policy.Outcome) *backlog.Subscription {
 func (r *PolicyReconciler) decide(outcome *policy.Outcome, memory *policyMemory) *policy.Result {
 	subscription := trackable(*outcome)
 	if subscription == nil {
+		memory.paused = true
 		return nil
 	}
 	in := r.input(outcome.World, *subscription, outcome.Now)
@@ -197,6 +204,7 @@ func (r *PolicyReconciler) report(ctx context.Context, outcome policy.Outcome, r
 	if err := r.patchStatus(ctx, p, after); err != nil {
 		return err
 	}
+	p.Status = after
 	for _, h := range happenings(before, after) {
 		r.config.Recorder.Eventf(p, nil, h.kind, h.reason, h.action, "%s", h.note)
 	}

@@ -27,6 +27,8 @@ type policyMemory struct {
 	uid types.UID
 	// resume is the state of the last decision; nil before the first in this process.
 	resume *policy.State
+	// paused says that nothing was decided since resume: the mode was Off, or there was no target.
+	paused bool
 	// unread is why the status's state was not resumed, until it has been logged.
 	unread error
 	// refused is the last refusal of an apply; nil when the last one was good.
@@ -84,7 +86,12 @@ func (m *policyMemory) toleranceDue(live *autoscalingv2.HorizontalPodAutoscaler,
 
 // state is where the last decision left off, in this process or in the one before it.
 func (m *policyMemory) state(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) policy.State {
-	if m.resume != nil {
+	paused := m.paused
+	m.paused = false
+	switch {
+	case m.resume != nil && paused:
+		return m.resume.Continue(currentReplicas, now)
+	case m.resume != nil:
 		return *m.resume
 	}
 	var state policy.State

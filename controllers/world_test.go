@@ -112,6 +112,9 @@ type testWorld struct {
 	writes []string
 	// applyFails is what the next applies answer.
 	applyFails error
+	// scaleFails is what the next writes of replicas answer, and written what was written.
+	scaleFails error
+	written    []int64
 }
 
 func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
@@ -184,6 +187,9 @@ func (w *testWorld) counting() interceptor.Funcs {
 			return c.Delete(ctx, obj, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			if sub == "scale" {
+				return w.scaled(ctx, c, obj, p)
+			}
 			w.writes = append(w.writes, "patch "+sub)
 			return c.SubResource(sub).Patch(ctx, obj, p, opts...)
 		},

@@ -47,6 +47,7 @@ const (
 	ReasonDirect               = "Direct"
 	ReasonOff                  = "Off"
 	ReasonAtZero               = "ScaledToZero"
+	ReasonSwitchedOff          = "SwitchedOff"
 	// ReasonScaleFailed: the number of replicas could not be written.
 	ReasonScaleFailed = "ScaleFailed"
 	ReasonApplyFailed = "ApplyFailed"
@@ -96,7 +97,7 @@ func UnknownReason(err error) string {
 // Conditions brings a policy's conditions up to date and returns them; the given ones are not changed.
 func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
 	if o.World.Policy.Spec.Mode == v1alpha1.ModeOff {
-		return offConditions(o)
+		return offConditions(before, o)
 	}
 	after := append([]metav1.Condition(nil), before...)
 	set := func(c metav1.Condition) {
@@ -118,8 +119,11 @@ func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
 }
 
 // offConditions are what the conditions of a policy say that does nothing: all but Ready would go stale.
-func offConditions(o Outcome) []metav1.Condition {
+func offConditions(before []metav1.Condition, o Outcome) []metav1.Condition {
 	var after []metav1.Condition
+	if last := meta.FindStatusCondition(before, v1alpha1.ConditionReady); last != nil {
+		after = append(after, *last)
+	}
 	meta.SetStatusCondition(&after, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonOff, ObservedGeneration: o.World.Policy.Generation,
 		LastTransitionTime: metav1.NewTime(o.Now), Message: "mode is Off: nothing is measured, decided or changed",
@@ -144,6 +148,9 @@ func ready(mode v1alpha1.Mode, target, known, applied metav1.Condition, active *
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonRecommending,
 			Message: "mode is Recommend: decisions are shown and not carried out",
 		}
+	}
+	if active != nil && active.Reason == ReasonAtZero {
+		return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonAtZero, Message: active.Message}
 	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonScaling,
@@ -214,20 +221,24 @@ func scalingActive(o Outcome) *metav1.Condition {
 	}
 	switch {
 	case SwitchedOff(o.World):
-		c.Status, c.Reason = metav1.ConditionFalse, reasonScalingDisabled
-		c.Message = "its replicas were set to 0 by hand, which switches scaling off: set them to 1 or more"
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonSwitchedOff, switchedOff(o.World)
+		return &c
+	case *o.World.Target.Replicas == 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAtZero, "scaled to zero: replicas come back when there is something to do"
 		return &c
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonDirect, "the controller writes the number of replicas itself"
 		return &c
 	case o.World.Autoscaler == nil:
 		return &c
-	case *o.World.Target.Replicas == 0 && LeastReplicas(o.World.Policy.Spec) == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAtZero, "there is nothing to do; the controller brings replicas back when there is"
-		return &c
 	}
 	for _, theirs := range o.World.Autoscaler.Status.Conditions {
-		if theirs.Type == autoscalingv2.ScalingActive {
+		switch {
+		case theirs.Type != autoscalingv2.ScalingActive:
+		case theirs.Reason == reasonScalingDisabled:
+			// It says so of zero replicas, and there are some: it has not looked since.
+			c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonScaling, "replicas are back from zero; the HorizontalPodAutoscaler goes on at its next look"
+		default:
 			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), theirs.Reason, theirs.Message
 			if theirs.Reason == reasonAmbiguousSelector {
 				c.Message = ambiguity(o.World, theirs.Message)

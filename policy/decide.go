@@ -25,11 +25,12 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	winner := ask(in, after)
 	asked := after.asked(in)
-	after.Recommendations = recommend(before.Recommendations, Recommendation{At: in.Now, Replicas: winner.steady}, downWindow(in))
-	after.Drains = recommend(before.Drains, Recommendation{At: in.Now, Replicas: winner.drain}, drainWindow(in))
+	adopted := before.adopted(in)
+	after.Recommendations = recommend(before.Recommendations, Recommendation{At: in.Now, Replicas: max(adopted, winner.steady)}, downWindow(in))
+	after.Drains = recommend(before.Drains, Recommendation{At: in.Now, Replicas: max(adopted, winner.drain)}, drainWindow(in))
 	target, held := direct(in, after, winner, asked)
 	if in.Frozen != nil {
-		target, held = in.CurrentReplicas, in.Frozen
+		held = in.Frozen
 	}
 	if held == nil {
 		held = winner.hold
@@ -39,10 +40,7 @@ func Decide(in Input, before State) (Decision, State) {
 		Wait: wait(in.Reading, after.Capacity),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
-	if in.Frozen != nil {
-		decision.Replicas, decision.CappedBy = target, "" // the bounds wait as well
-	}
-	if decision.CappedBy == "" {
+	if decision.CappedBy == "" && in.Frozen == nil {
 		decision.CappedBy = winner.cappedBy
 	}
 	if decision.Replicas > max(in.CurrentReplicas, asked) {
@@ -108,6 +106,16 @@ func (s State) asked(in Input) int32 {
 	return s.Raised.Replicas
 }
 
+// adopted is the present number where somebody else raised it, 0 where nobody did. It is held for a stabilization window, as if it
+// had been needed, for whoever did it may know why. A lowered one is not: what is needed is added again.
+func (s State) adopted(in Input) int32 {
+	before := s.Start.Replicas
+	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 || in.CurrentReplicas <= max(before, s.Raised.Replicas) {
+		return 0
+	}
+	return in.CurrentReplicas
+}
+
 // direct says where to go from the present replicas, and why not where the answer says.
 func direct(in Input, after State, winner answer, asked int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
@@ -140,7 +148,8 @@ func direct(in Input, after State, winner answer, asked int32) (target int32, he
 }
 
 // keep is the decision when there is nothing to decide on. The recommendation window is kept alive, so that replicas
-// do not fall the moment an outage ends. Of a target at zero whose subscription is gone, one replica makes it again.
+// do not fall the moment an outage ends. Of a target at zero whose subscription is gone, by a fresh answer of Pulsar, one replica
+// makes it again: what is published until then would be nobody's (subscriptionExpirationTimeMinutes removes idle ones).
 func keep(in Input, before State, hold Hold) (Decision, State) {
 	after := before
 	now := Recommendation{At: in.Now, Replicas: in.CurrentReplicas}
@@ -149,7 +158,10 @@ func keep(in Input, before State, hold Hold) (Decision, State) {
 	after.Zero.IdleSince = time.Time{}
 	decision := Decision{Time: in.Now, Wanted: in.CurrentReplicas, Hold: &hold, Wait: backlog.Unknown(in.Unknown)}
 	target := in.CurrentReplicas
-	if target == 0 && in.least() == 0 && errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) {
+	if in.Frozen != nil {
+		decision.Hold = in.Frozen
+	}
+	if target == 0 && in.least() == 0 && errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) && !errors.Is(in.Unknown, backlog.ErrStale) {
 		target = 1
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
@@ -186,10 +198,13 @@ func ask(in Input, state State) answer {
 	return winner
 }
 
-// bound keeps replicas within minReplicas and maxReplicas and names the bound that mattered.
+// bound keeps replicas within minReplicas and maxReplicas and names the bound that mattered; or where they are, when they have
+// to stay there.
 func (in Input) bound(replicas int32) (bounded int32, by string) {
 	least := in.least()
 	switch {
+	case in.Frozen != nil:
+		return in.CurrentReplicas, ""
 	case replicas > in.Spec.MaxReplicas:
 		return in.Spec.MaxReplicas, cappedByMax
 	case replicas < least:

@@ -21,7 +21,7 @@ type Input struct {
 	NeverZero bool
 	// Restarts says that each change of the number of replicas is known to restart all of them; others are found out.
 	Restarts bool
-	// Frozen keeps the replicas as they are, such as while a rollout is paused; nil for no reason to.
+	// Frozen keeps the replicas as they are whatever the bounds, such as while a rollout is paused; nil for no reason to.
 	Frozen *Hold
 	// Reading of the target's subscription; ignored when Unknown is set.
 	Reading backlog.Reading
@@ -145,6 +145,8 @@ const (
 	HoldWakeBackoff = "WakeBackoff"
 	// HoldNotTimed: how busy replicas are is not known.
 	HoldNotTimed = "UtilizationUnknown"
+	// HoldSwitchedOff: replicas were set to 0 by hand.
+	HoldSwitchedOff = "SwitchedOff"
 	// HoldIdling: nothing arrives, but not for long enough to go to zero.
 	HoldIdling = "NotIdleForLong"
 )
@@ -156,11 +158,12 @@ const (
 	cappedByMax        = "maxReplicas"
 )
 
-// defaultLatencyObjective and defaultDownWindow are the defaults of the CRD, for policies that never met an API
+// defaultLatencyObjective, defaultDownWindow and defaultCooldown are the defaults of the CRD, for policies that never met an API
 // server: tests and the simulator.
 const (
 	defaultLatencyObjective = time.Minute
 	defaultDownWindow       = 90 * time.Second
+	defaultCooldown         = 5 * time.Minute
 )
 
 func latencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
@@ -177,6 +180,14 @@ func downWindow(in Input) time.Duration {
 		window = time.Duration(*b.ScaleDown.StabilizationWindowSeconds) * time.Second
 	}
 	return atLeastTwoPolls(in, window)
+}
+
+// cooldown is how long nothing may happen before the last replica goes.
+func cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
+	if b := spec.Behavior; b != nil && b.ScaleDown != nil && b.ScaleDown.CooldownPeriodSeconds != nil {
+		return time.Duration(*b.ScaleDown.CooldownPeriodSeconds) * time.Second
+	}
+	return defaultCooldown
 }
 
 // drainWindow is that of what the backlog needs, which passes sooner.

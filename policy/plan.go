@@ -4,8 +4,11 @@
 package policy
 
 import (
+	"fmt"
+
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -64,6 +67,9 @@ type Plan struct {
 	Replicas *int32
 	// OwnReplicas to write to spec.replicas of the policy, which its autoscaler scales in place of the target.
 	OwnReplicas *int32
+	// StatusFirst says that the status is to be written before Replicas. An autoscaler does nothing at zero and goes on the moment
+	// there are replicas: it would take them down to what the metric said before.
+	StatusFirst bool
 }
 
 // NewPlan says what to write. While there is a violation nothing is touched, ours included: taking ours away would hand
@@ -71,19 +77,20 @@ type Plan struct {
 // There is one exception: a policy that another goes before gives way, else that one would wait for ever.
 //
 // Nothing goes to a target that is frozen, nor to one whose replicas were set to 0 by hand while minReplicas is more: as for
-// a HorizontalPodAutoscaler, that is how to switch scaling off.
+// a HorizontalPodAutoscaler, that is how to switch scaling off. Any other number that somebody writes is taken for the present
+// one: Decide goes on from it.
 func NewPlan(o Outcome, decision *Decision) Plan {
 	p := o.World.Policy
 	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModeOff {
 		return Plan{RemoveAutoscaler: true}
 	}
-	if v := o.Violation; v != nil || o.World.Target == nil {
+	if v := o.Violation; v != nil || o.World.Target == nil || o.World.Target.Replicas == nil {
 		return Plan{RemoveAutoscaler: v != nil && v.Reason == ReasonOlderPolicy}
 	}
-	current := *o.World.Target.Replicas // Check made sure of it
+	current := *o.World.Target.Replicas
 	decided := current
-	if decision != nil && o.Unknown == nil {
-		decided = decision.Replicas
+	if decision != nil {
+		decided = decision.Replicas // which is the present number while the backlog is unknown: see keep
 	}
 	off := SwitchedOff(o.World) || o.World.Target.Frozen != nil
 	if o.Actuator.Type == v1alpha1.ActuatorDirect {
@@ -93,13 +100,19 @@ func NewPlan(o Outcome, decision *Decision) Plan {
 	if o.World.Target.mayHaveAutoscaler(p.Spec) {
 		plan.Autoscaler = HorizontalPodAutoscaler(p, o.World.Target, o.World.Abilities)
 	}
-	if o.World.Target.Scaling == BySubresource {
-		if throughZero := decided == 0 || current == 0; throughZero && !o.autoscalerReachesZero() {
-			plan.Replicas = differing(decided, current, off)
-		}
-		return plan
+	switch {
+	case o.World.Target.Scaling != BySubresource:
+		plan = plan.handedOn(o, current, decided, off)
+	case o.throughZero(decided, current):
+		plan.Replicas = differing(decided, current, off)
 	}
-	return plan.handedOn(o, current, decided, off)
+	plan.StatusFirst = plan.Replicas != nil && current == 0
+	return plan
+}
+
+// throughZero says that the way goes where our autoscaler does not.
+func (o Outcome) throughZero(decided, current int32) bool {
+	return (decided == 0 || current == 0) && !o.autoscalerReachesZero()
 }
 
 // mayHaveAutoscaler is false for what is frozen out of bounds: an autoscaler would bring it back into them at once.
@@ -116,20 +129,27 @@ func differing(decided, current int32, off bool) *int32 {
 }
 
 // handedOn plans for a target whose autoscaler scales the policy: the number it writes there is handed on. Until there is an
-// autoscaler the policy holds what runs, so that neither jumps when scaling begins or is resumed.
+// autoscaler the policy holds what runs, so that neither jumps when scaling begins or is resumed; and it takes over what somebody
+// else wrote to the target.
 func (plan Plan) handedOn(o Outcome, current, decided int32, off bool) Plan {
 	held := o.World.Policy.Spec.Replicas
 	switch {
-	case held == nil || o.World.Autoscaler == nil || off:
+	case held == nil || o.World.Autoscaler == nil || off || movedByOthers(o.World, *held, current):
 		if held == nil || *held != current {
 			plan.OwnReplicas = &current
 		}
-	case decided != current && (decided == 0 || current == 0) && !o.autoscalerReachesZero():
+	case decided != current && o.throughZero(decided, current):
 		plan.OwnReplicas, plan.Replicas = &decided, &decided
 	case *held != current:
 		plan.Replicas = held
 	}
 	return plan
+}
+
+// movedByOthers says that the target has left the number that the policy holds, which is what it had when it was last seen.
+func movedByOthers(w World, held, current int32) bool {
+	seen := w.Policy.Status.CurrentReplicas
+	return seen == nil || (held == *seen && current != *seen)
 }
 
 // autoscalerReachesZero says that ours goes to zero and back by itself. One that has not gone there itself does nothing at
@@ -150,7 +170,29 @@ func (o Outcome) autoscalerReachesZero() bool {
 // reasonScalingDisabled is what a HorizontalPodAutoscaler says of a target at zero that it did not take there.
 const reasonScalingDisabled = "ScalingDisabled"
 
-// SwitchedOff says that somebody set the target's replicas to 0 although the policy wants some.
+// SwitchedOff says that somebody set the target's replicas to 0 although the policy wants some. One that was at zero because there
+// was nothing to do, and whose minReplicas was raised since, is not switched off: the condition of the last pass tells.
 func SwitchedOff(w World) bool {
-	return w.Target != nil && w.Target.Replicas != nil && *w.Target.Replicas == 0 && (LeastReplicas(w.Policy.Spec) > 0 || w.Target.NeverZero)
+	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 || (LeastReplicas(w.Policy.Spec) == 0 && !w.Target.NeverZero) {
+		return false
+	}
+	last := meta.FindStatusCondition(w.Policy.Status.Conditions, v1alpha1.ConditionScalingActive)
+	return last == nil || last.Reason != ReasonAtZero
+}
+
+// Frozen is why the replicas have to stay as they are whatever the backlog; nil when they may change.
+func Frozen(w World) *Hold {
+	switch {
+	case w.Target == nil:
+		return nil
+	case w.Target.Frozen == nil && SwitchedOff(w):
+		return &Hold{Reason: HoldSwitchedOff, Message: switchedOff(w)}
+	default:
+		return w.Target.Frozen
+	}
+}
+
+func switchedOff(w World) string {
+	return fmt.Sprintf("replicas of %s are 0 although minReplicas is %d, which switches scaling off: set them to 1 or more, or minReplicas to 0",
+		Name(w.Policy.Spec), max(1, LeastReplicas(w.Policy.Spec)))
 }

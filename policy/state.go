@@ -67,10 +67,20 @@ func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now 
 			state = decoded.resumedAt(now)
 		}
 	}
+	return state.holding(currentReplicas, now), unread
+}
+
+// Continue is the state after a pause in which nothing was decided: it holds the present replicas for one stabilization window, as
+// Resume does.
+func (s State) Continue(currentReplicas int32, now time.Time) State {
+	return s.resumedAt(now).holding(currentReplicas, now)
+}
+
+func (s State) holding(currentReplicas int32, now time.Time) State {
 	held := Recommendation{At: now, Replicas: currentReplicas}
-	state.Recommendations = recommend(state.Recommendations, held, longestWindow)
-	state.Drains = recommend(state.Drains, held, longestWindow)
-	return state, unread
+	s.Recommendations = recommend(s.Recommendations, held, longestWindow)
+	s.Drains = recommend(s.Drains, held, longestWindow)
+	return s
 }
 
 const (

@@ -47,8 +47,12 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) 
 		after.Selector = selectorOf(o.World)
 	}
 	after.Conditions = Conditions(before.Conditions, o)
-	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound || o.World.Policy.Spec.Mode == v1alpha1.ModeOff {
+	if o.nothingToDecide() {
 		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
+	}
+	off := SwitchedOff(o.World)
+	if off { // else an autoscaler would follow it the moment somebody sets replicas again
+		after.DesiredReplicas = nil
 	}
 	if result == nil {
 		return after
@@ -56,9 +60,10 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) 
 	after.Decision = decisionStatus(result.Decision)
 	after.Capacity = result.State.capacityStatus()
 	if o.Unknown == nil {
-		replicas := result.Decision.Replicas
-		after.LastDecisions = withDecision(before, replicas, o.World.Target.Replicas, after.Decision)
-		after.DesiredReplicas = &replicas
+		if replicas := result.Decision.Replicas; !off {
+			after.LastDecisions = withDecision(before, replicas, o.World.Target.Replicas, after.Decision)
+			after.DesiredReplicas = &replicas
+		}
 		after.Signals = signalsStatus(result.Reading, result.Decision.Wait)
 	}
 	// Encoding takes ten times as long as deciding, so it is done for a write alone.
@@ -66,6 +71,11 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) 
 		after.State = result.State.encoded()
 	}
 	return after
+}
+
+// nothingToDecide says that the mode is Off, or that there is no target that can be scaled.
+func (o Outcome) nothingToDecide() bool {
+	return o.World.Policy.Spec.Mode == v1alpha1.ModeOff || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
 }
 
 func decisionStatus(d Decision) *v1alpha1.Decision {

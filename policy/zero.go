@@ -23,8 +23,6 @@ type Zero struct {
 }
 
 const (
-	// idleFor is how long nothing may happen before the last replica goes: KEDA's cooldownPeriod.
-	idleFor = 5 * time.Minute
 	// wakeWindow is over how long the messages that woke a Function are taken to have arrived.
 	wakeWindow = 5 * time.Second
 	// A wake in vain doubles the pause before the next one.
@@ -85,7 +83,7 @@ func empty(in Input, floor Floor) bool {
 
 // due says that the last replica may go.
 func (z Zero) due(in Input) bool {
-	return in.least() == 0 && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= idleFor
+	return in.least() == 0 && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= cooldown(in.Spec)
 }
 
 // idling says why the last replica stays although nothing arrives.
@@ -94,7 +92,7 @@ func (z Zero) idling(in Input) *Hold {
 		return nil
 	}
 	return &Hold{Reason: HoldIdling, Message: fmt.Sprintf("nothing has arrived for %s, the last replica goes after %s",
-		in.Now.Sub(z.IdleSince).Truncate(time.Second), idleFor)}
+		in.Now.Sub(z.IdleSince).Truncate(time.Second), cooldown(in.Spec))}
 }
 
 // wake says how many replicas to begin with again: enough for what arrives and what waits, not one and then more.

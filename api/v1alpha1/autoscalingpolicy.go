@@ -342,6 +342,14 @@ type ScaleDownRules struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`
+
+	// cooldownPeriodSeconds is how long nothing may arrive, be processed or be left before the last replica goes, with
+	// minReplicas 0, from 0 to 86400 seconds: as cooldownPeriod of a ScaledObject. Default 300.
+	// +optional
+	// +kubebuilder:default=300
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=86400
+	CooldownPeriodSeconds *int32 `json:"cooldownPeriodSeconds,omitempty"`
 }
 
 // Mode says whether decisions are made and carried out.
