@@ -32,13 +32,13 @@ func (s workerScaler) scale(ctx context.Context, world policy.World, replicas in
 	case world.Target.Stopped || world.Target.Frozen != nil || s.functions.wroteWithin(component, s.functions.every):
 		return errNotNow
 	}
-	// It was read up to half a minute ago, and may have been stopped since.
+	// It may have been stopped since its consumers were counted.
 	status, err := s.functions.worker.Status(ctx, component)
 	if err != nil {
 		return fmt.Errorf("looking whether it runs: %w", err)
 	}
 	if status.Stopped() {
-		s.functions.known.expire(component)
+		s.functions.sawIdle(component)
 		return errNotNow
 	}
 	s.functions.wrote(component)

@@ -65,6 +65,16 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
+// consumers of a subscription, from memory.
+func (c Config) consumers(subscription backlog.Subscription) (int, error) {
+	reading, err := c.Store.Read(subscription, c.Clock())
+	if err != nil {
+		return 0, err
+	}
+	count, err := reading.Consumers.Value()
+	return int(count), err
+}
+
 // Controllers is what the rest of the process needs of this package.
 type Controllers struct {
 	Signals       *Signals
@@ -132,7 +142,8 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	targets, err := NewTargets(TargetsConfig{
 		Workloads: mgr.GetCache(), Installed: all.installed, Objects: mgr.GetAPIReader(),
 		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials, OwnCredentials: config.OwnCredentials,
-		InstanceMetrics: config.InstanceMetrics, Worker: config.Worker, WorkerUpdateInterval: config.WorkerUpdateInterval, Now: config.Clock,
+		InstanceMetrics: config.InstanceMetrics, Worker: config.Worker, WorkerUpdateInterval: config.WorkerUpdateInterval,
+		Consumers: config.consumers, Now: config.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)

@@ -44,6 +44,8 @@ type TargetsConfig struct {
 	InstanceMetrics     InstanceMetrics
 	// Worker asks function workers; nil where they are left alone.
 	Worker Worker
+	// Consumers is how many consumers a subscription has, as was measured last, or why that is unknown; required with Worker.
+	Consumers func(backlog.Subscription) (int, error)
 	// WorkerUpdateInterval is the least time between two changes of one function, from 1s to 1h; 0 is DefaultWorkerUpdateInterval.
 	WorkerUpdateInterval time.Duration
 	// Now is the time, such as time.Now.
@@ -69,7 +71,7 @@ func NewTargets(config TargetsConfig) (*Targets, error) {
 	if err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
 	}
-	workers, err := newWorkerFunctions(config.Worker, config.WorkerUpdateInterval, config.Now)
+	workers, err := newWorkerFunctions(config)
 	if err != nil {
 		return nil, fmt.Errorf("targets: %w", err)
 	}

@@ -34,9 +34,10 @@ type Worker interface {
 // workerFunctions remembers what function workers said, and when they were told to change something. It is safe for
 // concurrent use.
 type workerFunctions struct {
-	worker Worker
-	every  time.Duration
-	now    func() time.Time
+	worker    Worker
+	consumers func(backlog.Subscription) (int, error)
+	every     time.Duration
+	now       func() time.Time
 	known  *lookups[backlog.Component, workerAnswer]
 	// written are the last changes of ours.
 	written *lookups[backlog.Component, time.Time]
@@ -55,13 +56,16 @@ type workerAnswer struct {
 	idle, stopped bool
 }
 
-func newWorkerFunctions(worker Worker, every time.Duration, now func() time.Time) (*workerFunctions, error) {
-	every = cmp.Or(every, DefaultWorkerUpdateInterval)
-	if every < time.Second || every > time.Hour {
+func newWorkerFunctions(config TargetsConfig) (*workerFunctions, error) {
+	every, now := cmp.Or(config.WorkerUpdateInterval, DefaultWorkerUpdateInterval), config.Now
+	switch {
+	case every < time.Second || every > time.Hour:
 		return nil, fmt.Errorf("WorkerUpdateInterval is %s, must be from 1s to 1h", every)
+	case config.Worker != nil && config.Consumers == nil:
+		return nil, errors.New("a Worker needs Consumers")
 	}
 	w := &workerFunctions{
-		worker: worker, every: every, now: now,
+		worker: config.Worker, consumers: config.Consumers, every: every, now: now,
 		known: newLookups[backlog.Component, workerAnswer](now), written: newLookups[backlog.Component, time.Time](now),
 	}
 	w.known.valid = workerLookupFor
@@ -76,7 +80,7 @@ func (w *workerFunctions) find(ctx context.Context, component backlog.Component)
 		if errors.Is(after.trouble, context.Canceled) {
 			return before, false, after.trouble
 		}
-		return after, after.trouble != nil || after.unsure != nil || after.idle, nil
+		return after, after.trouble != nil || after.unsure != nil || (after.idle && !after.stopped), nil
 	})
 }
 
@@ -90,14 +94,36 @@ func (w *workerFunctions) ask(ctx context.Context, component backlog.Component, 
 		return before
 	}
 	after := workerAnswer{known: true, config: config}
-	status, err := w.worker.Status(ctx, component)
-	if err != nil {
-		after.unsure = err
+	if !w.doubtful(component, config.Subscription, before) {
 		return after
 	}
-	after.idle = status.Stopped() && !w.wroteWithin(component, restartSettles)
+	status, err := w.worker.Status(ctx, component)
+	if err != nil {
+		after.unsure, after.idle = err, before.idle
+		return after
+	}
+	after.idle = status.Stopped()
 	after.stopped = after.idle && before.idle
 	return after
+}
+
+// doubtful says that the component may have been stopped, for nothing consumes: to ask how its instances are costs the worker
+// more than anything else. Where it is unknown what consumes nothing is decided, and what was decided before is looked into
+// before it is written.
+func (w *workerFunctions) doubtful(component backlog.Component, subscription backlog.Subscription, before workerAnswer) bool {
+	consumers, err := w.consumers(subscription)
+	if before.idle {
+		return err != nil || consumers == 0
+	}
+	return err == nil && consumers == 0 && !w.wroteWithin(component, restartSettles)
+}
+
+// sawIdle notes that no instance runs.
+func (w *workerFunctions) sawIdle(component backlog.Component) {
+	if known, seen := w.known.recall(component); seen {
+		known.idle = true
+		w.known.remember(component, known, w.now(), lookupTroubleFor)
+	}
 }
 
 // frozen is why the component has to be left as it is for now; nil when it may be changed. What holds a decision is in the

@@ -106,6 +106,8 @@ type testWorld struct {
 	installed  bool
 	// pods are what the next process knows of pods; nil for one that leaves them alone.
 	pods Health
+	// worker of the next process; nil for one that leaves function workers alone.
+	worker *fakeWorker
 	// abilities of the cluster.
 	abilities policy.Abilities
 	// writes in order, such as "apply HorizontalPodAutoscaler".
@@ -144,14 +146,22 @@ func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 func (w *testWorld) restart() {
 	w.t.Helper()
 	w.registry = prometheus.NewRegistry()
-	targets, err := NewTargets(TargetsConfig{
+	finding := TargetsConfig{
 		Workloads: w.client, Installed: func(string) bool { return w.installed }, Objects: w.client, FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, Now: w.clock,
-	})
+	}
+	if w.worker != nil {
+		finding.Worker, finding.Consumers = w.worker, Config{Store: w.store, Clock: w.clock}.consumers
+	}
+	targets, err := NewTargets(finding)
 	require.NoError(w.t, err)
-	w.reconciler, err = NewPolicyReconciler(ReconcilerConfig{
+	reconciling := ReconcilerConfig{
 		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets, Pods: w.pods,
 		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry, Abilities: func() policy.Abilities { return w.abilities },
-	})
+	}
+	if w.worker != nil {
+		reconciling.Worker = w.worker
+	}
+	w.reconciler, err = NewPolicyReconciler(reconciling)
 	require.NoError(w.t, err)
 }
 

@@ -25,8 +25,9 @@ const (
 // Worker reads functions, sinks and sources from Pulsar's function worker, and changes their parallelism. It implements backlog.InstanceSource for
 // workloads of backlog.Component, and may be used by several goroutines.
 //
-// Describe is cheap for the worker: it answers from memory. FetchInstances is not on the Kubernetes runtime, where one call
-// asks every pod in turn: ask once a minute at most, and scrape the pods instead where that can be had.
+// Describe is cheap for the worker: it answers from memory. FetchInstances and Status are not: on the Kubernetes runtime one
+// call asks every pod in turn, and with all runtimes they wait while the worker stops or deletes instances. So one at a time
+// is under way to each worker. Ask once a minute at most, and scrape the pods instead where that can be had.
 //
 // A redirect to the worker that owns the function (307) is followed to allowed hosts only: the workers' host names must be
 // on Config.AllowedHosts. The credentials need the action "functions", "sinks" or "sources" on the namespace.
@@ -35,13 +36,15 @@ type Worker struct {
 	now    func() time.Time
 	// slots are taken by FetchInstances.
 	slots chan struct{}
+	// statuses is for all that /status is asked for.
+	statuses *workerGate
 }
 
 var _ backlog.InstanceSource = (*Worker)(nil)
 
 // Worker reads what the function workers of the same clusters know, over the Source's connections.
 func (s *Source) Worker() *Worker {
-	return &Worker{client: s.client, now: s.now, slots: make(chan struct{}, workerSlots)}
+	return &Worker{client: s.client, now: s.now, slots: make(chan struct{}, workerSlots), statuses: newWorkerGate(s.now)}
 }
 
 // Describe reads what the component consumes and how it was told to run.
@@ -105,17 +108,25 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 		}
 		runtime = answer.runtime()
 	}
-	a.patience = workerPatience
-	at := w.now()
-	err = w.client.get(ctx, a, callComponentStatus, "", func(r io.Reader) (err error) {
+	var at time.Time
+	err = w.status(ctx, a, func(r io.Reader) (err error) {
 		sample, err = decodeStatus(r, component, runtime)
 		return err
-	})
+	}, &at)
 	if err != nil {
 		return backlog.InstancesSample{}, err
 	}
 	sample.At = at
 	return sample, nil
+}
+
+// status asks for /status, one question at a time, and tells when it began.
+func (w *Worker) status(ctx context.Context, a address, decode decodeFunc, at *time.Time) error {
+	a.patience = workerPatience
+	return w.statuses.through(ctx, a, func() error {
+		*at = w.now()
+		return w.client.get(ctx, a, callComponentStatus, "", decode)
+	})
 }
 
 // componentAddress checks the URL and the names, which all come from users.

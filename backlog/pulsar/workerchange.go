@@ -65,11 +65,11 @@ func (w *Worker) Status(ctx context.Context, component backlog.Component) (statu
 	if err != nil {
 		return backlog.ComponentStatus{}, err
 	}
-	a.patience = workerPatience
-	err = w.client.get(ctx, a, callComponentStatus, "", func(r io.Reader) (err error) {
+	var at time.Time
+	err = w.status(ctx, a, func(r io.Reader) (err error) {
 		status, err = decodeRunning(r)
 		return err
-	})
+	}, &at)
 	if err != nil {
 		return backlog.ComponentStatus{}, err
 	}

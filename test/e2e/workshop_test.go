@@ -51,6 +51,12 @@ func onWorker(t *testing.T, config broker.Config) *workshop {
 	b, err := broker.Start(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Discard()) })
+	return newWorkshop(t, b, config.Worker)
+}
+
+// newWorkshop is on a broker that runs already.
+func newWorkshop(t *testing.T, b *broker.Broker, worker broker.Worker) *workshop {
+	t.Helper()
 	source, err := pulsaredge.New(pulsaredge.Config{Registerer: prometheus.NewRegistry(), AllowedHosts: []string{"127.0.0.1"}})
 	require.NoError(t, err)
 	t.Cleanup(source.Close)
@@ -63,7 +69,7 @@ func onWorker(t *testing.T, config broker.Config) *workshop {
 		Broker: b, source: source, worker: source.Worker(), cluster: backlog.Cluster{AdminURL: b.AdminURL()}, client: client,
 		collector: collects(t),
 	}
-	if config.Worker == broker.WorkerOn {
+	if worker == broker.WorkerOn {
 		w.jar, err = replica.Jar(t.Context(), b.Dist(), os.Stderr)
 		require.NoError(t, err)
 	}

@@ -1,0 +1,231 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// changed is one change as a worker gets it.
+type changed struct{ method, part, kind, body string }
+
+// changes notes what comes, and then answers.
+type changes struct {
+	mu   sync.Mutex // guards seen
+	seen []changed
+}
+
+func (c *changes) then(answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		got := changed{method: r.Method}
+		if parts, err := r.MultipartReader(); err == nil {
+			for part, err := parts.NextPart(); err == nil; part, err = parts.NextPart() {
+				body, _ := io.ReadAll(part)
+				got.part, got.kind, got.body = got.part+part.FormName(), got.kind+part.Header.Get("Content-Type"), got.body+string(body)
+			}
+		}
+		c.mu.Lock()
+		c.seen = append(c.seen, got)
+		c.mu.Unlock()
+		answer(w, r)
+	}
+}
+
+func noContent() http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+}
+
+func TestAChangeOfParallelismSendsThatAlone(t *testing.T) {
+	for kind, part := range map[backlog.ComponentKind]string{
+		backlog.FunctionKind: "functionConfig", backlog.SinkKind: "sinkConfig", backlog.SourceKind: "sourceConfig",
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			broker, sent := newFakeBroker(t), &changes{}
+			broker.on("/admin/v3/"+string(kind)+"s/public/default/sf", sent.then(noContent()))
+			registry := prometheus.NewRegistry()
+			worker := newSource(t, Config{Registerer: registry, Token: "hunter2"}, broker).Worker()
+			require.NoError(t, worker.SetParallelism(t.Context(), broker.component(kind, "sf"), 5))
+			require.Equal(t, []changed{{http.MethodPut, part, "application/json", `{"parallelism":5}`}}, sent.seen)
+			require.Equal(t, "Bearer hunter2", broker.request(0).Header.Get("Authorization"))
+			require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP pulsar_autoscaler_source_requests_total Requests to Pulsar's admin service, by call and result.
+# TYPE pulsar_autoscaler_source_requests_total counter
+pulsar_autoscaler_source_requests_total{call="parallelism",result="ok"} 1
+`), "pulsar_autoscaler_source_requests_total"))
+		})
+	}
+}
+
+func TestAChangeFollowsTheWorkerThatIsToMakeIt(t *testing.T) {
+	first, second, sent := newFakeBroker(t), newFakeBroker(t), &changes{}
+	const path = "/admin/v3/functions/public/default/sf"
+	first.on(path, redirectsTo(second.URL))
+	second.on(path, sent.then(noContent()))
+	require.NoError(t, newSource(t, Config{}, first, second).Worker().SetParallelism(t.Context(), first.component(backlog.FunctionKind, "sf"), 2))
+	require.Equal(t, []changed{{http.MethodPut, "functionConfig", "application/json", `{"parallelism":2}`}}, sent.seen)
+
+	err := newSource(t, Config{}, first).Worker().SetParallelism(t.Context(), first.component(backlog.FunctionKind, "sf"), 2)
+	require.ErrorIs(t, err, backlog.ErrForbidden)
+	require.ErrorContains(t, err, AllowedHostsFlag)
+	require.Len(t, sent.seen, 1)
+
+	first.on(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, second.URL+path, http.StatusFound) })
+	err = newSource(t, Config{}, first, second).Worker().SetParallelism(t.Context(), first.component(backlog.FunctionKind, "sf"), 2)
+	require.ErrorIs(t, err, backlog.ErrProtocol)
+	require.Len(t, sent.seen, 1, "a redirect that makes a question of it is not followed")
+}
+
+func TestWhatWorkersAnswerToAChange(t *testing.T) {
+	tests := map[string]struct {
+		answer http.HandlerFunc
+		reason error
+		text   string
+	}{
+		"nothing to change":           {says(400, "Update contains no change"), nil, ""},
+		"the function is gone":        {says(400, "Function sf doesn't exist"), backlog.ErrFunctionNotFound, "create it or correct its name"},
+		"its package is not there":    {says(400, "Package is not provided"), backlog.ErrUnsupported, `"Package is not provided" of function public/default/sf`},
+		"the worker starts":           {says(503, "Function worker service is not done initializing. Please try again in a little while."), backlog.ErrUnavailable, "asked again soon"},
+		"there is no worker":          {says(409, "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"), backlog.ErrNoWorker, "functionsWorkerEnabled=true"},
+		"the role may not":            {says(401, "Client is not authorized to perform operation"), backlog.ErrForbidden, "grant functions on namespace public/default"},
+		"the token is not believed":   {sends(401, "text/html", "<html>"), backlog.ErrUnauthenticated, "none are configured"},
+		"the worker has an accident":  {says(500, "boom"), backlog.ErrUnavailable, "boom"},
+		"it is no Pulsar":             {sends(400, "text/html", "<html>"), backlog.ErrProtocol, "a Pulsar admin service?"},
+		"an answer of another server": {sends(404, "text/html", "<html>"), backlog.ErrProtocol, "a Pulsar admin service?"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("/admin/v3/functions/public/default/sf", tt.answer)
+			err := newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(), broker.component(backlog.FunctionKind, "sf"), 3)
+			require.ErrorIs(t, err, tt.reason)
+			if tt.reason != nil {
+				require.ErrorContains(t, err, tt.text)
+			}
+		})
+	}
+}
+
+func TestAChangeIsSentAgainToAWorkerThatComesBack(t *testing.T) {
+	broker, sent := newFakeBroker(t), &changes{}
+	broker.on("/admin/v3/functions/public/default/sf", sent.then(says(503, "Leader not yet ready. Please retry again")), sent.then(noContent()))
+	require.NoError(t, newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(), broker.component(backlog.FunctionKind, "sf"), 3))
+	require.Len(t, sent.seen, 2)
+	require.Equal(t, sent.seen[0], sent.seen[1])
+}
+
+func TestNoChangeToNoInstances(t *testing.T) {
+	broker := newFakeBroker(t)
+	worker := newSource(t, Config{}, broker).Worker()
+	for _, instances := range []int32{0, -1} {
+		require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(backlog.FunctionKind, "sf"), instances), backlog.ErrUnsupported)
+	}
+	require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(backlog.FunctionKind, ".."), 2), backlog.ErrUnsupported)
+	require.Empty(t, broker.asked())
+}
+
+func TestStatusTellsAStoppedComponentFromOneThatFails(t *testing.T) {
+	tests := map[string]struct {
+		file    string
+		want    backlog.ComponentStatus
+		stopped bool
+	}{
+		"stopped":          {"4.0.8-function-status-stopped.json", backlog.ComponentStatus{Instances: 1}, true},
+		"idle":             {"4.0.8-function-status-idle.json", backlog.ComponentStatus{Instances: 2, Running: 2}, false},
+		"cannot start":     {"4.0.8-function-status-broken.json", backlog.ComponentStatus{Instances: 2, Failed: 2}, false},
+		"cannot on 4.2.4":  {"4.2.4-function-status-broken.json", backlog.ComponentStatus{Instances: 2, Failed: 2}, false},
+		"cannot on 5.0":    {"5.0.0-M1-function-status-broken.json", backlog.ComponentStatus{Instances: 2, Failed: 2}, false},
+		"a sink that runs": {"4.0.8-sink-status-drain.json", backlog.ComponentStatus{Instances: 1, Running: 1}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			broker := newFakeBroker(t)
+			broker.on("/admin/v3/functions/public/default/sf/status", answers(string(fixture(t, tt.file))))
+			status, err := newSource(t, Config{}, broker).Worker().Status(t.Context(), broker.component(backlog.FunctionKind, "sf"))
+			require.NoError(t, err)
+			require.Equal(t, tt.want, status)
+			require.Equal(t, tt.stopped, status.Stopped())
+		})
+	}
+}
+
+func TestOneThatIsNotScheduledYetIsNotStopped(t *testing.T) {
+	for text, want := range map[string]backlog.ComponentStatus{
+		`{"numInstances":2,"instances":[]}`: {Instances: 2, Failed: 2},
+		`{"numInstances":0,"instances":[]}`: {},
+		`{"numInstances":2,"instances":[{"instanceId":0,"status":{"running":false,"error":""}},{"instanceId":1,"status":{"running":true}}]}`: {
+			Instances: 2, Running: 1,
+		},
+	} {
+		status, err := decodeRunning(strings.NewReader(text))
+		require.NoError(t, err)
+		require.Equal(t, want, status)
+		require.False(t, status.Stopped())
+	}
+	for _, text := range []string{"", "{}", `{"numInstances":1,"instances":[{"instanceId":0,"status":{}}]}`} {
+		_, err := decodeRunning(strings.NewReader(text))
+		require.Error(t, err, text)
+	}
+}
+
+func FuzzDecodeRunning(f *testing.F) {
+	addFixtures(f, "*-status*.json")
+	f.Fuzz(func(t *testing.T, content []byte) {
+		status, err := decodeRunning(bytes.NewReader(content))
+		if err != nil {
+			require.Zero(t, status)
+			return
+		}
+		require.False(t, status.Instances < 0 || status.Running < 0 || status.Failed < 0)
+		require.False(t, status.Stopped() && (status.Instances == 0 || status.Running > 0))
+	})
+}
+
+// instanceCounter is an InstanceSource that counts.
+type instanceCounter struct {
+	asked int
+	now   func() time.Time
+	fails error
+}
+
+func (c *instanceCounter) FetchInstances(context.Context, string) (backlog.InstancesSample, error) {
+	c.asked++
+	return backlog.InstancesSample{At: c.now(), Silent: c.asked}, c.fails
+}
+
+func TestInstancesAreAskedNoMoreOftenThanTold(t *testing.T) {
+	now := time.Unix(1000, 0)
+	clock := func() time.Time { return now }
+	source := &instanceCounter{now: clock}
+	s := &SpacedWorker{worker: source, every: 30 * time.Second, now: clock, last: map[string]backlog.InstancesSample{}}
+	fetch := func(workload string) backlog.InstancesSample {
+		sample, err := s.FetchInstances(t.Context(), workload)
+		require.NoError(t, err)
+		return sample
+	}
+	first := fetch("a")
+	now = now.Add(29 * time.Second)
+	require.Equal(t, first, fetch("a"), "the same answer with its own time")
+	require.NotEqual(t, first, fetch("b"))
+	now = now.Add(time.Second)
+	require.Equal(t, 3, fetch("a").Silent)
+	now = now.Add(time.Hour)
+	source.fails = errors.New("boom")
+	_, err := s.FetchInstances(t.Context(), "a")
+	require.ErrorIs(t, err, source.fails)
+	require.Empty(t, s.last, "what nobody asks for any more is forgotten")
+}

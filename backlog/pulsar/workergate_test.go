@@ -1,0 +1,102 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func TestAWorkerThatHangsIsLeftAloneForAMinute(t *testing.T) {
+	broker := newFakeBroker(t)
+	const path = "/admin/v3/functions/public/default/"
+	hangs := make(chan struct{})
+	t.Cleanup(func() { close(hangs) })
+	broker.on(path+"sf/status", func(http.ResponseWriter, *http.Request) { <-hangs })
+	broker.on(path+"other/status", answers(`{"numInstances":1,"instances":[{"instanceId":0,"status":{"running":true}}]}`))
+	broker.on(path+"sf", noContent())
+	worker := newSource(t, Config{}, broker).Worker()
+	now := time.Unix(1000, 0)
+	worker.statuses.now = func() time.Time { return now }
+	sf, other := broker.component(backlog.FunctionKind, "sf"), broker.component(backlog.FunctionKind, "other")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := worker.Status(ctx, sf)
+	require.ErrorIs(t, err, backlog.ErrUnreachable)
+	now = now.Add(hangFor - 1)
+	for _, component := range []backlog.Component{sf, other} {
+		_, err = worker.Status(t.Context(), component)
+		require.ErrorIs(t, err, backlog.ErrUnavailable)
+		require.ErrorContains(t, err, "asked again at 1970-01-01T00:17:40Z")
+	}
+	_, err = worker.FetchInstances(t.Context(), backlog.Component{Cluster: other.Cluster, Kind: backlog.SinkKind, Tenant: "public", Namespace: "default", Name: "sk"}.Workload())
+	require.ErrorIs(t, err, backlog.ErrUnavailable)
+	require.Equal(t, []string{path + "sf/status"}, broker.asked())
+	require.NoError(t, worker.SetParallelism(t.Context(), sf, 2), "what does not hang there is let through")
+
+	now = now.Add(1)
+	status, err := worker.Status(t.Context(), other)
+	require.NoError(t, err)
+	require.Equal(t, backlog.ComponentStatus{Instances: 1, Running: 1}, status)
+}
+
+func TestAWorkerGetsOneQuestionAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := newWorkerGate(time.Now)
+		here, err := componentAddress(backlog.Component{
+			Cluster: backlog.Cluster{AdminURL: "http://here:8080"}, Kind: backlog.SinkKind, Tenant: "public", Namespace: "default", Name: "sk",
+		})
+		require.NoError(t, err)
+		there := here
+		there.base = here.base.JoinPath("")
+		there.base.Host = "there:8080"
+		asking, most := map[string]int{}, map[string]int{}
+		done := make(chan error, 20)
+		for range 10 {
+			for _, a := range []address{here, there} {
+				go func() {
+					done <- gate.through(t.Context(), a, func() error {
+						gate.mu.Lock()
+						asking[a.base.Host]++
+						most[a.base.Host] = max(most[a.base.Host], asking[a.base.Host])
+						gate.mu.Unlock()
+						time.Sleep(time.Second)
+						gate.mu.Lock()
+						defer gate.mu.Unlock()
+						asking[a.base.Host]--
+						return nil
+					})
+				}()
+			}
+		}
+		start := time.Now()
+		for range 20 {
+			require.NoError(t, <-done)
+		}
+		require.Equal(t, 10*time.Second, time.Since(start), "each host has its own turn")
+		require.Equal(t, map[string]int{"here:8080": 1, "there:8080": 1}, most)
+
+		held := make(chan struct{})
+		go func() {
+			done <- gate.through(t.Context(), here, func() error { <-held; return nil })
+		}()
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = gate.through(short, here, func() error { panic("it is not its turn") })
+		require.ErrorIs(t, err, backlog.ErrUnreachable)
+		close(held)
+		require.NoError(t, <-done)
+		require.NoError(t, gate.through(t.Context(), there, func() error { return nil }))
+		require.Len(t, gate.hosts, 1, "who waited for its turn in vain says nothing about the host")
+	})
+}

@@ -1,0 +1,305 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// fakeWorker runs one function.
+type fakeWorker struct {
+	parallelism int
+	stopped     bool
+	// Each fails with its own.
+	describeFails, statusFails, writeFails error
+	// described, looked and wrote say how often, and with what.
+	described, looked int
+	wrote             []int32
+	components        map[backlog.Component]bool
+}
+
+func (f *fakeWorker) Describe(_ context.Context, c backlog.Component) (backlog.ComponentConfig, error) {
+	f.described++
+	f.components[c] = true
+	subscription := backlog.NewSubscription(c.Cluster, c.FullName(), testTopic)
+	subscription.Workload = c.Workload()
+	return backlog.ComponentConfig{Subscription: subscription, Type: backlog.Shared, Parallelism: f.parallelism, Runtime: backlog.JavaRuntime}, f.describeFails
+}
+
+func (f *fakeWorker) Status(context.Context, backlog.Component) (backlog.ComponentStatus, error) {
+	f.looked++
+	if f.stopped {
+		return backlog.ComponentStatus{Instances: f.parallelism}, f.statusFails
+	}
+	return backlog.ComponentStatus{Instances: f.parallelism, Running: f.parallelism}, f.statusFails
+}
+
+func (f *fakeWorker) SetParallelism(_ context.Context, _ backlog.Component, instances int32) error {
+	f.wrote = append(f.wrote, instances)
+	if f.writeFails == nil {
+		f.parallelism = int(instances)
+	}
+	return f.writeFails
+}
+
+// workerPolicy scales function public/default/resize from 1 to 20 instances.
+func workerPolicy() *v1alpha1.AutoscalingPolicy {
+	p := testPolicy()
+	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
+	p.Spec.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
+	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: testCluster().AdminURL}
+	return p
+}
+
+// newWorkerWorld has a function of three instances.
+func newWorkerWorld(t *testing.T, objects ...client.Object) *testWorld {
+	t.Helper()
+	w := newTestWorld(t, objects...)
+	w.worker = &fakeWorker{parallelism: 3, components: map[backlog.Component]bool{}}
+	w.restart()
+	return w
+}
+
+// consumed is an answer of Pulsar with so many consumers and messages that wait.
+func (w *testWorld) consumed(consumers int, waiting, published int64) {
+	entries := published
+	s := backlog.SubscriptionSample{Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: waiting, DeliveredMessages: published - waiting}
+	for i := range consumers {
+		s.Consumers = append(s.Consumers, backlog.ConsumerSample{ID: fmt.Sprint(i)})
+	}
+	w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, backlog.TopicSample{
+		At: w.now, Detail: backlog.Full,
+		Partitions: []backlog.PartitionSample{{
+			Index: backlog.NotPartitioned, PublishedMessages: published, AddedEntries: &entries, Subscriptions: []backlog.SubscriptionSample{s},
+		}},
+	})
+}
+
+func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
+	w := newWorkerWorld(t, workerPolicy())
+	w.settle(700)
+	require.Equal(t, []int32{7}, w.worker.wrote)
+	p := w.policy()
+	require.Equal(t, v1alpha1.ActuatorDirect, p.Status.Actuator.Type)
+	require.Equal(t, "function:public/default/resize", p.Status.Target)
+	require.Equal(t, selectorOfNothing, p.Status.Selector)
+	require.Nil(t, w.autoscaler())
+	status, message := w.condition(v1alpha1.ConditionScalesWithoutRestart)
+	require.Equal(t, "False/WorkerRestartsAll", status)
+	require.Contains(t, message, "consumerProperties")
+	status, _ = w.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "True/Scaling", status)
+	require.Equal(t, 1, w.worker.looked, "right before the write")
+
+	w.reconcile()
+	require.Equal(t, int32(7), *w.policy().Status.CurrentReplicas, "read again at once after a write")
+	require.Equal(t, map[backlog.Component]bool{
+		{Cluster: testCluster(), Kind: backlog.FunctionKind, Tenant: "public", Namespace: "default", Name: "resize"}: true,
+	}, w.worker.components)
+}
+
+func TestAWorkerIsToldNoMoreOftenThanOnceInAnInterval(t *testing.T) {
+	w := newWorkerWorld(t, workerPolicy())
+	w.settle(700)
+	for range 3 {
+		w.after(testInterval)
+		w.answer(1_500, 11_000)
+		w.reconcile()
+		require.Equal(t, policy.HoldWorkerUpdate, w.policy().Status.Decision.Hold.Reason)
+		require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+	}
+	require.Equal(t, []int32{7}, w.worker.wrote)
+	w.after(DefaultWorkerUpdateInterval - 3*testInterval)
+	w.answer(6_500, 12_000) // unbearable, so no start is waited for
+	w.reconcile()
+	require.Len(t, w.worker.wrote, 2)
+}
+
+func TestAWriteThatFailsCountsForTheInterval(t *testing.T) {
+	w := newWorkerWorld(t, workerPolicy())
+	w.worker.writeFails = backlog.Because(backlog.ErrForbidden, "grant functions")
+	w.reconcile()
+	w.answer(700, 10_000)
+	_, err := w.reconciler.reconcile(t.Context(), testKey())
+	require.ErrorIs(t, err, backlog.ErrForbidden)
+	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "Unknown/ScaleFailed", status)
+	require.Contains(t, message, "grant functions")
+	w.reconcile()
+	require.Len(t, w.worker.wrote, 1)
+}
+
+func TestAStoppedFunctionIsNeverWrittenTo(t *testing.T) {
+	w := newWorkerWorld(t, workerPolicy())
+	w.settle(300)
+	require.Empty(t, w.worker.wrote)
+	require.Zero(t, w.worker.looked, "consumers say that it runs")
+
+	w.worker.stopped = true // since its consumers were counted
+	w.after(testInterval)
+	w.answer(700, 10_000)
+	w.reconcile()
+	require.Empty(t, w.worker.wrote)
+	require.Equal(t, 1, w.worker.looked)
+
+	w.consumed(0, 700, 10_000)
+	w.reconcile()
+	require.Equal(t, policy.HoldWorkerUnknown, w.policy().Status.Decision.Hold.Reason, "a restart may be on its way")
+	for range 3 {
+		w.after(testInterval)
+		w.consumed(0, 900, 10_000)
+		w.reconcile()
+		status, message := w.condition(v1alpha1.ConditionTargetFound)
+		require.Equal(t, "False/Stopped", status)
+		require.Contains(t, message, "start it first (pulsar-admin functions start)")
+	}
+	require.Empty(t, w.worker.wrote)
+
+	w.worker.stopped = false
+	for range 2 { // the subscription is followed again
+		w.after(workerLookupFor)
+		w.reconcile()
+		w.answer(900, 10_000)
+	}
+	w.reconcile()
+	require.Equal(t, []int32{9}, w.worker.wrote)
+}
+
+func TestWhatAWorkerSaysIsAConditionOrAHold(t *testing.T) {
+	for reason, err := range map[string]error{
+		"NoFunctionWorker":   backlog.ErrNoWorker,
+		"CredentialsRefused": backlog.ErrUnauthenticated,
+		"PermissionMissing":  backlog.ErrForbidden,
+		"PulsarUnreachable":  backlog.ErrUnreachable,
+		"PulsarUnavailable":  backlog.ErrUnavailable,
+		"Unsupported":        backlog.ErrUnsupported,
+	} {
+		t.Run(reason, func(t *testing.T) {
+			w := newWorkerWorld(t, workerPolicy())
+			w.worker.describeFails = fmt.Errorf("%w: boom", err)
+			w.reconcile()
+			status, message := w.condition(v1alpha1.ConditionTargetFound)
+			require.Equal(t, "False/"+reason, status)
+			require.Contains(t, message, "boom")
+			w.worker.describeFails = nil
+			w.after(lookupTroubleFor)
+			w.settle(700)
+			require.Equal(t, []int32{7}, w.worker.wrote)
+		})
+	}
+}
+
+func TestAFunctionThatWasKnownIsLeftAsItIsWhileItsWorkerIsAway(t *testing.T) {
+	w := newWorkerWorld(t, workerPolicy())
+	w.settle(300)
+	w.worker.describeFails = fmt.Errorf("%w: boom", backlog.ErrUnavailable)
+	w.after(workerLookupFor)
+	w.answer(900, 10_000)
+	w.reconcile()
+	require.Empty(t, w.worker.wrote)
+	require.Equal(t, policy.HoldWorkerUnknown, w.policy().Status.Decision.Hold.Reason)
+	require.Contains(t, w.policy().Status.Decision.Hold.Message, "boom")
+	status, _ := w.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "True/Scaling", status)
+
+	w.worker.describeFails = fmt.Errorf("%w: gone", backlog.ErrFunctionNotFound)
+	w.after(lookupTroubleFor)
+	w.reconcile()
+	status, message := w.condition(v1alpha1.ConditionTargetFound)
+	require.Equal(t, "False/TargetNotFound", status)
+	require.Contains(t, message, "function public/default/resize of the function worker does not exist")
+}
+
+func TestAWorkerIsAskedRarely(t *testing.T) {
+	w := newWorkerWorld(t, workerPolicy())
+	w.settle(300)
+	before := w.worker.described
+	for range 10 {
+		w.reconcile()
+	}
+	require.Equal(t, before, w.worker.described)
+	w.after(workerLookupFor)
+	w.reconcile()
+	require.Equal(t, before+1, w.worker.described)
+}
+
+func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
+	worker := &fakeWorker{parallelism: 3, components: map[backlog.Component]bool{}}
+	for mode, workload := range map[InstanceMetrics]string{
+		PodInstanceMetrics: "worker:function/public/default/resize?admin=http%3A%2F%2Fpulsar%3A8080&worker=http%3A%2F%2Fworker%3A6750", NoInstanceMetrics: "",
+	} {
+		w := newTestWorld(t)
+		targets, err := NewTargets(TargetsConfig{
+			Workloads: w.client, Installed: func(string) bool { return true }, Objects: w.client, FunctionCredentials: UseFunctionCredentials,
+			InstanceMetrics: mode, Now: w.clock, Worker: worker, Consumers: func(backlog.Subscription) (int, error) { return 3, nil },
+		})
+		require.NoError(t, err)
+		p := workerPolicy()
+		p.Spec.PulsarFunctionRef.WorkerURL = "http://Worker:6750/"
+		found, err := targets.Find(t.Context(), testNamespace, p.Spec)
+		require.NoError(t, err)
+		require.Equal(t, workload, found.Target.Subscription.Workload)
+		require.True(t, found.Target.NeverZero)
+	}
+}
+
+func TestWhatTheWorkerRunsInKubernetesIsRefused(t *testing.T) {
+	set := newWorkload(kindStatefulSet)
+	set.SetNamespace(testNamespace)
+	set.SetName("pf-public-default-resize")
+	w := newWorkerWorld(t, workerPolicy(), set)
+	w.reconcile()
+	status, message := w.condition(v1alpha1.ConditionTargetFound)
+	require.Equal(t, "False/TargetInvalid", status)
+	require.Contains(t, message, "set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name pf-public-default-resize")
+	require.Zero(t, w.worker.described)
+}
+
+func TestAnAutoscalerScalesAFunctionOfAWorkerThroughThePolicy(t *testing.T) {
+	p := workerPolicy()
+	p.Spec.Actuator = v1alpha1.ActuatorHPA
+	w := newWorkerWorld(t, p)
+	w.settle(700)
+	hpa := w.autoscaler()
+	require.NotNil(t, hpa)
+	require.Equal(t, v1alpha1.KindAutoscalingPolicy, hpa.Spec.ScaleTargetRef.Kind)
+	require.Equal(t, int32(3), *w.policy().Spec.Replicas, "it begins from what runs")
+	require.Empty(t, w.worker.wrote)
+
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = new(int32(7)) }) // as the HPA does
+	w.reconcile()
+	require.Equal(t, []int32{7}, w.worker.wrote)
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = new(int32(8)) })
+	w.reconcile()
+	require.Equal(t, []int32{7}, w.worker.wrote, "not within the interval")
+	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.NotContains(t, status, "ScaleFailed")
+	w.after(DefaultWorkerUpdateInterval)
+	w.answer(700, 10_000)
+	w.reconcile()
+	require.Equal(t, []int32{7, 8}, w.worker.wrote)
+	require.True(t, metav1.IsControlledBy(hpa, w.policy()))
+}
+
+func TestTheIntervalOfUpdatesHasBounds(t *testing.T) {
+	for every, problem := range map[time.Duration]string{
+		time.Millisecond: "WorkerUpdateInterval is 1ms, must be from 1s to 1h", 2 * time.Hour: "WorkerUpdateInterval is 2h0m0s, must be from 1s to 1h",
+	} {
+		_, err := newWorkerFunctions(TargetsConfig{WorkerUpdateInterval: every, Now: time.Now})
+		require.EqualError(t, err, problem)
+	}
+	_, err := newWorkerFunctions(TargetsConfig{Worker: &fakeWorker{}, Now: time.Now})
+	require.ErrorContains(t, err, "Consumers")
+}

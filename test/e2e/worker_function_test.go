@@ -1,0 +1,227 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// TestScalingWorkers scales what the function worker of the stage's broker runs as threads: there is nothing in Kubernetes but
+// the policies.
+func TestScalingWorkers(t *testing.T) {
+	onStage(t)
+	t.Parallel()
+	w := newWorkshop(t, scene.Broker, broker.WorkerOn)
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, w *workshop)
+	}{
+		{"a function follows its backlog up and down", aWorkersFunctionFollows},
+		{"a sink is scaled through the HPA of its policy", aWorkersSinkFollowsTheHPA},
+		{"a stopped function is left alone until it is started", aStoppedFunctionIsLeftAlone},
+		{"what is not there, and what is in Kubernetes", workersTargetsThatAreNone},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(t, w)
+		})
+	}
+}
+
+func aWorkersFunctionFollows(t *testing.T, w *workshop) {
+	const name, messages = "followed", 400
+	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
+	config := w.function(name, name+"-in")
+	config["parallelism"] = 1
+	config["userConfig"].(map[string]any)["serviceMicros"] = "50000"
+	w.createForNow(t, backlog.FunctionKind, config)
+	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
+	p := workerPolicy(name, v1alpha1.WorkloadFunction)
+	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
+	create(t, p)
+	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
+	require.Equal(t, 1, w.describe(t, backlog.FunctionKind, name).Parallelism)
+
+	w.publish(t, name+"-in", messages) // one instance takes 20 s for them
+	w.awaitParallelism(t, backlog.FunctionKind, name, 3)
+	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 3)
+	found := readPolicy(t, name)
+	require.Equal(t, v1alpha1.ActuatorDirect, found.Status.Actuator.Type)
+	restarts := meta.FindStatusCondition(found.Status.Conditions, v1alpha1.ConditionScalesWithoutRestart)
+	require.Equal(t, "WorkerRestartsAll", restarts.Reason)
+
+	// Between two changes that restart all of them four times a start has to pass.
+	w.awaitParallelism(t, backlog.FunctionKind, name, 1)
+	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
+	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
+}
+
+// aWorkersSinkFollowsTheHPA has no load: the HPA brings the replicas up to minReplicas.
+func aWorkersSinkFollowsTheHPA(t *testing.T, w *workshop) {
+	const name = "poured"
+	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
+	w.createForNow(t, backlog.SinkKind, map[string]any{
+		"tenant": "public", "namespace": "default", "name": name, "className": replica.SinkClass, "inputs": []string{name + "-in"},
+		"parallelism": 1,
+	})
+	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
+	p := workerPolicy(name, v1alpha1.WorkloadSink)
+	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
+	p.Spec.Actuator, p.Spec.MinReplicas = v1alpha1.ActuatorHPA, new(int32(2))
+	create(t, p)
+
+	w.awaitParallelism(t, backlog.SinkKind, name, 2)
+	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 2)
+	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
+	found := readPolicy(t, name)
+	require.Equal(t, v1alpha1.ActuatorHPA, found.Status.Actuator.Type)
+	require.Equal(t, int32(2), *found.Spec.Replicas, "which the HPA wrote")
+	awaitPolicy(t, name, v1alpha1.ConditionScalingActive, metav1.ConditionTrue, "ValidMetricFound")
+}
+
+func aStoppedFunctionIsLeftAlone(t *testing.T, w *workshop) {
+	const name = "halted"
+	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
+	config := w.function(name, name+"-in")
+	config["parallelism"] = 1
+	w.createForNow(t, backlog.FunctionKind, config)
+	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
+	w.demand(t, http.MethodPost, "/admin/v3/functions/public/default/"+name+"/stop")
+	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 0)
+	p := workerPolicy(name, v1alpha1.WorkloadFunction)
+	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
+	p.Spec.MinReplicas = new(int32(2)) // which would be reason enough to write
+	create(t, p)
+
+	message := awaitPolicy(t, name, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "Stopped")
+	require.Contains(t, message, "start it first")
+	require.Equal(t, 1, w.describe(t, backlog.FunctionKind, name).Parallelism)
+
+	w.demand(t, http.MethodPost, "/admin/v3/functions/public/default/"+name+"/start")
+	w.awaitParallelism(t, backlog.FunctionKind, name, 2)
+	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 2)
+}
+
+func workersTargetsThatAreNone(t *testing.T, w *workshop) {
+	missing := workerPolicy("absent", v1alpha1.WorkloadSource)
+	missing.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
+	create(t, missing)
+	message := awaitPolicy(t, "absent", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "TargetNotFound")
+	require.Contains(t, message, "source public/default/absent of the function worker")
+
+	away := workerPolicy("away", v1alpha1.WorkloadFunction)
+	away.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: "http://127.0.0.1:1"}
+	create(t, away)
+	message = awaitPolicy(t, "away", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "PulsarUnreachable")
+	require.Contains(t, message, "connection refused")
+
+	labels := map[string]string{"test": "in-kubernetes"}
+	create(t, &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: "pf-public-default-in-kubernetes"},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pulsarfunction", Image: "none"}}},
+			},
+		},
+	})
+	inside := workerPolicy("in-kubernetes", v1alpha1.WorkloadFunction)
+	inside.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
+	create(t, inside)
+	message = awaitPolicy(t, "in-kubernetes", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "TargetInvalid")
+	require.Contains(t, message, "kind StatefulSet, name pf-public-default-in-kubernetes")
+}
+
+// workerPolicy holds one instance for each 40 messages that wait, from 1 to 3.
+func workerPolicy(name string, kind v1alpha1.WorkloadKind) *v1alpha1.AutoscalingPolicy {
+	p := newPolicy(name)
+	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
+	p.Spec.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{Kind: kind, Name: name}
+	p.Spec.MaxReplicas = 3
+	p.Spec.Strategies = []v1alpha1.Strategy{{
+		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 40},
+	}}
+	return p
+}
+
+// createForNow makes a component that leaves with the test, and its input.
+func (w *workshop) createForNow(t *testing.T, kind backlog.ComponentKind, config map[string]any) {
+	t.Helper()
+	name := fmt.Sprint(config["name"])
+	w.create(t, kind, config)
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		status, answer, err := w.Admin(ctx, http.MethodDelete, fmt.Sprintf("/admin/v3/%ss/public/default/%s", kind, name), nil)
+		require.NoError(t, err)
+		require.Equal(t, 2, status/100, "%d: %s", status, answer)
+		require.NoError(t, w.DeleteTopic(ctx, name+"-in"))
+	})
+}
+
+// awaitParallelism waits until the worker was told to run so many instances.
+func (w *workshop) awaitParallelism(t *testing.T, kind backlog.ComponentKind, name string, parallelism int) {
+	t.Helper()
+	last := ""
+	awaitSoon(t, fmt.Sprintf("parallelism %d", parallelism), func(ctx context.Context) (bool, string, error) {
+		config, err := w.worker.Describe(ctx, w.component(kind, name))
+		p := readPolicy(t, name)
+		seen := fmt.Sprintf("%v %d", err, config.Parallelism)
+		if d := p.Status.Decision; d != nil {
+			if now := fmt.Sprint(config.Parallelism, d.Equation, d.Hold); now != last {
+				t.Log(now)
+				last = now
+			}
+		}
+		return err == nil && config.Parallelism == parallelism, seen, nil
+	})
+}
+
+// awaitPolicy waits until a condition of a policy has a status and a reason, and returns its message.
+func awaitPolicy(t *testing.T, name, condition string, status metav1.ConditionStatus, reason string) (message string) {
+	t.Helper()
+	awaitSoon(t, fmt.Sprintf("%s=%s/%s of policy %s", condition, status, reason, name), func(context.Context) (bool, string, error) {
+		c := meta.FindStatusCondition(readPolicy(t, name).Status.Conditions, condition)
+		if c == nil {
+			return false, "no such condition", nil
+		}
+		message = c.Message
+		return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
+	})
+	return message
+}
+
+func awaitSoon(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
+		t.Fatalf("%v\nadapter:\n%s", err, scene.Adapter.LogTail())
+	}
+}
+
+func readPolicy(t *testing.T, name string) *v1alpha1.AutoscalingPolicy {
+	t.Helper()
+	p := &v1alpha1.AutoscalingPolicy{}
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: name}, p))
+	return p
+}
