@@ -281,13 +281,16 @@ func TestAnAutoscalerScalesAFunctionOfAWorkerThroughThePolicy(t *testing.T) {
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = new(int32(7)) }) // as the HPA does
 	w.reconcile()
 	require.Equal(t, []int32{7}, w.worker.wrote)
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = new(int32(8)) })
+	wants := func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = new(int32(8)) }
+	w.edit(wants)
 	w.reconcile()
 	require.Equal(t, []int32{7}, w.worker.wrote, "not within the interval")
+	require.Equal(t, int32(7), *w.policy().Spec.Replicas, "the policy holds what runs")
 	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.NotContains(t, status, "ScaleFailed")
 	w.after(DefaultWorkerUpdateInterval)
 	w.answer(700, 10_000)
+	w.edit(wants)
 	w.reconcile()
 	require.Equal(t, []int32{7, 8}, w.worker.wrote)
 	require.True(t, metav1.IsControlledBy(hpa, w.policy()))
