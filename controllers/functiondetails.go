@@ -4,13 +4,10 @@
 package controllers
 
 import (
-	"crypto/sha1" //nolint:gosec // it names objects in Pulsar, and protects nothing
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"strings"
 )
 
@@ -226,13 +223,6 @@ func (d functionDetails) window() *windowConfig {
 	return &window
 }
 
-// invalidInName is what a worker replaces by a dash.
-var invalidInName = regexp.MustCompile(`[^a-z0-9\-.]`)
-
-func validName(name string) string {
-	return invalidInName.ReplaceAllString(strings.ToLower(name), "-")
-}
-
 // isNameOf says whether the worker gives this name to the StatefulSet of the function. With a jobName, which only some
 // workers were given, it is that of the function's own options or what stands before the hash.
 //
@@ -254,18 +244,8 @@ func (d functionDetails) isNameOf(statefulSet string) bool {
 
 // statefulSet is its name; jobName is empty for workers without one.
 func (d functionDetails) statefulSet(jobName string) string {
-	base := d.Tenant + "-" + d.Namespace + "-" + d.Name
-	if jobName != "" {
-		return validName(jobName) + "-" + shortHash(jobName+"-"+base)
+	if jobName == "" {
+		return workerStatefulSet(d.Tenant, d.Namespace, d.Name)
 	}
-	name := "pf-" + base
-	if valid := validName(name); valid != name {
-		return valid + "-" + shortHash(base)
-	}
-	return name
-}
-
-func shortHash(text string) string {
-	hash := sha1.Sum([]byte(text)) //nolint:gosec // see the import
-	return hex.EncodeToString(hash[:4])
+	return validName(jobName) + "-" + shortHash(strings.Join([]string{jobName, d.Tenant, d.Namespace, d.Name}, "-"))
 }

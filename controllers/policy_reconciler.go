@@ -111,7 +111,8 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	if world.Target != nil {
 		outcome.Actuator = world.Abilities.Choose(p.Spec.Actuator, world.Target.Scaling)
 	}
-	memory := r.tracked.follow(&p, trackable(outcome))
+	memory := r.tracked.follow(&p, r.followed(outcome))
+	memory.present(trackable(outcome), outcome.Now)
 	result := r.decide(&outcome, memory)
 	if memory.unread != nil {
 		log.FromContext(ctx).Info("status.state ignored, resuming from status.capacity", "why", memory.unread.Error())

@@ -41,7 +41,7 @@ func slimStatefulSet(u *unstructured.Unstructured) {
 }
 
 func slimStatefulSetSpec(u *unstructured.Unstructured, command bool) map[string]any {
-	spec := picked(u.Object["spec"], "replicas", "selector", "template")
+	spec := picked(u.Object["spec"], "replicas", "selector", "template", "updateStrategy")
 	template, ok := spec["template"].(map[string]any)
 	if !ok {
 		return spec

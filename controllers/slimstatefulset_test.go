@@ -34,7 +34,7 @@ func TestOfAStatefulSetIsKeptWhatScalingRestsOn(t *testing.T) {
 	for _, gone := range []string{"last-applied", "tolerations", "imagePullPolicy", "podManagementPolicy"} {
 		require.NotContains(t, text, gone)
 	}
-	for _, stays := range []string{`"uid"`, `"selector"`, `"currentRevision"`, `"labels"`, `"generation"`, annotationPort} {
+	for _, stays := range []string{`"uid"`, `"selector"`, `"currentRevision"`, `"labels"`, `"generation"`, `"updateStrategy"`, annotationPort} {
 		require.Contains(t, text, stays)
 	}
 
@@ -44,6 +44,7 @@ func TestOfAStatefulSetIsKeptWhatScalingRestsOn(t *testing.T) {
 	mesh.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: kindFunction, Name: "resize", UID: "1", Controller: &yes}})
 	_, text = keep(mesh)
 	require.NotContains(t, text, argumentDetails)
+	require.Contains(t, text, `"updateStrategy"`)
 	require.Contains(t, text, `"replicas"`)
 	require.Contains(t, text, `"ownerReferences"`)
 

@@ -35,6 +35,9 @@ type policyMemory struct {
 	refused *refusal
 	// toleranceSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
 	toleranceSince time.Time
+	// followed is the last subscription of a target that was there, and followedAt when that was.
+	followed   *backlog.Subscription
+	followedAt time.Time
 	// inputs that the policy is listed under: topics, and patterns by their text; and the namespaces of those.
 	inputs     []backlog.Topic
 	namespaces []backlog.Namespace

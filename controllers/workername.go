@@ -16,15 +16,24 @@ import (
 func workerStatefulSet(tenant, namespace, name string) string {
 	base := tenant + "-" + namespace + "-" + name
 	raw := "pf-" + base
-	valid := strings.Map(func(r rune) rune {
+	if valid := validName(raw); valid != raw {
+		return valid + "-" + shortHash(base)
+	}
+	return raw
+}
+
+// validName replaces what no name of a pod may have.
+func validName(name string) string {
+	return strings.Map(func(r rune) rune {
 		if (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9') || r == '-' || r == '.' {
 			return r
 		}
 		return '-'
-	}, strings.ToLower(raw))
-	if valid == raw {
-		return raw
-	}
-	hash := sha1.Sum([]byte(base)) //nolint:gosec // as above
-	return valid + "-" + hex.EncodeToString(hash[:])[:8]
+	}, strings.ToLower(name))
+}
+
+// shortHash keeps apart what validName makes alike.
+func shortHash(text string) string {
+	hash := sha1.Sum([]byte(text)) //nolint:gosec // as above
+	return hex.EncodeToString(hash[:])[:8]
 }

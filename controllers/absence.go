@@ -1,0 +1,51 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// absentFor is how long the subscription of a target that vanished is followed: at each update of a function Pulsar's
+// function worker deletes its StatefulSet, waits for the pods to end, and makes it anew with replicas of its own. With what was
+// measured meanwhile the decision is there at once, and else only after a window of rates. Ending pods take seconds; 5 min are
+// what the worker's own retries take at most, rounded up.
+const absentFor = 5 * time.Minute
+
+// followed is the subscription to follow: that of the target, or of one that vanished lately.
+func (r *PolicyReconciler) followed(outcome policy.Outcome) *backlog.Subscription {
+	if subscription := trackable(outcome); subscription != nil {
+		return subscription
+	}
+	p := outcome.World.Policy
+	if v := outcome.Violation; v == nil || v.Reason != policy.ReasonTargetNotFound || p.Spec.Mode == v1alpha1.ModeOff {
+		return nil
+	}
+	return r.tracked.vanished(client.ObjectKeyFromObject(p), p.UID, outcome.Now)
+}
+
+// vanished is what was followed last for the policy; nil after a while.
+func (t *trackedPolicies) vanished(key types.NamespacedName, uid types.UID, now time.Time) *backlog.Subscription {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	memory := t.memories[key]
+	if memory == nil || memory.uid != uid || now.Sub(memory.followedAt) >= absentFor {
+		return nil
+	}
+	return memory.followed
+}
+
+// present notes what is followed for a target that is there.
+func (m *policyMemory) present(subscription *backlog.Subscription, now time.Time) {
+	if subscription != nil {
+		m.followed, m.followedAt = subscription, now
+	}
+}
