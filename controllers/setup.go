@@ -60,6 +60,10 @@ type Config struct {
 	WorkerUpdateInterval time.Duration
 	// Lease of the leader election.
 	Lease types.NamespacedName
+	// Service of the adapter, to which its APIServices point.
+	Service types.NamespacedName
+	// ExternalMetrics says that the process serves these too.
+	ExternalMetrics bool
 	// Clock is the time, such as time.Now.
 	Clock      func() time.Time
 	Registerer prometheus.Registerer
@@ -152,10 +156,14 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
+	abilities, err := watchAbilities(mgr, config, func() bool { return all.installed(kindScaledObject) })
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
 	reconciling := ReconcilerConfig{
 		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(policy.FieldManager), Store: config.Store, Targets: targets,
 		PollInterval: config.PollInterval, Clock: config.Clock, Registerer: config.Registerer, Worker: config.Worker,
-		Abilities: func() policy.Abilities { return policy.Abilities{} },
+		Abilities: abilities.Now,
 	}
 	if pods != nil {
 		reconciling.Pods = pods
@@ -164,7 +172,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	if err := watch(mgr, reconciler, all); err != nil {
+	if err := watch(mgr, reconciler, all, abilities); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	answers, err := answers(ctx, mgr, config, targets)
@@ -205,7 +213,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 // watch registers the reconciler and what wakes it.
-func watch(mgr manager.Manager, reconciler *PolicyReconciler, all installations) error {
+func watch(mgr manager.Manager, reconciler *PolicyReconciler, all installations, abilities *Abilities) error {
 	arrival := news{tracked: reconciler.tracked}
 	for _, i := range all {
 		arrival.looked = append(arrival.looked, i.looked)
@@ -215,6 +223,7 @@ func watch(mgr manager.Manager, reconciler *PolicyReconciler, all installations)
 		Watches(&v1alpha1.AutoscalingPolicy{}, siblings(mgr.GetCache()), builder.WithPredicates(policyChanged())).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, autoscalerUsers(mgr.GetCache()), builder.WithPredicates(autoscalerChanged())).
 		WatchesRawSource(arrival).
+		WatchesRawSource(abilityNews{abilities}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: passTimeout}).
 		Build(reconciler)
 	if err != nil {

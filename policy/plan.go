@@ -23,6 +23,8 @@ type Abilities struct {
 	NoMetricsAPI bool
 	// ScaleToZero says that a HorizontalPodAutoscaler takes minReplicas 0 (feature gate HPAScaleToZero).
 	ScaleToZero bool
+	// KEDA says that its kinds are installed.
+	KEDA bool
 }
 
 // Choose says who writes the number of replicas, and why. A named actuator is taken at its word.
@@ -34,7 +36,7 @@ func (a Abilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.Ac
 		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so"}
 	case a.MetricsAPIHolder != "":
 		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "custom.metrics.k8s.io is served by " + a.MetricsAPIHolder +
-			", so no HorizontalPodAutoscaler can ask the adapter"}
+			", so no HorizontalPodAutoscaler can ask the adapter" + a.andKEDA()}
 	case a.NoMetricsAPI:
 		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "nobody serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler " +
 			"can ask the adapter: apply its APIService"}
@@ -43,6 +45,14 @@ func (a Abilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.Ac
 	default:
 		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter"}
 	}
+}
+
+// andKEDA says that the way around by KEDA is not taken, where somebody may wonder.
+func (a Abilities) andKEDA() string {
+	if a.KEDA {
+		return "; KEDA is installed, but the adapter does not work through it"
+	}
+	return ""
 }
 
 // butMetrics warns of a choice that cannot work.
