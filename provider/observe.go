@@ -19,11 +19,11 @@ func newRequestMetrics(registerer prometheus.Registerer) (*requestMetrics, error
 	m := &requestMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_provider_requests_total",
-			Help: "Answered requests for custom metrics, by result.",
+			Help: "Answered requests for custom and external metrics, by result.",
 		}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_provider_request_duration_seconds",
-			Help:    "Time from a request for a custom metric to its answer.",
+			Help:    "Time from a request for a metric to its answer.",
 			Buckets: []float64{.00001, .00005, .0001, .0005, .001, .005, .01, .05, .1, .25, .5},
 		}),
 	}

@@ -219,7 +219,7 @@ func TestRequestsAreCountedByResult(t *testing.T) {
 		_, _ = c.GetMetricByName(t.Context(), orders(), info(functions(), metric), nil)
 	}
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP pulsar_autoscaler_provider_requests_total Answered requests for custom metrics, by result.
+# HELP pulsar_autoscaler_provider_requests_total Answered requests for custom and external metrics, by result.
 # TYPE pulsar_autoscaler_provider_requests_total counter
 pulsar_autoscaler_provider_requests_total{result="bad_request"} 0
 pulsar_autoscaler_provider_requests_total{result="busy"} 0

@@ -54,7 +54,8 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 		Store: store, PollInterval: o.PollInterval, DefaultAdminURL: o.PulsarAdminURL,
 		FunctionCredentials: controllers.FunctionCredentials(o.FunctionCredentials), OwnCredentials: o.OwnCredentials(),
 		InstanceMetrics: controllers.InstanceMetrics(o.InstanceMetrics), Worker: &a.worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
-		Lease:           lease, Clock: time.Now, Registerer: registry,
+		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics,
+		Clock: time.Now, Registerer: registry,
 	})
 	if err != nil {
 		return nil, err
@@ -69,9 +70,11 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.server, err = newServer(serverConfig{
-		Options: o, Metrics: metrics, Registry: registry, Ready: a.readyChecks(), Live: a.liveChecks(),
-	})
+	serving := serverConfig{Options: o, Metrics: metrics, Registry: registry, Ready: a.readyChecks(), Live: a.liveChecks()}
+	if o.ExternalMetrics {
+		serving.External = metrics.External()
+	}
+	a.server, err = newServer(serving)
 	return a, err
 }
 

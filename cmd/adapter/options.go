@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/cmd/options"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -56,6 +58,10 @@ type Options struct {
 	LeaseRenewDeadline time.Duration
 	LeaseRetryPeriod   time.Duration
 
+	ServiceName      string
+	ServiceNamespace string
+	ExternalMetrics  bool
+
 	Kubeconfig    string
 	ShutdownDelay time.Duration
 	LogLevel      string
@@ -92,6 +98,8 @@ func NewOptions() *Options {
 		LeaseDuration:      15 * time.Second,
 		LeaseRenewDeadline: 10 * time.Second,
 		LeaseRetryPeriod:   2 * time.Second,
+
+		ServiceName: "adapter",
 
 		ShutdownDelay: 5 * time.Second,
 		LogLevel:      "info",
@@ -193,6 +201,12 @@ func (o *Options) kubernetesFlags() *pflag.FlagSet {
 		"Time after which a holder that cannot renew gives up, below --lease-duration.")
 	fs.DurationVar(&o.LeaseRetryPeriod, "lease-retry-period", o.LeaseRetryPeriod,
 		"Time between two attempts to get or renew the Lease, from 100ms to 20s and at most half of --lease-renew-deadline.")
+	fs.StringVar(&o.ServiceName, "service-name", o.ServiceName,
+		"Service of the adapter: whether the APIServices of the metrics APIs point to it decides if HorizontalPodAutoscalers can be used.")
+	fs.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace,
+		"Namespace of that Service; default: that of the Lease.")
+	fs.BoolVar(&o.ExternalMetrics, "external-metrics", o.ExternalMetrics,
+		"Serve the same metrics as external.metrics.k8s.io too, which one adapter of a cluster can have: KEDA and Datadog take it for themselves.")
 	return fs
 }
 
@@ -280,6 +294,11 @@ func (o *Options) LeaseNamespaceOr(dir string) (string, error) {
 		return "", fmt.Errorf("reading the pod's namespace: %w; set --lease-namespace outside of a cluster", err)
 	}
 	return strings.TrimSpace(string(content)), nil
+}
+
+// ServiceKey is the adapter's Service.
+func (o *Options) ServiceKey(leaseNamespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(o.ServiceNamespace, leaseNamespace), Name: o.ServiceName}
 }
 
 // serviceAccountDir is where a pod finds its ServiceAccount.

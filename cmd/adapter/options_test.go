@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 )
 
@@ -132,6 +134,8 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		"a cluster gets at least a request":       {"--max-requests-per-cluster=0", "--max-requests-per-cluster is 0: it must be from 1 to 1000"},
 		"a lease has a name":                      {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},
 		"a namespace is a label":                  {"--lease-namespace=A_B", `--lease-namespace is "A_B": a lowercase RFC 1123 label`},
+		"a service has a name":                    {"--service-name=", `--service-name is "": a DNS-1035 label`},
+		"its namespace is a label":                {"--service-namespace=A_B", `--service-namespace is "A_B": a lowercase RFC 1123 label`},
 		"a lease lasts whole seconds": {
 			"--lease-duration=15500ms", "--lease-duration is 15.5s: it must be whole seconds, as a Lease has no smaller",
 		},
@@ -214,4 +218,15 @@ func TestTheManifestsFlagsAreGood(t *testing.T) {
 	o, err := ParseOptions(container.Args, nil)
 	require.NoError(t, err)
 	require.EqualValues(t, container.Ports[0].ContainerPort, o.Serving.SecureServing.BindPort)
+}
+
+func TestTheServiceIsThatOfTheManifests(t *testing.T) {
+	content, err := os.ReadFile("../../deploy/adapter/service.yaml")
+	require.NoError(t, err)
+	var service corev1.Service
+	require.NoError(t, yaml.UnmarshalStrict(content, &service))
+	o := NewOptions()
+	require.Equal(t, types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, o.ServiceKey(service.Namespace))
+	o.ServiceNamespace = "elsewhere"
+	require.Equal(t, "elsewhere", o.ServiceKey(service.Namespace).Namespace)
 }

@@ -33,6 +33,8 @@ type serverConfig struct {
 	Options *Options
 	// Metrics answers the custom metrics API.
 	Metrics cma.CustomMetricsProvider
+	// External answers the external metrics API; nil where it is not served.
+	External cma.ExternalMetricsProvider
 	// Registry has our own metrics for /metrics, beside those of the libraries.
 	Registry prometheus.Gatherer
 	// Ready are checks of /readyz. A Pulsar that does not answer is not among them: an adapter that is not ready takes
@@ -60,6 +62,9 @@ func newServer(config serverConfig) (*server, error) {
 		FlagSet:                           pflag.NewFlagSet("unused", pflag.ContinueOnError), // else pflag.CommandLine
 	}
 	base.WithCustomMetrics(config.Metrics)
+	if config.External != nil {
+		base.WithExternalMetrics(config.External)
+	}
 	settings, err := base.Config()
 	if err != nil {
 		return nil, fmt.Errorf("configuring the metrics API server: %w", err)

@@ -98,7 +98,8 @@ type runningServer struct {
 	stopped     chan error
 }
 
-func startServer(t *testing.T) *runningServer {
+// startServer starts one that serves custom metrics, and what change adds.
+func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -120,11 +121,15 @@ func startServer(t *testing.T) *runningServer {
 			return nil
 		})
 	}
-	s, err := newServer(serverConfig{
+	config := serverConfig{
 		Options: o, Metrics: fake.NewProvider(), Registry: registry,
 		Ready: []healthz.HealthChecker{check("caches-filled", &r.ready)},
 		Live:  []healthz.HealthChecker{check("poll-loop", &r.live)},
-	})
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	s, err := newServer(config)
 	require.NoError(t, err)
 	certificate, _ := s.generic.SecureServingInfo.Cert.CurrentCertKeyContent() // made in memory, for there are no files
 	roots := x509.NewCertPool()
@@ -210,6 +215,32 @@ func TestServer(t *testing.T) {
 
 	r.stop()
 	require.NoError(t, <-r.stopped)
+}
+
+func TestExternalMetricsAreServedWhenAskedFor(t *testing.T) {
+	tests := map[string]struct {
+		change func(*serverConfig)
+		status int
+	}{
+		"not by default": {func(*serverConfig) {}, http.StatusNotFound},
+		"with the flag":  {func(c *serverConfig) { c.External = fake.NewProvider() }, http.StatusOK},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := startServer(t, tt.change)
+			r.eventually(t, "/livez", http.StatusOK)
+			for _, path := range []string{"/apis/external.metrics.k8s.io/v1beta1", "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/some_metric"} {
+				status, body := r.get(t, path, goodToken)
+				require.Equal(t, tt.status, status, "%s: %s", path, body)
+			}
+			status, _ := r.get(t, "/apis/custom.metrics.k8s.io/v1beta2", goodToken)
+			require.Equal(t, http.StatusOK, status)
+			_, groups := r.get(t, "/apis", goodToken)
+			require.Equal(t, tt.status == http.StatusOK, strings.Contains(groups, "external.metrics.k8s.io"), groups)
+			r.stop()
+			require.NoError(t, <-r.stopped)
+		})
+	}
 }
 
 func TestAServerWithoutAnAPIServerDoesNotStart(t *testing.T) {

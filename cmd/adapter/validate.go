@@ -20,7 +20,7 @@ import (
 
 // Validate returns everything that is wrong, each with flag, value and bound.
 func (o *Options) Validate() error {
-	problems := slices.Concat(o.checkPulsar(), o.checkMeasuring(), o.checkLease(), o.checkProcess(), o.Serving.Validate())
+	problems := slices.Concat(o.checkPulsar(), o.checkMeasuring(), o.checkLease(), o.checkService(), o.checkProcess(), o.Serving.Validate())
 	return errors.Join(problems...)
 }
 
@@ -173,6 +173,19 @@ func (o *Options) checkLease() []error {
 	if o.LeaseRetryPeriod > o.LeaseRenewDeadline/2 {
 		p.add("--lease-retry-period is %s: it must be at most half of --lease-renew-deadline (%s)", o.LeaseRetryPeriod,
 			o.LeaseRenewDeadline)
+	}
+	return p
+}
+
+func (o *Options) checkService() []error {
+	var p problems
+	for _, message := range validation.IsDNS1035Label(o.ServiceName) {
+		p.add("--service-name is %q: %s", o.ServiceName, message)
+	}
+	if o.ServiceNamespace != "" {
+		for _, message := range validation.IsDNS1123Label(o.ServiceNamespace) {
+			p.add("--service-namespace is %q: %s", o.ServiceNamespace, message)
+		}
 	}
 	return p
 }
