@@ -175,6 +175,9 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err := watch(mgr, reconciler, all, abilities); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
+	if err := watchFleets(mgr, config, all); err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
 	answers, err := answers(ctx, mgr, config, targets)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -205,6 +208,9 @@ func watchPods(ctx context.Context, mgr manager.Manager, mode InstanceMetrics) (
 func index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, indexScaleTarget, indexPolicy); err != nil {
 		return fmt.Errorf("indexing policies: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, indexSelectedKind, indexFleet); err != nil {
+		return fmt.Errorf("indexing policies by the kind they select: %w", err)
 	}
 	if err := indexer.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget, indexAutoscaler); err != nil {
 		return fmt.Errorf("indexing HorizontalPodAutoscalers: %w", err)

@@ -83,7 +83,9 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 		if err != nil {
 			return backlog.Subscription{}, err
 		}
-		spec = p.Spec
+		if spec = p.Spec; spec.TargetSelector != nil {
+			return backlog.Subscription{}, mistakeError(policy.FleetHasNoMetric(p))
+		}
 	}
 	found, err := s.config.Targets.Find(ctx, a.key.Namespace, spec)
 	switch {

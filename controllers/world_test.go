@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,6 +111,8 @@ type testWorld struct {
 	worker *fakeWorker
 	// abilities of the cluster.
 	abilities policy.Abilities
+	// mu guards writes while a pass runs: a fleet writes its children side by side.
+	mu sync.Mutex
 	// writes in order, such as "apply HorizontalPodAutoscaler".
 	writes []string
 	// applyFails is what the next applies answer.
@@ -169,12 +172,15 @@ func (w *testWorld) clock() time.Time { return w.now }
 
 // counting notes every write that reaches the API server.
 func (w *testWorld) counting() interceptor.Funcs {
-	note := func(verb string, object runtime.Object) {
-		w.writes = append(w.writes, fmt.Sprintf("%s %T", verb, object))
+	add := func(write string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.writes = append(w.writes, write)
 	}
+	note := func(verb string, object runtime.Object) { add(fmt.Sprintf("%s %T", verb, object)) }
 	return interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			w.writes = append(w.writes, "apply")
+			add("apply")
 			if w.applyFails != nil {
 				return w.applyFails
 			}
@@ -193,14 +199,14 @@ func (w *testWorld) counting() interceptor.Funcs {
 			return c.Patch(ctx, obj, p, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-			w.writes = append(w.writes, "delete "+obj.GetName())
+			add("delete " + obj.GetName())
 			return c.Delete(ctx, obj, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			if sub == "scale" {
 				return w.scaled(ctx, c, obj, p)
 			}
-			w.writes = append(w.writes, "patch "+sub)
+			add("patch " + sub)
 			return c.SubResource(sub).Patch(ctx, obj, p, opts...)
 		},
 	}

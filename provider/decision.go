@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // decided returns the replicas that were decided for the policy and when what they rest on was measured.
@@ -17,8 +18,11 @@ import (
 // A status of an older generation counts: its target is the same, since scaleTargetRef cannot change, and the number
 // is brought within the present bounds, so that a change of maxReplicas acts at once instead of freezing the
 // autoscaler until the next decision. The mode does not matter: in Recommend nobody of ours follows the number.
-func decided(policy *v1alpha1.AutoscalingPolicy) (replicas int32, measuredAt time.Time, err error) {
-	status := policy.Status
+func decided(p *v1alpha1.AutoscalingPolicy) (replicas int32, measuredAt time.Time, err error) {
+	if p.Spec.TargetSelector != nil {
+		return 0, time.Time{}, newFault(errBadRequest, "%s", policy.FleetHasNoMetric(p))
+	}
+	status := p.Status
 	if known := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBacklogKnown); known != nil &&
 		known.Status == metav1.ConditionFalse {
 		return 0, time.Time{}, newFault(errUnknown, "%s", messageOf(known))
@@ -34,7 +38,7 @@ func decided(policy *v1alpha1.AutoscalingPolicy) (replicas int32, measuredAt tim
 	default:
 		return 0, time.Time{}, newFault(errUnknown, "no decision yet: the status does not say when its signals were measured")
 	}
-	return within(*status.DesiredReplicas, policy.Spec), measuredAt, nil
+	return within(*status.DesiredReplicas, p.Spec), measuredAt, nil
 }
 
 // within brings replicas within the bounds of the spec. An autoscaler that may not go to zero has a bound of its own.
