@@ -38,7 +38,7 @@ type workerFunctions struct {
 	consumers func(backlog.Subscription) (int, error)
 	every     time.Duration
 	now       func() time.Time
-	known  *lookups[backlog.Component, workerAnswer]
+	known     *lookups[backlog.Component, workerAnswer]
 	// written are the last changes of ours.
 	written *lookups[backlog.Component, time.Time]
 }
@@ -54,6 +54,11 @@ type workerAnswer struct {
 	unsure error
 	// idle says that no instance ran, stopped that none ran the time before either: that a restart is not in between.
 	idle, stopped bool
+}
+
+// troubled says to ask again soon.
+func (a workerAnswer) troubled() bool {
+	return a.trouble != nil || a.unsure != nil || (a.idle && !a.stopped)
 }
 
 func newWorkerFunctions(config TargetsConfig) (*workerFunctions, error) {
@@ -80,7 +85,7 @@ func (w *workerFunctions) find(ctx context.Context, component backlog.Component)
 		if errors.Is(after.trouble, context.Canceled) {
 			return before, false, after.trouble
 		}
-		return after, after.trouble != nil || after.unsure != nil || (after.idle && !after.stopped), nil
+		return after, after.troubled(), nil
 	})
 }
 

@@ -205,8 +205,13 @@ func (e *exchange) send(ctx context.Context, u *url.URL) (next *url.URL, err err
 	}
 	defer func() { _ = resp.Body.Close() }() // the answer was read or given up: nothing to lose
 	e.heard(resp)
+	return e.answer(u, resp)
+}
+
+// answer reads what came back.
+func (e *exchange) answer(u *url.URL, resp *http.Response) (next *url.URL, err error) {
 	switch {
-	case resp.StatusCode == http.StatusNoContent && e.change != nil, resp.StatusCode == http.StatusOK && e.change != nil:
+	case e.change != nil && (resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusOK):
 		drain(resp.Body)
 		return nil, nil
 	case resp.StatusCode == http.StatusOK:

@@ -48,7 +48,8 @@
 //	pulsar_autoscaler_source_oauth2_request_duration_seconds{call}
 //
 // call is partitions, stats, partitioned-stats, stats-age and partitioned-stats-age (with the age of the oldest message),
-// internal-stats, topics, partitioned-topics, component, component-status, brokers or broker-stats; result is ok, partial,
+// internal-stats, topics, partitioned-topics, component, component-status,
+// parallelism (a change), brokers or broker-stats; result is ok, partial,
 // topic_not_found, function_not_found, no_worker, unauthenticated, forbidden, unreachable, unavailable, unsupported, protocol,
 // canceled, no_data (not sent, for the credentials are not read yet), held_back (not sent, to spare the host) or moved (a
 // broker that no longer owns the topic; the admin URL is asked next). What was not sent has no duration.
