@@ -77,6 +77,9 @@ func (b *bed) witness(ctx context.Context, in replica.Instance) error {
 	if apierrors.IsNotFound(err) {
 		f, err = b.sinks().Get(ctx, in.Name, metav1.GetOptions{})
 	}
+	if apierrors.IsNotFound(err) {
+		f, err = b.functions().Get(ctx, "m-"+in.Name, metav1.GetOptions{})
+	}
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,7 @@ func (c Config) validate() error {
 type Operator struct {
 	manager ctrl.Manager
 	fleet   *fleet
+	meshes  *meshReconciler
 }
 
 // NewOperator makes an operator; Run runs it.
@@ -78,7 +79,7 @@ func NewOperator(config Config) (*Operator, error) {
 	}
 	changed := make(chan event.GenericEvent, eventBuffer)
 	o := &Operator{manager: manager, fleet: newFleet(config, changed)}
-	for _, kind := range []string{KindFunction, KindSink, KindSource} {
+	for _, kind := range componentKinds() {
 		r := &reconciler{kind: kind, client: manager.GetClient(), changed: func(client.ObjectKey, *int32) {}}
 		if consumes(kind) {
 			r.changed = o.desired
@@ -86,6 +87,10 @@ func NewOperator(config Config) (*Operator, error) {
 		if err := r.register(manager); err != nil {
 			return nil, err
 		}
+	}
+	o.meshes = &meshReconciler{client: manager.GetClient(), passes: map[client.ObjectKey]int{}}
+	if err := o.meshes.register(manager); err != nil {
+		return nil, err
 	}
 	node := &kubelet{client: manager.GetClient(), direct: manager.GetAPIReader(), fleet: o.fleet}
 	if err := node.register(manager, changed); err != nil {

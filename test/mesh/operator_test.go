@@ -31,6 +31,7 @@ func TestOperator(t *testing.T) {
 		"restarts a replica that ends by itself":                  restarts,
 		"tells on the pod what is misconfigured":                  misconfiguration,
 		"serves Sinks too":                                        sinks,
+		"writes a FunctionMesh over its children":                 meshes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, b) })
 	}

@@ -1,0 +1,109 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mesh
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// meshed is a Function for an entry.
+func meshed(name string, replicas int32) *unstructured.Unstructured {
+	return Function("default", name, FunctionConfig{Topics: []string{"in"}, PulsarConfig: settings, Replicas: replicas})
+}
+
+func (b *bed) meshes() dynamic.ResourceInterface {
+	return b.dynamic.Resource(GroupVersion().WithResource("functionmeshes")).Namespace("default")
+}
+
+func (b *bed) patchMesh(t *testing.T, kind types.PatchType, patch string) {
+	t.Helper()
+	_, err := b.meshes().Patch(t.Context(), "m", kind, []byte(patch), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// childRuns waits until the child exists with so many replicas, of which the ordinals run; runner and account name it
+// differently.
+func (b *bed) childRuns(t *testing.T, entry string, n int) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		child, err := b.functions().Get(t.Context(), "m-"+entry, metav1.GetOptions{})
+		require.NoError(c, err)
+		replicas, _, err := unstructured.NestedInt64(child.Object, "spec", "replicas")
+		require.NoError(c, err)
+		require.EqualValues(c, n, replicas)
+		require.Equal(c, n, b.operator.Running("default", "m-"+entry))
+		require.Len(c, b.runner.alive(entry), n)
+	}, patience, often)
+}
+
+func desiredOf(b *bed, name string) (desired []int) {
+	for _, sample := range b.operator.Timeline("default", name) {
+		if n := len(desired); n == 0 || desired[n-1] != sample.Desired {
+			desired = append(desired, sample.Desired)
+		}
+	}
+	return desired
+}
+
+func meshes(t *testing.T, b *bed) {
+	m := Mesh("default", "m", meshed("one", 2), meshed("two", 1))
+	entries, _, err := unstructured.NestedSlice(m.Object, "spec", "functions")
+	require.NoError(t, err)
+	delete(entries[1].(map[string]any), "replicas")
+	require.NoError(t, unstructured.SetNestedSlice(m.Object, entries, "spec", "functions"))
+	_, err = b.meshes().Create(t.Context(), m, metav1.CreateOptions{})
+	require.NoError(t, err)
+	b.childRuns(t, "one", 2)
+	b.childRuns(t, "two", 1) // without replicas an entry has one
+	child, err := b.functions().Get(t.Context(), "m-one", metav1.GetOptions{})
+	require.NoError(t, err)
+	owner := metav1.GetControllerOf(child)
+	require.Equal(t, "FunctionMesh m", owner.Kind+" "+owner.Name)
+
+	// A child that is scaled is set back, late enough for pods to have come and gone.
+	before := b.operator.MeshPasses("default", "m")
+	b.scale(t, "m-one", 5)
+	require.Eventually(t, func() bool { return len(desiredOf(b, "m-one")) >= 3 }, patience, often)
+	require.Equal(t, []int{2, 5, 2}, desiredOf(b, "m-one"))
+	b.childRuns(t, "one", 2)
+	require.Greater(t, b.operator.MeshPasses("default", "m"), before)
+
+	// The entry is what counts.
+	b.patchMesh(t, types.JSONPatchType, `[{"op":"test","path":"/spec/functions/0/name","value":"one"},{"op":"add","path":"/spec/functions/0/replicas","value":3}]`)
+	b.childRuns(t, "one", 3)
+	_, err = b.meshes().Patch(t.Context(), "m", types.JSONPatchType,
+		[]byte(`[{"op":"test","path":"/spec/functions/1/name","value":"one"},{"op":"add","path":"/spec/functions/1/replicas","value":3}]`), metav1.PatchOptions{})
+	require.True(t, apierrors.IsInvalid(err), "a test that fails: %v", err)
+
+	// A mesh that is left alone leaves its children alone, until it is not any more.
+	b.patchMesh(t, types.MergePatchType, fmt.Sprintf(`{"metadata":{"annotations":{%q:"false"}}}`, annotationManaged))
+	b.scale(t, "m-one", 1)
+	b.childRuns(t, "one", 1)
+	b.patchMesh(t, types.MergePatchType, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, annotationManaged))
+	b.childRuns(t, "one", 3)
+
+	// What has no entry goes.
+	b.patchMesh(t, types.JSONPatchType, `[{"op":"remove","path":"/spec/functions/1"}]`)
+	b.gone(t, "m-two")
+	require.NoError(t, b.meshes().Delete(t.Context(), "m", metav1.DeleteOptions{}))
+	b.gone(t, "m-one")
+	require.Eventually(t, func() bool { return len(b.runner.alive("one")) == 0 }, patience, often)
+}
+
+func (b *bed) gone(t *testing.T, function string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := b.functions().Get(t.Context(), function, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}, patience, often)
+}
