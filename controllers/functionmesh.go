@@ -129,12 +129,18 @@ func (w workload) target(ref v1alpha1.ScaleTargetRef) policy.Target {
 		Component:         w.component(),
 		NeverAcknowledges: w.neverAcknowledges(),
 	}
-	for _, owner := range w.Metadata.OwnerReferences {
+	target.MeshOwner = meshOwner(w.Metadata.OwnerReferences)
+	return target
+}
+
+// meshOwner is the FunctionMesh that controls an object; empty when there is none.
+func meshOwner(owners []metav1.OwnerReference) string {
+	for _, owner := range owners {
 		if owner.Controller != nil && *owner.Controller && owner.Kind == kindFunctionMesh {
-			target.MeshOwner = owner.Name
+			return owner.Name
 		}
 	}
-	return target
+	return ""
 }
 
 // scaledBy are the objects whose replicas are those of a Function, Sink or Source: itself and its StatefulSet.

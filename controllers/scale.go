@@ -31,6 +31,7 @@ var errNotNow = errors.New("not now")
 func newScalers(config ReconcilerConfig) map[policy.Scaling]scaler {
 	scalers := map[policy.Scaling]scaler{
 		policy.BySubresource: subresource{config.Client},
+		policy.ByMesh:        throughMesh{config.Client, config.Targets},
 	}
 	if config.Worker != nil {
 		scalers[policy.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.workers}
@@ -74,9 +75,10 @@ func replicasPatch(replicas int32) client.Patch {
 	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 }
 
-// writeOwnReplicas brings spec.replicas of the policy to what its autoscaler is to begin from.
+// writeOwnReplicas brings spec.replicas of the policy to what its autoscaler is to begin from. The policy becomes what was
+// written: its generation is the one that the status answers then.
 func (r *PolicyReconciler) writeOwnReplicas(ctx context.Context, p *v1alpha1.AutoscalingPolicy, replicas int32) error {
-	if err := r.config.Client.Patch(ctx, p.DeepCopy(), replicasPatch(replicas), client.FieldOwner(policy.FieldManager)); err != nil {
+	if err := r.config.Client.Patch(ctx, p, replicasPatch(replicas), client.FieldOwner(policy.FieldManager)); err != nil {
 		return fmt.Errorf("writing spec.replicas of the policy: %w", err)
 	}
 	return nil

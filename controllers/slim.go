@@ -26,31 +26,69 @@ func slim(object any) (any, error) {
 			slimWorkload(u)
 		case kind == kindStatefulSet:
 			slimStatefulSet(u)
+		case kind == kindFunctionMesh:
+			slimMesh(u)
 		}
 	}
 	return object, nil
 }
 
-// slimWorkload drops what workload does not decode. Labels stay, for Objects selects by them.
+// slimWorkload drops what workload does not decode. Labels stay, for Objects selects by them; and the selector of a mesh's child,
+// whose pods a policy tells of.
 func slimWorkload(u *unstructured.Unstructured) {
 	pending, _, _ := unstructured.NestedString(u.Object, "status", "pendingChange")
-	delete(u.Object, "status")
+	selector := podSelector(u)
+	slimMetadata(u)
+	kept := map[string]any{}
 	if pending != "" {
-		u.Object["status"] = map[string]any{"pendingChange": changePending}
+		kept["pendingChange"] = changePending
 	}
-	if annotations := u.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		u.SetAnnotations(annotations)
+	if selector != "" && meshOwner(u.GetOwnerReferences()) != "" {
+		kept["selector"] = selector
+	}
+	if len(kept) > 0 {
+		u.Object["status"] = kept
 	}
 	if spec, ok := u.Object["spec"].(map[string]any); ok {
-		decoded := jsonKeys(reflect.TypeFor[workloadSpec]())
-		maps.DeleteFunc(spec, func(key string, _ any) bool { return !decoded[key] })
-		slimPodSpec(spec)
+		slimSpec(spec)
 	}
 }
 
 // changePending stands for the patch of a paused rollout, which may be as large as the object.
 const changePending = "kept elsewhere"
+
+// slimMesh keeps of each entry what is kept of a workload: an entry is the spec of one.
+func slimMesh(u *unstructured.Unstructured) {
+	slimMetadata(u)
+	spec, ok := u.Object["spec"].(map[string]any)
+	if !ok {
+		return
+	}
+	maps.DeleteFunc(spec, func(key string, _ any) bool { return !slices.Contains(entryLists(), key) })
+	for _, list := range spec {
+		entries, _ := list.([]any)
+		for _, entry := range entries {
+			if fields, ok := entry.(map[string]any); ok {
+				slimSpec(fields)
+			}
+		}
+	}
+}
+
+// slimMetadata drops the status and the copy of the object that kubectl leaves in an annotation.
+func slimMetadata(u *unstructured.Unstructured) {
+	delete(u.Object, "status")
+	if annotations := u.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		u.SetAnnotations(annotations)
+	}
+}
+
+func slimSpec(spec map[string]any) {
+	decoded := jsonKeys(reflect.TypeFor[workloadSpec]())
+	maps.DeleteFunc(spec, func(key string, _ any) bool { return !decoded[key] })
+	slimPodSpec(spec)
+}
 
 // slimPodSpec drops what workloadPod does not decode: most of an object.
 func slimPodSpec(spec map[string]any) {

@@ -160,15 +160,22 @@ func rollout(object *unstructured.Unstructured) [3]string {
 	return [3]string{pending, current, next}
 }
 
-// workloadChanged lets pass changes of the spec, the annotations, the owners and the rollout; Function Mesh writes the status
-// several times at every change.
+// workloadChanged lets pass changes of the spec, the annotations, the owners, the rollout and, where it is kept, the selector;
+// Function Mesh writes the status several times at every change.
 func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(e event.TypedUpdateEvent[*unstructured.Unstructured]) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
 			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
-			rollout(e.ObjectOld) != rollout(e.ObjectNew)
+			rollout(e.ObjectOld) != rollout(e.ObjectNew) ||
+			podSelector(e.ObjectOld) != podSelector(e.ObjectNew)
 	}}
+}
+
+// podSelector is what a mesh's child says of its pods; empty for others, of which it is not kept.
+func podSelector(object *unstructured.Unstructured) string {
+	selector, _, _ := unstructured.NestedString(object.Object, "status", "selector")
+	return selector
 }
 
 // news is the source of what the poller has to say, and holds the workers back until it is known which Functions, Sinks

@@ -128,7 +128,7 @@ func targetHasReplicas(w World) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, ReasonReplicasUnset, fmt.Sprintf(
-		"%s %s has no spec.replicas, which the scale subresource needs: set it to %d", w.Target.Ref.Kind, w.Target.Ref.Name, max(1, LeastReplicas(w.Policy.Spec)))}
+		"%s, which scaling begins from: set it to %d", withoutReplicas(w), max(1, LeastReplicas(w.Policy.Spec)))}
 }
 
 func targetIsNotInAMesh(w World) *Violation {
@@ -136,17 +136,17 @@ func targetIsNotInAMesh(w World) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, ReasonMeshOwned, fmt.Sprintf(
-		"%s %s belongs to FunctionMesh %s, which sets its replicas back at every change: take it out of the mesh to scale it",
-		w.Target.Ref.Kind, w.Target.Ref.Name, w.Target.MeshOwner)}
+		"%s %s belongs to FunctionMesh %s, which sets its replicas back at every change: replace this policy by one with scaleTargetRef %s",
+		w.Target.Ref.Kind, w.Target.Ref.Name, w.Target.MeshOwner, throughMesh(w.Target.Ref, w.Target.MeshOwner))}
 }
 
 func targetIsManaged(w World) *Violation {
 	if !w.Target.Unmanaged {
 		return nil
 	}
+	by := cmp.Or(w.Target.UnmanagedBy, w.Target.Ref.Kind+" "+w.Target.Ref.Name)
 	return &Violation{v1alpha1.ConditionTargetFound, ReasonUnmanaged, fmt.Sprintf(
-		"%s %s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the annotation",
-		w.Target.Ref.Kind, w.Target.Ref.Name)}
+		"%s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the annotation", by)}
 }
 
 func autoscalerIsOurs(w World) *Violation {

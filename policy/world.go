@@ -72,6 +72,8 @@ type Target struct {
 	Owner string
 	// Unmanaged is true when the operator was told to leave the target alone, so that scaling it has no effect.
 	Unmanaged bool
+	// UnmanagedBy is the object that says so, such as "FunctionMesh etl", where it may be another than Ref.
+	UnmanagedBy string
 	// Stopped is true for a function of a worker that somebody stopped.
 	Stopped bool
 	// Updating says that its pods are being replaced by those of a new revision.

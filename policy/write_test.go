@@ -73,12 +73,13 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 		"it has no replicas field": {
 			func(w *policy.World) { w.Target.Replicas = nil },
 			v1alpha1.ConditionTargetFound, "ReplicasUnset",
-			"Function resize has no spec.replicas, which the scale subresource needs: set it to 1",
+			"Function resize has no spec.replicas, which scaling begins from: set it to 1",
 		},
 		"a mesh sets its replicas back": {
 			func(w *policy.World) { w.Target.MeshOwner = "pipeline" },
 			v1alpha1.ConditionTargetFound, "OwnedByFunctionMesh",
-			"Function resize belongs to FunctionMesh pipeline, which sets its replicas back at every change: take it out of the mesh to scale it",
+			"Function resize belongs to FunctionMesh pipeline, which sets its replicas back at every change: " +
+				"replace this policy by one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, name: pipeline, component: {kind: Function, name: resize}}",
 		},
 		"the operator leaves it alone": {
 			func(w *policy.World) { w.Target.Unmanaged = true },

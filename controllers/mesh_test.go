@@ -1,0 +1,443 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// testEntry is an entry of a FunctionMesh that does what testFunction does.
+func testEntry(name string) map[string]any {
+	entry := spec(testFunction())
+	entry["name"] = name
+	return entry
+}
+
+// testMesh is FunctionMesh etl with the Functions tag and resize.
+func testMesh() *unstructured.Unstructured {
+	mesh := newWorkload(kindFunctionMesh)
+	mesh.SetNamespace(testNamespace)
+	mesh.SetName("etl")
+	mesh.Object["spec"] = map[string]any{"functions": []any{testEntry("tag"), testEntry("resize")}}
+	return mesh
+}
+
+// testChild is what Function Mesh makes of entry resize.
+func testChild() *unstructured.Unstructured {
+	child := testFunction()
+	child.SetName("etl-resize")
+	child.Object["spec"] = testEntry("resize")
+	yes := true
+	child.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "etl", UID: "mesh", Controller: &yes,
+	}})
+	child.Object["status"] = map[string]any{"selector": "name=etl-resize", "replicas": int64(3), "conditions": map[string]any{}}
+	return child
+}
+
+// componentPolicy scales entry resize of FunctionMesh etl.
+func componentPolicy() *v1alpha1.AutoscalingPolicy {
+	p := testPolicy()
+	p.Spec.ScaleTargetRef.Kind, p.Spec.ScaleTargetRef.Name = kindFunctionMesh, "etl"
+	p.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
+	return p
+}
+
+// entriesOf the Functions of a FunctionMesh, to be changed.
+func entriesOf(mesh *unstructured.Unstructured) []any {
+	entries, _ := spec(mesh)["functions"].([]any)
+	return entries
+}
+
+func entryOf(mesh *unstructured.Unstructured, index int) map[string]any {
+	entry, _ := entriesOf(mesh)[index].(map[string]any)
+	return entry
+}
+
+// replicasInMesh of each entry, by name.
+func (w *testWorld) replicasInMesh() map[string]any {
+	w.t.Helper()
+	mesh := newWorkload(kindFunctionMesh)
+	require.NoError(w.t, w.client.Get(w.t.Context(), types.NamespacedName{Namespace: testNamespace, Name: "etl"}, mesh))
+	found := map[string]any{}
+	for i := range entriesOf(mesh) {
+		found[entryOf(mesh, i)["name"].(string)] = entryOf(mesh, i)["replicas"]
+	}
+	return found
+}
+
+// editMesh changes it as its user would.
+func (w *testWorld) editMesh(change func(mesh *unstructured.Unstructured)) {
+	w.t.Helper()
+	mesh := newWorkload(kindFunctionMesh)
+	require.NoError(w.t, w.client.Get(w.t.Context(), types.NamespacedName{Namespace: testNamespace, Name: "etl"}, mesh))
+	change(mesh)
+	require.NoError(w.t, w.client.Update(w.t.Context(), mesh))
+}
+
+// hold is what the HorizontalPodAutoscaler does through the policy's scale subresource.
+func (w *testWorld) hold(replicas int32) {
+	w.t.Helper()
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = &replicas })
+}
+
+func TestAComponentIsFoundByItsEntry(t *testing.T) {
+	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
+	targets := w.reconciler.config.Targets
+	targets.config.InstanceMetrics = PodInstanceMetrics
+	found, err := targets.Find(t.Context(), testNamespace, componentPolicy().Spec)
+	require.NoError(t, err)
+	require.NotNil(t, found.Target)
+	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in").WithPatterns()
+	subscription.Workload = "Function/media/etl-resize"
+	require.Equal(t, policy.Target{
+		Ref:     v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "etl-resize"},
+		Scaling: policy.ByMesh,
+		Scaled: []v1alpha1.ScaleTargetRef{
+			{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "etl-resize"},
+			{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "etl-resize-function"},
+		},
+		Replicas: new(int32(3)), Selector: "name=etl-resize", Subscription: subscription, SubscriptionType: backlog.Shared,
+		Component: "public/default/resize", UnmanagedBy: "Function etl-resize",
+	}, *found.Target)
+}
+
+func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
+	leftAlone := map[string]string{"compute.functionmesh.io/managed": "false"}
+	tests := map[string]struct {
+		change  func(mesh, child *unstructured.Unstructured)
+		status  string
+		message string
+	}{
+		"the mesh does not exist": {
+			func(mesh, _ *unstructured.Unstructured) { mesh.SetName("other") },
+			"False/TargetNotFound", "Function resize of FunctionMesh etl does not exist in namespace media",
+		},
+		"the entry does not exist": {
+			func(mesh, _ *unstructured.Unstructured) {
+				spec(mesh)["functions"] = []any{testEntry("tag"), testEntry("crop")}
+			},
+			"False/TargetInvalid", "FunctionMesh etl has no entry resize in spec.functions, which has tag, crop: add it",
+		},
+		"there are many others": {
+			func(mesh, _ *unstructured.Unstructured) {
+				spec(mesh)["functions"] = []any{testEntry("a"), testEntry("b"), testEntry("c"), testEntry("d"), testEntry("e"), testEntry("f")}
+			},
+			"False/TargetInvalid", "which has a, b, c, d, e and 1 more",
+		},
+		"an entry of another kind has the name": {
+			func(mesh, _ *unstructured.Unstructured) {
+				spec(mesh)["sinks"] = spec(mesh)["functions"]
+				delete(spec(mesh), "functions")
+			},
+			"False/TargetInvalid", "FunctionMesh etl has no entry resize in spec.functions, which is empty",
+		},
+		"the entry stands twice": {
+			func(mesh, _ *unstructured.Unstructured) {
+				spec(mesh)["functions"] = []any{testEntry("resize"), testEntry("tag"), testEntry("resize")}
+			},
+			"False/TargetInvalid", "FunctionMesh etl has two entries resize in spec.functions, which share one Function: rename one of them",
+		},
+		"the entry has no input": {
+			func(mesh, _ *unstructured.Unstructured) { delete(entryOf(mesh, 1), "input") },
+			"False/TargetInvalid", "Function resize of FunctionMesh etl, in its entry there: the Function has no input topics",
+		},
+		"the entry is not what it should be": {
+			func(mesh, _ *unstructured.Unstructured) { entryOf(mesh, 1)["input"] = "in" },
+			"False/TargetInvalid", "Function resize of FunctionMesh etl, in its entry there: decoding Function",
+		},
+		"the entry has no replicas": {
+			func(mesh, _ *unstructured.Unstructured) { delete(entryOf(mesh, 1), "replicas") },
+			"False/ReplicasUnset", "entry resize in spec.functions of FunctionMesh etl has no replicas",
+		},
+		"Function Mesh was told to leave the mesh alone": {
+			func(mesh, _ *unstructured.Unstructured) { mesh.SetAnnotations(leftAlone) },
+			"False/Unmanaged", "FunctionMesh etl has the annotation",
+		},
+		"Function Mesh was told to leave the child alone": {
+			func(_, child *unstructured.Unstructured) { child.SetAnnotations(leftAlone) },
+			"False/Unmanaged", "Function etl-resize has the annotation",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			mesh, child := testMesh(), testChild()
+			test.change(mesh, child)
+			w := newTestWorld(t, mesh, child, componentPolicy(), testConfigMap())
+			require.Equal(t, []string{"patch status"}, w.reconcile())
+			status, message := w.condition(v1alpha1.ConditionTargetFound)
+			require.Equal(t, test.status, status)
+			require.Contains(t, message, test.message)
+			require.Empty(t, w.reconcile(), "a second look at the same world writes nothing")
+		})
+	}
+}
+
+func TestAComponentWithoutItsKindIsNotInstalled(t *testing.T) {
+	w := newTestWorld(t, componentPolicy())
+	w.installed = false
+	w.reconcile()
+	_, message := w.condition(v1alpha1.ConditionTargetFound)
+	require.Contains(t, message, "kind FunctionMesh of compute.functionmesh.io/v1alpha1 is not installed")
+}
+
+func TestASourceOfAMeshNeverGoesToZero(t *testing.T) {
+	mesh, p := testMesh(), componentPolicy()
+	entry := testEntry("resize")
+	entry["batchSourceConfig"] = map[string]any{"discoveryTriggererClassName": "x"}
+	spec(mesh)["sources"] = []any{entry}
+	p.Spec.ScaleTargetRef.Component.Kind = v1alpha1.WorkloadSource
+	w := newTestWorld(t, mesh, testConfigMap())
+	found, err := w.reconciler.config.Targets.Find(t.Context(), testNamespace, p.Spec)
+	require.NoError(t, err)
+	require.True(t, found.Target.NeverZero)
+	require.Equal(t, "BatchSourceExecutor-public/default/resize", found.Target.Subscription.Name)
+	require.Empty(t, found.Target.Selector, "there is no child yet")
+}
+
+func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
+	for name, rival := range map[string][3]string{
+		"on the child":           {"compute.functionmesh.io/v1alpha1", "Function", "etl-resize"},
+		"on its StatefulSet":     {"apps/v1", "StatefulSet", "etl-resize-function"},
+		"on the policy's number": {"pulsar-autoscaler.io/v1alpha1", "AutoscalingPolicy", "resize"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap(), otherAutoscaler(rival[0], rival[1], rival[2]))
+			w.reconcile()
+			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+			require.Equal(t, "False/RivalAutoscaler", status)
+			require.Contains(t, message, "theirs scales "+rival[1]+" "+rival[2])
+		})
+	}
+	t.Run("by Function Mesh", func(t *testing.T) {
+		mesh := testMesh()
+		entryOf(mesh, 1)["maxReplicas"] = int64(5)
+		w := newTestWorld(t, mesh, testChild(), componentPolicy(), testConfigMap())
+		w.reconcile()
+		status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+		require.Equal(t, "False/FunctionHasOwnAutoscaler", status)
+		require.Contains(t, message, "remove maxReplicas, then delete HorizontalPodAutoscaler etl-resize-function")
+	})
+}
+
+func TestAComponentIsScaledThroughThePolicyAndTheMesh(t *testing.T) {
+	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
+	require.Equal(t, []string{"patch *v1alpha1.AutoscalingPolicy", "patch status"}, w.reconcile())
+	require.Equal(t, int32(3), *w.policy().Spec.Replicas, "it begins from what runs")
+	require.Equal(t, "name=etl-resize", w.policy().Status.Selector, "a HorizontalPodAutoscaler needs it")
+	require.Equal(t, int32(3), *w.policy().Status.CurrentReplicas)
+	w.answer(700, 10_000)
+	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
+	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+	require.Equal(t, "AutoscalingPolicy", w.autoscaler().Spec.ScaleTargetRef.Kind)
+	require.Empty(t, w.reconcile())
+
+	w.hold(7)
+	require.Equal(t, []string{"patch *unstructured.Unstructured", "patch status"}, w.reconcile())
+	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
+	require.Equal(t, []string{"patch status"}, w.reconcile())
+	require.Equal(t, int32(7), *w.policy().Status.CurrentReplicas)
+	require.Equal(t, w.policy().Generation, w.policy().Status.ObservedGeneration)
+	require.Empty(t, w.reconcile())
+
+	w.editMesh(func(mesh *unstructured.Unstructured) {
+		entries := entriesOf(mesh)
+		entryOf(mesh, 1)["replicas"] = int64(1)
+		entries[0], entries[1] = entries[1], entries[0]
+	})
+	require.Equal(t, []string{"patch *v1alpha1.AutoscalingPolicy", "patch status"}, w.reconcile())
+	require.Equal(t, int32(1), *w.policy().Spec.Replicas, "an apply that resets it is what the autoscaler goes on from")
+	w.hold(7)
+	require.Equal(t, []string{"patch *unstructured.Unstructured", "patch status"}, w.reconcile())
+	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
+}
+
+func TestAComponentIsScaledDirectly(t *testing.T) {
+	p := componentPolicy()
+	p.Spec.Actuator = v1alpha1.ActuatorDirect
+	w := newTestWorld(t, testMesh(), testChild(), p, testConfigMap())
+	w.settle(700)
+	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
+	require.Nil(t, w.policy().Spec.Replicas)
+	require.Nil(t, w.autoscaler())
+}
+
+// behind shows an older FunctionMesh than the API server has.
+type behind struct {
+	client.Reader
+	mesh *unstructured.Unstructured
+}
+
+func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	if u, ok := into.(*unstructured.Unstructured); ok && u.GetKind() == kindFunctionMesh {
+		b.mesh.DeepCopyInto(u)
+		return nil
+	}
+	return b.Reader.Get(ctx, key, into, options...)
+}
+
+func TestAMeshThatChangedMeanwhileIsTriedAgain(t *testing.T) {
+	p := componentPolicy()
+	p.Spec.Actuator = v1alpha1.ActuatorDirect
+	w := newTestWorld(t, testMesh(), testChild(), p, testConfigMap())
+	w.reconcile()
+	w.answer(700, 10_000)
+	w.editMesh(func(mesh *unstructured.Unstructured) {
+		spec(mesh)["functions"] = []any{testEntry("resize"), testEntry("tag")}
+	})
+	w.reconciler.config.Targets.config.Workloads = behind{w.client, testMesh()}
+	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+	require.ErrorContains(t, err, "writing replicas of spec.functions[1] of FunctionMesh etl, which may have changed meanwhile")
+	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(3)}, w.replicasInMesh(), "the wrong one is never written")
+	_, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Contains(t, message, "may have changed meanwhile")
+
+	w.reconciler.config.Targets.config.Workloads = w.client
+	w.reconcile()
+	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
+}
+
+func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
+	mesh := testMesh()
+	delete(entryOf(mesh, 0), "replicas")
+	p := componentPolicy()
+	w := newTestWorld(t, mesh, p)
+	scaler := throughMesh{w.client, w.reconciler.config.Targets}
+	require.NoError(t, scaler.scale(t.Context(), policy.World{Policy: p}, 3))
+	require.Empty(t, w.writes)
+	p.Spec.ScaleTargetRef.Component.Name = "tag"
+	require.NoError(t, scaler.scale(t.Context(), policy.World{Policy: p}, 4), "of an entry that has none")
+	require.Equal(t, map[string]any{"tag": int64(4), "resize": int64(3)}, w.replicasInMesh())
+	p.Spec.ScaleTargetRef.Component.Name = "gone"
+	require.ErrorIs(t, scaler.scale(t.Context(), policy.World{Policy: p}, 4), errEntryGone)
+	p.Spec.ScaleTargetRef.Name = "gone"
+	require.ErrorIs(t, scaler.scale(t.Context(), policy.World{Policy: p}, 4), errEntryGone)
+}
+
+func TestSignalsOfAComponentAreFoundThroughItsPolicy(t *testing.T) {
+	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
+	signals, err := NewSignals(SignalsConfig{
+		Store: w.store, Targets: w.reconciler.config.Targets,
+		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock,
+	})
+	require.NoError(t, err)
+	subscription, err := signals.find(t.Context(), asked{v1alpha1.GroupResource(), testKey()})
+	require.NoError(t, err)
+	require.Equal(t, backlog.NewSubscription(testCluster(), "public/default/resize", "in").WithPatterns(), subscription)
+}
+
+func TestPodsOfAComponentAreThoseOfItsChild(t *testing.T) {
+	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
+	health := &askedHealth{}
+	w.pods = health
+	w.restart()
+	w.settle(0)
+	require.Equal(t, "Function/media/etl-resize", health.workload)
+}
+
+type askedHealth struct{ workload string }
+
+func (h *askedHealth) Health(workload string) (policy.Pods, error) {
+	h.workload = workload
+	return policy.Pods{}, nil
+}
+
+func TestWhatIsKeptOfAMeshIsAllThatIsDecodedOfItsEntries(t *testing.T) {
+	whole := &unstructured.Unstructured{}
+	require.NoError(t, whole.UnmarshalJSON([]byte(wholeFunction)))
+	mesh := newWorkload(kindFunctionMesh)
+	mesh.SetName("etl")
+	mesh.SetGeneration(3)
+	mesh.SetAnnotations(map[string]string{annotationManaged: "true", corev1.LastAppliedConfigAnnotation: "{}"})
+	mesh.Object["spec"] = map[string]any{
+		"functions": []any{spec(whole.DeepCopy())}, "sinks": []any{spec(whole.DeepCopy())}, "sources": []any{spec(whole.DeepCopy())},
+		"other": "hunter2",
+	}
+	mesh.Object["status"] = map[string]any{"functionConditions": map[string]any{}}
+	before := mesh.DeepCopy()
+	kept, err := slim(mesh)
+	require.NoError(t, err)
+	require.Same(t, mesh, kept)
+	text, err := json.Marshal(mesh.Object)
+	require.NoError(t, err)
+	for _, gone := range []string{"hunter2", "resources", "image", "status", "last-applied"} {
+		require.NotContains(t, string(text), gone)
+	}
+	require.Equal(t, int64(3), mesh.GetGeneration())
+	require.Equal(t, "true", mesh.GetAnnotations()[annotationManaged])
+	for _, kind := range workloadKinds() {
+		component := v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadKind(kind), Name: "f"}
+		was, invalid := findEntry(before, component)
+		require.Empty(t, invalid)
+		is, invalid := findEntry(mesh, component)
+		require.Empty(t, invalid)
+		wanted, err := decodeWorkload(kind, map[string]any{"spec": was.fields})
+		require.NoError(t, err)
+		found, err := decodeWorkload(kind, map[string]any{"spec": is.fields})
+		require.NoError(t, err)
+		delete(wanted.Spec.Pod.Annotations, "checksum/config")
+		require.Equal(t, wanted, found)
+	}
+}
+
+func TestOfAChildItsSelectorIsKept(t *testing.T) {
+	child := testChild()
+	_, err := slim(child)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"selector": "name=etl-resize"}, child.Object["status"])
+	child.Object["status"] = map[string]any{"selector": "name=etl-resize", "replicas": int64(3)}
+	child.SetOwnerReferences(nil)
+	_, err = slim(child)
+	require.NoError(t, err)
+	require.NotContains(t, child.Object, "status", "nobody reads it of others")
+}
+
+func TestWhatHappensToAMeshWakesThePoliciesOfItsComponents(t *testing.T) {
+	w := newTestWorld(t, testMesh(), testChild(), componentPolicy())
+	set := newWorkload(kindStatefulSet)
+	set.SetName("etl-resize-function")
+	for name, object := range map[string]*unstructured.Unstructured{"the mesh": testMesh(), "the child": testChild(), "its StatefulSet": set} {
+		t.Run(name, func(t *testing.T) {
+			var found []reconcile.Request
+			for _, target := range concerns(object) {
+				found = append(found, policiesOf(t.Context(), w.client, testNamespace, target)...)
+			}
+			require.Equal(t, []reconcile.Request{{NamespacedName: testKey()}}, found)
+		})
+	}
+	before, after := testChild(), testChild()
+	changed := workloadChanged()
+	require.False(t, changed.Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
+	delete(before.Object, "status")
+	require.True(t, changed.Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}),
+		"its selector appears after it does")
+}
+
+func TestAComponentAndItsChildAreOneTarget(t *testing.T) {
+	direct := testPolicy()
+	direct.Name, direct.UID = "direct", "uid-direct"
+	direct.Spec.ScaleTargetRef.Name = "etl-resize"
+	direct.CreationTimestamp = metav1.NewTime(direct.CreationTimestamp.Add(-time.Hour))
+	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), direct, testConfigMap())
+	w.reconcile()
+	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "False/OlderPolicy", status)
+	require.Contains(t, message, "AutoscalingPolicy direct is older")
+}

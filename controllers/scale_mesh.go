@@ -1,0 +1,76 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// throughMesh scales components of a FunctionMesh by their entries in it.
+type throughMesh struct {
+	client  client.Client
+	targets *Targets
+}
+
+// errEntryGone is why there is nothing to write: the next pass says it in a condition.
+var errEntryGone = errors.New("the entry is not there any more")
+
+// scale patches the one number. The lists have no keys, so neither a merge patch nor server-side apply can write one entry
+// alone; a JSON patch does, by an index that it tests first.
+func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int32) error {
+	ref := world.Policy.Spec.ScaleTargetRef
+	mesh, err := m.targets.remembered(ctx, kindFunctionMesh, world.Policy.Namespace, ref.Name)
+	if err != nil {
+		return err
+	}
+	if mesh == nil {
+		return errEntryGone
+	}
+	entry, invalid := findEntry(mesh, ref.Component)
+	if invalid != "" {
+		return fmt.Errorf("%w: %s", errEntryGone, invalid)
+	}
+	if now := entry.replicas(); now != nil && *now == replicas {
+		return nil
+	}
+	patch, err := entry.patch(ref.Component.Name, replicas)
+	if err != nil {
+		return err
+	}
+	written := newWorkload(kindFunctionMesh) // what is remembered is everybody's
+	written.SetNamespace(mesh.GetNamespace())
+	written.SetName(mesh.GetName())
+	if err := m.client.Patch(ctx, written, patch, client.FieldOwner(policy.FieldManager)); err != nil {
+		return fmt.Errorf("writing replicas of spec.%s[%d] of FunctionMesh %s, which may have changed meanwhile: %w", entry.list, entry.index, ref.Name, err)
+	}
+	return nil
+}
+
+// patchOperation is one of a JSON patch (RFC 6902).
+type patchOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// patch sets the entry's replicas where it still has its name. The operation add replaces a number that is there.
+func (e meshEntry) patch(name string, replicas int32) (client.Patch, error) {
+	at := fmt.Sprintf("/spec/%s/%d/", e.list, e.index)
+	text, err := json.Marshal([]patchOperation{
+		{Op: "test", Path: at + "name", Value: name},
+		{Op: "add", Path: at + "replicas", Value: replicas},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the patch: %w", err)
+	}
+	return client.RawPatch(types.JSONPatchType, text), nil
+}
