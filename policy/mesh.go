@@ -10,8 +10,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-const kindFunctionMesh = "FunctionMesh"
-
 // MeshChild is the object that Function Mesh makes of the component of a FunctionMesh: <mesh>-<entry>.
 //
 // Source: Function Mesh's makeComponentName (controllers/function_mesh.go).
