@@ -35,6 +35,6 @@
 // what is not known has no gauge. A probe ends as answered or error. Every replica shows them.
 //
 // The results of a pass are decided, held, unknown (no reading), violated (the user has to mend something), waiting (for
-// the first answer of Pulsar), off, fleet (a policy with a selector), gone and error; of an apply applied, conflict, refused and error; of a scale scaled and error; of a patch patched and
+// the first answer of Pulsar), off, fleet (a policy with a selector), takingOver, givingBack, gone and error; of an apply applied, conflict, refused and error; of a scale scaled and error; of a patch patched and
 // error. The gauges are as many as there are policies and go with them; durations are controller-runtime's.
 package controllers

@@ -19,8 +19,11 @@ const (
 	resultWaiting  = "waiting"
 	resultOff      = "off"
 	resultFleet    = "fleet"
-	resultGone     = "gone"
-	resultError    = "error"
+	// resultTakingOver and resultGivingBack put others away for the policy, or back.
+	resultTakingOver = "takingOver"
+	resultGivingBack = "givingBack"
+	resultGone       = "gone"
+	resultError      = "error"
 )
 
 // Results of an apply.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -81,8 +82,11 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return reconcile.Result{}, err
 	}
 	r.metrics.reconciles.WithLabelValues(result).Inc()
-	if result == resultGone {
+	switch result {
+	case resultGone:
 		return reconcile.Result{}, nil
+	case resultTakingOver, resultGivingBack:
+		return reconcile.Result{RequeueAfter: soon}, nil
 	}
 	return reconcile.Result{RequeueAfter: r.config.PollInterval}, nil
 }
@@ -91,10 +95,12 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedName) (string, error) {
 	var p v1alpha1.AutoscalingPolicy
 	err := r.config.Client.Get(ctx, key, &p)
+	if err == nil && p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, policy.Finalizer) {
+		return r.leave(ctx, &p)
+	}
 	if apierrors.IsNotFound(err) || (err == nil && p.DeletionTimestamp != nil) {
 		// Its HorizontalPodAutoscaler goes with it: garbage collection follows the owner reference.
-		r.tracked.forget(key)
-		r.metrics.show(key, nil, nil)
+		r.forget(key)
 		return resultGone, nil
 	}
 	if err != nil {
@@ -121,6 +127,9 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	if waiting(outcome) {
 		return resultWaiting, nil
 	}
+	if under, err := r.settle(ctx, &outcome, memory); under != "" || err != nil {
+		return under, err
+	}
 	plan := policy.NewPlan(outcome, decisionOf(result))
 	if plan.StatusFirst {
 		if err := r.report(ctx, outcome, result); err != nil {
@@ -133,6 +142,24 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 		return "", err
 	}
 	return resultOf(outcome, result), nil
+}
+
+// settle comes to terms with other autoscalers before anything is written, and returns the result of the pass where that is all
+// it does.
+func (r *PolicyReconciler) settle(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) (string, error) {
+	if under, err := r.refuse(ctx, outcome, memory); under || err != nil {
+		return resultGivingBack, err
+	}
+	if under, err := r.takeOver(ctx, outcome, memory); under || err != nil {
+		return resultTakingOver, err
+	}
+	return "", nil
+}
+
+// forget drops what is kept for a policy that is gone.
+func (r *PolicyReconciler) forget(key types.NamespacedName) {
+	r.tracked.forget(key)
+	r.metrics.show(key, nil, nil)
 }
 
 // trackable is the subscription to follow, or nil while there is none: its target is missing or cannot be scaled. An

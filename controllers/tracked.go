@@ -38,6 +38,11 @@ type policyMemory struct {
 	// followed is the last subscription of a target that was there, and followedAt when that was.
 	followed   *backlog.Subscription
 	followedAt time.Time
+	// putAway is what was taken over; gaveBackAt when it was given back, while the policy stays; farewells are the tries to give
+	// it back since the policy was deleted.
+	putAway    putAway
+	gaveBackAt time.Time
+	farewells  int
 	// inputs that the policy is listed under: topics, and patterns by their text; and the namespaces of those.
 	inputs     []backlog.Topic
 	namespaces []backlog.Namespace

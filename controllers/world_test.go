@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -115,11 +116,16 @@ type testWorld struct {
 	mu sync.Mutex
 	// writes in order, such as "apply HorizontalPodAutoscaler".
 	writes []string
-	// applyFails is what the next applies answer.
-	applyFails error
 	// scaleFails is what the next writes of replicas answer, and written what was written.
 	scaleFails error
 	written    []int64
+	// applyFails is what the next applies answer, patchFails patches of anything but policies.
+	applyFails, patchFails error
+	// crashAt is after how many writes the process ends, 0 for never, and whether the last one arrives.
+	crashAt int
+	arrives bool
+	// passing is true while the process writes, crashed when it has ended.
+	passing, crashed bool
 }
 
 func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
@@ -184,11 +190,11 @@ func (w *testWorld) counting() interceptor.Funcs {
 			if w.applyFails != nil {
 				return w.applyFails
 			}
-			return c.Apply(ctx, obj, opts...)
+			return w.crashing(func() error { return c.Apply(ctx, obj, opts...) })
 		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			note("create", obj)
-			return c.Create(ctx, obj, opts...)
+			return w.crashing(func() error { return c.Create(ctx, obj, opts...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 			note("update", obj)
@@ -196,20 +202,41 @@ func (w *testWorld) counting() interceptor.Funcs {
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
 			note("patch", obj)
-			return c.Patch(ctx, obj, p, opts...)
+			if _, ours := obj.(*v1alpha1.AutoscalingPolicy); w.patchFails != nil && !ours {
+				return w.patchFails
+			}
+			return w.crashing(func() error { return c.Patch(ctx, obj, p, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			add("delete " + obj.GetName())
-			return c.Delete(ctx, obj, opts...)
+			return w.crashing(func() error { return c.Delete(ctx, obj, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			if sub == "scale" {
 				return w.scaled(ctx, c, obj, p)
 			}
 			add("patch " + sub)
-			return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+			return w.crashing(func() error { return c.SubResource(sub).Patch(ctx, obj, p, opts...) })
 		},
 	}
+}
+
+// crashing writes, unless the process is to end with this write: then nothing that follows in the pass is written either, and
+// another process begins.
+func (w *testWorld) crashing(write func() error) error {
+	if !w.passing || w.crashAt == 0 {
+		return write()
+	}
+	if w.crashAt > 1 {
+		w.crashAt--
+		return write()
+	}
+	var err error
+	if w.arrives && !w.crashed {
+		err = write()
+	}
+	w.crashed = true
+	return errors.Join(err, errors.New("the process has ended"))
 }
 
 // reconcile runs one pass and returns the writes it made.

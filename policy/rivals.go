@@ -71,9 +71,12 @@ func noAutoscalerIsLeftBehind(w World) *Violation {
 }
 
 // leftBehind says that Function Mesh made the rival for the target, and forgot it.
-func (w World) leftBehind(r Rival) bool {
+func (w World) leftBehind(r Rival) bool { return !w.Target.OwnAutoscaler && w.ofFunctionMesh(r) }
+
+// ofFunctionMesh says that Function Mesh made the rival for the target.
+func (w World) ofFunctionMesh(r Rival) bool {
 	ref := w.Target.Ref
-	return r.Kind == kindAutoscaler && !w.Target.OwnAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
+	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
 }
 
 // noOtherAutoscalerScalesIt names all that do, the first with what it does and what to do about it.

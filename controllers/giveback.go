@@ -1,0 +1,154 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// maxFarewells is how often a deleted policy tries to give back what it took over: for a minute.
+const maxFarewells = 30
+
+// leave gives back what a deleted policy took over, and lets it go: when that is done, when it never can be, or after
+// maxFarewells. Replicas stay where they are.
+func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
+	memory := r.tracked.follow(p, nil)
+	memory.farewells++
+	done, err := r.giveBack(ctx, p)
+	var lasting lastingError
+	if !done && !errors.As(err, &lasting) && memory.farewells < maxFarewells {
+		if err != nil {
+			log.FromContext(ctx).Info("giving back, to be tried again", "why", err.Error())
+		}
+		return resultGivingBack, nil
+	}
+	if err != nil {
+		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonGiveBackFailed, "GiveBack", "%s",
+			policy.Shorten("the policy goes all the same, restore by hand what status.takenOver says: "+err.Error(), maxNote))
+		log.FromContext(ctx).Error(err, "not given back")
+	}
+	finalizers := slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == policy.Finalizer })
+	if err := r.setFinalizers(ctx, p, finalizers); err != nil {
+		return "", err
+	}
+	r.forget(client.ObjectKeyFromObject(p))
+	return resultGone, nil
+}
+
+// refuse gives back what a policy took over that refuses by now, and returns true while that is under way.
+func (r *PolicyReconciler) refuse(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) (bool, error) {
+	p := outcome.World.Policy
+	if outcome.Now.Sub(memory.gaveBackAt) < settleFor {
+		return true, nil // memory may still show the target without what it got back
+	}
+	if !policy.GivesBack(p) {
+		return false, nil
+	}
+	done, err := r.giveBack(ctx, p)
+	if err != nil {
+		outcome.Violation = &policy.Violation{
+			Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonGivingBack,
+			Message: "giving back what was taken over, which is tried again: " + err.Error(),
+		}
+		outcome.ApplyFailed = err
+		return false, nil
+	}
+	if !done {
+		return true, nil
+	}
+	memory.gaveBackAt = outcome.Now
+	if err := r.setTakenOver(ctx, p, nil); err != nil {
+		return true, err
+	}
+	return true, r.setFinalizers(ctx, p, slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == policy.Finalizer }))
+}
+
+// giveBack says whether all is given back. Ours goes first and has to be gone, so that there are never two.
+func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (done bool, err error) {
+	world, err := r.gather(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	back := policy.GiveBack(world)
+	if back.RemoveOurs {
+		return false, r.removeAutoscaler(ctx, &policy.Outcome{World: world})
+	}
+	var given []string
+	var failures []error
+	note := func(what string, err error) {
+		if err != nil {
+			failures = append(failures, fmt.Errorf("giving back %s: %w", what, err))
+			return
+		}
+		given = append(given, what)
+	}
+	if back.MaxReplicas != nil {
+		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), r.setMaxReplicas(ctx, world, nil, back.MaxReplicas))
+	}
+	for _, hpa := range back.Autoscalers {
+		note(kindAutoscaler+" "+hpa.Name, r.createAgain(ctx, p, hpa))
+	}
+	for _, name := range back.ScaledObjects {
+		note(kindScaledObject+" "+name, r.editScaledObject(ctx, p, name, func(annotations map[string]string) {
+			if annotations[policy.AnnotationPausedBy] == p.Name { // else somebody else paused it, or lets it go on
+				delete(annotations, annotationPaused)
+				delete(annotations, policy.AnnotationPausedBy)
+			}
+		}))
+	}
+	if err := joined(failures); err != nil {
+		return false, err
+	}
+	if len(given) > 0 {
+		r.config.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonGaveBack, "GiveBack", "%s", policy.Shorten(strings.Join(given, ", "), maxNote))
+	}
+	if len(back.Kept) > 0 {
+		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonKept, "Keep", "%s", policy.Shorten(strings.Join(back.Kept, "; "), maxNote))
+	}
+	return true, nil
+}
+
+// createAgain makes an autoscaler that was deleted, unless there is one of its name.
+func (r *PolicyReconciler) createAgain(ctx context.Context, p *v1alpha1.AutoscalingPolicy, kept *autoscalingv2.HorizontalPodAutoscaler) error {
+	hpa := kept.DeepCopy()
+	hpa.Namespace = p.Namespace
+	err := r.config.Client.Create(ctx, hpa, client.FieldOwner(policy.FieldManager))
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// lastingError is why trying again leads nowhere.
+type lastingError struct{ error }
+
+func (e lastingError) Unwrap() error { return e.error }
+
+// joined fails with what failed, as lasting where nothing is worth another try.
+func joined(failures []error) error {
+	err := errors.Join(failures...)
+	for _, f := range failures {
+		if !apierrors.IsForbidden(f) && !apierrors.IsInvalid(f) && !apierrors.IsBadRequest(f) && !meta.IsNoMatchError(f) {
+			return err
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return lastingError{err}
+}

@@ -1,0 +1,98 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil for
+// absent. It does nothing where the value is another by now, or the target is gone. It never writes replicas.
+func (r *PolicyReconciler) setMaxReplicas(ctx context.Context, world policy.World, from, to *int32) error {
+	p := world.Policy
+	ref := world.Target.Ref
+	if world.Target.Scaling == policy.ByMesh {
+		ref = p.Spec.ScaleTargetRef
+	} else if !slices.Contains(workloadKinds(), ref.Kind) {
+		return nil // it has none
+	}
+	// A test of a JSON patch that fails is an invalid request to the API server.
+	outdated := func(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
+	return retry.OnError(retry.DefaultRetry, outdated, func() error {
+		live := newWorkload(ref.Kind)
+		if err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, live); err != nil {
+			return ignoreGone(err)
+		}
+		patch, err := maxReplicasPatch(live, p.Spec.ScaleTargetRef.Component.Name, string(p.Spec.ScaleTargetRef.Component.Kind), from, to)
+		if err != nil || patch == nil {
+			return err
+		}
+		if err := r.config.Client.Patch(ctx, live, patch, client.FieldOwner(policy.FieldManager)); err != nil {
+			return fmt.Errorf("writing maxReplicas of %s %s: %w", ref.Kind, ref.Name, err)
+		}
+		return nil
+	})
+}
+
+// operation is one of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// maxReplicasPatch is nil where there is nothing to change. It fails when the object is another by the time it arrives: lists
+// in a FunctionMesh are written as a whole and have no keys, so entries are known by their place alone.
+func maxReplicasPatch(live *unstructured.Unstructured, component, kind string, from, to *int32) (client.Patch, error) {
+	path, fields, test := "/spec", map[string]any{}, operation{}
+	if component == "" {
+		fields, _, _ = unstructured.NestedMap(live.Object, "spec")
+	} else {
+		list := strings.ToLower(kind) + "s"
+		entries, _, _ := unstructured.NestedSlice(live.Object, "spec", list)
+		at := slices.IndexFunc(entries, func(entry any) bool {
+			known, ok := entry.(map[string]any)
+			return ok && known["name"] == component
+		})
+		if at < 0 {
+			return nil, nil //nolint:nilnil // nothing to change
+		}
+		path = fmt.Sprintf("/spec/%s/%d", list, at)
+		fields, _ = entries[at].(map[string]any)
+		test = operation{"test", path + "/name", component}
+	}
+	is, found, err := unstructured.NestedInt64(fields, "maxReplicas")
+	if err != nil {
+		return nil, fmt.Errorf("reading maxReplicas: %w", err)
+	}
+	if found != (from != nil) || found && is != int64(*from) {
+		return nil, nil //nolint:nilnil // somebody else changed it
+	}
+	operations := []operation{{"test", "/metadata/resourceVersion", live.GetResourceVersion()}}
+	if test.Op != "" {
+		operations = append(operations, test)
+	}
+	if to == nil {
+		operations = append(operations, operation{Op: "remove", Path: path + "/maxReplicas"})
+	} else {
+		operations = append(operations, operation{"add", path + "/maxReplicas", *to})
+	}
+	text, err := json.Marshal(operations)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	return client.RawPatch(types.JSONPatchType, text), nil
+}

@@ -1,0 +1,288 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// Finalizer keeps a policy until what it took over is given back.
+const Finalizer = v1alpha1.Group + "/give-back"
+
+// AnnotationPausedBy names the policy on a ScaledObject that was paused for it.
+const AnnotationPausedBy = v1alpha1.Group + "/paused-by"
+
+// Reasons while something is taken over.
+const (
+	ReasonTakingOver     = "TakingOver"
+	ReasonTakeOverFailed = "TakeOverFailed"
+	ReasonPutBack        = "PutBack"
+	ReasonGivingBack     = "GivingBack"
+)
+
+// Action is what becomes of a rival.
+type Action int
+
+// The actions.
+const (
+	// ClearMaxReplicas has Function Mesh run no autoscaler of its own.
+	ClearMaxReplicas Action = iota + 1
+	// DeleteAutoscaler deletes a HorizontalPodAutoscaler.
+	DeleteAutoscaler
+	// PauseScaledObject has KEDA delete its HorizontalPodAutoscaler and keep the rest.
+	PauseScaledObject
+)
+
+// Step is one thing to put away for a policy with conflictPolicy TakeOver.
+type Step struct {
+	Action Action
+	// Name and UID of the object; empty for maxReplicas.
+	Name string
+	UID  types.UID
+	// Record is what status.takenOver has to say before the step is taken, so that whatever happens then it can be given back.
+	Record v1alpha1.TakenOver
+}
+
+// String says it in a sentence.
+func (s Step) String() string {
+	switch s.Action {
+	case ClearMaxReplicas:
+		return "maxReplicas of the target"
+	case DeleteAutoscaler:
+		return kindAutoscaler + " " + s.Name
+	default:
+		return kindScaledObject + " " + s.Name
+	}
+}
+
+// maxTakenOver is how many of a kind a status can hold.
+const maxTakenOver = 4
+
+// TakeOver is the next thing to put away, or nil and what stands in the way still. Nothing is put away for a policy that could
+// not go on from there: before its own decision is known, or while another thing stays in the way.
+//
+// The order is that of Function Mesh v0.27.2: while maxReplicas is set it makes its autoscaler anew within 11 ms, so that goes
+// first; then what it leaves behind.
+func TakeOver(o Outcome) (*Step, *Violation) {
+	w, v := o.World, o.Violation
+	if v == nil || w.Policy.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver ||
+		!slices.Contains([]string{ReasonOwnAutoscaler, ReasonLeftBehind, ReasonRivalAutoscaler}, v.Reason) {
+		return nil, v
+	}
+	standing := func(message string) *Violation { return &Violation{v.Condition, v.Reason, message} }
+	switch {
+	case o.Unknown != nil:
+		return nil, standing(v.Message + "; it is taken over when the backlog is known")
+	case w.Target.Frozen != nil:
+		return nil, standing(v.Message + "; it is not taken over for now: " + w.Target.Frozen.Message)
+	}
+	if why := w.cannotTakeOver(); why != "" {
+		return nil, standing(why)
+	}
+	return w.nextStep()
+}
+
+// nextStep of what can be taken over.
+func (w World) nextStep() (*Step, *Violation) {
+	var record v1alpha1.TakenOver
+	if known := w.Policy.Status.TakenOver; known != nil {
+		record = *known.DeepCopy()
+	}
+	if w.Target.OwnAutoscaler {
+		record.MaxReplicas = w.Target.MaxReplicas
+		return &Step{Action: ClearMaxReplicas, Record: record}, nil
+	}
+	for _, r := range w.Rivals {
+		switch {
+		case r.Leaving:
+			continue
+		case r.Kind == kindScaledObject:
+			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(record.ScaledObjects, name) {
+				record.ScaledObjects = append(record.ScaledObjects, name)
+			}
+			return &Step{PauseScaledObject, r.Name, r.UID, record}, nil
+		case record.MaxReplicas == nil || !w.leftBehind(r): // with its maxReplicas Function Mesh makes its own again
+			record.HorizontalPodAutoscalers = withManifest(record.HorizontalPodAutoscalers, r)
+		}
+		return &Step{DeleteAutoscaler, r.Name, r.UID, record}, nil
+	}
+	r := w.Rivals[0]
+	return nil, &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonTakingOver, r.String() + " still: " + remedy(r)}
+}
+
+// cannotTakeOver says what has to be mended by a person all the same; empty when nothing has to.
+func (w World) cannotTakeOver() string {
+	if w.Target.OwnAutoscaler && w.Target.MaxReplicas == nil {
+		return "how many replicas the target's own autoscaler may use is not known, so it cannot be given back: remove it"
+	}
+	autoscalers, objects := 0, 0
+	for _, r := range w.Rivals {
+		switch {
+		case r.Leaving:
+		case r.Kind == kindScaledObject:
+			objects++
+		case r.Owner != "" && !w.ofFunctionMesh(r):
+			return r.String() + ", which TakeOver leaves alone: " + remedy(r)
+		case r.Manifest == "":
+			return r.String() + " and has more than 16 KiB, too much to be given back: delete it"
+		default:
+			autoscalers++
+		}
+	}
+	if max(autoscalers, objects) > maxTakenOver {
+		return fmt.Sprintf("%d HorizontalPodAutoscalers and %d ScaledObjects scale %s, of which at most %d each can be given back: delete some",
+			autoscalers, objects, Name(w.Policy.Spec), maxTakenOver)
+	}
+	return ""
+}
+
+// withManifest keeps a rival's manifest, the newest of each name and no more than fit.
+func withManifest(manifests []v1alpha1.Manifest, r Rival) []v1alpha1.Manifest {
+	kept := slices.DeleteFunc(slices.Clone(manifests), func(m v1alpha1.Manifest) bool {
+		hpa, err := DecodeManifest(m)
+		return err != nil || hpa.Name == r.Name
+	})
+	kept = append(kept, r.Manifest)
+	return kept[max(0, len(kept)-maxTakenOver):]
+}
+
+// DecodeManifest reads what was kept of an autoscaler.
+func DecodeManifest(m v1alpha1.Manifest) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	var hpa autoscalingv2.HorizontalPodAutoscaler
+	if err := json.Unmarshal([]byte(m), &hpa); err != nil {
+		return nil, fmt.Errorf("decoding a manifest of status.takenOver: %w", err)
+	}
+	return &hpa, nil
+}
+
+// Return is what to give back, and what not, as sentences that say why.
+type Return struct {
+	// RemoveOurs is true while our autoscaler exists: it goes first, and the rest waits until it is gone.
+	RemoveOurs bool
+	// MaxReplicas to set again; nil for none.
+	MaxReplicas *int32
+	// Autoscalers to create again.
+	Autoscalers []*autoscalingv2.HorizontalPodAutoscaler
+	// ScaledObjects that may go on, where they were paused for this policy.
+	ScaledObjects []string
+	Kept          []string
+}
+
+// GivesBack says that a policy holds what it is to give back: it is being deleted, or refuses by now.
+func GivesBack(p *v1alpha1.AutoscalingPolicy) bool {
+	holds := p.Status.TakenOver != nil || slices.Contains(p.Finalizers, Finalizer)
+	return holds && (p.DeletionTimestamp != nil || p.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver)
+}
+
+// GiveBack plans it. What somebody changed meanwhile stays as it is.
+func GiveBack(w World) Return {
+	var back Return
+	if ours := w.Autoscaler; ours != nil && metav1.IsControlledBy(ours, w.Policy) {
+		back.RemoveOurs = true
+		return back
+	}
+	taken := w.Policy.Status.TakenOver
+	if taken == nil {
+		return back
+	}
+	for _, name := range taken.ScaledObjects {
+		back.ScaledObjects = append(back.ScaledObjects, string(name))
+	}
+	if taken.MaxReplicas != nil {
+		if why := w.keepsMaxReplicas(); why != "" {
+			back.Kept = append(back.Kept, fmt.Sprintf("maxReplicas %d: %s", *taken.MaxReplicas, why))
+		} else {
+			back.MaxReplicas = taken.MaxReplicas
+		}
+	}
+	for _, m := range taken.HorizontalPodAutoscalers {
+		hpa, err := DecodeManifest(m)
+		if err != nil {
+			back.Kept = append(back.Kept, err.Error())
+			continue
+		}
+		if why := w.keepsAutoscaler(taken, hpa); why != "" {
+			back.Kept = append(back.Kept, fmt.Sprintf("%s %s: %s", kindAutoscaler, hpa.Name, why))
+			continue
+		}
+		back.Autoscalers = append(back.Autoscalers, hpa)
+	}
+	return back
+}
+
+// keepsMaxReplicas says why it is not set again; empty when it is.
+func (w World) keepsMaxReplicas() string {
+	switch {
+	case w.Target == nil:
+		return "the target is gone"
+	case w.Target.OwnAutoscaler:
+		return "somebody set it meanwhile"
+	case w.Target.Frozen != nil:
+		return w.Target.Frozen.Message
+	default:
+		return ""
+	}
+}
+
+// keepsAutoscaler says why one is not made again; empty when it is. A status may be written by others than us, so nothing is
+// made from it that would scale anything but the target.
+func (w World) keepsAutoscaler(taken *v1alpha1.TakenOver, hpa *autoscalingv2.HorizontalPodAutoscaler) string {
+	if w.Target == nil {
+		return "the target is gone"
+	}
+	if !w.scaledWithTarget(hpa.Spec.ScaleTargetRef) {
+		return "it does not scale the target"
+	}
+	for _, owner := range hpa.OwnerReferences {
+		if owner.Kind != w.Target.Ref.Kind || owner.Name != w.Target.Ref.Name {
+			return "it is not its own"
+		}
+	}
+	for _, r := range w.Rivals {
+		if r.Name == hpa.Name {
+			return "it is there already"
+		}
+		if !w.takenOver(taken, r) {
+			return r.String() + " by now"
+		}
+	}
+	return ""
+}
+
+// scaledWithTarget says that a reference is one of those whose replicas are the target's. The policy's own number is not worth
+// an autoscaler when the policy goes.
+func (w World) scaledWithTarget(ref autoscalingv2.CrossVersionObjectReference) bool {
+	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
+	all := w.Target.Scaled
+	if w.Target.Scaling != BySubresource && w.Policy.DeletionTimestamp == nil {
+		all = append(slices.Clone(all), v1alpha1.ScaleTargetRef{
+			APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy, Name: w.Policy.Name,
+		})
+	}
+	return slices.ContainsFunc(all, func(s v1alpha1.ScaleTargetRef) bool {
+		return s.Kind == ref.Kind && s.Name == ref.Name && group(s.APIVersion) == group(ref.APIVersion)
+	})
+}
+
+// takenOver says that a rival is one of those that were put away, or follows from one.
+func (w World) takenOver(taken *v1alpha1.TakenOver, r Rival) bool {
+	own := w.Target.MaxReplicas
+	given := taken.MaxReplicas != nil && (own == nil || *own == *taken.MaxReplicas) // so that what follows from it is given back, too
+	if r.Leaving || slices.Contains(taken.ScaledObjects, v1alpha1.ObjectName(r.Name)) || given && w.ofFunctionMesh(r) {
+		return true
+	}
+	return slices.ContainsFunc(taken.HorizontalPodAutoscalers, func(m v1alpha1.Manifest) bool {
+		hpa, err := DecodeManifest(m)
+		return err == nil && hpa.Name == r.Name
+	})
+}

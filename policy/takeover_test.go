@@ -1,0 +1,239 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// contested is a world of a policy that takes over, with the given rivals.
+func contested(rivals ...policy.Rival) policy.World {
+	w := world()
+	w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
+	w.Target.Scaled = []v1alpha1.ScaleTargetRef{w.Target.Ref, {APIVersion: "apps/v1", Kind: "StatefulSet", Name: "resize-function"}}
+	w.Rivals = rivals
+	return w
+}
+
+func rival(kind, name, owner string) policy.Rival {
+	return policy.Rival{
+		Kind: kind, Name: name, TargetKind: "Function", TargetName: "resize", Owner: owner, UID: "uid",
+		Manifest: v1alpha1.Manifest(`{"metadata":{"name":"` + name + `"}}`),
+	}
+}
+
+func TestWhatIsPutAwayNext(t *testing.T) {
+	const hpa, so = "HorizontalPodAutoscaler", "ScaledObject"
+	own := rival(hpa, "resize-function", "Function resize")
+	leaving := rival(hpa, "keda-hpa-so", "ScaledObject so")
+	leaving.Leaving = true
+	set := func(w *policy.World) { w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5)) }
+	theirs := rival(hpa, "theirs", "")
+	tests := map[string]struct {
+		rivals  []policy.Rival
+		change  func(*policy.World)
+		unknown error
+		action  policy.Action
+		name    string
+		record  v1alpha1.TakenOver
+		reason  string
+	}{
+		"nothing": {},
+		"maxReplicas before the autoscaler that follows from it": {
+			rivals: []policy.Rival{own, theirs}, change: set, action: policy.ClearMaxReplicas, record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
+		},
+		"what is left behind of it, without a manifest: Function Mesh makes it again": {
+			rivals: []policy.Rival{own}, change: func(w *policy.World) { w.Policy.Status.TakenOver = &v1alpha1.TakenOver{MaxReplicas: new(int32(5))} },
+			action: policy.DeleteAutoscaler, name: "resize-function", record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
+		},
+		"what was left behind before": {
+			rivals: []policy.Rival{own}, action: policy.DeleteAutoscaler, name: "resize-function",
+			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{own.Manifest}},
+		},
+		"one of nobody's": {
+			rivals: []policy.Rival{theirs}, action: policy.DeleteAutoscaler, name: "theirs",
+			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{theirs.Manifest}},
+		},
+		"one that is recorded already": {
+			rivals: []policy.Rival{theirs},
+			change: func(w *policy.World) {
+				w.Policy.Status.TakenOver = &v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{`{"metadata":{"name":"theirs"},"spec":{}}`}}
+			},
+			action: policy.DeleteAutoscaler, name: "theirs", record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{theirs.Manifest}},
+		},
+		"a ScaledObject": {
+			rivals: []policy.Rival{rival(so, "so", "")}, action: policy.PauseScaledObject, name: "so", record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}},
+		},
+		"nothing while KEDA has to delete its own": {rivals: []policy.Rival{leaving}, reason: policy.ReasonTakingOver},
+		"nothing of a policy that refuses": {
+			rivals: []policy.Rival{theirs}, change: func(w *policy.World) { w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictRefuse }, reason: policy.ReasonRivalAutoscaler,
+		},
+		"nothing while the backlog is unknown": {rivals: []policy.Rival{theirs}, unknown: errors.New("down"), reason: policy.ReasonRivalAutoscaler},
+		"nothing while a rollout is paused": {
+			rivals: []policy.Rival{theirs}, change: func(w *policy.World) { w.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} }, reason: policy.ReasonRivalAutoscaler,
+		},
+		"nothing while one of them cannot be":      {rivals: []policy.Rival{theirs, rival(hpa, "z", "Widget w")}, reason: policy.ReasonRivalAutoscaler},
+		"nothing of another policy":                {rivals: []policy.Rival{rival(hpa, "z", "AutoscalingPolicy z")}, reason: policy.ReasonRivalAutoscaler},
+		"nothing where maxReplicas cannot be told": {change: func(w *policy.World) { w.Target.OwnAutoscaler = true }, reason: policy.ReasonOwnAutoscaler},
+		"nothing in a mesh":                        {rivals: []policy.Rival{theirs}, change: func(w *policy.World) { w.Target.MeshOwner = "m" }, reason: policy.ReasonMeshOwned},
+		"nothing that is not managed":              {rivals: []policy.Rival{theirs}, change: func(w *policy.World) { w.Target.Unmanaged = true }, reason: policy.ReasonUnmanaged},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := contested(test.rivals...)
+			if test.change != nil {
+				test.change(&w)
+			}
+			step, violation := policy.TakeOver(policy.Outcome{World: w, Violation: policy.Check(w), Unknown: test.unknown})
+			if test.action == 0 {
+				require.Nil(t, step)
+				if test.reason == "" {
+					require.Nil(t, violation)
+					return
+				}
+				require.Equal(t, test.reason, violation.Reason)
+				return
+			}
+			require.Nil(t, violation)
+			require.Equal(t, test.action, step.Action)
+			require.Equal(t, test.name, step.Name)
+			require.Equal(t, test.record, step.Record)
+		})
+	}
+}
+
+func TestWhatIsGivenBack(t *testing.T) {
+	manifest := func(name, apiVersion, kind, target string) v1alpha1.Manifest {
+		return v1alpha1.Manifest(`{"metadata":{"name":"` + name + `"},"spec":{"scaleTargetRef":{"apiVersion":"` + apiVersion + `","kind":"` + kind + `","name":"` + target + `"}}}`)
+	}
+	onTarget := manifest("theirs", "apps/v1", "StatefulSet", "resize-function")
+	taken := v1alpha1.TakenOver{
+		MaxReplicas: new(int32(5)), HorizontalPodAutoscalers: []v1alpha1.Manifest{onTarget}, ScaledObjects: []v1alpha1.ObjectName{"so"},
+	}
+	type given struct {
+		max         bool
+		autoscalers []string
+		kept        []string
+	}
+	all := given{max: true, autoscalers: []string{"theirs"}}
+	tests := map[string]struct {
+		change func(*policy.World)
+		want   given
+	}{
+		"all of it": {func(*policy.World) {}, all},
+		"the target is gone": {func(w *policy.World) { w.Target = nil }, given{kept: []string{
+			"maxReplicas 5: the target is gone", "HorizontalPodAutoscaler theirs: the target is gone",
+		}}},
+		"somebody set maxReplicas": {func(w *policy.World) { w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(9)) }, given{
+			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: somebody set it meanwhile"},
+		}},
+		"a rollout is paused": {func(w *policy.World) { w.Target.Frozen = &policy.Hold{Message: "paused"} }, given{
+			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: paused"},
+		}},
+		"an autoscaler is there again": {func(w *policy.World) { w.Rivals = []policy.Rival{rival("HorizontalPodAutoscaler", "theirs", "")} }, given{
+			max: true, kept: []string{"HorizontalPodAutoscaler theirs: it is there already"},
+		}},
+		"another autoscaler is there by now": {func(w *policy.World) { w.Rivals = []policy.Rival{rival("HorizontalPodAutoscaler", "new", "")} }, given{
+			max: true, kept: []string{"HorizontalPodAutoscaler theirs: HorizontalPodAutoscaler new scales Function resize by now"},
+		}},
+		"the autoscaler that follows from maxReplicas is there by now": {func(w *policy.World) {
+			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5))
+			w.Rivals = []policy.Rival{rival("HorizontalPodAutoscaler", "resize-function", "Function resize")}
+		}, given{autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: somebody set it meanwhile"}}},
+		"a manifest of something else": {func(w *policy.World) {
+			w.Policy.Status.TakenOver.HorizontalPodAutoscalers[0] = manifest("evil", "apps/v1", "Deployment", "web")
+		}, given{max: true, kept: []string{"HorizontalPodAutoscaler evil: it does not scale the target"}}},
+		"a manifest with another owner": {func(w *policy.World) {
+			w.Policy.Status.TakenOver.HorizontalPodAutoscalers[0] = `{"metadata":{"name":"evil","ownerReferences":[{"kind":"Pod","name":"x"}]},` + onTarget[len(`{"metadata":{"name":"theirs"},`):]
+		}, given{max: true, kept: []string{"HorizontalPodAutoscaler evil: it is not its own"}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := contested()
+			w.Policy.Status.TakenOver = taken.DeepCopy()
+			test.change(&w)
+			back := policy.GiveBack(w)
+			got := given{max: back.MaxReplicas != nil, kept: back.Kept}
+			for _, hpa := range back.Autoscalers {
+				got.autoscalers = append(got.autoscalers, hpa.Name)
+			}
+			require.Equal(t, test.want, got)
+			require.Equal(t, []string{"so"}, back.ScaledObjects)
+			require.False(t, back.RemoveOurs)
+		})
+	}
+	t.Run("nothing while ours is there", func(t *testing.T) {
+		w := contested()
+		w.Policy.Status.TakenOver = taken.DeepCopy()
+		w.Autoscaler = applied(t, w)
+		require.Equal(t, policy.Return{RemoveOurs: true}, policy.GiveBack(w))
+	})
+	t.Run("an autoscaler of the policy's own number goes with the policy", func(t *testing.T) {
+		w := contested()
+		w.Target.Scaling = policy.ByMesh
+		w.Policy.Status.TakenOver = &v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{
+			manifest("theirs", v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize"),
+		}}
+		require.Len(t, policy.GiveBack(w).Autoscalers, 1)
+		now := metav1.Now()
+		w.Policy.DeletionTimestamp = &now
+		require.Empty(t, policy.GiveBack(w).Autoscalers)
+	})
+}
+
+func TestWhenItIsGivenBack(t *testing.T) {
+	now := metav1.Now()
+	tests := map[string]struct {
+		change func(p *v1alpha1.AutoscalingPolicy)
+		want   bool
+	}{
+		"nothing was taken over": {func(*v1alpha1.AutoscalingPolicy) {}, false},
+		"it still takes over":    {func(p *v1alpha1.AutoscalingPolicy) { p.Status.TakenOver = &v1alpha1.TakenOver{} }, false},
+		"it refuses": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.TakenOver, p.Spec.ConflictPolicy = &v1alpha1.TakenOver{}, "Refuse"
+		}, true},
+		"it refuses, and was done but": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Finalizers, p.Spec.ConflictPolicy = []string{policy.Finalizer}, ""
+		}, true},
+		"it is deleted": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.TakenOver, p.DeletionTimestamp = &v1alpha1.TakenOver{}, &now
+		}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := contested().Policy
+			test.change(p)
+			require.Equal(t, test.want, policy.GivesBack(p))
+		})
+	}
+}
+
+func TestAnAmbiguousSelectorNamesTheOtherAutoscaler(t *testing.T) {
+	w := world()
+	ours := "media/" + policy.AutoscalerName("resize")
+	for theirs, want := range map[string]string{
+		"pods are controlled by multiple HPAs: [media/other " + ours + "]": "HorizontalPodAutoscaler media/other selects the same pods, which stops both: " +
+			"delete it, or give its pods labels of their own",
+		"no list":             "no list",
+		"only [" + ours + "]": "only [" + ours + "]",
+	} {
+		w.Autoscaler = applied(t, w)
+		w.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
+			Type: autoscalingv2.ScalingActive, Status: "False", Reason: "AmbiguousSelector", Message: theirs,
+		}}
+		for _, c := range policy.Conditions(nil, policy.Outcome{World: w}) {
+			if c.Type == v1alpha1.ConditionScalingActive {
+				require.Equal(t, want, c.Message)
+			}
+		}
+	}
+}
