@@ -51,7 +51,7 @@ fixtures: ## Record again what Pulsar answers, for the decoders' tests: make fix
 	PULSAR=$(PULSAR) $(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestFixtures' ./test/e2e -record
 
 .PHONY: bench
-bench: bench-go bench-metrics bench-poll ## All benchmarks; tables on screen, the same numbers as JSON under bench/out
+bench: bench-go bench-metrics bench-poll bench-policies ## All benchmarks; tables on screen, the same numbers as JSON under bench/out
 
 .PHONY: bench-go
 bench-go: ## Go benchmarks: decoding an answer, reading the store, deciding (COUNT runs, summed up by benchstat)
@@ -69,6 +69,11 @@ bench-metrics: ## A metric GET through the real aggregator: p50 and p99 at 1, 16
 bench-poll: ## Polling 1k, 10k and 100k topic-partitions: ours beside a request for each trigger
 	@mkdir -p bench/out
 	$(GO) run ./bench/poll -out bench/out/poll.json
+
+.PHONY: bench-policies
+bench-policies: ## 300 policies at once on a real control plane: until all have HorizontalPodAutoscalers, and statuses written a second
+	@mkdir -p bench/out
+	$(GO) run ./bench/policies -out bench/out/policies.json
 
 .PHONY: bench-sim
 bench-sim: ## Simulated controllers on the named suite and on held-out loads; plots under bench/out/sim (SEED=<number>)

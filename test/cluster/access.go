@@ -106,7 +106,7 @@ func (c *Cluster) waitControllers(ctx context.Context) error {
 		return true, "", nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, ControllerManager, c.components[ControllerManager].LogTail(logLines))
+		return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, ControllerManager, c.Component(ControllerManager).LogTail(logLines))
 	}
 	return nil
 }

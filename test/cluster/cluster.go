@@ -65,9 +65,14 @@ type Cluster struct {
 	client  kubernetes.Interface
 	dynamic dynamic.Interface
 
+	// alive is the life of the processes.
+	alive        context.Context //nolint:containedctx // a component that is started again must live as long as the others
 	endProcesses context.CancelFunc
 	stopOnce     sync.Once
-	components   map[string]*proc.Process // written by start only
+
+	// mu guards components.
+	mu         sync.Mutex
+	components map[string]*proc.Process
 }
 
 // Start brings the control plane up and returns when it works: the API server is ready and the controllers are running,
@@ -180,24 +185,13 @@ func (c *Cluster) writeFiles() error {
 // start starts one component after the other. The processes live until Stop, not until ctx is done: ended all at once
 // by ctx, the API server would wait for an etcd that is gone.
 func (c *Cluster) start(ctx context.Context) error {
-	var alive context.Context
-	alive, c.endProcesses = context.WithCancel(context.WithoutCancel(ctx))
+	c.alive, c.endProcesses = context.WithCancel(context.WithoutCancel(ctx))
 	check, err := c.checkClient()
 	if err != nil {
 		return err
 	}
 	defer check.CloseIdleConnections()
-	run := func(component component) error {
-		p, err := proc.Start(alive, proc.Config{
-			Name: component.name, Path: component.path, Args: component.args, Dir: c.dir,
-			LogPath: filepath.Join(c.dir, "logs", component.name+".log"),
-		})
-		if err != nil {
-			return err
-		}
-		c.components[component.name] = p
-		return waitReady(ctx, component, p, check)
-	}
+	run := func(component component) error { return c.run(ctx, component, check) }
 	if err := run(c.etcd()); err != nil {
 		return err
 	}
@@ -271,7 +265,7 @@ func ask(ctx context.Context, client *http.Client, url string) (detail string, e
 func (c *Cluster) Stop() {
 	c.stopOnce.Do(func() {
 		for _, name := range []string{ControllerManager, APIServer, Etcd} {
-			if p := c.components[name]; p != nil {
+			if p := c.Component(name); p != nil {
 				p.Kill()
 			}
 		}
@@ -285,4 +279,8 @@ func (c *Cluster) Dir() string { return c.dir }
 
 // Component returns the process of Etcd, APIServer or ControllerManager, to pause it or to read its log, or nil for
 // another name.
-func (c *Cluster) Component(name string) *proc.Process { return c.components[name] }
+func (c *Cluster) Component(name string) *proc.Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.components[name]
+}

@@ -69,9 +69,9 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 	if err != nil {
 		return nil, err
 	}
-	admin, err := url.Parse(s.Broker.AdminURL())
+	admin, err := url.Parse(config.AdminURL)
 	if err != nil {
-		return nil, fmt.Errorf("reading the broker's admin URL: %w", err)
+		return nil, fmt.Errorf("reading Pulsar's admin URL: %w", err)
 	}
 	flags := []string{
 		"--kubeconfig=" + kubeconfig, "--lease-namespace=" + namespace,
@@ -105,10 +105,18 @@ func (s *Stage) AddAdapter(ctx context.Context, name string, flags ...string) (*
 		return nil, err
 	}
 	a := s.newAdapter(ctx, name, port, append(slices.Clone(s.Adapter.flags), flags...))
-	if a.process, err = proc.Start(ctx, a.config); err != nil {
+	if err := a.Restart(ctx, s); err != nil {
 		return nil, err
 	}
-	err = cluster.WaitFor(ctx, "adapter "+name+" to be ready", pollEvery, func(ctx context.Context) (bool, string, error) {
+	return a, nil
+}
+
+// Restart starts the process, again after it has ended, and returns when it is ready; the aggregator may not know it.
+func (a *Adapter) Restart(ctx context.Context, s *Stage) (err error) {
+	if a.process, err = proc.Start(a.lifetime, a.config); err != nil {
+		return err
+	}
+	err = cluster.WaitFor(ctx, "adapter "+a.config.Name+" to be ready", pollEvery, func(ctx context.Context) (bool, string, error) {
 		answer, err := s.Ask(ctx, a, "/readyz")
 		if err != nil {
 			return false, err.Error(), nil
@@ -117,9 +125,9 @@ func (s *Stage) AddAdapter(ctx context.Context, name string, flags ...string) (*
 	})
 	if err != nil {
 		a.Kill()
-		return nil, fmt.Errorf("%w; its last lines:\n%s", err, a.LogTail())
+		return fmt.Errorf("%w; its last lines:\n%s", err, a.LogTail())
 	}
-	return a, nil
+	return nil
 }
 
 // Ask asks an adapter for a path as an administrator, past the aggregator.
@@ -159,6 +167,16 @@ func (a *Adapter) Kill() { a.process.Kill() }
 func (a *Adapter) Stop() error {
 	const grace = 15 * time.Second
 	return a.process.Stop(grace)
+}
+
+// Ended says whether the process is gone, for whatever reason, such as a Lease that it lost.
+func (a *Adapter) Ended() bool {
+	select {
+	case <-a.process.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 // LogTail returns the last lines of the adapter's log.

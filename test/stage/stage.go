@@ -35,6 +35,9 @@ type Config struct {
 	AdapterFlags []string
 	// PulsarVersion is one of broker.Versions; empty is the environment's PULSAR, or the default.
 	PulsarVersion string
+	// AdminURL is of a Pulsar that is there already, or of something that answers like one: then the stage has neither Broker
+	// nor Mesh, and AddFunction is not for it. Empty is a real broker and Function Mesh's stand-in.
+	AdminURL string
 	// Progress is told about builds and downloads; nil is silence.
 	Progress io.Writer
 }
@@ -79,15 +82,25 @@ func Open(ctx context.Context, config Config) (_ *Stage, err error) {
 	if s.Client, err = client.New(s.Cluster.RESTConfig(), client.Options{Scheme: scheme}); err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	s.Mesh, err = mesh.NewOperator(mesh.Config{REST: s.Cluster.RESTConfig(), Runner: &s.runners, StopTimeout: 5 * time.Second})
-	if err != nil {
-		return nil, err
+	if config.AdminURL == "" {
+		config.AdminURL = s.Broker.AdminURL()
+		if err := s.startMesh(ctx); err != nil {
+			return nil, err
+		}
 	}
-	s.group.Go(func() error { return s.Mesh.Run(ctx) })
 	if s.Adapter, err = startAdapter(ctx, s, config); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+func (s *Stage) startMesh(ctx context.Context) (err error) {
+	s.Mesh, err = mesh.NewOperator(mesh.Config{REST: s.Cluster.RESTConfig(), Runner: &s.runners, StopTimeout: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	s.group.Go(func() error { return s.Mesh.Run(ctx) })
+	return nil
 }
 
 // startServers starts the control plane and the broker side by side, and builds the adapter meanwhile.
@@ -116,6 +129,9 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 		return err
 	})
 	starting.Go(func() (err error) {
+		if config.AdminURL != "" {
+			return nil
+		}
 		s.Broker, err = broker.Start(ctx, broker.Config{Version: config.PulsarVersion, Progress: config.Progress})
 		return err
 	})

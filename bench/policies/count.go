@@ -1,0 +1,88 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ledger notes when objects of a kind came and how often they changed. It is safe for concurrent use.
+type ledger struct {
+	// mu guards the rest.
+	mu sync.Mutex
+	// came has the time of each object's arrival, in order.
+	came    []time.Time
+	changes int
+}
+
+func (l *ledger) take(event watch.EventType, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch event {
+	case watch.Added:
+		l.came = append(l.came, now)
+	case watch.Modified:
+		l.changes++
+	default: // bookmarks, and what goes when the stage is cleared
+	}
+}
+
+// arrivals are how many came, and when the last did.
+func (l *ledger) arrivals() (count int, last time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.came) == 0 {
+		return 0, last
+	}
+	return len(l.came), l.came[len(l.came)-1]
+}
+
+func (l *ledger) firstArrival() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.came) == 0 {
+		return time.Time{}
+	}
+	return l.came[0]
+}
+
+func (l *ledger) changed() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changes
+}
+
+var errWatchEnded = errors.New("the API server ended a watch")
+
+// follow tells of each event of a kind until ctx ends. A watch that ends early would have missed some, so it is an error.
+func follow(ctx context.Context, reader client.WithWatch, list client.ObjectList, namespace string, seen func(watch.Event) error) error {
+	events, err := reader.Watch(ctx, list, client.InNamespace(namespace))
+	if err != nil {
+		return fmt.Errorf("watching: %w", err)
+	}
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event, open := <-events.ResultChan():
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case !open || event.Type == watch.Error:
+				return fmt.Errorf("watching %T: %w", list, errWatchEnded)
+			}
+			if err := seen(event); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+}

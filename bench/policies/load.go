@@ -1,0 +1,83 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+const (
+	// capacity of one replica, in messages per second.
+	capacity = 25
+	// step of the integration: the fast swing takes 47 s.
+	step = 500 * time.Millisecond
+)
+
+// work is the load of one Function and what its replicas do about it. It is safe for concurrent use.
+type work struct {
+	// mean of what is published, in messages per second, and phase of its swings, from 0 to 1.
+	mean, phase float64
+	begun       time.Time
+
+	// mu guards the rest.
+	mu       sync.Mutex
+	until    time.Time
+	replicas int
+	// published and done are numbers of messages.
+	published, done float64
+}
+
+// newWork is the i-th of n. The means are from 15 to 90 messages per second, so that 1 to 6 replicas are right.
+func newWork(i, n int, now time.Time) *work {
+	const least, most = 15, 90
+	share := float64(i) / float64(n)
+	return &work{mean: least + (most-least)*share, phase: math.Mod(share*17, 1), begun: now, until: now, replicas: 1}
+}
+
+// rate is what is published at a time: a slow swing of half the mean within 4 minutes and a fast one of a third within 47 s.
+func (w *work) rate(at time.Time) float64 {
+	const slow, fast, deep, shallow = 240, 47, 0.5, 0.3
+	t := at.Sub(w.begun).Seconds()
+	swing := func(period float64) float64 { return math.Sin(2 * math.Pi * (t/period + w.phase)) }
+	return w.mean * (1 + deep*swing(slow) + shallow*swing(fast))
+}
+
+// scale sets how many replicas work from now on.
+func (w *work) scale(replicas int, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.advance(now)
+	w.replicas = replicas
+}
+
+// counts are what a broker would count.
+type counts struct {
+	published, done int64
+	replicas        int
+}
+
+func (c counts) backlog() int64 { return c.published - c.done }
+
+func (w *work) counts(now time.Time) counts {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.advance(now)
+	return counts{published: int64(w.published), done: int64(w.done), replicas: w.replicas}
+}
+
+// advance publishes and processes up to now. mu is held.
+func (w *work) advance(now time.Time) {
+	for w.until.Before(now) {
+		next := w.until.Add(step)
+		if next.After(now) {
+			next = now
+		}
+		seconds := next.Sub(w.until).Seconds()
+		w.published += w.rate(w.until) * seconds
+		w.done = min(w.published, w.done+float64(w.replicas)*capacity*seconds)
+		w.until = next
+	}
+}

@@ -1,0 +1,28 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestAnAPIServerThatIsRestartedHasWhatWasThereAtTheSameAddress(t *testing.T) {
+	c := startCluster(t, Config{})
+	require.NoError(t, c.Apply(t.Context(), object("v1", "Namespace", "", "kept")))
+	before := c.Component(APIServer)
+	require.NoError(t, c.RestartAPIServer(t.Context()))
+	require.NotEqual(t, before.Pid(), c.Component(APIServer).Pid())
+	_, err := c.client.CoreV1().Namespaces().Get(t.Context(), "kept", metav1.GetOptions{})
+	require.NoError(t, err)
+	select {
+	case <-c.Component(ControllerManager).Done():
+		t.Fatal("the controllers ended with it")
+	default:
+	}
+	c.Stop()
+	requireGone(t, c, Etcd, APIServer, ControllerManager)
+}

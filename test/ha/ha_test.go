@@ -1,0 +1,108 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ha
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+func TestBothReplicasServeTheSameNumber(t *testing.T) {
+	s := onScene(t)
+	leader, other := s.roles(t)
+	want := s.desired(t)
+	for _, a := range []*stage.Adapter{leader, other} {
+		got, err := s.answer(t.Context(), a)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	require.EqualValues(t, replicas, want)
+	passes, err := s.passes(t.Context(), other)
+	require.NoError(t, err)
+	require.Zero(t, passes, "two must not decide")
+}
+
+// takeOver ends the leader, and waits until the other decides. At every look on the way the other has to serve the same number:
+// what it serves is in the status, which is nobody's alone.
+func (s *scene) takeOver(t *testing.T, end func(leader *stage.Adapter)) {
+	t.Helper()
+	leader, other := s.roles(t)
+	before, want, since := s.capacity(t), s.desired(t), time.Now()
+	end(leader)
+	ended := time.Now()
+	s.route(t, other)
+	looks := 0
+	s.await(t, "the other adapter to decide", func(ctx context.Context) (bool, string, error) {
+		got, err := s.answer(ctx, other)
+		if err != nil {
+			return false, "", fmt.Errorf("after %s and %d answers: %w", time.Since(ended), looks, err)
+		}
+		if got != want {
+			return false, "", fmt.Errorf("after %s it serves %d rather than %d", time.Since(ended), got, want)
+		}
+		looks++
+		passes, err := s.passes(ctx, other)
+		return err == nil && passes > 0, fmt.Sprint(passes, " passes"), err
+	})
+	t.Logf("the other decides %s after the end, with a Lease of %s, and has given the same answer %d times until then",
+		time.Since(ended).Round(time.Millisecond), leaseDuration, looks)
+	s.awaitActive(t)
+	s.requireRemembered(t, before)
+	s.requireUnchanged(t, since)
+}
+
+func TestALeaderThatIsKilledIsReplacedAndNothingElseChanges(t *testing.T) {
+	s := onScene(t)
+	s.takeOver(t, func(leader *stage.Adapter) { leader.Kill() })
+}
+
+func TestALeaderThatIsStoppedHandsOverAndNothingElseChanges(t *testing.T) {
+	s := onScene(t)
+	s.takeOver(t, func(leader *stage.Adapter) {
+		require.NoError(t, leader.Stop(), "SIGTERM was not enough")
+		require.Contains(t, leader.LogTail(), "msg=stopped")
+	})
+	since := time.Now()
+	s.settle(t) // which starts it again
+	want := s.desired(t)
+	for _, a := range s.adapters {
+		got, err := s.answer(t.Context(), a)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	s.requireUnchanged(t, since)
+}
+
+// TestAnAPIServerThatIsKilledComesBackToTheSame: nobody can be asked or told anything meanwhile; messages go on.
+func TestAnAPIServerThatIsKilledComesBackToTheSame(t *testing.T) {
+	s := onScene(t)
+	before, since := s.capacity(t), time.Now()
+	done, _ := s.function.Score.Totals()
+	require.NoError(t, s.Cluster.RestartAPIServer(t.Context()))
+	t.Logf("the API server was away for %s", time.Since(since).Round(time.Millisecond))
+	for i, a := range s.adapters {
+		t.Logf("adapter %d ended with it: %t", i+1, a.Ended())
+	}
+	s.settle(t)
+	s.roles(t)
+	s.requireRemembered(t, before)
+	s.requireUnchanged(t, since)
+	s.await(t, "messages to be done", func(context.Context) (bool, string, error) {
+		now, _ := s.function.Score.Totals()
+		return now > done+calm, fmt.Sprint(now-done, " more"), nil
+	})
+
+	// And a load that rises is still followed.
+	s.perSecond.Store(3 * calm)
+	s.await(t, "replicas for three times the load", func(ctx context.Context) (bool, string, error) {
+		now, err := s.function.Replicas(ctx)
+		return err == nil && now.Spec > 2*replicas-1, fmt.Sprintf("%+v", now), err
+	})
+}

@@ -1,0 +1,207 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ha
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	cmv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+const metricPath = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace +
+	"/autoscalingpolicies.pulsar-autoscaler.io/" + name + "/pulsar_function_desired_replicas"
+
+// await looks until something holds; when it does not, it shows what a person would look at.
+func (s *scene) await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := cluster.WaitFor(ctx, what, 50*time.Millisecond, holds); err != nil {
+		p, _ := s.function.Policy(context.WithoutCancel(t.Context()))
+		text := fmt.Sprintf("%v\npolicy: %+v\n", err, p)
+		for i, a := range s.adapters {
+			text += fmt.Sprintf("adapter %d:\n%s\n", i+1, a.LogTail())
+		}
+		t.Fatal(text)
+	}
+}
+
+// answer is the number that an adapter serves, asked past the aggregator.
+func (s *scene) answer(ctx context.Context, a *stage.Adapter) (int64, error) {
+	body, err := s.Ask(ctx, a, metricPath)
+	if err != nil {
+		return 0, err
+	}
+	var list cmv1beta2.MetricValueList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return 0, fmt.Errorf("reading the metric: %w", err)
+	}
+	if len(list.Items) != 1 {
+		return 0, fmt.Errorf("reading the metric: %d items", len(list.Items))
+	}
+	return list.Items[0].Value.Value(), nil
+}
+
+// passes are how many policies an adapter has decided for, which only the holder of the Lease does.
+func (s *scene) passes(ctx context.Context, a *stage.Adapter) (float64, error) {
+	body, err := s.Ask(ctx, a, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
+		if rest, found := strings.CutPrefix(lines.Text(), "pulsar_autoscaler_policy_reconciles_total{"); found {
+			_, value, _ := strings.Cut(rest, "} ")
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return 0, fmt.Errorf("reading metrics: %w", err)
+			}
+			sum += n
+		}
+	}
+	return sum, nil
+}
+
+// roles waits until exactly one of both decides.
+func (s *scene) roles(t *testing.T) (leader, other *stage.Adapter) {
+	t.Helper()
+	s.await(t, "one adapter to decide", func(ctx context.Context) (bool, string, error) {
+		first, err := s.passes(ctx, s.adapters[0])
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		second, err := s.passes(ctx, s.adapters[1])
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		leader, other = s.adapters[0], s.adapters[1]
+		if second > 0 {
+			leader, other = other, leader
+		}
+		return (first > 0) != (second > 0), fmt.Sprintf("%v and %v passes", first, second), nil
+	})
+	return leader, other
+}
+
+// route makes the aggregator ask the given adapter, as a Service does when the pod of another is no longer ready.
+func (s *scene) route(t *testing.T, a *stage.Adapter) {
+	t.Helper()
+	address, err := url.Parse(a.URL)
+	require.NoError(t, err)
+	for _, version := range cluster.CustomMetrics() {
+		service := &unstructured.Unstructured{}
+		service.SetAPIVersion("apiregistration.k8s.io/v1")
+		service.SetKind("APIService")
+		service.SetName(version.Version + "." + version.Group)
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"service":{"port":%s}}}`, address.Port()))
+		require.NoError(t, s.Client.Patch(t.Context(), service, patch))
+	}
+}
+
+// settle brings up what has ended, as a kubelet does, and waits until everything is as it should be.
+func (s *scene) settle(t *testing.T) {
+	t.Helper()
+	for _, a := range s.adapters {
+		if a.Ended() {
+			require.NoError(t, a.Restart(t.Context(), s.Stage))
+		}
+	}
+	s.await(t, "the policy to be ready, with a capacity", func(ctx context.Context) (bool, string, error) {
+		p, err := s.function.Policy(ctx)
+		if err != nil {
+			return false, err.Error(), nil
+		}
+		return p.Status.Capacity != nil && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady),
+			fmt.Sprintf("%+v", p.Status.Conditions), nil
+	})
+	s.awaitActive(t)
+}
+
+// awaitActive waits until the HorizontalPodAutoscaler gets its metric.
+func (s *scene) awaitActive(t *testing.T) {
+	t.Helper()
+	s.await(t, "the HorizontalPodAutoscaler to scale", func(ctx context.Context) (bool, string, error) {
+		hpa, err := s.function.Autoscaler(ctx)
+		if err != nil || hpa == nil {
+			return false, fmt.Sprint("none: ", err), nil
+		}
+		for _, c := range hpa.Status.Conditions {
+			if c.Type == autoscalingv2.ScalingActive {
+				return c.Status == corev1.ConditionTrue, c.Message, nil
+			}
+		}
+		return false, "no condition", nil
+	})
+}
+
+// desired is what the status says.
+func (s *scene) desired(t *testing.T) int64 {
+	t.Helper()
+	p, err := s.function.Policy(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, p.Status.DesiredReplicas)
+	return int64(*p.Status.DesiredReplicas)
+}
+
+// requireUnchanged fails when spec.replicas changed since a time.
+func (s *scene) requireUnchanged(t *testing.T, since time.Time) {
+	t.Helper()
+	before, all := 0, s.Mesh.Timeline(stage.Namespace, name)
+	for _, sample := range all {
+		if sample.Time.Before(since) {
+			before = sample.Desired
+			continue
+		}
+		require.Equal(t, before, sample.Desired, "replicas changed: %+v", all)
+	}
+	require.Positive(t, before)
+}
+
+// requireRemembered makes whoever decides write a status anew, and fails when what was learned is not in it.
+func (s *scene) requireRemembered(t *testing.T, before *v1alpha1.Capacity) {
+	t.Helper()
+	p, err := s.function.Policy(t.Context())
+	require.NoError(t, err)
+	changed := p.DeepCopy()
+	changed.Spec.LatencyObjective.Duration += time.Second
+	require.NoError(t, s.Client.Patch(t.Context(), changed, client.MergeFrom(p)))
+	s.await(t, "the changed policy to be decided for", func(ctx context.Context) (bool, string, error) {
+		if p, err = s.function.Policy(ctx); err != nil {
+			return false, err.Error(), nil
+		}
+		return p.Status.ObservedGeneration == changed.Generation, fmt.Sprint(p.Status.ObservedGeneration, " of ", changed.Generation), nil
+	})
+	after := p.Status.Capacity
+	require.NotNil(t, after, "what was learned is forgotten")
+	require.GreaterOrEqual(t, after.Observations, before.Observations, "observations start again")
+	require.InEpsilon(t, before.MessagesPerSecond.AsApproximateFloat64(), after.MessagesPerSecond.AsApproximateFloat64(), 0.1)
+}
+
+func (s *scene) capacity(t *testing.T) *v1alpha1.Capacity {
+	t.Helper()
+	p, err := s.function.Policy(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, p.Status.Capacity)
+	return p.Status.Capacity
+}
