@@ -1,0 +1,50 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
+	t.Parallel()
+	const name = "direct"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
+	p := newPolicy(name)
+	window := int32(600) // what somebody raises is held for this long
+	p.Spec.Actuator, p.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = v1alpha1.ActuatorDirect, &window
+	addPolicy(t, p)
+	publish(t, f, load.Constant(90))
+	awaitReplicas(t, f, 4, 20, time.Minute) // of 25/s each: fewer could not keep up
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonScaling)
+	p, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "spec.actuator says so"}, p.Status.Actuator)
+	require.Empty(t, p.Status.HorizontalPodAutoscaler)
+	hpa, err := f.Autoscaler(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, hpa)
+
+	scaleByHand(t, name, 20)
+	since := time.Now()
+	pollPolicy(t, name, "20 to be what is decided", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
+		d := p.Status.DesiredReplicas
+		return d != nil && *d == 20 && *p.Status.CurrentReplicas == 20, "not yet"
+	})
+	processesOn(t, f)
+	require.Subset(t, []int{20}, desiredSince(name, since), "nobody fights it")
+
+	require.NoError(t, scene.Client.Delete(t.Context(), p))
+	processesOn(t, f)
+	require.Equal(t, int64(20), replicasOf(t, name), "deletion leaves replicas")
+}

@@ -1,0 +1,217 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// idlePolicy may go to zero, after so many seconds.
+func idlePolicy(name string, actuator v1alpha1.Actuator, cooldownSeconds int32) *v1alpha1.AutoscalingPolicy {
+	p := newPolicy(name)
+	p.Spec.MinReplicas, p.Spec.Actuator = new(int32), actuator
+	p.Spec.Behavior.ScaleDown.CooldownPeriodSeconds = &cooldownSeconds
+	return p
+}
+
+// publishFor publishes for a while and returns when that is over.
+func publishFor(t *testing.T, f *stage.Function, perSecond float64, during time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), during)
+	defer cancel()
+	require.NoError(t, f.Publish(ctx, load.Constant(perSecond)))
+}
+
+// setMode changes the mode of the Function's policy.
+func setMode(t *testing.T, f *stage.Function, mode v1alpha1.Mode) {
+	t.Helper()
+	p, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"mode":%q}}`, mode))
+	require.NoError(t, scene.Client.Patch(t.Context(), p, patch))
+}
+
+// scaleByHand does what kubectl scale does.
+func scaleByHand(t *testing.T, name string, replicas int32) {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
+	object.SetNamespace(stage.Namespace)
+	object.SetName(name)
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	require.NoError(t, scene.Client.SubResource("scale").Patch(t.Context(), object, patch))
+}
+
+// awaitAllDone waits until all that was published is done.
+func awaitAllDone(t *testing.T, f *stage.Function) {
+	t.Helper()
+	await(t, f, "all messages to be done", 2*time.Minute, func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		return int64(done) == f.Published(), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
+	})
+}
+
+// desiredSince lists what spec.replicas was since the given time, each change once.
+func desiredSince(name string, since time.Time) (desired []int) {
+	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
+		if sample.Time.After(since) && (len(desired) == 0 || desired[len(desired)-1] != sample.Desired) {
+			desired = append(desired, sample.Desired)
+		}
+	}
+	return desired
+}
+
+// zeroAndBack is the way to zero, and back twice: for a few messages, and for many.
+func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
+	const each = 200 * time.Millisecond // a replica does 5/s
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: each, Replicas: 2, Objective: objective})
+	addPolicy(t, idlePolicy(name, actuator, 3))
+	publishFor(t, f, 7, 12*time.Second)
+	awaitLearned(t, f)
+	awaitReplicas(t, f, 0, 0, time.Minute)
+	atZero(t, f, actuator)
+
+	publishFor(t, f, 100, 50*time.Millisecond)
+	awaitReplicas(t, f, 1, 2, 30*time.Second)
+	awaitAllDone(t, f)
+	awaitReplicas(t, f, 0, 0, time.Minute)
+
+	// In mode Off they gather, so that the first look sees them all.
+	setMode(t, f, v1alpha1.ModeOff)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonOff)
+	publishFor(t, f, 2000, 300*time.Millisecond)
+	require.Greater(t, f.Published(), int64(300))
+	since := time.Now()
+	setMode(t, f, v1alpha1.ModeAuto)
+	awaitReplicas(t, f, 3, 20, 30*time.Second)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonScaling)
+	awaitAllDone(t, f)
+	awaitReplicas(t, f, 0, 0, time.Minute)
+	desired := desiredSince(name, since)
+	require.GreaterOrEqual(t, desired[0], 3, "it wakes at its size: %v", desired)
+	for i, one := range desired[:len(desired)-1] {
+		require.NotZero(t, one, "it went back while there was work: %v", desired)
+		require.True(t, i == 0 || one >= desired[0] || desired[i-1] > one, "it dipped on the way up: %v", desired)
+	}
+	t.Logf("woke and went: %v", desired)
+}
+
+// atZero says how it looks there.
+func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
+	t.Helper()
+	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonAtZero)
+	require.Contains(t, said, "scaled to zero")
+	hpa, err := f.Autoscaler(t.Context())
+	require.NoError(t, err)
+	if actuator == v1alpha1.ActuatorDirect {
+		require.Nil(t, hpa)
+		return
+	}
+	require.Equal(t, int32(1), *hpa.Spec.MinReplicas, "this cluster takes no less")
+	await(t, f, "the HPA to find it there", time.Minute, func(ctx context.Context) (bool, string, error) {
+		hpa, err := f.Autoscaler(ctx)
+		if err != nil || hpa == nil {
+			return false, "no HPA", err
+		}
+		for _, c := range hpa.Status.Conditions {
+			if c.Type == autoscalingv2.ScalingActive {
+				return c.Reason == "ScalingDisabled", c.Reason, nil
+			}
+		}
+		return false, "no condition", nil
+	})
+	replicas, err := f.Replicas(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, replicas.Spec, "and it leaves it there")
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonAtZero)
+}
+
+func TestZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
+	t.Parallel()
+	zeroAndBack(t, "zero-hpa", v1alpha1.ActuatorHPA)
+}
+
+func TestZeroWithDirect(t *testing.T) {
+	t.Parallel()
+	zeroAndBack(t, "zero-direct", v1alpha1.ActuatorDirect)
+}
+
+func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	onStage(t)
+	b, err := broker.Start(t.Context(), broker.Config{Worker: broker.WorkerOff, Progress: os.Stderr})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Discard()) })
+	replicas := map[string]int64{"out-hpa-0": 0, "out-hpa-1": 1, "out-direct-0": 0, "out-direct-1": 1}
+	for name, count := range replicas {
+		topic := broker.TopicName(name)
+		require.NoError(t, b.CreateTopic(t.Context(), topic, 0))
+		require.NoError(t, b.CreateSubscription(t.Context(), topic, "public/default/"+name, broker.Earliest))
+		addStill(t, mesh.KindFunction, name, b, map[string]any{"input": map[string]any{"topics": []any{topic}}})
+		scaleByHand(t, name, int32(count))
+		actuator := v1alpha1.ActuatorHPA
+		if name[:5] == "out-d" {
+			actuator = v1alpha1.ActuatorDirect
+		}
+		create(t, idlePolicy(name, actuator, 60)) // long enough for the outage to come first
+	}
+	steady := func() {
+		for name, count := range replicas {
+			require.Equal(t, count, replicasOf(t, name), name)
+		}
+	}
+	for name, count := range replicas {
+		reason := policy.ReasonScaling
+		if count == 0 {
+			reason = policy.ReasonAtZero
+		}
+		pollCondition(t, name, v1alpha1.ConditionReady, metav1.ConditionTrue, reason)
+	}
+	b.Kill()
+	for name := range replicas {
+		pollCondition(t, name, v1alpha1.ConditionReady, metav1.ConditionFalse, "Stale")
+	}
+	steady()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	require.NoError(t, b.Restart(ctx))
+	for name := range replicas {
+		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
+	}
+	steady()
+	for name := range replicas {
+		for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
+			require.LessOrEqual(t, sample.Desired, 1, name)
+		}
+	}
+}
+
+// replicasOf is spec.replicas of a Function.
+func replicasOf(t *testing.T, name string) int64 {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: name}, object))
+	replicas, _, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	require.NoError(t, err)
+	return replicas
+}
