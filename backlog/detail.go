@@ -33,7 +33,7 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		if state.waits() || !state.missing && !state.crew.known {
 			detail |= Full
 		}
-		if state.wantsPrecise() {
+		if state.wantsPrecise() || t.wantsProof(state) {
 			detail |= Precise
 		}
 	}
@@ -60,6 +60,16 @@ func (t *topicState) wantsAge(now time.Time) bool {
 // waits says whether there is backlog, as far as is known.
 func (s *subscriptionState) waits() bool {
 	return len(s.history.points) > 0 && s.history.last().total > 0
+}
+
+// wantsProof says whether a topic in which nothing was published within the window looks empty by quick counts alone: one exact
+// count then tells for as long as it stays so, which is what going to zero rests on.
+func (t *topicState) wantsProof(s *subscriptionState) bool {
+	if len(s.history.points) == 0 || s.waits() || !s.exactAt.IsZero() {
+		return false
+	}
+	rate, err := publishRate(t.partitions.since(s.history.points[0].at)).Value()
+	return err == nil && rate == 0
 }
 
 // wantsPrecise says whether the quick count is in doubt: it is near zero, or says that work waits which nobody gets,

@@ -26,6 +26,10 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 	}
 	blocked := waits(500, 7)
 	blocked.Blocked = true
+	busy := func(sample TopicSample, published int64) TopicSample {
+		sample.Partitions[0].PublishedMessages = published
+		return sample
+	}
 	tests := map[string]struct {
 		answers []TopicSample
 		trouble error
@@ -39,9 +43,24 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 			answers: []TopicSample{nothing(0, Full), one(10, Slim, waits(0, 0))}, after: 20, want: Full,
 		},
 		"nothing of a subscription that does not exist": {answers: []TopicSample{nothing(0, Full)}, after: 10, want: Slim},
-		"consumers of an idle one once a minute":        {answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 60, want: Full},
-		"bytes whenever a subscription asks for them":   {answers: []TopicSample{one(0, Full, waits(0, 0))}, bytes: true, after: 10, want: Bytes},
-		"the age when work begins to wait":              {answers: []TopicSample{one(0, Full, waits(500, 0))}, after: 1, want: Full | Age},
+		"an exact count once nothing was published for a window": {
+			answers: []TopicSample{one(0, Full, waits(0, 0)), one(10, Slim, waits(0, 0))}, after: 20, want: Precise,
+		},
+		"not again while that holds": {
+			answers: []TopicSample{one(0, Full, waits(0, 0)), one(10, Slim, waits(0, 0)), one(20, Precise, waits(0, 0)), one(30, Slim, waits(0, 0))}, after: 40, want: Slim,
+		},
+		"again after something was published": {
+			answers: []TopicSample{
+				one(0, Full, waits(0, 0)), one(10, Slim, waits(0, 0)), one(20, Precise, waits(0, 0)),
+				busy(one(30, Slim, waits(0, 0)), 5), busy(one(40, Slim, waits(0, 0)), 5),
+			}, after: 50, want: Precise,
+		},
+		"not while messages are published": {
+			answers: []TopicSample{one(0, Full, waits(0, 0)), busy(one(10, Slim, waits(0, 0)), 5)}, after: 20, want: Slim,
+		},
+		"consumers of an idle one once a minute":      {answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 60, want: Full},
+		"bytes whenever a subscription asks for them": {answers: []TopicSample{one(0, Full, waits(0, 0))}, bytes: true, after: 10, want: Bytes},
+		"the age when work begins to wait":            {answers: []TopicSample{one(0, Full, waits(500, 0))}, after: 1, want: Full | Age},
 		"not the age again within half a minute": {
 			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full|Age, waits(500, 1))}, after: 39, want: Full,
 		},

@@ -84,6 +84,19 @@ func (p *topicPartitions) grewInto(answer []*PartitionSample) bool {
 	return true
 }
 
+// movedSince says that something was published since the last answer, or that this cannot be told.
+func (p *topicPartitions) movedSince(answer []*PartitionSample) bool {
+	if p.at.IsZero() || len(answer) != len(p.published) {
+		return true
+	}
+	for i, partition := range answer {
+		if partition.PublishedMessages != p.published[i] {
+			return true
+		}
+	}
+	return false
+}
+
 // record counts what was published since the last answer and returns the time since; 0 after the first. A partition that
 // was loaded again adds nothing for this pair. One that the last answer did not have was added since: its counter began
 // at 0.

@@ -15,6 +15,9 @@ type Reading struct {
 
 	// Total is the whole backlog: waiting, delayed and dispatched but not acknowledged.
 	Total Measurement
+	// ExactAt is when Total was last counted exactly, with nothing published since; zero where some of it rests on the broker's
+	// quick count, which may drift.
+	ExactAt time.Time
 	// Ready is Total without messages whose delay has not passed.
 	Ready Measurement
 	// Delayed messages, as far as the dispatcher has read.
@@ -105,6 +108,9 @@ func (r Reading) plus(other Reading) Reading {
 	sum.UnsubscribedTopics += other.UnsubscribedTopics
 	if other.At.Before(r.At) {
 		sum.At = other.At
+	}
+	if other.ExactAt.Before(r.ExactAt) {
+		sum.ExactAt = other.ExactAt
 	}
 	if other.OldestAt.Before(r.OldestAt) {
 		sum.OldestAt = other.OldestAt

@@ -33,7 +33,10 @@ type subscriptionState struct {
 	history    history
 	missing    bool // the last good answer did not have it
 	stuck      bool // nothing was delivered between the last two answers
-	precise    bool // the last answer counted exactly
+	// precise says that the last answer counted exactly because the quick count was in doubt.
+	precise bool
+	// exactAt is the last exact count since anything was published; zero for none.
+	exactAt time.Time
 }
 
 // record turns an answer into points of the tracked subscriptions.
@@ -45,7 +48,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	if !t.partitions.grewInto(answer) {
 		t.startAnew() // a topic made anew under the name
 	}
-	loaded := t.loadedSince(answer)
+	loaded, moved := t.loadedSince(answer), t.partitions.movedSince(answer)
 	interval := t.partitions.record(sample.At, answer, loaded, window)
 	if sample.Detail.Has(Full) {
 		t.batches.learn(sample)
@@ -53,6 +56,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	}
 	for name, state := range t.subscriptions {
 		meanBatch := t.batches.mean(backlogEntries(name, sample))
+		state.counted(sample, moved)
 		state.record(sample, onPartitions(name, answer), loaded, interval, meanBatch)
 		if state.missing {
 			continue
@@ -100,7 +104,7 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	}
 	left := false
 	if s.missing {
-		s.history, s.crew, s.age = history{}, crew{}, age{} // one made anew starts with nothing known
+		s.history, s.crew, s.age, s.exactAt = history{}, crew{}, age{}, time.Time{} // one made anew starts with nothing known
 	} else if sample.Detail.Has(Full) {
 		left = s.crew.observe(answer, meanBatch)
 	}
@@ -108,8 +112,19 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	if sample.Detail.Has(Full) {
 		s.partitions.recordConsumers(answer)
 	}
-	s.precise = sample.Detail.Has(Precise)
 	s.age.observe(sample, answer)
+}
+
+// counted notes how the answer counted, while the history is that of before it.
+func (s *subscriptionState) counted(sample TopicSample, moved bool) {
+	exact := sample.Detail.Has(Precise)
+	s.precise = exact && (s.precise || s.waits())
+	switch {
+	case exact:
+		s.exactAt = sample.At
+	case moved:
+		s.exactAt = time.Time{}
+	}
 }
 
 // backlogEntries of the subscription over all partitions.

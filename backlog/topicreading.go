@@ -23,6 +23,7 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 		Partitions: len(t.partitions.indices),
 		Instances:  noInstances(ErrNotAsked),
 		Trouble:    t.trouble,
+		ExactAt:    s.exactAt,
 	}
 	r.DeliveryRate, r.ProcessRate = s.partitions.rates(first.partitions)
 	r.OldestAge, r.OldestAt = s.age.read(now, last.at)

@@ -252,7 +252,7 @@ func (w *testWorld) reconcile() []string {
 func (w *testWorld) answer(waiting, published int64) {
 	entries := published
 	w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, backlog.TopicSample{
-		At: w.now, Detail: backlog.Full,
+		At: w.now, Detail: backlog.Full | backlog.Precise,
 		Partitions: []backlog.PartitionSample{{
 			Index: backlog.NotPartitioned, PublishedMessages: published, AddedEntries: &entries,
 			Subscriptions: []backlog.SubscriptionSample{{

@@ -49,6 +49,9 @@ func Decide(in Input, before State) (Decision, State) {
 			after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
 		}
 	}
+	if why := after.because(in, decision.Replicas); why != "" {
+		decision.Strategy, decision.Equation, decision.Terms = "", why, nil
+	}
 	after.DecidedAt = in.Now
 	return decision, after
 }

@@ -67,11 +67,11 @@ func (z Zero) gone(in Input) Zero {
 	return z
 }
 
-// empty says that nothing is left that could be worked on: seen fresh and whole, with nothing delayed and nothing held by a
-// replica that may hang.
+// empty says that nothing is left that could be worked on: seen fresh and whole and counted exactly, with nothing delayed and
+// nothing held by a replica that may hang.
 func empty(in Input, floor Floor) bool {
 	total, err := in.Reading.Total.Value()
-	if err != nil || in.Reading.Trouble != nil || in.Now.Sub(in.Reading.At) > in.FreshFor {
+	if err != nil || in.Reading.Trouble != nil || in.Reading.ExactAt.IsZero() || in.Now.Sub(in.Reading.At) > in.FreshFor {
 		return false
 	}
 	unacked, err := in.Reading.Unacked.Value()
@@ -95,6 +95,26 @@ func (z Zero) idling(in Input) *Hold {
 		in.Now.Sub(z.IdleSince).Truncate(time.Second), cooldown(in.Spec))}
 }
 
+// because is the equation of a decision about zero, which follows from no strategy; empty for others.
+func (s State) because(in Input, replicas int32) (equation string) {
+	ready, err := in.Reading.Ready.Value()
+	switch work := ready - s.Floor.messages(in); {
+	case in.Frozen != nil || in.least() > 0 || err != nil:
+		return ""
+	case replicas == 0 && in.CurrentReplicas > 0:
+		return fmt.Sprintf("nothing has arrived, been done or been left for %s = 0", in.Now.Sub(s.Zero.IdleSince).Truncate(time.Second))
+	case replicas == 0 && ready < 1:
+		return "nothing waits = 0"
+	case replicas == 0 || in.CurrentReplicas > 0:
+		return ""
+	case work < 1 || s.Capacity == nil || s.Arrivals == nil:
+		return fmt.Sprintf("woken from zero: %s waiting, and what a replica can do is not known = %d", short(ready), replicas)
+	default:
+		_, equation = s.wakes(in, work)
+		return equation
+	}
+}
+
 // wake says how many replicas to begin with again: enough for what arrives and what waits, not one and then more.
 func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	ready, err := in.Reading.Ready.Value()
@@ -115,7 +135,14 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	case work < 1 || state.Capacity == nil || state.Arrivals == nil:
 		return 1, nil
 	}
-	arriving := math.Min(state.Arrivals.Fast, work/wakeWindow.Seconds())
-	needed := (arriving + work/(drainShare*latencyObjective(in.Spec).Seconds())) / state.Capacity.MessagesPerSecond
+	needed, _ := state.wakes(in, work)
 	return max(1, same(replicasFor(needed), "").withinPartitions(in).replicas), nil
+}
+
+// wakes is how many replicas the work needs that waits at zero, and the equation of it.
+func (s State) wakes(in Input, work float64) (needed float64, equation string) {
+	arriving, drain := math.Min(s.Arrivals.Fast, work/wakeWindow.Seconds()), drainShare*latencyObjective(in.Spec).Seconds()
+	needed = (arriving + work/drain) / s.Capacity.MessagesPerSecond
+	return needed, fmt.Sprintf("woken from zero: (%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(arriving), short(work), drain,
+		short(s.Capacity.MessagesPerSecond), needed)
 }

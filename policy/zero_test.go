@@ -46,11 +46,12 @@ func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
 		change func(second int, in *policy.Input)
 		want   int
 	}{
-		"goes after five minutes without anything": {func(int, *policy.Input) {}, 300},
-		"stays where minReplicas is 1":             {func(_ int, in *policy.Input) { in.Spec.MinReplicas = new(int32(1)) }, -1},
-		"stays while messages arrive":              {func(_ int, in *policy.Input) { in.Reading.PublishRate = some }, -1},
-		"stays while messages are processed":       {func(_ int, in *policy.Input) { in.Reading.ProcessRate = some }, -1},
-		"stays while messages are ready":           {func(_ int, in *policy.Input) { in.Reading.Total, in.Reading.Ready = backlog.Known(1), backlog.Known(1) }, -1},
+		"goes after five minutes without anything":          {func(int, *policy.Input) {}, 300},
+		"stays where minReplicas is 1":                      {func(_ int, in *policy.Input) { in.Spec.MinReplicas = new(int32(1)) }, -1},
+		"stays while messages arrive":                       {func(_ int, in *policy.Input) { in.Reading.PublishRate = some }, -1},
+		"stays while messages are processed":                {func(_ int, in *policy.Input) { in.Reading.ProcessRate = some }, -1},
+		"stays while messages are ready":                    {func(_ int, in *policy.Input) { in.Reading.Total, in.Reading.Ready = backlog.Known(1), backlog.Known(1) }, -1},
+		"stays while the backlog was counted quickly alone": {func(_ int, in *policy.Input) { in.Reading.ExactAt = time.Time{} }, -1},
 		"stays while messages are delayed": {func(_ int, in *policy.Input) {
 			in.Reading.Total, in.Reading.Delayed = backlog.Known(5), backlog.Known(5)
 		}, -1},
@@ -145,6 +146,28 @@ func wakesInVain(state policy.State, times int) ([]time.Duration, policy.State) 
 		pauses = append(pauses, state.Zero.Backoff)
 	}
 	return pauses, state
+}
+
+func TestDecisionsAboutZeroSayWhy(t *testing.T) {
+	waiting := idle(0, 0)
+	waiting.Reading.Ready, waiting.Reading.Total = backlog.Known(36_000), backlog.Known(36_000)
+	known := policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}
+	due := policy.State{Zero: policy.Zero{IdleSince: noon().Add(-6 * time.Minute)}, Capacity: learned(100), DecidedAt: noon(), ReadAt: noon()}
+	for sentence, test := range map[string]struct {
+		in    policy.Input
+		state policy.State
+		want  string
+	}{
+		"going":                  {idle(1, 0), due, "nothing has arrived, been done or been left for 6m0s = 0"},
+		"staying":                {idle(0, 0), known, "nothing waits = 0"},
+		"waking":                 {waiting, known, "woken from zero: (1000/s arriving + 36000 waiting / 36s) / 100/s per replica = 20.00"},
+		"waking for the unknown": {waiting, policy.State{}, "woken from zero: 36000 waiting, and what a replica can do is not known = 1"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			decision, _ := policy.Decide(test.in, test.state)
+			require.Equal(t, test.want, decision.Equation)
+		})
+	}
 }
 
 func TestAWakeInVainDoublesThePauseBeforeTheNext(t *testing.T) {

@@ -40,7 +40,7 @@ func (w *World) TopicSample(topic int) (backlog.TopicSample, error) {
 	if err := w.answers(); err != nil {
 		return backlog.TopicSample{}, err
 	}
-	sample := backlog.TopicSample{At: w.Time(), Detail: backlog.Full}
+	sample := backlog.TopicSample{At: w.Time(), Detail: backlog.Full | backlog.Precise}
 	first, last := w.partitions(topic)
 	for at := first; at < last; at++ {
 		index := at - first

@@ -1,0 +1,44 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAnExactCountHoldsUntilSomethingIsPublishedOnAnyTopic(t *testing.T) {
+	store, err := NewStore(10*time.Second, time.Minute)
+	require.NoError(t, err)
+	subscription := NewSubscription(Cluster{}, "s", "a", "b")
+	store.Track("me", subscription)
+	at := func(second int) time.Time { return midday().Add(time.Duration(second) * time.Second) }
+	record := func(name string, second int, detail Detail, published int64) {
+		store.Record(Topic{Name: "persistent://public/default/" + name}, TopicSample{At: at(second), Detail: detail, Partitions: []PartitionSample{{
+			Index: NotPartitioned, PublishedMessages: published, Subscriptions: []SubscriptionSample{{Name: "s"}},
+		}}})
+	}
+	exactAt := func(second int) time.Time {
+		reading, err := store.Read(subscription, at(second))
+		require.NoError(t, err)
+		return reading.ExactAt
+	}
+	record("a", 0, Full, 5)
+	record("b", 0, Full, 5)
+	require.Zero(t, exactAt(0))
+	record("a", 10, Precise, 5)
+	require.Zero(t, exactAt(10), "one of two is not all")
+	record("b", 20, Precise, 5)
+	require.Equal(t, at(10), exactAt(20), "the older of the two")
+	record("a", 30, Slim, 5)
+	require.Equal(t, at(10), exactAt(30), "it holds while nothing is published")
+	record("a", 40, Slim, 6)
+	require.Zero(t, exactAt(40))
+	record("a", 50, Precise, 6)
+	require.Equal(t, at(20), exactAt(50))
+	record("b", 60, Slim, 0)
+	require.Zero(t, exactAt(60), "a topic that was loaded again has to be counted again")
+}
