@@ -160,18 +160,28 @@ func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World)
 		return nil
 	}
 	var list v1alpha1.AutoscalingPolicyList
-	if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace), client.MatchingFields{indexScaleTarget: keys[0]}); err != nil {
+	var where client.InNamespace
+	if p.Spec.PulsarFunctionRef.Name == "" {
+		where = client.InNamespace(p.Namespace) // what a worker runs is in none
+	}
+	if err := r.config.Client.List(ctx, &list, where, client.MatchingFields{indexScaleTarget: keys[0]}); err != nil {
 		return fmt.Errorf("listing policies: %w", err)
 	}
 	first := p
 	for i := range list.Items {
 		other := &list.Items[i]
+		if !r.config.Targets.ofOneCluster(ctx, p, other) {
+			continue
+		}
 		if (other.Spec.Mode == v1alpha1.ModeAuto || other.Spec.Mode == "") && other.DeletionTimestamp == nil && byRank(other, first) < 0 {
 			first = other
 		}
 	}
-	if first.Name != p.Name {
+	if first.Name != p.Name || first.Namespace != p.Namespace {
 		world.OlderPolicy, world.OlderNames = first.Name, selected(p) > selected(first)
+		if first.Namespace != p.Namespace {
+			world.OlderPolicy = first.Namespace + "/" + first.Name
+		}
 	}
 	return nil
 }
@@ -191,5 +201,5 @@ func selected(p *v1alpha1.AutoscalingPolicy) int {
 }
 
 func byAge(a, b *v1alpha1.AutoscalingPolicy) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
 }

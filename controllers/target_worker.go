@@ -105,6 +105,17 @@ func (t *Targets) ranInKubernetes(ctx context.Context, namespace string, ref v1a
 		"spec.pulsarFunctionRef set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name %s", name, name), nil
 }
 
+// ofOneCluster says whether two policies that name something of the same kind and name in a function worker mean the same; of
+// others it says that they do. It reads nothing: policies alone say where.
+func (t *Targets) ofOneCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
+	if a.Spec.PulsarFunctionRef.Name == "" || b.Spec.PulsarFunctionRef.Name == "" {
+		return true
+	}
+	one, _, err := t.clusters.find(ctx, a.Spec.Pulsar, types.NamespacedName{})
+	other, _, otherErr := t.clusters.find(ctx, b.Spec.Pulsar, types.NamespacedName{})
+	return err == nil && otherErr == nil && one.AdminURL == other.AdminURL
+}
+
 // workerDisturbances are what a change of the parallelism does, as observed on 4.0.8 and 4.2.4.
 //
 // Source: org.apache.pulsar.functions.utils.FunctionConfigUtils.convertFromDetails, from which an update starts.

@@ -296,6 +296,23 @@ func TestAnAutoscalerScalesAFunctionOfAWorkerThroughThePolicy(t *testing.T) {
 	require.True(t, metav1.IsControlledBy(hpa, w.policy()))
 }
 
+func TestOneFunctionOfAWorkerHasOnePolicyWhateverItsNamespace(t *testing.T) {
+	older := workerPolicy()
+	older.Namespace, older.Name, older.UID = "other", "first", "uid-first"
+	older.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(-time.Hour))
+	w := newWorkerWorld(t, workerPolicy(), older)
+	w.settle(700)
+	require.Empty(t, w.worker.wrote)
+	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "False/OlderPolicy", status)
+	require.Contains(t, message, "AutoscalingPolicy other/first is older")
+
+	older.Spec.Pulsar.AdminURL = "http://elsewhere:8080"
+	w = newWorkerWorld(t, workerPolicy(), older)
+	w.settle(700)
+	require.Equal(t, []int32{7}, w.worker.wrote, "a function of that name in another cluster")
+}
+
 func TestTheIntervalOfUpdatesHasBounds(t *testing.T) {
 	for every, problem := range map[time.Duration]string{
 		time.Millisecond: "WorkerUpdateInterval is 1ms, must be from 1s to 1h", 2 * time.Hour: "WorkerUpdateInterval is 2h0m0s, must be from 1s to 1h",

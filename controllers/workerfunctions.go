@@ -52,6 +52,8 @@ type workerAnswer struct {
 	trouble error
 	// unsure is why it is not known how the instances do.
 	unsure error
+	// unseen says that it was not known what consumes.
+	unseen bool
 	// idle says that no instance ran, stopped that none ran the time before either: that a restart is not in between.
 	idle, stopped bool
 }
@@ -98,8 +100,12 @@ func (w *workerFunctions) ask(ctx context.Context, component backlog.Component, 
 		before.trouble = err
 		return before
 	}
-	after := workerAnswer{known: true, config: config}
-	if !w.doubtful(component, config.Subscription, before) {
+	consumers, err := w.consumers(config.Subscription)
+	after := workerAnswer{known: true, config: config, unseen: err != nil}
+	// To ask how its instances are costs the worker more than anything else, so it is asked when nothing consumes: somebody may
+	// have stopped it. Where what consumes is unknown nothing is decided, and what was decided before is looked into before it
+	// is written.
+	if runs := err == nil && consumers > 0; runs || (!before.idle && (err != nil || w.wroteWithin(component, restartSettles))) {
 		return after
 	}
 	status, err := w.worker.Status(ctx, component)
@@ -110,17 +116,6 @@ func (w *workerFunctions) ask(ctx context.Context, component backlog.Component, 
 	after.idle = status.Stopped()
 	after.stopped = after.idle && before.idle
 	return after
-}
-
-// doubtful says that the component may have been stopped, for nothing consumes: to ask how its instances are costs the worker
-// more than anything else. Where it is unknown what consumes nothing is decided, and what was decided before is looked into
-// before it is written.
-func (w *workerFunctions) doubtful(component backlog.Component, subscription backlog.Subscription, before workerAnswer) bool {
-	consumers, err := w.consumers(subscription)
-	if before.idle {
-		return err != nil || consumers == 0
-	}
-	return err == nil && consumers == 0 && !w.wroteWithin(component, restartSettles)
 }
 
 // sawIdle notes that no instance runs.
