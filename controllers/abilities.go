@@ -101,6 +101,7 @@ func watchAbilities(mgr manager.Manager, config Config, keda func() bool) (*Abil
 	// A cache of its own: where APIServices may not be seen, only the choice of the actuator suffers.
 	services, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slimAPIService,
+		DefaultWatchErrorHandler: sayOnceWhenForbidden(mgr.GetLogger()),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making a cache of APIServices: %w", err)

@@ -447,3 +447,14 @@ func TestAbilitiesNeedWhatTheyAreToldOf(t *testing.T) {
 	})
 	require.EqualError(t, err, `abilities: Namespace is "" and Own is "/": both must be named`)
 }
+
+func TestAMissingRightToSeeAPIServicesIsSaidOnce(t *testing.T) {
+	said := &testLog{}
+	handler := sayOnceWhenForbidden(said.logger())
+	for range 3 {
+		handler(t.Context(), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "apiservices"}, "", errors.New("no")))
+	}
+	lines := said.take()
+	require.Len(t, lines, 1)
+	require.Contains(t, lines[0], "grant the adapter get, list and watch on apiservices.apiregistration.k8s.io")
+}

@@ -5,13 +5,18 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -135,5 +140,21 @@ func (s apiService) holder(own types.NamespacedName) string {
 		return ""
 	default:
 		return "Service " + service.Namespace + "/" + service.Name
+	}
+}
+
+var errAPIServicesForbidden = errors.New("APIServices may not be seen, so actuator Auto takes custom.metrics.k8s.io for the adapter's: " +
+	"grant the adapter get, list and watch on apiservices.apiregistration.k8s.io, as its ClusterRole does, or set spec.actuator")
+
+// sayOnceWhenForbidden keeps a missing right, which is tried again at least once a minute, out of the log after the first time.
+func sayOnceWhenForbidden(logger logr.Logger) toolscache.WatchErrorHandlerWithContext {
+	var said atomic.Bool
+	return func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+		switch {
+		case !apierrors.IsForbidden(err):
+			toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+		case !said.Swap(true):
+			logger.WithName("abilities").Error(errAPIServicesForbidden, "who serves the metrics APIs is unknown")
+		}
 	}
 }
