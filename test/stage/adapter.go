@@ -36,8 +36,6 @@ type Adapter struct {
 	URL string
 }
 
-func (s *Stage) adapterPath() string { return filepath.Join(s.dir, "adapter") }
-
 func buildAdapter(ctx context.Context, root, path string) error {
 	command := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/adapter")
 	command.Dir = root
@@ -61,7 +59,11 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 	if err != nil {
 		return nil, err
 	}
-	cert, key, err := s.Cluster.RegisterMetricsAPI(ctx, cluster.MetricsAPI{Namespace: namespace, Service: "adapter", Port: port})
+	api := cluster.MetricsAPI{Namespace: namespace, Service: "adapter", Port: port, Versions: cluster.CustomMetrics()}
+	if slices.Contains(config.AdapterFlags, "--external-metrics") {
+		api.Versions = append(api.Versions, cluster.ExternalMetrics()...)
+	}
+	cert, key, err := s.Cluster.RegisterMetricsAPI(ctx, api)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func (s *Stage) newAdapter(lifetime context.Context, name string, port int, flag
 		lifetime: lifetime, flags: flags,
 		URL: "https://127.0.0.1:" + strconv.Itoa(port),
 		config: proc.Config{
-			Name: name, Path: s.adapterPath(), Args: append(slices.Clone(flags), "--secure-port="+strconv.Itoa(port)),
+			Name: name, Path: s.built, Args: append(slices.Clone(flags), "--secure-port="+strconv.Itoa(port)),
 			LogPath: filepath.Join(s.dir, name+".log"),
 		},
 	}

@@ -40,6 +40,11 @@ type Config struct {
 	AdminURL string
 	// Progress is told about builds and downloads; nil is silence.
 	Progress io.Writer
+	// Beside is another stage, whose broker and whose build of the adapter are used, for a second control plane in seconds; it
+	// must outlive this one. Names of Functions must differ, for their topics do.
+	Beside *Stage
+	// FeatureGates of the control plane, such as HPAScaleToZero=true; empty for its defaults.
+	FeatureGates string
 }
 
 // Stage is the set scene. Its parts may be used, paused and killed directly.
@@ -53,9 +58,12 @@ type Stage struct {
 
 	dir     string // what is written
 	sources string // of the product
-	runners runners
-	stop    context.CancelFunc
-	group   *errgroup.Group
+	built   string // the adapter's executable
+	// ownBroker says that the broker ends with the stage.
+	ownBroker bool
+	runners   runners
+	stop      context.CancelFunc
+	group     *errgroup.Group
 }
 
 // Open sets the scene, which takes about 15 s once everything is built and fetched. The stage lives until Close or the
@@ -121,13 +129,23 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 	if _, err := cluster.Binaries(ctx, config.Progress); err != nil {
 		return err
 	}
+	var gates []string
+	if config.FeatureGates != "" {
+		gates = []string{"--feature-gates=" + config.FeatureGates}
+	}
 	var starting errgroup.Group
 	starting.Go(func() (err error) {
 		s.Cluster, err = cluster.Start(ctx, cluster.Config{
 			HPASyncPeriod: config.HPASyncPeriod, Progress: config.Progress, CRDs: append(crds, ours...),
+			APIServerArgs: gates, ControllerManagerArgs: gates,
 		})
 		return err
 	})
+	if other := config.Beside; other != nil {
+		s.Broker, s.built = other.Broker, other.built
+		return starting.Wait()
+	}
+	s.ownBroker, s.built = true, filepath.Join(s.dir, "adapter")
 	starting.Go(func() (err error) {
 		if config.AdminURL != "" {
 			return nil
@@ -135,7 +153,7 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 		s.Broker, err = broker.Start(ctx, broker.Config{Version: config.PulsarVersion, Progress: config.Progress})
 		return err
 	})
-	starting.Go(func() error { return buildAdapter(ctx, s.sources, s.adapterPath()) })
+	starting.Go(func() error { return buildAdapter(ctx, s.sources, s.built) })
 	return starting.Wait()
 }
 
@@ -150,7 +168,7 @@ func (s *Stage) Close() {
 	if s.Cluster != nil {
 		s.Cluster.Stop()
 	}
-	if s.Broker != nil {
+	if s.Broker != nil && s.ownBroker {
 		_ = s.Broker.Discard() // ends because it was told to
 	}
 	_ = os.RemoveAll(s.dir) // in the system's directory for such things: what stays goes with it

@@ -1,0 +1,230 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// secondStage is one with a control plane of its own, where APIServices may change hands. Its adapter serves no external
+// metrics, and its HorizontalPodAutoscalers may go to zero.
+func secondStage(t *testing.T) *stage.Stage {
+	t.Helper()
+	onStage(t)
+	s, err := stage.Open(t.Context(), stage.Config{
+		HPASyncPeriod: hpaSync, Beside: scene, FeatureGates: "HPAScaleToZero=true",
+		AdapterFlags: []string{"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String()},
+	})
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// pointAPIs makes the Service the one that serves custom metrics.
+func pointAPIs(t *testing.T, s *stage.Stage, namespace, name string) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"service":{"namespace":%q,"name":%q}}}`, namespace, name))
+	for _, version := range cluster.CustomMetrics() {
+		service := &unstructured.Unstructured{}
+		service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+		service.SetName(version.Version + "." + version.Group)
+		require.NoError(t, s.Client.Patch(t.Context(), service, patch))
+	}
+}
+
+// owned is a Function with a policy on the second stage.
+type owned struct {
+	t     *testing.T
+	stage *stage.Stage
+	*stage.Function
+}
+
+// eventually waits until the policy's status and its autoscaler, nil for none, are as they should be.
+func (o owned) eventually(what string, holds func(v1alpha1.AutoscalingPolicyStatus, *autoscalingv2.HorizontalPodAutoscaler, int64) bool) {
+	o.t.Helper()
+	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
+	defer cancel()
+	err := cluster.WaitFor(ctx, what, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
+		p, err := o.Policy(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		hpa, err := o.Autoscaler(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		replicas, err := o.Replicas(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		status, err := json.Marshal(p.Status)
+		return holds(p.Status, hpa, replicas.Spec), fmt.Sprintf("%+v, autoscaler %t, %s", replicas, hpa != nil, status), err
+	})
+	require.NoError(o.t, err, "the adapter's last lines:\n%s", o.stage.Adapter.LogTail())
+}
+
+// wantAtLeast changes minReplicas of the policy, and with them the decision.
+func (o owned) wantAtLeast(replicas int) {
+	o.t.Helper()
+	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: o.Name}}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"minReplicas":%d}}`, replicas))
+	require.NoError(o.t, o.stage.Client.Patch(o.t.Context(), p, patch))
+}
+
+// desired are the numbers of replicas that there were, one after the other.
+func (o owned) desired() []int {
+	var all []int
+	for _, sample := range o.stage.Mesh.Timeline(stage.Namespace, o.Name) {
+		if len(all) == 0 || all[len(all)-1] != sample.Desired {
+			all = append(all, sample.Desired)
+		}
+	}
+	return all
+}
+
+// metricsOf are the adapter's own.
+func metricsOf(t *testing.T, s *stage.Stage) string {
+	t.Helper()
+	text, err := s.Ask(t.Context(), s.Adapter, "/metrics")
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
+	t.Parallel()
+	const name = "owned"
+	s := secondStage(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	f, err := s.AddFunction(ctx, stage.FunctionConfig{Name: name, ServiceTime: time.Millisecond, Replicas: 2})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Remove(context.WithoutCancel(t.Context()))) })
+	o := owned{t: t, stage: s, Function: f}
+	p := newPolicy(name)
+	*p.Spec.MinReplicas = 2
+	require.NoError(t, s.Client.Create(t.Context(), p))
+	hpaChosen := func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler) bool {
+		if status.Actuator == nil || status.Actuator.Type != v1alpha1.ActuatorHPA || hpa == nil {
+			return false
+		}
+		for _, c := range hpa.Status.Conditions {
+			if c.Type == autoscalingv2.ScalingActive {
+				return c.Status == corev1.ConditionTrue
+			}
+		}
+		return false
+	}
+	o.eventually("an autoscaler that scales", func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
+		return hpaChosen(status, hpa) && replicas == 2
+	})
+
+	pointAPIs(t, s, "monitoring", "prometheus-adapter")
+	o.eventually("Direct, which names the holder", func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, _ int64) bool {
+		return hpa == nil && status.Actuator.Type == v1alpha1.ActuatorDirect &&
+			strings.Contains(status.Actuator.Reason, "custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter")
+	})
+	o.wantAtLeast(3)
+	o.eventually("3 replicas without an autoscaler", func(_ v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
+		return hpa == nil && replicas == 3
+	})
+
+	pointAPIs(t, s, "pulsar-autoscaler", "adapter")
+	o.eventually("an autoscaler again", func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
+		return hpaChosen(status, hpa) && replicas == 3
+	})
+	o.wantAtLeast(4)
+	o.eventually("4 replicas", func(_ v1alpha1.AutoscalingPolicyStatus, _ *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
+		return replicas == 4
+	})
+
+	require.Equal(t, []int{2, 3, 4}, o.desired(), "no jump")
+	metrics := metricsOf(t, s)
+	require.Contains(t, metrics, "pulsar_autoscaler_policy_scales_total{result=\"scaled\"} 1\n", "the adapter wrote the 3 alone")
+	require.Contains(t, metrics, "pulsar_autoscaler_cluster_ability{ability=\"scale_to_zero\"} 1\n", "the gate is on")
+	require.NotContains(t, metrics, "pulsar_autoscaler_cluster_ability{ability=\"external_metrics\"}")
+
+	api, err := discovery.NewDiscoveryClientForConfig(s.Cluster.RESTConfig())
+	require.NoError(t, err)
+	groups, err := api.ServerGroups()
+	require.NoError(t, err)
+	var names []string
+	for _, group := range groups.Groups {
+		names = append(names, group.Name)
+	}
+	require.Contains(t, names, "custom.metrics.k8s.io")
+	require.NotContains(t, names, "external.metrics.k8s.io", "not without --external-metrics")
+	_, err = s.Ask(t.Context(), s.Adapter, "/apis/external.metrics.k8s.io/v1beta1")
+	require.ErrorContains(t, err, "could not find the requested resource")
+}
+
+func TestAbilitiesOfTheRealAPIServer(t *testing.T) {
+	t.Parallel()
+	onStage(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	wanted := []string{
+		`pulsar_autoscaler_cluster_ability{ability="custom_metrics"} 1`, `pulsar_autoscaler_cluster_ability{ability="external_metrics"} 1`,
+		`pulsar_autoscaler_cluster_ability{ability="scale_to_zero"} 0`, // off by default until Kubernetes 1.37
+		`pulsar_autoscaler_cluster_ability{ability="tolerance"} 1`, `pulsar_autoscaler_cluster_ability{ability="keda"} 0`,
+	}
+	err := cluster.WaitFor(ctx, "the cluster to be probed", 200*time.Millisecond, func(context.Context) (bool, string, error) {
+		metrics, err := scene.Ask(ctx, scene.Adapter, "/metrics")
+		if err != nil {
+			return false, err.Error(), nil // tests kill it now and then
+		}
+		found := strings.Split(string(metrics), "\n")
+		for _, line := range wanted {
+			if !slices.Contains(found, line) {
+				return false, "no line " + line, nil
+			}
+		}
+		return true, "", nil
+	})
+	require.NoError(t, err)
+	var left autoscalingv2.HorizontalPodAutoscalerList
+	require.NoError(t, scene.Client.List(t.Context(), &left, client.InNamespace("pulsar-autoscaler")))
+	require.Empty(t, left.Items, "a dry run leaves nothing")
+}
+
+func TestScalingAPlainHPAFollowsAnExternalMetric(t *testing.T) {
+	t.Parallel()
+	const name, perReplica = "external", 200
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
+	hpa := plainHPA(name, perReplica)
+	object := hpa.Spec.Metrics[0].Object
+	hpa.Spec.Metrics[0] = autoscalingv2.MetricSpec{
+		Type: autoscalingv2.ExternalMetricSourceType,
+		External: &autoscalingv2.ExternalMetricSource{
+			Metric: autoscalingv2.MetricIdentifier{Name: object.Metric.Name, Selector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{"kind": mesh.KindFunction, "name": name},
+			}},
+			Target: object.Target,
+		},
+	}
+	require.NoError(t, scene.Client.Create(t.Context(), hpa))
+	t.Cleanup(func() { require.NoError(t, scene.Client.Delete(context.WithoutCancel(t.Context()), hpa)) })
+	publish(t, f, steps(0, 250, 0, 10*time.Second)) // one replica does 100/s
+	awaitReplicas(t, f, 3, 5, time.Minute)
+}
