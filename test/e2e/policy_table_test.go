@@ -1,0 +1,78 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// TestPolicyReadsWellInATable: what kubectl get shows of a policy that scales, wide columns included.
+func TestPolicyReadsWellInATable(t *testing.T) {
+	t.Parallel()
+	const name, arriving, perReplica = "listed", 90, 25
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: time.Second / perReplica})
+	addPolicy(t, newPolicy(name))
+	publish(t, f, load.Constant(arriving))
+	var decided v1alpha1.AutoscalingPolicyStatus
+	awaitStatus(t, f, "replicas for the load, and a capacity", 2*time.Minute, func(s v1alpha1.AutoscalingPolicyStatus) bool {
+		decided = s
+		return s.Capacity != nil && s.Signals != nil && s.Signals.Wait != nil &&
+			s.CurrentReplicas != nil && *s.CurrentReplicas > arriving/perReplica
+	})
+	cells := policyRow(t, name)
+	for column, want := range map[string]string{
+		"Name": `^listed$`, "Target": `^Function/listed$`, "Mode": `^Auto$`, "Backlog": `^\d+$`, "Wait": `^(\d+(\.\d)?s|\d+m\d+s)$`,
+		"Desired": `^\d+$`, "Current": `^\d+$`, "Ready": `^True$`, "Age": `^\d+[sm]`,
+		"Min": `^1$`, "Max": `^20$`, "Rate": `^\d{1,3}(\.\d{1,3})?$`, "Capacity": `^\d{1,2}(\.\d{1,2})?$`, "±%": `^\d{1,3}$`, "Actuator": `^HPA$`,
+		"Why": `\w+ \w+`, "Decision": `\d`,
+	} {
+		require.Regexp(t, want, cells[column], "column %s of %v", column, cells)
+	}
+	require.Len(t, cells, 17, "columns")
+
+	require.NotEmpty(t, decided.LastDecisions)
+	first := decided.LastDecisions[len(decided.LastDecisions)-1]
+	require.EqualValues(t, 1, first.From)
+	require.Greater(t, first.To, first.From)
+	require.NotEmpty(t, first.Why)
+	require.EqualValues(t, *decided.DesiredReplicas, decided.LastDecisions[0].To, "the latest first")
+}
+
+// policyRow is the one row of the table that the API server makes for kubectl, by column.
+func policyRow(t *testing.T, name string) map[string]string {
+	t.Helper()
+	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
+	require.NoError(t, err)
+	var body []byte
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	body, err = clientset.RESTClient().Get().
+		AbsPath("/apis/"+v1alpha1.GroupVersion().String()+"/namespaces/"+stage.Namespace+"/autoscalingpolicies/"+name).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
+	require.NoError(t, err)
+	var table metav1.Table
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber() // as kubectl, which does not write whole numbers with an exponent
+	require.NoError(t, decoder.Decode(&table))
+	require.Len(t, table.Rows, 1)
+	cells := map[string]string{}
+	for i, column := range table.ColumnDefinitions {
+		cells[column.Name] = fmt.Sprint(table.Rows[0].Cells[i])
+	}
+	t.Log(cells)
+	return cells
+}
