@@ -33,7 +33,10 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 			with(fields{"scaleTargetRef": function(), "strategies": []any{fields{"type": "Utilization", "utilization": fields{"targetPercent": int64(70)}}}}),
 		},
 		"of a window": {
-			functionPolicy(fields{"behavior": fields{"scaleDown": fields{}}}), with(fields{"scaleTargetRef": function(), "behavior": window(90)}),
+			functionPolicy(fields{"behavior": fields{"scaleDown": fields{}}}), with(fields{
+				"scaleTargetRef": function(),
+				"behavior":       fields{"scaleDown": fields{"stabilizationWindowSeconds": int64(90), "cooldownPeriodSeconds": int64(300)}},
+			}),
 		},
 		"but what is said stays": {
 			functionPolicy(fields{"minReplicas": int64(0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver", "latencyObjective": "5s"}),

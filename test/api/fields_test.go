@@ -64,12 +64,20 @@ func TestWordsAreThoseThatAreKnown(t *testing.T) {
 		"a window of an hour":       {functionPolicy(fields{"behavior": window(3600)}), ""},
 		"a window of a day":         {functionPolicy(fields{"behavior": window(86400)}), "should be less than or equal to 3600"},
 		"a window before it began":  {functionPolicy(fields{"behavior": window(-1)}), "should be greater than or equal to 0"},
+		"a cooldown of nothing":     {functionPolicy(fields{"behavior": cooldown(0)}), ""},
+		"a cooldown of a day":       {functionPolicy(fields{"behavior": cooldown(86400)}), ""},
+		"a longer cooldown":         {functionPolicy(fields{"behavior": cooldown(86401)}), "should be less than or equal to 86400"},
+		"a cooldown before it":      {functionPolicy(fields{"behavior": cooldown(-1)}), "should be greater than or equal to 0"},
 		"a behavior without bounds": {functionPolicy(fields{"behavior": fields{}}), ""},
 	})
 }
 
 func window(seconds int64) fields {
 	return fields{"scaleDown": fields{"stabilizationWindowSeconds": seconds}}
+}
+
+func cooldown(seconds int64) fields {
+	return fields{"scaleDown": fields{"cooldownPeriodSeconds": seconds}}
 }
 
 func TestPulsarIsReachedInOneWay(t *testing.T) {
