@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,6 +40,22 @@ func publishFor(t *testing.T, f *stage.Function, perSecond float64, during time.
 	ctx, cancel := context.WithTimeout(t.Context(), during)
 	defer cancel()
 	require.NoError(t, f.Publish(ctx, load.Constant(perSecond)))
+}
+
+// publishBurst publishes about so many messages within a tenth of a second, and returns when they are stored.
+func publishBurst(t *testing.T, f *stage.Function, messages int64) {
+	t.Helper()
+	const within = 100 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var group errgroup.Group
+	group.Go(func() error { return f.Publish(ctx, steps(0, float64(messages)/within.Seconds(), 0, within)) })
+	stored := f.Published() + messages*9/10
+	await(t, f, "the burst to be stored", time.Minute, func(context.Context) (bool, string, error) {
+		return f.Published() >= stored, fmt.Sprint(f.Published(), " stored"), nil
+	})
+	cancel()
+	require.NoError(t, group.Wait())
 }
 
 // setMode changes the mode of the Function's policy.
@@ -84,22 +101,23 @@ func desiredSince(name string, since time.Time) (desired []int) {
 func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 	const each = 200 * time.Millisecond // a replica does 5/s
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: each, Replicas: 2, Objective: objective})
-	addPolicy(t, idlePolicy(name, actuator, 3))
+	p := idlePolicy(name, actuator, 3)
+	p.Spec.LatencyObjective.Duration = 10 * time.Second // of 30 messages each: the first replica may prefetch all there are
+	addPolicy(t, p)
 	publishFor(t, f, 7, 12*time.Second)
 	awaitLearned(t, f)
 	awaitReplicas(t, f, 0, 0, time.Minute)
 	atZero(t, f, actuator)
 
-	publishFor(t, f, 100, 50*time.Millisecond)
-	awaitReplicas(t, f, 1, 2, 30*time.Second)
+	publishBurst(t, f, 5)
+	awaitReplicas(t, f, 1, 20, 30*time.Second)
 	awaitAllDone(t, f)
 	awaitReplicas(t, f, 0, 0, time.Minute)
 
 	// In mode Off they gather, so that the first look sees them all.
 	setMode(t, f, v1alpha1.ModeOff)
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonOff)
-	publishFor(t, f, 2000, 300*time.Millisecond)
-	require.Greater(t, f.Published(), int64(300))
+	publishBurst(t, f, 150)
 	since := time.Now()
 	setMode(t, f, v1alpha1.ModeAuto)
 	awaitReplicas(t, f, 3, 20, 30*time.Second)
