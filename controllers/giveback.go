@@ -35,7 +35,7 @@ func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPol
 		if err != nil {
 			log.FromContext(ctx).Info("giving back, to be tried again", "why", err.Error())
 		}
-		return resultGivingBack, nil
+		return resultGivingBack, nil //nolint:nilerr // the tries are bounded, and so is the pace
 	}
 	if err != nil {
 		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonGiveBackFailed, "GiveBack", "%s",
@@ -66,7 +66,7 @@ func (r *PolicyReconciler) refuse(ctx context.Context, outcome *policy.Outcome, 
 			Message: "giving back what was taken over, which is tried again: " + err.Error(),
 		}
 		outcome.ApplyFailed = err
-		return false, nil
+		return false, nil //nolint:nilerr // it is in the outcome, and reported before it is returned
 	}
 	if !done {
 		return true, nil

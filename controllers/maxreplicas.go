@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -36,7 +36,7 @@ func (r *PolicyReconciler) setMaxReplicas(ctx context.Context, world policy.Worl
 		if err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, live); err != nil {
 			return ignoreGone(err)
 		}
-		patch, err := maxReplicasPatch(live, p.Spec.ScaleTargetRef.Component.Name, string(p.Spec.ScaleTargetRef.Component.Kind), from, to)
+		patch, err := maxReplicasPatch(live, p.Spec.ScaleTargetRef.Component, from, to)
 		if err != nil || patch == nil {
 			return err
 		}
@@ -56,23 +56,16 @@ type operation struct {
 
 // maxReplicasPatch is nil where there is nothing to change. It fails when the object is another by the time it arrives: lists
 // in a FunctionMesh are written as a whole and have no keys, so entries are known by their place alone.
-func maxReplicasPatch(live *unstructured.Unstructured, component, kind string, from, to *int32) (client.Patch, error) {
-	path, fields, test := "/spec", map[string]any{}, operation{}
-	if component == "" {
-		fields, _, _ = unstructured.NestedMap(live.Object, "spec")
-	} else {
-		list := strings.ToLower(kind) + "s"
-		entries, _, _ := unstructured.NestedSlice(live.Object, "spec", list)
-		at := slices.IndexFunc(entries, func(entry any) bool {
-			known, ok := entry.(map[string]any)
-			return ok && known["name"] == component
-		})
-		if at < 0 {
+func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshComponent, from, to *int32) (client.Patch, error) {
+	path, test := "/spec", operation{}
+	fields, _, _ := unstructured.NestedMap(live.Object, "spec")
+	if component.Name != "" {
+		entry, invalid := findEntry(live, component)
+		if invalid != "" {
 			return nil, nil //nolint:nilnil // nothing to change
 		}
-		path = fmt.Sprintf("/spec/%s/%d", list, at)
-		fields, _ = entries[at].(map[string]any)
-		test = operation{"test", path + "/name", component}
+		fields, path = entry.fields, fmt.Sprintf("/spec/%s/%d", entry.list, entry.index)
+		test = operation{"test", path + "/name", component.Name}
 	}
 	is, found, err := unstructured.NestedInt64(fields, "maxReplicas")
 	if err != nil {

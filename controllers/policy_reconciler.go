@@ -109,7 +109,12 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	if p.Spec.TargetSelector != nil {
 		return resultFleet, nil // the policies that are made from it come by themselves
 	}
-	world, err := r.gather(ctx, &p)
+	return r.walk(ctx, &p)
+}
+
+// walk takes a policy that names its target from what is to what is written.
+func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
+	world, err := r.gather(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +122,7 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	if world.Target != nil {
 		outcome.Actuator = world.Abilities.Choose(p.Spec.Actuator, world.Target.Scaling)
 	}
-	memory := r.tracked.follow(&p, r.followed(outcome))
+	memory := r.tracked.follow(p, r.followed(outcome))
 	memory.present(trackable(outcome), outcome.Now)
 	result := r.decide(&outcome, memory)
 	if memory.unread != nil {
@@ -150,8 +155,8 @@ func (r *PolicyReconciler) settle(ctx context.Context, outcome *policy.Outcome, 
 	if under, err := r.refuse(ctx, outcome, memory); under || err != nil {
 		return resultGivingBack, err
 	}
-	if under, err := r.takeOver(ctx, outcome, memory); under || err != nil {
-		return resultTakingOver, err
+	if r.takeOver(ctx, outcome, memory) {
+		return resultTakingOver, nil
 	}
 	return "", nil
 }

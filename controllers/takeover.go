@@ -66,12 +66,12 @@ func (a *putAway) note(what string, now time.Time) {
 
 // takeOver puts one thing away and returns true, or leaves in the outcome what stands in the way. The finalizer and the record
 // are written before, so that a crash in between loses nothing.
-func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) (bool, error) {
+func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) bool {
 	found := outcome.Violation
 	step, violation := policy.TakeOver(*outcome)
 	outcome.Violation = violation
 	if step == nil {
-		return false, nil
+		return false
 	}
 	p := outcome.World.Policy
 	if memory.putAway.again(p, step.String(), outcome.Now) {
@@ -79,7 +79,7 @@ func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome
 			Condition: found.Condition, Reason: policy.ReasonPutBack,
 			Message: fmt.Sprintf("%s was put away and is back: whoever writes it (GitOps?) has to stop that first. %s", step, found.Message),
 		}
-		return false, nil
+		return false
 	}
 	err := r.record(ctx, p, step.Record)
 	if err == nil {
@@ -90,12 +90,12 @@ func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome
 			Condition: found.Condition, Reason: policy.ReasonTakeOverFailed, Message: fmt.Sprintf("taking over %s, which is tried again: %s", step, err),
 		}
 		outcome.ApplyFailed = fmt.Errorf("taking over %s: %w", step, err)
-		return false, nil
+		return false
 	}
 	memory.putAway.note(step.String(), outcome.Now)
 	r.config.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonTookOver, "TakeOver", "%s was put away; it is given back when the policy goes", step)
 	log.FromContext(ctx).Info("taken over", "what", step.String(), "target", policy.ShortName(p.Spec))
-	return true, nil
+	return true
 }
 
 // record brings finalizer and status to what they have to say before something is put away.

@@ -379,7 +379,7 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 	}
 	other := map[string]any{"name": "other", "maxReplicas": int64(7)}
 	require.NoError(t, w.reconciler.setMaxReplicas(t.Context(), world, new(int32(4)), nil))
-	require.Len(t, w.writes, 0, "it is 5 by now")
+	require.Empty(t, w.writes, "it is 5 by now")
 	require.NoError(t, w.reconciler.setMaxReplicas(t.Context(), world, new(int32(5)), nil))
 	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2)}}, entries())
 	require.NoError(t, w.reconciler.setMaxReplicas(t.Context(), world, nil, new(int32(5))))

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -122,7 +123,8 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 		return err
 	}
 	ours, err := filepath.Glob(filepath.Join(s.sources, "deploy", "crd", "*.yaml"))
-	if err != nil {
+	others, errOthers := filepath.Glob(filepath.Join(s.sources, "test", "stage", "crd", "*.yaml"))
+	if err := errors.Join(err, errOthers); err != nil {
 		return fmt.Errorf("listing our CRDs: %w", err)
 	}
 	// The first of two builds that need both cores is better alone.
@@ -136,7 +138,7 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 	var starting errgroup.Group
 	starting.Go(func() (err error) {
 		s.Cluster, err = cluster.Start(ctx, cluster.Config{
-			HPASyncPeriod: config.HPASyncPeriod, Progress: config.Progress, CRDs: append(crds, ours...),
+			HPASyncPeriod: config.HPASyncPeriod, Progress: config.Progress, CRDs: slices.Concat(crds, ours, others),
 			APIServerArgs: gates, ControllerManagerArgs: gates,
 		})
 		return err

@@ -1,0 +1,142 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// autoscalerNamed is a HorizontalPodAutoscaler to read into.
+func autoscalerNamed(name string) *autoscalingv2.HorizontalPodAutoscaler {
+	return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name}}
+}
+
+// setConflictPolicy as a user would.
+func setConflictPolicy(t *testing.T, name string, to v1alpha1.ConflictPolicy) {
+	t.Helper()
+	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name}}
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"conflictPolicy":%q}}`, to))
+	require.NoError(t, scene.Client.Patch(t.Context(), p, patch))
+}
+
+// maxReplicasOf a Function; nil when it has none.
+func maxReplicasOf(ctx context.Context, name string) (any, error) {
+	function := &unstructured.Unstructured{}
+	function.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
+	err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, function)
+	value, _, _ := unstructured.NestedFieldNoCopy(function.Object, "spec", "maxReplicas")
+	return value, err
+}
+
+// awaitAutoscalers waits until of these autoscalers just the ones that are true exist.
+func awaitAutoscalers(t *testing.T, f *stage.Function, want map[string]bool) {
+	t.Helper()
+	await(t, f, fmt.Sprintf("autoscalers %v", want), time.Minute, func(ctx context.Context) (bool, string, error) {
+		got, same := map[string]bool{}, true
+		for name, exists := range want {
+			absent, err := gone(ctx, autoscalerNamed(name))
+			if err != nil {
+				return false, "", err
+			}
+			got[name] = !absent
+			same = same && got[name] == exists
+		}
+		return same, fmt.Sprint(got), nil
+	})
+}
+
+func TestTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
+	t.Parallel()
+	const name, replicas = "taken", 3
+	ours, own, foreign := policy.AutoscalerName(name), name+"-function", name+"-by-hand"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: replicas, Edit: func(function *unstructured.Unstructured) {
+		require.NoError(t, unstructured.SetNestedField(function.Object, int64(7), "spec", "maxReplicas"))
+	}})
+	byHand := cpuAutoscaler(foreign, statefulSetOf(name))
+	place(t, byHand)
+	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true})
+	p := newPolicy(name)
+	p.Spec.MinReplicas = new(int32(replicas))
+	addPolicy(t, p)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "FunctionHasOwnAutoscaler")
+	requireNoAutoscaler(t, f, replicas)
+
+	setConflictPolicy(t, name, v1alpha1.ConflictTakeOver)
+	awaitAutoscalers(t, f, map[string]bool{own: false, foreign: false, ours: true})
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	value, err := maxReplicasOf(t.Context(), name)
+	require.NoError(t, err)
+	require.Nil(t, value)
+
+	t.Log("it refuses again")
+	setConflictPolicy(t, name, v1alpha1.ConflictRefuse)
+	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true, ours: false})
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "FunctionHasOwnAutoscaler")
+	got, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, got.Status.TakenOver)
+	require.Empty(t, got.Finalizers)
+
+	t.Log("it takes over once more, and is deleted")
+	setConflictPolicy(t, name, v1alpha1.ConflictTakeOver)
+	awaitAutoscalers(t, f, map[string]bool{own: false, foreign: false, ours: true})
+	require.NoError(t, scene.Client.Delete(t.Context(), got))
+	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true, ours: false})
+	await(t, f, "the policy to go", time.Minute, func(ctx context.Context) (bool, string, error) {
+		absent, err := gone(ctx, newPolicy(name))
+		return absent, "it is there", err
+	})
+	value, err = maxReplicasOf(t.Context(), name)
+	require.NoError(t, err)
+	require.Equal(t, int64(7), value)
+	back := autoscalerNamed(foreign)
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(back), back))
+	require.Equal(t, byHand.Labels, back.Labels)
+	require.Equal(t, byHand.Spec, back.Spec)
+	requireUntouched(t, f, replicas)
+}
+
+func TestTakeOverWaitsUntilTheAutoscalerOfAPausedScaledObjectIsGone(t *testing.T) {
+	t.Parallel()
+	const name, replicas = "handed", 2
+	ours, kedas := policy.AutoscalerName(name), "keda-hpa-"+name
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: replicas})
+	keda := scaledObject(name, functionNamed(name))
+	place(t, keda)
+	hpa := cpuAutoscaler(kedas, functionNamed(name))
+	hpa.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(keda, keda.GroupVersionKind())}
+	place(t, hpa)
+	p := newPolicy(name)
+	p.Spec.MinReplicas, p.Spec.ConflictPolicy = new(int32(replicas)), v1alpha1.ConflictTakeOver
+	addPolicy(t, p)
+	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "TakingOver")
+	require.Contains(t, said, "KEDA is about to delete it")
+	requireNoAutoscaler(t, f, replicas)
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(keda), keda))
+	require.Equal(t, "true", keda.GetAnnotations()["autoscaling.keda.sh/paused"])
+
+	remove(t, hpa) // as KEDA does
+	awaitAutoscalers(t, f, map[string]bool{ours: true, kedas: false})
+	require.NoError(t, scene.Client.Delete(t.Context(), p))
+	await(t, f, "the ScaledObject to go on", time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := scene.Client.Get(ctx, client.ObjectKeyFromObject(keda), keda)
+		return len(keda.GetAnnotations()) == 0, fmt.Sprint(keda.GetAnnotations()), err
+	})
+	awaitAutoscalers(t, f, map[string]bool{ours: false})
+	requireUntouched(t, f, replicas)
+}
