@@ -188,21 +188,32 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 	child.Spec.ScaleTargetRef.Name = "re-size"
 	worker := testPolicy()
 	worker.Spec.ScaleTargetRef, worker.Spec.PulsarFunctionRef = v1alpha1.ScaleTargetRef{}, v1alpha1.PulsarFunctionRef{Name: "resize"}
+	sameFunction := func(s *v1alpha1.AutoscalingPolicySpec) {
+		s.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
+		s.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{Kind: "Function", Tenant: "public", Namespace: "default", Name: "resize"}
+	}
+	elsewhere := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
+		p.Namespace = "shop"
+		return p
+	}
 	tests := map[string]struct {
 		ours, other *v1alpha1.AutoscalingPolicy
 		first       string
 		names       bool
 	}{
-		"the older":                                 {testPolicy(), other(-1, nil), "other", false},
-		"ours is older":                             {testPolicy(), other(1, nil), "", false},
-		"one that names it before an older made":    {testPolicy(), made(other(-1, nil)), "", false},
-		"made for a selector, the other names it":   {made(testPolicy()), other(1, nil), "other", true},
-		"both made for selectors":                   {made(testPolicy()), made(other(-1, nil)), "other", false},
-		"a component of a mesh and the child of it": {child, other(-1, component), "other", false},
-		"a function of a worker by full name": {worker, other(-1, func(s *v1alpha1.AutoscalingPolicySpec) {
-			s.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
-			s.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{Kind: "Function", Tenant: "public", Namespace: "default", Name: "resize"}
-		}), "other", false},
+		"the older":                                   {testPolicy(), other(-1, nil), "other", false},
+		"ours is older":                               {testPolicy(), other(1, nil), "", false},
+		"one that names it before an older made":      {testPolicy(), made(other(-1, nil)), "", false},
+		"made for a selector, the other names it":     {made(testPolicy()), other(1, nil), "other", true},
+		"both made for selectors":                     {made(testPolicy()), made(other(-1, nil)), "other", false},
+		"a component of a mesh and the child of it":   {child, other(-1, component), "other", false},
+		"a function of a worker by full name":         {worker, other(-1, sameFunction), "other", false},
+		"a function of a worker in another namespace": {worker, elsewhere(other(-1, sameFunction)), "shop/other", false},
+		"a function of a worker elsewhere": {worker, elsewhere(other(-1, func(s *v1alpha1.AutoscalingPolicySpec) {
+			sameFunction(s)
+			s.Pulsar = &v1alpha1.PulsarConnection{AdminURL: "http://elsewhere:8080"}
+		})), "", false},
+		"a Function of the name in another namespace": {testPolicy(), elsewhere(other(-1, nil)), "", false},
 		"another target": {testPolicy(), other(-1, func(s *v1alpha1.AutoscalingPolicySpec) { s.ScaleTargetRef.Name = "crop" }), "", false},
 	}
 	for name, test := range tests {

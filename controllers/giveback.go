@@ -35,7 +35,7 @@ func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPol
 		if err != nil {
 			log.FromContext(ctx).Info("giving back, to be tried again", "why", err.Error())
 		}
-		return resultGivingBack, nil //nolint:nilerr // the tries are bounded, and so is the pace
+		return resultGivingBack, nil
 	}
 	if err != nil {
 		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonGiveBackFailed, "GiveBack", "%s",
