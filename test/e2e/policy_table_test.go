@@ -49,7 +49,7 @@ func TestPolicyReadsWellInATable(t *testing.T) {
 	require.EqualValues(t, 1, first.From)
 	require.Greater(t, first.To, first.From)
 	require.NotEmpty(t, first.Why)
-	require.EqualValues(t, *decided.DesiredReplicas, decided.LastDecisions[0].To, "the latest first")
+	require.Equal(t, *decided.DesiredReplicas, decided.LastDecisions[0].To, "the latest first")
 }
 
 // policyRow is the one row of the table that the API server makes for kubectl, by column.
