@@ -82,38 +82,9 @@ type Function struct {
 // AddFunction makes the topic, the pulsarConfig and the Function, and returns when all replicas consume, unless the
 // topic is left to the test.
 func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Function, error) {
-	f := &Function{
-		Name: config.Name, Topic: broker.TopicName(config.Name + "-in"), stage: s,
-		Score: newScore(cmp.Or(config.Objective, time.Minute)), kind: mesh.KindFunction,
-	}
-	runner, err := s.newRunner(ctx, config, f.Score)
+	f, function, err := s.furnish(ctx, config)
 	if err != nil {
 		return nil, err
-	}
-	s.runners.add(config.Name, runner)
-	if !config.WithoutTopic {
-		if err := s.Broker.CreateTopic(ctx, f.Topic, config.Partitions); err != nil {
-			return nil, err
-		}
-		if f.publisher, err = load.New(load.Config{ServiceURL: s.Broker.ServiceURL(), Topic: f.Topic, Batching: config.Batching}); err != nil {
-			return nil, err
-		}
-	}
-	pulsarConfig := mesh.PulsarConfig(Namespace, config.Name+"-pulsar", cmp.Or(config.AdminURL, s.Broker.AdminURL()), s.Broker.ServiceURL())
-	if err := s.Client.Create(ctx, pulsarConfig); err != nil {
-		return nil, fmt.Errorf("creating the pulsarConfig of %s: %w", config.Name, err)
-	}
-	replicas := cmp.Or(config.Replicas, 1)
-	object := mesh.Function
-	if config.Sink {
-		f.kind, object = mesh.KindSink, mesh.Sink
-	}
-	function := object(Namespace, config.Name, mesh.FunctionConfig{
-		Topics: []string{f.Topic}, PulsarConfig: pulsarConfig.Name, Replicas: replicas,
-		ServiceTime: config.ServiceTime, StartDelay: config.StartDelay,
-	})
-	if config.Edit != nil {
-		config.Edit(function)
 	}
 	if err := s.Client.Create(ctx, function); err != nil {
 		return nil, fmt.Errorf("creating %s %s: %w", f.kind, config.Name, err)
@@ -121,10 +92,52 @@ func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Functi
 	if config.WithoutTopic {
 		return f, nil
 	}
-	return f, cluster.WaitFor(ctx, "all replicas of "+config.Name+" to consume", pollEvery, func(context.Context) (bool, string, error) {
-		running := s.Mesh.Running(Namespace, config.Name)
-		return running == int(replicas), fmt.Sprintf("%d of %d", running, replicas), nil
+	return f, f.consumes(ctx, int(cmp.Or(config.Replicas, 1)))
+}
+
+// consumes waits until so many replicas do.
+func (f *Function) consumes(ctx context.Context, replicas int) error {
+	return cluster.WaitFor(ctx, "all replicas of "+f.Name+" to consume", pollEvery, func(context.Context) (bool, string, error) {
+		running := f.stage.Mesh.Running(Namespace, f.Name)
+		return running == replicas, fmt.Sprintf("%d of %d", running, replicas), nil
 	})
+}
+
+// furnish makes all that the Function needs, and returns it with its object, which does not exist yet.
+func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, *unstructured.Unstructured, error) {
+	f := &Function{
+		Name: config.Name, Topic: broker.TopicName(config.Name + "-in"), stage: s,
+		Score: newScore(cmp.Or(config.Objective, time.Minute)), kind: mesh.KindFunction,
+	}
+	runner, err := s.newRunner(ctx, config, f.Score)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.runners.add(config.Name, runner)
+	if !config.WithoutTopic {
+		if err := s.Broker.CreateTopic(ctx, f.Topic, config.Partitions); err != nil {
+			return nil, nil, err
+		}
+		if f.publisher, err = load.New(load.Config{ServiceURL: s.Broker.ServiceURL(), Topic: f.Topic, Batching: config.Batching}); err != nil {
+			return nil, nil, err
+		}
+	}
+	pulsarConfig := mesh.PulsarConfig(Namespace, config.Name+"-pulsar", cmp.Or(config.AdminURL, s.Broker.AdminURL()), s.Broker.ServiceURL())
+	if err := s.Client.Create(ctx, pulsarConfig); err != nil {
+		return nil, nil, fmt.Errorf("creating the pulsarConfig of %s: %w", config.Name, err)
+	}
+	object := mesh.Function
+	if config.Sink {
+		f.kind, object = mesh.KindSink, mesh.Sink
+	}
+	function := object(Namespace, config.Name, mesh.FunctionConfig{
+		Topics: []string{f.Topic}, PulsarConfig: pulsarConfig.Name, Replicas: cmp.Or(config.Replicas, 1),
+		ServiceTime: config.ServiceTime, StartDelay: config.StartDelay,
+	})
+	if config.Edit != nil {
+		config.Edit(function)
+	}
+	return f, function, nil
 }
 
 // pollEvery is how often the stage looks whether something has come about.

@@ -1,0 +1,246 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// addMesh puts a FunctionMesh on the stage that leaves with the test.
+func addMesh(t *testing.T, name string, entries ...stage.FunctionConfig) *stage.Mesh {
+	t.Helper()
+	onStage(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	m, err := scene.AddMesh(ctx, name, entries...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		require.NoError(t, m.Remove(ctx))
+	})
+	return m
+}
+
+// componentPolicy is newPolicy for a Function of a mesh, through the mesh.
+func componentPolicy(m *stage.Mesh, f *stage.Function, entry string) *v1alpha1.AutoscalingPolicy {
+	p := newPolicy(f.Name)
+	p.Spec.ScaleTargetRef.Kind, p.Spec.ScaleTargetRef.Name = mesh.KindMesh, m.Name
+	p.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: entry}
+	return p
+}
+
+// touched is a mesh that is changed again and again, so that Function Mesh writes it over its children.
+type touched struct {
+	// mu guards seen.
+	mu   sync.Mutex
+	seen []int
+}
+
+// touch begins to, until the test ends.
+func touch(t *testing.T, m *stage.Mesh) *touched {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	watched := &touched{}
+	var group errgroup.Group
+	group.Go(func() error {
+		ticker := time.NewTicker(200 * time.Millisecond)
+		defer ticker.Stop()
+		for n := 0; ; n++ {
+			object := m.Object()
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, n))
+			switch err := scene.Client.Patch(ctx, object, patch); {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil:
+				return err
+			}
+			watched.see(replicasOfEntry(object))
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, group.Wait())
+	})
+	return watched
+}
+
+func (w *touched) see(replicas int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.seen); n == 0 || w.seen[n-1] != replicas {
+		w.seen = append(w.seen, replicas)
+	}
+}
+
+// numbers are what the first entry had, each change once: an autoscaler makes one in 2 s at most.
+func (w *touched) numbers() []int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.seen)
+}
+
+// desiredBy is what spec.replicas of the Function was, each change once.
+func desiredBy(f *stage.Function) (desired []int) {
+	for _, sample := range scene.Mesh.Timeline(stage.Namespace, f.Name) {
+		if n := len(desired); n == 0 || desired[n-1] != sample.Desired {
+			desired = append(desired, sample.Desired)
+		}
+	}
+	return desired
+}
+
+// turns counts how often a number changed its direction: up and down again is one.
+func turns(numbers []int) int {
+	count, direction := 0, 0
+	for i := 1; i < len(numbers); i++ {
+		now := 1
+		if numbers[i] < numbers[i-1] {
+			now = -1
+		}
+		if direction != 0 && now != direction {
+			count++
+		}
+		direction = now
+	}
+	return count
+}
+
+// entryReplicas of the first entry of a mesh.
+func entryReplicas(ctx context.Context, t *testing.T, m *stage.Mesh) int {
+	t.Helper()
+	object := m.Object()
+	require.NoError(t, scene.Client.Get(ctx, client.ObjectKeyFromObject(object), object))
+	return replicasOfEntry(object)
+}
+
+// replicasOfEntry is -1 when there are none.
+func replicasOfEntry(mesh *unstructured.Unstructured) int {
+	entries, _, _ := unstructured.NestedSlice(mesh.Object, "spec", "functions")
+	if len(entries) == 0 {
+		return -1
+	}
+	first, _ := entries[0].(map[string]any)
+	replicas, ok := first["replicas"].(int64)
+	if !ok {
+		return -1
+	}
+	return int(replicas)
+}
+
+func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *testing.T) {
+	t.Parallel()
+	const service, low, high, calm, highFor = 25 * time.Millisecond, 8, 132, 5 * time.Second, 30 * time.Second
+	m := addMesh(t, "etl",
+		stage.FunctionConfig{Name: "etl-busy", ServiceTime: service, StartDelay: time.Second, Objective: objective},
+		stage.FunctionConfig{Name: "etl-calm", ServiceTime: service, Objective: objective})
+	busy, other := m.Functions[0], m.Functions[1]
+	watched := touch(t, m)
+	addPolicy(t, componentPolicy(m, busy, "etl-busy"))
+	publish(t, busy, steps(low, high, calm, calm+highFor))
+	awaitCondition(t, busy, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	before := scene.Mesh.MeshPasses(stage.Namespace, m.Name)
+
+	awaitReplicas(t, busy, 4, 20, calm+highFor) // 132/s take 4 at 40/s each
+	p, err := busy.Policy(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, p.Status.Selector, "app.kubernetes.io/name="+busy.Name+"-function")
+	hpa, err := busy.Autoscaler(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, v1alpha1.KindAutoscalingPolicy+"/"+p.Name, hpa.Spec.ScaleTargetRef.Kind+"/"+hpa.Spec.ScaleTargetRef.Name)
+	awaitReplicas(t, busy, 1, 1, highFor+4*time.Minute)
+	requireClean(t, busy)
+	awaitAutoscaler(t, busy, corev1.ConditionTrue)
+
+	await(t, busy, "the entry to be what says so", time.Minute, func(context.Context) (bool, string, error) {
+		numbers := watched.numbers()
+		return len(numbers) >= 3 && numbers[len(numbers)-1] == 1, fmt.Sprint(numbers), nil
+	})
+	require.GreaterOrEqual(t, scene.Mesh.MeshPasses(stage.Namespace, m.Name)-before, 50)
+	desired := desiredBy(busy)
+	t.Logf("replicas %v over %d passes of the mesh", desired, scene.Mesh.MeshPasses(stage.Namespace, m.Name)-before)
+	require.Equal(t, watched.numbers(), desired, "the child was what its entry said and nothing else")
+	require.Equal(t, []int{1}, desiredBy(other))
+	_, late := busy.Score.Totals()
+	require.Zero(t, late, "messages that took longer than the objective of %s", objective)
+}
+
+func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	const entry = "wrongly-named"
+	m := addMesh(t, "etl-direct", stage.FunctionConfig{Name: entry, ServiceTime: 25 * time.Millisecond})
+	f := m.Functions[0]
+	addPolicy(t, newPolicy(f.Name))
+	publish(t, f, steps(150, 150, 0, time.Hour))
+	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "OwnedByFunctionMesh")
+	require.Contains(t, said, "replace this policy by one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, "+
+		"name: etl-direct, component: {kind: Function, name: wrongly-named}}")
+
+	// What it is spared: a plain HorizontalPodAutoscaler on the child is set back by the mesh, again and again.
+	plain := plainHPA(f.Name, 10)
+	require.NoError(t, scene.Client.Create(t.Context(), plain))
+	await(t, f, "the child to be scaled and set back twice", time.Minute, func(context.Context) (bool, string, error) {
+		desired := desiredBy(f)
+		return turns(desired) >= 3, fmt.Sprint(desired), nil
+	})
+	require.NoError(t, scene.Client.Delete(t.Context(), plain))
+	require.Equal(t, 1, entryReplicas(t.Context(), t, m))
+	hpa, err := f.Autoscaler(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, hpa, "the policy writes nothing")
+	p, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, p.Spec.Replicas)
+	require.Nil(t, p.Status.DesiredReplicas)
+}
+
+func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
+	t.Parallel()
+	const entry = "applied-anew"
+	m := addMesh(t, "etl-gitops", stage.FunctionConfig{Name: entry, ServiceTime: 25 * time.Millisecond, Objective: objective})
+	f := m.Functions[0]
+	p := componentPolicy(m, f, entry)
+	p.Spec.MinReplicas = new(int32(3))
+	addPolicy(t, p)
+	awaitReplicas(t, f, 3, 3, time.Minute)
+	for range 2 {
+		patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/functions/0/replicas","value":1}]`))
+		require.NoError(t, scene.Client.Patch(t.Context(), m.Object(), patch))
+		await(t, f, "the entry to be set right", time.Minute, func(ctx context.Context) (bool, string, error) {
+			replicas := entryReplicas(ctx, t, m)
+			return replicas == 3, fmt.Sprint(replicas), nil
+		})
+	}
+	awaitReplicas(t, f, 3, 3, time.Minute)
+	await(t, f, "the policy to say what runs", time.Minute, func(ctx context.Context) (bool, string, error) {
+		p, err := f.Policy(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		told := p.Status.ObservedGeneration == p.Generation && p.Status.CurrentReplicas != nil && *p.Status.CurrentReplicas == 3
+		return told && p.Spec.Replicas != nil && *p.Spec.Replicas == 3, fmt.Sprintf("%+v", p.Status), nil
+	})
+}
