@@ -55,17 +55,10 @@ func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int
 	return nil
 }
 
-// patchOperation is one of a JSON patch (RFC 6902).
-type patchOperation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
-
 // patch sets the entry's replicas where it still has its name. The operation add replaces a number that is there.
 func (e meshEntry) patch(name string, replicas int32) (client.Patch, error) {
 	at := fmt.Sprintf("/spec/%s/%d/", e.list, e.index)
-	text, err := json.Marshal([]patchOperation{
+	text, err := json.Marshal([]operation{
 		{Op: "test", Path: at + "name", Value: name},
 		{Op: "add", Path: at + "replicas", Value: replicas},
 	})

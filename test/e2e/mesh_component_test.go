@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -226,14 +227,30 @@ func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
 	p.Spec.MinReplicas = new(int32(3))
 	addPolicy(t, p)
 	awaitReplicas(t, f, 3, 3, time.Minute)
-	for range 2 {
-		patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/functions/0/replicas","value":1}]`))
-		require.NoError(t, scene.Client.Patch(t.Context(), m.Object(), patch))
+	setRight := func() {
 		await(t, f, "the entry to be set right", time.Minute, func(ctx context.Context) (bool, string, error) {
 			replicas := entryReplicas(ctx, t, m)
 			return replicas == 3, fmt.Sprint(replicas), nil
 		})
 	}
+	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/functions/0/replicas","value":1}]`))
+	require.NoError(t, scene.Client.Patch(t.Context(), m.Object(), patch))
+	setRight()
+
+	// The lists of a mesh have one owner each, whoever wrote one number of them last: a server-side apply has to force.
+	wanted := m.Object()
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(wanted), wanted))
+	entries, _, err := unstructured.NestedSlice(wanted.Object, "spec", "functions")
+	require.NoError(t, err)
+	entries[0].(map[string]any)["replicas"] = int64(1)
+	wanted = m.Object()
+	require.NoError(t, unstructured.SetNestedSlice(wanted.Object, entries, "spec", "functions"))
+	apply := client.ApplyConfigurationFromUnstructured(wanted)
+	err = scene.Client.Apply(t.Context(), apply, client.FieldOwner("gitops"))
+	require.True(t, apierrors.IsConflict(err), "%v", err)
+	require.ErrorContains(t, err, `conflict with "pulsar-autoscaler"`)
+	require.NoError(t, scene.Client.Apply(t.Context(), apply, client.FieldOwner("gitops"), client.ForceOwnership))
+	setRight()
 	awaitReplicas(t, f, 3, 3, time.Minute)
 	await(t, f, "the policy to say what runs", time.Minute, func(ctx context.Context) (bool, string, error) {
 		p, err := f.Policy(ctx)
