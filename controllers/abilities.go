@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -280,39 +279,3 @@ func (a *Abilities) learn(ctx context.Context, logger logr.Logger, change func(*
 
 var errExternalForeign = errors.New("v1beta1.external.metrics.k8s.io is not the adapter's: what it serves there is never asked for, " +
 	"so leave --external-metrics off, or point that APIService at the adapter's Service")
-
-// wake queues every policy; each is in the queue once at most.
-func (a *Abilities) wake(ctx context.Context, logger logr.Logger, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	var list v1alpha1.AutoscalingPolicyList
-	if err := a.config.Policies.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		logger.Error(err, "listing policies: they follow at their next poll")
-		return
-	}
-	for i := range list.Items {
-		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-}
-
-// abilityNews is the source of changes for the controller, and holds its workers back until the cluster was looked at once:
-// else a new leader would change who writes the replicas, and change it back.
-type abilityNews struct{ abilities *Abilities }
-
-// Start hands over the queue.
-func (n abilityNews) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	n.abilities.mu.Lock()
-	defer n.abilities.mu.Unlock()
-	n.abilities.queue = queue
-	return nil
-}
-
-// WaitForSync waits for the first look.
-func (n abilityNews) WaitForSync(ctx context.Context) error {
-	select {
-	case <-n.abilities.looked:
-	case <-ctx.Done(): // stopping; it ends by itself long before a time-out
-	}
-	return nil
-}
-
-// String names the source in logs.
-func (n abilityNews) String() string { return "news of the cluster's abilities" }
