@@ -152,49 +152,38 @@ func (t *Targets) nameClash(ctx context.Context, namespace, name string) (string
 }
 
 // gatherFirst names the policy that goes first of those that scale the same target, unless it is this one. One that only
-// recommends scales nothing. What a function worker runs is of no namespace, so policies of all are looked at for it.
+// recommends scales nothing.
 func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World) error {
 	p := world.Policy
 	keys := targetKeys(p)
 	if len(keys) == 0 {
 		return nil
 	}
-	options := []client.ListOption{client.MatchingFields{indexScaleTarget: keys[0]}}
-	if p.Spec.PulsarFunctionRef.Name == "" {
-		options = append(options, client.InNamespace(p.Namespace))
-	}
 	var list v1alpha1.AutoscalingPolicyList
-	if err := r.config.Client.List(ctx, &list, options...); err != nil {
+	var where client.InNamespace
+	if p.Spec.PulsarFunctionRef.Name == "" {
+		where = client.InNamespace(p.Namespace) // what a worker runs is in none
+	}
+	if err := r.config.Client.List(ctx, &list, where, client.MatchingFields{indexScaleTarget: keys[0]}); err != nil {
 		return fmt.Errorf("listing policies: %w", err)
 	}
 	first := p
 	for i := range list.Items {
 		other := &list.Items[i]
-		if (other.Spec.Mode == v1alpha1.ModeAuto || other.Spec.Mode == "") && other.DeletionTimestamp == nil &&
-			r.sameWorker(p, other) && byRank(other, first) < 0 {
+		if !r.config.Targets.ofOneCluster(ctx, p, other) {
+			continue
+		}
+		if (other.Spec.Mode == v1alpha1.ModeAuto || other.Spec.Mode == "") && other.DeletionTimestamp == nil && byRank(other, first) < 0 {
 			first = other
 		}
 	}
-	if first.Namespace != p.Namespace || first.Name != p.Name {
+	if first.Name != p.Name || first.Namespace != p.Namespace {
 		world.OlderPolicy, world.OlderNames = first.Name, selected(p) > selected(first)
 		if first.Namespace != p.Namespace {
 			world.OlderPolicy = first.Namespace + "/" + first.Name
 		}
 	}
 	return nil
-}
-
-// sameWorker says that two policies with the same pulsarFunctionRef speak of the same Pulsar cluster, as far as they name it;
-// those of other targets always do.
-func (r *PolicyReconciler) sameWorker(a, b *v1alpha1.AutoscalingPolicy) bool {
-	named := func(p *v1alpha1.AutoscalingPolicy) string {
-		address := r.config.Targets.config.DefaultAdminURL
-		if p.Spec.Pulsar != nil {
-			address = cmp.Or(p.Spec.Pulsar.AdminURL, address)
-		}
-		return strings.TrimSuffix(address, "/")
-	}
-	return a.Spec.PulsarFunctionRef.Name == "" || named(a) == named(b)
 }
 
 // byRank says which of two policies on one target goes first: one that names it before one that was made for a selector, then
