@@ -14,6 +14,9 @@
 // It begins when the policy, its target or an autoscaler on the same target changes, when the poller has news of an
 // input topic, and after a poll interval. A pass over a world that did not change writes nothing.
 //
+// A policy with a targetSelector, a fleet, has a walk of its own (fleet_reconciler.go): one policy for each object that matches,
+// its child, which goes the walk above like any other.
+//
 // On every replica, Signals, Policies and DecisionMaker answer from memory what the metrics API asks.
 // Credentials and Pods tell the readers of Pulsar and of instances what Secrets and pods say, and Pods tells decisions how
 // the target's pods are; neither is needed: a platform may grant no right to see them.
@@ -33,6 +36,9 @@
 // The abilities are custom_metrics and external_metrics (HorizontalPodAutoscalers ask the adapter, and nobody else, for these),
 // scale_to_zero and tolerance (the API server takes minReplicas 0, and keeps the tolerance), and keda (its kinds are installed);
 // what is not known has no gauge. A probe ends as answered or error. Every replica shows them.
+//	pulsar_autoscaler_fleet_reconciles_total{result}                   passes over fleets: fleet, violated, gone and error
+//	pulsar_autoscaler_fleet_policies_total{result}                     children: applied, conflict, refused, error, removed and remove_error
+//	pulsar_autoscaler_fleet_status_patches_total{result}               statuses of fleets written
 //
 // The results of a pass are decided, held, unknown (no reading), violated (the user has to mend something), waiting (for
 // the first answer of Pulsar), off, fleet (a policy with a selector), takingOver, givingBack, gone and error; of an apply applied, conflict, refused and error; of a scale scaled and error; of a patch patched and

@@ -126,7 +126,7 @@ func (r *FleetReconciler) reconcile(ctx context.Context, key types.NamespacedNam
 }
 
 // gather reads all policies of the namespace, and the objects that match. Both lists are from memory and are not copied: at
-// 1000 targets a pass takes a few milliseconds.
+// 1000 targets what follows takes about 7 ms of a processor while nothing changes (BenchmarkFleet).
 func (r *FleetReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (policy.FleetWorld, error) {
 	selector, violation := policy.FleetSelector(p)
 	kind := string(p.Spec.TargetSelector.Kind)

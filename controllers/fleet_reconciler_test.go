@@ -232,6 +232,20 @@ func TestAChildNeverStandsInTheWayOfAUsersPolicy(t *testing.T) {
 	world = policy.World{Policy: w.read(childOf("media", "resize"))}
 	require.NoError(t, w.reconciler.gatherFirst(t.Context(), &world))
 	require.Equal(t, "resize", world.OlderPolicy, "until it is removed")
+
+	last := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
+	last.OwnerReferences = w.read(childOf("media", "resize")).OwnerReferences
+	last.OwnerReferences[0].Name = childOf("media", "resize")
+	require.NoError(t, w.client.Create(t.Context(), last))
+	for range 2 {
+		w.reconcile()
+		_, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+		require.Contains(t, message, "AutoscalingPolicy "+childOf("media", "resize")+" gives way to this policy")
+		require.Nil(t, w.autoscaler(), "two at once would stop both")
+		require.NoError(t, client.IgnoreNotFound(w.client.Delete(t.Context(), &v1alpha1.AutoscalingPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: childOf("media", "resize")},
+		})))
+	}
 }
 
 func TestWhatAFleetCannotDoIsACondition(t *testing.T) {

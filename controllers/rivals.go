@@ -104,8 +104,12 @@ func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *policy.W
 		if hpa.Name == policy.AutoscalerName(p.Name) || ofKeda && known && !isPaused {
 			continue
 		}
+		givesWay, err := r.givesWay(ctx, p, owner)
+		if err != nil {
+			return err
+		}
 		rival := policy.Rival{
-			Kind: kindAutoscaler, Name: hpa.Name, UID: hpa.UID, Owner: owner, Leaving: ofKeda && isPaused,
+			Kind: kindAutoscaler, Name: hpa.Name, UID: hpa.UID, Owner: owner, Leaving: ofKeda && isPaused || givesWay,
 			TargetKind: hpa.Spec.ScaleTargetRef.Kind, TargetName: hpa.Spec.ScaleTargetRef.Name,
 		}
 		if p.Spec.ConflictPolicy == v1alpha1.ConflictTakeOver {
@@ -114,6 +118,20 @@ func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *policy.W
 		world.Rivals = append(world.Rivals, rival)
 	}
 	return nil
+}
+
+// givesWay says that what controls an autoscaler is a policy that is gone, or goes because this one names its target.
+func (r *PolicyReconciler) givesWay(ctx context.Context, p *v1alpha1.AutoscalingPolicy, owner string) (bool, error) {
+	name, isPolicy := strings.CutPrefix(owner, v1alpha1.KindAutoscalingPolicy+" ")
+	if !isPolicy {
+		return false, nil
+	}
+	var other v1alpha1.AutoscalingPolicy
+	err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &other)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading AutoscalingPolicy %s: %w", name, err)
+	}
+	return err != nil || other.DeletionTimestamp != nil || selected(&other) > selected(p), nil
 }
 
 // maxManifest is the largest manifest that a status can hold, in bytes.
@@ -194,7 +212,7 @@ func byRank(a, b *v1alpha1.AutoscalingPolicy) int {
 
 // selected is 1 for a policy that was made for another one's selector.
 func selected(p *v1alpha1.AutoscalingPolicy) int {
-	if owner := metav1.GetControllerOfNoCopy(p); owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy {
+	if policy.FleetOf(p) != nil {
 		return 1
 	}
 	return 0

@@ -138,6 +138,7 @@ func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.AutoscalingPolicy{}, &autoscalingv2.HorizontalPodAutoscaler{}).
 		WithIndex(&v1alpha1.AutoscalingPolicy{}, indexScaleTarget, indexPolicy).
+		WithIndex(&v1alpha1.AutoscalingPolicy{}, indexSelectedKind, indexFleet).
 		WithIndex(&autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget, indexAutoscaler).
 		WithIndex(newWorkload(kindFunction), indexSubscription, indexWorkload).
 		WithIndex(newWorkload(kindSink), indexSubscription, indexWorkload).

@@ -84,7 +84,7 @@ func FleetHasNoMetric(p *v1alpha1.AutoscalingPolicy) string {
 	for _, target := range fleet.Targets {
 		names = append(names, target.Policy)
 	}
-	return fmt.Sprintf("AutoscalingPolicy %s governs %d targets, each with a policy of its own: ask for one of these: %s", p.Name, fleet.Governed,
+	return fmt.Sprintf("AutoscalingPolicy %s has a targetSelector and no number of its own: ask for one of its %d policies: %s", p.Name, fleet.Governed,
 		enumerate(names, int(fleet.Governed)))
 }
 

@@ -114,6 +114,8 @@ func (w World) harm(r Rival) string {
 // remedy says how to get rid of a rival.
 func remedy(r Rival) string {
 	switch {
+	case r.Leaving && strings.HasPrefix(r.Owner, v1alpha1.KindAutoscalingPolicy+" "):
+		return r.Owner + " gives way to this policy, and it goes with it within seconds"
 	case r.Leaving:
 		return fmt.Sprintf("%s is paused, so KEDA is about to delete it; delete it if KEDA is gone", r.Owner)
 	case r.Kind == kindScaledObject:

@@ -112,7 +112,7 @@ type Rival struct {
 	// Owner is what controls it, such as "Function resize" or "ScaledObject resize"; empty when nothing does.
 	Owner string
 	UID   types.UID
-	// Leaving says that its owner, a ScaledObject that is paused, is about to delete it.
+	// Leaving says that it is about to be deleted: its owner is a ScaledObject that is paused, or a policy that goes.
 	Leaving bool
 	// Manifest is what it takes to make it again; empty where that is more than a status can hold, or was not asked for.
 	Manifest v1alpha1.Manifest
