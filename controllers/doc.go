@@ -29,6 +29,9 @@
 //	pulsar_autoscaler_policy_status_patches_total{result}              statuses written
 //	pulsar_autoscaler_policy_desired_replicas{namespace,policy}        replicas last decided
 //	pulsar_autoscaler_policy_current_replicas{namespace,policy}        spec.replicas of the target
+//	pulsar_autoscaler_fleet_reconciles_total{result}                   passes over fleets: fleet, violated, gone and error
+//	pulsar_autoscaler_fleet_policies_total{result}                     children: applied, conflict, refused, error, removed and remove_error
+//	pulsar_autoscaler_fleet_status_patches_total{result}               statuses of fleets written
 //	pulsar_autoscaler_cluster_ability{ability}                         1 for what the cluster can do, 0 for what it cannot
 //	pulsar_autoscaler_cluster_probes_total{result}                     dry runs of a HorizontalPodAutoscaler
 //	pulsar_autoscaler_cluster_probe_duration_seconds                   from a dry run to its answer
@@ -36,9 +39,6 @@
 // The abilities are custom_metrics and external_metrics (HorizontalPodAutoscalers ask the adapter, and nobody else, for these),
 // scale_to_zero and tolerance (the API server takes minReplicas 0, and keeps the tolerance), and keda (its kinds are installed);
 // what is not known has no gauge. A probe ends as answered or error. Every replica shows them.
-//	pulsar_autoscaler_fleet_reconciles_total{result}                   passes over fleets: fleet, violated, gone and error
-//	pulsar_autoscaler_fleet_policies_total{result}                     children: applied, conflict, refused, error, removed and remove_error
-//	pulsar_autoscaler_fleet_status_patches_total{result}               statuses of fleets written
 //
 // The results of a pass are decided, held, unknown (no reading), violated (the user has to mend something), waiting (for
 // the first answer of Pulsar), off, fleet (a policy with a selector), takingOver, givingBack, gone and error; of an apply applied, conflict, refused and error; of a scale scaled and error; of a patch patched and

@@ -14,6 +14,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -131,7 +132,7 @@ func (r *PolicyReconciler) givesWay(ctx context.Context, p *v1alpha1.Autoscaling
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading AutoscalingPolicy %s: %w", name, err)
 	}
-	return err != nil || other.DeletionTimestamp != nil || selected(&other) > selected(p), nil
+	return apierrors.IsNotFound(err) || other.DeletionTimestamp != nil || selected(&other) > selected(p), nil
 }
 
 // maxManifest is the largest manifest that a status can hold, in bytes.
