@@ -49,3 +49,8 @@ func (m *policyMemory) present(subscription *backlog.Subscription, now time.Time
 		m.followed, m.followedAt = subscription, now
 	}
 }
+
+// recreated says that the target is not the object that the last decision on a reading was about.
+func (m *policyMemory) recreated(uid string) bool {
+	return m.target != "" && uid != "" && m.target != uid
+}

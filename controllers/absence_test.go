@@ -69,3 +69,12 @@ func TestAVanishedTargetIsNotFollowedForAPolicyThatIsOff(t *testing.T) {
 	w.reconcile()
 	require.ErrorIs(t, w.tracked(), backlog.ErrNotTracked)
 }
+
+func TestATargetIsToldFromOneMadeAnewByItsUID(t *testing.T) {
+	m := &policyMemory{}
+	require.False(t, m.recreated("a"), "the first one")
+	m.target = "a"
+	require.False(t, m.recreated("a"))
+	require.False(t, m.recreated(""), "where nobody tells")
+	require.True(t, m.recreated("b"))
+}

@@ -187,12 +187,13 @@ func (r *PolicyReconciler) decide(outcome *policy.Outcome, memory *policyMemory)
 		return nil
 	}
 	in := r.input(outcome.World, *subscription, outcome.Now)
+	in.Recreated = memory.recreated(outcome.World.Target.UID)
 	outcome.Unknown = in.Unknown
 	if in.Unknown != nil && !errors.Is(in.Unknown, backlog.ErrNoData) {
 		r.config.Targets.Doubt(subscription.Cluster)
 	}
 	if in.Unknown == nil {
-		outcome.Reading = &in.Reading
+		outcome.Reading, memory.target = &in.Reading, outcome.World.Target.UID
 	}
 	decision, after := policy.Decide(in, memory.state(outcome.World.Policy.Status, in.CurrentReplicas, outcome.Now))
 	memory.resume = &after

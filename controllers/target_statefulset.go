@@ -99,7 +99,7 @@ func (t *Targets) statefulSet(ctx context.Context, namespace string, spec v1alph
 	case err != nil:
 		return Found{}, fmt.Errorf("reading StatefulSet %s/%s: %w", namespace, ref.Name, err)
 	}
-	target := policy.Target{Ref: ref, Scaling: policy.BySubresource, Scaled: []v1alpha1.ScaleTargetRef{ref}, Owner: controllerOf(object)}
+	target := policy.Target{Ref: ref, Scaling: policy.BySubresource, Scaled: []v1alpha1.ScaleTargetRef{ref}, Owner: controllerOf(object), UID: string(object.GetUID())}
 	s, err := decodeStatefulSet(object.Object)
 	if err != nil {
 		target.Invalid = err.Error()

@@ -43,6 +43,8 @@ type policyMemory struct {
 	putAway    putAway
 	gaveBackAt time.Time
 	farewells  int
+	// target is the UID of what the last decision on a reading was about.
+	target string
 	// inputs that the policy is listed under: topics, and patterns by their text; and the namespaces of those.
 	inputs     []backlog.Topic
 	namespaces []backlog.Namespace

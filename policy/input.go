@@ -23,6 +23,9 @@ type Input struct {
 	Restarts bool
 	// Frozen keeps the replicas as they are whatever the bounds, such as while a rollout is paused; nil for no reason to.
 	Frozen *Hold
+	// Recreated says that the target was deleted and made anew since the last decision: the replicas that it has were somebody
+	// else's choice, and that all of them started is no consequence of their number.
+	Recreated bool
 	// Reading of the target's subscription; ignored when Unknown is set.
 	Reading backlog.Reading
 	// Partitions of the subscription: with Failover replicas are sized for the busiest. Empty where they are not known.

@@ -45,6 +45,10 @@ func (s Start) learn(in Input) Start {
 	after := s
 	consumers, err := in.Reading.Consumers.Value()
 	after.Replicas = in.CurrentReplicas
+	if in.Recreated {
+		after.Open, after.Consuming = false, 0 // whoever consumed ended with it
+		return after
+	}
 	if s.Replicas > 0 && in.CurrentReplicas != s.Replicas {
 		after.Changed, after.From = in.Now, s.Replicas
 		after.Open, after.Least = err == nil, consumers

@@ -93,3 +93,24 @@ func TestStartsAreNeverNegativeAndWithinBounds(t *testing.T) {
 		require.GreaterOrEqual(t, start.Least, 0.0)
 	}
 }
+
+func TestARestartByAnUpdateIsNoRestartByScaling(t *testing.T) {
+	for name, recreated := range map[string]bool{"of a target that was made anew": true, "of one that was not": false} {
+		t.Run(name, func(t *testing.T) {
+			state, now := policy.State{}, noon()
+			pass := func(replicas int32, consumers float64, recreated bool) {
+				now = now.Add(10 * time.Second)
+				in := input(replicas, reading(0, 0))
+				in.Now, in.Reading.At, in.Reading.Consumers, in.Recreated = now, now, backlog.Known(consumers), recreated
+				_, state = policy.Decide(in, state)
+			}
+			pass(3, 3, false)
+			pass(3, 3, false)
+			pass(1, 3, recreated) // what was read is from before
+			pass(3, 0, false)
+			pass(3, 1, false)
+			pass(3, 3, false)
+			require.Equal(t, !recreated, state.Start.Open || state.Start.Restarts > 0, "which holds replicas back")
+		})
+	}
+}

@@ -44,6 +44,8 @@ type Target struct {
 	Scaling Scaling
 	// Scaled are the objects whose replicas are the target's: autoscalers on them are rivals. The target's own is among them.
 	Scaled []v1alpha1.ScaleTargetRef
+	// UID changes when the target is deleted and made anew; empty where that is not told.
+	UID string
 	// Replicas is spec.replicas; nil when the field is absent, which the scale subresource needs.
 	Replicas *int32
 	// Selector of its pods as a text, where it has no scale subresource of its own to tell; empty while it is not known.

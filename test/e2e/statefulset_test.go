@@ -1,0 +1,226 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cmv1beta2 "k8s.io/metrics/pkg/apis/custom_metrics/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/kubelet"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// office is a broker whose function worker runs functions as StatefulSets of the stage's cluster, and the nodes for that.
+type office struct {
+	*workshop
+	nodes *kubelet.Kubelet
+}
+
+// inOffice starts a broker and nodes for the test.
+func inOffice(t *testing.T) *office {
+	t.Helper()
+	onStage(t)
+	dist, err := broker.Distribution(t.Context(), broker.Version, os.Stderr)
+	require.NoError(t, err)
+	jar, err := replica.Jar(t.Context(), dist, os.Stderr)
+	require.NoError(t, err)
+	nodes, err := kubelet.New(kubelet.Config{REST: scene.Cluster.RESTConfig(), Dist: dist, Jar: jar})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var group errgroup.Group
+	group.Go(func() error { return nodes.Run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, group.Wait())
+	})
+	return &office{
+		workshop: onWorker(t, broker.Config{
+			JVMFlags:   []string{"-Xmx512m"},
+			Kubernetes: &broker.Kubernetes{Kubeconfig: scene.Cluster.Kubeconfig(), Namespace: stage.Namespace, Root: nodes.Root()},
+		}),
+		nodes: nodes,
+	}
+}
+
+// hire makes a function, whose StatefulSet leaves with the test. The worker has ended by then.
+func (o *office) hire(t *testing.T, config map[string]any) {
+	t.Helper()
+	o.create(t, backlog.FunctionKind, config)
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		meta := metav1.ObjectMeta{Namespace: stage.Namespace, Name: madeFor(config)}
+		require.NoError(t, scene.Client.Delete(ctx, &appsv1.StatefulSet{ObjectMeta: meta}))
+		require.NoError(t, scene.Client.Delete(ctx, &corev1.Service{ObjectMeta: meta}))
+	})
+}
+
+func madeFor(config map[string]any) string {
+	return fmt.Sprintf("pf-public-default-%s", config["name"])
+}
+
+// update changes a function as pulsar-admin does.
+func (o *office) update(t *testing.T, name string, change map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(change)
+	require.NoError(t, err)
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="functionConfig"`}, "Content-Type": {"application/json"},
+	})
+	require.NoError(t, err)
+	_, err = part.Write(text)
+	require.NoError(t, errors.Join(err, form.Close()))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, o.AdminURL()+"/admin/v3/functions/public/default/"+name, &body)
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", form.FormDataContentType())
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(t, errors.Join(err, response.Body.Close()))
+	require.Equal(t, 2, response.StatusCode/100, "%s", answer)
+}
+
+// awaitSet waits until the StatefulSet wants and has so many replicas, which all consume, and returns it.
+func (o *office) awaitSet(t *testing.T, config map[string]any, topic string, replicas int32, not types.UID) *appsv1.StatefulSet {
+	t.Helper()
+	set := &appsv1.StatefulSet{}
+	name := madeFor(config)
+	poll(t, fmt.Sprintf("%d replicas of %s", replicas, name), func(ctx context.Context) (bool, string, error) {
+		if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, set); err != nil {
+			return false, err.Error(), nil
+		}
+		seen := fmt.Sprintf("%d of %d ready, %s", set.Status.ReadyReplicas, *set.Spec.Replicas, lastDecision(ctx, "pf-"+fmt.Sprint(config["name"])))
+		return set.UID != not && *set.Spec.Replicas == replicas && set.Status.ReadyReplicas == replicas, seen, nil
+	})
+	o.consumed(t, topic, "public/default/"+fmt.Sprint(config["name"]), int(replicas))
+	return set
+}
+
+// TestScalingStatefulSetsOfTheFunctionWorker has a backlog that lasts for minutes: the function needs half a second for a
+// message.
+func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
+	t.Parallel()
+	o := inOffice(t)
+	const name, topic, messages = "crop", "persistent://public/default/crop-in", 1000
+	require.NoError(t, o.CreateTopic(t.Context(), topic, 0))
+	config := o.function(name)
+	config["parallelism"], config["inputSpecs"] = 1, map[string]any{topic: map[string]any{"receiverQueueSize": 5}}
+	config["userConfig"] = slower(config, "500000")
+	delete(config, "inputs")
+	o.hire(t, config)
+	set := o.awaitSet(t, config, topic, 1, "")
+
+	p := newPolicy("pf-" + name)
+	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name}
+	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: o.AdminURL()}
+	p.Spec.MaxReplicas = 3
+	p.Spec.Strategies = []v1alpha1.Strategy{{
+		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100},
+	}}
+	create(t, p)
+	pollCondition(t, p.Name, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	began := time.Now()
+	step := func(what string) { t.Logf("%5.1fs %s", time.Since(began).Seconds(), what) }
+
+	o.publish(t, topic, messages)
+	set = o.awaitSet(t, config, topic, 3, "")
+	step("3 replicas consume")
+	requireTimed(t, p.Name)
+	step("all 3 tell how busy they are")
+
+	// At an update the worker deletes the StatefulSet and makes it anew with its own parallelism.
+	before := learnedBy(t, p.Name)
+	o.update(t, name, map[string]any{"userConfig": slower(config, "400000")})
+	set = o.awaitSet(t, config, topic, 3, set.UID)
+	step("the autoscaler made them 3 again after an update of the function")
+	require.GreaterOrEqual(t, learnedBy(t, p.Name), before, "what was learned is kept")
+
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p))
+	direct := p.DeepCopy()
+	direct.Spec.Actuator = v1alpha1.ActuatorDirect
+	require.NoError(t, scene.Client.Patch(t.Context(), direct, client.MergeFrom(p)))
+	pollPolicy(t, p.Name, "the controller itself to scale", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
+		return p.Status.Actuator != nil && p.Status.Actuator.Type == v1alpha1.ActuatorDirect, fmt.Sprintf("%+v", p.Status.Actuator)
+	})
+	o.update(t, name, map[string]any{"userConfig": slower(config, "300000")})
+	o.awaitSet(t, config, topic, 3, set.UID)
+	step("the controller itself made them 3 again after another")
+
+	o.demand(t, http.MethodPost, "/admin/v2/persistent/public/default/crop-in/subscription/public%252Fdefault%252Fcrop/skip_all")
+	o.awaitSet(t, config, topic, 1, set.UID)
+	step("1 is enough without a backlog")
+}
+
+// lastDecision is what the policy says of its last decision.
+func lastDecision(ctx context.Context, name string) string {
+	p := &v1alpha1.AutoscalingPolicy{}
+	if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, p); err != nil || p.Status.Decision == nil {
+		return fmt.Sprint("no decision ", err)
+	}
+	return fmt.Sprintf("decided %s, hold %+v, signals %+v", p.Status.Decision.Equation, p.Status.Decision.Hold, p.Status.Signals)
+}
+
+// slower is the function's user configuration with another service time.
+func slower(config map[string]any, micros string) map[string]any {
+	changed := maps.Clone(config["userConfig"].(map[string]any)) //nolint:forcetypeassert // workshop.function has it so
+	changed["serviceMicros"] = micros
+	return changed
+}
+
+// learnedBy is on how many observations the policy's capacity rests.
+func learnedBy(t *testing.T, name string) int32 {
+	t.Helper()
+	p := &v1alpha1.AutoscalingPolicy{}
+	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: name}, p))
+	if p.Status.Capacity == nil {
+		return 0
+	}
+	return p.Status.Capacity.Observations
+}
+
+// requireTimed waits until the pods of the policy's target are asked, and none is silent.
+func requireTimed(t *testing.T, name string) {
+	t.Helper()
+	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/autoscalingpolicies.pulsar-autoscaler.io/" + name + "/"
+	poll(t, "instances of "+name+" to be asked", func(ctx context.Context) (bool, string, error) {
+		values := map[string]float64{}
+		for _, metric := range []string{"pulsar_function_busy_ratio", "pulsar_function_silent_instances"} {
+			answer, err := ask(ctx, t, path+metric)
+			if err != nil {
+				return false, err.Error(), nil
+			}
+			var list cmv1beta2.MetricValueList
+			if err := json.Unmarshal(answer, &list); err != nil {
+				return false, "", err
+			}
+			values[metric] = list.Items[0].Value.AsApproximateFloat64()
+		}
+		return values["pulsar_function_busy_ratio"] > 0 && values["pulsar_function_silent_instances"] == 0, fmt.Sprint(values), nil
+	})
+}
