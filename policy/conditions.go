@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -103,6 +104,8 @@ func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
 	set := func(c metav1.Condition) {
 		c.ObservedGeneration = o.World.Policy.Generation
 		c.LastTransitionTime = metav1.NewTime(o.Now)
+		// What others said may be of any length, and one text that is too long has the API server refuse the whole status.
+		c.Message = Shorten(c.Message, maxMessage)
 		meta.SetStatusCondition(&after, c)
 	}
 	target, known, applied, active := targetFound(o), backlogKnown(o), autoscalerApplied(o), scalingActive(o)
@@ -199,6 +202,9 @@ func autoscalerApplied(o Outcome) metav1.Condition {
 		c.Reason, c.Message = ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		c.Reason, c.Message = ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
+	case o.World.Autoscaler == nil && !o.World.Target.mayHaveAutoscaler(o.World.Policy.Spec):
+		c.Status, c.Reason = metav1.ConditionUnknown, ReasonPending
+		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is made when they may change: " + o.World.Target.Frozen.Message
 	case o.World.Autoscaler == nil && o.Unknown != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "the HorizontalPodAutoscaler is made when the first answer of Pulsar is in"
 	case o.World.Autoscaler != nil && !ToleranceHonoured(o.World.Autoscaler):
@@ -239,7 +245,7 @@ func scalingActive(o Outcome) *metav1.Condition {
 			// It says so of zero replicas, and there are some: it has not looked since.
 			c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonScaling, "replicas are back from zero; the HorizontalPodAutoscaler goes on at its next look"
 		default:
-			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), theirs.Reason, theirs.Message
+			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason, ReasonScaling), theirs.Message
 			if theirs.Reason == reasonAmbiguousSelector {
 				c.Message = ambiguity(o.World, theirs.Message)
 			}

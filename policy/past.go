@@ -22,7 +22,7 @@ func withDecision(before v1alpha1.AutoscalingPolicyStatus, to int32, current *in
 	if from == nil || *from == to || decision == nil {
 		return before.LastDecisions
 	}
-	newest := v1alpha1.PastDecision{Time: decision.Time, From: *from, To: to, Why: Shorten(Because(decision), 1024)}
+	newest := v1alpha1.PastDecision{Time: decision.Time, From: *from, To: to, Why: Shorten(Because(decision), maxText)}
 	all := slices.Insert(slices.Clone(before.LastDecisions), 0, newest)
 	return all[:min(len(all), maxPast)]
 }

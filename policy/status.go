@@ -31,14 +31,14 @@ type Result struct {
 func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) v1alpha1.AutoscalingPolicyStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.World.Policy.Generation
-	after.Target = ShortName(o.World.Policy.Spec)
+	after.Target = Shorten(ShortName(o.World.Policy.Spec), maxTarget)
 	after.CurrentReplicas = nil
 	if o.World.Target != nil {
 		after.CurrentReplicas = o.World.Target.Replicas
 	}
 	after.HorizontalPodAutoscaler, after.Actuator, after.Selector = "", nil, ""
 	if mode := o.World.Policy.Spec.Mode; mode != v1alpha1.ModeRecommend && mode != v1alpha1.ModeOff && o.Violation == nil {
-		after.Actuator = &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, 1024)}
+		after.Actuator = &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, maxText)}
 		if o.World.Autoscaler != nil {
 			after.HorizontalPodAutoscaler = o.World.Autoscaler.Name
 		}
@@ -80,10 +80,10 @@ func (o Outcome) nothingToDecide() bool {
 
 func decisionStatus(d Decision) *v1alpha1.Decision {
 	status := &v1alpha1.Decision{
-		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: d.Equation, CappedBy: d.CappedBy,
+		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: Shorten(d.Equation, maxText), CappedBy: d.CappedBy,
 	}
 	if d.Hold != nil {
-		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: Shorten(d.Hold.Message, 1024)}
+		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: Shorten(d.Hold.Message, maxText)}
 	}
 	return status
 }
@@ -211,6 +211,12 @@ func differ(a, b float64) bool {
 	gap := math.Abs(a - b)
 	return gap > 1 && gap > max(a, b)/10
 }
+
+// The most bytes that the API takes as status.target, and as the other texts of a status but the messages of conditions.
+const (
+	maxTarget = 512
+	maxText   = 1024
+)
 
 // Shorten cuts a text to so many bytes, which is how the API counts, without splitting a character.
 func Shorten(text string, most int) string {

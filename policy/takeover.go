@@ -125,12 +125,18 @@ func (w World) cannotTakeOver() string {
 	if w.Target.OwnAutoscaler && w.Target.MaxReplicas == nil {
 		return "how many replicas the target's own autoscaler may use is not known, so it cannot be given back: remove it"
 	}
-	autoscalers, objects := 0, 0
+	autoscalers := 0
+	var paused []v1alpha1.ObjectName // and those that are to be
+	if known := w.Policy.Status.TakenOver; known != nil {
+		paused = slices.Clone(known.ScaledObjects)
+	}
 	for _, r := range w.Rivals {
 		switch {
 		case r.Leaving:
 		case r.Kind == kindScaledObject:
-			objects++
+			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(paused, name) {
+				paused = append(paused, name)
+			}
 		case r.Owner != "" && !w.ofFunctionMesh(r):
 			return r.String() + ", which TakeOver leaves alone: " + remedy(r)
 		case r.Manifest == "":
@@ -139,9 +145,10 @@ func (w World) cannotTakeOver() string {
 			autoscalers++
 		}
 	}
-	if max(autoscalers, objects) > maxTakenOver {
-		return fmt.Sprintf("%d HorizontalPodAutoscalers and %d ScaledObjects scale %s, of which at most %d each can be given back: delete some",
-			autoscalers, objects, Name(w.Policy.Spec), maxTakenOver)
+	if max(autoscalers, len(paused)) > maxTakenOver {
+		return fmt.Sprintf("%d HorizontalPodAutoscalers and %d ScaledObjects scale %s, those that are paused for it among them, of which at most %d each "+
+			"can be given back: delete some, or set conflictPolicy: Refuse once to have given back what was taken over",
+			autoscalers, len(paused), Name(w.Policy.Spec), maxTakenOver)
 	}
 	return ""
 }

@@ -38,6 +38,9 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 	leaving.Leaving = true
 	set := func(w *policy.World) { w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5)) }
 	theirs := rival(hpa, "theirs", "")
+	paused := func(names ...v1alpha1.ObjectName) func(*policy.World) {
+		return func(w *policy.World) { w.Policy.Status.TakenOver = &v1alpha1.TakenOver{ScaledObjects: names} }
+	}
 	tests := map[string]struct {
 		rivals  []policy.Rival
 		change  func(*policy.World)
@@ -54,6 +57,13 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 		"what is left behind of it, without a manifest: Function Mesh makes it again": {
 			rivals: []policy.Rival{own}, change: func(w *policy.World) { w.Policy.Status.TakenOver = &v1alpha1.TakenOver{MaxReplicas: new(int32(5))} },
 			action: policy.DeleteAutoscaler, name: "resize-function", record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
+		},
+		"no fifth ScaledObject beside four that are paused": {
+			rivals: []policy.Rival{rival(so, "fifth", "")}, change: paused("one", "two", "three", "four"), reason: policy.ReasonRivalAutoscaler,
+		},
+		"one of four that somebody let go on": {
+			rivals: []policy.Rival{rival(so, "two", "")}, change: paused("one", "two", "three", "four"), action: policy.PauseScaledObject, name: "two",
+			record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"one", "two", "three", "four"}},
 		},
 		"what was left behind before": {
 			rivals: []policy.Rival{own}, action: policy.DeleteAutoscaler, name: "resize-function",
