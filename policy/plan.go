@@ -109,6 +109,8 @@ func NewPlan(o Outcome, decision *Decision) Plan {
 	var plan Plan
 	if o.World.Target.mayHaveAutoscaler(p.Spec) {
 		plan.Autoscaler = HorizontalPodAutoscaler(p, o.World.Target, o.World.Abilities)
+	} else {
+		plan.RemoveAutoscaler = true
 	}
 	switch {
 	case o.World.Target.Scaling != BySubresource:
@@ -120,12 +122,14 @@ func NewPlan(o Outcome, decision *Decision) Plan {
 	return plan
 }
 
-// throughZero says that the way goes where our autoscaler does not.
+// throughZero says that the way goes where our autoscaler does not: one that reaches zero does nothing while the backlog is
+// unknown, for it gets no metric then.
 func (o Outcome) throughZero(decided, current int32) bool {
-	return (decided == 0 || current == 0) && !o.autoscalerReachesZero()
+	return (decided == 0 || current == 0) && (o.Unknown != nil || !o.autoscalerReachesZero())
 }
 
-// mayHaveAutoscaler is false for what is frozen out of bounds: an autoscaler would bring it back into them at once.
+// mayHaveAutoscaler is false for what is frozen out of bounds: an autoscaler would bring it back into them at once, and one that
+// is there does so as soon as the bounds change, for they bound the metric.
 func (t *Target) mayHaveAutoscaler(spec v1alpha1.AutoscalingPolicySpec) bool {
 	return t.Frozen == nil || (*t.Replicas >= LeastReplicas(spec) && *t.Replicas <= spec.MaxReplicas)
 }

@@ -97,6 +97,7 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 	mode := func(m v1alpha1.Mode) func(*policy.Outcome) {
 		return func(o *policy.Outcome) { o.World.Policy.Spec.Mode = m }
 	}
+	frozen := func(o *policy.Outcome) { o.World.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} }
 	type changes []func(*policy.Outcome)
 	tests := map[string]struct {
 		current, decided int32
@@ -125,6 +126,9 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 		"a violation freezes":                                                    {3, 7, changes{violated}, ""},
 		"a violation freezes Direct":                                             {3, 7, changes{violated, byDirect}, ""},
 		"a violation freezes at zero":                                            {0, 7, changes{violated, mayBeZero}, ""},
+		"frozen within bounds it keeps its autoscaler":                           {3, 3, changes{frozen}, "apply(min 1)"},
+		"frozen out of bounds it loses the autoscaler that would move it":        {80, 80, changes{frozen}, "remove"},
+		"so does what the autoscaler scales through the policy":                  {80, 80, changes{frozen, handedOn(80)}, "remove"},
 		"a missing target is left alone":                                         {3, 7, changes{func(o *policy.Outcome) { o.World.Target = nil }}, ""},
 		"Recommend takes our autoscaler away":                                    {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove"},
 		"Recommend takes it away whatever is in the way":                         {3, 7, changes{mode(v1alpha1.ModeRecommend), violated}, "remove"},
@@ -229,7 +233,9 @@ func TestNothingButTheBoundsMovesReplicasOnWhatIsUnknown(t *testing.T) {
 }
 
 func TestASubscriptionThatIsGoneAtZeroIsMadeAgainByOneReplica(t *testing.T) {
-	for name, change := range map[string]func(*policy.Outcome){"HPA": disabled, "Direct": byDirect} {
+	for name, change := range map[string]func(*policy.Outcome){
+		"HPA": disabled, "HPA that goes to zero itself, and gets no metric": byHPAToZero, "Direct": byDirect,
+	} {
 		t.Run(name, func(t *testing.T) {
 			for current, want := range map[int32]string{0: "replicas=1", 1: ""} {
 				o := outcome(t, current)
