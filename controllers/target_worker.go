@@ -49,6 +49,9 @@ func (t *Targets) workerFunction(ctx context.Context, namespace string, spec v1a
 	if target.Invalid = cmp.Or(invalid, wrong); target.Invalid != "" {
 		return Found{Target: target}, nil
 	}
+	if spec.Mode == v1alpha1.ModeOff { // nothing is asked then
+		return Found{Target: target}, nil
+	}
 	run, err := t.workers.find(ctx, component)
 	switch {
 	case err != nil:

@@ -235,6 +235,22 @@ func TestAWorkerIsAskedRarely(t *testing.T) {
 	require.Equal(t, before+1, w.worker.described)
 }
 
+func TestAWorkerIsNotAskedInModeOff(t *testing.T) {
+	p := workerPolicy()
+	p.Spec.Mode = v1alpha1.ModeOff
+	w := newWorkerWorld(t, p)
+	w.reconcile()
+	require.Zero(t, w.worker.described)
+	require.Zero(t, w.worker.looked)
+	require.Nil(t, w.policy().Status.CurrentReplicas, "nobody looked")
+	status, _ := w.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "True/Off", status)
+
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeAuto })
+	w.settle(300)
+	require.Equal(t, int32(3), *w.policy().Status.CurrentReplicas)
+}
+
 func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
 	worker := &fakeWorker{parallelism: 3, components: map[backlog.Component]bool{}}
 	for mode, workload := range map[InstanceMetrics]string{

@@ -28,7 +28,7 @@ func decided(p *v1alpha1.AutoscalingPolicy) (replicas int32, measuredAt time.Tim
 		return 0, time.Time{}, newFault(errUnknown, "%s", messageOf(known))
 	}
 	if status.DesiredReplicas == nil {
-		return 0, time.Time{}, newFault(errUnknown, "no decision yet: %s", undecidedBecause(status.Conditions))
+		return 0, time.Time{}, newFault(errUnknown, "no decision yet: %s", undecidedBecause(p))
 	}
 	switch {
 	case status.Signals != nil && !status.Signals.MeasuredAt.IsZero():
@@ -50,12 +50,18 @@ func within(replicas int32, spec v1alpha1.AutoscalingPolicySpec) int32 {
 	return max(0, min(max(replicas, least), spec.MaxReplicas))
 }
 
-// undecidedBecause says in the words of a condition why there is no decision.
-func undecidedBecause(conditions []metav1.Condition) string {
+// undecidedBecause says in the words of the status why there is no decision.
+func undecidedBecause(p *v1alpha1.AutoscalingPolicy) string {
+	if p.Spec.Mode == v1alpha1.ModeOff {
+		return "mode is Off, so nothing is decided: set it to Auto or Recommend"
+	}
 	for _, name := range []string{v1alpha1.ConditionTargetFound, v1alpha1.ConditionReady} {
-		if c := meta.FindStatusCondition(conditions, name); c != nil && c.Status == metav1.ConditionFalse {
+		if c := meta.FindStatusCondition(p.Status.Conditions, name); c != nil && c.Status == metav1.ConditionFalse {
 			return messageOf(c)
 		}
+	}
+	if d := p.Status.Decision; d != nil && d.Hold != nil && d.Hold.Reason == policy.HoldSwitchedOff {
+		return d.Hold.Message // Recommend is Ready even so
 	}
 	return "the policy is new, the first one takes two answers of Pulsar"
 }

@@ -100,6 +100,17 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 			},
 			want: "no decision yet: no Function orders",
 		},
+		"in mode Off": {
+			changes: []func(*v1alpha1.AutoscalingPolicy){undecided, func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeOff }},
+			want:    "no decision yet: mode is Off, so nothing is decided: set it to Auto or Recommend",
+		},
+		"in mode Recommend while replicas are 0 by hand": {
+			changes: []func(*v1alpha1.AutoscalingPolicy){undecided, func(p *v1alpha1.AutoscalingPolicy) {
+				p.Spec.Mode = v1alpha1.ModeRecommend
+				p.Status.Decision.Hold = &v1alpha1.Hold{Reason: policy.HoldSwitchedOff, Message: "replicas are 0"}
+			}},
+			want: "no decision yet: replicas are 0",
+		},
 		"without a time of measurement": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) { p.Status.Signals, p.Status.Decision = nil, nil }},
 			want:    "no decision yet: the status does not say when its signals were measured",
