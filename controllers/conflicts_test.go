@@ -192,6 +192,10 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 		s.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
 		s.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{Kind: "Function", Tenant: "public", Namespace: "default", Name: "resize"}
 	}
+	foreign := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
+		ownedBy(p, "autoscaling.example.com/v1", v1alpha1.KindAutoscalingPolicy, "all")
+		return p
+	}
 	elsewhere := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
 		p.Namespace = "shop"
 		return p
@@ -213,7 +217,8 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 			sameFunction(s)
 			s.Pulsar = &v1alpha1.PulsarConnection{AdminURL: "http://elsewhere:8080"}
 		})), "", false},
-		"a Function of the name in another namespace": {testPolicy(), elsewhere(other(-1, nil)), "", false},
+		"a Function of the name in another namespace":      {testPolicy(), elsewhere(other(-1, nil)), "", false},
+		"one that somebody's object of the same kind owns": {testPolicy(), foreign(other(-1, nil)), "other", false},
 		"another target": {testPolicy(), other(-1, func(s *v1alpha1.AutoscalingPolicySpec) { s.ScaleTargetRef.Name = "crop" }), "", false},
 	}
 	for name, test := range tests {

@@ -189,7 +189,7 @@ func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World)
 	first := p
 	for i := range list.Items {
 		other := &list.Items[i]
-		if !r.config.Targets.ofOneCluster(ctx, p, other) {
+		if !r.config.Targets.ofOneCluster(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
 			continue
 		}
 		if (other.Spec.Mode == v1alpha1.ModeAuto || other.Spec.Mode == "") && other.DeletionTimestamp == nil && byRank(other, first) < 0 {

@@ -40,7 +40,7 @@ const (
 	passTimeout = 30 * time.Second
 )
 
-// Config is what Setup needs; all fields but DefaultAdminURL and OwnCredentials are required.
+// Config is what Setup needs; all fields but DefaultAdminURL, OwnCredentials and WorkerCredentials are required.
 type Config struct {
 	Store *backlog.Store
 	// PollInterval of the poller, from 1s to 5m.
@@ -50,6 +50,8 @@ type Config struct {
 	// FunctionCredentials says what becomes of credentials that objects name, OwnCredentials what the adapter has itself.
 	FunctionCredentials FunctionCredentials
 	OwnCredentials      OwnCredentials
+	// WorkerCredentials says whose of them function workers are shown; empty is PolicyWorkerCredentials.
+	WorkerCredentials WorkerCredentials
 	// InstanceMetrics says where the instances are found.
 	InstanceMetrics InstanceMetrics
 	// Worker reads and changes what function workers run, each at most once in WorkerUpdateInterval, from 1s to 1h.
@@ -146,7 +148,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	targets, err := NewTargets(TargetsConfig{
 		Workloads: mgr.GetCache(), Installed: all.installed, Objects: mgr.GetAPIReader(),
 		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials, OwnCredentials: config.OwnCredentials,
-		InstanceMetrics: config.InstanceMetrics, Worker: config.Worker, WorkerUpdateInterval: config.WorkerUpdateInterval,
+		WorkerCredentials: config.WorkerCredentials, InstanceMetrics: config.InstanceMetrics, Worker: config.Worker, WorkerUpdateInterval: config.WorkerUpdateInterval,
 		Consumers: config.consumers, Now: config.Clock,
 	})
 	if err != nil {

@@ -52,6 +52,10 @@ func (t *Targets) workerFunction(ctx context.Context, namespace string, spec v1a
 	if spec.Mode == v1alpha1.ModeOff { // nothing is asked then
 		return Found{Target: target}, nil
 	}
+	if refused := t.refusesWorker(cluster.Access, ref); refused != "" {
+		target.Invalid, target.InvalidReason = refused, policy.ReasonCredentialsMissing
+		return Found{Target: target}, nil
+	}
 	run, err := t.workers.find(ctx, component)
 	switch {
 	case err != nil:

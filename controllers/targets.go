@@ -41,7 +41,9 @@ type TargetsConfig struct {
 	DefaultAdminURL     string
 	FunctionCredentials FunctionCredentials
 	OwnCredentials      OwnCredentials
-	InstanceMetrics     InstanceMetrics
+	// WorkerCredentials says who function workers take the adapter for; empty is PolicyWorkerCredentials.
+	WorkerCredentials WorkerCredentials
+	InstanceMetrics   InstanceMetrics
 	// Worker asks function workers; nil where they are left alone.
 	Worker Worker
 	// Consumers is how many consumers a subscription has, as was measured last, or why that is unknown; required with Worker.
@@ -66,6 +68,9 @@ func NewTargets(config TargetsConfig) (*Targets, error) {
 		if address, err = backlog.ParseAdminURL(config.DefaultAdminURL); err != nil {
 			return nil, fmt.Errorf("targets: DefaultAdminURL %w", err)
 		}
+	}
+	if err := config.checkWorkerCredentials(); err != nil {
+		return nil, err
 	}
 	credentials, err := newCredentials(config.Objects, config.FunctionCredentials, config.OwnCredentials, config.Now)
 	if err != nil {

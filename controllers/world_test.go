@@ -110,6 +110,8 @@ type testWorld struct {
 	pods Health
 	// worker of the next process; nil for one that leaves function workers alone.
 	worker *fakeWorker
+	// credentials changes what the next process does with them; nil for one that has none.
+	credentials func(*TargetsConfig)
 	// abilities of the cluster.
 	abilities policy.Abilities
 	// mu guards writes while a pass runs: a fleet writes its children side by side.
@@ -161,6 +163,9 @@ func (w *testWorld) restart() {
 	}
 	if w.worker != nil {
 		finding.Worker, finding.Consumers = w.worker, Config{Store: w.store, Clock: w.clock}.consumers
+	}
+	if w.credentials != nil {
+		w.credentials(&finding)
 	}
 	targets, err := NewTargets(finding)
 	require.NoError(w.t, err)

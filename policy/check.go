@@ -31,6 +31,7 @@ const (
 	ReasonMeshOwned             = "OwnedByFunctionMesh"
 	ReasonUnmanaged             = "Unmanaged"
 	ReasonStopped               = "Stopped"
+	ReasonCredentialsMissing    = "CredentialsMissing"
 	ReasonOwnAutoscaler         = "FunctionHasOwnAutoscaler"
 	ReasonRivalAutoscaler       = "RivalAutoscaler"
 	ReasonOlderPolicy           = "OlderPolicy"

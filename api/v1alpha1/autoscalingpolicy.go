@@ -403,9 +403,10 @@ type PulsarConnection struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+/?$')",message="adminURL must be http://host:port or https://host:port, with no path and no credentials"
 	AdminURL string `json:"adminURL,omitempty"`
-	// authSecret is the name of a Secret in the policy's namespace with the credentials for reading: keys
-	// clientAuthenticationPlugin and clientAuthenticationParameters, as in a target's own authSecret. Default: the target's own
-	// credentials.
+	// authSecret is the name of a Secret in the policy's namespace with the credentials to show to Pulsar: keys
+	// clientAuthenticationPlugin and clientAuthenticationParameters, as in a target's own authSecret. With pulsarFunctionRef
+	// they also change the parallelism, and are required where the adapter has credentials of its own
+	// (--worker-credentials). Default: the target's own credentials, else the adapter's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="authSecret must be the name of a Secret"

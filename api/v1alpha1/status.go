@@ -13,7 +13,7 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// target is what is scaled, such as Function/resize, FunctionMesh/etl:Function/resize, public/default/resize or, with
+	// target is what is scaled, such as Function/resize, FunctionMesh/etl:Function/resize, function:public/default/resize or, with
 	// a selector, "5 of 6 Functions".
 	// +optional
 	// +kubebuilder:validation:MaxLength=512

@@ -53,7 +53,8 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	parts, err := controllers.Setup(ctx, a.manager, controllers.Config{
 		Store: store, PollInterval: o.PollInterval, DefaultAdminURL: o.PulsarAdminURL,
 		FunctionCredentials: controllers.FunctionCredentials(o.FunctionCredentials), OwnCredentials: o.OwnCredentials(),
-		InstanceMetrics: controllers.InstanceMetrics(o.InstanceMetrics), Worker: &a.worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
+		WorkerCredentials: controllers.WorkerCredentials(o.WorkerCredentials),
+		InstanceMetrics:   controllers.InstanceMetrics(o.InstanceMetrics), Worker: &a.worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
 		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics,
 		Clock: time.Now, Registerer: registry,
 	})

@@ -36,6 +36,7 @@ type Options struct {
 	PulsarCAFile          string
 	AllowedOAuth2Issuers  []string
 	FunctionCredentials   string
+	WorkerCredentials     string
 	PulsarTimeout         time.Duration
 	MaxRequestsPerCluster int
 	MaxRequestsPerSecond  int
@@ -82,6 +83,7 @@ func NewOptions() *Options {
 		Serving: serving,
 
 		FunctionCredentials:   string(controllers.UseFunctionCredentials),
+		WorkerCredentials:     string(controllers.PolicyWorkerCredentials),
 		PulsarTimeout:         3 * time.Second,
 		MaxRequestsPerCluster: 16,
 		MaxRequestsPerSecond:  pulsar.DefaultMaxRequestsPerSecondPerHost,
@@ -153,6 +155,8 @@ func (o *Options) pulsarFlags() *pflag.FlagSet {
 		"File with PEM certificates that sign Pulsar's, which may change; default: the system's.")
 	fs.StringVar(&o.FunctionCredentials, "function-credentials", o.FunctionCredentials,
 		"What becomes of the credentials for Pulsar that Functions, Sinks, Sources and policies name: Use, or Ignore to show the adapter's own and never read a Secret.")
+	fs.StringVar(&o.WorkerCredentials, "worker-credentials", o.WorkerCredentials,
+		"Whose credentials function workers are shown, which change what they run: Policy for those of the policy's authSecret alone, or Own for the adapter's own where it has none, so that a policy of any namespace may scale whatever those may change.")
 	fs.DurationVar(&o.PulsarTimeout, "pulsar-timeout", o.PulsarTimeout,
 		"How long Pulsar may take to answer, from 10ms to 1m.")
 	fs.IntVar(&o.MaxRequestsPerCluster, "max-requests-per-cluster", o.MaxRequestsPerCluster,

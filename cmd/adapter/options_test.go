@@ -128,6 +128,7 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		"a cluster has one selector": {
 			"--prometheus-selector=http://eu:8080=a --prometheus-selector=http://EU:8080/=b", "--prometheus-selector has http://eu:8080 twice",
 		},
+		"workers are shown one of two":            {"--worker-credentials=None", `--worker-credentials is "None": it must be one of Policy, Own`},
 		"credentials are used or not":             {"--function-credentials=Ask", `--function-credentials is "Ask": it must be one of Use, Ignore`},
 		"Pulsar gets time to answer":              {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
 		"a host gets at least a request a second": {"--max-requests-per-second=0", "--max-requests-per-second is 0: it must be from 1 to 100000"},

@@ -54,6 +54,7 @@ func (o *Options) checkPulsar() []error {
 	}
 	p = append(p, o.checkCredentials()...)
 	p.oneOf("function-credentials", o.FunctionCredentials, string(controllers.UseFunctionCredentials), string(controllers.IgnoreFunctionCredentials))
+	p.oneOf("worker-credentials", o.WorkerCredentials, string(controllers.PolicyWorkerCredentials), string(controllers.OwnWorkerCredentials))
 	p.between("pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
 	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
 		p.add("--max-requests-per-cluster is %d: it must be from 1 to 1000", o.MaxRequestsPerCluster)

@@ -1,0 +1,119 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// testSecret holds a token, or nothing.
+func testSecret(name string, data map[string]string) *corev1.Secret {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Data: map[string][]byte{}}
+	for key, value := range data {
+		secret.Data[key] = []byte(value)
+	}
+	return secret
+}
+
+// Who may create policies in one namespace must not change, by them, what the adapter may change and he may not.
+func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
+	token := testSecret("token", map[string]string{"clientAuthenticationPlugin": tokenPlugin, "clientAuthenticationParameters": "token:hunter2"})
+	tests := map[string]struct {
+		own     OwnCredentials
+		mode    FunctionCredentials
+		workers WorkerCredentials
+		secret  string
+		refused string
+	}{
+		"nobody has any": {},
+		"the adapter has none but knows certificates": {own: OwnCredentials{TrustsMore: true}},
+		"the adapter has some, the policy has none": {
+			own: OwnCredentials{Authenticates: true},
+			refused: "the adapter's own credentials are not for changing what function workers run (--worker-credentials=Policy): set spec.pulsar.authSecret to a " +
+				"Secret that the adapter may read, with credentials that may change public/default/resize, or run the adapter with --worker-credentials=Own",
+		},
+		"both have some":                               {own: OwnCredentials{Authenticates: true}, secret: "token"},
+		"the policy's Secret says nothing":             {own: OwnCredentials{Authenticates: true}, secret: "empty", refused: "--worker-credentials=Policy"},
+		"the policy's Secret says nothing, and nobody": {secret: "empty"},
+		"the platform allows the adapter's":            {own: OwnCredentials{Authenticates: true}, workers: OwnWorkerCredentials},
+		"the adapter's are for everything": {
+			own: OwnCredentials{Authenticates: true}, mode: IgnoreFunctionCredentials,
+			refused: "with --function-credentials=Ignore there are no others: run the adapter with --worker-credentials=Own",
+		},
+		"the adapter's are for everything, workers too": {
+			own: OwnCredentials{Authenticates: true}, mode: IgnoreFunctionCredentials, workers: OwnWorkerCredentials,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := workerPolicy()
+			p.Spec.Pulsar.AuthSecret = test.secret
+			w := newWorkerWorld(t, p, token, testSecret("empty", nil))
+			w.credentials = func(c *TargetsConfig) {
+				c.OwnCredentials, c.WorkerCredentials = test.own, test.workers
+				if test.mode != "" {
+					c.FunctionCredentials = test.mode
+				}
+			}
+			w.restart()
+			w.reconcile()
+			status, message := w.condition(v1alpha1.ConditionTargetFound)
+			if test.refused == "" {
+				require.Equal(t, "True/Found", status, message)
+				require.NotZero(t, w.worker.described)
+				return
+			}
+			require.Equal(t, "False/"+policy.ReasonCredentialsMissing, status)
+			require.Contains(t, message, test.refused)
+			require.Zero(t, w.worker.described, "it is not even shown them")
+			require.Empty(t, w.worker.wrote)
+		})
+	}
+}
+
+func TestWorkerCredentialsAreOneOfTwoWords(t *testing.T) {
+	_, err := NewTargets(TargetsConfig{
+		Workloads: newTestWorld(t).client, Installed: func(string) bool { return true }, Objects: newTestWorld(t).client,
+		FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, WorkerCredentials: "own", Now: time.Now,
+	})
+	require.EqualError(t, err, `targets: WorkerCredentials is "own", must be Policy or Own`)
+}
+
+// Else everyone with a namespace could keep the functions of others from being scaled.
+func TestAPolicyOfAnotherNamespaceThatMayNotScaleAFunctionStandsInNobodysWay(t *testing.T) {
+	older := workerPolicy()
+	older.Namespace, older.Name, older.UID = "other", "first", "uid-first"
+	older.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(-time.Hour))
+	tests := map[string]struct {
+		found     metav1.ConditionStatus
+		namespace string
+		want      string
+	}{
+		"refused":                              {found: metav1.ConditionFalse, namespace: "other", want: "True/Direct"},
+		"refused, of the same namespace":       {found: metav1.ConditionFalse, namespace: testNamespace, want: "False/OlderPolicy"},
+		"found":                                {found: metav1.ConditionTrue, namespace: "other", want: "False/OlderPolicy"},
+		"nobody has looked whether it may yet": {namespace: "other", want: "False/OlderPolicy"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			older := older.DeepCopy()
+			older.Namespace = test.namespace
+			if test.found != "" {
+				older.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionTargetFound, Status: test.found, Reason: "Some"}}
+			}
+			w := newWorkerWorld(t, workerPolicy(), older)
+			w.settle(700)
+			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+			require.Equal(t, test.want, status, message)
+		})
+	}
+}
