@@ -224,6 +224,9 @@ func GiveBack(w World) Return {
 		}
 		back.Autoscalers = append(back.Autoscalers, hpa)
 	}
+	if why := w.stuckAtZero(back); why != "" {
+		back.Kept = append(back.Kept, why)
+	}
 	return back
 }
 

@@ -146,6 +146,10 @@ func TestWhatIsGivenBack(t *testing.T) {
 		"somebody set maxReplicas": {func(w *policy.World) { w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(9)) }, given{
 			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: somebody set it meanwhile"},
 		}},
+		"at zero, where what is given back does nothing": {func(w *policy.World) { w.Target.Replicas = new(int32) }, given{
+			max: true, autoscalers: []string{"theirs"},
+			kept: []string{"replicas of Function resize: they stay 0, where a HorizontalPodAutoscaler does nothing: set them to 1 or more"},
+		}},
 		"a rollout is paused": {func(w *policy.World) { w.Target.Frozen = &policy.Hold{Message: "paused"} }, given{
 			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: paused"},
 		}},

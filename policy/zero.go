@@ -146,3 +146,12 @@ func (s State) wakes(in Input, work float64) (needed float64, equation string) {
 	return needed, fmt.Sprintf("woken from zero: (%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(arriving), short(work), drain,
 		short(s.Capacity.MessagesPerSecond), needed)
 }
+
+// stuckAtZero says that nobody wakes the target when all is given back, for a HorizontalPodAutoscaler does not, where KEDA does;
+// empty when that is not so.
+func (w World) stuckAtZero(back Return) string {
+	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 || (back.MaxReplicas == nil && len(back.Autoscalers) == 0) {
+		return ""
+	}
+	return fmt.Sprintf("replicas of %s: they stay 0, where a HorizontalPodAutoscaler does nothing: set them to 1 or more", Name(w.Policy.Spec))
+}
