@@ -30,6 +30,9 @@ const (
 	annotationPausedAt     = "autoscaling.keda.sh/paused-replicas"
 )
 
+// measuredKinds are those whose objects can be asked for what was measured, beside policies.
+func measuredKinds() []string { return append(workloadKinds(), kindStatefulSet) }
+
 // workloadKinds are the kinds that run instances and have a scale subresource.
 func workloadKinds() []string { return []string{kindFunction, kindSink, kindSource} }
 
@@ -56,13 +59,14 @@ func workloadKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: functionMeshGroup, Version: functionMeshVersion, Kind: kind}
 }
 
+// workloadResource is how a URL calls one of measuredKinds.
 func workloadResource(kind string) schema.GroupResource {
-	return schema.GroupResource{Group: functionMeshGroup, Resource: strings.ToLower(kind) + "s"}
+	return schema.GroupResource{Group: watchedKind(kind).Group, Resource: strings.ToLower(kind) + "s"}
 }
 
 // kindOfResource is the inverse of workloadResource; empty for other resources.
 func kindOfResource(resource schema.GroupResource) string {
-	for _, kind := range workloadKinds() {
+	for _, kind := range measuredKinds() {
 		if workloadResource(kind) == resource {
 			return kind
 		}

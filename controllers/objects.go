@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Objects finds policies, Functions, Sinks and Sources by their labels, in memory. It is safe for concurrent use.
+// Objects finds policies, Functions, Sinks, Sources and StatefulSets of the function worker by their labels, in memory. It is safe for concurrent use.
 type Objects struct {
 	reader client.Reader
 	// policiesRead and installed say whether the policies and the objects of a kind are in memory.
@@ -48,14 +48,16 @@ func (o *Objects) Names(resource schema.GroupResource, namespace string, selecto
 		}
 	case kind != "":
 		if !o.installed(kind) {
-			return nil, fmt.Errorf("%w: objects of kind %s are being read, or Function Mesh is not installed", backlog.ErrNoData, kind)
+			return nil, notRead(kind)
 		}
 		list := newWorkloadList(kind)
 		if err := o.reader.List(ctx, list, options...); err != nil {
 			return nil, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 		}
 		for i := range list.Items {
-			names = append(names, list.Items[i].GetName())
+			if object := &list.Items[i]; kind != kindStatefulSet || isWorkersStatefulSet(object) {
+				names = append(names, object.GetName())
+			}
 		}
 	default:
 		return nil, apierrors.NewNotFound(resource, "*")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -21,7 +22,16 @@ func TestObjectsAreFoundByTheirLabels(t *testing.T) {
 	sink.SetName("files")
 	labelled.Name, labelled.UID, labelled.Labels = "labelled", "uid-labelled", map[string]string{"team": "media"}
 	function.SetLabels(map[string]string{"team": "media"})
-	w := newTestWorld(t, labelled, plain, function, sink)
+	recorded := recordedStatefulSets(t)
+	made, other := recorded["pf-public-default-resize"], recorded["pf-public-default-job"]
+	for _, object := range []*unstructured.Unstructured{made, other} {
+		object.SetNamespace(testNamespace)
+		object.SetResourceVersion("")
+		object.SetLabels(map[string]string{"team": "media"})
+	}
+	other.SetName("postgres")
+	withCommand(t, other, []any{"postgres", "-D", "/data"})
+	w := newTestWorld(t, labelled, plain, function, sink, made, other)
 	read := true
 	isRead := func() bool { return read }
 	objects := &Objects{reader: w.client, policiesRead: isRead, installed: func(string) bool { return read }}
@@ -39,6 +49,9 @@ func TestObjectsAreFoundByTheirLabels(t *testing.T) {
 	names, err = objects.Names(workloadResource(kindSink), testNamespace, labels.Everything())
 	require.NoError(t, err)
 	require.Equal(t, []string{"files"}, names)
+	names, err = objects.Names(workloadResource(kindStatefulSet), testNamespace, media)
+	require.NoError(t, err)
+	require.Equal(t, []string{"pf-public-default-resize"}, names, "of the function worker's alone there is something to tell")
 	names, err = objects.Names(workloadResource(kindFunction), "elsewhere", labels.Everything())
 	require.NoError(t, err)
 	require.Empty(t, names)
@@ -46,7 +59,7 @@ func TestObjectsAreFoundByTheirLabels(t *testing.T) {
 	_, err = objects.Names(schema.GroupResource{Resource: "pods"}, testNamespace, media)
 	require.True(t, apierrors.IsNotFound(err))
 	read = false
-	for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), workloadResource(kindFunction)} {
+	for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), workloadResource(kindFunction), workloadResource(kindStatefulSet)} {
 		_, err = objects.Names(resource, testNamespace, media)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 	}

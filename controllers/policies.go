@@ -6,6 +6,8 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,4 +43,22 @@ func (p *Policies) read(ctx context.Context, key types.NamespacedName) (*v1alpha
 		return nil, fmt.Errorf("reading policy %s: %w", key, err)
 	}
 	return &found, nil
+}
+
+// connection is that of the policy that scales the object, the first by name of several: a StatefulSet does not say where its
+// Pulsar is. Nil when none does.
+func (p *Policies) connection(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*v1alpha1.PulsarConnection, error) {
+	if !p.synced() {
+		return nil, fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
+	}
+	var list v1alpha1.AutoscalingPolicyList
+	key := scaleTarget(ref.APIVersion, ref.Kind, ref.Name)
+	if err := p.reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexScaleTarget: key}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing policies by what they scale: %w", err)
+	}
+	if len(list.Items) == 0 {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	first := slices.MinFunc(list.Items, func(a, b v1alpha1.AutoscalingPolicy) int { return strings.Compare(a.Name, b.Name) })
+	return first.Spec.Pulsar, nil
 }

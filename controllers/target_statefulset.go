@@ -9,11 +9,11 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -89,7 +89,7 @@ func (s statefulSet) scrapable() bool {
 func (t *Targets) statefulSet(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
 	ref := spec.ScaleTargetRef
 	if !t.config.Installed(kindStatefulSet) {
-		return Found{}, fmt.Errorf("%w: StatefulSets are being read", backlog.ErrNoData)
+		return Found{}, notRead(kindStatefulSet)
 	}
 	object := newWorkload(kindStatefulSet)
 	err := t.config.Workloads.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
@@ -153,4 +153,38 @@ func (s statefulSet) isOfWorker() bool {
 		}
 	}
 	return slices.ContainsFunc(s.Spec.Template.Spec.Containers, func(c container) bool { return startsInstance(c.all()) })
+}
+
+// isWorkersStatefulSet is isOfWorker for an object as it is kept, without decoding all of it: it is asked for many.
+func isWorkersStatefulSet(object *unstructured.Unstructured) bool {
+	if controllerOf(object) != "" {
+		return false
+	}
+	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "template", "spec", "containers")
+	containers, _ := value.([]any)
+	return slices.ContainsFunc(containers, func(one any) bool {
+		fields, _ := one.(map[string]any)
+		for _, key := range []string{"command", "args"} {
+			parts, _ := fields[key].([]any)
+			for _, part := range parts {
+				if text, ok := part.(string); ok && startsInstance([]string{text}) {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
+
+// measurable fails for a StatefulSet that has no signals of its own, and says what to ask instead.
+func measurable(object *unstructured.Unstructured) error {
+	owner := controllerOf(object)
+	switch {
+	case isWorkersStatefulSet(object):
+		return nil
+	case owner != "":
+		return mistakeError(fmt.Sprintf("StatefulSet %s is controlled by %s: ask for that", object.GetName(), owner))
+	default:
+		return mistakeError(fmt.Sprintf("StatefulSet %s is none that Pulsar's function worker made: %s", object.GetName(), errNoInstance))
+	}
 }

@@ -187,17 +187,30 @@ func (w workload) configMap() types.NamespacedName {
 	return types.NamespacedName{Namespace: w.Metadata.Namespace, Name: w.Spec.Pulsar.PulsarConfig}
 }
 
-// exists fails with an API server's NotFound when there is no such object in memory.
+// exists fails with an API server's NotFound when there is no such object in memory, and with a mistakeError for a StatefulSet
+// that the function worker did not make.
 func (t *Targets) exists(kind string, key types.NamespacedName) error {
 	if !t.config.Installed(kind) {
-		return fmt.Errorf("%w: objects of kind %s are being read, or Function Mesh is not installed", backlog.ErrNoData, kind)
+		return notRead(kind)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
 	defer cancel()
-	if err := t.config.Workloads.Get(ctx, key, newWorkload(kind), client.UnsafeDisableDeepCopy); err != nil {
+	object := newWorkload(kind)
+	if err := t.config.Workloads.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("reading %s %s: %w", kind, key, err)
 	}
+	if kind == kindStatefulSet {
+		return measurable(object)
+	}
 	return nil
+}
+
+// notRead is why nothing is known of a kind.
+func notRead(kind string) error {
+	if kind == kindStatefulSet {
+		return fmt.Errorf("%w: StatefulSets are being read", backlog.ErrNoData)
+	}
+	return fmt.Errorf("%w: objects of kind %s are being read, or Function Mesh is not installed", backlog.ErrNoData, kind)
 }
 
 // Doubt says that the cluster of a target does not answer as a Pulsar cluster should, so that a corrected ConfigMap or

@@ -75,7 +75,7 @@ func isMistake(err error) bool {
 func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, error) {
 	kind := kindOfResource(a.resource)
 	ref := v1alpha1.ScaleTargetRef{
-		APIVersion: workloadKind(kind).GroupVersion().String(), Kind: kind, Name: a.key.Name,
+		APIVersion: watchedKind(kind).GroupVersion().String(), Kind: kind, Name: a.key.Name,
 	}
 	spec := v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref}
 	if a.resource == v1alpha1.GroupResource() {
@@ -85,6 +85,12 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 		}
 		if spec = p.Spec; spec.TargetSelector != nil {
 			return backlog.Subscription{}, mistakeError(policy.FleetHasNoMetric(p))
+		}
+	}
+	if kind == kindStatefulSet {
+		var err error
+		if spec.Pulsar, err = s.config.Policies.connection(ctx, a.key.Namespace, ref); err != nil {
+			return backlog.Subscription{}, err
 		}
 	}
 	found, err := s.config.Targets.Find(ctx, a.key.Namespace, spec)

@@ -29,8 +29,8 @@ type ExternalMetrics struct{ custom *CustomMetrics }
 func (c *CustomMetrics) External() *ExternalMetrics { return &ExternalMetrics{custom: c} }
 
 // GetExternalMetric returns one metric of one object of the namespace, or a *StatusError of the table in errors.go. The selector
-// is policy=<name>, or kind=Function,name=<name>, where kind is Function, Sink or Source. There is one value at most: a
-// HorizontalPodAutoscaler takes the sum of all that it gets.
+// is policy=<name>, or kind=Function,name=<name>, where kind is Function, Sink, Source or StatefulSet. There is one value at
+// most: a HorizontalPodAutoscaler takes the sum of all that it gets.
 func (e *ExternalMetrics) GetExternalMetric(ctx context.Context, namespace string, metricSelector labels.Selector,
 	info cma.ExternalMetricInfo,
 ) (*external_metrics.ExternalMetricValueList, error) {

@@ -43,11 +43,12 @@ func TestExternalMetricsAreTheSameNumbers(t *testing.T) {
 		window           *int64
 		labels           map[string]string
 	}{
-		"a decision":                {"policy=orders", policy.MetricDesiredReplicas, 7000, nil, map[string]string{"policy": "orders"}},
-		"the backlog of a policy":   {"policy=orders", "pulsar_function_backlog_ready_messages", 100_000, nil, map[string]string{"policy": "orders"}},
-		"the backlog of a Function": {"kind=Function,name=orders", "pulsar_function_backlog_messages", 120_000, nil, map[string]string{"kind": "Function", "name": "orders"}},
-		"a rate, with its window":   {"name=orders,kind=Sink", "pulsar_function_publish_rate", 12_346, new(int64(10)), map[string]string{"kind": "Sink", "name": "orders"}},
-		"a set of one":              {"policy in (orders)", "pulsar_function_consumers", 3_000, nil, map[string]string{"policy": "orders"}},
+		"a decision":                   {"policy=orders", policy.MetricDesiredReplicas, 7000, nil, map[string]string{"policy": "orders"}},
+		"the backlog of a policy":      {"policy=orders", "pulsar_function_backlog_ready_messages", 100_000, nil, map[string]string{"policy": "orders"}},
+		"the backlog of a Function":    {"kind=Function,name=orders", "pulsar_function_backlog_messages", 120_000, nil, map[string]string{"kind": "Function", "name": "orders"}},
+		"a rate, with its window":      {"name=orders,kind=Sink", "pulsar_function_publish_rate", 12_346, new(int64(10)), map[string]string{"kind": "Sink", "name": "orders"}},
+		"the backlog of a StatefulSet": {"kind=StatefulSet,name=orders", "pulsar_function_backlog_messages", 120_000, nil, map[string]string{"kind": "StatefulSet", "name": "orders"}},
+		"a set of one":                 {"policy in (orders)", "pulsar_function_consumers", 3_000, nil, map[string]string{"policy": "orders"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +84,7 @@ func TestExternalMetricsSayWhatIsWrong(t *testing.T) {
 		"several policies":            {"shop", "policy in (orders,returns)", backlogMetric, nil, 400, unclear("policy in (orders,returns)")},
 		"all but one":                 {"shop", "policy!=orders", backlogMetric, nil, 400, unclear("policy!=orders")},
 		"a policy without a name":     {"shop", "policy=", backlogMetric, nil, 400, unclear("policy=")},
-		"a kind that is not one":      {"shop", "kind=Deployment,name=orders", backlogMetric, nil, 400, `kind "Deployment" has no metrics: select one of Function, Sink, Source, or policy=<name>`},
+		"a kind that is not one":      {"shop", "kind=Deployment,name=orders", backlogMetric, nil, 400, `kind "Deployment" has no metrics: select one of Function, Sink, Source, StatefulSet, or policy=<name>`},
 		"no namespace":                {"", "policy=orders", backlogMetric, nil, 400, "autoscalingpolicies.pulsar-autoscaler.io live in a namespace: name it"},
 		"a metric that is not ours":   {"shop", "policy=orders", "queue_length", nil, 404, `no metric "queue_length" is served for autoscalingpolicies.pulsar-autoscaler.io`},
 		"a decision of a Function":    {"shop", "kind=Function,name=orders", policy.MetricDesiredReplicas, nil, 404, `no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`},

@@ -75,7 +75,9 @@ func describedKinds() []described {
 			kind:       kind,
 		})
 	}
-	return kinds
+	return append(kinds, described{
+		resource: schema.GroupResource{Group: "apps", Resource: "statefulsets"}, apiVersion: "apps/v1", kind: "StatefulSet",
+	})
 }
 
 // describedResources lists them for a person.

@@ -106,7 +106,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"an object of another kind": {
 			resource: schema.GroupResource{Resource: "pods"}, metric: ready, code: 404,
-			text: "no metrics are served for pods, only for autoscalingpolicies.pulsar-autoscaler.io, functions.compute.functionmesh.io, sinks.compute.functionmesh.io, sources.compute.functionmesh.io",
+			text: "no metrics are served for pods, only for autoscalingpolicies.pulsar-autoscaler.io, functions.compute.functionmesh.io, sinks.compute.functionmesh.io, sources.compute.functionmesh.io, statefulsets.apps",
 		},
 		"no namespace": {
 			name: types.NamespacedName{Name: "orders"}, metric: ready, code: 400,
@@ -199,7 +199,7 @@ func (brokenLister) Names(schema.GroupResource, string, labels.Selector) ([]stri
 
 func TestTheListOfMetricsIsConstantAndItsNamesFitAURL(t *testing.T) {
 	all := newTestProvider(t, Config{}).ListAllMetrics()
-	require.Len(t, all, 4*len(servedMetrics())-3, "the decision is the policy's alone")
+	require.Len(t, all, 5*len(servedMetrics())-4, "the decision is the policy's alone")
 	seen := map[string]bool{}
 	for _, one := range all {
 		require.Regexp(t, `^pulsar_function_[a-z_]+$`, one.Metric)

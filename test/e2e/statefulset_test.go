@@ -152,7 +152,8 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	set = o.awaitSet(t, config, topic, 3, "")
 	step("3 replicas consume")
 	requireTimed(t, p.Name)
-	step("all 3 tell how busy they are")
+	requireAskedOfSet(t, set.Name)
+	step("all 3 tell how busy they are, and the StatefulSet how much is ready")
 
 	// At an update the worker deletes the StatefulSet and makes it anew with its own parallelism.
 	before := learnedBy(t, p.Name)
@@ -222,5 +223,22 @@ func requireTimed(t *testing.T, name string) {
 			values[metric] = list.Items[0].Value.AsApproximateFloat64()
 		}
 		return values["pulsar_function_busy_ratio"] > 0 && values["pulsar_function_silent_instances"] == 0, fmt.Sprint(values), nil
+	})
+}
+
+// requireAskedOfSet waits for the backlog on the StatefulSet itself.
+func requireAskedOfSet(t *testing.T, name string) {
+	t.Helper()
+	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/statefulsets.apps/" + name + "/pulsar_function_backlog_ready_messages"
+	poll(t, "the backlog of "+name, func(ctx context.Context) (bool, string, error) {
+		answer, err := ask(ctx, t, path)
+		if err != nil {
+			return false, err.Error(), nil // the first ones say that nothing is known yet
+		}
+		var list cmv1beta2.MetricValueList
+		if err := json.Unmarshal(answer, &list); err != nil {
+			return false, "", err
+		}
+		return list.Items[0].Value.Value() > 0 && list.Items[0].DescribedObject.Kind == "StatefulSet", string(answer), nil
 	})
 }
