@@ -100,6 +100,8 @@ func indexOf(kind string) (name string, by client.IndexerFunc) {
 	switch {
 	case slices.Contains(workloadKinds(), kind):
 		return indexSubscription, indexWorkload
+	case kind == kindStatefulSet:
+		return indexSubscription, indexStatefulSet
 	case kind == kindScaledObject || kind == kindVerticalPodAutoscaler:
 		return indexScaleTarget, indexOtherAutoscaler
 	default:

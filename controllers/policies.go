@@ -45,15 +45,20 @@ func (p *Policies) read(ctx context.Context, key types.NamespacedName) (*v1alpha
 	return &found, nil
 }
 
-// connection is that of the policy that scales the object, the first by name of several: a StatefulSet does not say where its
-// Pulsar is. Nil when none does.
+// connection is policyConnection; backlog.ErrNoData while the policies are still being read.
 func (p *Policies) connection(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*v1alpha1.PulsarConnection, error) {
 	if !p.synced() {
 		return nil, fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
 	}
+	return policyConnection(ctx, p.reader, namespace, ref)
+}
+
+// policyConnection is that of the policy that scales the object, the first by name of several: a StatefulSet does not say where
+// its Pulsar is. Nil when none does.
+func policyConnection(ctx context.Context, reader client.Reader, namespace string, ref v1alpha1.ScaleTargetRef) (*v1alpha1.PulsarConnection, error) {
 	var list v1alpha1.AutoscalingPolicyList
 	key := scaleTarget(ref.APIVersion, ref.Kind, ref.Name)
-	if err := p.reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexScaleTarget: key}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexScaleTarget: key}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing policies by what they scale: %w", err)
 	}
 	if len(list.Items) == 0 {

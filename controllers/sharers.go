@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// indexSubscription is the index of Functions, Sinks and Sources by what they consume: see indexKeys.
+// indexSubscription is the index of Functions, Sinks, Sources and StatefulSets of the function worker by what they consume: see indexKeys.
 const indexSubscription = "subscription"
 
 // indexWorkload is the function of that index. What cannot be told is not indexed, as it cannot be scaled either.
@@ -92,9 +92,9 @@ const (
 	maxSuspects = 100
 )
 
-// sharers are the other Functions, Sinks and Sources in Kubernetes that consume what the target consumes: the same
-// subscription of the same cluster on at least one common topic, as "Function media/crop", sorted. The index makes it a few
-// looks, which find nothing as a rule. What cannot be told of others is left out and is no error: it is not the policy's.
+// sharers are the other Functions, Sinks, Sources and StatefulSets of the function worker that consume what the target consumes:
+// the same subscription of the same cluster on at least one common topic, as "Function media/crop", sorted. The index makes it
+// a few looks, which find nothing as a rule. What cannot be told of others is left out and is no error: it is not the policy's.
 func (t *Targets) sharers(ctx context.Context, namespace string, target *policy.Target) ([]string, error) {
 	if target == nil || target.Invalid != "" {
 		return nil, nil
@@ -105,7 +105,7 @@ func (t *Targets) sharers(ctx context.Context, namespace string, target *policy.
 	}
 	var found []string
 	for _, s := range suspects[:min(len(suspects), maxSuspects)] {
-		if len(found) < maxSharers && t.shares(ctx, s.GetKind(), s.Object, target.Subscription) {
+		if len(found) < maxSharers && t.shares(ctx, s, target) {
 			found = append(found, fmt.Sprintf("%s %s/%s", s.GetKind(), s.GetNamespace(), s.GetName()))
 		}
 	}
@@ -117,7 +117,7 @@ func (t *Targets) sharers(ctx context.Context, namespace string, target *policy.
 // and in one order, for the index has none and a status must not change with it.
 func (t *Targets) suspects(ctx context.Context, namespace string, target *policy.Target) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	for _, kind := range workloadKinds() {
+	for _, kind := range measuredKinds() {
 		if !t.config.Installed(kind) {
 			continue
 		}
@@ -151,13 +151,16 @@ func (t *Targets) suspects(ctx context.Context, namespace string, target *policy
 
 // shares says whether an object consumes from the same cluster and topics. A policy of its own may send it to another
 // cluster; that is not looked up. The cluster comes first: the same Function on many clusters is common, and it costs less.
-func (t *Targets) shares(ctx context.Context, kind string, object map[string]any, with backlog.Subscription) bool {
-	configMap, _, _ := unstructured.NestedString(object, "spec", "pulsar", "pulsarConfig")
-	namespace, _, _ := unstructured.NestedString(object, "metadata", "namespace")
-	if t.clusters.presumed(ctx, types.NamespacedName{Namespace: namespace, Name: configMap}) != with.Cluster.AdminURL {
+func (t *Targets) shares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
+	if object.GetKind() == kindStatefulSet {
+		return t.setShares(ctx, object, target)
+	}
+	with := target.Subscription
+	configMap, _, _ := unstructured.NestedString(object.Object, "spec", "pulsar", "pulsarConfig")
+	if t.clusters.presumed(ctx, types.NamespacedName{Namespace: object.GetNamespace(), Name: configMap}) != with.Cluster.AdminURL {
 		return false
 	}
-	w, err := decodeWorkload(kind, object)
+	w, err := decodeWorkload(object.GetKind(), object.Object)
 	if err != nil {
 		return false
 	}

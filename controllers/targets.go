@@ -31,7 +31,7 @@ type Targets struct {
 
 // TargetsConfig is what NewTargets needs; all fields but DefaultAdminURL, OwnCredentials and those of workers are required.
 type TargetsConfig struct {
-	// Workloads reads Functions, Sinks and Sources, as unstructured objects, from memory.
+	// Workloads reads Functions, Sinks, Sources and StatefulSets, as unstructured objects, and policies, from memory.
 	Workloads client.Reader
 	// Installed says whether the kind exists and its objects are in memory.
 	Installed func(kind string) bool

@@ -145,6 +145,7 @@ func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 		WithIndex(newWorkload(kindFunction), indexSubscription, indexWorkload).
 		WithIndex(newWorkload(kindSink), indexSubscription, indexWorkload).
 		WithIndex(newWorkload(kindSource), indexSubscription, indexWorkload).
+		WithIndex(newWorkload(kindStatefulSet), indexSubscription, indexStatefulSet).
 		WithIndex(newWorkload(kindScaledObject), indexScaleTarget, indexOtherAutoscaler).
 		WithIndex(newWorkload(kindVerticalPodAutoscaler), indexScaleTarget, indexOtherAutoscaler).
 		WithInterceptorFuncs(w.counting()).Build()

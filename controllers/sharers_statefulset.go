@@ -1,0 +1,64 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// indexStatefulSet is indexWorkload for StatefulSets: those of the function worker alone have keys.
+func indexStatefulSet(object client.Object) []string {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	_, c, ok := consumedBySet(u)
+	if !ok {
+		return nil
+	}
+	return indexKeys(c.subscription)
+}
+
+// consumedBySet is what a StatefulSet of the function worker runs and consumes; not ok for others, and where it cannot be told.
+func consumedBySet(object *unstructured.Unstructured) (w workload, c consumed, ok bool) {
+	if !isWorkersStatefulSet(object) {
+		return w, c, false
+	}
+	s, err := decodeStatefulSet(object.Object)
+	if err != nil {
+		return w, c, false
+	}
+	w, invalid := s.instance()
+	if invalid != "" {
+		return w, c, false
+	}
+	c, invalid = w.consumed()
+	return w, c, invalid == ""
+}
+
+// setShares is shares for StatefulSets. They do not say where their Pulsar is, so the policy of one is asked first. What a
+// policy scales through the worker may run as a StatefulSet of another namespace: that is the same, and no other.
+func (t *Targets) setShares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
+	w, c, ok := consumedBySet(object)
+	with := target.Subscription
+	if !ok || c.subscription.Name != with.Name || !overlap(c.subscription, with) ||
+		target.Scaling == policy.ByWorker && w.component() == target.Component {
+		return false
+	}
+	connection, err := policyConnection(ctx, t.config.Workloads, object.GetNamespace(), v1alpha1.ScaleTargetRef{
+		APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Name: object.GetName(),
+	})
+	if err != nil {
+		return false
+	}
+	cluster, _, err := t.clusters.find(ctx, connection, types.NamespacedName{})
+	return err == nil && cluster.AdminURL == with.Cluster.AdminURL
+}
