@@ -184,6 +184,44 @@ func TestNoRuleGrantsEverything(t *testing.T) {
 	}
 }
 
+// Each right is one that somebody has to grant, so one more is to be a decision.
+func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
+	granted := map[string][]string{}
+	for _, role := range all[*rbacv1.ClusterRole](t) {
+		for _, rule := range role.Rules {
+			require.Empty(t, rule.NonResourceURLs)
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					key := strings.TrimPrefix(group+"/"+resource, "/")
+					granted[key] = append(granted[key], rule.Verbs...)
+				}
+			}
+		}
+	}
+	require.Equal(t, map[string][]string{
+		"pulsar-autoscaler.io/autoscalingpolicies":        {"get", "list", "watch", "patch", "create", "delete"},
+		"pulsar-autoscaler.io/autoscalingpolicies/status": {"patch"},
+		"compute.functionmesh.io/functions":               {"get", "list", "watch", "patch"},
+		"compute.functionmesh.io/sinks":                   {"get", "list", "watch", "patch"},
+		"compute.functionmesh.io/sources":                 {"get", "list", "watch", "patch"},
+		"compute.functionmesh.io/functionmeshes":          {"get", "list", "watch", "patch"},
+		"compute.functionmesh.io/functions/scale":         {"patch"},
+		"compute.functionmesh.io/sinks/scale":             {"patch"},
+		"compute.functionmesh.io/sources/scale":           {"patch"},
+		"apps/statefulsets":                               {"get", "list", "watch"},
+		"apps/statefulsets/scale":                         {"patch"},
+		"autoscaling/horizontalpodautoscalers":            {"get", "list", "watch", "create", "patch", "delete"},
+		"keda.sh/scaledobjects":                           {"get", "list", "watch", "patch"},
+		"autoscaling.k8s.io/verticalpodautoscalers":       {"get", "list", "watch"},
+		"apiregistration.k8s.io/apiservices":              {"get", "list", "watch"},
+		"configmaps":                                      {"get"},
+		"secrets":                                         {"get"},
+		"pods":                                            {"list", "watch"},
+		"events":                                          {"create", "patch"},
+		"events.k8s.io/events":                            {"create", "patch"},
+	}, granted)
+}
+
 func TestSecretsAreGrantedInAFileThatCanBeLeftOut(t *testing.T) {
 	const secrets = "rbac/secrets.yaml"
 	granted := false
