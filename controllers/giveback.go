@@ -24,10 +24,19 @@ import (
 // maxFarewells is how often a deleted policy tries to give back what it took over: for a minute.
 const maxFarewells = 30
 
+// errOursStays is why nothing was given back although nothing failed.
+var errOursStays = errors.New("the HorizontalPodAutoscaler of the policy is still there, and what is given back would stand beside it")
+
 // leave gives back what a deleted policy took over, and lets it go: when that is done, when it never can be, or after
 // maxFarewells. Replicas stay where they are.
 func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
 	memory := r.tracked.follow(p, nil)
+	if !memory.leavesSince.IsZero() {
+		if r.config.Clock().Sub(memory.leavesSince) < soon {
+			return resultGivingBack, nil // who goes on from here has to see what the target got back
+		}
+		return resultGone, r.letGo(ctx, p)
+	}
 	memory.farewells++
 	done, err := r.giveBack(ctx, p)
 	var lasting lastingError
@@ -37,17 +46,29 @@ func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPol
 		}
 		return resultGivingBack, nil
 	}
+	if !done && err == nil {
+		err = errOursStays
+	}
 	if err != nil {
 		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonGiveBackFailed, "GiveBack", "%s",
 			policy.Shorten("the policy goes all the same, restore by hand what status.takenOver says: "+err.Error(), maxNote))
 		log.FromContext(ctx).Error(err, "not given back")
 	}
+	if p.Status.TakenOver != nil {
+		memory.leavesSince = r.config.Clock()
+		return resultGivingBack, nil
+	}
+	return resultGone, r.letGo(ctx, p)
+}
+
+// letGo takes our finalizer off a deleted policy.
+func (r *PolicyReconciler) letGo(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
 	finalizers := slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == policy.Finalizer })
 	if err := r.setFinalizers(ctx, p, finalizers); err != nil {
-		return "", err
+		return err
 	}
 	r.forget(client.ObjectKeyFromObject(p))
-	return resultGone, nil
+	return nil
 }
 
 // refuse gives back what a policy took over that refuses by now, and returns true while that is under way.

@@ -192,6 +192,9 @@ func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World)
 		if !r.config.Targets.ofOneCluster(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
 			continue
 		}
+		if givesBackFirst(p, other) {
+			world.GivingBack = other.Name
+		}
 		if (other.Spec.Mode == v1alpha1.ModeAuto || other.Spec.Mode == "") && other.DeletionTimestamp == nil && byRank(other, first) < 0 {
 			first = other
 		}
@@ -203,6 +206,19 @@ func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World)
 		}
 	}
 	return nil
+}
+
+// givesBackFirst says that another policy holds what it took over and is about to give it back: it is being deleted or refuses
+// by now, or was made for a selector and gives way to this one, which names the target.
+func givesBackFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
+	switch {
+	case other.UID == p.UID:
+		return false
+	case other.DeletionTimestamp != nil || selected(other) > selected(p):
+		return slices.Contains(other.Finalizers, policy.Finalizer)
+	default:
+		return policy.GivesBack(other)
+	}
 }
 
 // byRank says which of two policies on one target goes first: one that names it before one that was made for a selector, then

@@ -39,10 +39,11 @@ type policyMemory struct {
 	followed   *backlog.Subscription
 	followedAt time.Time
 	// putAway is what was taken over; gaveBackAt when it was given back, while the policy stays; farewells are the tries to give
-	// it back since the policy was deleted.
-	putAway    putAway
-	gaveBackAt time.Time
-	farewells  int
+	// it back since the policy was deleted, and leavesSince when they ended.
+	putAway     putAway
+	gaveBackAt  time.Time
+	farewells   int
+	leavesSince time.Time
 	// target is the UID of what the last decision on a reading was about.
 	target string
 	// inputs that the policy is listed under: topics, and patterns by their text; and the namespaces of those.

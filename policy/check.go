@@ -58,6 +58,7 @@ func Check(w World) *Violation {
 			noOtherPolicyGoesFirst,
 			autoscalerIsOurs,
 			nameIsOurs,
+			nothingIsBeingGivenBack,
 			// What follows may be put away for the policy, so it comes last.
 			functionHasNoAutoscalerOfItsOwn,
 			noAutoscalerIsLeftBehind,

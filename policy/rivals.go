@@ -46,6 +46,16 @@ func nameIsOurs(w World) *Violation {
 		w.NameClash)}
 }
 
+// nothingIsBeingGivenBack: what another policy gives back would stand beside our autoscaler, and both would stop. One that runs
+// already goes on, for nothing is given back beside it.
+func nothingIsBeingGivenBack(w World) *Violation {
+	if w.GivingBack == "" || w.Autoscaler != nil {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonGivingBack, fmt.Sprintf(
+		"AutoscalingPolicy %s goes, and first gives back what it took over on the same target, which is seen to within a minute", w.GivingBack)}
+}
+
 func functionHasNoAutoscalerOfItsOwn(w World) *Violation {
 	if !w.Target.OwnAutoscaler {
 		return nil

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -202,11 +203,16 @@ func GiveBack(w World) Return {
 	if taken == nil {
 		return back
 	}
+	beside := w.besideWhatIsGivenBack(taken)
 	for _, name := range taken.ScaledObjects {
+		if beside != "" {
+			back.Kept = append(back.Kept, fmt.Sprintf("%s %s: %s", kindScaledObject, name, beside))
+			continue
+		}
 		back.ScaledObjects = append(back.ScaledObjects, string(name))
 	}
 	if taken.MaxReplicas != nil {
-		if why := w.keepsMaxReplicas(); why != "" {
+		if why := cmp.Or(w.keepsMaxReplicas(), beside); why != "" {
 			back.Kept = append(back.Kept, fmt.Sprintf("maxReplicas %d: %s", *taken.MaxReplicas, why))
 		} else {
 			back.MaxReplicas = taken.MaxReplicas
@@ -218,7 +224,7 @@ func GiveBack(w World) Return {
 			back.Kept = append(back.Kept, err.Error())
 			continue
 		}
-		if why := w.keepsAutoscaler(taken, hpa); why != "" {
+		if why := cmp.Or(w.keepsAutoscaler(hpa), beside); why != "" {
 			back.Kept = append(back.Kept, fmt.Sprintf("%s %s: %s", kindAutoscaler, hpa.Name, why))
 			continue
 		}
@@ -246,7 +252,7 @@ func (w World) keepsMaxReplicas() string {
 
 // keepsAutoscaler says why one is not made again; empty when it is. A status may be written by others than us, so nothing is
 // made from it that would scale anything but the target.
-func (w World) keepsAutoscaler(taken *v1alpha1.TakenOver, hpa *autoscalingv2.HorizontalPodAutoscaler) string {
+func (w World) keepsAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) string {
 	if w.Target == nil {
 		return "the target is gone"
 	}
@@ -262,6 +268,16 @@ func (w World) keepsAutoscaler(taken *v1alpha1.TakenOver, hpa *autoscalingv2.Hor
 		if r.Name == hpa.Name {
 			return "it is there already"
 		}
+	}
+	return ""
+}
+
+// besideWhatIsGivenBack is what scales the target by now, so that nothing is given back beside it; empty when nothing does.
+func (w World) besideWhatIsGivenBack(taken *v1alpha1.TakenOver) string {
+	if w.Target == nil {
+		return ""
+	}
+	for _, r := range w.Rivals {
 		if !w.takenOver(taken, r) {
 			return r.String() + " by now"
 		}

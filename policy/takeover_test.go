@@ -133,6 +133,8 @@ func TestWhatIsGivenBack(t *testing.T) {
 		max         bool
 		autoscalers []string
 		kept        []string
+		// paused says that the ScaledObject stays so.
+		paused bool
 	}
 	all := given{max: true, autoscalers: []string{"theirs"}}
 	tests := map[string]struct {
@@ -157,7 +159,11 @@ func TestWhatIsGivenBack(t *testing.T) {
 			max: true, kept: []string{"HorizontalPodAutoscaler theirs: it is there already"},
 		}},
 		"another autoscaler is there by now": {func(w *policy.World) { w.Rivals = []policy.Rival{rival("HorizontalPodAutoscaler", "new", "")} }, given{
-			max: true, kept: []string{"HorizontalPodAutoscaler theirs: HorizontalPodAutoscaler new scales Function resize by now"},
+			paused: true, kept: []string{
+				"ScaledObject so: HorizontalPodAutoscaler new scales Function resize by now",
+				"maxReplicas 5: HorizontalPodAutoscaler new scales Function resize by now",
+				"HorizontalPodAutoscaler theirs: HorizontalPodAutoscaler new scales Function resize by now",
+			},
 		}},
 		"the autoscaler that follows from maxReplicas is there by now": {func(w *policy.World) {
 			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5))
@@ -176,12 +182,11 @@ func TestWhatIsGivenBack(t *testing.T) {
 			w.Policy.Status.TakenOver = taken.DeepCopy()
 			test.change(&w)
 			back := policy.GiveBack(w)
-			got := given{max: back.MaxReplicas != nil, kept: back.Kept}
+			got := given{max: back.MaxReplicas != nil, kept: back.Kept, paused: len(back.ScaledObjects) == 0}
 			for _, hpa := range back.Autoscalers {
 				got.autoscalers = append(got.autoscalers, hpa.Name)
 			}
 			require.Equal(t, test.want, got)
-			require.Equal(t, []string{"so"}, back.ScaledObjects)
 			require.False(t, back.RemoveOurs)
 		})
 	}

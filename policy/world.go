@@ -28,6 +28,9 @@ type World struct {
 	// goes first because it names the target, which this one does by a selector.
 	OlderPolicy string
 	OlderNames  bool
+	// GivingBack is the name of a policy on the same target that goes, and first gives back what it took over; empty when there
+	// is none.
+	GivingBack string
 	// NameClash is an object for whose name Function Mesh would delete our HorizontalPodAutoscaler, such as "Function pap-x";
 	// empty when there is none.
 	NameClash string

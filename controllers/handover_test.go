@@ -1,0 +1,100 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// usersPolicy names the target of testPolicy.
+func usersPolicy(conflicts v1alpha1.ConflictPolicy) *v1alpha1.AutoscalingPolicy {
+	p := testPolicy()
+	p.Name, p.UID = "users", "uid-users"
+	p.Spec.ConflictPolicy = conflicts
+	return p
+}
+
+// TestNothingIsGivenBackBesideAnotherPolicy hands a target over from the child of a fleet, which took over Function Mesh's
+// autoscaler, to a user's policy, whoever of the two is worked on when.
+func TestNothingIsGivenBackBesideAnotherPolicy(t *testing.T) {
+	const steps = 4
+	for order := range 1 << steps {
+		for _, deleted := range []int{0, 1, 2} {
+			for _, conflicts := range []v1alpha1.ConflictPolicy{v1alpha1.ConflictRefuse, v1alpha1.ConflictTakeOver} {
+				t.Run(fmt.Sprintf("order %04b, deleted before pass %d, %s", order, deleted, conflicts), func(t *testing.T) {
+					w := takingOver(t)
+					p := w.policy()
+					ownedBy(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
+					require.NoError(t, w.client.Update(t.Context(), p))
+					w.reconcile()
+					w.until("our autoscaler", w.scaling)
+					require.NoError(t, w.client.Create(t.Context(), usersPolicy(conflicts)))
+					for step := range 40 {
+						if step == deleted {
+							require.NoError(t, w.client.Delete(t.Context(), testPolicy()))
+						}
+						key := testKey()
+						if step >= steps && step%2 == 0 || step < steps && order&(1<<step) != 0 {
+							key.Name = "users"
+						}
+						w.passOf(key)
+					}
+					require.True(t, w.gone())
+					users := w.autoscalerOf("users")
+					if conflicts == v1alpha1.ConflictRefuse {
+						require.Nil(t, users)
+						require.Equal(t, int64(5), w.maxReplicas(), "it is given back, and the user's policy says so")
+						return
+					}
+					require.NotNil(t, users)
+					require.Nil(t, w.maxReplicas())
+					require.NoError(t, w.client.Delete(t.Context(), usersPolicy(conflicts)))
+					for range 8 {
+						w.passOf(types.NamespacedName{Namespace: testNamespace, Name: "users"})
+					}
+					require.Equal(t, int64(5), w.maxReplicas(), "the user's policy took it over from Function Mesh, too")
+				})
+			}
+		}
+	}
+}
+
+func (w *testWorld) autoscalerOf(name string) client.Object {
+	w.t.Helper()
+	hpa, err := w.find(policy.AutoscalerName(name))
+	require.NoError(w.t, err)
+	if hpa == nil {
+		return nil
+	}
+	return hpa
+}
+
+// passOf is one over a policy, after which no two autoscalers are on the target.
+func (w *testWorld) passOf(key types.NamespacedName) {
+	w.t.Helper()
+	w.functionMesh()
+	w.after(time.Second)
+	w.answer(300, 10_000)
+	_, _ = w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: key})
+	w.functionMesh()
+	var there []string
+	for _, name := range []string{"resize-function", "theirs", policy.AutoscalerName("resize"), policy.AutoscalerName("users")} {
+		hpa, err := w.find(name)
+		require.NoError(w.t, err)
+		if hpa != nil {
+			there = append(there, name)
+		}
+	}
+	require.LessOrEqual(w.t, len(there), 1, "%v after %s", there, key.Name)
+}
