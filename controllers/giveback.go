@@ -118,12 +118,7 @@ func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.Autoscaling
 		}
 		given = append(given, what)
 	}
-	if back.MaxReplicas != nil {
-		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), r.setMaxReplicas(ctx, world, nil, back.MaxReplicas))
-	}
-	for _, hpa := range back.Autoscalers {
-		note(kindAutoscaler+" "+hpa.Name, r.createAgain(ctx, p, hpa))
-	}
+	// KEDA's webhook refuses to change a ScaledObject while another HorizontalPodAutoscaler is on its target, so these go first.
 	for _, name := range back.ScaledObjects {
 		note(kindScaledObject+" "+name, r.editScaledObject(ctx, p, name, func(annotations map[string]string) {
 			if annotations[policy.AnnotationPausedBy] == p.Name { // else somebody else paused it, or lets it go on
@@ -131,6 +126,12 @@ func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.Autoscaling
 				delete(annotations, policy.AnnotationPausedBy)
 			}
 		}))
+	}
+	if back.MaxReplicas != nil {
+		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), r.setMaxReplicas(ctx, world, nil, back.MaxReplicas))
+	}
+	for _, hpa := range back.Autoscalers {
+		note(kindAutoscaler+" "+hpa.Name, r.createAgain(ctx, p, hpa))
 	}
 	if err := joined(failures); err != nil {
 		return false, err

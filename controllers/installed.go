@@ -23,9 +23,15 @@ import (
 // minutes (controller-runtime's CacheSyncTimeout), with a message about caches.
 const lookForKindEvery = 30 * time.Second
 
+// readOptionalWithin is how long the objects of a kind that is not needed are waited for, which is less than the two minutes.
+const readOptionalWithin = time.Minute
+
 // errWorkloadsNotRead is why the process ends when a kind exists and its objects cannot be read.
-var errWorkloadsNotRead = errors.New("reading Functions, Sinks, Sources, FunctionMeshes, StatefulSets, ScaledObjects or " +
-	"VerticalPodAutoscalers takes too long: grant the adapter get, list and watch on them, as its ClusterRole does")
+var errWorkloadsNotRead = errors.New("reading Functions, Sinks, Sources, FunctionMeshes or StatefulSets takes too long: " +
+	"grant the adapter get, list and watch on them, as its ClusterRole does")
+
+// errOptionalNotRead is what the process goes on without.
+var errOptionalNotRead = errors.New("reading takes too long: grant the adapter get, list and watch on the kind, as its ClusterRole does")
 
 // kinds knows which kinds the API server has.
 type kinds interface {
@@ -44,9 +50,9 @@ type installation struct {
 	every time.Duration
 
 	ready atomic.Bool
-	// indexed is Start's own: an index can be made once.
-	indexed bool
-	// looked is closed when the kind was seen to be absent, or its objects are in memory.
+	// indexed and passed are Start's own: an index can be made once, and looked closed once.
+	indexed, passed bool
+	// looked is closed when the kind was seen to be absent, its objects are in memory, or the process goes on without them.
 	looked chan struct{}
 }
 
@@ -67,25 +73,27 @@ func (i *installation) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("installation").WithValues("kind", watchedKind(i.kind).String())
 	ticker := time.NewTicker(i.every)
 	defer ticker.Stop()
-	for absent := false; ; {
+	for looks := 1; ; looks++ {
 		informer, err := i.informer(ctx)
 		switch {
 		case err == nil:
-			if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			if !i.read(ctx, informer) {
 				return nil // stopping
 			}
 			i.ready.Store(true)
-			if !absent {
-				close(i.looked)
-			}
+			i.pass()
 			logger.Info("watching objects")
 			return i.watch()
-		case meta.IsNoMatchError(err) && !absent:
-			absent = true
-			close(i.looked)
-			logger.Info("kind not installed, policies wait for it", "lookAgainEvery", i.every.String())
-		case !meta.IsNoMatchError(err):
+		case meta.IsNoMatchError(err):
+			if !i.passed {
+				logger.Info("kind not installed, policies wait for it", "lookAgainEvery", i.every.String())
+			}
+			i.pass()
+		default:
 			logger.Error(err, "looking for a kind", "lookAgainEvery", i.every.String())
+			if i.optional() && looks > 1 {
+				i.pass()
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -93,6 +101,34 @@ func (i *installation) Start(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// optional says that policies do without the kind: of a ScaledObject that cannot be read the HorizontalPodAutoscaler is seen, and
+// VerticalPodAutoscalers are only warned of.
+func (i *installation) optional() bool {
+	return i.kind == kindScaledObject || i.kind == kindVerticalPodAutoscaler
+}
+
+// pass lets those go on who wait for the first look.
+func (i *installation) pass() {
+	if !i.passed {
+		i.passed = true
+		close(i.looked)
+	}
+}
+
+// read waits until the objects are in memory, and for those of an optional kind lets others go on meanwhile. It returns false when
+// the process ends.
+func (i *installation) read(ctx context.Context, informer cache.Informer) bool {
+	if i.optional() && !i.passed {
+		timed, cancel := context.WithTimeout(ctx, readOptionalWithin)
+		defer cancel()
+		if !toolscache.WaitForCacheSync(timed.Done(), informer.HasSynced) && ctx.Err() == nil {
+			log.FromContext(ctx).WithName("installation").Error(errOptionalNotRead, "going on without a kind", "kind", watchedKind(i.kind).String())
+			i.pass()
+		}
+	}
+	return toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 }
 
 // indexOf the objects of a kind; empty for those that are found by name alone.

@@ -80,13 +80,14 @@ func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.Worl
 	return nil
 }
 
-// isPaused says that KEDA was told to leave the target of a ScaledObject alone.
+// isPaused says that KEDA was told to leave the target of a ScaledObject alone. What is no boolean means yes.
 //
-// Source: KEDA 2.21, apis/keda/v1alpha1, annotations of a ScaledObject.
+// Source: KEDA 2.21, apis/keda/v1alpha1, NeedToBePausedByAnnotation.
 func isPaused(object *unstructured.Unstructured) bool {
 	annotations := object.GetAnnotations()
-	paused, err := strconv.ParseBool(annotations[annotationPaused])
-	return err == nil && paused || annotations[annotationPausedAt] != ""
+	text, found := annotations[annotationPaused]
+	paused, err := strconv.ParseBool(text)
+	return found && (paused || err != nil) || annotations[annotationPausedAt] != ""
 }
 
 // otherAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one that is

@@ -8,12 +8,15 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // wholeFunction has every field that is decoded, and some of those that make an object large.
@@ -74,6 +77,41 @@ func TestWhatIsKeptOfAFunctionIsAllThatIsDecoded(t *testing.T) {
 	fields, ok := u.Object["spec"].(map[string]any)
 	require.True(t, ok)
 	require.Len(t, fields, reflect.TypeFor[workloadSpec]().NumField(), "the text above has every field: %v", slices.Sorted(maps.Keys(fields)))
+}
+
+func TestOfOtherAutoscalersIsKeptWhoTheyAreAndWhatTheyScale(t *testing.T) {
+	for _, kind := range []string{kindScaledObject, kindVerticalPodAutoscaler} {
+		object := newWorkload(kind)
+		object.SetName("other")
+		object.SetNamespace(testNamespace)
+		object.SetUID("uid")
+		object.SetGeneration(7)
+		object.SetResourceVersion("70")
+		object.SetLabels(map[string]string{"scaledobject.keda.sh/name": "other"})
+		object.SetAnnotations(map[string]string{
+			annotationPaused: "true", annotationPausedAt: "3", policy.AnnotationPausedBy: "resize", "note": strings.Repeat("x", 10_000),
+			corev1.LastAppliedConfigAnnotation: "{}",
+		})
+		ownedBy(object, "v1", "Widget", "w")
+		target := map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "resize-function"}
+		object.Object["spec"] = map[string]any{
+			"scaleTargetRef": target, "targetRef": target, "triggers": []any{map[string]any{"type": "kafka"}},
+			"updatePolicy": map[string]any{"updateMode": "Off"}, "resourcePolicy": map[string]any{},
+		}
+		object.Object["status"] = map[string]any{"recommendation": "long"}
+		_, err := slim(object)
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{
+			"scaleTargetRef": target, "targetRef": target, "updatePolicy": map[string]any{"updateMode": "Off"},
+		}, spec(object))
+		require.NotContains(t, object.Object, "status")
+		require.Equal(t, map[string]string{
+			annotationPaused: "true", annotationPausedAt: "3", policy.AnnotationPausedBy: "resize",
+		}, object.GetAnnotations())
+		require.Empty(t, object.GetLabels())
+		require.Equal(t, "Widget w", controllerOf(object))
+		require.Equal(t, []any{"uid", int64(7), "70", kind}, []any{string(object.GetUID()), object.GetGeneration(), object.GetResourceVersion(), object.GetKind()})
+	}
 }
 
 func TestOtherObjectsLoseTheirManagersOnly(t *testing.T) {

@@ -74,7 +74,7 @@ func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome
 		return false
 	}
 	p := outcome.World.Policy
-	if memory.putAway.again(p, step.String(), outcome.Now) {
+	if !step.LeftBehind && memory.putAway.again(p, step.String(), outcome.Now) {
 		outcome.Violation = &policy.Violation{
 			Condition: found.Condition, Reason: policy.ReasonPutBack,
 			Message: fmt.Sprintf("%s was put away and is back: whoever writes it (GitOps?) has to stop that first. %s", step, found.Message),
@@ -123,10 +123,12 @@ func (r *PolicyReconciler) setFinalizers(ctx context.Context, p *v1alpha1.Autosc
 	return nil
 }
 
+// setTakenOver fails when somebody else wrote the policy meanwhile: its lists are written as wholes, and one that is left out is
+// never given back.
 func (r *PolicyReconciler) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPolicy, taken *v1alpha1.TakenOver) error {
 	before := p.DeepCopy()
 	p.Status.TakenOver = taken
-	if err := r.config.Client.Status().Patch(ctx, p, client.MergeFrom(before)); err != nil {
+	if err := r.config.Client.Status().Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		p.Status.TakenOver = before.Status.TakenOver
 		return fmt.Errorf("writing status.takenOver: %w", err)
 	}

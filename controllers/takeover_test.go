@@ -278,6 +278,48 @@ func TestWhoPutsBackWhatWasPutAwayIsNotFought(t *testing.T) {
 	require.Equal(t, int64(5), w.maxReplicas())
 }
 
+func TestWhatIsLeftBehindOfWhatWasPutBackIsPutAway(t *testing.T) {
+	w := takingOver(t, meshAutoscaler())
+	w.reconcile()
+	w.until("our autoscaler", w.scaling)
+	set := func(value any) {
+		f := testFunction()
+		require.NoError(t, w.client.Get(t.Context(), testKey(), f))
+		spec(f)["maxReplicas"] = value
+		if value == nil {
+			delete(spec(f), "maxReplicas")
+		}
+		require.NoError(t, w.client.Update(t.Context(), f))
+	}
+	set(int64(5))
+	w.functionMesh()
+	w.after(time.Minute)
+	w.answer(300, 10_000)
+	w.reconcile()
+	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "False/PutBack", status)
+	set(nil)
+	for range 4 {
+		w.after(settleFor)
+		w.answer(300, 10_000)
+		w.reconcile()
+	}
+	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "True/Applied", status, message)
+	left, err := w.find("resize-function")
+	require.NoError(t, err)
+	require.Nil(t, left)
+}
+
+func TestAScaledObjectIsPausedAsKedaSaysSo(t *testing.T) {
+	for value, want := range map[string]bool{"true": true, "1": true, "yes": true, "": true, "false": false, "0": false} {
+		object := testScaledObject("", "", "")
+		object.SetAnnotations(map[string]string{annotationPaused: value})
+		require.Equal(t, want, isPaused(object), "%q", value)
+	}
+	require.False(t, isPaused(testScaledObject("", "", "")))
+}
+
 func TestWhatSomebodyChangedMeanwhileStays(t *testing.T) {
 	w := takingOver(t, rivals()...)
 	w.reconcile()

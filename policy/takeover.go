@@ -52,6 +52,8 @@ type Step struct {
 	UID  types.UID
 	// Record is what status.takenOver has to say before the step is taken, so that whatever happens then it can be given back.
 	Record v1alpha1.TakenOver
+	// LeftBehind says that nobody makes it again: Function Mesh forgot it when its maxReplicas went.
+	LeftBehind bool
 }
 
 // String says it in a sentence.
@@ -111,11 +113,12 @@ func (w World) nextStep() (*Step, *Violation) {
 			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(record.ScaledObjects, name) {
 				record.ScaledObjects = append(record.ScaledObjects, name)
 			}
-			return &Step{PauseScaledObject, r.Name, r.UID, record}, nil
+			record.ScaledObjects = record.ScaledObjects[max(0, len(record.ScaledObjects)-maxTakenOver):]
+			return &Step{Action: PauseScaledObject, Name: r.Name, UID: r.UID, Record: record}, nil
 		case record.MaxReplicas == nil || !w.leftBehind(r): // with its maxReplicas Function Mesh makes its own again
 			record.HorizontalPodAutoscalers = withManifest(record.HorizontalPodAutoscalers, r)
 		}
-		return &Step{DeleteAutoscaler, r.Name, r.UID, record}, nil
+		return &Step{Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, LeftBehind: w.leftBehind(r)}, nil
 	}
 	r := w.Rivals[0]
 	return nil, &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonTakingOver, r.String() + " still: " + remedy(r)}
