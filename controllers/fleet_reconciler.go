@@ -63,6 +63,8 @@ type fleetMemory struct {
 	writtenAt time.Time
 	// refused children, by object.
 	refused map[string]refusedChild
+	// goneSince is when the object of a child was first missed, by the child's name.
+	goneSince map[string]time.Time
 }
 
 // refusedChild is an apply that the API server turned down. It is tried again after retryRefusedEvery, or for another spec.
@@ -113,6 +115,9 @@ func (r *FleetReconciler) reconcile(ctx context.Context, key types.NamespacedNam
 		return "", 0, err
 	}
 	memory := r.memory(key)
+	if world.Awaited, err = r.awaited(ctx, world, memory); err != nil {
+		return "", 0, err
+	}
 	outcome := policy.FleetOutcome{Now: r.config.Clock(), World: world}
 	outcome.Failed = r.carryOut(ctx, &outcome, memory)
 	wait, err := r.report(ctx, outcome, memory)

@@ -387,3 +387,70 @@ func TestChildrenAreNotOverwrittenByARaceForTheirName(t *testing.T) {
 	_, message := w.says("media", v1alpha1.ConditionReady)
 	require.True(t, strings.HasSuffix(message, `is somebody else's: conflict with "kubectl"`), message)
 }
+
+func TestTheKindThatAFleetSelectsMayChange(t *testing.T) {
+	sink := testWorkload(kindSink)
+	sink.SetName("resize")
+	sink.SetLabels(map[string]string{"team": "media"})
+	w := newFleetWorld(t, labelled("resize"), sink, testFleet("media"))
+	w.pass("media")
+	before := childOf("media", "resize")
+	require.Equal(t, kindFunction, w.read(before).Spec.ScaleTargetRef.Kind)
+	w.update("media", func(p *v1alpha1.AutoscalingPolicy) { p.Spec.TargetSelector.Kind = kindSink })
+	w.pass("media")
+	require.Equal(t, []string{"resize"}, w.children("media"))
+	after := policy.ChildName("media", policy.FleetRef(w.read("media"), "resize"))
+	require.NotEqual(t, before, after)
+	require.Equal(t, kindSink, w.read(after).Spec.ScaleTargetRef.Kind)
+	writes, _ := w.pass("media")
+	require.Empty(t, writes)
+	require.Equal(t, "1 of 1 Sinks", w.read("media").Status.Target)
+}
+
+// workersSet is a StatefulSet as the function worker makes it.
+func workersSet() *unstructured.Unstructured {
+	set := newWorkload(kindStatefulSet)
+	set.SetNamespace(testNamespace)
+	set.SetName("pf-public-default-resize")
+	set.SetLabels(map[string]string{"team": "media"})
+	return set
+}
+
+func TestAFleetAwaitsWhatTheFunctionWorkerMakesAnew(t *testing.T) {
+	fleet := testFleet("media")
+	fleet.Spec.TargetSelector.Kind = kindStatefulSet
+	w := newFleetWorld(t, workersSet(), fleet)
+	w.pass("media")
+	name := policy.ChildName("media", policy.FleetRef(fleet, workersSet().GetName()))
+	w.update(name, func(p *v1alpha1.AutoscalingPolicy) { p.UID = "uid-child" })
+
+	t.Log("the function is updated")
+	require.NoError(t, w.client.Delete(t.Context(), workersSet()))
+	w.pass("media")
+	w.after(time.Minute)
+	w.pass("media")
+	require.Equal(t, types.UID("uid-child"), w.read(name).UID, "and what it learned is kept")
+	require.NoError(t, w.client.Create(t.Context(), workersSet()))
+	w.pass("media")
+	require.Equal(t, types.UID("uid-child"), w.read(name).UID)
+
+	t.Log("it is deleted for good")
+	w.after(time.Hour)
+	require.NoError(t, w.client.Delete(t.Context(), workersSet()))
+	w.pass("media")
+	require.Len(t, w.children("media"), 1)
+	w.after(absentFor)
+	w.pass("media")
+	require.Empty(t, w.children("media"))
+
+	t.Log("it loses the label")
+	require.NoError(t, w.client.Create(t.Context(), workersSet()))
+	w.pass("media")
+	require.Len(t, w.children("media"), 1)
+	set := workersSet()
+	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(set), set))
+	set.SetLabels(nil)
+	require.NoError(t, w.client.Update(t.Context(), set))
+	w.pass("media")
+	require.Empty(t, w.children("media"))
+}

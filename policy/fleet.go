@@ -49,6 +49,8 @@ type FleetWorld struct {
 	Matched []FleetObject
 	// Children are the policies that are controlled by this one, whether their objects match or not.
 	Children []*v1alpha1.AutoscalingPolicy
+	// Awaited children, by name: their objects are gone, for so short a time that they may come back.
+	Awaited map[string]bool
 }
 
 // FleetObject is an object that the selector matches.
@@ -254,7 +256,7 @@ func NewFleetPlan(w FleetWorld) (FleetPlan, error) {
 		}
 	}
 	for _, child := range w.Children {
-		if !keep[child.Name] && child.DeletionTimestamp == nil {
+		if !keep[child.Name] && !w.Awaited[child.Name] && child.DeletionTimestamp == nil {
 			plan.Remove = append(plan.Remove, child)
 		}
 	}

@@ -141,6 +141,7 @@ func TestTargetsCannotBeChanged(t *testing.T) {
 		"a selector to a worker's":     {fleetPolicy(nil, nil), fields{"targetSelector": nil, "pulsarFunctionRef": fields{"name": "resize"}}, formKept},
 		"a default that is said":       {workerPolicy(nil, nil), fields{"pulsarFunctionRef": fields{"name": "resize", "tenant": "public"}}, ""},
 		"a selector's labels":          {fleetPolicy(nil, nil), fields{"targetSelector": fields{"kind": "Function", "matchLabels": fields{"team": "shop"}}}, ""},
+		"a selector's kind":            {fleetPolicy(nil, nil), fields{"targetSelector": fields{"kind": "Sink"}}, ""},
 		"everything else": {functionPolicy(nil), fields{
 			"maxReplicas": int64(50), "minReplicas": int64(0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver",
 		}, ""},

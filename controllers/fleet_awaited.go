@@ -1,0 +1,49 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// awaited are the children whose StatefulSets are gone for less than absentFor: the function worker makes one anew at each update
+// of a function, and with its child would go what was learned and held. One that is there and does not match is not among them.
+// A process that starts anew waits anew.
+func (r *FleetReconciler) awaited(ctx context.Context, world policy.FleetWorld, memory *fleetMemory) (map[string]bool, error) {
+	if world.Violation != nil || world.Policy.Spec.TargetSelector.Kind != kindStatefulSet {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	matched := map[string]bool{}
+	for _, object := range world.Matched {
+		matched[object.Name] = true
+	}
+	now, goneSince, awaited := r.config.Clock(), map[string]time.Time{}, map[string]bool{}
+	for _, child := range world.Children {
+		ref := child.Spec.ScaleTargetRef
+		if ref.Kind != kindStatefulSet || matched[ref.Name] {
+			continue
+		}
+		err := r.config.Workloads.Get(ctx, client.ObjectKey{Namespace: child.Namespace, Name: ref.Name}, newWorkload(kindStatefulSet), client.UnsafeDisableDeepCopy)
+		switch {
+		case err == nil:
+			continue
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("reading StatefulSet %s: %w", ref.Name, err)
+		}
+		since, known := memory.goneSince[child.Name]
+		if !known {
+			since = now
+		}
+		goneSince[child.Name], awaited[child.Name] = since, now.Sub(since) < absentFor
+	}
+	memory.goneSince = goneSince
+	return awaited, nil
+}
