@@ -113,7 +113,6 @@ func (w World) nextStep() (*Step, *Violation) {
 			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(record.ScaledObjects, name) {
 				record.ScaledObjects = append(record.ScaledObjects, name)
 			}
-			record.ScaledObjects = record.ScaledObjects[max(0, len(record.ScaledObjects)-maxTakenOver):]
 			return &Step{Action: PauseScaledObject, Name: r.Name, UID: r.UID, Record: record}, nil
 		case record.MaxReplicas == nil || !w.leftBehind(r): // with its maxReplicas Function Mesh makes its own again
 			record.HorizontalPodAutoscalers = withManifest(record.HorizontalPodAutoscalers, r)

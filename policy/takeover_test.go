@@ -83,13 +83,6 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 		"a ScaledObject": {
 			rivals: []policy.Rival{rival(so, "so", "")}, action: policy.PauseScaledObject, name: "so", record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}},
 		},
-		"a fifth ScaledObject, and the oldest is forgotten": {
-			rivals: []policy.Rival{rival(so, "so", "")},
-			change: func(w *policy.World) {
-				w.Policy.Status.TakenOver = &v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"a", "b", "c", "d"}}
-			},
-			action: policy.PauseScaledObject, name: "so", record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"b", "c", "d", "so"}},
-		},
 		"nothing while KEDA has to delete its own": {rivals: []policy.Rival{leaving}, reason: policy.ReasonTakingOver},
 		"nothing of a policy that refuses": {
 			rivals: []policy.Rival{theirs}, change: func(w *policy.World) { w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictRefuse }, reason: policy.ReasonRivalAutoscaler,
