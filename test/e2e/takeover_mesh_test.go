@@ -1,0 +1,66 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// awaitEntryMax waits until the first entry of the mesh and the Function that is made of it have this maxReplicas; nil for none.
+func awaitEntryMax(t *testing.T, m *stage.Mesh, want any) {
+	t.Helper()
+	f := m.Functions[0]
+	await(t, f, fmt.Sprintf("maxReplicas %v", want), time.Minute, func(ctx context.Context) (bool, string, error) {
+		object := m.Object()
+		if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return false, "", err
+		}
+		entries, _, _ := unstructured.NestedSlice(object.Object, "spec", "functions")
+		first, _ := entries[0].(map[string]any)
+		child, err := maxReplicasOf(ctx, f.Name)
+		return first["maxReplicas"] == want && child == want, fmt.Sprintf("%v in the entry, %v in the Function", first["maxReplicas"], child), err
+	})
+}
+
+func TestTakeOverAndGiveBackTheAutoscalerOfAnEntryOfAMesh(t *testing.T) {
+	t.Parallel()
+	const entry, replicas, most = "taken-entry", 3, int64(7)
+	m := addMesh(t, "etl-taken", stage.FunctionConfig{
+		Name: entry, ServiceTime: 10 * time.Millisecond, Replicas: replicas, Edit: func(function *unstructured.Unstructured) {
+			require.NoError(t, unstructured.SetNestedField(function.Object, most, "spec", "maxReplicas"))
+		},
+	})
+	f := m.Functions[0]
+	ours, own := policy.AutoscalerName(f.Name), f.Name+"-function"
+	awaitAutoscalers(t, f, map[string]bool{own: true})
+	awaitEntryMax(t, m, most)
+	p := componentPolicy(m, f, entry)
+	p.Spec.MinReplicas, p.Spec.ConflictPolicy = new(int32(replicas)), v1alpha1.ConflictTakeOver
+	addPolicy(t, p)
+	awaitAutoscalers(t, f, map[string]bool{own: false, ours: true})
+	awaitEntryMax(t, m, nil)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+
+	require.NoError(t, scene.Client.Delete(t.Context(), p))
+	await(t, f, "the policy to go", time.Minute, func(ctx context.Context) (bool, string, error) {
+		absent, err := gone(ctx, newPolicy(p.Name))
+		return absent, "it is there", err
+	})
+	awaitEntryMax(t, m, most)
+	awaitAutoscalers(t, f, map[string]bool{own: true, ours: false})
+	require.Equal(t, replicas, entryReplicas(t.Context(), t, m))
+	requireUntouched(t, f, replicas)
+}
