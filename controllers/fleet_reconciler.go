@@ -156,7 +156,10 @@ func (r *FleetReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPol
 	selectable := make([]policy.Selectable, 0, len(objects.Items))
 	for i := range objects.Items {
 		object := &objects.Items[i]
-		selectable = append(selectable, policy.Selectable{Name: object.GetName(), Labels: object.GetLabels(), Controller: controllerOf(object)})
+		selectable = append(selectable, policy.Selectable{
+			Name: object.GetName(), Labels: object.GetLabels(), Controller: controllerOf(object),
+			OfWorker: kind == kindStatefulSet && isWorkersStatefulSet(object),
+		})
 	}
 	return policy.NewFleetWorld(p, policies.Items, selectable), nil
 }

@@ -97,11 +97,13 @@ func fleetsOfWorkloads(reader client.Reader) handler.TypedEventHandler[*unstruct
 	})
 }
 
-// selectionChanged lets pass what a selector goes by: objects that come and go, their labels, and whose they are.
+// selectionChanged lets pass what a selector goes by: objects that come and go, their labels, whose they are, and of StatefulSets
+// whether they run an instance.
 func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(e event.TypedUpdateEvent[*unstructured.Unstructured]) bool {
 		return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences())
+			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
+			isWorkersStatefulSet(e.ObjectOld) != isWorkersStatefulSet(e.ObjectNew)
 	}}
 }
 

@@ -38,6 +38,8 @@ type Selectable struct {
 	Labels map[string]string
 	// Controller is what controls it, such as "FunctionMesh etl"; empty when nothing does.
 	Controller string
+	// OfWorker says of a StatefulSet that Pulsar's function worker made it, as far as its containers tell.
+	OfWorker bool
 }
 
 // FleetWorld is what was gathered about one fleet.
@@ -120,12 +122,10 @@ func NewFleetWorld(p *v1alpha1.AutoscalingPolicy, policies []v1alpha1.Autoscalin
 	return w
 }
 
-// selectable says that a fleet may mean the object. The function worker calls its StatefulSets pf-<tenant>-<namespace>-<name>,
-// and nothing controls them.
-//
-// Source: Pulsar's KubernetesRuntime.createJobName.
+// selectable says that a fleet may mean the object. Of StatefulSets names tell nothing: with a jobName the function worker calls
+// them <jobName>-<hash>.
 func selectable(kind v1alpha1.SelectedKind, object Selectable) bool {
-	return kind != kindStatefulSet || (strings.HasPrefix(object.Name, "pf-") && object.Controller == "")
+	return kind != kindStatefulSet || object.OfWorker
 }
 
 // others are the policies of the fleet's namespace, as the fleet sees them.

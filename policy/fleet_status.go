@@ -169,7 +169,7 @@ func (w FleetWorld) targetFound() metav1.Condition {
 		c.Message = fmt.Sprintf("no %s in namespace %s matches %q: label one so, or correct spec.targetSelector", w.Policy.Spec.TargetSelector.Kind,
 			w.Policy.Namespace, metav1.FormatLabelSelector(&w.Policy.Spec.TargetSelector.LabelSelector))
 		if w.Policy.Spec.TargetSelector.Kind == kindStatefulSet {
-			c.Message += "; only those that Pulsar's function worker made (pf-...) count"
+			c.Message += "; only those that Pulsar's function worker made count"
 		}
 	case inMesh == len(w.Matched):
 		c.Reason, c.Message = ReasonMeshOwned, "left alone: "+enumerate(left, len(left))

@@ -140,13 +140,15 @@ func TestOfStatefulSetsThoseOfTheFunctionWorkerAreMeant(t *testing.T) {
 	f := fleet("media")
 	f.Spec.TargetSelector = &v1alpha1.TargetSelector{Kind: "StatefulSet"}
 	objects := []policy.Selectable{
-		{Name: "pf-public-default-resize"}, {Name: "zookeeper"}, {Name: "pf-x-function", Controller: "Function pf-x"},
+		{Name: "pf-public-default-resize", OfWorker: true}, {Name: "zookeeper"}, {Name: "pf-x-function", Controller: "Function pf-x"},
+		{Name: "pf-public-default-database"}, {Name: "nightly-1c2d3e4f", OfWorker: true},
 	}
 	w := policy.NewFleetWorld(f, nil, objects)
-	require.Len(t, w.Matched, 1)
+	require.Len(t, w.Matched, 2)
+	require.Equal(t, "nightly-1c2d3e4f", w.Matched[0].Name, "a worker with a jobName gives other names")
 	plan, err := policy.NewFleetPlan(w)
 	require.NoError(t, err)
-	require.Equal(t, v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "pf-public-default-resize"}, plan.Apply[0].Child.Spec.ScaleTargetRef)
+	require.Equal(t, v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "pf-public-default-resize"}, plan.Apply[1].Child.Spec.ScaleTargetRef)
 }
 
 func TestFleetStatusSaysWhatIsNotReadyFirst(t *testing.T) {
