@@ -114,6 +114,8 @@ type ComponentConfig struct {
 	Guarantees string
 	// AutoAck says that the framework acknowledges messages, not the function.
 	AutoAck bool
+	// NeverAcknowledges is true for a window function that leaves acknowledging to user code, which cannot do it.
+	NeverAcknowledges bool
 }
 
 // ComponentStatus says how the instances of a component do.

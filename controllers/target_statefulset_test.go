@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"testing"
@@ -203,6 +204,28 @@ func TestInstancesWithoutMetricsAreNotAsked(t *testing.T) {
 	object := recordedStatefulSets(t)["pf-public-default-resize"].DeepCopy()
 	unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "annotations")
 	require.Empty(t, findStatefulSet(t, statefulSetPolicy(object.GetName()), object).Target.Subscription.Workload)
+}
+
+func TestAWindowOfAStatefulSetThatNeverAcknowledgesIsTold(t *testing.T) {
+	tests := map[string]struct {
+		window string
+		never  bool
+	}{
+		"acknowledged by the window": {`{"windowLengthCount":10,"processingGuarantees":"ATLEAST_ONCE"}`, false},
+		"acknowledged by nobody":     {`{"windowLengthCount":10}`, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := recordedStatefulSets(t)["pf-public-default-resize"]
+			config, err := json.Marshal(`{"__WINDOWCONFIGS__":` + test.window + `}`)
+			require.NoError(t, err)
+			withCommand(t, object, []any{"java", "--function_details", `{"tenant":"public","namespace":"default","name":"resize",` +
+				`"processingGuarantees":"MANUAL","userConfig":` + string(config) + `,"source":{"inputSpecs":{"in":{}}}}`})
+			target := findStatefulSet(t, statefulSetPolicy(object.GetName()), object).Target
+			require.Empty(t, target.Invalid)
+			require.Equal(t, test.never, target.NeverAcknowledges)
+		})
+	}
 }
 
 func TestAStatefulSetThatIsGoneIsNotFound(t *testing.T) {

@@ -71,6 +71,7 @@ func (t *Targets) workerFunction(ctx context.Context, namespace string, spec v1a
 	if t.config.InstanceMetrics != PodInstanceMetrics {
 		target.Subscription.Workload = ""
 	}
+	target.NeverAcknowledges = run.config.NeverAcknowledges
 	target.Stopped, target.Frozen = run.stopped, t.workers.frozen(component, run)
 	return Found{Target: target}, nil
 }

@@ -28,6 +28,7 @@ type fakeWorker struct {
 	described, looked int
 	wrote             []int32
 	components        map[backlog.Component]bool
+	neverAcknowledges bool
 }
 
 func (f *fakeWorker) Describe(_ context.Context, c backlog.Component) (backlog.ComponentConfig, error) {
@@ -35,7 +36,7 @@ func (f *fakeWorker) Describe(_ context.Context, c backlog.Component) (backlog.C
 	f.components[c] = true
 	subscription := backlog.NewSubscription(c.Cluster, c.FullName(), testTopic)
 	subscription.Workload = c.Workload()
-	return backlog.ComponentConfig{Subscription: subscription, Type: backlog.Shared, Parallelism: f.parallelism, Runtime: backlog.JavaRuntime}, f.describeFails
+	return backlog.ComponentConfig{Subscription: subscription, Type: backlog.Shared, Parallelism: f.parallelism, Runtime: backlog.JavaRuntime, NeverAcknowledges: f.neverAcknowledges}, f.describeFails
 }
 
 func (f *fakeWorker) Status(context.Context, backlog.Component) (backlog.ComponentStatus, error) {
@@ -85,6 +86,15 @@ func (w *testWorld) consumed(consumers int, waiting, published int64) {
 			Index: backlog.NotPartitioned, PublishedMessages: published, AddedEntries: &entries, Subscriptions: []backlog.SubscriptionSample{s},
 		}},
 	})
+}
+
+func TestAWindowOfAWorkerThatNeverAcknowledgesIsReported(t *testing.T) {
+	w := newWorkerWorld(t, workerPolicy())
+	w.worker.neverAcknowledges = true
+	w.reconcile()
+	status, message := w.condition(v1alpha1.ConditionSubscriptionVerified)
+	require.Equal(t, "False/"+policy.ReasonNeverAcknowledged, status)
+	require.Contains(t, message, "update the function with windowConfig.processingGuarantees ATLEAST_ONCE")
 }
 
 func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {

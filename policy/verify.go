@@ -40,8 +40,7 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 	switch sharers := sharers(o); {
 	case target.NeverAcknowledges:
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonNeverAcknowledged
-		c.Message = "the window function never acknowledges messages, so its backlog only grows and says nothing about its work: set " +
-			"spec.windowConfig.processingGuarantees to ATLEAST_ONCE, or spec.processingGuarantee to atleast_once"
+		c.Message = "the window function never acknowledges messages, so its backlog only grows and says nothing about its work: " + acknowledging(target)
 	case len(sharers) > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonSubscriptionShared
 		c.Message = fmt.Sprintf("subscription %q is consumed by %s too, so each takes a part of one backlog and would be scaled for all of it: "+
@@ -68,6 +67,15 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 
 // maxMessage is the most bytes that the API takes as the message of a condition.
 const maxMessage = 32 << 10
+
+// acknowledging is what the user of a window function is to do, in the words of what it was made with: Function Mesh or
+// Pulsar's function worker.
+func acknowledging(target *Target) string {
+	if target.Scaling == ByWorker || target.Ref.Kind == string(kindStatefulSet) {
+		return "update the function with windowConfig.processingGuarantees ATLEAST_ONCE, or with processingGuarantees ATLEAST_ONCE"
+	}
+	return "set spec.windowConfig.processingGuarantees to ATLEAST_ONCE, or spec.processingGuarantee to atleast_once"
+}
 
 // sharers are all others that consume the subscription: objects in Kubernetes, and what else consumers say they are.
 func sharers(o Outcome) []string {

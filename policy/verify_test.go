@@ -54,6 +54,12 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			change: func(o *policy.Outcome) { o.World.Target.NeverAcknowledges = true }, want: "False/NeverAcknowledged",
 			message: "set spec.windowConfig.processingGuarantees to ATLEAST_ONCE",
 		},
+		"a window of the function worker that never acknowledges": {
+			change: func(o *policy.Outcome) {
+				o.World.Target.NeverAcknowledges, o.World.Target.Ref.Kind = true, "StatefulSet"
+			},
+			want: "False/NeverAcknowledged", message: "update the function with windowConfig.processingGuarantees ATLEAST_ONCE",
+		},
 		"a target that cannot be scaled": {
 			change: func(o *policy.Outcome) {
 				o.World.Target.Invalid = "no topics"

@@ -31,6 +31,11 @@ type configAnswer struct {
 	AutoAck           bool                   `json:"autoAck"`
 	Parallelism       *int                   `json:"parallelism"`
 	BatchSource       *struct{}              `json:"batchSourceConfig"`
+	Window            *windowAnswer          `json:"windowConfig"`
+}
+
+type windowAnswer struct {
+	Guarantees string `json:"processingGuarantees"`
 }
 
 type inputAnswer struct {
@@ -80,6 +85,8 @@ func (c configAnswer) config(component backlog.Component) backlog.ComponentConfi
 		Runtime:     c.runtime(),
 		Guarantees:  c.Guarantees,
 		AutoAck:     c.AutoAck,
+
+		NeverAcknowledges: c.neverAcknowledges(),
 	}
 	if component.Kind == backlog.SourceKind {
 		config.Subscription, config.Type = batchSubscription(component), backlog.Shared
@@ -121,6 +128,14 @@ func (c configAnswer) subscriptionType() backlog.SubscriptionType {
 	default:
 		return backlog.Shared
 	}
+}
+
+// neverAcknowledges says that neither the framework nor the window acknowledges.
+//
+// Source: Pulsar's WindowFunctionExecutor and JavaInstanceRunnable.handleResult: with MANUAL outside, only the window's own
+// guarantee makes it acknowledge.
+func (c configAnswer) neverAcknowledges() bool {
+	return c.Window != nil && c.Guarantees == "MANUAL" && c.Window.Guarantees == ""
 }
 
 // batchSubscription is what a batch source consumes: its instance 0 discovers tasks and publishes them for all.

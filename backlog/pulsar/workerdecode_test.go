@@ -64,6 +64,27 @@ func TestSubscriptionTypesAreThoseThatInstancesAskFor(t *testing.T) {
 	}
 }
 
+func TestOnlyAWindowThatLeavesItToUserCodeNeverAcknowledges(t *testing.T) {
+	tests := map[string]struct {
+		config string
+		want   bool
+	}{
+		"no window":                        {`"processingGuarantees":"MANUAL"`, false},
+		"acknowledged on receipt":          {`"processingGuarantees":"ATLEAST_ONCE","windowConfig":{"windowLengthCount":10}`, false},
+		"acknowledged by the window":       {`"processingGuarantees":"MANUAL","windowConfig":{"processingGuarantees":"ATLEAST_ONCE"}`, false},
+		"acknowledged by nobody":           {`"processingGuarantees":"MANUAL","windowConfig":{"windowLengthCount":10}`, true},
+		"acknowledged by nobody, and null": {`"processingGuarantees":"MANUAL","windowConfig":{"processingGuarantees":null}`, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			answer, err := decodeConfig(strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,`+
+				`"runtime":"JAVA","inputSpecs":{"in":{}},`+tt.config+`}`), sf)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, answer.config(sf).NeverAcknowledges)
+		})
+	}
+}
+
 func TestInputsInEveryForm(t *testing.T) {
 	const head = `{"tenant":"public","namespace":"default","name":"sf","parallelism":3,"runtime":"JAVA",`
 	tests := map[string]struct {
