@@ -140,8 +140,11 @@ func TestOfStatefulSetsThoseOfTheFunctionWorkerAreMeant(t *testing.T) {
 	f := fleet("media")
 	f.Spec.TargetSelector = &v1alpha1.TargetSelector{Kind: "StatefulSet"}
 	objects := []policy.Selectable{
-		{Name: "pf-public-default-resize", OfWorker: true}, {Name: "zookeeper"}, {Name: "pf-x-function", Controller: "Function pf-x"},
-		{Name: "pf-public-default-database"}, {Name: "nightly-1c2d3e4f", OfWorker: true},
+		{Name: "pf-public-default-resize", OfWorker: true},
+		{Name: "zookeeper"},
+		{Name: "pf-x-function", Controller: "Function pf-x"},
+		{Name: "pf-public-default-database"},
+		{Name: "nightly-1c2d3e4f", OfWorker: true},
 	}
 	w := policy.NewFleetWorld(f, nil, objects)
 	require.Len(t, w.Matched, 2)
