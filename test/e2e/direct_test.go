@@ -36,11 +36,11 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	require.Nil(t, hpa)
 
 	scaleByHand(t, name, 20)
-	since := time.Now()
 	pollPolicy(t, name, "20 to be what is decided", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
 		d := p.Status.DesiredReplicas
 		return d != nil && *d == 20 && *p.Status.CurrentReplicas == 20, "not yet"
 	})
+	since := time.Now()
 	processesOn(t, f)
 	require.Subset(t, []int{20}, desiredSince(name, since), "nobody fights it")
 
