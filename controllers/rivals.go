@@ -196,7 +196,7 @@ func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World)
 		if givesBackFirst(p, other) {
 			world.GivingBack = other.Name
 		}
-		if (other.Spec.Mode == v1alpha1.ModeAuto || other.Spec.Mode == "") && other.DeletionTimestamp == nil && byRank(other, first) < 0 {
+		if staysToScale(other) && byRank(other, first) < 0 {
 			first = other
 		}
 	}
@@ -207,6 +207,11 @@ func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World)
 		}
 	}
 	return nil
+}
+
+// staysToScale says that the policy scales and is not being deleted.
+func staysToScale(p *v1alpha1.AutoscalingPolicy) bool {
+	return (p.Spec.Mode == v1alpha1.ModeAuto || p.Spec.Mode == "") && p.DeletionTimestamp == nil
 }
 
 // givesBackFirst says that another policy holds what it took over and is about to give it back: it is being deleted or refuses
