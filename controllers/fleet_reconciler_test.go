@@ -413,6 +413,9 @@ func workersSet() *unstructured.Unstructured {
 	set.SetNamespace(testNamespace)
 	set.SetName("pf-public-default-resize")
 	set.SetLabels(map[string]string{"team": "media"})
+	set.Object["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
+		map[string]any{"command": []any{"sh", "-c", "java org.apache.pulsar.functions.instance.JavaInstanceMain --function_details '{}'"}},
+	}}}}
 	return set
 }
 
