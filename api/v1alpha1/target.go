@@ -1,0 +1,109 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"cmp"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ScaleTargetRef names an object in the policy's namespace, as in a HorizontalPodAutoscaler, or a component of one.
+//
+// +kubebuilder:validation:XValidation:rule="(self.kind == 'FunctionMesh') == has(self.component)",message="component must be set with kind FunctionMesh, and only then"
+type ScaleTargetRef struct {
+	// apiVersion is the API group and version of the object, such as compute.functionmesh.io/v1alpha1.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	APIVersion string `json:"apiVersion"`
+	// kind of the object, such as Function.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// component of a FunctionMesh to scale; for that kind alone.
+	// +optional
+	Component MeshComponent `json:"component,omitzero"`
+}
+
+// MeshComponent names an entry of spec.functions, spec.sinks or spec.sources of a FunctionMesh.
+type MeshComponent struct {
+	// kind of the entry.
+	// +required
+	Kind WorkloadKind `json:"kind"`
+	// name of the entry, without that of the mesh.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// WorkloadKind is a kind of Function Mesh that runs instances.
+//
+// +kubebuilder:validation:Enum=Function;Sink;Source
+type WorkloadKind string
+
+// The kinds that run instances.
+const (
+	WorkloadFunction WorkloadKind = "Function"
+	WorkloadSink     WorkloadKind = "Sink"
+	WorkloadSource   WorkloadKind = "Source"
+)
+
+// PulsarFunctionRef names what a function worker runs: tenant/namespace/name.
+type PulsarFunctionRef struct {
+	// kind of it. Default Function.
+	// +optional
+	// +kubebuilder:default=Function
+	Kind WorkloadKind `json:"kind,omitempty"`
+	// tenant of Pulsar. Default public.
+	// +optional
+	// +kubebuilder:default=public
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Tenant string `json:"tenant,omitempty"`
+	// namespace of Pulsar, without the tenant. Default default.
+	// +optional
+	// +kubebuilder:default=default
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Namespace string `json:"namespace,omitempty"`
+	// name of the function, sink or source.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// workerURL is the function worker where it runs apart from the brokers, such as http://pulsar-functions-worker:6750.
+	// Default: the admin service of the cluster.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^https?://[^/?#@]+/?$')",message="workerURL must be http://host:port or https://host:port, with no path and no credentials"
+	WorkerURL string `json:"workerURL,omitempty"`
+}
+
+// FullName is tenant/namespace/name, with the defaults of the fields.
+func (r PulsarFunctionRef) FullName() string {
+	return cmp.Or(r.Tenant, "public") + "/" + cmp.Or(r.Namespace, "default") + "/" + r.Name
+}
+
+// SelectedKind is a kind of which a selector may govern many objects.
+//
+// +kubebuilder:validation:Enum=Function;Sink;Source;StatefulSet
+type SelectedKind string
+
+// TargetSelector selects objects in the policy's namespace.
+type TargetSelector struct {
+	// kind of the objects: Function, Sink or Source of compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1, of which
+	// those that Pulsar's function worker made are meant.
+	// +required
+	Kind SelectedKind `json:"kind"`
+	// matchLabels and matchExpressions select by labels, as everywhere in Kubernetes; without any, all objects of the kind.
+	metav1.LabelSelector `json:",inline"`
+}
