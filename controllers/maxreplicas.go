@@ -54,6 +54,14 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
+func jsonPatch(operations ...operation) (client.Patch, error) {
+	text, err := json.Marshal(operations)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	return client.RawPatch(types.JSONPatchType, text), nil
+}
+
 // maxReplicasPatch is nil where there is nothing to change. It fails when the object is another by the time it arrives: lists
 // in a FunctionMesh are written as a whole and have no keys, so entries are known by their place alone.
 func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshComponent, from, to *int32) (client.Patch, error) {
@@ -83,9 +91,5 @@ func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshCo
 	} else {
 		operations = append(operations, operation{"add", path + "/maxReplicas", *to})
 	}
-	text, err := json.Marshal(operations)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a patch: %w", err)
-	}
-	return client.RawPatch(types.JSONPatchType, text), nil
+	return jsonPatch(operations...)
 }

@@ -134,7 +134,7 @@ func indexPod(object client.Object) []string {
 		}
 		owner := metav1.GetControllerOf(object)
 		statefulSet := policy.FunctionMeshName(v1alpha1.ScaleTargetRef{Kind: kind, Name: name})
-		if owner != nil && owner.Kind == "StatefulSet" && owner.Name == statefulSet {
+		if owner != nil && owner.Kind == kindStatefulSet && owner.Name == statefulSet {
 			return []string{workloadKey(kind, object.GetNamespace(), name)}
 		}
 	}

@@ -230,7 +230,7 @@ func givesBackFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
 // byRank says which of two policies on one target goes first: one that names it before one that was made for a selector, then
 // the older, then by name where two are of the same second.
 func byRank(a, b *v1alpha1.AutoscalingPolicy) int {
-	return cmp.Or(selected(a)-selected(b), byAge(a, b))
+	return cmp.Or(selected(a)-selected(b), policy.ByAge(a, b))
 }
 
 // selected is 1 for a policy that was made for another one's selector.
@@ -239,8 +239,4 @@ func selected(p *v1alpha1.AutoscalingPolicy) int {
 		return 1
 	}
 	return 0
-}
-
-func byAge(a, b *v1alpha1.AutoscalingPolicy) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
 }

@@ -5,11 +5,9 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -58,12 +56,5 @@ func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int
 // patch sets the entry's replicas where it still has its name. The operation add replaces a number that is there.
 func (e meshEntry) patch(name string, replicas int32) (client.Patch, error) {
 	at := fmt.Sprintf("/spec/%s/%d/", e.list, e.index)
-	text, err := json.Marshal([]operation{
-		{Op: "test", Path: at + "name", Value: name},
-		{Op: "add", Path: at + "replicas", Value: replicas},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encoding the patch: %w", err)
-	}
-	return client.RawPatch(types.JSONPatchType, text), nil
+	return jsonPatch(operation{Op: "test", Path: at + "name", Value: name}, operation{Op: "add", Path: at + "replicas", Value: replicas})
 }

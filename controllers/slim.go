@@ -88,16 +88,20 @@ func slimOtherAutoscaler(u *unstructured.Unstructured) {
 	})
 	u.Object = map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
-		"metadata": picked(u.Object["metadata"], "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
-			"deletionTimestamp", "ownerReferences"),
-		"spec": picked(u.Object["spec"], "scaleTargetRef", "targetRef", "updatePolicy"),
+		"metadata": slimIdentity(u),
+		"spec":     picked(u.Object["spec"], "scaleTargetRef", "targetRef", "updatePolicy"),
 	}
 	u.SetAnnotations(annotations)
 }
 
-// slimMetadata drops the status and the copy of the object that kubectl leaves in an annotation.
+// slimMetadata drops the status, and what dropLastApplied does.
 func slimMetadata(u *unstructured.Unstructured) {
 	delete(u.Object, "status")
+	dropLastApplied(u)
+}
+
+// dropLastApplied drops the copy of an object that kubectl leaves in an annotation.
+func dropLastApplied(u *unstructured.Unstructured) {
 	if annotations := u.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
 		u.SetAnnotations(annotations)
@@ -121,6 +125,13 @@ func slimPodSpec(spec map[string]any) {
 	if annotations, ok := pod["annotations"].(map[string]any); ok {
 		maps.DeleteFunc(annotations, func(key string, _ any) bool { return key != annotationRestartedAt })
 	}
+}
+
+// slimIdentity is the metadata that says who an object is and whose, with more of it where that is asked for.
+func slimIdentity(u *unstructured.Unstructured, more ...string) map[string]any {
+	return picked(u.Object["metadata"], append([]string{
+		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "ownerReferences",
+	}, more...)...)
 }
 
 // jsonKeys of a struct's own fields.

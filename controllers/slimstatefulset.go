@@ -6,7 +6,6 @@ package controllers
 import (
 	"maps"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -23,21 +22,16 @@ func slimStatefulSet(u *unstructured.Unstructured) {
 	ours := s.isOfWorker()
 	slim := map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
-		"metadata": picked(u.Object["metadata"], "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
-			"deletionTimestamp", "ownerReferences"),
+		"metadata": slimIdentity(u),
 	}
 	if ours || mesh != "" {
-		slim["metadata"] = picked(u.Object["metadata"], "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
-			"deletionTimestamp", "ownerReferences", "labels", "annotations")
+		slim["metadata"] = slimIdentity(u, "labels", "annotations")
 		slim["status"] = picked(u.Object["status"], "replicas", "readyReplicas", "updatedReplicas", "observedGeneration", "currentRevision",
 			"updateRevision")
 		slim["spec"] = slimStatefulSetSpec(u, ours)
 	}
 	u.Object = slim
-	if annotations := u.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		u.SetAnnotations(annotations)
-	}
+	dropLastApplied(u)
 }
 
 func slimStatefulSetSpec(u *unstructured.Unstructured, command bool) map[string]any {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -98,16 +97,10 @@ func componentOf(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (compo
 // ranInKubernetes refuses what the worker runs as a StatefulSet of the policy's namespace: a change of its parallelism would
 // delete that and make it anew, with all pods gone meanwhile, where the StatefulSet itself is scaled without.
 func (t *Targets) ranInKubernetes(ctx context.Context, namespace string, ref v1alpha1.PulsarFunctionRef) (invalid string, err error) {
-	if !t.config.Installed(kindStatefulSet) {
-		return "", nil
-	}
 	name := workerStatefulSet(cmp.Or(ref.Tenant, "public"), cmp.Or(ref.Namespace, "default"), ref.Name)
-	err = t.config.Workloads.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, newWorkload(kindStatefulSet))
-	switch {
-	case apierrors.IsNotFound(err):
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("reading StatefulSet %s/%s: %w", namespace, name, err)
+	set, err := t.remembered(ctx, kindStatefulSet, namespace, name)
+	if err != nil || set == nil {
+		return "", err
 	}
 	return fmt.Sprintf("the function worker runs it as StatefulSet %s, which it would delete and make anew at each change: in place of "+
 		"spec.pulsarFunctionRef set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name %s", name, name), nil

@@ -163,13 +163,13 @@ func newOthers(p *v1alpha1.AutoscalingPolicy, policies []v1alpha1.AutoscalingPol
 			}
 		}
 	}
-	slices.SortFunc(o.older, func(a, b olderFleet) int { return byAge(a.policy, b.policy) })
+	slices.SortFunc(o.older, func(a, b olderFleet) int { return ByAge(a.policy, b.policy) })
 	return o
 }
 
 // addOlder takes in another fleet if it goes before this one. One that cannot be read governs nothing.
 func (o *others) addOlder(p, other *v1alpha1.AutoscalingPolicy) {
-	if other.Name == p.Name || other.DeletionTimestamp != nil || other.Spec.TargetSelector.Kind != p.Spec.TargetSelector.Kind || byAge(other, p) > 0 {
+	if other.Name == p.Name || other.DeletionTimestamp != nil || other.Spec.TargetSelector.Kind != p.Spec.TargetSelector.Kind || ByAge(other, p) > 0 {
 		return
 	}
 	if selector, violation := FleetSelector(other); violation == nil {
@@ -177,8 +177,9 @@ func (o *others) addOlder(p, other *v1alpha1.AutoscalingPolicy) {
 	}
 }
 
-func byAge(a, b *v1alpha1.AutoscalingPolicy) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+// ByAge orders policies by when they were made, then by name and namespace where two are of the same second.
+func ByAge(a, b *v1alpha1.AutoscalingPolicy) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
 }
 
 // claim says who has the object instead of the fleet.
