@@ -140,13 +140,6 @@ func TestAPolicyWithASelectorHasNoNumberOfItsOwn(t *testing.T) {
 	requireStatus(t, err, 400, "AutoscalingPolicy orders has a targetSelector and no number of its own: ask for one of its 1 policies: orders-resize-1")
 }
 
-func TestADecisionWithoutSignalsCarriesItsOwnTime(t *testing.T) {
-	p := decidedPolicy(func(p *v1alpha1.AutoscalingPolicy) { p.Status.Signals = nil })
-	_, at, err := decided(p)
-	require.NoError(t, err)
-	require.Equal(t, p.Status.Decision.Time.Time, at)
-}
-
 func TestErrorTextsFitAnEvent(t *testing.T) {
 	text := statusError(newFault(errUnknown, "two\n lines %s\xff", strings.Repeat("ü", 600))).Error()
 	require.LessOrEqual(t, len(text), maxText)

@@ -11,6 +11,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // ErrObjectNotFound is what Signals may return for an object that does not exist; an API server's NotFound means the
@@ -91,6 +93,14 @@ func newFault(reason error, format string, args ...any) error {
 func unknownFor(kind described, namespace, name string, err error) error {
 	if errors.Is(err, ErrObjectNotFound) || apierrors.IsNotFound(err) {
 		return newFault(ErrObjectNotFound, "%s %q not found in namespace %q", kind.resource, name, namespace)
+	}
+	return newFault(errUnknown, "%s", err)
+}
+
+// undecided is the error for why a policy has no number.
+func undecided(err error) error {
+	if errors.Is(err, policy.ErrFleet) {
+		return newFault(errBadRequest, "%s", err)
 	}
 	return newFault(errUnknown, "%s", err)
 }

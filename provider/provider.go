@@ -21,6 +21,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // Policies reads policies from memory.
@@ -232,19 +233,19 @@ func (c *CustomMetrics) value(q query, name string, now time.Time) (*custom_metr
 
 // putDecision fills in the replicas that were decided for a policy.
 func (c *CustomMetrics) putDecision(value *custom_metrics.MetricValue, q query, name string, now time.Time) error {
-	policy, err := c.config.Policies.Policy(types.NamespacedName{Namespace: q.namespace, Name: name})
+	p, err := c.config.Policies.Policy(types.NamespacedName{Namespace: q.namespace, Name: name})
 	if err != nil {
 		return unknownFor(q.kind, q.namespace, name, err)
 	}
 	if err := c.config.DecisionMaker.Alive(now); err != nil {
 		return newFault(errUnknown, "%s", err)
 	}
-	replicas, measuredAt, err := decided(policy)
+	served, err := policy.Decided(p)
 	if err != nil {
-		return err
+		return undecided(err)
 	}
-	value.Timestamp = metav1.NewTime(measuredAt)
-	value.Value, err = quantity(float64(replicas), q.metric.unit)
+	value.Timestamp = metav1.NewTime(served.MeasuredAt)
+	value.Value, err = quantity(float64(served.Replicas), q.metric.unit)
 	return err
 }
 

@@ -136,9 +136,9 @@ type AutoscalingPolicySpec struct {
 	// +kubebuilder:default=Auto
 	Mode Mode `json:"mode,omitempty"`
 
-	// actuator is who writes the number of replicas: a HorizontalPodAutoscaler that the controller makes (HPA), the controller
-	// itself (Direct), or whichever of them the cluster allows (Auto). The choice and its reason are in status.actuator.
-	// Default Auto.
+	// actuator is who writes the number of replicas: a HorizontalPodAutoscaler that the controller makes (HPA), KEDA by a
+	// ScaledObject that the controller makes (KEDA), the controller itself (Direct), or the first of them that the cluster
+	// allows (Auto). The choice and its reason are in status.actuator. Default Auto.
 	// +optional
 	// +kubebuilder:default=Auto
 	Actuator Actuator `json:"actuator,omitempty"`
@@ -268,7 +268,7 @@ const (
 
 // Actuator is who writes the number of replicas.
 //
-// +kubebuilder:validation:Enum=Auto;HPA;Direct
+// +kubebuilder:validation:Enum=Auto;HPA;KEDA;Direct
 type Actuator string
 
 // The actuators.
@@ -277,6 +277,8 @@ const (
 	ActuatorAuto Actuator = "Auto"
 	// ActuatorHPA is a HorizontalPodAutoscaler that follows the metric of the decision.
 	ActuatorHPA Actuator = "HPA"
+	// ActuatorKEDA is a ScaledObject of KEDA with a trigger that asks our scaler for the decision.
+	ActuatorKEDA Actuator = "KEDA"
 	// ActuatorDirect is the controller itself.
 	ActuatorDirect Actuator = "Direct"
 )

@@ -66,6 +66,11 @@ type AutoscalingPolicyStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	HorizontalPodAutoscaler string `json:"horizontalPodAutoscaler,omitempty"`
 
+	// scaledObject is the name of the ScaledObject that this policy applies; absent where it has none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ScaledObject string `json:"scaledObject,omitempty"`
+
 	// takenOver is what conflictPolicy TakeOver put away, and what is given back.
 	// +optional
 	TakenOver *TakenOver `json:"takenOver,omitempty"`
@@ -85,7 +90,7 @@ type AutoscalingPolicyStatus struct {
 
 // ActuatorStatus is who writes the number of replicas.
 type ActuatorStatus struct {
-	// type is HPA or Direct.
+	// type is HPA, KEDA or Direct.
 	// +required
 	Type Actuator `json:"type"`
 	// reason for a person, such as why Auto did not choose a HorizontalPodAutoscaler.

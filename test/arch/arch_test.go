@@ -92,6 +92,12 @@ func floors() []floor {
 			never: map[string]string{"sigs.k8s.io/controller-runtime": "this edge knows the metrics API server"},
 		},
 		{
+			packages: []string{"provider/keda"}, own: []string{"api/v1alpha1", "backlog", "policy"}, direct: true,
+			never: map[string]string{
+				"sigs.k8s.io/controller-runtime": "this edge knows KEDA", "k8s.io/client-go": "this edge knows KEDA",
+			},
+		},
+		{
 			packages: []string{"controllers"}, own: []string{"api/v1alpha1", "backlog", "policy"},
 			never: map[string]string{"sigs.k8s.io/custom-metrics-apiserver": "this edge knows the Kubernetes API"},
 		},

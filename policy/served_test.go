@@ -1,0 +1,78 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+func servedPolicy(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
+	p := &v1alpha1.AutoscalingPolicy{
+		Spec: v1alpha1.AutoscalingPolicySpec{MaxReplicas: 10},
+		Status: v1alpha1.AutoscalingPolicyStatus{
+			DesiredReplicas: new(int32(7)),
+			Decision:        &v1alpha1.Decision{Time: metav1.NewTime(time.Unix(1000, 0))},
+		},
+	}
+	if change != nil {
+		change(p)
+	}
+	return p
+}
+
+func TestADecisionWithoutSignalsCarriesItsOwnTime(t *testing.T) {
+	served, err := policy.Decided(servedPolicy(nil))
+	require.NoError(t, err)
+	require.Equal(t, policy.Served{Replicas: 7, MeasuredAt: time.Unix(1000, 0)}, served)
+}
+
+func TestWhatWasDecidedLastIsKnownWhileTheBacklogIsNot(t *testing.T) {
+	p := servedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
+		p.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionBacklogKnown, Status: metav1.ConditionFalse, Message: "Pulsar is silent",
+			LastTransitionTime: metav1.NewTime(time.Unix(2000, 0)),
+		}}
+	})
+	_, err := policy.Decided(p)
+	require.ErrorIs(t, err, policy.ErrUndecided)
+	require.EqualError(t, err, "Pulsar is silent")
+	served, err := policy.LastDecided(p)
+	require.NoError(t, err)
+	require.Equal(t, policy.Served{Replicas: 7, MeasuredAt: time.Unix(1000, 0), HeldSince: time.Unix(2000, 0), Held: "Pulsar is silent"}, served)
+}
+
+func TestNothingWasDecidedLast(t *testing.T) {
+	tests := map[string]struct {
+		change func(*v1alpha1.AutoscalingPolicy)
+		reason error
+		want   string
+	}{
+		"for a fleet": {
+			func(p *v1alpha1.AutoscalingPolicy) {
+				p.Name, p.Spec.TargetSelector = "orders", &v1alpha1.TargetSelector{}
+			},
+			policy.ErrFleet, "AutoscalingPolicy orders has a targetSelector and governs nothing so far",
+		},
+		"for a new policy": {
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.DesiredReplicas = nil }, policy.ErrUndecided, "no decision yet: the policy is new",
+		},
+		"at no time": {
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.Decision = nil }, policy.ErrUndecided, "no decision yet: the status does not say when",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := policy.LastDecided(servedPolicy(tt.change))
+			require.ErrorIs(t, err, tt.reason)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}

@@ -1,0 +1,49 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Policies reads policies from memory.
+type Policies interface {
+	// Policy returns the policy, or an API server's NotFound; backlog.ErrNoData while policies are being read, and
+	// backlog.ErrUnsupported where the kind is not installed. It is not changed by the caller.
+	Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error)
+}
+
+// DecisionMaker is the process that decides for all policies.
+type DecisionMaker interface {
+	// Alive fails when nobody decides now; the error says since when, in words for the user.
+	Alive(now time.Time) error
+}
+
+// Signals reads what was measured, from memory.
+type Signals interface {
+	// Read returns what is known of the subject's subscription. Asking for one that is not tracked starts to track it for a few
+	// minutes and fails with backlog.ErrNoData until the first answer is in. An object that does not exist is an API server's
+	// NotFound, a connection that does not exist or may not be used backlog.ErrUnsupported; any other error says why the signal is
+	// unknown, in words for the user.
+	Read(subject Subject, now time.Time) (backlog.Reading, error)
+}
+
+// ScaledObjects tells, from memory, what strategy Capacity has to know of a ScaledObject.
+type ScaledObjects interface {
+	// Replicas returns the bounds and the present number of replicas, or why they are unknown.
+	Replicas(key types.NamespacedName) (Replicas, error)
+}
+
+// Replicas of a ScaledObject's target.
+type Replicas struct {
+	// Least and Most are minReplicaCount and maxReplicaCount with KEDA's defaults (0 and 100).
+	Least, Most int32
+	// Current is spec.replicas of the target as its HorizontalPodAutoscaler saw it last.
+	Current int32
+}
