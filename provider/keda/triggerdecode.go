@@ -1,0 +1,265 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// ErrMetadata says that the metadata of a trigger is not what a trigger may have; somebody has to correct it.
+var ErrMetadata = errors.New("trigger metadata")
+
+const (
+	// MostErrorBytes bounds the text of a MetadataError: KEDA puts it into an event, which Kubernetes cuts at 1024 bytes, after words of
+	// its own.
+	MostErrorBytes = 800
+	// mostShown is how much of a value or a foreign key is shown, mostNamed how many foreign keys.
+	mostShown = 60
+	mostNamed = 5
+)
+
+// MetadataError says all that is wrong with the metadata of a trigger. It wraps ErrMetadata.
+type MetadataError struct {
+	// Problems are sentences without a full stop, each of which names a key, its value and what to do; at least one.
+	Problems []string
+}
+
+// Error is one line of at most MostErrorBytes.
+func (m *MetadataError) Error() string {
+	text := ErrMetadata.Error() + ": " + m.Problems[0]
+	for i, problem := range m.Problems[1:] {
+		more := fmt.Sprintf("; and %d more", len(m.Problems)-1-i)
+		if len(text)+len("; ")+len(problem)+len(more) > MostErrorBytes {
+			text += more
+			break
+		}
+		text += "; " + problem
+	}
+	return shorten(text, MostErrorBytes)
+}
+
+// Unwrap is ErrMetadata.
+func (m *MetadataError) Unwrap() error { return ErrMetadata }
+
+// Decode reads the metadata of a trigger of the ScaledObject. The error is a *MetadataError with all that is wrong.
+func Decode(object types.NamespacedName, metadata map[string]string) (Trigger, error) {
+	d := draft{
+		trigger:  Trigger{Object: object, Subject: Subject{Namespace: object.Namespace}},
+		metadata: metadata, present: map[string]bool{}, wrong: map[string]bool{},
+	}
+	if object.Namespace == "" || object.Name == "" {
+		d.problem("the request does not say which ScaledObject it is about: scaledObjectRef must have a name and a namespace")
+	}
+	for name := range metadata {
+		d.present[name] = true
+		if own, found := strings.CutSuffix(name, fromEnv); found {
+			d.present[own] = true
+		}
+	}
+	d.decodeForm()
+	d.decodeNames()
+	for _, k := range keys {
+		if value, set := metadata[k.name]; set && d.takes(k) {
+			d.decodeValue(k, value)
+		}
+	}
+	d.decodeStrategy()
+	if len(d.problems) > 0 {
+		return Trigger{}, &MetadataError{Problems: d.problems}
+	}
+	return d.trigger, nil
+}
+
+// draft is a trigger that is being decoded.
+type draft struct {
+	trigger  Trigger
+	metadata map[string]string
+	// present are the keys that are meant: those that are set, also with FromEnv.
+	present map[string]bool
+	// form is empty when it is not clear.
+	form form
+	// wrong are the keys whose value is wrong, so that nothing else is to be said of them.
+	wrong    map[string]bool
+	problems []string
+}
+
+func (d *draft) problem(format string, args ...any) {
+	d.problems = append(d.problems, fmt.Sprintf(format, args...))
+}
+
+// takes says whether a key may be set with the form, as far as that is clear.
+func (d *draft) takes(k key) bool { return d.form == "" || slices.Contains(k.forms, d.form) }
+
+// decodeForm finds out what the trigger is about.
+func (d *draft) decodeForm() {
+	var set []string
+	for _, f := range forms() {
+		if d.present[string(f)] {
+			set = append(set, string(f))
+		}
+	}
+	switch {
+	case len(set) == 1:
+		d.form = form(set[0])
+	case len(set) > 1:
+		d.problem("%s exclude each other: keep one of them", enumerate(set, "and"))
+		return
+	case d.present[keySubscription]:
+		d.form = formTopic
+	default:
+		d.problem("what to scale on is missing: set one of policy, target (such as Function/resize), function, sink, and topic with subscription")
+		return
+	}
+	for _, k := range keys {
+		if slices.Contains(k.required, d.form) && !d.present[k.name] {
+			d.problem("%s is missing: set %s, it %s", k.name, k.name, k.must)
+		}
+	}
+}
+
+// decodeNames refuses keys that say nothing here. Their values are not shown: they may be from the environment of a container.
+func (d *draft) decodeNames() {
+	var foreign, fromEnvironment []string
+	for _, name := range slices.Sorted(maps.Keys(d.metadata)) {
+		k, known := keyNamed(name)
+		switch {
+		case known && d.takes(k):
+		case strings.HasSuffix(name, fromEnv):
+			fromEnvironment = append(fromEnvironment, shown(name))
+		default:
+			foreign = append(foreign, shown(name))
+		}
+	}
+	if len(fromEnvironment) > 0 {
+		d.problem("%s cannot be set: KEDA takes such values from the environment of the target's container, which a Function, a policy and the like "+
+			"do not show it, and leaves the key out then; set the value itself, without FromEnv", enumerate(some(fromEnvironment), "and"))
+	}
+	if len(foreign) > 0 {
+		of := "a trigger"
+		if d.form != "" {
+			of = "a trigger with " + string(d.form)
+		}
+		d.problem("%s cannot be set: the keys of %s are %s", enumerate(some(foreign), "and"), of, strings.Join(Keys(string(d.form)), ", "))
+	}
+}
+
+// decodeValue takes in one value.
+func (d *draft) decodeValue(k key, value string) {
+	err := errLook
+	switch {
+	case k.name == string(formTopic) && strings.Contains(value, "non-persistent://"):
+		err = errors.New("must not have non-persistent topics, which keep no backlog: use persistent ones")
+	case utf8.ValidString(value) && k.matches(value) && k.take != nil:
+		err = k.take(&d.trigger, value)
+	case utf8.ValidString(value) && k.matches(value):
+		err = nil
+	}
+	switch {
+	case errors.Is(err, errLook):
+		d.problem("%s is %q, %s", k.name, shorten(value, mostShown), k.must)
+	case err != nil:
+		d.problem("%s is %q, %s", k.name, shorten(value, mostShown), err)
+	}
+	d.wrong[k.name] = err != nil
+}
+
+// decodeStrategy checks that what is said of it fits together, and completes it.
+func (d *draft) decodeStrategy() {
+	switch {
+	case d.form == "" || d.wrong[keyStrategy]:
+	case d.form == formPolicy:
+		d.decodePolicyStrategy()
+	case d.chooseStrategy():
+		d.checkStrategy()
+	}
+}
+
+// chooseStrategy takes the strategy that is named, or that a threshold belongs to, or Capacity; it fails when they contradict each other.
+func (d *draft) chooseStrategy() bool {
+	strategy := d.trigger.Strategy
+	set := slices.DeleteFunc(d.thresholds(), func(name string) bool { return !d.present[name] })
+	switch {
+	case len(set) > 1:
+		d.problem("%s belong to different strategies: keep one of them", enumerate(set, "and"))
+		return false
+	case !d.present[keyStrategy] && len(set) == 1:
+		strategy = strategyOf(set[0])
+	case !d.present[keyStrategy]:
+		strategy = v1alpha1.StrategyCapacity
+	case len(set) == 1 && strategyOf(set[0]) != strategy:
+		d.problem("%s belongs to strategy %s, not to %s: change strategy or remove %s", set[0], strategyOf(set[0]), strategy, set[0])
+		return false
+	}
+	d.trigger.Strategy = strategy
+	return true
+}
+
+// checkStrategy looks for what belongs to the strategy and what does not.
+func (d *draft) checkStrategy() {
+	strategy := d.trigger.Strategy
+	if strategy == v1alpha1.StrategyCapacity {
+		if d.present[keyActivationMessages] {
+			d.problem("%s does not belong to strategy %s, which wakes for the first message: remove it, or set a threshold (%s)",
+				keyActivationMessages, strategy, enumerate(d.thresholds(), "or"))
+		}
+		return
+	}
+	switch k, _ := keyNamed(thresholds()[strategy]); {
+	case !d.takes(k):
+		d.problem("strategy %s cannot be set with %s: there is no instance that says how busy it is; use target, function or sink", strategy, d.form)
+	case !d.present[k.name]:
+		d.problem("%s is missing, which strategy %s needs: it %s", k.name, strategy, k.must)
+	}
+	if d.present[keyLatencyObjective] {
+		d.problem("%s belongs to strategy %s, not to %s: remove it", keyLatencyObjective, v1alpha1.StrategyCapacity, strategy)
+	}
+}
+
+// decodePolicyStrategy is the same for a policy, which has thresholds of its own.
+func (d *draft) decodePolicyStrategy() {
+	strategies := "BacklogPerReplica, RatePerReplica or Utilization"
+	switch {
+	case d.trigger.Strategy == v1alpha1.StrategyCapacity:
+		d.problem("strategy is %q, with policy it must be one of the policy's own that has a threshold (%s): leave strategy out for what was decided "+
+			"for the policy", d.trigger.Strategy, strategies)
+	case !d.present[keyStrategy] && d.present[keyActivationMessages]:
+		d.problem("%s does not belong to what was decided for a policy: remove it, or set strategy to %s", keyActivationMessages, strategies)
+	}
+}
+
+// thresholds are the keys of those that the form takes.
+func (d *draft) thresholds() []string {
+	var names []string
+	for _, k := range keys {
+		if strategyOf(k.name) != "" && d.takes(k) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// enumerate is "a, b and c".
+func enumerate(names []string, last string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " " + last + " " + names[len(names)-1]
+}
+
+// some are the first names, and how many are left.
+func some(names []string) []string {
+	if len(names) <= mostNamed {
+		return names
+	}
+	return append(slices.Clone(names[:mostNamed-1]), fmt.Sprintf("%d more", len(names)-mostNamed+1))
+}

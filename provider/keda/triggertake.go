@@ -1,0 +1,136 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// errLook says that a value is not what its key must be.
+var errLook = errors.New("out of bounds")
+
+const (
+	defaultTenant, defaultNamespace = "public", "default"
+
+	leastObjective, mostObjective = time.Second, 24 * time.Hour
+	// mostRate is 10^12.
+	mostRate = "1T"
+)
+
+func takeTarget(t *Trigger, value string) error {
+	kind, name, _ := strings.Cut(value, "/")
+	if len(name) > mostName {
+		return errLook
+	}
+	t.Subject.Target = Target{Kind: kind, Name: name}
+	return nil
+}
+
+func takeFunction(t *Trigger, value string) error {
+	return takeComponent(t, backlog.FunctionKind, value)
+}
+
+func takeSink(t *Trigger, value string) error { return takeComponent(t, backlog.SinkKind, value) }
+
+func takeComponent(t *Trigger, kind backlog.ComponentKind, value string) error {
+	parts := strings.Split(value, "/")
+	if len(parts) == 1 {
+		parts = []string{defaultTenant, defaultNamespace, value}
+	}
+	if slices.ContainsFunc(parts, isStep) || slices.ContainsFunc(parts, func(part string) bool { return len(part) > mostName }) {
+		return errLook
+	}
+	t.Subject.Component = Component{Kind: kind, Tenant: parts[0], Namespace: parts[1], Name: parts[2]}
+	return nil
+}
+
+// isStep says whether a part of a name would lead elsewhere in a URL.
+func isStep(part string) bool { return part == "." || part == ".." }
+
+func takeTopics(t *Trigger, value string) error {
+	names := strings.Split(value, ",")
+	if len(names) > mostTopics {
+		return fmt.Errorf("has %d topics, must have at most %d: use another trigger for the rest", len(names), mostTopics)
+	}
+	for i, name := range names {
+		names[i] = strings.Trim(name, " ")
+		if slices.ContainsFunc(strings.Split(names[i], "/"), isStep) {
+			return errLook
+		}
+	}
+	t.Subject.Topics = strings.Join(backlog.NewSubscription(backlog.Cluster{}, "", names...).Topics, ",")
+	return nil
+}
+
+// takeThreshold is for whole numbers, whose pattern is exact.
+func takeThreshold(t *Trigger, value string) (err error) {
+	t.Threshold, err = strconv.ParseFloat(value, 64)
+	return err
+}
+
+func takeActivation(t *Trigger, value string) (err error) {
+	t.ActivationMessages, err = strconv.ParseInt(value, 10, 64)
+	return err
+}
+
+func takeRate(t *Trigger, value string) error {
+	quantity, err := resource.ParseQuantity(value)
+	if err != nil || quantity.Sign() <= 0 || quantity.Cmp(resource.MustParse(mostRate)) > 0 {
+		return errLook
+	}
+	// The decimals as they are, so that 300m is 0.3 and not 0.30000000000000004.
+	t.Threshold, err = strconv.ParseFloat(quantity.AsDec().String(), 64)
+	return err
+}
+
+func takeObjective(t *Trigger, value string) error {
+	objective, err := time.ParseDuration(value)
+	if err != nil || objective < leastObjective || objective > mostObjective {
+		return errLook
+	}
+	t.LatencyObjective = objective.Truncate(time.Millisecond)
+	return nil
+}
+
+// Metadata is what a user would write for the trigger, with nothing left out that Decode would complete and without KEDA's own
+// keys: Decode makes the same trigger of it.
+func (t Trigger) Metadata() map[string]string {
+	metadata := map[string]string{}
+	set := func(name, value string) {
+		if value != "" {
+			metadata[name] = value
+		}
+	}
+	subject := t.Subject
+	set(string(formPolicy), subject.Policy)
+	set(string(formTopic), subject.Topics)
+	set(keySubscription, subject.Subscription)
+	set(keyConnection, subject.Connection)
+	if subject.Target != (Target{}) {
+		set(string(formTarget), subject.Target.Kind+"/"+subject.Target.Name)
+	}
+	if c := subject.Component; c != (Component{}) {
+		set(string(c.Kind), c.Tenant+"/"+c.Namespace+"/"+c.Name)
+	}
+	set(keyStrategy, string(t.Strategy))
+	if t.Threshold != 0 {
+		set(thresholds()[t.Strategy], strconv.FormatFloat(t.Threshold, 'f', -1, 64))
+	}
+	if t.LatencyObjective != 0 {
+		set(keyLatencyObjective, t.LatencyObjective.String())
+	}
+	if t.ActivationMessages != 0 {
+		set(keyActivationMessages, strconv.FormatInt(t.ActivationMessages, 10))
+	}
+	return metadata
+}
