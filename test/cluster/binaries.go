@@ -38,6 +38,7 @@ type module struct {
 	output   string
 	about    string                      // how long a cold build takes
 	linker   func(version string) string // -X flags that stamp the version
+	copies   string                      // a directory of the project's sources that is kept beside the binaries; empty for none
 }
 
 func modules() (etcd, kubernetes module) {
@@ -104,7 +105,10 @@ func (m module) binaries(ctx context.Context, root string, progress io.Writer) (
 	dir, err = cache.Fill(ctx, fmt.Sprintf("%s-%s-%s", m.name, version, sum), progress, func(ctx context.Context, dir string) error {
 		what := fmt.Sprintf("building %s %s: %s", m.name, version, m.about)
 		return cache.Announce(ctx, progress, what, func(ctx context.Context) error {
-			return m.build(ctx, source, dir, version)
+			if err := m.build(ctx, source, dir, version); err != nil {
+				return err
+			}
+			return m.copyFiles(ctx, source, dir)
 		})
 	})
 	if err != nil {

@@ -74,11 +74,22 @@ func (a *authority) client(user string, groups ...string) (certificate, error) {
 
 // server issues a serving certificate for the host names, and for localhost and 127.0.0.1.
 func (a *authority) server(hosts ...string) (certificate, error) {
-	template := newTemplate(pkix.Name{CommonName: hosts[0]})
+	return a.issue(serving(hosts[0], hosts...))
+}
+
+// peer issues one for serving that is good for calling too.
+func (a *authority) peer(name string, hosts ...string) (certificate, error) {
+	template := serving(name, hosts...)
+	template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
+	return a.issue(template)
+}
+
+func serving(name string, hosts ...string) *x509.Certificate {
+	template := newTemplate(pkix.Name{CommonName: name})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.DNSNames = append(slices.Clone(hosts), "localhost")
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	return a.issue(template)
+	return template
 }
 
 func (a *authority) issue(template *x509.Certificate) (certificate, error) {

@@ -35,4 +35,9 @@ func TestCertificatesAreGoodForTheirUseOnly(t *testing.T) {
 	require.Error(t, verify(other, server, "localhost", x509.ExtKeyUsageServerAuth), "the same name is not the same authority")
 	require.Error(t, verify(ca, server, "", x509.ExtKeyUsageClientAuth))
 	require.Error(t, verify(ca, client, "", x509.ExtKeyUsageServerAuth))
+
+	peer, err := ca.peer("scaler", "scaler.autoscaler.svc")
+	require.NoError(t, err)
+	require.NoError(t, verify(ca, peer, "scaler.autoscaler.svc", x509.ExtKeyUsageServerAuth))
+	require.NoError(t, verify(ca, peer, "", x509.ExtKeyUsageClientAuth))
 }

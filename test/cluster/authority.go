@@ -1,0 +1,49 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Authority is a certificate authority for programs that run beside the cluster and talk TLS with each other.
+type Authority struct {
+	authority *authority
+	dir       string
+}
+
+// NewAuthority makes a certificate authority whose certificate is in its directory as ca.crt; the name is one path element
+// and no other authority's of the cluster, unless the new one takes its place. Its key is in no file.
+func (c *Cluster) NewAuthority(name string) (*Authority, error) {
+	own, err := newAuthority(name)
+	if err != nil {
+		return nil, err
+	}
+	a := &Authority{authority: own, dir: filepath.Join(c.dir, "pki", name)}
+	if err := os.MkdirAll(a.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory of %s: %w", name, err)
+	}
+	if err := os.WriteFile(a.CAFile(), own.certPEM(), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the certificate of %s: %w", name, err)
+	}
+	return a, nil
+}
+
+// Dir has ca.crt and, for each name issued for, name.crt and name.key.
+func (a *Authority) Dir() string { return a.dir }
+
+// CAFile is the path of the authority's certificate.
+func (a *Authority) CAFile() string { return filepath.Join(a.dir, "ca.crt") }
+
+// Issue writes a certificate, good for serving and for calling, for the host names, localhost and 127.0.0.1. Issuing for the
+// same name again replaces the files.
+func (a *Authority) Issue(name string, hosts ...string) (certFile, keyFile string, err error) {
+	pair, err := a.authority.peer(name, hosts...)
+	if err != nil {
+		return "", "", err
+	}
+	return pair.write(a.dir, name)
+}

@@ -1,0 +1,198 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+// namespace and service are those of KEDA's manifests.
+const (
+	namespace = "keda"
+	service   = "keda-metrics-apiserver"
+)
+
+const (
+	pollEvery = 100 * time.Millisecond
+	// logLines of a program go into the error of its failed start.
+	logLines = 25
+)
+
+// Config says how KEDA runs. The zero value is KEDA with its own defaults.
+type Config struct {
+	// Binaries are what runs; without them, what cluster.KEDABinaries returns.
+	Binaries cluster.KEDABins
+	// OperatorFlags and MetricsServerFlags come last on the command lines, so they win, e.g. "--kube-api-qps=50".
+	OperatorFlags, MetricsServerFlags []string
+	// OperatorEnv entries ("KEY=value") are the operator's, e.g. "KEDA_HTTP_DEFAULT_TIMEOUT=1000".
+	OperatorEnv []string
+	// Progress is told about a build of the binaries; nil is silence.
+	Progress io.Writer
+}
+
+// KEDA is a running KEDA.
+type KEDA struct {
+	// Operator reads triggers and activates; MetricsServer stands between it and HorizontalPodAutoscalers.
+	Operator, MetricsServer *Program
+	// Version of KEDA, e.g. "v2.21.0".
+	Version string
+
+	stopOnce sync.Once
+	stop     context.CancelFunc
+}
+
+// ports of one KEDA on 127.0.0.1.
+type ports struct{ metrics, health, service, serverSecure, serverMetrics int }
+
+// Start installs KEDA in the cluster and returns when both programs work, from the aggregator to the operator: 10 to 20 s on
+// 2 cores once the binaries are built. Build them before what has a time limit. KEDA lives until Stop or the end of ctx, or of
+// the cluster that it works for; after an error nothing of it is running. Its definitions are better in cluster.Config.CRDs as
+// well: the HPA controller needs 30 s to see kinds that come later.
+func Start(ctx context.Context, c *cluster.Cluster, config Config) (_ *KEDA, err error) {
+	if config.Binaries.Operator == "" {
+		if config.Binaries, err = cluster.KEDABinaries(ctx, config.Progress); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.ApplyFiles(ctx, config.Binaries.CRDs...); err != nil {
+		return nil, err
+	}
+	k, err := prepare(ctx, c, config)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(k.Operator.launch(), k.MetricsServer.launch())
+	if err == nil {
+		err = k.Operator.Wait(ctx)
+	}
+	if err == nil {
+		err = k.MetricsServer.Wait(ctx)
+	}
+	if err != nil {
+		k.Stop()
+		return nil, err
+	}
+	return k, nil
+}
+
+// prepare does everything that needs no process.
+func prepare(ctx context.Context, c *cluster.Cluster, config Config) (*KEDA, error) {
+	free, err := proc.FreePorts(5)
+	if err != nil {
+		return nil, err
+	}
+	port := ports{metrics: free[0], health: free[1], service: free[2], serverSecure: free[3], serverMetrics: free[4]}
+	serving, err := register(ctx, c, port)
+	if err != nil {
+		return nil, err
+	}
+	lifetime, stop := context.WithCancel(ctx)
+	k := &KEDA{Version: config.Binaries.Version, stop: stop}
+	own := []string{ // as in the pods of the manifests
+		"WATCH_NAMESPACE=", "POD_NAMESPACE=" + namespace, "KEDA_CLUSTER_OBJECT_NAMESPACE=" + namespace, "KUBECONFIG=" + c.Kubeconfig(),
+	}
+	k.Operator = &Program{
+		lifetime: lifetime, ready: operatorReady(port),
+		MetricsURL: "http://" + local(port.metrics) + "/metrics",
+		config: proc.Config{
+			Name: "keda-operator", Path: config.Binaries.Operator, Env: append(own, config.OperatorEnv...),
+			Args:    append(operatorFlags(port, serving.dir), config.OperatorFlags...),
+			LogPath: filepath.Join(c.Dir(), "logs", "keda-operator.log"),
+		},
+	}
+	k.MetricsServer = &Program{
+		lifetime: lifetime, ready: metricsServerReady(c),
+		MetricsURL: "http://" + local(port.serverMetrics) + "/metrics",
+		config: proc.Config{
+			Name: service, Path: config.Binaries.MetricsServer, Env: own,
+			Args:    append(metricsServerFlags(c, port, serving), config.MetricsServerFlags...),
+			LogPath: filepath.Join(c.Dir(), "logs", service+".log"),
+		},
+	}
+	return k, nil
+}
+
+// certificates are those of one KEDA.
+type certificates struct {
+	dir       string // with which operator and metrics server talk to each other
+	cert, key string // with which the aggregator is answered
+}
+
+// register makes the namespace, the Service, the APIService and the certificates.
+func register(ctx context.Context, c *cluster.Cluster, port ports) (serving certificates, err error) {
+	serving.cert, serving.key, err = c.RegisterMetricsAPI(ctx, cluster.MetricsAPI{
+		Namespace: namespace, Service: service, Port: port.serverSecure, Versions: cluster.ExternalMetrics(),
+	})
+	if err != nil {
+		return serving, err
+	}
+	authority, err := c.NewAuthority("keda")
+	if err != nil {
+		return serving, err
+	}
+	serving.dir = authority.Dir()
+	_, _, err = authority.Issue("tls", "keda-operator."+namespace+".svc")
+	return serving, err
+}
+
+func operatorFlags(port ports, certDir string) []string {
+	return []string{
+		"--cert-dir=" + certDir, "--enable-cert-rotation=false", "--ca-dir=" + certDir,
+		"--metrics-bind-address=" + local(port.metrics), "--health-probe-bind-address=" + local(port.health),
+		"--metrics-service-bind-address=" + local(port.service), "--zap-log-level=info", "--zap-encoder=console",
+	}
+}
+
+func metricsServerFlags(c *cluster.Cluster, port ports, serving certificates) []string {
+	kubeconfig := c.Kubeconfig()
+	return []string{
+		"--secure-port=" + strconv.Itoa(port.serverSecure), "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port.serverMetrics),
+		"--cert-dir=" + serving.dir, "--tls-cert-file=" + serving.cert, "--tls-private-key-file=" + serving.key,
+		"--client-ca-file=" + filepath.Join(c.Dir(), "pki", "ca.crt"),
+		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig, "--lister-kubeconfig=" + kubeconfig,
+		"--metrics-service-address=localhost:" + strconv.Itoa(port.service),
+	}
+}
+
+func local(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
+
+// metricsServerReady asks for a metric of nobody through the aggregator: the answer that there is no such ScaledObject comes
+// from the operator.
+func metricsServerReady(c *cluster.Cluster) func(ctx context.Context) (bool, string, error) {
+	return func(ctx context.Context) (bool, string, error) {
+		clientset, err := kubernetes.NewForConfig(c.RESTConfig())
+		if err != nil {
+			return false, "", fmt.Errorf("making a client: %w", err)
+		}
+		const nobody = "/apis/external.metrics.k8s.io/v1beta1/namespaces/default/none"
+		const patience = 5 * time.Second // without an operator the server waits for a minute
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		body, err := clientset.RESTClient().Get().AbsPath(nobody).Param("labelSelector", "scaledobject.keda.sh/name=nobody").DoRaw(ctx)
+		detail := fmt.Sprintf("%s %v", body, err)
+		return strings.Contains(detail, "not found") && strings.Contains(detail, "nobody"), detail, nil
+	}
+}
+
+// Stop ends both programs and returns when they are gone. It may be called again.
+func (k *KEDA) Stop() {
+	k.stopOnce.Do(func() {
+		k.MetricsServer.Kill()
+		k.Operator.Kill()
+		k.stop()
+	})
+}

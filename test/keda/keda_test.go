@@ -1,0 +1,175 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+)
+
+// bins and shared are KEDA's binaries and the one broker of this package's tests, nothing with -short.
+var (
+	bins   cluster.KEDABins
+	shared *broker.Broker
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		os.Exit(m.Run())
+	}
+	var err error
+	if bins, err = cluster.KEDABinaries(context.Background(), os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(broker.With(broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff}, func(b *broker.Broker) int {
+		shared = b
+		return m.Run()
+	}))
+}
+
+const (
+	patience = time.Minute
+	often    = 100 * time.Millisecond
+)
+
+// startCluster starts a control plane that knows KEDA's kinds.
+func startCluster(t *testing.T) (*cluster.Cluster, kubernetes.Interface) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the real KEDA")
+	}
+	c, err := cluster.Start(t.Context(), cluster.Config{HPASyncPeriod: time.Second, Progress: os.Stderr, CRDs: bins.CRDs})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	clientset, err := kubernetes.NewForConfig(c.RESTConfig())
+	require.NoError(t, err)
+	return c, clientset
+}
+
+func startKEDA(t *testing.T, c *cluster.Cluster) *keda.KEDA {
+	t.Helper()
+	start := time.Now()
+	k, err := keda.Start(t.Context(), c, keda.Config{
+		Binaries: bins, OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"},
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(k.Operator.LogTail(30))
+		}
+		k.Stop()
+	})
+	t.Logf("KEDA %s worked after %s", k.Version, time.Since(start).Round(time.Millisecond))
+	return k
+}
+
+// scaled is a Deployment without replicas and a ScaledObject of KEDA's own pulsar scaler, 10 messages a replica.
+func scaled(name, adminURL string) []*unstructured.Unstructured {
+	labels := map[string]any{"app": name}
+	return []*unstructured.Unstructured{
+		{Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{
+				"replicas": int64(0), "selector": map[string]any{"matchLabels": labels},
+				"template": map[string]any{
+					"metadata": map[string]any{"labels": labels},
+					"spec":     map[string]any{"containers": []any{map[string]any{"name": "main", "image": "none"}}},
+				},
+			},
+		}},
+		{Object: map[string]any{
+			"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{
+				"scaleTargetRef": map[string]any{"name": name}, "maxReplicaCount": int64(10),
+				"pollingInterval": int64(1), "cooldownPeriod": int64(3),
+				"advanced": map[string]any{"horizontalPodAutoscalerConfig": map[string]any{"behavior": map[string]any{
+					"scaleDown": map[string]any{"stabilizationWindowSeconds": int64(0)},
+				}}},
+				"triggers": []any{map[string]any{"type": "pulsar", "metadata": map[string]any{
+					"adminURL": adminURL, "topic": broker.TopicName(name), "subscription": "worker", "msgBacklogThreshold": "10",
+				}}},
+			},
+		}},
+	}
+}
+
+func publish(t *testing.T, topic string, messages float64) {
+	t.Helper()
+	publisher, err := load.New(load.Config{ServiceURL: shared.ServiceURL(), Topic: broker.TopicName(topic)})
+	require.NoError(t, err)
+	defer publisher.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	require.NoError(t, publisher.Run(ctx, func(time.Duration) float64 {
+		if publisher.Sent() >= int64(messages) {
+			cancel()
+			return 0
+		}
+		return messages * 10
+	}))
+}
+
+// requireReplicas leaves room for what the HorizontalPodAutoscaler tolerates: 10 % more or less than one replica is for.
+func requireReplicas(t *testing.T, clientset kubernetes.Interface, name string, least, most int32) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	err := cluster.WaitFor(ctx, fmt.Sprintf("%d to %d replicas", least, most), often, func(ctx context.Context) (bool, string, error) {
+		scale, err := clientset.AppsV1().Deployments("default").GetScale(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, "", err
+		}
+		return scale.Spec.Replicas >= least && scale.Spec.Replicas <= most, fmt.Sprint(scale.Spec.Replicas), nil
+	})
+	require.NoError(t, err)
+}
+
+func TestKEDAScalesADeploymentByItsOwnPulsarScalerAndBack(t *testing.T) {
+	c, clientset := startCluster(t)
+	k := startKEDA(t, c)
+	const name = "orders"
+	require.NoError(t, shared.CreateTopic(t.Context(), name, 0))
+	require.NoError(t, shared.CreateSubscription(t.Context(), name, "worker", broker.Earliest))
+	require.NoError(t, c.Apply(t.Context(), scaled(name, shared.AdminURL())...))
+
+	publish(t, name, 35)
+	requireReplicas(t, clientset, name, 3, 4)
+
+	// Neither of the two is needed for the other to come back.
+	require.NoError(t, k.MetricsServer.Restart(t.Context()))
+	require.NoError(t, k.Operator.Stop())
+	require.NoError(t, k.Operator.Restart(t.Context()))
+	publish(t, name, 40)
+	requireReplicas(t, clientset, name, 6, 8)
+
+	status, answer, err := shared.Admin(t.Context(), http.MethodPost, "/admin/v2/persistent/public/default/"+name+"/subscription/worker/skip_all", nil)
+	require.NoError(t, err)
+	require.Less(t, status, 300, "%s", answer)
+	requireReplicas(t, clientset, name, 0, 0)
+}
+
+func TestAStartThatFailsLeavesRoomForAnother(t *testing.T) {
+	c, _ := startCluster(t)
+	_, err := keda.Start(t.Context(), c, keda.Config{Binaries: bins, OperatorFlags: []string{"--no-such-flag"}})
+	require.ErrorContains(t, err, "keda-operator")
+	require.ErrorContains(t, err, "unknown flag: --no-such-flag", "in its own words")
+	startKEDA(t, c)
+}
