@@ -20,6 +20,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider"
 )
@@ -27,9 +28,7 @@ import (
 // adapter is the program's parts, wired and not started.
 type adapter struct {
 	manager ctrl.Manager
-	poller  *backlog.Poller
-	source  *pulsar.Source
-	worker  worker
+	polling *polling.Polling
 	server  *server
 	// synced turns true when every informer has listed what there is.
 	synced atomic.Bool
@@ -38,32 +37,40 @@ type adapter struct {
 // newAdapter wires the parts: poller -> store <- controllers and provider <- server.
 func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	registry := prometheus.NewRegistry()
-	store, err := backlog.NewStore(o.RateWindow, o.StaleAfter)
+	store, err := backlog.NewStore(o.Polling.RateWindow, o.Polling.StaleAfter)
 	if err != nil {
 		return nil, err
 	}
 	a := &adapter{}
-	lease, err := leaseKey(o)
+	lease, err := o.Kube.LeaseKey()
 	if err != nil {
 		return nil, err
 	}
 	if a.manager, err = newManager(o, lease); err != nil {
 		return nil, err
 	}
+	p, worker := o.Polling, &worker{}
 	parts, err := controllers.Setup(ctx, a.manager, controllers.Config{
-		Store: store, PollInterval: o.PollInterval, DefaultAdminURL: o.PulsarAdminURL,
-		FunctionCredentials: controllers.FunctionCredentials(o.FunctionCredentials), OwnCredentials: o.OwnCredentials(),
-		WorkerCredentials: controllers.WorkerCredentials(o.WorkerCredentials),
-		InstanceMetrics:   controllers.InstanceMetrics(o.InstanceMetrics), Worker: &a.worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
+		Store: store, PollInterval: p.PollInterval, DefaultAdminURL: p.PulsarAdminURL,
+		FunctionCredentials: controllers.FunctionCredentials(p.FunctionCredentials), OwnCredentials: p.OwnCredentials(),
+		WorkerCredentials: controllers.WorkerCredentials(p.WorkerCredentials),
+		InstanceMetrics:   controllers.InstanceMetrics(p.InstanceMetrics), Worker: worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
 		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics,
 		Clock: time.Now, Registerer: registry,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := a.addPolling(o, store, parts, registry); err != nil {
+	measuring := polling.Config{
+		Options: o.Polling, Store: store, Credentials: parts.Credentials, Updated: parts.Poked, Registerer: registry,
+	}
+	if parts.Pods != nil {
+		measuring.Pods = parts.Pods
+	}
+	if a.polling, err = polling.New(measuring); err != nil {
 		return nil, err
 	}
+	worker.Worker = a.polling.Worker
 	metrics, err := provider.New(provider.Config{
 		Policies: parts.Policies, Signals: signals{parts.Signals}, DecisionMaker: parts.DecisionMaker, Lister: parts.Objects,
 		Now: time.Now, Registerer: registry,
@@ -79,18 +86,14 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	return a, err
 }
 
-func leaseKey(o *Options) (types.NamespacedName, error) {
-	namespace, err := o.LeaseNamespaceOr(serviceAccountDir)
-	if err != nil {
-		return types.NamespacedName{}, err
-	}
-	return types.NamespacedName{Namespace: namespace, Name: o.LeaseName}, nil
-}
+// worker is for the controllers, which are made before there is one: it needs their credentials. It is set before anything
+// runs.
+type worker struct{ *pulsar.Worker }
 
 // newManager makes controller-runtime's manager: caches on every replica, the reconciler on the Lease's holder. Its
 // own metrics and probe servers stay off, for the metrics API server has both.
 func newManager(o *Options, lease types.NamespacedName) (ctrl.Manager, error) {
-	config, err := o.restConfig()
+	config, err := o.Kube.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +125,7 @@ func (a *adapter) Run(ctx context.Context) error {
 	serving, stopServing := context.WithCancel(running)
 	defer stopServing()
 	defer context.AfterFunc(ctx, stopServing)()
-	group.Go(func() error { return a.poller.Run(running) })
+	group.Go(func() error { return a.polling.Poller.Run(running) })
 	group.Go(func() error {
 		if err := a.manager.Start(running); err != nil {
 			return fmt.Errorf("running the controllers: %w", err)
@@ -138,7 +141,7 @@ func (a *adapter) Run(ctx context.Context) error {
 		return a.server.Run(serving)
 	})
 	err := group.Wait()
-	a.source.Close()
+	a.polling.Source.Close()
 	return err
 }
 
@@ -157,7 +160,7 @@ func (a *adapter) readyChecks() []healthz.HealthChecker {
 // liveChecks ask for a restart when the poll loop is stuck.
 func (a *adapter) liveChecks() []healthz.HealthChecker {
 	return []healthz.HealthChecker{
-		healthz.NamedCheck("poll-loop", func(*http.Request) error { return a.poller.Alive(time.Now()) }),
+		healthz.NamedCheck("poll-loop", func(*http.Request) error { return a.polling.Poller.Alive(time.Now()) }),
 	}
 }
 

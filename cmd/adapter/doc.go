@@ -9,6 +9,4 @@
 //
 //	options.go   flags and their bounds
 //	server.go    the metrics API server with its probes
-//	metrics.go   one /metrics of several registries
-//	log.go       one log for the libraries and us
 package main

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
 )
 
 func main() {
@@ -28,21 +31,22 @@ func main() {
 }
 
 // run is the whole program: it returns when the context ends, or when a part cannot go on.
-func run(ctx context.Context, args []string, help, logs io.Writer) error {
+func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	options, err := ParseOptions(args, help)
 	if err != nil {
 		return err
 	}
-	logger, err := newLogger(options, logs)
+	handler, err := options.Log.Handler(lines)
 	if err != nil {
 		return err
 	}
-	bridgeLogs(logger)
+	logger := slog.New(hangUps{handler})
+	logs.Bridge(logger)
 	adapter, err := newAdapter(ctx, options)
 	if err != nil {
 		return err
 	}
-	logger.Info("starting", "pollInterval", options.PollInterval, "allowedPulsarHosts", options.PulsarHosts())
+	logger.Info("starting", "pollInterval", options.Polling.PollInterval, "allowedPulsarHosts", options.Polling.PulsarHosts())
 	if err := adapter.Run(ctx); err != nil {
 		return err
 	}

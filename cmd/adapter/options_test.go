@@ -41,7 +41,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 10250, o.Serving.SecureServing.BindPort)
 	require.Equal(t, 5*time.Second, o.ShutdownDelay)
-	require.Empty(t, o.PulsarHosts())
+	require.Empty(t, o.Polling.PulsarHosts())
 }
 
 func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
@@ -179,7 +179,7 @@ func TestEveryProblemIsNamedAtOnce(t *testing.T) {
 func TestTheHostOfTheAdminURLIsAllowed(t *testing.T) {
 	o, err := ParseOptions([]string{"--pulsar-admin-url=http://broker.pulsar:8080/", "--allowed-pulsar-hosts=*.pulsar.svc,other:80"}, nil)
 	require.NoError(t, err)
-	require.Equal(t, []string{"*.pulsar.svc", "other:80", "broker.pulsar:8080"}, o.PulsarHosts())
+	require.Equal(t, []string{"*.pulsar.svc", "other:80", "broker.pulsar:8080"}, o.Polling.PulsarHosts())
 }
 
 func TestSelectorsMayHaveSeveralMatchers(t *testing.T) {
@@ -188,26 +188,9 @@ func TestSelectorsMayHaveSeveralMatchers(t *testing.T) {
 		`--prometheus-selector=http://EU:8080/=cluster="eu",job=~"a=b"`, `--prometheus-selector=https://us:8443=cluster="us"`,
 	}, nil)
 	require.NoError(t, err)
-	selectors, err := o.PrometheusSelectors()
+	selectors, err := o.Polling.PrometheusSelectors()
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"http://eu:8080": `cluster="eu",job=~"a=b"`, "https://us:8443": `cluster="us"`}, selectors)
-}
-
-func TestTheLeaseIsInThePodsNamespace(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "namespace"), []byte("autoscaling\n"), 0o600))
-	o := NewOptions()
-	namespace, err := o.LeaseNamespaceOr(dir)
-	require.NoError(t, err)
-	require.Equal(t, "autoscaling", namespace)
-
-	_, err = o.LeaseNamespaceOr(t.TempDir())
-	require.ErrorContains(t, err, "set --lease-namespace outside of a cluster")
-
-	o.LeaseNamespace = "mine"
-	namespace, err = o.LeaseNamespaceOr(dir)
-	require.NoError(t, err)
-	require.Equal(t, "mine", namespace)
 }
 
 func TestTheManifestsFlagsAreGood(t *testing.T) {

@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/pflag"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/metrics/legacyregistry"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	cmametrics "sigs.k8s.io/custom-metrics-apiserver/pkg/apiserver/metrics"
 	cmacmd "sigs.k8s.io/custom-metrics-apiserver/pkg/cmd"
 	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/registries"
 )
 
 // requestTimeout bounds any request to the adapter, /metrics and OpenAPI included. The library's 60 s would let a slow
@@ -53,12 +53,12 @@ type server struct {
 // read all of discovery at the start and never again.
 func newServer(config serverConfig) (*server, error) {
 	o := config.Options
-	o.Serving.Authentication.RemoteKubeConfigFile = cmp.Or(o.Serving.Authentication.RemoteKubeConfigFile, o.Kubeconfig)
-	o.Serving.Authorization.RemoteKubeConfigFile = cmp.Or(o.Serving.Authorization.RemoteKubeConfigFile, o.Kubeconfig)
+	o.Serving.Authentication.RemoteKubeConfigFile = cmp.Or(o.Serving.Authentication.RemoteKubeConfigFile, o.Kube.Kubeconfig)
+	o.Serving.Authorization.RemoteKubeConfigFile = cmp.Or(o.Serving.Authorization.RemoteKubeConfigFile, o.Kube.Kubeconfig)
 	base := &cmacmd.AdapterBase{
 		CustomMetricsAdapterServerOptions: o.Serving,
 		Name:                              "pulsar-autoscaler-adapter",
-		RemoteKubeConfigFile:              o.Kubeconfig,
+		RemoteKubeConfigFile:              o.Kube.Kubeconfig,
 		FlagSet:                           pflag.NewFlagSet("unused", pflag.ContinueOnError), // else pflag.CommandLine
 	}
 	base.WithCustomMetrics(config.Metrics)
@@ -96,7 +96,7 @@ func (s *server) mergeMetrics(registry prometheus.Gatherer) error {
 	if err := cmametrics.RegisterMetrics(legacyregistry.Register); err != nil && !errors.As(err, &registered) {
 		return fmt.Errorf("registering the metrics of the metrics API: %w", err)
 	}
-	all := firstWins{registry, legacyregistry.DefaultGatherer, ctrlmetrics.Registry}
+	all := registries.FirstWins{registry, legacyregistry.DefaultGatherer, ctrlmetrics.Registry}
 	mux := s.generic.Handler.NonGoRestfulMux
 	mux.Unregister("/metrics")
 	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
@@ -109,16 +109,4 @@ func (s *server) Run(ctx context.Context) error {
 		return fmt.Errorf("serving the metrics API: %w", err)
 	}
 	return nil
-}
-
-// restConfig returns how to reach the API server. There is no limit on requests in the client, as is controller-runtime's
-// own default: client-go's is 5 a second, at which the decisions of 10k policies, which travel in statuses, would take
-// half an hour. The API server's priority and fairness protects it.
-func (o *Options) restConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading how to reach the API server (--kubeconfig is %q): %w", o.Kubeconfig, err)
-	}
-	config.QPS = -1
-	return config, nil
 }

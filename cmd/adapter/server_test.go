@@ -104,7 +104,7 @@ func startServer(t *testing.T, change ...func(*serverConfig)) *runningServer {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	o := NewOptions()
-	o.Kubeconfig = kubeconfigFor(t, fakeAPIServer(t).URL)
+	o.Kube.Kubeconfig = kubeconfigFor(t, fakeAPIServer(t).URL)
 	o.ShutdownDelay = 0
 	o.Serving.SecureServing.Listener = listener
 	require.NoError(t, o.Validate())
@@ -245,9 +245,9 @@ func TestExternalMetricsAreServedWhenAskedFor(t *testing.T) {
 
 func TestAServerWithoutAnAPIServerDoesNotStart(t *testing.T) {
 	o := NewOptions()
-	o.Kubeconfig = filepath.Join(t.TempDir(), "missing")
+	o.Kube.Kubeconfig = filepath.Join(t.TempDir(), "missing")
 	_, err := newServer(serverConfig{Options: o, Metrics: fake.NewProvider(), Registry: prometheus.NewRegistry()})
 	require.ErrorContains(t, err, "configuring the metrics API server: ")
-	_, err = o.restConfig()
+	_, err = o.Kube.RESTConfig()
 	require.ErrorContains(t, err, "--kubeconfig is ")
 }

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package kube
 
 import (
 	"os"
@@ -22,7 +22,24 @@ current-context: here
 `
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(path, []byte(kubeconfig), 0o600))
-	config, err := (&Options{Kubeconfig: path}).restConfig()
+	config, err := (&Options{Kubeconfig: path}).RESTConfig()
 	require.NoError(t, err)
 	require.Negative(t, config.QPS, "0 is client-go's default of 5 requests a second")
+}
+
+func TestTheLeaseIsInThePodsNamespace(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "namespace"), []byte("autoscaling\n"), 0o600))
+	o := NewOptions()
+	namespace, err := o.leaseNamespaceOr(dir)
+	require.NoError(t, err)
+	require.Equal(t, "autoscaling", namespace)
+
+	_, err = o.leaseNamespaceOr(t.TempDir())
+	require.ErrorContains(t, err, "set --lease-namespace outside of a cluster")
+
+	o.LeaseNamespace = "mine"
+	namespace, err = o.leaseNamespaceOr(dir)
+	require.NoError(t, err)
+	require.Equal(t, "mine", namespace)
 }

@@ -1,12 +1,10 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package registries
 
 import (
-	"bytes"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -30,7 +28,7 @@ func TestRegistriesAreMerged(t *testing.T) {
 	first.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "depth", Help: "A gauge."}))
 	second.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "depth", Help: "A counter."}))
 	second.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "alone", Help: "Only theirs."}))
-	require.NoError(t, testutil.GatherAndCompare(firstWins{first, second}, strings.NewReader(`
+	require.NoError(t, testutil.GatherAndCompare(FirstWins{first, second}, strings.NewReader(`
 # HELP alone Only theirs.
 # TYPE alone gauge
 alone 0
@@ -52,33 +50,7 @@ func TestOneBrokenRegistryDoesNotHideTheOthers(t *testing.T) {
 	good := prometheus.NewRegistry()
 	good.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "alone", Help: "Good."}))
 	broken := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return nil, errors.New("broken") })
-	families, err := firstWins{broken, good}.Gather()
+	families, err := FirstWins{broken, good}.Gather()
 	require.EqualError(t, err, "broken")
 	require.Len(t, families, 1)
-}
-
-func TestLogLines(t *testing.T) {
-	tests := map[string]struct {
-		level, format string
-		want          string
-	}{
-		"JSON by default":       {"info", "json", `"level":"INFO","msg":"something changed","replicas":3}`},
-		"text for people":       {"info", "text", `level=INFO msg="something changed" replicas=3`},
-		"quiet below its level": {"error", "json", ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			o := NewOptions()
-			o.LogLevel, o.LogFormat = tt.level, tt.format
-			var out bytes.Buffer
-			logger, err := newLogger(o, &out)
-			require.NoError(t, err)
-			logger.Info("something changed", slog.Int("replicas", 3))
-			if tt.want == "" {
-				require.Empty(t, out.String())
-			} else {
-				require.Contains(t, out.String(), tt.want)
-			}
-		})
-	}
 }

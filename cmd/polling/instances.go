@@ -1,19 +1,14 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package polling
 
 import (
 	"context"
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
-
-// worker is for the controllers, which are made before there is one: it needs their credentials. It is set before anything
-// runs.
-type worker struct{ *pulsar.Worker }
 
 // instances asks the instances of each workload where they are found.
 type instances struct{ pods, worker backlog.InstanceSource }

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package registries
 
 import (
 	"errors"
@@ -12,13 +12,13 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// firstWins gathers from registries that know nothing of each other. Several libraries register the same families, such
+// FirstWins gathers from registries that know nothing of each other. Several libraries register the same families, such
 // as go_* and rest_client_*: of equal series the first registry's is kept, and of families that differ in type the
 // first registry's. prometheus.Gatherers would answer an error instead.
-type firstWins []prometheus.Gatherer
+type FirstWins []prometheus.Gatherer
 
 // Gather returns the families of all registries, sorted by name.
-func (registries firstWins) Gather() ([]*dto.MetricFamily, error) {
+func (registries FirstWins) Gather() ([]*dto.MetricFamily, error) {
 	merged := map[string]*dto.MetricFamily{}
 	var problems []error
 	for _, registry := range registries {

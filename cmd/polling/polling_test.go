@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package polling
 
 import (
 	"encoding/pem"
@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -29,14 +30,13 @@ func TestPrometheusIsShownItsTokenOverCertificatesThatAreTrusted(t *testing.T) {
 	require.NoError(t, os.WriteFile(token, []byte("hunter2\n"), 0o600))
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	require.NoError(t, os.WriteFile(authority, certificate, 0o600))
-	o, err := ParseOptions([]string{
-		"--bulk-source=Prometheus", "--stale-after=5m", "--prometheus-url=" + server.URL,
-		"--prometheus-token-file=" + token, "--prometheus-ca-file=" + authority,
-	}, nil)
-	require.NoError(t, err)
+	o := NewOptions()
+	o.BulkSource, o.StaleAfter, o.PrometheusURL = bulkPrometheus, 5*time.Minute, server.URL
+	o.PrometheusTokenFile, o.PrometheusCAFile = token, authority
+	require.Empty(t, o.Check())
 	store, err := backlog.NewStore(o.RateWindow, o.StaleAfter)
 	require.NoError(t, err)
-	source, err := (&adapter{}).bulk(o, store, prometheus.NewRegistry())
+	source, err := bulk(Config{Options: o, Store: store, Registerer: prometheus.NewRegistry()}, nil)
 	require.NoError(t, err)
 	_, err = source.FetchBulk(t.Context(), backlog.Cluster{AdminURL: "http://pulsar:8080"})
 	require.Error(t, err)

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package polling
 
 import (
 	"math/rand/v2"
@@ -13,7 +13,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/instance"
 	bulkprometheus "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/prometheus"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 )
 
 const (
@@ -25,56 +24,77 @@ const (
 	quietIntervals = 12
 )
 
-// addPolling makes the readers of Pulsar and the loop that drives them.
-func (a *adapter) addPolling(o *Options, store *backlog.Store, parts *controllers.Controllers, registry prometheus.Registerer) error {
-	var err error
-	a.source, err = pulsar.New(pulsar.Config{
-		Registerer: registry, AllowedHosts: o.PulsarHosts(), RequestTimeout: o.PulsarTimeout,
+// Config is what New needs; all fields but Pods are required.
+type Config struct {
+	Options Options
+	Store   *backlog.Store
+	// Credentials knows what clusters name by Access.
+	Credentials pulsar.CredentialSource
+	// Pods knows where instances run; nil where they are not asked.
+	Pods instance.Addresses
+	// Updated is told when there is news of a topic; it must not block.
+	Updated    func(backlog.Topic)
+	Registerer prometheus.Registerer
+}
+
+// Polling is the readers of Pulsar and the loop that drives them.
+type Polling struct {
+	Poller *backlog.Poller
+	Source *pulsar.Source
+	// Worker asks function workers, and changes what they run.
+	Worker *pulsar.Worker
+}
+
+// New makes the readers of Pulsar and the loop that drives them; nothing is asked before the loop runs.
+func New(config Config) (*Polling, error) {
+	o := config.Options
+	source, err := pulsar.New(pulsar.Config{
+		Registerer: config.Registerer, AllowedHosts: o.PulsarHosts(), RequestTimeout: o.PulsarTimeout,
 		MaxConnsPerHost: o.MaxRequestsPerCluster, MaxRequestsPerSecondPerHost: o.MaxRequestsPerSecond, TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
 		AuthPlugin: o.PulsarAuthPlugin, AuthParamsFile: o.PulsarAuthParamsFile, AllowedIssuers: o.AllowedOAuth2Issuers,
-		Credentials: parts.Credentials,
+		Credentials: config.Credentials,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// A fetch is up to three requests one after the other: partitions, stats and entry counters. An age that hangs
 	// costs one more; should the time not be enough then, the next fetch leaves it out.
 	const requests = 3
-	config := backlog.PollerConfig{
-		Store: store, Source: a.source, Lister: a.source,
+	polling := backlog.PollerConfig{
+		Store: config.Store, Source: source, Lister: source,
 		Interval: o.PollInterval, Timeout: min(requests*o.PulsarTimeout, time.Minute),
 		PerCluster: o.MaxRequestsPerCluster, Workloads: maxWorkloads, BulkInterval: bulkInterval, QuietInterval: quietIntervals * o.PollInterval,
-		Jitter: rand.Float64, Updated: parts.Poked,
+		Jitter: rand.Float64, Updated: config.Updated,
 	}
-	a.worker.Worker = a.source.Worker()
-	if parts.Pods != nil {
-		pods, err := instance.New(instance.Config{Registerer: registry, Addresses: parts.Pods})
+	worker := source.Worker()
+	if config.Pods != nil {
+		pods, err := instance.New(instance.Config{Registerer: config.Registerer, Addresses: config.Pods})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		// A worker asks instances one after the other, so it is asked as rarely as its answers stay in force.
-		config.Instances = instances{pods: pods, worker: a.worker.Spaced(o.StaleAfter / 2)}
+		polling.Instances = instances{pods: pods, worker: worker.Spaced(o.StaleAfter / 2)}
 	}
-	if config.Bulk, err = a.bulk(o, store, registry); err != nil {
-		return err
+	if polling.Bulk, err = bulk(config, source); err != nil {
+		return nil, err
 	}
-	a.poller, err = backlog.NewPoller(config)
-	return err
+	poller, err := backlog.NewPoller(polling)
+	return &Polling{Poller: poller, Source: source, Worker: worker}, err
 }
 
 // bulk is the source of rough answers about many topics; nil for none.
-func (a *adapter) bulk(o *Options, store *backlog.Store, registry prometheus.Registerer) (backlog.BulkSource, error) {
-	switch o.BulkSource {
+func bulk(config Config, source *pulsar.Source) (backlog.BulkSource, error) {
+	switch o := config.Options; o.BulkSource {
 	case bulkBrokerStats:
-		return a.source.BrokerStats(pulsar.BrokerStatsConfig{Wanted: store.Tracks})
+		return source.BrokerStats(pulsar.BrokerStatsConfig{Wanted: config.Store.Tracks})
 	case bulkPrometheus:
 		selectors, err := o.PrometheusSelectors()
 		if err != nil {
 			return nil, err
 		}
 		return bulkprometheus.New(bulkprometheus.Config{
-			Registerer: registry, URL: o.PrometheusURL, Selectors: selectors, TokenFile: o.PrometheusTokenFile, CAFile: o.PrometheusCAFile,
-			Wanted: store.Tracks,
+			Registerer: config.Registerer, URL: o.PrometheusURL, Selectors: selectors, TokenFile: o.PrometheusTokenFile, CAFile: o.PrometheusCAFile,
+			Wanted: config.Store.Tracks,
 		})
 	default:
 		return nil, nil //nolint:nilnil // none is a choice

@@ -1,0 +1,90 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Section is a part of the help text.
+type Section struct {
+	Title string
+	Flags *pflag.FlagSet
+}
+
+// Program is what the help text begins with.
+type Program struct {
+	Name string
+	// Does says what it does, in a sentence.
+	Does string
+}
+
+// Parse parses the arguments into the variables behind the sections' flags. When asked for help it prints the sections in their
+// order and returns pflag.ErrHelp.
+func Parse(program Program, args []string, help io.Writer, sections []Section) error {
+	all := pflag.NewFlagSet(program.Name, pflag.ContinueOnError)
+	all.Usage = func() {} // printed below, by section
+	for _, s := range sections {
+		all.AddFlagSet(s.Flags)
+	}
+	err := all.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return errors.Join(err, printHelp(help, program, sections))
+	case err != nil:
+		return fmt.Errorf("%w; see --help", err)
+	case all.NArg() > 0:
+		return fmt.Errorf("argument %q is not a flag: flags look like --poll-interval=10s; see --help", all.Arg(0))
+	}
+	return nil
+}
+
+func printHelp(out io.Writer, program Program, sections []Section) error {
+	text := strings.Builder{}
+	fmt.Fprintf(&text, "Usage: %s [flags]\n\n%s\n", program.Name, program.Does)
+	for _, s := range sections {
+		fmt.Fprintf(&text, "\n%s:\n\n%s", s.Title, s.Flags.FlagUsagesWrapped(120))
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// Problems collects what is wrong.
+type Problems []error
+
+// Add a problem.
+func (p *Problems) Add(format string, args ...any) {
+	*p = append(*p, fmt.Errorf(format, args...))
+}
+
+// Between checks a flag against its bounds.
+func (p *Problems) Between(flag string, value, least, most time.Duration) {
+	if value < least || value > most {
+		p.Add("--%s is %s: it must be from %s to %s", flag, value, least, most)
+	}
+}
+
+// OneOf checks a flag against the words that it may be.
+func (p *Problems) OneOf(flag, value string, words ...string) {
+	if !slices.Contains(words, value) {
+		p.Add("--%s is %q: it must be one of %s", flag, value, strings.Join(words, ", "))
+	}
+}
+
+// Redacted quotes a URL without its password.
+func Redacted(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "not a URL"
+	}
+	return fmt.Sprintf("%q", u.Redacted())
+}

@@ -1,0 +1,90 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kube
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
+)
+
+// Options are the flags.
+type Options struct {
+	Kubeconfig     string
+	LeaseName      string
+	LeaseNamespace string
+}
+
+// NewOptions returns the defaults.
+func NewOptions() Options { return Options{LeaseName: "pulsar-autoscaler-adapter"} }
+
+// AddFlags adds --kubeconfig, --lease-name and --lease-namespace.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"Kubeconfig file; default: the ServiceAccount of the pod.")
+	fs.StringVar(&o.LeaseName, "lease-name", o.LeaseName,
+		"Lease whose holder decides for all policies.")
+	fs.StringVar(&o.LeaseNamespace, "lease-namespace", o.LeaseNamespace,
+		"Namespace of the Lease; default: the pod's.")
+}
+
+// Check returns what is wrong with the Lease's name and namespace.
+func (o *Options) Check() []error {
+	var p flags.Problems
+	for _, message := range validation.IsDNS1123Subdomain(o.LeaseName) {
+		p.Add("--lease-name is %q: %s", o.LeaseName, message)
+	}
+	if o.LeaseNamespace != "" {
+		for _, message := range validation.IsDNS1123Label(o.LeaseNamespace) {
+			p.Add("--lease-namespace is %q: %s", o.LeaseNamespace, message)
+		}
+	}
+	return p
+}
+
+// serviceAccountDir is where a pod finds its ServiceAccount.
+const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// LeaseKey names the Lease.
+func (o *Options) LeaseKey() (types.NamespacedName, error) {
+	namespace, err := o.leaseNamespaceOr(serviceAccountDir)
+	if err != nil {
+		return types.NamespacedName{}, err
+	}
+	return types.NamespacedName{Namespace: namespace, Name: o.LeaseName}, nil
+}
+
+// leaseNamespaceOr returns the namespace of the Lease: the flag, or that of the ServiceAccount whose files are in the
+// directory.
+func (o *Options) leaseNamespaceOr(dir string) (string, error) {
+	if o.LeaseNamespace != "" {
+		return o.LeaseNamespace, nil
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "namespace"))
+	if err != nil {
+		return "", fmt.Errorf("reading the pod's namespace: %w; set --lease-namespace outside of a cluster", err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}
+
+// RESTConfig returns how to reach the API server. There is no limit on requests in the client, as is controller-runtime's
+// own default: client-go's is 5 a second, at which the decisions of 10k policies, which travel in statuses, would take
+// half an hour. The API server's priority and fairness protects it.
+func (o *Options) RESTConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading how to reach the API server (--kubeconfig is %q): %w", o.Kubeconfig, err)
+	}
+	config.QPS = -1
+	return config, nil
+}

@@ -1,0 +1,112 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package polling
+
+import (
+	"slices"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+)
+
+// Check returns everything that is wrong, each with flag, value and bound.
+func (o *Options) Check() []error {
+	return slices.Concat(o.checkPulsar(), o.checkMeasuring())
+}
+
+func (o *Options) checkPulsar() []error {
+	var p flags.Problems
+	if o.PulsarAdminURL != "" {
+		if _, err := backlog.ParseAdminURL(o.PulsarAdminURL); err != nil {
+			p.Add("--pulsar-admin-url is %s: it %w", flags.Redacted(o.PulsarAdminURL), err)
+		}
+	}
+	p = append(p, o.checkCredentials()...)
+	p.OneOf("function-credentials", o.FunctionCredentials, string(controllers.UseFunctionCredentials), string(controllers.IgnoreFunctionCredentials))
+	p.OneOf("worker-credentials", o.WorkerCredentials, string(controllers.PolicyWorkerCredentials), string(controllers.OwnWorkerCredentials))
+	p.Between("pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
+	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
+		p.Add("--max-requests-per-cluster is %d: it must be from 1 to 1000", o.MaxRequestsPerCluster)
+	}
+	if o.MaxRequestsPerSecond < 1 || o.MaxRequestsPerSecond > 100_000 {
+		p.Add("--max-requests-per-second is %d: it must be from 1 to 100000", o.MaxRequestsPerSecond)
+	}
+	return p
+}
+
+func (o *Options) checkCredentials() []error {
+	var p flags.Problems
+	if err := pulsar.CheckPlugin(o.PulsarAuthPlugin); err != nil {
+		p.Add("--pulsar-auth-plugin is %q: it %w", o.PulsarAuthPlugin, err)
+	}
+	if o.PulsarAuthPlugin != "" && o.PulsarTokenFile != "" {
+		p.Add("--pulsar-auth-plugin is %q and --pulsar-token-file is %q: only one of them may be set", o.PulsarAuthPlugin, o.PulsarTokenFile)
+	}
+	if (o.PulsarAuthPlugin == "") != (o.PulsarAuthParamsFile == "") {
+		p.Add("--pulsar-auth-plugin is %q and --pulsar-auth-params-file is %q: both or none must be set", o.PulsarAuthPlugin,
+			o.PulsarAuthParamsFile)
+	}
+	for _, issuer := range o.AllowedOAuth2Issuers {
+		if _, err := pulsar.ParseIssuer(issuer); err != nil {
+			p.Add("--allowed-oauth2-issuers has %s: it %w", flags.Redacted(issuer), err)
+		}
+	}
+	return p
+}
+
+// pollsUntilStale is how many polls in a row must fail before what is known no longer counts: one lost answer, and the
+// retry of it, must not freeze an autoscaler.
+const pollsUntilStale = 3
+
+func (o *Options) checkMeasuring() []error {
+	var p flags.Problems
+	p.Between("poll-interval", o.PollInterval, time.Second, 5*time.Minute)
+	p.Between("rate-window", o.RateWindow, time.Second, 10*time.Minute)
+	if o.StaleAfter > time.Hour {
+		p.Add("--stale-after is %s: it must be at most 1h", o.StaleAfter)
+	}
+	if least := pollsUntilStale * o.PollInterval; o.StaleAfter < least {
+		p.Add("--stale-after is %s: it must be at least %s, which is %d times --poll-interval (%s)", o.StaleAfter, least,
+			pollsUntilStale, o.PollInterval)
+	}
+	p = append(p, o.checkBulk()...)
+	p.OneOf("instance-metrics", o.InstanceMetrics, string(controllers.PodInstanceMetrics), string(controllers.NoInstanceMetrics))
+	if o.StaleAfter < o.RateWindow {
+		p.Add("--stale-after is %s: it must be at least --rate-window (%s)", o.StaleAfter, o.RateWindow)
+	}
+	return p
+}
+
+// leastStaleWithBulk leaves room for a bulk answer that is a minute old when it comes, for the minute until the next, and for
+// one that is lost: else bulk answers spare nothing.
+const leastStaleWithBulk = 3 * time.Minute
+
+func (o *Options) checkBulk() []error {
+	var p flags.Problems
+	p.OneOf("bulk-source", o.BulkSource, bulkNone, bulkBrokerStats, bulkPrometheus)
+	if o.BulkSource != bulkNone && o.StaleAfter < leastStaleWithBulk {
+		p.Add("--stale-after is %s: it must be at least %s with --bulk-source=%s, whose answers are up to a minute old and come once a minute",
+			o.StaleAfter, leastStaleWithBulk, o.BulkSource)
+	}
+	if (o.BulkSource == bulkPrometheus) != (o.PrometheusURL != "") {
+		p.Add("--bulk-source is %q and --prometheus-url is %s: both or none must name Prometheus", o.BulkSource, flags.Redacted(o.PrometheusURL))
+	}
+	for _, file := range []struct{ flag, path string }{
+		{"prometheus-token-file", o.PrometheusTokenFile}, {"prometheus-ca-file", o.PrometheusCAFile},
+	} {
+		if file.path != "" && o.BulkSource != bulkPrometheus {
+			p.Add("--%s is %q and --bulk-source is %q: it is for Prometheus alone", file.flag, file.path, o.BulkSource)
+		}
+	}
+	if len(o.PrometheusSelector) > 0 && o.BulkSource != bulkPrometheus {
+		p.Add("--prometheus-selector is set and --bulk-source is %q: it is for Prometheus alone", o.BulkSource)
+	}
+	if _, err := o.PrometheusSelectors(); err != nil {
+		p = append(p, err)
+	}
+	return p
+}
