@@ -1,0 +1,118 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// learned is what strategy Capacity has found out for a trigger.
+type learned struct {
+	// state is for the goroutine of Run alone.
+	state policy.State
+	// due is when to decide again without news; for the goroutine of Run alone.
+	due time.Time
+
+	// decision, or why there is none; both guarded by the memory's mu. Neither before the first.
+	decision   policy.Decision
+	noDecision error
+	// at is when that was.
+	at time.Time
+}
+
+// lesson is a trigger that learns.
+type lesson struct {
+	trigger Trigger
+	learned *learned
+}
+
+// decision of a trigger that learns, which it begins to do when it is asked for. One that is older than freshFor counts for
+// nothing: then nobody decides.
+func (m *memory) decision(t Trigger, now time.Time, freshFor time.Duration) (decision policy.Decision, begun bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.touch(t, now)
+	if begun = e.learned == nil; begun {
+		e.learned = &learned{}
+	}
+	switch l := e.learned; {
+	case l.at.IsZero():
+		return policy.Decision{}, begun, newFault(errUnknown, "nothing is decided yet: the first answer of Pulsar is awaited")
+	case now.Sub(l.at) > freshFor:
+		return policy.Decision{}, begun, newFault(errUnknown, "nothing was decided for %s", now.Sub(l.at).Truncate(time.Second))
+	default:
+		return l.decision, begun, l.noDecision
+	}
+}
+
+// lessons are the triggers that learn.
+func (m *memory) lessons() []lesson {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []lesson
+	for at := m.recent.Front(); at != nil; at = at.Next() {
+		if e := entryAt(at); e.learned != nil {
+			all = append(all, lesson{e.trigger, e.learned})
+		}
+	}
+	return all
+}
+
+// decided puts down how a decision ended.
+func (m *memory) decided(l *learned, decision policy.Decision, err error, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l.decision, l.noDecision, l.at = decision, err, now
+}
+
+// decide for the triggers that learn and that the news are about, or whose time has come.
+func (s *Server) decide(n news, now time.Time) {
+	for _, one := range s.memory.lessons() {
+		if now.Before(one.learned.due) && !n.about(one.trigger) {
+			continue
+		}
+		one.learned.due = now.Add(s.config.FreshFor / 3)
+		var f facts
+		f.reading, f.noReading = s.config.Signals.Read(one.trigger.Subject, now)
+		f.replicas, f.noReplicas = s.config.ScaledObjects.Replicas(one.trigger.Object)
+		decision, after, err := learn(one.trigger, f, s.config.FreshFor, one.learned.state, now)
+		one.learned.state = after
+		s.memory.decided(one.learned, decision, err, now)
+	}
+}
+
+// learn decides, or says why it cannot. While nothing is known of the subject, what was decided before holds.
+func learn(t Trigger, f facts, freshFor time.Duration, before policy.State, now time.Time) (policy.Decision, policy.State, error) {
+	if f.noReplicas != nil {
+		return policy.Decision{}, before, newFault(errUnknown, "replicas of ScaledObject %s: %s", t.Object, f.noReplicas)
+	}
+	in := input(t, f, freshFor, now)
+	decision, after := policy.Decide(in, before)
+	if in.Unknown != nil && decision.Replicas <= in.CurrentReplicas {
+		return policy.Decision{}, after, unread(t.Subject, in.Unknown)
+	}
+	return decision, after, nil
+}
+
+// input is what a decision for a trigger rests on. KEDA has a cooldown of its own, so the last replica may go at once.
+func input(t Trigger, f facts, freshFor time.Duration, now time.Time) policy.Input {
+	noCooldown := int32(0)
+	return policy.Input{
+		Now: now, CurrentReplicas: f.replicas.Current, Reading: f.reading, Unknown: f.noReading, FreshFor: freshFor,
+		NeverZero: t.Subject.Target.Kind == "Source" || t.Subject.Component.Kind == backlog.SourceKind, // it finds work with a replica of its own
+		Spec: v1alpha1.AutoscalingPolicySpec{
+			MinReplicas: &f.replicas.Least, MaxReplicas: f.replicas.Most,
+			LatencyObjective: metav1.Duration{Duration: t.LatencyObjective},
+			Strategies:       []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}},
+			Behavior:         &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &noCooldown}},
+			Mode:             v1alpha1.ModeAuto,
+		},
+	}
+}

@@ -1,0 +1,194 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"cmp"
+	"container/list"
+	"sync"
+	"time"
+)
+
+const (
+	// forgetAfter is how long what was learned of a trigger that nobody asks for is kept. KEDA asks every pollingInterval, 30 s
+	// by default, and its HorizontalPodAutoscaler every 15 s.
+	forgetAfter = 10 * time.Minute
+	// maxTriggers remembered; of more the one that was asked for least recently is forgotten. One is about 1 KiB.
+	maxTriggers = 50_000
+)
+
+// standing is how what is known of a trigger stands.
+type standing int
+
+const (
+	// unheard: nothing was known of it yet.
+	unheard standing = iota
+	// known now.
+	known
+	// held: what was known last is the answer.
+	held
+	// givenUp: it was held for as long as it may be.
+	givenUp
+)
+
+// memory is what is remembered of the triggers that are asked for. It is safe for concurrent use.
+type memory struct {
+	holdFor time.Duration
+	most    int
+
+	// mu guards all below, and what the entries point to.
+	mu      sync.Mutex
+	entries map[Trigger]*list.Element // of *entry
+	// recent has the entries, the one that was asked for last at the front.
+	recent *list.List
+	// holding is how many entries are held.
+	holding int
+}
+
+// entry is what is remembered of a trigger.
+type entry struct {
+	trigger Trigger
+	askedAt time.Time
+	// good is the last answer that was known, at goodAt; zero for none.
+	good   Sample
+	goodAt time.Time
+	// spec was last known; without a metric for none.
+	spec     Spec
+	standing standing
+	// learned is for strategy Capacity.
+	learned *learned
+}
+
+func newMemory(holdFor time.Duration, most int) *memory {
+	return &memory{holdFor: holdFor, most: most, entries: map[Trigger]*list.Element{}, recent: list.New()}
+}
+
+// touch returns the entry of a trigger that is asked for now. mu is held.
+func (m *memory) touch(t Trigger, now time.Time) *entry {
+	if at, found := m.entries[t]; found {
+		m.recent.MoveToFront(at)
+		e := entryAt(at)
+		e.askedAt = now
+		return e
+	}
+	for len(m.entries) >= m.most {
+		m.drop(m.recent.Back())
+	}
+	e := &entry{trigger: t, askedAt: now}
+	m.entries[t] = m.recent.PushFront(e)
+	return e
+}
+
+// drop forgets an entry. mu is held.
+func (m *memory) drop(at *list.Element) {
+	e := entryAt(at)
+	m.become(e, unheard)
+	delete(m.entries, e.trigger)
+	m.recent.Remove(at)
+}
+
+// become keeps count of what is held. mu is held.
+func (m *memory) become(e *entry, after standing) (before standing) {
+	before = e.standing
+	e.standing = after
+	if before == held {
+		m.holding--
+	}
+	if after == held {
+		m.holding++
+	}
+	return before
+}
+
+func entryAt(at *list.Element) *entry {
+	e, _ := at.Value.(*entry) // the list has nothing else
+	return e
+}
+
+// settled is the answer to a trigger, with what was remembered taken into account.
+type settled struct {
+	sample Sample
+	err    error
+	// standing now, and before.
+	standing, before standing
+	// since is when it was known last, and why is why it is not known; of what is held or given up.
+	since time.Time
+	why   string
+}
+
+// isNews says that somebody should be told.
+func (s settled) isNews() bool {
+	return s.standing != s.before && (s.standing != known || s.before != unheard)
+}
+
+// settle remembers an answer that is known, and puts the last one that was in the place of one that is not, for as long as
+// holdFor since it was known.
+func (m *memory) settle(t Trigger, answer Sample, err error, now time.Time) settled {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.touch(t, now)
+	result := settled{sample: answer, standing: known}
+	switch {
+	case err != nil && e.goodAt.IsZero():
+		return settled{err: err}
+	case err != nil:
+		result.sample, result.standing, result.since, result.why = e.good, held, e.goodAt, err.Error()
+	case !answer.HeldSince.IsZero() || answer.Held != "":
+		result.standing, result.since, result.why = held, cmp.Or(answer.HeldSince, e.goodAt, now), answer.Held
+		e.good, e.spec = answer, answer.Spec // goodAt stays: it is not known anew
+		if e.goodAt.IsZero() {
+			e.goodAt = result.since
+		}
+	default:
+		e.good, e.goodAt, e.spec = answer, now, answer.Spec
+	}
+	if result.standing == held && now.Sub(result.since) >= m.holdFor {
+		result.standing, result.sample = givenUp, Sample{}
+		result.err = newFault(errGivenUp, "unknown for %s, longer than the last answer is held (%s): %s; "+
+			"spec.fallback of the ScaledObject sets the replicas for this case",
+			now.Sub(result.since).Truncate(time.Second), m.holdFor, result.why)
+	}
+	result.before = m.become(e, result.standing)
+	return result
+}
+
+// spec remembers one that is known, and returns the last one in the place of one that is not.
+func (m *memory) settleSpec(t Trigger, spec Spec, err error, now time.Time) (Spec, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.touch(t, now)
+	switch {
+	case err == nil:
+		e.spec = spec
+	case e.spec.Metric != "":
+		return e.spec, nil
+	}
+	return spec, err
+}
+
+// held is how many triggers are answered from what was known last.
+func (m *memory) held() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.holding
+}
+
+// forget what nobody has asked for: what was learned, and then what is held no longer.
+func (m *memory) forget(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for at := m.recent.Back(); at != nil; {
+		e, before := entryAt(at), at.Prev()
+		idle := now.Sub(e.askedAt)
+		if idle < forgetAfter {
+			return
+		}
+		e.learned = nil
+		m.become(e, unheard)
+		if idle >= max(forgetAfter, m.holdFor) {
+			m.drop(at)
+		}
+		at = before
+	}
+}

@@ -1,0 +1,207 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
+
+// changed is a reading with something else in it.
+func changed(how func(r *backlog.Reading)) facts {
+	r := reading(noon())
+	how(&r)
+	return facts{reading: r, replicas: Replicas{Most: 100, Current: 4}}
+}
+
+// withStrategies is the policy with thresholds for all strategies.
+func withStrategies() *v1alpha1.AutoscalingPolicy {
+	p := decidedPolicy(3, noon())
+	p.Spec.Strategies = []v1alpha1.Strategy{
+		{Type: v1alpha1.StrategyCapacity},
+		{Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 500}},
+		{Type: v1alpha1.StrategyRatePerReplica, RatePerReplica: &v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse("2500m")}},
+		{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{}},
+	}
+	return p
+}
+
+func TestSamples(t *testing.T) {
+	decision := Trigger{Object: scaledObject(), Subject: Subject{Namespace: inNamespace, Policy: "resize"}}
+	ofPolicy := func(strategy v1alpha1.StrategyType) Trigger {
+		borrowing := decision
+		borrowing.Strategy = strategy
+		return borrowing
+	}
+	of := func(strategy v1alpha1.StrategyType, threshold float64) Trigger {
+		return Trigger{Object: scaledObject(), Subject: topicSubject(), Strategy: strategy, Threshold: threshold}
+	}
+	backlogOf := of(v1alpha1.StrategyBacklogPerReplica, 100)
+	patient := backlogOf
+	patient.ActivationMessages = 250
+	replicasSpec := Spec{MetricDesiredReplicas, 1}
+	readySpec := Spec{MetricReadyMessages, 100}
+	for name, test := range map[string]struct {
+		trigger Trigger
+		facts   facts
+		want    Sample
+	}{
+		"follows the decision of a policy": {
+			decision, facts{policy: decidedPolicy(7, noon())}, Sample{Spec: replicasSpec, Value: 7, Active: true},
+		},
+		"is inactive when a policy decides for none": {
+			decision, facts{policy: decidedPolicy(0, noon())}, Sample{Spec: replicasSpec},
+		},
+		"keeps what a policy decided last while its backlog is unknown": {
+			decision,
+			facts{policy: heldPolicy(decidedPolicy(7, noon()), noon())},
+			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon(), Held: errBrokerDown.Error()},
+		},
+		"keeps what a policy decided last while nobody decides": {
+			decision,
+			facts{policy: decidedPolicy(7, noon()), undecided: errors.New("nobody decides"), deadSince: noon()},
+			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon(), Held: "nobody decides"},
+		},
+		"counts from the earlier of two reasons to keep it": {
+			decision,
+			facts{
+				policy:    heldPolicy(decidedPolicy(7, noon()), noon()),
+				undecided: errors.New("nobody decides"), deadSince: noon().Add(-time.Minute),
+			},
+			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon().Add(-time.Minute), Held: "nobody decides"},
+		},
+		"follows what was learned": {
+			of(v1alpha1.StrategyCapacity, 0), facts{decision: policy.Decision{Replicas: 5}}, Sample{Spec: replicasSpec, Value: 5, Active: true},
+		},
+		"is inactive when what was learned needs none": {
+			of(v1alpha1.StrategyCapacity, 0), facts{decision: policy.Decision{}}, Sample{Spec: replicasSpec},
+		},
+		"tells ready messages": {
+			backlogOf, changed(func(*backlog.Reading) {}), Sample{Spec: readySpec, Value: 250, Active: true},
+		},
+		"tells the publish rate": {
+			of(v1alpha1.StrategyRatePerReplica, 30), changed(func(*backlog.Reading) {}), Sample{Spec: Spec{MetricPublishRate, 30}, Value: 100, Active: true},
+		},
+		"tells how busy all replicas are together": {
+			of(v1alpha1.StrategyUtilization, 70), changed(func(*backlog.Reading) {}), Sample{Spec: Spec{MetricBusyPercent, 70}, Value: 200, Active: true},
+		},
+		"counts nobody else's consumers as busy": {
+			of(v1alpha1.StrategyUtilization, 70), changed(func(r *backlog.Reading) { r.Consumers = backlog.Known(6) }),
+			Sample{Spec: Spec{MetricBusyPercent, 70}, Value: 200, Active: true},
+		},
+		"says that no replica is busy when there is none": {
+			of(v1alpha1.StrategyUtilization, 70), facts{reading: backlog.Reading{
+				Ready: backlog.Known(3), Consumers: backlog.Known(0), Instances: backlog.InstancesReading{Busy: backlog.Unknown(backlog.ErrNoData)},
+			}}, Sample{Spec: Spec{MetricBusyPercent, 70}, Active: true},
+		},
+		"takes the threshold of a policy in messages": {
+			ofPolicy(v1alpha1.StrategyBacklogPerReplica),
+			facts{policy: withStrategies(), reading: reading(noon())},
+			Sample{Spec: Spec{MetricReadyMessages, 500}, Value: 250, Active: true},
+		},
+		"takes the threshold of a policy in messages per second": {
+			ofPolicy(v1alpha1.StrategyRatePerReplica),
+			facts{policy: withStrategies(), reading: reading(noon())},
+			Sample{Spec: Spec{MetricPublishRate, 2.5}, Value: 100, Active: true},
+		},
+		"takes the default of a policy's utilization": {
+			ofPolicy(v1alpha1.StrategyUtilization),
+			facts{policy: withStrategies(), reading: reading(noon()), replicas: Replicas{Current: 4}},
+			Sample{Spec: Spec{MetricBusyPercent, 70}, Value: 200, Active: true},
+		},
+		"is active while replicas hold messages although none waits": {
+			patient, changed(func(*backlog.Reading) {}), Sample{Spec: readySpec, Value: 250, Active: true},
+		},
+		"is active while messages are delivered although none waits and none is held": {
+			patient, changed(func(r *backlog.Reading) { r.Unacked, r.Ready = backlog.Known(0), backlog.Known(0) }), Sample{Spec: readySpec, Active: true},
+		},
+		"is inactive when too few wait and none is worked on": {
+			patient, changed(func(r *backlog.Reading) { r.Unacked, r.DeliveryRate = backlog.Known(0), backlog.Known(0) }),
+			Sample{Spec: readySpec, Value: 250},
+		},
+		"is inactive without a rate when nobody consumes": {
+			patient, changed(func(r *backlog.Reading) {
+				r.Unacked, r.DeliveryRate, r.Consumers = backlog.Known(0), backlog.Unknown(backlog.ErrNoRate), backlog.Known(0)
+			}), Sample{Spec: readySpec, Value: 250},
+		},
+		"is active without a rate when enough wait": {
+			backlogOf, changed(func(r *backlog.Reading) { r.DeliveryRate = backlog.Unknown(backlog.ErrNoRate) }), Sample{Spec: readySpec, Value: 250, Active: true},
+		},
+		"asks for a replica that makes a lost subscription when there is none": {
+			backlogOf, facts{noReading: fmt.Errorf("%w: resize", backlog.ErrSubscriptionNotFound)}, Sample{Spec: readySpec, Value: 100, Active: true},
+		},
+		"never tells more than is exact": {
+			backlogOf, changed(func(r *backlog.Reading) { r.Ready = backlog.Known(1e300) }), Sample{Spec: readySpec, Value: largest, Active: true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := sample(test.trigger, test.facts)
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestSamplesThatAreUnknown(t *testing.T) {
+	decision := Trigger{Object: scaledObject(), Subject: Subject{Namespace: inNamespace, Policy: "resize"}}
+	borrowing := decision
+	borrowing.Strategy = v1alpha1.StrategyBacklogPerReplica
+	of := func(strategy v1alpha1.StrategyType) Trigger {
+		return Trigger{Object: scaledObject(), Subject: topicSubject(), Strategy: strategy, Threshold: 100}
+	}
+	notFound := apierrors.NewNotFound(v1alpha1.GroupResource(), "resize")
+	undecidedPolicy, fleet := decidedPolicy(1, noon()), decidedPolicy(1, noon())
+	undecidedPolicy.Status.DesiredReplicas = nil
+	fleet.Spec.TargetSelector = &v1alpha1.TargetSelector{}
+	for name, test := range map[string]struct {
+		trigger Trigger
+		facts   facts
+		reason  error
+		says    string
+	}{
+		"a policy that is not there":               {decision, facts{noPolicy: notFound}, errNotFound, `AutoscalingPolicy "resize" in namespace "media" not found`},
+		"policies that are not installed":          {decision, facts{noPolicy: backlog.Because(backlog.ErrUnsupported, "no such kind")}, errUnsupported, "no such kind"},
+		"policies that are being read":             {decision, facts{noPolicy: backlog.ErrNoData}, errUnknown, "no data yet"},
+		"a policy that is new":                     {decision, facts{policy: undecidedPolicy}, errUnknown, "no decision yet"},
+		"a policy with a selector":                 {decision, facts{policy: fleet}, errUnsupported, "targetSelector"},
+		"a threshold that the policy has not":      {borrowing, facts{policy: decidedPolicy(1, noon())}, errUnsupported, `has no strategy BacklogPerReplica`},
+		"an object that is not there":              {of(v1alpha1.StrategyRatePerReplica), facts{noReading: notFound}, errNotFound, "not found: create it"},
+		"a broker that does not answer":            {of(v1alpha1.StrategyRatePerReplica), facts{noReading: errBrokerDown}, errUnknown, errBrokerDown.Error()},
+		"what is learned while nothing is":         {of(v1alpha1.StrategyCapacity), facts{noDecision: newFault(errUnknown, "nothing yet")}, errUnknown, "nothing yet"},
+		"a lost subscription of replicas that run": {of(v1alpha1.StrategyBacklogPerReplica), facts{noReading: backlog.ErrSubscriptionNotFound, replicas: Replicas{Current: 1}}, errUnknown, "subscription not found"},
+		"a lost subscription of unknown replicas":  {of(v1alpha1.StrategyBacklogPerReplica), facts{noReading: backlog.ErrSubscriptionNotFound, noReplicas: errBrokerDown}, errUnknown, "subscription not found"},
+		"a subscription that was lost long ago":    {of(v1alpha1.StrategyBacklogPerReplica), facts{noReading: fmt.Errorf("%w: %w", backlog.ErrStale, backlog.ErrSubscriptionNotFound)}, errUnknown, "stale"},
+		"a backlog that is unknown":                {of(v1alpha1.StrategyRatePerReplica), changed(func(r *backlog.Reading) { r.Ready = backlog.Unknown(backlog.ErrPartial) }), errUnknown, "partial answer"},
+		"a rate that needs another answer":         {of(v1alpha1.StrategyRatePerReplica), changed(func(r *backlog.Reading) { r.PublishRate = backlog.Unknown(backlog.ErrNoRate) }), errUnknown, "pulsar-publish-rate of subscription"},
+		"whether those who consume get anything": {of(v1alpha1.StrategyBacklogPerReplica), changed(func(r *backlog.Reading) {
+			r.Ready, r.Unacked, r.DeliveryRate = backlog.Known(0), backlog.Known(0), backlog.Measurement{}
+		}), errUnknown, "whether messages are delivered"},
+		"how busy asynchronous functions are":       {of(v1alpha1.StrategyUtilization), changed(func(r *backlog.Reading) { r.Instances.Asynchronous = true }), errUnknown, "asynchronous"},
+		"how busy instances are that nobody asks":   {of(v1alpha1.StrategyUtilization), changed(func(r *backlog.Reading) { r.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked) }), errUnknown, "--instance-metrics"},
+		"how busy instances are that do not answer": {of(v1alpha1.StrategyUtilization), changed(func(r *backlog.Reading) { r.Instances.Busy = backlog.Unknown(errBrokerDown) }), errUnknown, "if it stays so"},
+		"how busy replicas are that do not consume": {of(v1alpha1.StrategyUtilization), changed(func(r *backlog.Reading) { r.Consumers = backlog.Known(0) }), errUnknown, "none of 4 replicas consumes"},
+		"how many consume":                          {of(v1alpha1.StrategyUtilization), changed(func(r *backlog.Reading) { r.Consumers = backlog.Unknown(backlog.ErrNotAsked) }), errUnknown, "not asked"},
+		"a measurement that is not a number":        {of(v1alpha1.StrategyRatePerReplica), changed(func(r *backlog.Reading) { r.PublishRate = backlog.Known(math.NaN()) }), errUnknown, "not a number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := sample(test.trigger, test.facts)
+			require.ErrorIs(t, err, test.reason)
+			require.ErrorContains(t, err, test.says)
+			require.Zero(t, got, "nothing that could be taken for a number")
+		})
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+)
+
+const (
+	// DefaultMaxConnectionAge of ServeConfig.
+	DefaultMaxConnectionAge = 5 * time.Minute
+	// least and most of it.
+	leastConnectionAge, mostConnectionAge = time.Second, 24 * time.Hour
+
+	// maxRequest bounds a request in bytes: the metadata of a trigger, a few hundred.
+	maxRequest = 1 << 20
+	// maxHeaders bounds its headers.
+	maxHeaders = 64 << 10
+	// maxStreamsPerConnection, answers among them. It is more than maxStreams, so that an answer always finds room: a client waits
+	// for room without telling, KEDA without end.
+	maxStreamsPerConnection = maxStreams + 10_000
+	// handshakeWithin is how long a connection may take to be set up.
+	handshakeWithin = 10 * time.Second
+	// drainWithin is how long answers and streams have to end after the context has.
+	drainWithin = 5 * time.Second
+	// readyEvery is how often health asks.
+	readyEvery = time.Second
+
+	// A connection that is silent for pingAfter is asked whether it is there, and closed after pingWithin, so that the streams of
+	// a client that vanished end. Clients may ask as often as pingsEvery; KEDA does not.
+	pingAfter, pingWithin, pingsEvery = 30 * time.Second, 20 * time.Second, 5 * time.Second
+)
+
+// ServeConfig is what Serve needs; Server, Listener, Ready and Logger are required.
+type ServeConfig struct {
+	Server *Server
+	// Listener takes connections; Serve closes it.
+	Listener net.Listener
+	TLS      TLSFiles
+	// Ready says why the health service is not to say SERVING, nil when it is.
+	Ready func() error
+	// MaxConnectionAge is after how long clients are asked to connect again, so that they see all replicas of the scaler: from 1s
+	// to 24h, 5m by default. gRPC spreads it by a tenth. Streams go on for up to a fifth of it more, and then end without an error.
+	MaxConnectionAge time.Duration
+	Logger           *slog.Logger
+}
+
+func (config *ServeConfig) complete() error {
+	if config.Server == nil || config.Listener == nil || config.Ready == nil || config.Logger == nil {
+		return errors.New("keda: Server, Listener, Ready and Logger must be set")
+	}
+	if config.MaxConnectionAge == 0 {
+		config.MaxConnectionAge = DefaultMaxConnectionAge
+	}
+	if age := config.MaxConnectionAge; age < leastConnectionAge || age > mostConnectionAge {
+		return fmt.Errorf("keda: MaxConnectionAge is %s, must be from %s to %s", age, leastConnectionAge, mostConnectionAge)
+	}
+	return config.TLS.check()
+}
+
+// Serve answers on the listener until the context ends: then health says NOT_SERVING, streams end without an error, and what is
+// under way has a few seconds to end.
+func Serve(ctx context.Context, config ServeConfig) error {
+	if err := config.complete(); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	options, err := config.options(ctx)
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer(options...)
+	pb.RegisterExternalScalerServer(server, config.Server)
+	healthy := health.NewServer()
+	healthpb.RegisterHealthServer(server, healthy)
+	reflection.Register(server)
+
+	group.Go(func() error {
+		if err := server.Serve(config.Listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			return fmt.Errorf("serving KEDA: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		tellHealth(ctx, healthy, config.Ready)
+		stop(server)
+		return nil
+	})
+	return group.Wait()
+}
+
+// options of the server. Connections live for MaxConnectionAge, more or less a tenth. Streams on them end when all of that has
+// passed, before gRPC cuts them off: 1.1 + 1/60 to 1.1 + 1/60 + 1/15 of it are less than 0.9 + 1/3.
+func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOption, error) {
+	age := config.MaxConnectionAge
+	between := &interceptors{
+		observed: config.Server.observed, logger: config.Logger, answers: &errgroup.Group{}, draining: draining,
+		streamsEnd: age + age/10 + age/60, spread: age / 15,
+	}
+	between.answers.SetLimit(maxAnswers)
+	options := []grpc.ServerOption{
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge: age, MaxConnectionAgeGrace: age / 3, Time: pingAfter, Timeout: pingWithin,
+		}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsEvery, PermitWithoutStream: true}),
+		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreamsPerConnection),
+		grpc.ConnectionTimeout(handshakeWithin), grpc.StatsHandler(connections{}),
+		grpc.UnaryInterceptor(between.unary), grpc.StreamInterceptor(between.stream),
+	}
+	if config.TLS.used() {
+		kept, err := newKeeper(config.TLS, config.Logger)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, grpc.Creds(credentials.NewTLS(kept.serverConfig())))
+	}
+	return options, nil
+}
+
+// tellHealth says SERVING while ready, of the server and of the scaler, until the context ends.
+func tellHealth(ctx context.Context, healthy *health.Server, ready func() error) {
+	defer healthy.Shutdown()
+	ticker := time.NewTicker(readyEvery)
+	defer ticker.Stop()
+	for {
+		is := healthpb.HealthCheckResponse_SERVING
+		if ready() != nil {
+			is = healthpb.HealthCheckResponse_NOT_SERVING
+		}
+		healthy.SetServingStatus("", is)
+		healthy.SetServingStatus(pb.ExternalScaler_ServiceDesc.ServiceName, is)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// stop waits for what is under way, but not for long.
+func stop(server *grpc.Server) {
+	hard := time.AfterFunc(drainWithin, server.Stop)
+	defer hard.Stop()
+	server.GracefulStop()
+}

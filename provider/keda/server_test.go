@@ -1,0 +1,230 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func TestConfigIsChecked(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(c *Config)
+		says   string
+	}{
+		"sources of facts must be there":   {func(c *Config) { c.ScaledObjects = nil }, "ScaledObjects must be set"},
+		"a logger must be there":           {func(c *Config) { c.Logger = nil }, "Logger and Registerer must be set"},
+		"nothing is held for a second":     {func(c *Config) { c.HoldFor = time.Second }, "HoldFor is 1s, must be from 1m0s to 24h0m0s"},
+		"nothing is held for a week":       {func(c *Config) { c.HoldFor = 168 * time.Hour }, "HoldFor is 168h0m0s"},
+		"readings are fresh for some time": {func(c *Config) { c.FreshFor = 0 }, "FreshFor is 0s, must be from 1s to 15m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := newWorld().config()
+			test.change(&config)
+			_, err := New(config)
+			require.ErrorContains(t, err, test.says)
+		})
+	}
+	t.Run("metrics are registered once", func(t *testing.T) {
+		config := newWorld().config()
+		_, err := New(config)
+		require.NoError(t, err)
+		_, err = New(config)
+		require.ErrorContains(t, err, "registering metrics")
+		require.ErrorAs(t, err, &prometheus.AlreadyRegisteredError{})
+	})
+}
+
+// value asks for the metric of the trigger as KEDA does: by the name that it was told.
+func value(t *testing.T, s *Server, of *pb.ScaledObjectRef) (*pb.MetricValue, error) {
+	t.Helper()
+	spec, err := s.GetMetricSpec(t.Context(), of)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: of, MetricName: spec.GetMetricSpecs()[0].GetMetricName()})
+	if err != nil {
+		return nil, err
+	}
+	require.Len(t, answer.GetMetricValues(), 1, "KEDA adds them up")
+	return answer.GetMetricValues()[0], nil
+}
+
+func TestAnswersAreWholeNumbersAndFractions(t *testing.T) {
+	w := newWorld()
+	s := w.server(t)
+	r := reading(w.now)
+	r.PublishRate = backlog.Known(0.25)
+	w.readings[topicSubject()] = r
+	of := ref("topic", "orders", "subscription", "resize", "messagesPerSecondPerReplica", "500m")
+	spec, err := s.GetMetricSpec(t.Context(), of)
+	require.NoError(t, err)
+	require.Equal(t, MetricPublishRate, spec.GetMetricSpecs()[0].GetMetricName())
+	require.Equal(t, 0.5, spec.GetMetricSpecs()[0].GetTargetSizeFloat())
+	require.EqualValues(t, 1, spec.GetMetricSpecs()[0].GetTargetSize(), "a target of 0 is refused by the API server")
+	got, err := value(t, s, of)
+	require.NoError(t, err)
+	require.Equal(t, 0.25, got.GetMetricValueFloat())
+	require.EqualValues(t, 1, got.GetMetricValue(), "what is there is never told as nothing")
+}
+
+func TestWrongMetadataAreTold(t *testing.T) {
+	s := newWorld().server(t)
+	wrong := ref("polcy", "resize")
+	spec, err := s.GetMetricSpec(t.Context(), wrong)
+	require.NoError(t, err, "KEDA would log an error of this call and no more")
+	_, err = s.IsActive(t.Context(), wrong)
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.ErrorContains(t, err, "polcy")
+	require.ErrorContains(t, err, "policy")
+	_, err = s.GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: wrong, MetricName: spec.GetMetricSpecs()[0].GetMetricName()})
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.ErrorContains(t, err, "polcy")
+	_, err = s.GetMetrics(t.Context(), nil)
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+}
+
+func TestAnotherMetricIsNotServed(t *testing.T) {
+	w := newWorld()
+	w.policies[policyKey()] = decidedPolicy(3, w.now)
+	_, err := w.server(t).GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: ref("policy", "resize"), MetricName: "s0-pulsar-desired-replicas"})
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.ErrorContains(t, err, `no metric "s0-pulsar-desired-replicas": this trigger has pulsar-desired-replicas`)
+}
+
+func TestTheLastAnswerIsHeld(t *testing.T) {
+	w := newWorld()
+	s := w.server(t)
+	w.readings[topicSubject()] = reading(w.now)
+	of := ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "100")
+	ask := func() (float64, error) {
+		got, err := value(t, s, of)
+		return got.GetMetricValueFloat(), err
+	}
+	isActive := func() (bool, error) {
+		answer, err := s.IsActive(t.Context(), of)
+		return answer.GetResult(), err
+	}
+
+	w.unread = errBrokerDown
+	_, err := ask()
+	require.Equal(t, codes.Unavailable, status.Code(err), "nothing is known yet")
+	require.Empty(t, w.log.all(), "nothing has changed")
+
+	w.unread = nil
+	got, err := ask()
+	require.NoError(t, err)
+	require.Equal(t, 250.0, got)
+
+	w.unread = errBrokerDown
+	for range 59 {
+		w.pass(time.Minute)
+		got, err = ask()
+		require.NoError(t, err)
+		require.Equal(t, 250.0, got)
+		is, err := isActive()
+		require.NoError(t, err)
+		require.True(t, is)
+	}
+	require.Equal(t, 1, s.memory.held())
+	require.Len(t, w.log.all(), 1, "once, not each time")
+	require.Contains(t, w.log.all()[0], "its last answer is held")
+
+	w.pass(time.Minute)
+	_, err = ask()
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorContains(t, err, "spec.fallback of the ScaledObject")
+	require.ErrorContains(t, err, errBrokerDown.Error())
+	_, err = isActive()
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.Zero(t, s.memory.held())
+	require.Len(t, w.log.all(), 2)
+	require.Contains(t, w.log.all()[1], "unknown for too long")
+
+	w.unread = nil
+	_, err = ask()
+	require.NoError(t, err)
+	require.Len(t, w.log.all(), 3)
+	require.Contains(t, w.log.all()[2], "known again")
+}
+
+func TestADecisionIsHeldByItsStatus(t *testing.T) {
+	w := newWorld()
+	of := ref("policy", "resize")
+	began := w.now.Add(-59 * time.Minute)
+	w.policies[policyKey()] = heldPolicy(decidedPolicy(7, began), began)
+	s := w.server(t) // it has just started, and knows of no better time
+	got, err := value(t, s, of)
+	require.NoError(t, err)
+	require.Equal(t, 7.0, got.GetMetricValueFloat())
+	require.Equal(t, 1, s.memory.held())
+
+	w.pass(time.Minute)
+	_, err = value(t, s, of)
+	require.Equal(t, codes.Unavailable, status.Code(err), "the bound begins with the outage")
+	require.ErrorContains(t, err, "spec.fallback")
+}
+
+func TestADecisionIsHeldWhileNobodyDecides(t *testing.T) {
+	w := newWorld()
+	of := ref("policy", "resize")
+	w.policies[policyKey()] = decidedPolicy(7, w.now)
+	s := w.server(t)
+	w.dead = errBrokerDown
+	for range 60 {
+		got, err := value(t, s, of)
+		require.NoError(t, err)
+		require.Equal(t, 7.0, got.GetMetricValueFloat())
+		w.pass(time.Minute)
+	}
+	_, err := value(t, s, of)
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	w.dead = nil
+	_, err = value(t, s, of)
+	require.NoError(t, err)
+}
+
+func TestTheSpecDoesNotFailOnceItWorked(t *testing.T) {
+	w := newWorld()
+	s := w.server(t)
+	of := ref("policy", "resize", "strategy", "BacklogPerReplica")
+	_, err := s.GetMetricSpec(t.Context(), of)
+	require.Equal(t, codes.NotFound, status.Code(err), "nobody knows the threshold yet")
+	w.policies[policyKey()] = withStrategies()
+	before, err := s.GetMetricSpec(t.Context(), of)
+	require.NoError(t, err)
+	require.Equal(t, 500.0, before.GetMetricSpecs()[0].GetTargetSizeFloat())
+	for name, gone := range map[string]func(){
+		"the policy":   func() { delete(w.policies, policyKey()) },
+		"the strategy": func() { w.policies[policyKey()] = decidedPolicy(1, w.now) },
+	} {
+		gone()
+		after, err := s.GetMetricSpec(t.Context(), of)
+		require.NoError(t, err, name)
+		require.Equal(t, before.String(), after.String(), name)
+	}
+	for _, form := range [][]string{{"policy", "resize"}, {"topic", "orders", "subscription", "resize"}, {"target", "Function/resize", "messagesPerReplica", "5"}} {
+		_, err := newWorld().server(t).GetMetricSpec(t.Context(), ref(form...))
+		require.NoError(t, err, "metadata alone say it")
+	}
+}
+
+func TestErrorsAreShortLines(t *testing.T) {
+	long := newFault(errUnknown, "one\ntwo\x00 %s \xff", strings.Repeat("é", 1000))
+	text := status.Convert(statusError(long)).Message()
+	require.LessOrEqual(t, len(text), maxText)
+	require.True(t, strings.HasPrefix(text, "one two"), text)
+	require.NotContains(t, text, "\n")
+	require.Equal(t, codes.Internal, status.Code(statusError(errBrokerDown)), "what is in no row is a bug of ours")
+	require.NoError(t, statusError(nil))
+}

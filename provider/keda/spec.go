@@ -1,0 +1,108 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"math"
+
+	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// Names of the metrics. They are constant and safe in a path: KEDA puts them into the HorizontalPodAutoscaler behind s<index of
+// the trigger>-, and keeps them until the ScaledObject changes.
+const (
+	MetricDesiredReplicas = "pulsar-desired-replicas"
+	MetricReadyMessages   = "pulsar-backlog-ready-messages"
+	MetricPublishRate     = "pulsar-publish-rate"
+	MetricBusyPercent     = "pulsar-busy-percent"
+)
+
+// Spec is a metric and its target for one replica: KEDA's HorizontalPodAutoscaler divides the value by it.
+type Spec struct {
+	Metric string
+	// Target in replicas, messages, messages/s or percent; above 0.
+	Target float64
+}
+
+// metricOf names the one metric of a trigger. It follows from the metadata alone.
+func metricOf(t Trigger) string {
+	switch t.Strategy {
+	case v1alpha1.StrategyBacklogPerReplica:
+		return MetricReadyMessages
+	case v1alpha1.StrategyRatePerReplica:
+		return MetricPublishRate
+	case v1alpha1.StrategyUtilization:
+		return MetricBusyPercent
+	default:
+		return MetricDesiredReplicas
+	}
+}
+
+// followsPolicy says that the trigger asks for the decision of a policy.
+func (t Trigger) followsPolicy() bool { return t.Subject.Policy != "" && t.Strategy == "" }
+
+// borrowsThreshold says that a policy has the threshold.
+func (t Trigger) borrowsThreshold() bool { return t.Subject.Policy != "" && t.Strategy != "" }
+
+// learns says that replicas follow from what is learned in this process.
+func (t Trigger) learns() bool { return t.Strategy == v1alpha1.StrategyCapacity }
+
+// specOf says what KEDA is to divide by. The policy is needed where it has the threshold, and nil elsewhere.
+func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
+	spec := Spec{Metric: metricOf(t), Target: 1}
+	switch {
+	case spec.Metric == MetricDesiredReplicas:
+		return spec, nil
+	case !t.borrowsThreshold():
+		spec.Target = t.Threshold
+		return spec, nil
+	}
+	for _, strategy := range p.Spec.Strategies {
+		if strategy.Type == t.Strategy {
+			spec.Target = thresholdOf(strategy)
+			return spec, nil
+		}
+	}
+	return Spec{}, newFault(errUnsupported,
+		"AutoscalingPolicy %q has no strategy %s: add it to its spec.strategies, or remove strategy from the trigger to follow its decision",
+		t.Subject.Policy, t.Strategy)
+}
+
+// defaultTargetPercent is the CRD's, for policies that never met an API server.
+const defaultTargetPercent = 70
+
+// thresholdOf is what one replica is for.
+func thresholdOf(strategy v1alpha1.Strategy) float64 {
+	switch {
+	case strategy.BacklogPerReplica != nil:
+		return float64(strategy.BacklogPerReplica.Messages)
+	case strategy.RatePerReplica != nil:
+		return strategy.RatePerReplica.MessagesPerSecond.AsApproximateFloat64()
+	case strategy.Utilization != nil && strategy.Utilization.TargetPercent > 0:
+		return float64(strategy.Utilization.TargetPercent)
+	default:
+		return defaultTargetPercent
+	}
+}
+
+// largest number served: its thousandths, 9e15, are below 2^53 and so exact in a float64, and far from the int64 that a
+// HorizontalPodAutoscaler reads them into.
+const largest = 9e12
+
+// response is the spec as KEDA reads it: the float since KEDA 2.17, the whole number before. A target below 1 would be 0 as
+// a whole number, which the API server refuses.
+func (s Spec) response() *pb.GetMetricSpecResponse {
+	return &pb.GetMetricSpecResponse{MetricSpecs: []*pb.MetricSpec{{
+		MetricName: s.Metric, TargetSize: int64(max(1, math.Round(s.Target))), TargetSizeFloat: s.Target,
+	}}}
+}
+
+// response is the value as KEDA reads it. As a whole number it is rounded up: what is there is never told as nothing.
+func (s Sample) response() *pb.GetMetricsResponse {
+	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{{
+		MetricName: s.Spec.Metric, MetricValue: int64(math.Ceil(s.Value)), MetricValueFloat: s.Value,
+	}}}
+}

@@ -1,0 +1,122 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import "sync"
+
+// maxStreams open at once: two for each ScaledObject and operator, of which there is one that works. KEDA itself was seen with
+// 10,000 ScaledObjects at most.
+const maxStreams = 40_000
+
+// watches are the triggers with open streams. They are safe for concurrent use.
+type watches struct {
+	// mu guards all below.
+	mu      sync.Mutex
+	watched map[Trigger]*watch
+	streams int
+}
+
+// watch is a trigger with open streams, and what is known of it.
+type watch struct {
+	trigger Trigger
+
+	// mu guards all below.
+	mu      sync.Mutex
+	view    view
+	streams map[*stream]struct{}
+}
+
+// view is what streams tell of a trigger.
+type view struct {
+	// spec without a metric is unknown.
+	spec Spec
+	// active is one of neverKnown, inactive and isActive.
+	active activity
+}
+
+// activity of a trigger; what is unknown after it was known stays as it was.
+type activity int
+
+const (
+	neverKnown activity = iota
+	inactive
+	isActive
+)
+
+// stream is one client's.
+type stream struct {
+	// changed has an element when the view is another one.
+	changed chan struct{}
+}
+
+func newWatches() *watches { return &watches{watched: map[Trigger]*watch{}} }
+
+// join adds a stream, or says that there are too many.
+func (w *watches) join(t Trigger) (*watch, *stream, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.streams >= maxStreams {
+		return nil, nil, newFault(errBusy, "the scaler is overloaded: %d streams are open", maxStreams)
+	}
+	w.streams++
+	one, found := w.watched[t]
+	if !found {
+		one = &watch{trigger: t, streams: map[*stream]struct{}{}}
+		w.watched[t] = one
+	}
+	st := &stream{changed: make(chan struct{}, 1)}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.streams[st] = struct{}{}
+	return one, st, nil
+}
+
+// leave takes a stream away, and its trigger with the last.
+func (w *watches) leave(one *watch, st *stream) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.streams--
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	delete(one.streams, st)
+	if len(one.streams) == 0 {
+		delete(w.watched, one.trigger)
+	}
+}
+
+// list appends the watched triggers that the news are about.
+func (w *watches) list(n news, to []*watch) []*watch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for t, one := range w.watched {
+		if n.about(t) {
+			to = append(to, one)
+		}
+	}
+	return to
+}
+
+// see returns what is known of the trigger.
+func (w *watch) see() view {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.view
+}
+
+// publish tells the streams what is known now, if it is another than before. It never waits for a client.
+func (w *watch) publish(change func(v *view)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.view
+	change(&w.view)
+	if w.view == before {
+		return
+	}
+	for st := range w.streams {
+		select {
+		case st.changed <- struct{}{}:
+		default:
+		}
+	}
+}
