@@ -338,7 +338,7 @@ func TestSignalsOfAComponentAreFoundThroughItsPolicy(t *testing.T) {
 		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock,
 	})
 	require.NoError(t, err)
-	subscription, err := signals.find(t.Context(), asked{v1alpha1.GroupResource(), testKey()})
+	subscription, err := signals.find(t.Context(), asked{resource: v1alpha1.GroupResource(), key: testKey()})
 	require.NoError(t, err)
 	require.Equal(t, backlog.NewSubscription(testCluster(), "public/default/resize", "in").WithPatterns(), subscription)
 }

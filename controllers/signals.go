@@ -36,8 +36,8 @@ const (
 	maxUnresolved = 1024
 )
 
-// Signals reads what was measured for policies, Functions, Sinks, Sources and StatefulSets of the function worker, from memory, on
-// every replica. What nobody asked for before is not tracked yet: the first answers are backlog.ErrNoData. It is safe for concurrent use.
+// Signals reads what was measured for policies, Functions, Sinks, Sources and StatefulSets of the function worker, for what a worker
+// runs and for subscriptions by name, from memory, on every replica. What nobody asked for before is not tracked yet: the first answers are backlog.ErrNoData. It is safe for concurrent use.
 type Signals struct {
 	config SignalsConfig
 	queue  chan asked
@@ -56,14 +56,39 @@ type SignalsConfig struct {
 	Now func() time.Time
 }
 
-// asked is an object that somebody asked for.
+// asked is what somebody asked for: an object, what a function worker runs, or a subscription itself.
 type asked struct {
 	resource schema.GroupResource
 	key      types.NamespacedName
+	// component is zero for the others.
+	component backlog.Component
+	// subscription is a subscription as one string, to which no way has to be found; empty for the others.
+	subscription string
+}
+
+// String names it for a person.
+func (a asked) String() string {
+	switch {
+	case a.component != (backlog.Component{}):
+		return string(a.component.Kind) + " " + a.component.FullName()
+	case a.subscription != "":
+		return a.subscription
+	default:
+		return a.resource.String() + " " + a.key.String()
+	}
 }
 
 // owner is the name under which the interest stands in the store.
-func (a asked) owner() string { return "asked/" + a.resource.String() + "/" + a.key.String() }
+func (a asked) owner() string {
+	switch {
+	case a.component != (backlog.Component{}):
+		return "asked/" + a.component.Workload()
+	case a.subscription != "":
+		return "asked/subscription/" + a.subscription
+	default:
+		return "asked/" + a.resource.String() + "/" + a.key.String()
+	}
+}
 
 // way is the way from an object to its subscription.
 type way struct {
@@ -98,7 +123,7 @@ func NewSignals(config SignalsConfig) (*Signals, error) {
 // is asked for, until nobody does. An object that does not exist is an API server's NotFound; any other error says why
 // the reading is unknown, in words for the user, and wraps a reason of package backlog where there is one.
 func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, detail backlog.Detail, now time.Time) (backlog.Reading, error) {
-	subscription, err := s.subscription(asked{resource, key}, detail, now)
+	subscription, err := s.subscription(asked{resource: resource, key: key}, detail, now)
 	if err != nil {
 		return backlog.Reading{}, err
 	}
@@ -133,7 +158,7 @@ func (s *Signals) lookUp(a asked, detail backlog.Detail, now time.Time) (found *
 	if detail.Has(backlog.Bytes) {
 		w.bytesAskedAt = now
 	}
-	if !w.looking && !now.Before(w.due) {
+	if !w.looking && !now.Before(w.due) && a.subscription == "" {
 		w.looking = s.enqueue(a)
 	}
 	news := now.Sub(w.trackedAt) >= trackAgain || w.wanted(now).Bytes != bytesBefore
@@ -148,7 +173,7 @@ func (s *Signals) lookUp(a asked, detail backlog.Detail, now time.Time) (found *
 func (s *Signals) order(a asked, detail backlog.Detail, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := fmt.Errorf("%w: first question about %s %s, its subscription is being looked up", backlog.ErrNoData, a.resource, a.key)
+	err := fmt.Errorf("%w: first question about %s, its subscription is being looked up", backlog.ErrNoData, a)
 	if s.known[a] == nil && s.enqueue(a) {
 		w := &way{err: err, looking: true, askedAt: now}
 		if detail.Has(backlog.Bytes) {
@@ -172,6 +197,8 @@ func (s *Signals) enqueue(a asked) bool {
 // exists fails unless the object is in memory.
 func (s *Signals) exists(a asked) error {
 	switch kind := kindOfResource(a.resource); {
+	case a.component != (backlog.Component{}):
+		return s.config.Targets.asksWorkers()
 	case a.resource == v1alpha1.GroupResource():
 		_, err := s.config.Policies.Policy(a.key)
 		return err

@@ -57,7 +57,7 @@ func TestAStatefulSetIsAskedAboutTheClusterThatItsPolicyNames(t *testing.T) {
 			_, err := s.Read(question, key, backlog.Slim, w.now)
 			require.ErrorIs(t, err, backlog.ErrNoData)
 			require.Equal(t, 1, look())
-			subscription, err := s.subscription(asked{question, key}, backlog.Slim, w.now)
+			subscription, err := s.subscription(asked{resource: question, key: key}, backlog.Slim, w.now)
 			if test.wrong != "" {
 				require.ErrorContains(t, err, test.wrong)
 				return

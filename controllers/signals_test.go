@@ -67,7 +67,7 @@ func TestBytesAreMeasuredWhileSomebodyAsksForThem(t *testing.T) {
 	w := newTestWorld(t, testFunction(), testConfigMap())
 	s, look := newSignals(t, w)
 	read := func(detail backlog.Detail) backlog.Subscription {
-		subscription, err := s.subscription(asked{workloadResource(kindFunction), testKey()}, detail, w.now)
+		subscription, err := s.subscription(asked{resource: workloadResource(kindFunction), key: testKey()}, detail, w.now)
 		require.NoError(t, err)
 		return subscription
 	}
@@ -75,10 +75,10 @@ func TestBytesAreMeasuredWhileSomebodyAsksForThem(t *testing.T) {
 	require.ErrorIs(t, err, backlog.ErrNoData)
 	look()
 	require.False(t, read(backlog.Slim).Bytes)
-	before := s.known[asked{workloadResource(kindFunction), testKey()}].trackedAt
+	before := s.known[asked{resource: workloadResource(kindFunction), key: testKey()}].trackedAt
 	w.after(time.Second)
 	require.True(t, read(backlog.Bytes).Bytes)
-	require.NotEqual(t, before, s.known[asked{workloadResource(kindFunction), testKey()}].trackedAt, "the store is told at once")
+	require.NotEqual(t, before, s.known[asked{resource: workloadResource(kindFunction), key: testKey()}].trackedAt, "the store is told at once")
 	w.after(trackFor)
 	require.True(t, read(backlog.Slim).Bytes, "those who ask for other numbers do not end it")
 	w.after(time.Second)

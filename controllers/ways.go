@@ -28,7 +28,7 @@ func (s *Signals) resolve(ctx context.Context, a asked) {
 		s.config.Store.TrackUntil(a.owner(), *wanted, now.Add(trackFor))
 	}
 	if troubled {
-		log.FromContext(ctx).Error(err, "looking up a subscription", "resource", a.resource.String(), "key", a.key.String())
+		log.FromContext(ctx).Error(err, "looking up a subscription", "of", a.String())
 	}
 }
 
@@ -47,9 +47,12 @@ func (s *Signals) found(a asked, subscription backlog.Subscription, err error, n
 	switch {
 	case apierrors.IsNotFound(err):
 		delete(s.known, a)
-	case err != nil && !isMistake(err):
+	case err != nil && !a.isAnswer(err):
 		troubled = !w.failing
 		w.failing, w.due = true, now.Add(resolveAfterError)
+		if a.component != (backlog.Component{}) && w.err != nil { // no good way yet, and a worker's trouble is the user's as a rule
+			w.err = err
+		}
 	case err != nil:
 		w.failing, w.due, w.err = false, now.Add(resolveAgain), err
 	default:
@@ -73,6 +76,9 @@ func isMistake(err error) bool {
 
 // find returns the object's subscription: NotFound when the object is gone, a mistakeError, or an error worth a retry.
 func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, error) {
+	if a.component != (backlog.Component{}) {
+		return s.config.Targets.describe(ctx, a.component)
+	}
 	kind := kindOfResource(a.resource)
 	ref := v1alpha1.ScaleTargetRef{
 		APIVersion: watchedKind(kind).GroupVersion().String(), Kind: kind, Name: a.key.Name,
