@@ -31,17 +31,26 @@ func TestTheChildEndsWithItsParent(t *testing.T) {
 
 // The kernel's parent-death signal follows the thread that forked.
 func TestTheChildOutlivesTheThreadThatAskedForIt(t *testing.T) {
-	thread := make(chan int)
+	thread, hold := make(chan int), make(chan struct{})
+	t.Cleanup(func() { close(hold) })
 	started := make(chan *Process, 1)
-	go func() {
+	var ask func()
+	ask = func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		if syscall.Gettid() == os.Getpid() {
+			defer runtime.UnlockOSThread()
+			go ask() // on another thread while this one is held, for the first of a process does not end
+			<-hold
+			return
+		}
 		p, err := Start(t.Context(), childConfig("worker"))
 		if err != nil {
 			t.Error(err)
 		}
 		started <- p
 		thread <- syscall.Gettid()
-	}()
+	}
+	go ask()
 	p, task := <-started, fmt.Sprintf("/proc/self/task/%d", <-thread)
 	require.NotNil(t, p)
 	t.Cleanup(p.Kill)
