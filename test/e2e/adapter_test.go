@@ -7,6 +7,7 @@ import "testing"
 
 // TestAdapter proves of the adapter as a process what its parts promise, in two halves at once, for much of it is waiting.
 func TestAdapter(t *testing.T) {
+	t.Parallel()
 	onStage(t)
 	s := newSecured(t)
 	t.Run("what takes its time", func(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 
 // TestSignalsBrokerWithoutWorker needs no function: it has a broker that runs no worker, and what it says of all topics.
 func TestSignalsBrokerWithoutWorker(t *testing.T) {
+	t.Parallel()
 	w := onWorker(t, broker.Config{Worker: broker.WorkerOff, Settings: map[string]string{
 		"statsUpdateInitialDelayInSecs": "1", "statsUpdateFrequencyInSecs": "1", // 60 and 60 otherwise
 	}})

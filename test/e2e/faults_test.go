@@ -149,6 +149,7 @@ func TestFaultAnAdapterThatIsStoppedEndsInOrderAndLeavesReplicas(t *testing.T) {
 }
 
 func TestFaultAMissingTopicAndAMissingSubscriptionAreToldApart(t *testing.T) {
+	t.Parallel()
 	const name = "missing"
 	// Its replicas would make the topic and the subscription, so they take their time.
 	f := addFunction(t, stage.FunctionConfig{
@@ -169,6 +170,7 @@ func TestFaultAMissingTopicAndAMissingSubscriptionAreToldApart(t *testing.T) {
 }
 
 func TestFaultAWrongAdminURLIsNamedAndItsCorrectionFound(t *testing.T) {
+	t.Parallel()
 	const name = "wrong-url"
 	f := addFunction(t, stage.FunctionConfig{
 		Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 3, AdminURL: "http://127.0.0.1:1",

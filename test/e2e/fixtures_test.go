@@ -39,6 +39,7 @@ type recorder struct {
 // TestFixturesHaveTheFieldsThatPulsarAnswers asks the running version again for each recorded answer of it. With -record
 // it writes them instead: make fixtures PULSAR=<version>.
 func TestFixturesHaveTheFieldsThatPulsarAnswers(t *testing.T) {
+	t.Parallel()
 	// broker-stats are of the last look of the broker, which by default is up to a minute old.
 	w := onWorker(t, broker.Config{Settings: map[string]string{
 		"statsUpdateFrequencyInSecs": "1", "statsUpdateInitialDelayInSecs": "1",

@@ -63,7 +63,9 @@ var openStage = sync.OnceValue(func() (err error) {
 			"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(),
 			"--allowed-pulsar-hosts=127.0.0.1", // brokers of single tests, and where nobody listens
 			"--worker-update-interval=3s",
-			"--pulsar-timeout=1s", "--external-metrics", "--lease-duration=5s", "--lease-renew-deadline=4s", "--lease-retry-period=1s",
+			"--pulsar-timeout=1s", "--external-metrics",
+			// An adapter that cannot renew in time ends: so long is no hiccup of a busy machine.
+			"--lease-duration=10s", "--lease-renew-deadline=8s", "--lease-retry-period=1s",
 		},
 		Progress: os.Stderr,
 	})

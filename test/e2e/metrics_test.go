@@ -31,6 +31,7 @@ func ask(ctx context.Context, t *testing.T, path string) ([]byte, error) {
 }
 
 func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
+	t.Parallel()
 	const name, metric = "asked", "pulsar_function_backlog_ready_messages"
 	// One replica does 20/s and 40/s arrive, so something waits.
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 50 * time.Millisecond, Partitions: 3, Batching: load.BatchingOn})
@@ -77,6 +78,7 @@ func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
 }
 
 func TestScalingReadsHowBusyARealFunctionIs(t *testing.T) {
+	t.Parallel()
 	const name, base = "busy", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/functions.compute.functionmesh.io/"
 	// One replica of Pulsar's own Java instance does 100/s and 60/s arrive.
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Kind: stage.Java})

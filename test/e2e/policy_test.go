@@ -20,6 +20,7 @@ import (
 )
 
 func TestPolicyInModeRecommendShowsAndChangesNothing(t *testing.T) {
+	t.Parallel()
 	const name = "advised"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
 	p := newPolicy(name)
@@ -40,6 +41,7 @@ func TestPolicyInModeRecommendShowsAndChangesNothing(t *testing.T) {
 }
 
 func TestPolicyDoesNotFightTheAutoscalerOfFunctionMesh(t *testing.T) {
+	t.Parallel()
 	const name = "contested"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
 	setMaxReplicas(t, name, int64(5))

@@ -20,6 +20,7 @@ import (
 
 // TestSignalsWorker reads real functions, sinks and sources of a real worker back. The last case takes the broker down.
 func TestSignalsWorker(t *testing.T) {
+	t.Parallel()
 	w := onWorker(t, broker.Config{})
 	for _, c := range []struct {
 		name string

@@ -31,8 +31,9 @@ const (
 	// nothing that is known makes fewer of them right.
 	replicas = 3
 	calm     = 50
-	// leaseDuration of the leader election; it ships with 15 s.
-	leaseDuration = 5 * time.Second
+	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends: so long is no hiccup of
+	// a busy machine. It ships with 15 s and 10 s.
+	leaseDuration, renewDeadline = 10 * time.Second, 8 * time.Second
 	// patience bounds every wait: a machine may be busy.
 	patience = time.Minute
 )
@@ -78,7 +79,7 @@ var openScene = sync.OnceValue(func() (err error) {
 		HPASyncPeriod: 2 * time.Second,
 		AdapterFlags: []string{
 			"--poll-interval=1s", "--rate-window=4s", "--stale-after=20s",
-			"--lease-duration=" + leaseDuration.String(), "--lease-renew-deadline=4s", "--lease-retry-period=1s",
+			"--lease-duration=" + leaseDuration.String(), "--lease-renew-deadline=" + renewDeadline.String(), "--lease-retry-period=1s",
 		},
 		Progress: os.Stderr,
 	})
