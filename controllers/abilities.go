@@ -49,8 +49,9 @@ type AbilitiesConfig struct {
 	Own types.NamespacedName
 	// ExternalMetrics says that we would serve these too.
 	ExternalMetrics bool
-	// KEDA says whether its kinds are installed.
-	KEDA func() bool
+	// KEDA says whether its kinds are installed, and Scaler how it reaches ours.
+	KEDA   func() bool
+	Scaler policy.Scaler
 	// Policies are in memory.
 	Policies   client.Reader
 	Registerer prometheus.Registerer
@@ -111,7 +112,7 @@ func watchAbilities(mgr manager.Manager, config Config, keda func() bool) (*Abil
 	}
 	a, err := NewAbilities(AbilitiesConfig{
 		APIServices: services, Server: direct, Namespace: config.Lease.Namespace, Own: config.Service,
-		ExternalMetrics: config.ExternalMetrics, KEDA: keda, Policies: mgr.GetCache(), Registerer: config.Registerer,
+		ExternalMetrics: config.ExternalMetrics, KEDA: keda, Scaler: config.Scaler, Policies: mgr.GetCache(), Registerer: config.Registerer,
 	})
 	if err != nil {
 		return nil, err
@@ -122,11 +123,15 @@ func watchAbilities(mgr manager.Manager, config Config, keda func() bool) (*Abil
 	return a, nil
 }
 
-// Now is what the cluster can do, as far as it is known.
+// Now is what the cluster can do, as far as it is known. Whether KEDA is there is asked at once: what was known of it may be of the
+// moment before its objects were read, and a new leader would change who writes the replicas, and change it back.
 func (a *Abilities) Now() policy.Abilities {
+	keda := a.config.KEDA()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.known.abilities()
+	now := a.known.abilities()
+	now.KEDA, now.Scaler = keda, a.config.Scaler
+	return now
 }
 
 func (k known) abilities() policy.Abilities {

@@ -27,8 +27,17 @@ import (
 func (r *PolicyReconciler) carryOut(ctx context.Context, plan policy.Plan, outcome *policy.Outcome, memory *policyMemory) {
 	p := outcome.World.Policy
 	if plan.RemoveAutoscaler {
+		before := outcome.World.Autoscaler
 		if outcome.ApplyFailed = r.removeAutoscaler(ctx, outcome); outcome.ApplyFailed != nil {
 			return // two writers at once would be one too many
+		}
+		if before != nil {
+			memory.handedOverAt = outcome.Now
+		}
+	}
+	if plan.RemoveScaledObject {
+		if outcome.ApplyFailed = r.removeScaledObject(ctx, outcome); outcome.ApplyFailed != nil {
+			return
 		}
 	}
 	if plan.OwnReplicas != nil {
@@ -38,6 +47,11 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, plan policy.Plan, outco
 	}
 	if plan.Autoscaler != nil {
 		if outcome.ApplyFailed = r.keepAutoscaler(ctx, plan, outcome, memory); outcome.ApplyFailed != nil || outcome.Violation != nil {
+			return
+		}
+	}
+	if plan.ScaledObject != nil {
+		if outcome.ApplyFailed = r.keepScaledObject(ctx, plan, outcome, memory); outcome.ApplyFailed != nil || outcome.Violation != nil {
 			return
 		}
 	}
@@ -59,7 +73,7 @@ func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, plan policy.Plan,
 	switch {
 	case errors.Is(outcome.Unknown, backlog.ErrNoData) && p.Status.DesiredReplicas == nil:
 		return nil // the first answer is under way for a second or two; an autoscaler without a metric only complains
-	case memory.refused.stands(p, outcome.World.Autoscaler, outcome.Now):
+	case memory.refused.stands(p, met(outcome), outcome.Now):
 		outcome.Violation = &memory.refused.violation
 		return nil
 	}
@@ -71,7 +85,7 @@ func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, plan policy.Plan,
 	memory.refused = nil
 	if violation != nil {
 		memory.refused = &refusal{
-			violation: *violation, at: outcome.Now, generation: p.Generation, autoscaler: identity(outcome.World.Autoscaler),
+			violation: *violation, at: outcome.Now, generation: p.Generation, met: met(outcome),
 		}
 		outcome.Violation = violation
 		return nil
@@ -101,10 +115,10 @@ func (r *PolicyReconciler) apply(ctx context.Context, wanted *acautoscalingv2.Ho
 		return applied, nil, err
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		r.metrics.applies.WithLabelValues(applyConflict).Inc()
-		return nil, fieldConflict(name, err), nil
+		return nil, fieldConflict(kindAutoscaler+" "+name, err), nil
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		r.metrics.applies.WithLabelValues(applyRefused).Inc()
-		return nil, applyIsRefused(name, err), nil
+		return nil, applyIsRefused(kindAutoscaler+" "+name, err), nil
 	default:
 		r.metrics.applies.WithLabelValues(applyError).Inc()
 		return nil, nil, fmt.Errorf("applying HorizontalPodAutoscaler %s: %w", name, err)
@@ -112,18 +126,17 @@ func (r *PolicyReconciler) apply(ctx context.Context, wanted *acautoscalingv2.Ho
 }
 
 // fieldConflict: the API server's words name the other manager and the fields.
-func fieldConflict(name string, err error) *policy.Violation {
+func fieldConflict(what string, err error) *policy.Violation {
 	return &policy.Violation{
 		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonFieldConflict,
-		Message: fmt.Sprintf("somebody else manages fields of HorizontalPodAutoscaler %s, delete it and it is made anew: %s",
-			name, err),
+		Message: fmt.Sprintf("somebody else manages fields of %s, delete it and it is made anew: %s", what, err),
 	}
 }
 
-func applyIsRefused(name string, err error) *policy.Violation {
+func applyIsRefused(what string, err error) *policy.Violation {
 	return &policy.Violation{
 		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonRefused,
-		Message: fmt.Sprintf("the API server refuses HorizontalPodAutoscaler %s: %s", name, err),
+		Message: fmt.Sprintf("the API server refuses %s: %s", what, err),
 	}
 }
 

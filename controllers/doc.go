@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers keeps policies and HorizontalPodAutoscalers in step with what was decided, and tells the rest of
+// Package controllers keeps policies, HorizontalPodAutoscalers and ScaledObjects in step with what was decided, and tells the rest of
 // the process what Kubernetes says.
 //
 // Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, the Kubernetes API. It
@@ -24,7 +24,7 @@
 // Metrics:
 //
 //	pulsar_autoscaler_policy_reconciles_total{result}                  passes over policies
-//	pulsar_autoscaler_policy_applies_total{result}                     HorizontalPodAutoscalers applied
+//	pulsar_autoscaler_policy_applies_total{result}                     HorizontalPodAutoscalers and ScaledObjects applied
 //	pulsar_autoscaler_policy_scales_total{result}                      numbers of replicas that the controller wrote itself
 //	pulsar_autoscaler_policy_status_patches_total{result}              statuses written
 //	pulsar_autoscaler_policy_desired_replicas{namespace,policy}        replicas last decided

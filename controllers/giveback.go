@@ -25,7 +25,7 @@ import (
 const maxFarewells = 30
 
 // errOursStays is why nothing was given back although nothing failed.
-var errOursStays = errors.New("the HorizontalPodAutoscaler of the policy is still there, and what is given back would stand beside it")
+var errOursStays = errors.New("the autoscaler of the policy is still there, and what is given back would stand beside it")
 
 // leave gives back what a deleted policy took over, and lets it go: when that is done, when it never can be, or after
 // maxFarewells. Replicas stay where they are.
@@ -107,7 +107,8 @@ func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.Autoscaling
 	}
 	back := policy.GiveBack(world)
 	if back.RemoveOurs {
-		return false, r.removeAutoscaler(ctx, &policy.Outcome{World: world})
+		ours := &policy.Outcome{Now: r.config.Clock(), World: world}
+		return false, errors.Join(r.removeAutoscaler(ctx, ours), r.removeScaledObject(ctx, ours))
 	}
 	var given []string
 	var failures []error

@@ -28,6 +28,9 @@ const (
 	annotationRestartedAt  = "kubectl.kubernetes.io/restartedAt"
 	annotationPaused       = "autoscaling.keda.sh/paused"
 	annotationPausedAt     = "autoscaling.keda.sh/paused-replicas"
+	annotationPausedIn     = "autoscaling.keda.sh/paused-scale-in"
+	annotationPausedOut    = "autoscaling.keda.sh/paused-scale-out"
+	annotationForced       = "autoscaling.keda.sh/force-activation"
 )
 
 // measuredKinds are those whose objects can be asked for what was measured, beside policies.

@@ -65,7 +65,7 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 	}
 	m := &controllerMetrics{
 		reconciles:    counter("pulsar_autoscaler_policy_reconciles_total", "Passes over policies by how they ended."),
-		applies:       counter("pulsar_autoscaler_policy_applies_total", "HorizontalPodAutoscalers applied by how it ended."),
+		applies:       counter("pulsar_autoscaler_policy_applies_total", "HorizontalPodAutoscalers and ScaledObjects applied by how it ended."),
 		scales:        counter("pulsar_autoscaler_policy_scales_total", "Numbers of replicas that the controller wrote itself by how it ended."),
 		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written by how it ended."),
 		desired:       gauge("pulsar_autoscaler_policy_desired_replicas", "Replicas last decided for the policy's target."),

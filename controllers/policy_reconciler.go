@@ -118,10 +118,7 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	if err != nil {
 		return "", err
 	}
-	outcome := policy.Outcome{Now: r.config.Clock(), World: world, Violation: policy.Check(world)}
-	if world.Target != nil {
-		outcome.Actuator = world.Abilities.Choose(p.Spec.Actuator, world.Target.Scaling)
-	}
+	outcome := policy.Outcome{Now: r.config.Clock(), World: world, Violation: policy.Check(world), Actuator: world.Choose()}
 	memory := r.tracked.follow(p, r.followed(outcome))
 	memory.present(trackable(outcome), outcome.Now)
 	result := r.decide(&outcome, memory)
@@ -136,7 +133,7 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 		return under, err
 	}
 	plan := policy.NewPlan(outcome, decisionOf(result))
-	if plan.StatusFirst {
+	if plan.StatusFirst && !memory.refused.stands(p, met(&outcome), outcome.Now) {
 		if err := r.report(ctx, outcome, result); err != nil {
 			return "", err
 		}

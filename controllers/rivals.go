@@ -31,6 +31,10 @@ const kindAutoscaler = "HorizontalPodAutoscaler"
 func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *policy.World) error {
 	p := world.Policy
 	ours := policy.AutoscalerName(p.Name)
+	var err error
+	if world.ScaledObject, err = r.config.Targets.ownScaledObject(ctx, p); err != nil {
+		return err
+	}
 	paused := map[string]bool{}
 	for _, target := range scaledKeys(p, world.Target) {
 		if err := r.scaledObjects(ctx, world, target, paused); err != nil {
@@ -45,19 +49,29 @@ func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *policy.World
 	slices.SortFunc(world.Rivals, func(a, b policy.Rival) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	})
-	var live autoscalingv2.HorizontalPodAutoscaler
-	err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live)
+	slices.Sort(world.OtherScaledObjects)
+	live := autoscalingv2.HorizontalPodAutoscaler{}
+	err = r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading HorizontalPodAutoscaler %s: %w", ours, err)
 	}
 	if err == nil {
-		world.Autoscaler = &live
+		named(world, &live)
 	}
 	world.NameClash, err = r.config.Targets.nameClash(ctx, p.Namespace, ours)
 	return err
 }
 
-// scaledObjects adds KEDA's. One that is paused is in nobody's way: it is noted as such.
+// named takes in the HorizontalPodAutoscaler of our name: ours, or what KEDA made of our ScaledObject, which may be gone before it.
+func named(world *policy.World, live *autoscalingv2.HorizontalPodAutoscaler) {
+	if controllerOf(live) == kindScaledObject+" "+live.Name && (world.ScaledObject == nil || metav1.IsControlledBy(world.ScaledObject, world.Policy)) {
+		world.KEDAAutoscaler = live
+		return
+	}
+	world.Autoscaler = live
+}
+
+// scaledObjects adds KEDA's, but for ours. One that is paused is in nobody's way: it is noted as such.
 func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.World, target string, paused map[string]bool) error {
 	if !r.config.Targets.config.Installed(kindScaledObject) {
 		return nil
@@ -70,14 +84,36 @@ func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.Worl
 	for i := range list.Items {
 		object := &list.Items[i]
 		paused[object.GetName()] = isPaused(object)
-		if ref := otherTarget(object); ref != nil && !isPaused(object) {
-			world.Rivals = append(world.Rivals, policy.Rival{
-				Kind: kindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: controllerOf(object),
-				TargetKind: ref.Kind, TargetName: ref.Name,
-			})
+		if metav1.IsControlledBy(object, world.Policy) {
+			continue
 		}
+		if own := scaledKey(world); target == own {
+			world.OtherScaledObjects = append(world.OtherScaledObjects, object.GetName())
+		}
+		ref := otherTarget(object)
+		if ref == nil || isPaused(object) {
+			continue
+		}
+		owner := controllerOf(object)
+		givesWay, err := r.givesWay(ctx, world.Policy, owner)
+		if err != nil {
+			return err
+		}
+		world.Rivals = append(world.Rivals, policy.Rival{
+			Kind: kindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: owner, TargetKind: ref.Kind, TargetName: ref.Name,
+			Leaving: givesWay || owner == v1alpha1.KindAutoscalingPolicy+" "+world.Policy.Name, // of one before it that had its name
+		})
 	}
 	return nil
+}
+
+// scaledKey is the key of what an autoscaler of ours scales; empty while there is no target.
+func scaledKey(world *policy.World) string {
+	if world.Target == nil {
+		return ""
+	}
+	ref := policy.ScaledBy(world.Policy, world.Target)
+	return scaleTarget(ref.APIVersion, ref.Kind, ref.Name)
 }
 
 // isPaused says that KEDA was told to leave the target of a ScaledObject alone. What is no boolean means yes.
@@ -85,9 +121,15 @@ func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.Worl
 // Source: KEDA 2.21, apis/keda/v1alpha1, NeedToBePausedByAnnotation.
 func isPaused(object *unstructured.Unstructured) bool {
 	annotations := object.GetAnnotations()
-	text, found := annotations[annotationPaused]
-	paused, err := strconv.ParseBool(text)
-	return found && (paused || err != nil) || annotations[annotationPausedAt] != ""
+	_, at := annotations[annotationPausedAt]
+	return at || isSet(annotations, annotationPaused)
+}
+
+// isSet reads an annotation as KEDA does.
+func isSet(annotations map[string]string, key string) bool {
+	text, found := annotations[key]
+	set, err := strconv.ParseBool(text)
+	return found && (set || err != nil)
 }
 
 // otherAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one that is

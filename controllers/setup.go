@@ -66,6 +66,8 @@ type Config struct {
 	Service types.NamespacedName
 	// ExternalMetrics says that the process serves these too.
 	ExternalMetrics bool
+	// Scaler is how KEDA reaches our external scaler; zero without one.
+	Scaler policy.Scaler
 	// Clock is the time, such as time.Now.
 	Clock      func() time.Time
 	Registerer prometheus.Registerer

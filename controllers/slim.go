@@ -80,12 +80,23 @@ func slimMesh(u *unstructured.Unstructured) {
 }
 
 // slimOtherAutoscaler keeps who it is, what it scales and whether it does: of a cluster with 10k ScaledObjects the triggers and
-// the status, and of VerticalPodAutoscalers the recommendation, are most. Nothing of it is written from memory.
+// the status, and of VerticalPodAutoscalers the recommendation, are most. Nothing of it is written from memory. Of a ScaledObject that
+// was made for a policy all that is compared and told of stays.
 func slimOtherAutoscaler(u *unstructured.Unstructured) {
 	annotations := u.GetAnnotations()
 	maps.DeleteFunc(annotations, func(key, _ string) bool {
-		return !slices.Contains([]string{annotationPaused, annotationPausedAt, policy.AnnotationPausedBy}, key)
+		return !slices.Contains([]string{
+			annotationPaused, annotationPausedAt, annotationPausedIn, annotationPausedOut, annotationForced, policy.AnnotationPausedBy,
+		}, key)
 	})
+	if u.GetKind() == kindScaledObject && ownedByPolicy(u) {
+		u.Object = map[string]any{
+			"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
+			"metadata": slimIdentity(u, "labels"), "spec": u.Object["spec"], "status": picked(u.Object["status"], "conditions"),
+		}
+		u.SetAnnotations(annotations)
+		return
+	}
 	u.Object = map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": slimIdentity(u),

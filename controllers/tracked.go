@@ -33,6 +33,8 @@ type policyMemory struct {
 	unread error
 	// refused is the last refusal of an apply; nil when the last one was good.
 	refused *refusal
+	// handedOverAt is when our HorizontalPodAutoscaler was deleted last.
+	handedOverAt time.Time
 	// toleranceSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
 	toleranceSince time.Time
 	// followed is the last subscription of a target that was there, and followedAt when that was.
@@ -55,9 +57,9 @@ type policyMemory struct {
 type refusal struct {
 	violation policy.Violation
 	at        time.Time
-	// generation of the policy, and the autoscaler that it met.
+	// generation of the policy, and what it met: see func met.
 	generation int64
-	autoscaler types.UID
+	met        string
 }
 
 // retryRefusedEvery is how often a refused apply is tried again when nothing that we see changed: permissions and
@@ -65,16 +67,21 @@ type refusal struct {
 const retryRefusedEvery = time.Minute
 
 // stands says that trying again would be refused again.
-func (r *refusal) stands(p *v1alpha1.AutoscalingPolicy, live *autoscalingv2.HorizontalPodAutoscaler, now time.Time) bool {
-	return r != nil && r.generation == p.Generation && r.autoscaler == identity(live) && now.Sub(r.at) < retryRefusedEvery
+func (r *refusal) stands(p *v1alpha1.AutoscalingPolicy, met string, now time.Time) bool {
+	return r != nil && r.generation == p.Generation && r.met == met && now.Sub(r.at) < retryRefusedEvery
 }
 
-// identity does not change with the status that the HPA controller writes at every sync.
-func identity(live *autoscalingv2.HorizontalPodAutoscaler) types.UID {
-	if live == nil {
-		return ""
+// met is what an apply meets: the autoscaler of one actuator or the other, by what does not change with the status that is written
+// of it at every sync.
+func met(outcome *policy.Outcome) string {
+	identity := string(outcome.Actuator.Type) + " "
+	switch hpa, object := outcome.World.Autoscaler, outcome.World.ScaledObject; {
+	case outcome.Actuator.Type == v1alpha1.ActuatorKEDA && object != nil:
+		identity += string(object.UID)
+	case outcome.Actuator.Type == v1alpha1.ActuatorHPA && hpa != nil:
+		identity += string(hpa.UID)
 	}
-	return live.UID
+	return identity
 }
 
 // retryToleranceEvery is how often an autoscaler without the tolerance is applied anew: a server that was upgraded to 1.35

@@ -11,6 +11,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,6 +63,9 @@ func workloadUsers(reader client.Reader) handler.TypedEventHandler[*unstructured
 		var requests []reconcile.Request
 		for _, target := range concerns(object) {
 			requests = append(requests, policiesOf(ctx, reader, object.GetNamespace(), target)...)
+		}
+		if ownedByPolicy(object) && object.GetKind() == kindScaledObject { // whatever it scales
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: metav1.GetControllerOfNoCopy(object).Name}})
 		}
 		return requests
 	})
@@ -168,6 +172,7 @@ func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
 			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
 			rollout(e.ObjectOld) != rollout(e.ObjectNew) ||
+			scaledObjectSays(e.ObjectOld, e.ObjectNew) ||
 			podSelector(e.ObjectOld) != podSelector(e.ObjectNew)
 	}}
 }

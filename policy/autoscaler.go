@@ -50,20 +50,13 @@ func AutoscalerName(policy string) string {
 //
 // A target without a scale subresource is scaled through the policy's own.
 func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target, abilities Abilities) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
-	gv := v1alpha1.GroupVersion().String()
-	ref := target.Ref
-	if target.Scaling != BySubresource {
-		ref = v1alpha1.ScaleTargetRef{APIVersion: gv, Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name}
-	}
+	gv, ref := v1alpha1.GroupVersion().String(), ScaledBy(p, target)
 	least := LeastReplicas(p.Spec)
 	if target.NeverZero || !abilities.ScaleToZero {
 		least = max(1, least)
 	}
 	return acautoscalingv2.HorizontalPodAutoscaler(AutoscalerName(p.Name), p.Namespace).
-		WithLabels(map[string]string{
-			"app.kubernetes.io/managed-by": FieldManager,
-			LabelPolicy:                    labelValue(p.Name),
-		}).
+		WithLabels(ownLabels(p)).
 		WithOwnerReferences(acmetav1.OwnerReference().
 			WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy).
 			WithName(p.Name).WithUID(p.UID).WithController(true)).
@@ -85,14 +78,37 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target, abil
 				WithScaleUp(unfiltered()).WithScaleDown(unfiltered())))
 }
 
-// unfiltered rules let every change pass at once: the largest step that the API knows, every second.
+// ScaledBy is the object whose scale subresource an autoscaler writes: the target, or the policy where it has none.
+func ScaledBy(p *v1alpha1.AutoscalingPolicy, target *Target) v1alpha1.ScaleTargetRef {
+	if target.Scaling == BySubresource {
+		return target.Ref
+	}
+	return v1alpha1.ScaleTargetRef{APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name}
+}
+
+// ownLabels are on what is made for a policy.
+func ownLabels(p *v1alpha1.AutoscalingPolicy) map[string]string {
+	return map[string]string{"app.kubernetes.io/managed-by": FieldManager, LabelPolicy: labelValue(p.Name)}
+}
+
+// unfilteredRules let every change pass at once: the largest step that the API knows, every second.
+func unfilteredRules() autoscalingv2.HPAScalingRules {
+	largest, none := autoscalingv2.MaxChangePolicySelect, resource.MustParse("0")
+	return autoscalingv2.HPAScalingRules{
+		StabilizationWindowSeconds: new(int32), SelectPolicy: &largest, Tolerance: &none,
+		Policies: []autoscalingv2.HPAScalingPolicy{{Type: autoscalingv2.PodsScalingPolicy, Value: math.MaxInt16, PeriodSeconds: 1}},
+	}
+}
+
+// unfiltered is unfilteredRules, to be applied.
 func unfiltered() *acautoscalingv2.HPAScalingRulesApplyConfiguration {
+	rules := unfilteredRules()
 	return acautoscalingv2.HPAScalingRules().
-		WithStabilizationWindowSeconds(0).
-		WithSelectPolicy(autoscalingv2.MaxChangePolicySelect).
-		WithTolerance(resource.MustParse("0")).
+		WithStabilizationWindowSeconds(*rules.StabilizationWindowSeconds).
+		WithSelectPolicy(*rules.SelectPolicy).
+		WithTolerance(*rules.Tolerance).
 		WithPolicies(acautoscalingv2.HPAScalingPolicy().
-			WithType(autoscalingv2.PodsScalingPolicy).WithValue(math.MaxInt16).WithPeriodSeconds(1))
+			WithType(rules.Policies[0].Type).WithValue(rules.Policies[0].Value).WithPeriodSeconds(rules.Policies[0].PeriodSeconds))
 }
 
 // AutoscalerIsCurrent says whether the live HorizontalPodAutoscaler already is what we would apply. A server before

@@ -58,6 +58,9 @@ func Check(w World) *Violation {
 			noOtherPolicyGoesFirst,
 			autoscalerIsOurs,
 			nameIsOurs,
+			kedaIsThere,
+			scaledObjectIsOurs,
+			kedaAdmitsOurs,
 			nothingIsBeingGivenBack,
 			// What follows may be put away for the policy, so it comes last.
 			functionHasNoAutoscalerOfItsOwn,

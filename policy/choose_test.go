@@ -34,7 +34,7 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 		"Direct, and a word about KEDA": {
 			withKEDA, auto, policy.BySubresource, direct,
 			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can ask the adapter; " +
-				"KEDA is installed, but the adapter does not work through it",
+				"KEDA is installed, and works with --keda-scaler-address of the adapter",
 		},
 		"Direct when the API is nobody's": {
 			policy.Abilities{NoMetricsAPI: true},

@@ -200,6 +200,8 @@ func autoscalerApplied(o Outcome) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonScaleFailed, "it is tried again: "+o.ScaleFailed.Error()
 	case o.World.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
+	case o.byKEDA() != nil:
+		return *o.byKEDA()
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		c.Reason, c.Message = ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
 	case o.World.Autoscaler == nil && !o.World.Target.mayHaveAutoscaler(o.World.Policy.Spec):
@@ -208,15 +210,16 @@ func autoscalerApplied(o Outcome) metav1.Condition {
 	case o.World.Autoscaler == nil && o.Unknown != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "the HorizontalPodAutoscaler is made when the first answer of Pulsar is in"
 	case o.World.Autoscaler != nil && !ToleranceHonoured(o.World.Autoscaler):
-		c.Reason = ReasonToleranceUnsupported
-		c.Message = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler: changes of up to 10 % are not carried out"
+		c.Reason, c.Message = ReasonToleranceUnsupported, toleranceIsDropped
 	default:
 		c.Reason, c.Message = ReasonApplied, "HorizontalPodAutoscaler "+AutoscalerName(o.World.Policy.Name)+" is as it should be"
 	}
 	return c
 }
 
-// scalingActive mirrors the condition of our HPA; nil where there is no HPA to mirror.
+const toleranceIsDropped = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler: changes of up to 10 % are not carried out"
+
+// scalingActive mirrors the condition of our HPA, or what KEDA says; nil where there is nothing to mirror.
 func scalingActive(o Outcome) *metav1.Condition {
 	if o.World.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
 		return nil
@@ -229,16 +232,27 @@ func scalingActive(o Outcome) *metav1.Condition {
 	case SwitchedOff(o.World):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonSwitchedOff, switchedOff(o.World)
 		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.World.ownScaledObject() != nil && o.World.ownScaledObject().Paused:
+		return paused(o.World.ownScaledObject())
 	case *o.World.Target.Replicas == 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAtZero, "scaled to zero: replicas come back when there is something to do"
 		return &c
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonDirect, "the controller writes the number of replicas itself"
 		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
+		c = o.kedaScales()
+		return &c
 	case o.World.Autoscaler == nil:
 		return &c
 	}
-	for _, theirs := range o.World.Autoscaler.Status.Conditions {
+	c = o.mirrored(c, o.World.Autoscaler.Status.Conditions)
+	return &c
+}
+
+// mirrored is what a HorizontalPodAutoscaler says of itself, where it does.
+func (o Outcome) mirrored(c metav1.Condition, conditions []autoscalingv2.HorizontalPodAutoscalerCondition) metav1.Condition {
+	for _, theirs := range conditions {
 		switch {
 		case theirs.Type != autoscalingv2.ScalingActive:
 		case theirs.Reason == reasonScalingDisabled:
@@ -251,5 +265,5 @@ func scalingActive(o Outcome) *metav1.Condition {
 			}
 		}
 	}
-	return &c
+	return c
 }

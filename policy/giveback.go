@@ -41,6 +41,10 @@ func GiveBack(w World) Return {
 		back.RemoveOurs = true
 		return back
 	}
+	if w.kedaRemains() {
+		back.RemoveOurs = true
+		return back
+	}
 	taken := w.Policy.Status.TakenOver
 	if taken == nil {
 		return back

@@ -14,65 +14,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Abilities are what a cluster can do, as it was probed. The zero value is a cluster of which nothing is known yet.
-type Abilities struct {
-	// MetricsAPIHolder is who serves custom.metrics.k8s.io instead of us, such as "Service monitoring/prometheus-adapter"; empty
-	// when we do, or when that is not known.
-	MetricsAPIHolder string
-	// NoMetricsAPI says that nobody serves it.
-	NoMetricsAPI bool
-	// ScaleToZero says that a HorizontalPodAutoscaler takes minReplicas 0 (feature gate HPAScaleToZero).
-	ScaleToZero bool
-	// KEDA says that its kinds are installed.
-	KEDA bool
-}
-
-// Choose says who writes the number of replicas, and why. A named actuator is taken at its word.
-func (a Abilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.ActuatorStatus {
-	switch {
-	case wanted == v1alpha1.ActuatorHPA:
-		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so" + a.butMetrics()}
-	case wanted == v1alpha1.ActuatorDirect:
-		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so"}
-	case a.MetricsAPIHolder != "":
-		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "custom.metrics.k8s.io is served by " + a.MetricsAPIHolder +
-			", so no HorizontalPodAutoscaler can ask the adapter" + a.andKEDA()}
-	case a.NoMetricsAPI:
-		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "nobody serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler " +
-			"can ask the adapter: apply its APIService"}
-	case scaling == ByWorker:
-		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "the function worker has no pods for a HorizontalPodAutoscaler to look after"}
-	default:
-		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter"}
-	}
-}
-
-// andKEDA says that the way around by KEDA is not taken, where somebody may wonder.
-func (a Abilities) andKEDA() string {
-	if a.KEDA {
-		return "; KEDA is installed, but the adapter does not work through it"
-	}
-	return ""
-}
-
-// butMetrics warns of a choice that cannot work.
-func (a Abilities) butMetrics() string {
-	switch {
-	case a.MetricsAPIHolder != "":
-		return ", although custom.metrics.k8s.io is served by " + a.MetricsAPIHolder + " and not by the adapter: use Direct"
-	case a.NoMetricsAPI:
-		return ", although nobody serves custom.metrics.k8s.io: apply the adapter's APIService, or use Direct"
-	default:
-		return ""
-	}
-}
-
 // Plan is what is to be written for a policy. Nil fields are left alone.
 type Plan struct {
 	// Autoscaler to apply.
 	Autoscaler *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration
 	// RemoveAutoscaler deletes ours.
 	RemoveAutoscaler bool
+	// ScaledObject to apply.
+	ScaledObject *ScaledObjectConfiguration
+	// RemoveScaledObject deletes ours.
+	RemoveScaledObject bool
 	// Replicas to write to the target.
 	Replicas *int32
 	// OwnReplicas to write to spec.replicas of the policy, which its autoscaler scales in place of the target.
@@ -92,10 +43,11 @@ type Plan struct {
 func NewPlan(o Outcome, decision *Decision) Plan {
 	p := o.World.Policy
 	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModeOff {
-		return Plan{RemoveAutoscaler: true}
+		return Plan{RemoveAutoscaler: true, RemoveScaledObject: true}
 	}
 	if v := o.Violation; v != nil || o.World.Target == nil || o.World.Target.Replicas == nil {
-		return Plan{RemoveAutoscaler: v != nil && v.Reason == ReasonOlderPolicy}
+		goes := v != nil && v.Reason == ReasonOlderPolicy
+		return Plan{RemoveAutoscaler: goes, RemoveScaledObject: goes}
 	}
 	current := *o.World.Target.Replicas
 	decided := current
@@ -103,7 +55,12 @@ func NewPlan(o Outcome, decision *Decision) Plan {
 		decided = decision.Replicas // which is the present number while the backlog is unknown: see keep
 	}
 	off := SwitchedOff(o.World) || o.World.Target.Frozen != nil
-	if o.Actuator.Type == v1alpha1.ActuatorDirect {
+	switch {
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
+		return o.planKEDA(current, decided, off)
+	case o.World.kedaRemains():
+		return Plan{RemoveScaledObject: true} // two writers at once would be one too many
+	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		return Plan{RemoveAutoscaler: true, Replicas: differing(decided, current, off)}
 	}
 	var plan Plan
@@ -112,13 +69,19 @@ func NewPlan(o Outcome, decision *Decision) Plan {
 	} else {
 		plan.RemoveAutoscaler = true
 	}
+	plan = plan.beside(o, current, decided, off)
+	plan.StatusFirst = plan.Replicas != nil && current == 0
+	return plan
+}
+
+// beside plans what is written beside an autoscaler.
+func (plan Plan) beside(o Outcome, current, decided int32, off bool) Plan {
 	switch {
 	case o.World.Target.Scaling != BySubresource:
-		plan = plan.handedOn(o, current, decided, off)
+		return plan.handedOn(o, current, decided, off)
 	case o.throughZero(decided, current):
 		plan.Replicas = differing(decided, current, off)
 	}
-	plan.StatusFirst = plan.Replicas != nil && current == 0
 	return plan
 }
 
@@ -148,7 +111,7 @@ func differing(decided, current int32, off bool) *int32 {
 func (plan Plan) handedOn(o Outcome, current, decided int32, off bool) Plan {
 	held := o.World.Policy.Spec.Replicas
 	switch {
-	case held == nil || o.World.Autoscaler == nil || off || movedByOthers(o.World, *held, current):
+	case held == nil || !o.hasAutoscaler() || off || movedByOthers(o.World, *held, current):
 		if held == nil || *held != current {
 			plan.OwnReplicas = &current
 		}
@@ -158,6 +121,14 @@ func (plan Plan) handedOn(o Outcome, current, decided int32, off bool) Plan {
 		plan.Replicas = held
 	}
 	return plan
+}
+
+// hasAutoscaler says that the one that the actuator takes is there.
+func (o Outcome) hasAutoscaler() bool {
+	if o.Actuator.Type == v1alpha1.ActuatorKEDA {
+		return o.World.ownScaledObject() != nil
+	}
+	return o.World.Autoscaler != nil
 }
 
 // movedByOthers says that the target has left the number that the policy holds, which is what it had when it was last seen.

@@ -49,7 +49,7 @@ func nameIsOurs(w World) *Violation {
 // nothingIsBeingGivenBack: what another policy gives back would stand beside our autoscaler, and both would stop. One that runs
 // already goes on, for nothing is given back beside it.
 func nothingIsBeingGivenBack(w World) *Violation {
-	if w.GivingBack == "" || w.Autoscaler != nil {
+	if w.GivingBack == "" || w.Autoscaler != nil || w.kedaRemains() {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonGivingBack, fmt.Sprintf(
@@ -121,16 +121,19 @@ func (w World) harm(r Rival) string {
 	return ", and two autoscalers on the same pods stop both"
 }
 
+// ofPolicy says that a policy made it.
+func (r Rival) ofPolicy() bool { return strings.HasPrefix(r.Owner, v1alpha1.KindAutoscalingPolicy+" ") }
+
 // remedy says how to get rid of a rival.
 func remedy(r Rival) string {
 	switch {
-	case r.Leaving && strings.HasPrefix(r.Owner, v1alpha1.KindAutoscalingPolicy+" "):
+	case r.Leaving && r.ofPolicy():
 		return r.Owner + " gives way to this policy, and it goes with it within seconds"
 	case r.Leaving:
 		return fmt.Sprintf("%s is paused, so KEDA is about to delete it; delete it if KEDA is gone", r.Owner)
-	case r.Kind == kindScaledObject:
+	case r.Kind == kindScaledObject && !r.ofPolicy():
 		return `delete it, or pause it with the annotation autoscaling.keda.sh/paused: "true"` + orTakeOver
-	case strings.HasPrefix(r.Owner, v1alpha1.KindAutoscalingPolicy+" "):
+	case r.ofPolicy():
 		return "delete " + r.Owner
 	case r.Owner != "":
 		return fmt.Sprintf("%s made it and would make it again, so have that leave the target alone", r.Owner)

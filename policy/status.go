@@ -36,13 +36,8 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) 
 	if o.World.Target != nil {
 		after.CurrentReplicas = o.World.Target.Replicas
 	}
-	after.HorizontalPodAutoscaler, after.Actuator, after.Selector = "", nil, ""
-	if mode := o.World.Policy.Spec.Mode; mode != v1alpha1.ModeRecommend && mode != v1alpha1.ModeOff && o.Violation == nil {
-		after.Actuator = &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, maxText)}
-		if o.World.Autoscaler != nil {
-			after.HorizontalPodAutoscaler = o.World.Autoscaler.Name
-		}
-	}
+	after.Selector = ""
+	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = o.writer()
 	if o.World.Target != nil && o.World.Target.Scaling != BySubresource {
 		after.Selector = selectorOf(o.World)
 	}
@@ -71,6 +66,20 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) 
 		after.State = result.State.encoded()
 	}
 	return after
+}
+
+// writer is who writes the number of replicas, and what it does so by.
+func (o Outcome) writer() (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
+	if mode := o.World.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModeOff || o.Violation != nil {
+		return nil, "", ""
+	}
+	if o.World.Autoscaler != nil {
+		hpa = o.World.Autoscaler.Name
+	}
+	if ours := o.World.ownScaledObject(); ours != nil {
+		scaledObject = ours.Name
+	}
+	return &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, maxText)}, hpa, scaledObject
 }
 
 // nothingToDecide says that the mode is Off, or that there is no target that can be scaled.

@@ -133,7 +133,7 @@ func (w World) cannotTakeOver() string {
 	for _, r := range w.Rivals {
 		switch {
 		case r.Leaving:
-		case r.Kind == kindScaledObject:
+		case r.Kind == kindScaledObject && !r.ofPolicy():
 			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(paused, name) {
 				paused = append(paused, name)
 			}

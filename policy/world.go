@@ -36,6 +36,12 @@ type World struct {
 	NameClash string
 	// Autoscaler is our HorizontalPodAutoscaler as it is; nil when it does not exist.
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
+	// ScaledObject is the one of our name as it is, and KEDAAutoscaler what KEDA made of it, under that name too; nil when they do
+	// not exist. KEDA's goes some time after the ScaledObject.
+	ScaledObject   *LiveScaledObject
+	KEDAAutoscaler *autoscalingv2.HorizontalPodAutoscaler
+	// OtherScaledObjects are those of others on what ours would scale, even where they are paused, sorted: KEDA admits one.
+	OtherScaledObjects []string
 }
 
 // Target is what a policy scales, as its own fields say.

@@ -55,7 +55,7 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 		FunctionCredentials: controllers.FunctionCredentials(p.FunctionCredentials), OwnCredentials: p.OwnCredentials(),
 		WorkerCredentials: controllers.WorkerCredentials(p.WorkerCredentials),
 		InstanceMetrics:   controllers.InstanceMetrics(p.InstanceMetrics), Worker: worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
-		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics,
+		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics, Scaler: o.Scaler,
 		Clock: time.Now, Registerer: registry,
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // Options are the flags of the adapter.
@@ -35,6 +36,9 @@ type Options struct {
 	ServiceName      string
 	ServiceNamespace string
 	ExternalMetrics  bool
+
+	// Scaler is how KEDA reaches it.
+	Scaler policy.Scaler
 
 	ShutdownDelay time.Duration
 }
@@ -77,6 +81,7 @@ func (o *Options) sections() []flags.Section {
 		{Title: "Pulsar", Flags: o.pulsarFlags()},
 		{Title: "Measuring", Flags: o.Polling.MeasuringFlags()},
 		{Title: "Kubernetes", Flags: o.kubernetesFlags()},
+		{Title: "KEDA", Flags: o.kedaFlags()},
 		{Title: "Process", Flags: o.processFlags()},
 		{Title: "Serving the metrics API", Flags: serving},
 	}

@@ -15,7 +15,7 @@ import (
 
 // Validate returns everything that is wrong, each with flag, value and bound.
 func (o *Options) Validate() error {
-	problems := slices.Concat(o.Polling.Check(), o.checkLease(), o.checkService(), o.checkProcess(), o.Serving.Validate())
+	problems := slices.Concat(o.Polling.Check(), o.checkLease(), o.checkService(), o.checkKEDA(), o.checkProcess(), o.Serving.Validate())
 	return errors.Join(problems...)
 }
 

@@ -211,7 +211,7 @@ func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
 		"apps/statefulsets":                               {"get", "list", "watch"},
 		"apps/statefulsets/scale":                         {"patch"},
 		"autoscaling/horizontalpodautoscalers":            {"get", "list", "watch", "create", "patch", "delete"},
-		"keda.sh/scaledobjects":                           {"get", "list", "watch", "patch"},
+		"keda.sh/scaledobjects":                           {"get", "list", "watch", "create", "patch", "delete"},
 		"autoscaling.k8s.io/verticalpodautoscalers":       {"get", "list", "watch"},
 		"apiregistration.k8s.io/apiservices":              {"get", "list", "watch"},
 		"configmaps":                                      {"get"},

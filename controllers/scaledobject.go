@@ -1,0 +1,158 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// ownScaledObject reads the ScaledObject of our name from memory; nil when there is none.
+func (t *Targets) ownScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (*policy.LiveScaledObject, error) {
+	object, err := t.remembered(ctx, kindScaledObject, p.Namespace, policy.AutoscalerName(p.Name))
+	if err != nil || object == nil {
+		return nil, err
+	}
+	return decodeScaledObject(object)
+}
+
+func decodeScaledObject(object *unstructured.Unstructured) (*policy.LiveScaledObject, error) {
+	var live policy.LiveScaledObject
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &live); err != nil {
+		return nil, fmt.Errorf("decoding ScaledObject %s: %w", object.GetName(), err)
+	}
+	annotations := object.GetAnnotations()
+	live.Paused = isPaused(object)
+	live.PausedOut = isSet(annotations, annotationPausedOut)
+	// One that is kept awake is not to be taken to zero either: KEDA would wake it again.
+	live.PausedIn = isSet(annotations, annotationPausedIn) || isSet(annotations, annotationForced)
+	return &live, nil
+}
+
+// ownedByPolicy says that a ScaledObject was made for a policy.
+func ownedByPolicy(object metav1.Object) bool {
+	owner := metav1.GetControllerOfNoCopy(object)
+	return owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy
+}
+
+// kedaConditions are what KEDA says of a ScaledObject that was made for a policy; nil of others, of which it is not kept.
+func kedaConditions(object *unstructured.Unstructured) any {
+	if object.GetKind() != kindScaledObject || !ownedByPolicy(object) {
+		return nil
+	}
+	conditions, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
+	return conditions
+}
+
+// scaledObjectSays says that what KEDA says, or what a label says, changed of one that was made for a policy.
+func scaledObjectSays(before, after *unstructured.Unstructured) bool {
+	return !reflect.DeepEqual(kedaConditions(before), kedaConditions(after)) ||
+		ownedByPolicy(after) && !reflect.DeepEqual(before.GetLabels(), after.GetLabels())
+}
+
+// keepScaledObject makes our ScaledObject what it should be.
+func (r *PolicyReconciler) keepScaledObject(ctx context.Context, plan policy.Plan, outcome *policy.Outcome, memory *policyMemory) error {
+	p, live := outcome.World.Policy, outcome.World.ScaledObject
+	if policy.ScaledObjectIsCurrent(live, plan.ScaledObject) {
+		memory.refused = nil
+		return nil
+	}
+	if memory.refused.stands(p, met(outcome), outcome.Now) {
+		outcome.Violation = &memory.refused.violation
+		return nil
+	}
+	applied, err := r.applyScaledObject(ctx, plan.ScaledObject)
+	violation := scaledObjectRefused(plan.ScaledObject.Metadata.Name, err)
+	switch {
+	case err == nil:
+		memory.refused, outcome.World.ScaledObject = nil, applied
+		return nil
+	case violation == nil || outcome.Now.Sub(memory.handedOverAt) < settleFor:
+		// KEDA's webhook may still see the HorizontalPodAutoscaler that was deleted a moment ago.
+		return fmt.Errorf("applying ScaledObject %s: %w", plan.ScaledObject.Metadata.Name, err)
+	default:
+		memory.refused = &refusal{violation: *violation, at: outcome.Now, generation: p.Generation, met: met(outcome)}
+		outcome.Violation = violation
+		return nil
+	}
+}
+
+// applyScaledObject returns what the API server made of it.
+func (r *PolicyReconciler) applyScaledObject(ctx context.Context, wanted *policy.ScaledObjectConfiguration) (*policy.LiveScaledObject, error) {
+	fields, err := wanted.Fields()
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	if err := r.config.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(policy.FieldManager)); err != nil {
+		r.metrics.applies.WithLabelValues(applyResult(err)).Inc()
+		return nil, err
+	}
+	r.metrics.applies.WithLabelValues(applyDone).Inc()
+	log.FromContext(ctx).Info("scaled object applied", "scaledObject", wanted.Metadata.Name)
+	return decodeScaledObject(object)
+}
+
+// scaledObjectRefused is why the API server, or KEDA's webhook, does not take it; nil where trying again may help.
+func scaledObjectRefused(name string, err error) *policy.Violation {
+	switch applyResult(err) {
+	case applyConflict:
+		return fieldConflict(kindScaledObject+" "+name, err)
+	case applyRefused:
+		return applyIsRefused(kindScaledObject+" "+name, err)
+	default:
+		return nil
+	}
+}
+
+// applyResult of an apply that failed, as a label value.
+func applyResult(err error) string {
+	switch {
+	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
+		return applyConflict
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		return applyRefused
+	default:
+		return applyError
+	}
+}
+
+// errScaledObjectUnseen is why nothing is done where KEDA's HorizontalPodAutoscaler is there and its ScaledObject may not be seen.
+var errScaledObjectUnseen = errors.New("a HorizontalPodAutoscaler of KEDA scales the target for this policy, and ScaledObjects may not be seen: " +
+	"grant the adapter get, list and watch on scaledobjects.keda.sh, as its ClusterRole does")
+
+// removeScaledObject deletes ours where the policy does without, and never one that is not ours. It stays until KEDA lets it go.
+func (r *PolicyReconciler) removeScaledObject(ctx context.Context, outcome *policy.Outcome) error {
+	live := outcome.World.ScaledObject
+	if live == nil && outcome.World.KEDAAutoscaler != nil && !r.config.Targets.config.Installed(kindScaledObject) {
+		return errScaledObjectUnseen
+	}
+	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, outcome.World.Policy) {
+		return nil
+	}
+	object := newWorkload(kindScaledObject)
+	object.SetNamespace(live.Namespace)
+	object.SetName(live.Name)
+	err := r.config.Client.Delete(ctx, object, client.Preconditions{UID: &live.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting ScaledObject %s: %w", live.Name, err)
+	}
+	log.FromContext(ctx).Info("scaled object deleted", "scaledObject", live.Name)
+	gone := *live
+	gone.DeletionTimestamp = &metav1.Time{Time: outcome.Now}
+	outcome.World.ScaledObject = &gone
+	return nil
+}
