@@ -52,7 +52,7 @@ func (c *client) put(ctx context.Context, a address, call callName, change *form
 // complete is get and put.
 func (e *exchange) complete(ctx context.Context, call callName, query string) error {
 	c, a := e.client, e.address
-	if !c.hosts.allow(a.base) {
+	if !c.hosts.allow(a.base) && !c.credentials.administeredFor(a.cluster.Access, a.base) {
 		err := hostNotAllowed(a.base.Host)
 		c.metrics.refuse(call, err)
 		return err
@@ -254,7 +254,7 @@ func (e *exchange) redirect(from *url.URL, location string) (*url.URL, error) {
 	case from.Scheme == "https" && to.Scheme == "http":
 		return nil, backlog.Because(backlog.ErrForbidden, "%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
 			from.Host, e.address.subject, backlog.Quote(to.Host))
-	case !e.hosts.allow(to):
+	case !e.hosts.allow(to) && !e.credentials.administeredFor(e.address.cluster.Access, to):
 		return nil, backlog.Because(backlog.ErrForbidden, "%s redirects %s to %s, which is not an allowed Pulsar host: add it to %s",
 			from.Host, e.address.subject, backlog.Quote(to.Host), AllowedHostsFlag)
 	default:

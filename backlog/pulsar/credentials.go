@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -25,9 +28,16 @@ type CredentialSource interface {
 	Credentials(ctx context.Context, access string) (backlog.Credentials, error)
 }
 
-// doubter is the optional part of a CredentialSource.
+// doubter is an optional part of a CredentialSource.
 type doubter interface {
 	Doubt(access string)
+}
+
+// administering is another. Administered says that the name stands for what the program's administrator gave, and not for what a
+// user's object names, and for which URLs, in the spelling of backlog.ParseAdminURL. Such credentials may be in files of the program,
+// may ask any issuer, and may be shown at these URLs whether AllowedHosts has them or not.
+type administering interface {
+	Administered(access string) (urls []string, is bool)
 }
 
 // material is all that a session is made of, with nothing left to read. It is comparable.
@@ -84,7 +94,37 @@ func (c *credentials) of(ctx context.Context, access string) (material, error) {
 	if err != nil {
 		return material{}, err
 	}
+	if _, is := c.administered(access); is {
+		return c.given(found)
+	}
 	return c.named(found)
+}
+
+// administered says that the name stands for what the program's administrator gave, and for which URLs.
+func (c *credentials) administered(access string) (urls []string, is bool) {
+	a, ok := c.source.(administering)
+	if !ok || access == "" {
+		return nil, false
+	}
+	return a.Administered(access)
+}
+
+// administeredFor says that what the name stands for was given for that URL.
+func (c *credentials) administeredFor(access string, u *url.URL) bool {
+	urls, is := c.administered(access)
+	return is && slices.Contains(urls, u.Scheme+"://"+strings.ToLower(u.Host))
+}
+
+// given decodes credentials that the program's administrator named, and reads the files that they name.
+func (c *credentials) given(found backlog.Credentials) (material, error) {
+	decoded, err := decodeParams(found.Plugin, found.Params)
+	if err == nil {
+		decoded, err = decoded.read()
+	}
+	if err != nil {
+		return material{}, err
+	}
+	return materialOf(decoded, found), nil
 }
 
 // named decodes credentials that were named by an object of a user, who must not make this program read its own files or
@@ -102,10 +142,14 @@ func (c *credentials) named(found backlog.Credentials) (material, error) {
 		return material{}, backlog.Because(backlog.ErrForbidden, "%s is not an allowed OAuth2 issuer: add it to %s",
 			backlog.Quote(decoded.issuer), AllowedIssuersFlag)
 	}
+	return materialOf(decoded, found), nil
+}
+
+func materialOf(decoded params, found backlog.Credentials) material {
 	return material{
 		params: decoded, roots: found.TrustCerts, insecure: found.AllowInsecureConnection, anyName: found.SkipHostnameVerification,
 		named: true,
-	}, nil
+	}
 }
 
 // doubt tells the source that Pulsar refused what was named so.
