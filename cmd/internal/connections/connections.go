@@ -1,0 +1,202 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package connections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+)
+
+// Connections are the Pulsar clusters that triggers may name, out of --connections-file, which may change: what it says last and is
+// good is in force. It knows their credentials for the polling (pulsar.CredentialSource). It is safe for concurrent use.
+type Connections struct {
+	logger  *slog.Logger
+	now     func() time.Time
+	bundles bundles
+
+	// mu guards what follows but file, which belongs to whoever has set checking.
+	mu       sync.Mutex
+	byName   map[string]connection
+	checking bool
+	// trouble is what was wrong when the file was looked at last and had changed; empty for nothing.
+	trouble string
+	file    watchedFile
+}
+
+var _ pulsar.CredentialSource = (*Connections)(nil)
+
+// New reads the file, which has to be good at the start; an empty path is for no connections.
+func New(path string, logger *slog.Logger, now func() time.Time) (*Connections, error) {
+	c := &Connections{logger: logger, now: now, file: watchedFile{path: path}}
+	if path == "" {
+		return c, nil
+	}
+	content, err := c.file.news(now())
+	if err == nil {
+		c.byName, err = decode(content)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading --connections-file %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// present are the connections as they are now. Whoever gets the map does not change it. Now and then it looks whether the file has
+// changed, while the others are told what it said before.
+func (c *Connections) present() map[string]connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.file.path == "" || c.checking {
+		return c.byName
+	}
+	c.checking = true
+	c.mu.Unlock()
+	content, err := c.file.news(c.now())
+	var byName map[string]connection
+	if err == nil {
+		byName, err = decode(content)
+	}
+	c.mu.Lock()
+	c.checking = false
+	c.take(byName, err)
+	return c.byName
+}
+
+// take puts what the file says in force when it is good, and logs what is new. It is called with mu locked.
+func (c *Connections) take(byName map[string]connection, err error) {
+	switch {
+	case errors.Is(err, errNoChange):
+	case err == nil:
+		c.byName, c.trouble = byName, ""
+		c.logger.Info("read the file of connections", "path", c.file.path, "connections", len(byName))
+	case err.Error() != c.trouble:
+		c.trouble = err.Error()
+		c.logger.Error("reading the file of connections, what it said before stays in force", "path", c.file.path, "error", c.trouble)
+	}
+}
+
+// Resolve returns where the connection leads a ScaledObject of the namespace: the cluster, and its function worker where that runs
+// apart. The error wraps backlog.ErrUnsupported, and names only connections that the namespace may use.
+func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, workerURL string, err error) {
+	byName := c.present()
+	found, known := byName[name]
+	if !known || !found.serves(namespace) {
+		may := "which may use none"
+		if names := allowed(byName, namespace); len(names) > 0 {
+			may = "which may use " + backlog.Quote(strings.Join(names, ", "))
+		}
+		return backlog.Cluster{}, "", backlog.Because(backlog.ErrUnsupported, "connection %q is not for namespace %s, %s: correct connection, or have it "+
+			"added to --connections-file of the scaler", backlog.Quote(name), namespace, may)
+	}
+	return backlog.Cluster{AdminURL: found.AdminURL, Access: found.access()}, found.WorkerURL, nil
+}
+
+// Hosts are the hosts of all connections, sorted, for pulsar.Config.AllowedHosts. Those that come later are allowed their own
+// credentials anyway.
+func (c *Connections) Hosts() []string {
+	var hosts []string
+	for _, found := range c.present() {
+		for _, text := range found.urls() {
+			if u, err := url.Parse(text); err == nil {
+				hosts = append(hosts, u.Host)
+			}
+		}
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}
+
+// Knows says whether the name of credentials is that of a connection, now or before, and not of what a policy or a target names.
+func (c *Connections) Knows(access string) bool {
+	rest, found := strings.CutPrefix(access, accessPrefix)
+	return found && strings.Contains(rest, "@") && !strings.Contains(rest, "#")
+}
+
+// named returns the connection whose credentials have the name.
+func (c *Connections) named(access string) (connection, bool) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(access, accessPrefix), "@")
+	found, known := c.present()[name]
+	return found, known && found.access() == access
+}
+
+// Administered tells package pulsar that the administrator gave what is named so, and for which URLs.
+func (c *Connections) Administered(access string) (urls []string, is bool) {
+	if !c.Knows(access) {
+		return nil, false
+	}
+	found, known := c.named(access)
+	if !known {
+		return nil, false
+	}
+	return found.urls(), true
+}
+
+// Credentials returns what the name stands for, out of files as they are now.
+func (c *Connections) Credentials(_ context.Context, access string) (backlog.Credentials, error) {
+	found, known := c.named(access)
+	if !known {
+		return backlog.Credentials{}, backlog.Because(backlog.ErrUnauthenticated, "the connection has been removed from --connections-file of the scaler, "+
+			"or leads elsewhere now")
+	}
+	credentials := backlog.Credentials{
+		Plugin: found.AuthPlugin, AllowInsecureConnection: found.AllowInsecureConnection,
+		SkipHostnameVerification: found.TLSHostnameVerification != nil && !*found.TLSHostnameVerification,
+	}
+	var err error
+	if credentials.TrustCerts, err = c.bundles.read(found.CAFile); err != nil {
+		return backlog.Credentials{}, fmt.Errorf("caFile of connection %s: %w", found.Name, err)
+	}
+	switch {
+	case found.TokenFile != "": // package pulsar reads it, and bounds it
+		credentials.Plugin, credentials.Params = "token", (&url.URL{Scheme: "file", Path: found.TokenFile}).String()
+	case found.AuthParamsFile != "":
+		content, err := readBounded(found.AuthParamsFile, maxCredentialBytes)
+		if err != nil {
+			return backlog.Credentials{}, fmt.Errorf("authParamsFile of connection %s: %w", found.Name, err)
+		}
+		credentials.Params = string(content)
+	}
+	return credentials, nil
+}
+
+// Before are the credentials of connections and, by other names, those of objects, which may have a method Doubt.
+func (c *Connections) Before(objects pulsar.CredentialSource) pulsar.CredentialSource {
+	return allCredentials{c, objects}
+}
+
+// allCredentials is a pulsar.CredentialSource that asks whoever knows a name.
+type allCredentials struct {
+	connections *Connections
+	objects     pulsar.CredentialSource
+}
+
+// Credentials implements pulsar.CredentialSource.
+func (a allCredentials) Credentials(ctx context.Context, access string) (backlog.Credentials, error) {
+	if a.connections.Knows(access) {
+		return a.connections.Credentials(ctx, access)
+	}
+	return a.objects.Credentials(ctx, access)
+}
+
+// Administered is the part of it that is for names of connections alone.
+func (a allCredentials) Administered(access string) (urls []string, is bool) {
+	return a.connections.Administered(access)
+}
+
+// Doubt is the part of it that is for names of objects alone: files are read as they are now anyway.
+func (a allCredentials) Doubt(access string) {
+	if d, ok := a.objects.(interface{ Doubt(access string) }); ok && !a.connections.Knows(access) {
+		d.Doubt(access)
+	}
+}

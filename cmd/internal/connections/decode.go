@@ -1,0 +1,167 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package connections
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+)
+
+// Bounds of the file of connections.
+const (
+	maxConnectionsBytes = 1 << 20
+	maxConnections      = 1000
+	maxNamespaces       = 1000
+	maxLabelBytes       = 63
+)
+
+// label is what names of connections and of Kubernetes' namespaces look like (RFC 1123 label).
+var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+
+// connection is one entry of the file: a Pulsar cluster, how to get there, and who may go there.
+type connection struct {
+	// Name by which triggers ask for it.
+	Name string `json:"name"`
+	// AdminURL of the brokers, and WorkerURL of a function worker that runs apart from them.
+	AdminURL  string `json:"adminURL"`
+	WorkerURL string `json:"workerURL,omitempty"`
+	// TokenFile, or AuthPlugin with AuthParamsFile, as the flags of the same name: absolute paths of files that are read when they
+	// are used.
+	TokenFile      string `json:"tokenFile,omitempty"`
+	AuthPlugin     string `json:"authPlugin,omitempty"`
+	AuthParamsFile string `json:"authParamsFile,omitempty"`
+	// CAFile has the PEM certificates that sign the brokers'; empty for the system's.
+	CAFile                  string `json:"caFile,omitempty"`
+	AllowInsecureConnection bool   `json:"allowInsecureConnection,omitempty"`
+	// TLSHostnameVerification is true when it is left out.
+	TLSHostnameVerification *bool `json:"tlsHostnameVerification,omitempty"`
+	// Namespaces of the ScaledObjects that may use it; empty for all.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// serves says whether ScaledObjects of the namespace may use it.
+func (c connection) serves(namespace string) bool {
+	return len(c.Namespaces) == 0 || slices.Contains(c.Namespaces, namespace)
+}
+
+// urls are where its credentials may be shown.
+func (c connection) urls() []string {
+	if c.WorkerURL == "" {
+		return []string{c.AdminURL}
+	}
+	return []string{c.AdminURL, c.WorkerURL}
+}
+
+// access names its credentials. What they are for is part of it, so that they are not shown at a URL that the name stood for before
+// the file was changed. No namespace has an @ in its name, so no Secret of a user is named so.
+func (c connection) access() string { return accessPrefix + c.Name + "@" + strings.Join(c.urls(), ",") }
+
+const accessPrefix = "connection/"
+
+// decode reads the file's content: connections by name, with URLs in the spelling of backlog.ParseAdminURL. The error
+// says all that is wrong, with key, value and bound, and shows no URL, as there may be credentials in it.
+func decode(text []byte) (map[string]connection, error) {
+	if len(text) > maxConnectionsBytes {
+		return nil, fmt.Errorf("it has %d bytes, must have at most %d", len(text), maxConnectionsBytes)
+	}
+	var file struct {
+		Connections []connection `json:"connections"`
+	}
+	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+		return nil, fmt.Errorf("it must be YAML with a list named connections, whose entries have name, adminURL, workerURL, tokenFile, "+
+			"authPlugin, authParamsFile, caFile, allowInsecureConnection, tlsHostnameVerification and namespaces: %w", err)
+	}
+	if len(file.Connections) > maxConnections {
+		return nil, fmt.Errorf("connections has %d entries, must have at most %d", len(file.Connections), maxConnections)
+	}
+	var problems []error
+	byName := make(map[string]connection, len(file.Connections))
+	for i := range file.Connections {
+		c := &file.Connections[i]
+		if _, twice := byName[c.Name]; twice && c.Name != "" {
+			problems = append(problems, fmt.Errorf("connections[%d].name is %q for the second time, must be there once", i, c.Name))
+		}
+		for _, problem := range c.complete() {
+			problems = append(problems, fmt.Errorf("connections[%d].%w", i, problem))
+		}
+		byName[c.Name] = *c
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return byName, nil
+}
+
+// complete brings the URLs to one spelling, and says what is wrong, each beginning with a key.
+func (c *connection) complete() (problems []error) {
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if !isLabel(c.Name) {
+		wrong("name is %q, must be lower-case letters, digits and dashes, at most %d", backlog.Quote(c.Name), maxLabelBytes)
+	}
+	var err error
+	if c.AdminURL, err = backlog.ParseAdminURL(c.AdminURL); err != nil {
+		wrong("adminURL %w", err)
+	}
+	if c.WorkerURL != "" {
+		if c.WorkerURL, err = backlog.ParseAdminURL(c.WorkerURL); err != nil {
+			wrong("workerURL %w", err)
+		}
+	}
+	problems = append(problems, c.checkCredentials()...)
+	if len(c.Namespaces) > maxNamespaces {
+		wrong("namespaces has %d entries, must have at most %d", len(c.Namespaces), maxNamespaces)
+	}
+	for i, namespace := range c.Namespaces {
+		if !isLabel(namespace) {
+			wrong("namespaces[%d] is %q, must be the name of a namespace of Kubernetes; leave namespaces out for all", i, backlog.Quote(namespace))
+		}
+	}
+	return problems
+}
+
+// checkCredentials says what is wrong with what it shows.
+func (c *connection) checkCredentials() (problems []error) {
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	for _, file := range []struct{ key, path string }{{"tokenFile", c.TokenFile}, {"authParamsFile", c.AuthParamsFile}, {"caFile", c.CAFile}} {
+		if file.path != "" && !filepath.IsAbs(file.path) {
+			wrong("%s is %q, must be an absolute path", file.key, backlog.Quote(file.path))
+		}
+	}
+	switch {
+	case c.TokenFile != "" && (c.AuthPlugin != "" || c.AuthParamsFile != ""):
+		wrong("tokenFile is set together with authPlugin or authParamsFile, must be the only one")
+	case c.AuthPlugin == "" && c.AuthParamsFile != "":
+		wrong("authPlugin is missing, must be set with authParamsFile: token, tls, basic or oauth2")
+	case c.AuthPlugin != "" && c.AuthParamsFile == "":
+		wrong("authParamsFile is missing, must be set with authPlugin")
+	}
+	if err := pulsar.CheckPlugin(c.AuthPlugin); err != nil {
+		wrong("authPlugin is %q, it %w", backlog.Quote(c.AuthPlugin), err)
+	}
+	return problems
+}
+
+func isLabel(text string) bool { return len(text) <= maxLabelBytes && label.MatchString(text) }
+
+// allowed are the sorted names that ScaledObjects of the namespace may use.
+func allowed(byName map[string]connection, namespace string) []string {
+	var names []string
+	for name, c := range byName {
+		if c.serves(namespace) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, cmp.Compare[string])
+	return names
+}

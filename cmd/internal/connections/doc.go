@@ -1,0 +1,20 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package connections is the file in which an administrator names Pulsar clusters, how to get there, what to show them and who may
+// go there, for the triggers of ScaledObjects that have no credentials of their own to show.
+//
+// Floor 3, part of the programs. It reads files when they are asked for, and never calls Pulsar or Kubernetes.
+//
+//	connections:
+//	- name: east                              a trigger says connection: east
+//	  adminURL: https://pulsar.east:8443      of the brokers
+//	  workerURL: http://worker.east:6750      of a function worker that runs apart from them
+//	  tokenFile: /etc/east/token              or authPlugin and authParamsFile, as in Pulsar's client.conf; read when they are used
+//	  caFile: /etc/east/ca.crt                PEM certificates that sign the brokers'; without it the system's
+//	  allowInsecureConnection: false          true leaves the brokers' certificate unchecked
+//	  tlsHostnameVerification: true           false leaves the name in it unchecked
+//	  namespaces: [media]                     of the ScaledObjects that may use it; without it all
+//
+// The file may change. A version that is not good is logged once and changes nothing.
+package connections
