@@ -1,0 +1,323 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// client is one end of a stream, in a bubble.
+type client[T any] struct {
+	grpc.ServerStream
+	ctx  context.Context //nolint:containedctx // as grpc.ServerStream has it
+	gone context.CancelFunc
+	// slow, when set, blocks Send until it is closed.
+	slow chan struct{}
+
+	mu    sync.Mutex
+	heard []string
+	ended bool
+	err   error
+}
+
+func (c *client[T]) Context() context.Context { return c.ctx }
+
+func (c *client[T]) Send(message *T) error {
+	if c.slow != nil {
+		select {
+		case <-c.slow:
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch m := any(message).(type) {
+	case *pb.IsActiveResponse:
+		c.heard = append(c.heard, fmt.Sprint(m.GetResult()))
+	case *pb.GetMetricSpecResponse:
+		c.heard = append(c.heard, fmt.Sprintf("%s %g", m.GetMetricSpecs()[0].GetMetricName(), m.GetMetricSpecs()[0].GetTargetSizeFloat()))
+	}
+	return nil
+}
+
+// open a stream, and let it run.
+func open[T any](t *testing.T, slow chan struct{}, of *pb.ScaledObjectRef, rpc func(*pb.ScaledObjectRef, grpc.ServerStreamingServer[T]) error) *client[T] {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &client[T]{ctx: ctx, gone: cancel, slow: slow}
+	go func() {
+		err := rpc(of, c)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ended, c.err = true, err
+	}()
+	synctest.Wait()
+	return c
+}
+
+// now is what the client has heard when all has come to rest.
+func (c *client[T]) now() []string {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string{}, c.heard...)
+}
+
+func (c *client[T]) end() (ended bool, err error) {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended, c.err
+}
+
+// inBubble runs a server in a bubble, until the test ends or stop is called.
+func inBubble(t *testing.T, test func(t *testing.T, w *world, s *Server, stop func())) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		config := w.config()
+		config.Now = time.Now
+		s, err := New(config)
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Run(ctx) }()
+		defer func() {
+			stop() // also when the test has failed: the bubble waits for all that runs in it
+			require.NoError(t, <-done)
+		}()
+		test(t, w, s, stop)
+	})
+}
+
+func TestStreamsTellTheStateAndThenEdges(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
+		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
+		specs := open(t, nil, ref("policy", "resize"), s.StreamMetricSpec)
+		require.Equal(t, []string{"true"}, active.now(), "at once")
+		require.Equal(t, []string{"pulsar-desired-replicas 1"}, specs.now())
+
+		become := func(replicas int32) {
+			w.change(func() { w.policies[policyKey()] = decidedPolicy(replicas, time.Now()) })
+			s.PolicyChanged(policyKey())
+			time.Sleep(leastPause)
+		}
+		become(5)
+		require.Equal(t, []string{"true"}, active.now(), "another number is no edge")
+		become(0)
+		require.Equal(t, []string{"true", "false"}, active.now())
+		become(1)
+		require.Equal(t, []string{"true", "false", "true"}, active.now())
+		late := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
+		require.Equal(t, []string{"true"}, late.now())
+
+		w.change(func() { delete(w.policies, policyKey()) })
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, []string{"true", "false", "true"}, active.now(), "what is unknown stays as it was")
+		require.Equal(t, []string{"pulsar-desired-replicas 1"}, specs.now(), "and what did not change is not told again")
+	})
+}
+
+func TestStreamsTellAtOnceWhatIsNews(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
+		time.Sleep(lookEvery + leastPause) // a look has just been had
+		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
+		require.Empty(t, active.now(), "nothing is known yet")
+		began := time.Now()
+		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+		s.PolicyChanged(policyKey())
+		require.Equal(t, []string{"true"}, active.now())
+		require.Zero(t, time.Since(began), "of the bubble's time")
+	})
+}
+
+func TestStreamsTellInTimeWhatIsNoNews(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
+		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
+		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+		time.Sleep(lookEvery)
+		require.Equal(t, []string{"true"}, active.now())
+	})
+}
+
+func TestStreamsTellEachThresholdOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
+		of := ref("policy", "resize", "strategy", "BacklogPerReplica")
+		specs := open(t, nil, of, s.StreamMetricSpec)
+		require.Empty(t, specs.now())
+		w.change(func() { w.policies[policyKey()] = withStrategies() })
+		s.PolicyChanged(policyKey())
+		require.Equal(t, []string{"pulsar-backlog-ready-messages 500"}, specs.now(), "although nothing is measured yet")
+		other := withStrategies()
+		other.Spec.Strategies[1].BacklogPerReplica.Messages = 20
+		w.change(func() { w.policies[policyKey()] = other })
+		time.Sleep(2 * lookEvery)
+		require.Equal(t, []string{"pulsar-backlog-ready-messages 500", "pulsar-backlog-ready-messages 20"}, specs.now())
+		answer, err := s.GetMetricSpec(t.Context(), of)
+		require.NoError(t, err)
+		require.Equal(t, 20.0, answer.GetMetricSpecs()[0].GetTargetSizeFloat(), "the same")
+	})
+}
+
+func TestStreamsEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world, s *Server, stop func()) {
+		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+		goes := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
+		stays := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
+		goes.gone()
+		ended, err := goes.end()
+		require.True(t, ended, "at once")
+		require.Equal(t, codes.Canceled, status.Code(err))
+		ended, _ = stays.end()
+		require.False(t, ended)
+		stop()
+		ended, err = stays.end()
+		require.True(t, ended)
+		require.NoError(t, err, "KEDA comes back at once after a clean end")
+		require.Empty(t, s.watches.watched)
+		require.Zero(t, s.watches.streams)
+
+		wrong := open(t, nil, ref("polcy", "resize"), s.StreamIsActive)
+		_, err = wrong.end()
+		require.Equal(t, codes.InvalidArgument, status.Code(err))
+	})
+}
+
+func TestASlowClientBlocksNobodyElse(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
+		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+		slow := make(chan struct{})
+		stuck := open(t, slow, ref("policy", "resize"), s.StreamIsActive)
+		quick := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
+		for _, replicas := range []int32{0, 1, 0} {
+			w.change(func() { w.policies[policyKey()] = decidedPolicy(replicas, time.Now()) })
+			s.PolicyChanged(policyKey())
+			time.Sleep(leastPause)
+		}
+		require.Equal(t, []string{"true", "false", "true", "false"}, quick.now())
+		require.Empty(t, stuck.now())
+		close(slow)
+		require.Equal(t, []string{"true", "false"}, stuck.now(), "what it was being told, and then the last")
+	})
+}
+
+func TestNewsAreGathered(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
+		counted := &countingSignals{world: w}
+		s.config.Signals = counted
+		w.change(func() { w.readings[topicSubject()] = reading(time.Now()) })
+		open(t, nil, ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "10"), s.StreamIsActive)
+		time.Sleep(lookEvery)
+		before := counted.count()
+		const seconds = 10
+		for range seconds * 1000 {
+			s.Poked(backlog.Topic{Name: "persistent://public/default/orders"})
+			s.Poked(backlog.Topic{Name: "persistent://public/default/other"})
+			time.Sleep(time.Millisecond)
+		}
+		looks := counted.count() - before
+		require.LessOrEqual(t, looks, seconds*int(time.Second/leastPause))
+		require.Greater(t, looks, seconds)
+	})
+}
+
+// countingSignals counts how often it is asked.
+type countingSignals struct {
+	*world
+	times int
+}
+
+func (c *countingSignals) Read(subject Subject, now time.Time) (backlog.Reading, error) {
+	c.change(func() { c.times++ })
+	return c.world.Read(subject, now)
+}
+
+func (c *countingSignals) count() int {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.times
+}
+
+func TestNewsAreAboutTriggers(t *testing.T) {
+	policyTrigger := Trigger{Subject: Subject{Namespace: inNamespace, Policy: "resize"}}
+	borrowing := policyTrigger
+	borrowing.Strategy = v1alpha1.StrategyRatePerReplica
+	topics := Trigger{Subject: Subject{Topics: "persistent://a/b/c,persistent://a/b/d", Subscription: "s"}, Strategy: v1alpha1.StrategyCapacity}
+	target := Trigger{Subject: Subject{Namespace: inNamespace, Target: Target{"Function", "resize"}}, Strategy: v1alpha1.StrategyCapacity}
+	set := func(name string) map[string]struct{} { return map[string]struct{}{name: {}} }
+	keys := func(name string) map[types.NamespacedName]struct{} {
+		return map[types.NamespacedName]struct{}{{Namespace: inNamespace, Name: name}: {}}
+	}
+	for name, test := range map[string]struct {
+		news  news
+		about []Trigger
+	}{
+		"none are about none":                        {news{}, nil},
+		"all are about all":                          {news{all: true}, []Trigger{policyTrigger, borrowing, topics, target}},
+		"a policy is about what asks for it":         {news{policies: keys("resize")}, []Trigger{policyTrigger, borrowing}},
+		"another policy is about none":               {news{policies: keys("other")}, nil},
+		"a topic may be an object's or a policy's":   {news{topics: set("persistent://a/b/d")}, []Trigger{borrowing, topics, target}},
+		"another topic is not about those that tell": {news{topics: set("persistent://a/b")}, []Trigger{borrowing, target}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var about []Trigger
+			for _, trigger := range []Trigger{policyTrigger, borrowing, topics, target} {
+				if test.news.about(trigger) {
+					about = append(about, trigger)
+				}
+			}
+			require.Equal(t, test.about, about)
+		})
+	}
+	t.Run("too many to tell apart are about everything", func(t *testing.T) {
+		b := newInbox()
+		for i := range maxNews + 1 {
+			b.put(func(n *news) { n.topics[fmt.Sprint(i)] = struct{}{} })
+		}
+		require.True(t, b.take().all)
+		require.Equal(t, news{}, b.take())
+	})
+}
+
+// BenchmarkANewsRound is one look at 10,000 streams of which each is about a policy of its own: what 10 a second cost.
+func BenchmarkANewsRound(b *testing.B) {
+	const streams = 10_000
+	w := newWorld()
+	s := w.server(b)
+	for i := range streams {
+		subject := Subject{Namespace: inNamespace, Policy: fmt.Sprint("policy-", i)}
+		w.policies[types.NamespacedName{Namespace: inNamespace, Name: subject.Policy}] = decidedPolicy(3, w.now)
+		_, _, err := s.watches.join(Trigger{Object: types.NamespacedName{Namespace: inNamespace, Name: subject.Policy}, Subject: subject})
+		require.NoError(b, err)
+	}
+	for name, n := range map[string]news{
+		"all":   {all: true},
+		"one":   {policies: map[types.NamespacedName]struct{}{{Namespace: inNamespace, Name: "policy-7"}: {}}},
+		"topic": {topics: map[string]struct{}{"persistent://a/b/c": {}}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				s.round(n, w.now)
+			}
+		})
+	}
+}
