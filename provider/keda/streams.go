@@ -111,9 +111,7 @@ func (s *Server) Run(ctx context.Context) error {
 			isTick = true
 		}
 		began, now := time.Now(), s.config.Now()
-		n := s.inbox.take()
-		n.all = n.all || isTick
-		s.round(n, now)
+		s.round(s.inbox.take(), isTick, now)
 		if now.Sub(forgotten) >= forgetEvery {
 			forgotten = now
 			s.memory.forget(now)
@@ -128,9 +126,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// round decides and looks at what the news are about.
-func (s *Server) round(n news, now time.Time) {
+// round decides and looks at what the news are about, and at the tick at everything.
+func (s *Server) round(n news, isTick bool, now time.Time) {
 	s.decide(n, now)
+	n.all = n.all || isTick
 	for _, one := range s.watches.list(n, nil) {
 		s.look(one, now)
 	}

@@ -316,7 +316,7 @@ func BenchmarkANewsRound(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				s.round(n, w.now)
+				s.round(n, false, w.now)
 			}
 		})
 	}
