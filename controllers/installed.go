@@ -49,7 +49,10 @@ type installation struct {
 	// every is lookForKindEvery.
 	every time.Duration
 
-	ready atomic.Bool
+	// lenient is set where the process goes on without any kind.
+	lenient bool
+
+	ready, absent atomic.Bool
 	// indexed and passed are Start's own: an index can be made once, and looked closed once.
 	indexed, passed bool
 	// looked is closed when the kind was seen to be absent, its objects are in memory, or the process goes on without them.
@@ -80,6 +83,7 @@ func (i *installation) Start(ctx context.Context) error {
 			if !i.read(ctx, informer) {
 				return nil // stopping
 			}
+			i.absent.Store(false)
 			i.ready.Store(true)
 			i.pass()
 			logger.Info("watching objects")
@@ -88,6 +92,7 @@ func (i *installation) Start(ctx context.Context) error {
 			if !i.passed {
 				logger.Info("kind not installed, policies wait for it", "lookAgainEvery", i.every.String())
 			}
+			i.absent.Store(true)
 			i.pass()
 		default:
 			logger.Error(err, "looking for a kind", "lookAgainEvery", i.every.String())
@@ -106,7 +111,7 @@ func (i *installation) Start(ctx context.Context) error {
 // optional says that policies do without the kind: of a ScaledObject that cannot be read the HorizontalPodAutoscaler is seen, and
 // VerticalPodAutoscalers are only warned of.
 func (i *installation) optional() bool {
-	return i.kind == kindScaledObject || i.kind == kindVerticalPodAutoscaler
+	return i.lenient || i.kind == kindScaledObject || i.kind == kindVerticalPodAutoscaler
 }
 
 // pass lets those go on who wait for the first look.
@@ -140,6 +145,10 @@ func indexOf(kind string) (name string, by client.IndexerFunc) {
 		return indexSubscription, indexStatefulSet
 	case kind == kindScaledObject || kind == kindVerticalPodAutoscaler:
 		return indexScaleTarget, indexOtherAutoscaler
+	case kind == kindPolicy:
+		return indexScaleTarget, indexPolicy
+	case kind == kindAutoscaler:
+		return indexOwner, indexByScaledObject
 	default:
 		return "", nil
 	}
@@ -153,13 +162,13 @@ func (i *installation) informer(ctx context.Context) (cache.Informer, error) {
 	}
 	if !i.indexed {
 		if index, by := indexOf(i.kind); index != "" {
-			if err := i.cache.IndexField(ctx, newWorkload(i.kind), index, by); err != nil {
+			if err := i.cache.IndexField(ctx, newObject(i.kind), index, by); err != nil {
 				return nil, fmt.Errorf("indexing: %w", err)
 			}
 		}
 		i.indexed = true
 	}
-	informer, err := i.cache.GetInformer(ctx, newWorkload(i.kind), cache.BlockUntilSynced(false))
+	informer, err := i.cache.GetInformer(ctx, newObject(i.kind), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching: %w", err)
 	}

@@ -6,8 +6,12 @@ package controllers
 import (
 	"strings"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
 // Names of Function Mesh (github.com/streamnative/function-mesh, read at v0.27.2), of Kubernetes and of KEDA.
@@ -22,6 +26,8 @@ const (
 	kindStatefulSet           = "StatefulSet"
 	kindScaledObject          = "ScaledObject"
 	kindVerticalPodAutoscaler = "VerticalPodAutoscaler"
+	kindPolicy                = "AutoscalingPolicy"
+	kindLease                 = "Lease"
 
 	annotationManaged      = functionMeshGroup + "/managed"
 	annotationPauseRollout = functionMeshGroup + "/pause-rollout"
@@ -53,8 +59,26 @@ func watchedKind(kind string) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: kind}
 	case kindVerticalPodAutoscaler:
 		return schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: kind}
+	case kindAutoscaler:
+		return schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: kind}
+	case kindPolicy:
+		return v1alpha1.GroupVersion().WithKind(kind)
+	case kindLease:
+		return coordinationv1.SchemeGroupVersion.WithKind(kind)
 	default:
 		return workloadKind(kind)
+	}
+}
+
+// newObject returns an empty object to watch the kind by: policies and Leases have types of their own.
+func newObject(kind string) client.Object {
+	switch kind {
+	case kindPolicy:
+		return &v1alpha1.AutoscalingPolicy{}
+	case kindLease:
+		return &coordinationv1.Lease{}
+	default:
+		return newWorkload(kind)
 	}
 }
 

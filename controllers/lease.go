@@ -41,13 +41,25 @@ type leaseSeen struct {
 
 // newDecisionMaker follows the Lease through the cache.
 func newDecisionMaker(ctx context.Context, informers cache.Informers, lease types.NamespacedName, now func() time.Time) (*DecisionMaker, error) {
+	d, err := newFollower(lease, now)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.follow(ctx, informers)
+}
+
+// newFollower knows nothing of the Lease until it follows it.
+func newFollower(lease types.NamespacedName, now func() time.Time) (*DecisionMaker, error) {
 	if lease.Name == "" || lease.Namespace == "" {
 		return nil, errors.New("decision maker: the Lease's namespace and name must be set")
 	}
-	d := &DecisionMaker{lease: lease, now: now}
+	return &DecisionMaker{lease: lease, now: now}, nil
+}
+
+func (d *DecisionMaker) follow(ctx context.Context, informers cache.Informers) error {
 	informer, err := informers.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
 	if err != nil {
-		return nil, fmt.Errorf("decision maker: watching Leases: %w", err)
+		return fmt.Errorf("decision maker: watching Leases: %w", err)
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    d.observe,
@@ -55,9 +67,9 @@ func newDecisionMaker(ctx context.Context, informers cache.Informers, lease type
 		DeleteFunc: d.lose,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("decision maker: watching Leases: %w", err)
+		return fmt.Errorf("decision maker: watching Leases: %w", err)
 	}
-	return d, nil
+	return nil
 }
 
 // observe takes in the Lease as it is now.

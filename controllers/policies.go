@@ -24,17 +24,19 @@ const memoryTimeout = 100 * time.Millisecond
 type Policies struct {
 	reader client.Reader
 	synced func() bool
+	// missing says why policies will not be in memory; nil where they always will.
+	missing func() error
 }
 
 // Policy returns the policy, which the caller must not change, or an API server's NotFound; backlog.ErrNoData while the
-// policies are still being read.
+// policies are still being read, and backlog.ErrUnsupported where the kind is not installed.
 func (p *Policies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
 	return p.read(context.Background(), key)
 }
 
 func (p *Policies) read(ctx context.Context, key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
 	if !p.synced() {
-		return nil, fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
+		return nil, p.unread()
 	}
 	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
 	defer cancel()
@@ -45,10 +47,20 @@ func (p *Policies) read(ctx context.Context, key types.NamespacedName) (*v1alpha
 	return &found, nil
 }
 
+// unread is why nothing is known of policies.
+func (p *Policies) unread() error {
+	if p.missing != nil {
+		if err := p.missing(); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
+}
+
 // connection is policyConnection; backlog.ErrNoData while the policies are still being read.
 func (p *Policies) connection(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*v1alpha1.PulsarConnection, error) {
 	if !p.synced() {
-		return nil, fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
+		return nil, p.unread()
 	}
 	return policyConnection(ctx, p.reader, namespace, ref)
 }

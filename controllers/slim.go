@@ -32,6 +32,8 @@ func slim(object any) (any, error) {
 			slimMesh(u)
 		case kind == kindScaledObject || kind == kindVerticalPodAutoscaler:
 			slimOtherAutoscaler(u)
+		case kind == kindAutoscaler:
+			slimAutoscaler(u)
 		}
 	}
 	return object, nil
@@ -100,7 +102,8 @@ func slimOtherAutoscaler(u *unstructured.Unstructured) {
 	u.Object = map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": slimIdentity(u),
-		"spec":     picked(u.Object["spec"], "scaleTargetRef", "targetRef", "updatePolicy"),
+		"spec":     picked(u.Object["spec"], "scaleTargetRef", "targetRef", "updatePolicy",
+			"minReplicaCount", "maxReplicaCount", "idleReplicaCount"),
 	}
 	u.SetAnnotations(annotations)
 }

@@ -1,0 +1,215 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// indexOwner is the index of HorizontalPodAutoscalers by the ScaledObject that they were made for.
+const indexOwner = "metadata.ownerReferences"
+
+// KEDA's defaults.
+//
+// Source: KEDA 2.21, apis/keda/v1alpha1/scaledobject_types.go.
+const (
+	defaultMinReplicaCount = 0
+	defaultMaxReplicaCount = 100
+)
+
+// ScaledObjects reads from memory what KEDA was told of replicas and what became of it. It is safe for concurrent use.
+type ScaledObjects struct {
+	reader    client.Reader
+	installed func(kind string) bool
+	// missing says why the kind will not be in memory; nil while it is being read.
+	missing func(kind string) error
+}
+
+// ScaledReplicas are those of a ScaledObject's target.
+type ScaledReplicas struct {
+	// Least and Most are minReplicaCount, or idleReplicaCount where that is set, and maxReplicaCount, with KEDA's defaults (0 and 100).
+	Least, Most int32
+	// Current is spec.replicas of the target: its own word where it is in memory, else its HorizontalPodAutoscaler's, which is as
+	// old as its last look (15 s as a rule).
+	Current int32
+}
+
+// scaledObjectSpec is what counts of a ScaledObject's spec.
+type scaledObjectSpec struct {
+	MinReplicaCount  *int32 `json:"minReplicaCount"`
+	MaxReplicaCount  *int32 `json:"maxReplicaCount"`
+	IdleReplicaCount *int32 `json:"idleReplicaCount"`
+}
+
+// autoscalerStatus is what counts of a HorizontalPodAutoscaler's status.
+type autoscalerStatus struct {
+	CurrentReplicas *int32 `json:"currentReplicas"`
+	DesiredReplicas int32  `json:"desiredReplicas"`
+	Conditions      []struct {
+		Type   string `json:"type"`
+		Reason string `json:"reason"`
+	} `json:"conditions"`
+}
+
+// Replicas returns the bounds and the present number of replicas. A ScaledObject that does not exist is an API server's NotFound,
+// KEDA that is not installed backlog.ErrUnsupported, and replicas that nobody has seen yet are backlog.ErrNoData.
+func (s *ScaledObjects) Replicas(key types.NamespacedName) (ScaledReplicas, error) {
+	if !s.installed(kindScaledObject) {
+		if err := s.missing(kindScaledObject); err != nil {
+			return ScaledReplicas{}, err
+		}
+		return ScaledReplicas{}, fmt.Errorf("%w: ScaledObjects are being read", backlog.ErrNoData)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
+	defer cancel()
+	object := newWorkload(kindScaledObject)
+	if err := s.reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
+		return ScaledReplicas{}, fmt.Errorf("reading ScaledObject %s: %w", key, err)
+	}
+	var decoded struct {
+		Spec scaledObjectSpec `json:"spec"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
+		return ScaledReplicas{}, fmt.Errorf("decoding ScaledObject %s: %w", key, err)
+	}
+	replicas := decoded.Spec.bounds()
+	current, known, err := s.ofTarget(ctx, key.Namespace, otherTarget(object))
+	if err == nil && !known {
+		current, known, err = s.ofAutoscaler(ctx, key)
+	}
+	switch {
+	case err != nil:
+		return ScaledReplicas{}, err
+	case !known:
+		return ScaledReplicas{}, fmt.Errorf("%w: the HorizontalPodAutoscaler of ScaledObject %s has not looked at replicas yet", backlog.ErrNoData, key)
+	}
+	replicas.Current = current
+	return replicas, nil
+}
+
+// bounds are the spec's, with KEDA's defaults.
+func (s scaledObjectSpec) bounds() ScaledReplicas {
+	bounds := ScaledReplicas{Least: defaultMinReplicaCount, Most: defaultMaxReplicaCount}
+	switch {
+	case s.IdleReplicaCount != nil:
+		bounds.Least = *s.IdleReplicaCount
+	case s.MinReplicaCount != nil:
+		bounds.Least = *s.MinReplicaCount
+	}
+	if s.MaxReplicaCount != nil {
+		bounds.Most = *s.MaxReplicaCount
+	}
+	return bounds
+}
+
+// ofTarget is the target's own word, where its kind is kept in memory with its replicas.
+func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1alpha1.ScaleTargetRef) (replicas int32, known bool, err error) {
+	if ref == nil || !slices.Contains(measuredKinds(), ref.Kind) || !s.installed(ref.Kind) ||
+		ref.APIVersion != watchedKind(ref.Kind).GroupVersion().String() {
+		return 0, false, nil
+	}
+	object := newWorkload(ref.Kind)
+	err = s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return 0, false, fmt.Errorf("reading %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+	}
+	var decoded struct {
+		Spec struct {
+			Replicas *int32 `json:"replicas"`
+		} `json:"spec"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
+		return 0, false, fmt.Errorf("decoding %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+	}
+	if decoded.Spec.Replicas == nil {
+		return 0, false, nil // what that means is the autoscaler's to say; and of StatefulSets of others nothing is kept
+	}
+	return *decoded.Spec.Replicas, true, nil
+}
+
+// ofAutoscaler is what the HorizontalPodAutoscaler saw at its last look, and what it made of it.
+func (s *ScaledObjects) ofAutoscaler(ctx context.Context, key types.NamespacedName) (replicas int32, known bool, err error) {
+	if !s.installed(kindAutoscaler) {
+		return 0, false, nil
+	}
+	list := newWorkloadList(kindAutoscaler)
+	if err := s.reader.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{indexOwner: key.Name},
+		client.UnsafeDisableDeepCopy); err != nil {
+		return 0, false, fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
+	}
+	for i := range list.Items {
+		var decoded struct {
+			Status autoscalerStatus `json:"status"`
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &decoded); err != nil {
+			return 0, false, fmt.Errorf("decoding HorizontalPodAutoscaler %s/%s: %w", key.Namespace, list.Items[i].GetName(), err)
+		}
+		if replicas, known := decoded.Status.replicas(); known {
+			return replicas, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// replicas are those of the target's scale subresource: what was found there, or what was written in the same look. A target that
+// was found at zero has currentReplicas 0, with ScalingActive False; one that was never looked at has no conditions.
+//
+// Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, reconcileAutoscaler: currentReplicas is scale.Spec.Replicas,
+// and AbleToScale has reason SucceededRescale from the write of desiredReplicas to the next look.
+func (s autoscalerStatus) replicas() (replicas int32, known bool) {
+	if len(s.Conditions) == 0 {
+		return 0, false
+	}
+	for _, condition := range s.Conditions {
+		switch {
+		case condition.Type == "AbleToScale" && condition.Reason == "SucceededRescale":
+			return s.DesiredReplicas, true
+		case condition.Type == "AbleToScale" && condition.Reason == "FailedGetScale":
+			return 0, false // there is no look: the rest is left from an earlier one
+		}
+	}
+	if s.CurrentReplicas == nil {
+		return 0, true // the API server leaves 0 out
+	}
+	return *s.CurrentReplicas, true
+}
+
+// indexByScaledObject is the function of the index.
+func indexByScaledObject(object client.Object) []string {
+	if owner := metav1.GetControllerOf(object); owner != nil && owner.Kind == kindScaledObject {
+		return []string{owner.Name}
+	}
+	return nil
+}
+
+// slimAutoscaler keeps of KEDA's HorizontalPodAutoscalers how many replicas they saw, and of others who they are. All of the
+// cluster pass here, with the metrics that they saw.
+func slimAutoscaler(u *unstructured.Unstructured) {
+	slim := map[string]any{
+		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
+		"metadata": slimIdentity(u),
+	}
+	if len(indexByScaledObject(u)) > 0 {
+		status := picked(u.Object["status"], "currentReplicas", "desiredReplicas", "conditions")
+		conditions, _ := status["conditions"].([]any)
+		kept := []any{}
+		for _, condition := range conditions {
+			kept = append(kept, picked(condition, "type", "reason"))
+		}
+		status["conditions"] = kept
+		slim["status"] = status
+	}
+	u.Object = slim
+}
