@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"slices"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -89,6 +90,11 @@ func workloadKind(kind string) schema.GroupVersionKind {
 // workloadResource is how a URL calls one of measuredKinds.
 func workloadResource(kind string) schema.GroupResource {
 	return schema.GroupResource{Group: watchedKind(kind).Group, Resource: strings.ToLower(kind) + "s"}
+}
+
+// ResourceOf is how a URL calls a kind whose objects can be asked for what was measured: Function, Sink, Source or StatefulSet.
+func ResourceOf(kind string) (resource schema.GroupResource, known bool) {
+	return workloadResource(kind), slices.Contains(measuredKinds(), kind)
 }
 
 // kindOfResource is the inverse of workloadResource; empty for other resources.

@@ -102,7 +102,7 @@ func slimOtherAutoscaler(u *unstructured.Unstructured) {
 	u.Object = map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": slimIdentity(u),
-		"spec":     picked(u.Object["spec"], "scaleTargetRef", "targetRef", "updatePolicy",
+		"spec": picked(u.Object["spec"], "scaleTargetRef", "targetRef", "updatePolicy",
 			"minReplicaCount", "maxReplicaCount", "idleReplicaCount"),
 	}
 	u.SetAnnotations(annotations)

@@ -1,0 +1,142 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
+)
+
+// Options are the flags of the scaler.
+type Options struct {
+	// Polling says where Pulsar is and how it is measured, Kube where the API server is and the Lease of the adapter.
+	Polling polling.Options
+	Kube    kube.Options
+	Log     logs.Options
+	TLS     keda.TLSFiles
+
+	GRPCBindAddress    string
+	MetricsBindAddress string
+	HoldFor            time.Duration
+	MaxConnectionAge   time.Duration
+	ShutdownDelay      time.Duration
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{
+		Polling: polling.NewOptions(),
+		Kube:    kube.NewOptions(),
+		Log:     logs.NewOptions(),
+
+		GRPCBindAddress:    ":9090",
+		MetricsBindAddress: ":8080",
+		HoldFor:            time.Hour,
+		MaxConnectionAge:   keda.DefaultMaxConnectionAge,
+		ShutdownDelay:      5 * time.Second,
+	}
+}
+
+// sections returns all flags in the order of the help text.
+func (o *Options) sections() []flags.Section {
+	return []flags.Section{
+		{Title: "Serving KEDA", Flags: o.servingFlags()},
+		{Title: "Pulsar", Flags: o.Polling.PulsarFlags("scaler")},
+		{Title: "Measuring", Flags: o.Polling.MeasuringFlags()},
+		{Title: "Kubernetes", Flags: o.kubernetesFlags()},
+		{Title: "Process", Flags: o.processFlags()},
+	}
+}
+
+func (o *Options) servingFlags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("serving", pflag.ContinueOnError)
+	fs.StringVar(&o.GRPCBindAddress, "grpc-bind-address", o.GRPCBindAddress,
+		"Address to answer KEDA at, over gRPC: host:port, or :port for all addresses.")
+	fs.StringVar(&o.TLS.Certificate, "tls-cert-file", o.TLS.Certificate,
+		"File with the PEM certificate to show to KEDA, and those that sign it; read again when it changes. Without one, connections are in the clear.")
+	fs.StringVar(&o.TLS.Key, "tls-private-key-file", o.TLS.Key,
+		"File with the PEM key of --tls-cert-file.")
+	fs.StringVar(&o.TLS.ClientCA, "client-ca-file", o.TLS.ClientCA,
+		"File with PEM certificates: KEDA must show one that they sign. Without, whoever reaches the port is answered.")
+	fs.DurationVar(&o.HoldFor, "hold-for", o.HoldFor,
+		"How long the last answer that was known is given while nothing is, from 1m to 24h; an error after that, which fallback of a ScaledObject is for.")
+	fs.DurationVar(&o.MaxConnectionAge, "max-connection-age", o.MaxConnectionAge,
+		"Age at which connections are closed, so that KEDA looks up the replicas of the scaler again, from 1s to 24h.")
+	return fs
+}
+
+func (o *Options) kubernetesFlags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("kubernetes", pflag.ContinueOnError)
+	o.Kube.AddFlags(fs)
+	return fs
+}
+
+func (o *Options) processFlags() *pflag.FlagSet {
+	fs := pflag.NewFlagSet("process", pflag.ContinueOnError)
+	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
+		"Address of /metrics, /healthz and /readyz: host:port, or :port for all addresses.")
+	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay", o.ShutdownDelay,
+		"Time for which KEDA is still answered after SIGTERM while /readyz fails, from 0s to 1m; the pod's grace period must be 10s longer.")
+	o.Log.AddFlags(fs)
+	return fs
+}
+
+// ParseOptions parses and checks the arguments. It prints the help text and returns pflag.ErrHelp when asked for it.
+func ParseOptions(args []string, help io.Writer) (*Options, error) {
+	o := NewOptions()
+	program := flags.Program{Name: "scaler", Does: "Tells KEDA how many replicas Pulsar Functions need: an external scaler."}
+	if err := flags.Parse(program, args, help, o.sections()); err != nil {
+		return nil, err
+	}
+	return o, o.Validate()
+}
+
+// Validate returns everything that is wrong, each with flag, value and bound.
+func (o *Options) Validate() error {
+	return errors.Join(slices.Concat(o.checkServing(), o.Polling.Check(), o.Kube.Check(), o.checkProcess())...)
+}
+
+func (o *Options) checkServing() []error {
+	var p flags.Problems
+	checkAddress(&p, "grpc-bind-address", o.GRPCBindAddress)
+	if (o.TLS.Certificate == "") != (o.TLS.Key == "") {
+		p.Add("--tls-cert-file is %q and --tls-private-key-file is %q: both or none must be set", o.TLS.Certificate, o.TLS.Key)
+	}
+	if o.TLS.ClientCA != "" && o.TLS.Certificate == "" {
+		p.Add("--client-ca-file is %q and --tls-cert-file is %q: clients show certificates over TLS alone", o.TLS.ClientCA, o.TLS.Certificate)
+	}
+	p.Between("hold-for", o.HoldFor, time.Minute, 24*time.Hour)
+	p.Between("max-connection-age", o.MaxConnectionAge, time.Second, 24*time.Hour)
+	return p
+}
+
+func (o *Options) checkProcess() []error {
+	var p flags.Problems
+	checkAddress(&p, "metrics-bind-address", o.MetricsBindAddress)
+	p.Between("shutdown-delay", o.ShutdownDelay, 0, time.Minute)
+	return append(p, o.Log.Check()...)
+}
+
+// checkAddress takes port 0 for any that is free.
+func checkAddress(p *flags.Problems, flag, address string) {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		p.Add("--%s is %q: it must be host:port or :port, with a port from 0 to 65535", flag, address)
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func TestPoliciesAreReadOnceTheirKindIsInstalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scheme, err := Scheme()
+		require.NoError(t, err)
+		api := &lateKind{}
+		told := make(chan types.NamespacedName, 10)
+		informer := controllertest.NewFakeInformer()
+		informers := &informertest.FakeInformers{Scheme: scheme, InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{
+			watchedKind(kindPolicy): informer,
+		}}
+		all := installations{kindPolicy: {
+			kind: kindPolicy, kinds: api, cache: informers, every: lookForKindEvery, looked: make(chan struct{}), lenient: true,
+			watch: func() error {
+				return tellOfPolicies(t.Context(), informers, func(policy types.NamespacedName) { told <- policy })
+			},
+		}}
+		key := types.NamespacedName{Namespace: "media", Name: "resize"}
+		resize := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		policies := &Policies{
+			reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(resize).Build(),
+			synced: all[kindPolicy].ready.Load, missing: func() error { return all.missing(kindPolicy) },
+		}
+		reading := &Reading{all: all}
+		require.ErrorIs(t, reading.Ready(), backlog.ErrNoData)
+		_, err = policies.Policy(key)
+		require.ErrorIs(t, err, backlog.ErrNoData)
+
+		done := make(chan error, 1)
+		go func() { done <- all[kindPolicy].Start(t.Context()) }()
+		<-all[kindPolicy].looked
+		require.NoError(t, reading.Ready(), "an absent kind holds nobody back")
+		_, err = policies.Policy(key)
+		require.ErrorIs(t, err, backlog.ErrUnsupported)
+		require.ErrorContains(t, err, "kind AutoscalingPolicy of pulsar-autoscaler.io/v1alpha1 is not installed in this cluster: install the "+
+			"CustomResourceDefinition of pulsar-autoscaler, or say target, function, sink or topic in place of policy")
+
+		synctest.Wait()
+		api.installed.Store(true)
+		informer.Synced()
+		require.NoError(t, <-done)
+		found, err := policies.Policy(key)
+		require.NoError(t, err)
+		require.Equal(t, key.Name, found.Name)
+
+		informer.Add(resize)
+		informer.Update(resize, resize)
+		informer.Delete(resize)
+		for range 3 {
+			require.Equal(t, key, <-told)
+		}
+		require.Empty(t, told)
+	})
+}
+
+func TestNoKindIsNeededToRead(t *testing.T) {
+	for _, kind := range readKinds() {
+		require.True(t, (&installation{kind: kind, lenient: true}).optional(), kind)
+		require.NotEmpty(t, watchedKind(kind).Version, kind)
+	}
+}
