@@ -35,12 +35,15 @@ const kustomization = "kustomization.yaml"
 // manifests are the files under deploy.
 func manifests() fs.FS { return os.DirFS("../../deploy") }
 
-// files returns the path of every YAML file but the kustomization.
+// ofScaler is the folder of what the scaler needs; the rest is the adapter's.
+const ofScaler = "scaler/"
+
+// files returns the path of every YAML file but the kustomizations.
 func files(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	require.NoError(t, fs.WalkDir(manifests(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() && path.Ext(name) == ".yaml" && name != kustomization {
+		if err == nil && !entry.IsDir() && path.Ext(name) == ".yaml" && path.Base(name) != kustomization {
 			found = append(found, name)
 		}
 		return err
@@ -81,11 +84,17 @@ func decode(t *testing.T, name string) []runtime.Object {
 	}
 }
 
-// all returns every deployed object of a type.
+// all returns every object of a type that is deployed for the adapter.
 func all[T runtime.Object](t *testing.T) []T {
 	t.Helper()
+	return where[T](t, func(name string) bool { return !isScalers(name) })
+}
+
+// where returns every object of a type in the files that are asked for.
+func where[T runtime.Object](t *testing.T, file func(name string) bool) []T {
+	t.Helper()
 	var found []T
-	for _, name := range files(t) {
+	for _, name := range slices.DeleteFunc(files(t), func(name string) bool { return !file(name) }) {
 		for _, object := range decode(t, name) {
 			if typed, ok := object.(T); ok {
 				found = append(found, typed)
@@ -107,8 +116,17 @@ func TestTheDecoderRefusesUnknownFields(t *testing.T) {
 	require.True(t, runtime.IsStrictDecodingError(err))
 }
 
-func TestTheKustomizationListsEveryManifest(t *testing.T) {
-	content, err := fs.ReadFile(manifests(), kustomization)
+func TestTheKustomizationsListEveryManifest(t *testing.T) {
+	adapters := slices.DeleteFunc(files(t), func(name string) bool { return strings.HasPrefix(name, "external/") || isScalers(name) })
+	require.ElementsMatch(t, adapters, listed(t, ""), "all but what others may own")
+	scalers := slices.DeleteFunc(files(t), func(name string) bool { return !isScalers(name) })
+	require.ElementsMatch(t, scalers, listed(t, ofScaler))
+}
+
+// listed are the files that the kustomization of a folder names.
+func listed(t *testing.T, folder string) []string {
+	t.Helper()
+	content, err := fs.ReadFile(manifests(), folder+kustomization)
 	require.NoError(t, err)
 	var k struct {
 		APIVersion string   `json:"apiVersion"`
@@ -117,8 +135,10 @@ func TestTheKustomizationListsEveryManifest(t *testing.T) {
 	}
 	require.NoError(t, sigsyaml.UnmarshalStrict(content, &k))
 	require.Equal(t, "kustomize.config.k8s.io/v1beta1 Kustomization", k.APIVersion+" "+k.Kind)
-	byDefault := slices.DeleteFunc(files(t), func(name string) bool { return strings.HasPrefix(name, "external/") })
-	require.ElementsMatch(t, byDefault, k.Resources, "all but what others may own")
+	for i := range k.Resources {
+		k.Resources[i] = folder + k.Resources[i]
+	}
+	return k.Resources
 }
 
 func TestTheServiceReachesTheAdapter(t *testing.T) {
@@ -167,11 +187,12 @@ func TestEveryBindingGrantsTheAdapter(t *testing.T) {
 }
 
 func TestNoRuleGrantsEverything(t *testing.T) {
+	every := func(string) bool { return true }
 	var rules []rbacv1.PolicyRule
-	for _, role := range all[*rbacv1.ClusterRole](t) {
+	for _, role := range where[*rbacv1.ClusterRole](t, every) {
 		rules = append(rules, role.Rules...)
 	}
-	for _, role := range all[*rbacv1.Role](t) {
+	for _, role := range where[*rbacv1.Role](t, every) {
 		rules = append(rules, role.Rules...)
 	}
 	for _, rule := range rules {
@@ -184,10 +205,11 @@ func TestNoRuleGrantsEverything(t *testing.T) {
 	}
 }
 
-// Each right is one that somebody has to grant, so one more is to be a decision.
-func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
+// rightsOf are the verbs by group and resource.
+func rightsOf(t *testing.T, roles []*rbacv1.ClusterRole) map[string][]string {
+	t.Helper()
 	granted := map[string][]string{}
-	for _, role := range all[*rbacv1.ClusterRole](t) {
+	for _, role := range roles {
 		for _, rule := range role.Rules {
 			require.Empty(t, rule.NonResourceURLs)
 			for _, group := range rule.APIGroups {
@@ -198,6 +220,12 @@ func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
 			}
 		}
 	}
+	return granted
+}
+
+// Each right is one that somebody has to grant, so one more is to be a decision.
+func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
+	granted := rightsOf(t, all[*rbacv1.ClusterRole](t))
 	require.Equal(t, map[string][]string{
 		"pulsar-autoscaler.io/autoscalingpolicies":        {"get", "list", "watch", "patch", "create", "delete"},
 		"pulsar-autoscaler.io/autoscalingpolicies/status": {"patch"},
@@ -223,8 +251,7 @@ func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
 }
 
 func TestSecretsAreGrantedInAFileThatCanBeLeftOut(t *testing.T) {
-	const secrets = "rbac/secrets.yaml"
-	granted := false
+	granted := map[string]bool{}
 	for _, name := range files(t) {
 		for _, object := range decode(t, name) {
 			role, ok := object.(*rbacv1.ClusterRole)
@@ -233,39 +260,42 @@ func TestSecretsAreGrantedInAFileThatCanBeLeftOut(t *testing.T) {
 			}
 			for _, rule := range role.Rules {
 				if slices.Contains(rule.Resources, "secrets") {
-					require.Equal(t, secrets, name)
 					require.Len(t, role.Rules, 1, "and grants nothing else")
-					granted = true
+					granted[name] = true
 				}
 			}
 		}
 	}
-	require.True(t, granted)
+	require.Equal(t, map[string]bool{"rbac/secrets.yaml": true, "scaler/secrets.yaml": true}, granted)
 }
 
-func TestThePodOutlivesTheShutdownDelay(t *testing.T) {
-	pod := all[*appsv1.Deployment](t)[0].Spec.Template.Spec
-	const flag, request = "--shutdown-delay=", 5 * time.Second
-	var delay time.Duration
-	for _, arg := range pod.Containers[0].Args {
-		if value, ok := strings.CutPrefix(arg, flag); ok {
-			var err error
-			delay, err = time.ParseDuration(value)
-			require.NoError(t, err)
+func TestThePodsOutliveTheShutdownDelay(t *testing.T) {
+	for _, deployment := range where[*appsv1.Deployment](t, func(string) bool { return true }) {
+		pod := deployment.Spec.Template.Spec
+		const flag, request = "--shutdown-delay=", 5 * time.Second
+		var delay time.Duration
+		for _, arg := range pod.Containers[0].Args {
+			if value, ok := strings.CutPrefix(arg, flag); ok {
+				var err error
+				delay, err = time.ParseDuration(value)
+				require.NoError(t, err)
+			}
 		}
+		require.Positive(t, delay)
+		require.Greater(t, time.Duration(*pod.TerminationGracePeriodSeconds)*time.Second, delay+request, deployment.Name)
 	}
-	require.Positive(t, delay)
-	require.Greater(t, time.Duration(*pod.TerminationGracePeriodSeconds)*time.Second, delay+request)
 }
 
-func TestThePodIsRestricted(t *testing.T) {
-	pod := all[*appsv1.Deployment](t)[0].Spec.Template.Spec
-	require.True(t, *pod.SecurityContext.RunAsNonRoot)
-	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.SecurityContext.SeccompProfile.Type)
-	for _, container := range pod.Containers {
-		require.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
-		require.False(t, *container.SecurityContext.AllowPrivilegeEscalation)
-		require.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop)
-		require.GreaterOrEqual(t, container.Resources.Requests.Memory().Value(), int64(128<<20))
+func TestThePodsAreRestricted(t *testing.T) {
+	for _, deployment := range where[*appsv1.Deployment](t, func(string) bool { return true }) {
+		pod := deployment.Spec.Template.Spec
+		require.True(t, *pod.SecurityContext.RunAsNonRoot)
+		require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, pod.SecurityContext.SeccompProfile.Type)
+		for _, container := range pod.Containers {
+			require.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
+			require.False(t, *container.SecurityContext.AllowPrivilegeEscalation)
+			require.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop)
+			require.GreaterOrEqual(t, container.Resources.Requests.Memory().Value(), int64(128<<20))
+		}
 	}
 }

@@ -1,0 +1,199 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+// bareAPIServer is a Kubernetes with no kind that the scaler reads but Leases, of which there are none.
+func bareAPIServer(t *testing.T) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	answers := map[string]string{
+		"/api": `{"kind":"APIVersions","versions":["v1"]}`, "/apis": `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"coordination.k8s.io",
+  "versions":[{"groupVersion":"coordination.k8s.io/v1","version":"v1"}],"preferredVersion":{"groupVersion":"coordination.k8s.io/v1","version":"v1"}}]}`,
+		"/apis/coordination.k8s.io/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"coordination.k8s.io/v1","resources":[
+  {"name":"leases","singularName":"lease","namespaced":true,"kind":"Lease","verbs":["get","list","watch"]}]}`,
+		"/api/v1": `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[]}`,
+	}
+	for path, answer := range answers {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, answer)
+		})
+	}
+	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/{namespace}/leases", func(w http.ResponseWriter, r *http.Request) {
+		switch query := r.URL.Query(); {
+		case query.Get("sendInitialEvents") == "true":
+			http.Error(w, "lists are what there is", http.StatusBadRequest)
+		case query.Has("watch"):
+			<-r.Context().Done()
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+		}
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections() // ends the watches
+		server.Close()
+	})
+	config := fmt.Sprintf("{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: %q}}], "+
+		"contexts: [{name: c, context: {cluster: c}}], current-context: c}", server.URL)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(kubeconfig, []byte(config), 0o600))
+	return kubeconfig
+}
+
+// fakePulsar has topic orders with 30 messages for subscription resize.
+func fakePulsar(t *testing.T) string {
+	t.Helper()
+	const topic = "GET /admin/v2/persistent/public/default/orders/"
+	mux := http.NewServeMux()
+	answer := func(value any) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(value)
+		}
+	}
+	mux.Handle(topic+"partitions", answer(map[string]int{"partitions": 0}))
+	mux.Handle(topic+"stats", answer(map[string]any{
+		"msgInCounter": 100, "subscriptions": map[string]any{
+			"resize": map[string]any{"msgBacklog": 30, "msgDelayed": 0, "unackedMessages": 0, "msgOutCounter": 70, "type": "Shared", "consumers": []any{}},
+		},
+	}))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// startScaler runs the whole program until the test ends, and returns it with a client of it.
+func startScaler(t *testing.T, args ...string) (*scaler, pb.ExternalScalerClient) {
+	t.Helper()
+	o, err := ParseOptions(append([]string{
+		"--kubeconfig=" + bareAPIServer(t), "--lease-namespace=pulsar-autoscaler", "--grpc-bind-address=127.0.0.1:0",
+		"--metrics-bind-address=127.0.0.1:0", "--shutdown-delay=0s", "--poll-interval=1s", "--rate-window=1s", "--instance-metrics=Off",
+	}, args...), nil)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	s, err := newScaler(ctx, o, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	connection, err := grpc.NewClient(s.grpc.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, connection.Close())
+		stop()
+		require.NoError(t, <-done, "every part ends with the context")
+	})
+	return s, pb.NewExternalScalerClient(connection)
+}
+
+// get returns status and body.
+func get(t *testing.T, s *scaler, path string) (code int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.http.Addr().String()+path, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode, string(content)
+}
+
+const patience = 30 * time.Second
+
+func TestATopicIsServedWhereKubernetesHasNoKindOfOurs(t *testing.T) {
+	s, client := startScaler(t, "--pulsar-admin-url="+fakePulsar(t))
+	require.Eventually(t, func() bool { code, _ := get(t, s, "/readyz"); return code == http.StatusOK }, patience, 10*time.Millisecond)
+	code, _ := get(t, s, "/healthz")
+	require.Equal(t, http.StatusOK, code)
+
+	ref := &pb.ScaledObjectRef{Namespace: "media", Name: "so", ScalerMetadata: map[string]string{
+		"scalerAddress": "scaler:9090", "topic": "orders", "subscription": "resize", "messagesPerReplica": "10",
+	}}
+	specs, err := client.GetMetricSpec(t.Context(), ref)
+	require.NoError(t, err)
+	require.Len(t, specs.GetMetricSpecs(), 1)
+	metric := specs.GetMetricSpecs()[0]
+	require.EqualValues(t, 10, metric.GetTargetSize())
+
+	_, err = client.IsActive(t.Context(), ref)
+	require.Equal(t, codes.Unavailable, status.Code(err), "nothing is known yet: %v", err)
+	request := &pb.GetMetricsRequest{ScaledObjectRef: ref, MetricName: metric.GetMetricName()}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		values, err := client.GetMetrics(t.Context(), request)
+		require.NoError(c, err)
+		require.Len(c, values.GetMetricValues(), 1)
+		require.EqualValues(c, 30, values.GetMetricValues()[0].GetMetricValue())
+	}, patience, 50*time.Millisecond)
+	active, err := client.IsActive(t.Context(), ref)
+	require.NoError(t, err)
+	require.True(t, active.GetResult())
+
+	_, metrics := get(t, s, "/metrics")
+	for _, family := range []string{"pulsar_autoscaler_", "go_goroutines"} {
+		require.Contains(t, metrics, family)
+	}
+}
+
+func TestWhatIsNotInstalledIsSaid(t *testing.T) {
+	s, client := startScaler(t)
+	require.Eventually(t, func() bool { code, _ := get(t, s, "/readyz"); return code == http.StatusOK }, patience, 10*time.Millisecond)
+	tests := map[string]struct {
+		metadata map[string]string
+		want     string
+	}{
+		"our own kind":          {map[string]string{"policy": "resize"}, "kind AutoscalingPolicy of pulsar-autoscaler.io/v1alpha1 is not installed"},
+		"Function Mesh":         {map[string]string{"target": "Function/resize", "messagesPerReplica": "10"}, "Function Mesh is not installed"},
+		"a Pulsar of the flags": {map[string]string{"topic": "a", "subscription": "s", "messagesPerReplica": "10"}, "--pulsar-admin-url"},
+		"a connection": {
+			map[string]string{"topic": "a", "subscription": "s", "messagesPerReplica": "10", "connection": "eu"}, `"eu"`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := client.IsActive(t.Context(), &pb.ScaledObjectRef{Namespace: "media", Name: "so", ScalerMetadata: test.metadata})
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+func TestTheScalerIsNotReadyWhileItEnds(t *testing.T) {
+	s, _ := startScaler(t)
+	require.Eventually(t, func() bool { return s.ready() == nil }, patience, 10*time.Millisecond)
+	s.stopping.Store(true)
+	code, body := get(t, s, "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Contains(t, body, "about to end")
+}
+
+func TestAPortThatIsTakenIsToldOfAtOnce(t *testing.T) {
+	s, _ := startScaler(t)
+	o := *s.options
+	o.GRPCBindAddress = s.grpc.Addr().String()
+	_, err := newScaler(t.Context(), &o, s.logger)
+	require.ErrorContains(t, err, "listening at --grpc-bind-address")
+}
