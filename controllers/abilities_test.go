@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -316,6 +317,17 @@ func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 			pulsar_autoscaler_cluster_ability{ability="tolerance"} 1
 		`), "pulsar_autoscaler_cluster_ability"))
 		require.Equal(t, 1, w.queue.Len())
+	})
+}
+
+// TestKEDAIsThereAsSoonAsItsObjectsAreRead: a new leader that is told otherwise would take the target from KEDA, and give it back.
+func TestKEDAIsThereAsSoonAsItsObjectsAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var read atomic.Bool
+		w := startWatching(t, &fakeServer{zero: true, tolerance: true}, func(c *AbilitiesConfig) { c.KEDA = read.Load })
+		require.False(t, w.Now().KEDA)
+		read.Store(true)
+		require.True(t, w.Now().KEDA, "before it is looked at again")
 	})
 }
 

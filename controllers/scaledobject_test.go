@@ -164,6 +164,21 @@ func TestKEDAsRefusalBecomesACondition(t *testing.T) {
 	require.Contains(t, w.reconcile(), "apply")
 }
 
+// TestAWebhookThatLagsIsAskedAgainAtOnce: KEDA's sees deletions by a watch of its own.
+func TestAWebhookThatLagsIsAskedAgainAtOnce(t *testing.T) {
+	w := kedaWorld(t, testFunction(), testPolicy())
+	w.settle(700)
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorKEDA })
+	w.reconcile()
+	w.applyFails = apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "resize", errors.New("already managed by the hpa"))
+	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+	require.ErrorContains(t, err, "already managed by the hpa")
+	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Equal(t, "Unknown/ApplyFailed", status)
+	w.applyFails = nil
+	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
+}
+
 func TestTheActuatorIsHandedOver(t *testing.T) {
 	w := kedaWorld(t, testFunction(), testPolicy())
 	w.settle(700)

@@ -88,12 +88,11 @@ func (o Outcome) planKEDA(current, decided int32, off bool) Plan {
 		off = off || live.Paused || (live.PausedIn && decided < current) || (live.PausedOut && decided > current)
 	}
 	plan = plan.beside(o, current, decided, off)
-	plan.StatusFirst = plan.makes(live) || (plan.Replicas != nil && (current == 0 || *plan.Replicas == 0))
+	told := o.World.Policy.Status.DesiredReplicas
+	untold := plan.ScaledObject != nil && live == nil && (told == nil || *told != decided) // the scaler has to know by then
+	plan.StatusFirst = untold || (plan.Replicas != nil && (current == 0 || *plan.Replicas == 0))
 	return plan
 }
-
-// makes says that the ScaledObject is made: the scaler has to know the decision by then.
-func (plan Plan) makes(live *LiveScaledObject) bool { return plan.ScaledObject != nil && live == nil }
 
 // mayHaveScaledObject is false where KEDA would move what is to stay: it brings a target within bounds like any autoscaler, and one
 // that somebody set to 0 back to minReplicas, which a HorizontalPodAutoscaler does not.

@@ -152,6 +152,13 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--lease-duration=5m --lease-renew-deadline=4m --lease-retry-period=1m",
 			"--lease-retry-period is 1m0s: it must be from 100ms to 20s",
 		},
+		"KEDA finds the scaler by host and port": {
+			"--keda-scaler-address=scaler", `--keda-scaler-address is "scaler": it must be host:port with a port from 1 to 65535, such as scaler.pulsar-autoscaler.svc:9090`,
+		},
+		"a port is not 0":       {"--keda-scaler-address=scaler:0", `--keda-scaler-address is "scaler:0": it must be host:port`},
+		"a host is named":       {"--keda-scaler-address=:9090", `--keda-scaler-address is ":9090": it must be host:port`},
+		"KEDA's CA has a name":  {"--keda-scaler-address=a:1 --keda-scaler-authentication=A_B", `--keda-scaler-authentication is "A_B": a lowercase RFC 1123 subdomain`},
+		"TLS is for the scaler": {"--keda-scaler-tls", "they are for --keda-scaler-address, which must be set then"},
 		"a shutdown ends":       {"--shutdown-delay=2m", "--shutdown-delay is 2m0s: it must be from 0s to 1m0s"},
 		"a log level is known":  {"--log-level=loud", `--log-level is "loud": it must be one of debug, info, warn, error`},
 		"a log format is known": {"--log-format=xml", `--log-format is "xml": it must be one of json, text`},
