@@ -79,13 +79,18 @@ func (s *Server) decide(n news, now time.Time) {
 			continue
 		}
 		one.learned.due = now.Add(s.config.FreshFor / 3)
-		var f facts
-		f.reading, f.noReading = s.config.Signals.Read(one.trigger.Subject, now)
-		f.replicas, f.noReplicas = s.config.ScaledObjects.Replicas(one.trigger.Object)
-		decision, after, err := learn(one.trigger, f, s.config.FreshFor, one.learned.state, now)
-		one.learned.state = after
-		s.memory.decided(one.learned, decision, err, now)
+		s.guard(one.trigger, func() { s.teach(one, now) })
 	}
+}
+
+// teach reads, decides and puts it down.
+func (s *Server) teach(one lesson, now time.Time) {
+	var f facts
+	f.reading, f.noReading = s.config.Signals.Read(one.trigger.Subject, now)
+	f.replicas, f.noReplicas = s.config.ScaledObjects.Replicas(one.trigger.Object)
+	decision, after, err := learn(one.trigger, f, s.config.FreshFor, one.learned.state, now)
+	one.learned.state = after
+	s.memory.decided(one.learned, decision, err, now)
 }
 
 // learn decides, or says why it cannot. While nothing is known of the subject, what was decided before holds.

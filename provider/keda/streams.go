@@ -5,6 +5,8 @@ package keda
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
@@ -131,6 +133,17 @@ func (s *Server) round(n news, isTick bool, now time.Time) {
 	s.decide(n, now)
 	n.all = n.all || isTick
 	for _, one := range s.watches.list(n, nil) {
-		s.look(one, now)
+		s.guard(one.trigger, func() { s.look(one, now) })
 	}
+}
+
+// guard keeps a panic about one trigger from ending the process for all.
+func (s *Server) guard(t Trigger, work func()) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.config.Logger.Error("looking at a trigger panicked", "scaledObject", t.Object.String(), "cause", fmt.Sprint(cause),
+				"stack", string(debug.Stack()))
+		}
+	}()
+	work()
 }

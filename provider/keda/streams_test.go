@@ -17,9 +17,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // client is one end of a stream, in a bubble.
@@ -219,105 +216,25 @@ func TestASlowClientBlocksNobodyElse(t *testing.T) {
 	})
 }
 
-func TestNewsAreGathered(t *testing.T) {
+func TestABugIsOneTriggersAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
-		counted := &countingSignals{world: w}
-		s.config.Signals = counted
-		w.change(func() { w.readings[topicSubject()] = reading(time.Now()) })
-		open(t, nil, ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "10"), s.StreamIsActive)
-		time.Sleep(lookEvery)
-		before := counted.count()
-		const seconds = 10
-		for range seconds * 1000 {
-			s.Poked(backlog.Topic{Name: "persistent://public/default/orders"})
-			s.Poked(backlog.Topic{Name: "persistent://public/default/other"})
-			time.Sleep(time.Millisecond)
-		}
-		looks := counted.count() - before
-		require.LessOrEqual(t, looks, seconds*int(time.Second/leastPause))
-		require.Greater(t, looks, seconds)
+		other := types.NamespacedName{Namespace: inNamespace, Name: "other"}
+		w.change(func() {
+			w.policies[policyKey()], w.policies[other] = decidedPolicy(0, time.Now()), decidedPolicy(0, time.Now())
+		})
+		wrong, right := open(t, nil, ref("policy", "resize"), s.StreamIsActive), open(t, nil, ref("policy", "other"), s.StreamIsActive)
+		w.change(func() { w.policies[policyKey()], w.policies[other] = nil, decidedPolicy(1, time.Now()) })
+		time.Sleep(2 * lookEvery)
+		require.Equal(t, []string{"false"}, wrong.now())
+		require.Equal(t, []string{"false", "true"}, right.now())
+		require.Contains(t, w.log.all()[0], "looking at a trigger panicked")
 	})
 }
 
-// countingSignals counts how often it is asked.
-type countingSignals struct {
-	*world
-	times int
-}
-
-func (c *countingSignals) Read(subject Subject, now time.Time) (backlog.Reading, error) {
-	c.change(func() { c.times++ })
-	return c.world.Read(subject, now)
-}
-
-func (c *countingSignals) count() int {
-	synctest.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.times
-}
-
-func TestNewsAreAboutTriggers(t *testing.T) {
-	policyTrigger := Trigger{Subject: Subject{Namespace: inNamespace, Policy: "resize"}}
-	borrowing := policyTrigger
-	borrowing.Strategy = v1alpha1.StrategyRatePerReplica
-	topics := Trigger{Subject: Subject{Topics: "persistent://a/b/c,persistent://a/b/d", Subscription: "s"}, Strategy: v1alpha1.StrategyCapacity}
-	target := Trigger{Subject: Subject{Namespace: inNamespace, Target: Target{"Function", "resize"}}, Strategy: v1alpha1.StrategyCapacity}
-	set := func(name string) map[string]struct{} { return map[string]struct{}{name: {}} }
-	keys := func(name string) map[types.NamespacedName]struct{} {
-		return map[types.NamespacedName]struct{}{{Namespace: inNamespace, Name: name}: {}}
-	}
-	for name, test := range map[string]struct {
-		news  news
-		about []Trigger
-	}{
-		"none are about none":                        {news{}, nil},
-		"all are about all":                          {news{all: true}, []Trigger{policyTrigger, borrowing, topics, target}},
-		"a policy is about what asks for it":         {news{policies: keys("resize")}, []Trigger{policyTrigger, borrowing}},
-		"another policy is about none":               {news{policies: keys("other")}, nil},
-		"a topic may be an object's or a policy's":   {news{topics: set("persistent://a/b/d")}, []Trigger{borrowing, topics, target}},
-		"another topic is not about those that tell": {news{topics: set("persistent://a/b")}, []Trigger{borrowing, target}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var about []Trigger
-			for _, trigger := range []Trigger{policyTrigger, borrowing, topics, target} {
-				if test.news.about(trigger) {
-					about = append(about, trigger)
-				}
-			}
-			require.Equal(t, test.about, about)
-		})
-	}
-	t.Run("too many to tell apart are about everything", func(t *testing.T) {
-		b := newInbox()
-		for i := range maxNews + 1 {
-			b.put(func(n *news) { n.topics[fmt.Sprint(i)] = struct{}{} })
-		}
-		require.True(t, b.take().all)
-		require.Equal(t, news{}, b.take())
-	})
-}
-
-// BenchmarkANewsRound is one look at 10,000 streams of which each is about a policy of its own: what 10 a second cost.
-func BenchmarkANewsRound(b *testing.B) {
-	const streams = 10_000
-	w := newWorld()
-	s := w.server(b)
-	for i := range streams {
-		subject := Subject{Namespace: inNamespace, Policy: fmt.Sprint("policy-", i)}
-		w.policies[types.NamespacedName{Namespace: inNamespace, Name: subject.Policy}] = decidedPolicy(3, w.now)
-		_, _, err := s.watches.join(Trigger{Object: types.NamespacedName{Namespace: inNamespace, Name: subject.Policy}, Subject: subject})
-		require.NoError(b, err)
-	}
-	for name, n := range map[string]news{
-		"all":   {all: true},
-		"one":   {policies: map[types.NamespacedName]struct{}{{Namespace: inNamespace, Name: "policy-7"}: {}}},
-		"topic": {topics: map[string]struct{}{"persistent://a/b/c": {}}},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				s.round(n, false, w.now)
-			}
-		})
-	}
+func TestStreamsAreBounded(t *testing.T) {
+	s := newWorld().server(t)
+	s.watches.streams = maxStreams
+	err := s.StreamIsActive(ref("policy", "resize"), &client[pb.IsActiveResponse]{ctx: t.Context()})
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	require.Equal(t, maxStreams, s.watches.streams)
 }
