@@ -84,14 +84,16 @@ func (o Outcome) planKEDA(current, decided int32, off bool) Plan {
 	default:
 		plan.ScaledObject = ScaledObject(o.World.Policy, o.World.Target, o.World.Abilities.Scaler)
 	}
-	if live != nil {
-		off = off || live.Paused || (live.PausedIn && decided < current) || (live.PausedOut && decided > current)
-	}
-	plan = plan.beside(o, current, decided, off)
+	plan = plan.beside(o, current, decided, off || live.keeps(current, decided))
 	told := o.World.Policy.Status.DesiredReplicas
 	untold := plan.ScaledObject != nil && live == nil && (told == nil || *told != decided) // the scaler has to know by then
 	plan.StatusFirst = untold || (plan.Replicas != nil && (current == 0 || *plan.Replicas == 0))
 	return plan
+}
+
+// keeps says that somebody told KEDA by an annotation to leave such a change alone.
+func (l *LiveScaledObject) keeps(current, decided int32) bool {
+	return l != nil && (l.Paused || (l.PausedIn && decided < current) || (l.PausedOut && decided > current))
 }
 
 // mayHaveScaledObject is false where KEDA would move what is to stay: it brings a target within bounds like any autoscaler, and one
