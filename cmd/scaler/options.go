@@ -28,6 +28,8 @@ type Options struct {
 	Log     logs.Options
 	TLS     keda.TLSFiles
 
+	// ConnectionsFile names Pulsar clusters for triggers.
+	ConnectionsFile    string
 	GRPCBindAddress    string
 	MetricsBindAddress string
 	HoldFor            time.Duration
@@ -54,7 +56,7 @@ func NewOptions() *Options {
 func (o *Options) sections() []flags.Section {
 	return []flags.Section{
 		{Title: "Serving KEDA", Flags: o.servingFlags()},
-		{Title: "Pulsar", Flags: o.Polling.PulsarFlags("scaler")},
+		{Title: "Pulsar", Flags: o.pulsarFlags()},
 		{Title: "Measuring", Flags: o.Polling.MeasuringFlags()},
 		{Title: "Kubernetes", Flags: o.kubernetesFlags()},
 		{Title: "Process", Flags: o.processFlags()},
@@ -75,6 +77,13 @@ func (o *Options) servingFlags() *pflag.FlagSet {
 		"How long the last answer that was known is given while nothing is, from 1m to 24h; an error after that, which fallback of a ScaledObject is for.")
 	fs.DurationVar(&o.MaxConnectionAge, "max-connection-age", o.MaxConnectionAge,
 		"Age at which connections are closed, so that KEDA looks up the replicas of the scaler again, from 1s to 24h.")
+	return fs
+}
+
+func (o *Options) pulsarFlags() *pflag.FlagSet {
+	fs := o.Polling.PulsarFlags("scaler")
+	fs.StringVar(&o.ConnectionsFile, "connections-file", o.ConnectionsFile,
+		"YAML file of the Pulsar clusters that triggers may name (connection), with their credentials and the namespaces that may use them; read again when it changes.")
 	return fs
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/connections"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/registries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
@@ -68,7 +70,11 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger) (*scaler, e
 // wire makes what reads Kubernetes, what reads Pulsar, and what answers from both.
 func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.NamespacedName) error {
 	p, worker := s.options.Polling, &worker{}
-	var err error
+	named, err := connections.New(s.options.ConnectionsFile, s.logger, time.Now)
+	if err != nil {
+		return err
+	}
+	p.AllowedPulsarHosts = slices.Concat(p.AllowedPulsarHosts, named.Hosts())
 	s.reading, err = controllers.SetupReading(ctx, s.manager, controllers.ReadingConfig{
 		Store: store, DefaultAdminURL: p.PulsarAdminURL,
 		FunctionCredentials: controllers.FunctionCredentials(p.FunctionCredentials), OwnCredentials: p.OwnCredentials(),
@@ -81,7 +87,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 		return err
 	}
 	measuring := polling.Config{
-		Options: p, Store: store, Credentials: s.reading.Credentials, Registerer: s.registry,
+		Options: p, Store: store, Credentials: named.Before(s.reading.Credentials), Registerer: s.registry,
 		Updated: func(topic backlog.Topic) { s.server.Poked(topic) },
 	}
 	if s.reading.Pods != nil {
@@ -93,26 +99,12 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	worker.Worker = s.polling.Worker
 	s.server, err = keda.New(keda.Config{
 		Policies: s.reading.Policies, DecisionMaker: s.reading.DecisionMaker,
-		Signals:       signals{read: s.reading.Signals, cluster: ownCluster(p.PulsarAdminURL)},
+		Signals:       signals{read: s.reading.Signals, places: places{own: p.PulsarAdminURL, named: named}},
 		ScaledObjects: scaledObjects{s.reading.ScaledObjects},
 		Now:           time.Now, HoldFor: s.options.HoldFor, FreshFor: freshIntervals * p.PollInterval,
 		Logger: s.logger, Registerer: s.registry,
 	})
 	return err
-}
-
-// ownCluster is the one of the flags.
-func ownCluster(adminURL string) func(connection string) (backlog.Cluster, error) {
-	return func(connection string) (backlog.Cluster, error) {
-		switch {
-		case connection != "":
-			return backlog.Cluster{}, fmt.Errorf("%w: connection %q is not known", backlog.ErrUnsupported, connection)
-		case adminURL == "":
-			return backlog.Cluster{}, fmt.Errorf("%w: set --pulsar-admin-url of the scaler", backlog.ErrUnsupported)
-		}
-		address, err := backlog.ParseAdminURL(adminURL)
-		return backlog.Cluster{AdminURL: address}, err
-	}
 }
 
 // worker is for the controllers, which are made before there is one: it needs their credentials. It is set before anything

@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -159,6 +161,38 @@ func TestATopicIsServedWhereKubernetesHasNoKindOfOurs(t *testing.T) {
 	}
 }
 
+func TestAConnectionLeadsToPulsarAndShowsItsToken(t *testing.T) {
+	pulsar, err := url.Parse(fakePulsar(t))
+	require.NoError(t, err)
+	forward := httputil.NewSingleHostReverseProxy(pulsar)
+	guarded := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer hunter2" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(guarded.Close)
+	dir := t.TempDir()
+	token, file := filepath.Join(dir, "token"), filepath.Join(dir, "connections.yaml")
+	require.NoError(t, os.WriteFile(token, []byte("hunter2"), 0o600))
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "connections: [{name: east, adminURL: %q, tokenFile: %q, namespaces: [media]}]", guarded.URL, token), 0o600))
+
+	_, client := startScaler(t, "--connections-file="+file)
+	ref := func(namespace string) *pb.ScaledObjectRef {
+		return &pb.ScaledObjectRef{Namespace: namespace, Name: "so", ScalerMetadata: map[string]string{
+			"connection": "east", "topic": "orders", "subscription": "resize", "messagesPerReplica": "10",
+		}}
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		active, err := client.IsActive(t.Context(), ref("media"))
+		require.NoError(c, err)
+		require.True(c, active.GetResult())
+	}, patience, 50*time.Millisecond)
+	_, err = client.IsActive(t.Context(), ref("sales"))
+	require.ErrorContains(t, err, `connection "east" is not for namespace sales`)
+}
+
 func TestWhatIsNotInstalledIsSaid(t *testing.T) {
 	s, client := startScaler(t)
 	require.Eventually(t, func() bool { code, _ := get(t, s, "/readyz"); return code == http.StatusOK }, patience, 10*time.Millisecond)
@@ -170,7 +204,8 @@ func TestWhatIsNotInstalledIsSaid(t *testing.T) {
 		"Function Mesh":         {map[string]string{"target": "Function/resize", "messagesPerReplica": "10"}, "Function Mesh is not installed"},
 		"a Pulsar of the flags": {map[string]string{"topic": "a", "subscription": "s", "messagesPerReplica": "10"}, "--pulsar-admin-url"},
 		"a connection": {
-			map[string]string{"topic": "a", "subscription": "s", "messagesPerReplica": "10", "connection": "eu"}, `"eu"`,
+			map[string]string{"topic": "a", "subscription": "s", "messagesPerReplica": "10", "connection": "eu"},
+			`connection "eu" is not for namespace media, which may use none: correct connection, or have it added to --connections-file`,
 		},
 	}
 	for name, test := range tests {

@@ -13,15 +13,15 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/connections"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
 // signals lets KEDA's edge ask the controllers, which must not know each other.
 type signals struct {
-	read *controllers.Signals
-	// cluster is where a connection leads, or why it leads nowhere.
-	cluster func(connection string) (backlog.Cluster, error)
+	read   *controllers.Signals
+	places places
 }
 
 // Read implements keda.Signals.
@@ -39,17 +39,37 @@ func (s signals) Read(subject keda.Subject, now time.Time) (backlog.Reading, err
 		}
 		return object(resource, subject.Target.Name)
 	}
-	cluster, err := s.cluster(subject.Connection)
+	cluster, workerURL, err := s.places.of(subject)
 	if err != nil {
 		return backlog.Reading{}, err
 	}
 	if subject.Component != (keda.Component{}) {
 		return s.read.ReadComponent(backlog.Component{
-			Cluster: cluster, Kind: subject.Component.Kind,
+			Cluster: cluster, WorkerURL: workerURL, Kind: subject.Component.Kind,
 			Tenant: subject.Component.Tenant, Namespace: subject.Component.Namespace, Name: subject.Component.Name,
 		}, now)
 	}
 	return s.read.ReadSubscription(backlog.NewSubscription(cluster, subject.Subscription, strings.Split(subject.Topics, ",")...), now)
+}
+
+// places are where Pulsar is for triggers that have no object to say it.
+type places struct {
+	// own is the admin URL of the flags; empty for none.
+	own   string
+	named *connections.Connections
+}
+
+// of returns the cluster of a subject and its function worker where that runs apart, or why there is none.
+func (p places) of(subject keda.Subject) (cluster backlog.Cluster, workerURL string, err error) {
+	switch {
+	case subject.Connection != "":
+		return p.named.Resolve(subject.Connection, subject.Namespace)
+	case p.own == "":
+		return backlog.Cluster{}, "", backlog.Because(backlog.ErrUnsupported,
+			"the trigger has no connection, and the scaler has no Pulsar of its own: set connection, or --pulsar-admin-url of the scaler")
+	}
+	address, err := backlog.ParseAdminURL(p.own)
+	return backlog.Cluster{AdminURL: address}, "", err
 }
 
 // scaledObjects likewise.
