@@ -100,6 +100,11 @@ func TestTheDecisionMakerIsAliveWhileItRenewsItsLease(t *testing.T) {
 				require.NoError(t, d.Alive(now))
 			} else {
 				require.ErrorContains(t, d.Alive(now), test.dead)
+				var aged interface{ Since() time.Time }
+				require.ErrorAs(t, d.Alive(now), &aged)
+				known := d.seen.Load() != nil
+				require.Equal(t, known, !aged.Since().IsZero())
+				require.True(t, !known || now.Sub(aged.Since()) > leaseExpires)
 			}
 		})
 	}

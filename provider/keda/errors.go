@@ -90,12 +90,17 @@ func unread(subject Subject, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return newFault(errNotFound, "%s not found: create it, or correct the metadata of the trigger", subject.describe())
+	case errors.Is(err, backlog.ErrFunctionNotFound):
+		return newFault(errNotFound, "%s: create it, or correct the metadata of the trigger", err)
 	case errors.Is(err, backlog.ErrUnsupported):
 		return newFault(errUnsupported, "%s", err)
 	default:
 		return newFault(errUnknown, "%s", err)
 	}
 }
+
+// isMistake says that somebody has to correct something, or nobody will know more.
+func isMistake(err error) bool { return errors.Is(err, errNotFound) || errors.Is(err, errUnsupported) }
 
 // undecided is the error for why a policy has no number.
 func undecided(err error) error {

@@ -14,6 +14,9 @@ const (
 	// forgetAfter is how long what was learned of a trigger that nobody asks for is kept. KEDA asks every pollingInterval, 30 s
 	// by default, and its HorizontalPodAutoscaler every 15 s.
 	forgetAfter = 10 * time.Minute
+	// mistakenFor is how long an answer is held because of a mistake of a user, such as a policy that is not there: enough for what
+	// deletes an object and makes it anew.
+	mistakenFor = 2 * time.Minute
 	// maxTriggers remembered; of more the one that was asked for least recently is forgotten. One is about 1 KiB.
 	maxTriggers = 50_000
 )
@@ -30,6 +33,8 @@ const (
 	held
 	// givenUp: it was held for as long as it may be.
 	givenUp
+	// mistaken: somebody has to correct something.
+	mistaken
 )
 
 // memory is what is remembered of the triggers that are asked for. It is safe for concurrent use.
@@ -53,6 +58,8 @@ type entry struct {
 	// good is the last answer that was known, at goodAt; zero for none.
 	good   Sample
 	goodAt time.Time
+	// wrongSince is since when it has been a mistake without a break; zero while it is none.
+	wrongSince time.Time
 	// spec was last known; without a metric for none.
 	spec     Spec
 	standing standing
@@ -123,27 +130,25 @@ func (s settled) isNews() bool {
 }
 
 // settle remembers an answer that is known, and puts the last one that was in the place of one that is not, for as long as
-// holdFor since it was known.
+// holdFor since it was known, or mistakenFor where somebody has to correct something.
 func (m *memory) settle(t Trigger, answer Sample, err error, now time.Time) settled {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.touch(t, now)
-	result := settled{sample: answer, standing: known}
 	switch {
-	case err != nil && e.goodAt.IsZero():
-		return settled{err: err}
-	case err != nil:
-		result.sample, result.standing, result.since, result.why = e.good, held, e.goodAt, err.Error()
-	case !answer.HeldSince.IsZero() || answer.Held != "":
-		result.standing, result.since, result.why = held, cmp.Or(answer.HeldSince, e.goodAt, now), answer.Held
-		e.good, e.spec = answer, answer.Spec // goodAt stays: it is not known anew
-		if e.goodAt.IsZero() {
-			e.goodAt = result.since
-		}
-	default:
-		e.good, e.goodAt, e.spec = answer, now, answer.Spec
+	case !isMistake(err):
+		e.wrongSince = time.Time{}
+	case e.wrongSince.IsZero():
+		e.wrongSince = now
 	}
-	if result.standing == held && now.Sub(result.since) >= m.holdFor {
+	if err != nil && e.goodAt.IsZero() {
+		return settled{err: err}
+	}
+	result := e.settle(answer, err, now)
+	switch {
+	case result.standing == held && err != nil && isMistake(err) && now.Sub(e.wrongSince) >= mistakenFor:
+		result.standing, result.sample, result.err = mistaken, Sample{}, err
+	case result.standing == held && now.Sub(result.since) >= m.holdFor:
 		result.standing, result.sample = givenUp, Sample{}
 		result.err = newFault(errGivenUp, "unknown for %s, longer than the last answer is held (%s): %s; "+
 			"spec.fallback of the ScaledObject sets the replicas for this case",
@@ -153,7 +158,25 @@ func (m *memory) settle(t Trigger, answer Sample, err error, now time.Time) sett
 	return result
 }
 
-// spec remembers one that is known, and returns the last one in the place of one that is not.
+// settle holds what is not known, for however long. mu of the memory is held.
+func (e *entry) settle(answer Sample, err error, now time.Time) settled {
+	switch {
+	case err != nil:
+		return settled{sample: e.good, standing: held, since: e.goodAt, why: err.Error()}
+	case !answer.HeldSince.IsZero() || answer.Held != "":
+		since := cmp.Or(answer.HeldSince, e.goodAt, now)
+		e.good, e.spec = answer, answer.Spec // goodAt stays: it is not known anew
+		if e.goodAt.IsZero() {
+			e.goodAt = since
+		}
+		return settled{sample: answer, standing: held, since: since, why: answer.Held}
+	default:
+		e.good, e.goodAt, e.spec = answer, now, answer.Spec
+		return settled{sample: answer, standing: known}
+	}
+}
+
+// settleSpec remembers one that is known, and returns the last one in the place of one that is not.
 func (m *memory) settleSpec(t Trigger, spec Spec, err error, now time.Time) (Spec, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

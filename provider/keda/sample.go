@@ -73,6 +73,20 @@ func sample(t Trigger, f facts) (Sample, error) {
 	return answer, nil
 }
 
+// keep is the last answer while it is held, for no less than the replicas that there are: it was right for one moment, and the
+// cooldown of KEDA and the stabilization of its HorizontalPodAutoscaler, minutes, are there to see whether more follows. That there
+// is nothing to do is not said where replicas are unknown: KEDA would take the last one away.
+func (s Sample) keep(current int32, noReplicas, why error) (Sample, error) {
+	switch {
+	case noReplicas == nil:
+		s.Active = s.Active || current > 0
+		s.Value = min(max(s.Value, float64(current)*s.Spec.Target), largest)
+	case !s.Active:
+		return Sample{}, newFault(errUnknown, "%s; whether there are replicas to keep is unknown too: %s", why, noReplicas)
+	}
+	return s, nil
+}
+
 // follow the decision of the policy, which its status keeps while what it rests on is unknown.
 func (s *Sample) follow(f facts) error {
 	served, err := policy.LastDecided(f.policy)

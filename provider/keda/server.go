@@ -147,6 +147,10 @@ func (s *Server) answer(t Trigger, now time.Time) settled {
 	if result.isNews() {
 		s.report(t, result, now)
 	}
+	if err != nil && result.standing == held {
+		replicas, noReplicas := s.config.ScaledObjects.Replicas(t.Object)
+		result.sample, result.err = result.sample.keep(replicas.Current, noReplicas, err)
+	}
 	return result
 }
 
@@ -182,9 +186,12 @@ func (s *Server) undecided(now time.Time) (since time.Time, why error) {
 	err := s.config.DecisionMaker.Alive(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var aged interface{ Since() time.Time }
 	switch {
 	case err == nil:
 		s.deadSince = time.Time{}
+	case errors.As(err, &aged) && !aged.Since().IsZero():
+		s.deadSince = aged.Since()
 	case s.deadSince.IsZero():
 		s.deadSince = now
 	}
@@ -211,6 +218,8 @@ func (s *Server) report(t Trigger, result settled, now time.Time) {
 	case held:
 		log.Warn("what a trigger asks for is unknown, its last answer is held", "heldFor", s.config.HoldFor.String(),
 			"since", result.since.UTC().Format(time.RFC3339), "reason", result.why)
+	case mistaken:
+		log.Error("what a trigger asks for is not there, it is answered with an error until somebody has corrected it", "reason", result.why)
 	case givenUp:
 		log.Error("what a trigger asks for was unknown for too long, it is answered with an error",
 			"unknownFor", now.Sub(result.since).Truncate(time.Second).String(), "reason", result.why)

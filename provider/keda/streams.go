@@ -78,12 +78,13 @@ func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, tell func(
 
 // look at a trigger, and tell its streams.
 func (s *Server) look(w *watch, now time.Time) {
+	number := w.begin()
 	answer := s.answer(w.trigger, now)
 	spec, noSpec := answer.sample.Spec, answer.err
 	if noSpec != nil {
 		spec, noSpec = s.spec(w.trigger, now)
 	}
-	w.publish(func(v *view) {
+	w.publish(number, func(v *view) {
 		if noSpec == nil {
 			v.spec = spec
 		}

@@ -25,6 +25,8 @@ type watch struct {
 	mu      sync.Mutex
 	view    view
 	streams map[*stream]struct{}
+	// begun looks and the one of them that view is from: streams that open look beside Run.
+	begun, shown uint64
 }
 
 // view is what streams tell of a trigger.
@@ -104,11 +106,24 @@ func (w *watch) see() view {
 	return w.view
 }
 
-// publish tells the streams what is known now, if it is another than before. It never waits for a client.
-func (w *watch) publish(change func(v *view)) {
+// begin a look, and return its number.
+func (w *watch) begin() (look uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.begun++
+	return w.begun
+}
+
+// publish tells the streams what is known now, if it is another than before. A look that began before the one that was published
+// last counts for nothing. It never waits for a client.
+func (w *watch) publish(look uint64, change func(v *view)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if look < w.shown {
+		return
+	}
 	before := w.view
+	w.shown = look
 	change(&w.view)
 	if w.view == before {
 		return

@@ -1,0 +1,172 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
+	idle := func(at time.Time) backlog.Reading {
+		r := reading(at)
+		r.Ready, r.LeastReady, r.Unacked, r.DeliveryRate = backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.Known(0)
+		return r
+	}
+	for name, test := range map[string]struct {
+		last     backlog.Reading
+		replicas *Replicas
+		value    float64
+		active   bool
+		code     codes.Code
+	}{
+		"idle at the last look, six replicas":           {last: idle(noon()), replicas: &Replicas{Most: 100, Current: 6}, value: 600, active: true},
+		"little to do at the last look, six replicas":   {last: reading(noon()), replicas: &Replicas{Most: 100, Current: 6}, value: 600, active: true},
+		"much to do at the last look, two replicas":     {last: reading(noon()), replicas: &Replicas{Most: 100, Current: 2}, value: 250, active: true},
+		"idle at the last look, no replicas":            {last: idle(noon()), replicas: &Replicas{Most: 100}, value: 0, active: false},
+		"idle at the last look, replicas unknown":       {last: idle(noon()), code: codes.Unavailable},
+		"work to do at the last look, replicas unknown": {last: reading(noon()), value: 250, active: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			s := w.server(t)
+			w.readings[topicSubject()] = test.last
+			of := ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "100")
+			_, err := value(t, s, of)
+			require.NoError(t, err)
+			w.unread = errBrokerDown
+			if test.replicas != nil {
+				w.replicas[scaledObject()] = *test.replicas
+			}
+			got, err := value(t, s, of)
+			require.Equal(t, test.code, status.Code(err), "%v", err)
+			is, err := s.IsActive(t.Context(), of)
+			require.Equal(t, test.code, status.Code(err), "%v", err)
+			require.Equal(t, test.value, got.GetMetricValueFloat())
+			require.Equal(t, test.active, is.GetResult())
+		})
+	}
+}
+
+func TestADecisionIsHeldAtTheReplicasThatThereAre(t *testing.T) {
+	w := newWorld()
+	s := w.server(t)
+	w.policies[policyKey()] = decidedPolicy(0, w.now)
+	w.replicas[scaledObject()] = Replicas{Most: 100, Current: 6}
+	of := ref("policy", "resize")
+	got, err := value(t, s, of)
+	require.NoError(t, err)
+	require.Zero(t, got.GetMetricValueFloat(), "it was decided")
+	delete(w.policies, policyKey())
+	got, err = value(t, s, of)
+	require.NoError(t, err)
+	require.Equal(t, 6.0, got.GetMetricValueFloat())
+}
+
+func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
+	for name, test := range map[string]struct {
+		trigger []string
+		err     error
+		code    codes.Code
+		says    string
+	}{
+		"a deleted policy":     {[]string{"policy", "resize"}, nil, codes.NotFound, `AutoscalingPolicy "resize" in namespace "media" not found: create it`},
+		"a removed connection": {[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"}, backlog.ErrUnsupported, codes.FailedPrecondition, "not supported"},
+		"a removed function": {[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"}, backlog.ErrFunctionNotFound, codes.NotFound,
+			"function not found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			s := w.server(t)
+			w.policies[policyKey()] = decidedPolicy(3, w.now)
+			w.readings[topicSubject()] = reading(w.now)
+			of := ref(test.trigger...)
+			_, err := value(t, s, of)
+			require.NoError(t, err)
+
+			wrong := func() { delete(w.policies, policyKey()); w.unread = test.err }
+			right := func() { w.policies[policyKey()] = decidedPolicy(3, w.now); w.unread = nil }
+			wrong()
+			for range 2 {
+				_, err = value(t, s, of)
+				require.NoError(t, err, "it may be made anew")
+				w.pass(mistakenFor - time.Second)
+			}
+			_, err = value(t, s, of)
+			require.Equal(t, test.code, status.Code(err))
+			require.ErrorContains(t, err, test.says)
+			_, err = s.IsActive(t.Context(), of)
+			require.Equal(t, test.code, status.Code(err), "not inactive, which KEDA would take to zero")
+			_, err = s.GetMetricSpec(t.Context(), of)
+			require.NoError(t, err)
+			require.Equal(t, 0, s.memory.held())
+			lines := w.log.all()
+			require.Len(t, lines, 2)
+			require.Contains(t, lines[1], "until somebody has corrected it")
+
+			right()
+			_, err = value(t, s, of)
+			require.NoError(t, err)
+			wrong()
+			_, err = value(t, s, of)
+			require.NoError(t, err, "the time begins anew")
+		})
+	}
+}
+
+func TestAMistakeBetweenTroublesIsNotTheLastWord(t *testing.T) {
+	w := newWorld()
+	s := w.server(t)
+	w.readings[topicSubject()] = reading(w.now)
+	of := ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "100")
+	_, err := value(t, s, of)
+	require.NoError(t, err)
+	for range 10 {
+		for _, w.unread = range []error{backlog.ErrFunctionNotFound, errBrokerDown} {
+			w.pass(mistakenFor - time.Second)
+			_, err := value(t, s, of)
+			require.NoError(t, err)
+		}
+	}
+}
+
+// deadSince is an error that knows its age.
+type deadSince struct {
+	error
+	since time.Time
+}
+
+func (d deadSince) Since() time.Time { return d.since }
+
+func TestADeadDecisionMakerIsAsOldAsItsLease(t *testing.T) {
+	w := newWorld()
+	s := w.server(t)
+	w.policies[policyKey()] = decidedPolicy(3, w.now)
+	of := ref("policy", "resize")
+	w.dead = deadSince{errors.New("no decision maker"), w.now.Add(-59 * time.Minute)}
+	_, err := value(t, s, of)
+	require.NoError(t, err)
+	w.pass(time.Minute)
+	_, err = value(t, s, of)
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorContains(t, err, "spec.fallback")
+}
+
+func TestTheOlderOfTwoLooksIsNotTheLastWord(t *testing.T) {
+	watched := newWatches()
+	one, _, err := watched.join(Trigger{Strategy: v1alpha1.StrategyCapacity})
+	require.NoError(t, err)
+	older, newer := one.begin(), one.begin()
+	one.publish(newer, func(v *view) { v.active = isActive })
+	one.publish(older, func(v *view) { v.active = inactive })
+	require.Equal(t, isActive, one.see().active)
+}
