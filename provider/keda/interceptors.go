@@ -24,7 +24,8 @@ const (
 	// budget is how long one answer may take. KEDA sets no deadline: one that hangs blocks the ScaledObject for good, and a few of
 	// them all HorizontalPodAutoscalers of the cluster.
 	budget = 250 * time.Millisecond
-	// maxAnswers under way at once. One that hangs goes on to count when its client was already told so: they cannot pile up.
+	// maxAnswers under way at once; more wait their turn, for budget at most. One that hangs goes on to count when its client was
+	// already told so: they cannot pile up.
 	maxAnswers = 400
 )
 
@@ -47,12 +48,35 @@ func methodOf(full string) string {
 type interceptors struct {
 	observed *requestMetrics
 	logger   *slog.Logger
-	// answers are the goroutines that work on an answer.
-	answers *errgroup.Group
+	answers  *answers
 	// draining ends when streams have to.
 	draining context.Context //nolint:containedctx // the life of the server, which no request has
 	// streamsEnd is the age of a connection at which its streams end, spread over some time more.
 	streamsEnd, spread time.Duration
+}
+
+// answers are the goroutines that work on an answer.
+type answers struct {
+	group errgroup.Group
+	// turns has an element for each that is under way.
+	turns chan struct{}
+}
+
+func newAnswers() *answers { return &answers{turns: make(chan struct{}, maxAnswers)} }
+
+// begin the work, or return false when no turn comes until the context ends.
+func (a *answers) begin(ctx context.Context, work func()) bool {
+	select {
+	case a.turns <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	a.group.Go(func() error {
+		defer func() { <-a.turns }()
+		work()
+		return nil
+	})
+	return true
 }
 
 // unary observes an answer, and gives up waiting for it after budget.
@@ -76,12 +100,11 @@ func (i *interceptors) inTime(ctx context.Context, work func(context.Context) (a
 	limited, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	done := make(chan answer, 1)
-	started := i.answers.TryGo(func() error {
+	began := i.answers.begin(limited, func() {
 		response, err := work(limited)
 		done <- answer{response, err}
-		return nil
 	})
-	if !started {
+	if !began && ctx.Err() == nil {
 		return nil, statusError(newFault(errBusy, "the scaler is overloaded: %d answers are under way", maxAnswers))
 	}
 	select {

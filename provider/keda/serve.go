@@ -109,10 +109,9 @@ func Serve(ctx context.Context, config ServeConfig) error {
 func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOption, error) {
 	age := config.MaxConnectionAge
 	between := &interceptors{
-		observed: config.Server.observed, logger: config.Logger, answers: &errgroup.Group{}, draining: draining,
+		observed: config.Server.observed, logger: config.Logger, answers: newAnswers(), draining: draining,
 		streamsEnd: age + age/10 + age/60, spread: age / 15,
 	}
-	between.answers.SetLimit(maxAnswers)
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionAge: age, MaxConnectionAgeGrace: age / 3, Time: pingAfter, Timeout: pingWithin,
