@@ -26,30 +26,61 @@ type signals struct {
 
 // Read implements keda.Signals.
 func (s signals) Read(subject keda.Subject, now time.Time) (backlog.Reading, error) {
-	object := func(resource schema.GroupResource, name string) (backlog.Reading, error) {
-		return s.read.Read(resource, types.NamespacedName{Namespace: subject.Namespace, Name: name}, backlog.Slim, now)
-	}
+	return ask(subject, s.places, source[backlog.Reading]{
+		object: func(resource schema.GroupResource, key types.NamespacedName) (backlog.Reading, error) {
+			return s.read.Read(resource, key, backlog.Slim, now)
+		},
+		component:    func(c backlog.Component) (backlog.Reading, error) { return s.read.ReadComponent(c, now) },
+		subscription: func(of backlog.Subscription) (backlog.Reading, error) { return s.read.ReadSubscription(of, now) },
+	})
+}
+
+// Partitions implements keda.Signals.
+func (s signals) Partitions(subject keda.Subject, now time.Time) ([]backlog.PartitionReading, error) {
+	return ask(subject, s.places, source[[]backlog.PartitionReading]{
+		object: func(resource schema.GroupResource, key types.NamespacedName) ([]backlog.PartitionReading, error) {
+			return s.read.Partitions(resource, key, now)
+		},
+		component: func(c backlog.Component) ([]backlog.PartitionReading, error) {
+			return s.read.PartitionsOfComponent(c, now)
+		},
+		subscription: func(of backlog.Subscription) ([]backlog.PartitionReading, error) {
+			return s.read.PartitionsOfSubscription(of, now)
+		},
+	})
+}
+
+// source is what the controllers say of an object, what a function worker runs, and a subscription.
+type source[T any] struct {
+	object       func(resource schema.GroupResource, key types.NamespacedName) (T, error)
+	component    func(component backlog.Component) (T, error)
+	subscription func(subscription backlog.Subscription) (T, error)
+}
+
+// ask the source about a subject.
+func ask[T any](subject keda.Subject, places places, from source[T]) (T, error) {
+	var none T
 	switch {
 	case subject.Policy != "":
-		return object(v1alpha1.GroupResource(), subject.Policy)
+		return from.object(v1alpha1.GroupResource(), types.NamespacedName{Namespace: subject.Namespace, Name: subject.Policy})
 	case subject.Target.Kind != "":
 		resource, known := controllers.ResourceOf(subject.Target.Kind)
 		if !known {
-			return backlog.Reading{}, fmt.Errorf("%w: kind %s is not measured", backlog.ErrUnsupported, subject.Target.Kind)
+			return none, fmt.Errorf("%w: kind %s is not measured", backlog.ErrUnsupported, subject.Target.Kind)
 		}
-		return object(resource, subject.Target.Name)
+		return from.object(resource, types.NamespacedName{Namespace: subject.Namespace, Name: subject.Target.Name})
 	}
-	cluster, workerURL, err := s.places.of(subject)
+	cluster, workerURL, err := places.of(subject)
 	if err != nil {
-		return backlog.Reading{}, err
+		return none, err
 	}
 	if subject.Component != (keda.Component{}) {
-		return s.read.ReadComponent(backlog.Component{
+		return from.component(backlog.Component{
 			Cluster: cluster, WorkerURL: workerURL, Kind: subject.Component.Kind,
 			Tenant: subject.Component.Tenant, Namespace: subject.Component.Namespace, Name: subject.Component.Name,
-		}, now)
+		})
 	}
-	return s.read.ReadSubscription(backlog.NewSubscription(cluster, subject.Subscription, strings.Split(subject.Topics, ",")...), now)
+	return from.subscription(backlog.NewSubscription(cluster, subject.Subscription, strings.Split(subject.Topics, ",")...))
 }
 
 // places are where Pulsar is for triggers that have no object to say it.

@@ -87,6 +87,9 @@ func (s *Server) decide(n news, now time.Time) {
 func (s *Server) teach(one lesson, now time.Time) {
 	var f facts
 	f.reading, f.noReading = s.config.Signals.Read(one.trigger.Subject, now)
+	if f.noReading == nil && f.reading.Type == backlog.Failover { // of which one partition is one replica's; others share all
+		f.partitions, _ = s.config.Signals.Partitions(one.trigger.Subject, now) // gone since it was read: the next look says why
+	}
 	f.replicas, f.noReplicas = s.config.ScaledObjects.Replicas(one.trigger.Object)
 	decision, after, err := learn(one.trigger, f, s.config.FreshFor, one.learned.state, now)
 	one.learned.state = after
@@ -110,7 +113,7 @@ func learn(t Trigger, f facts, freshFor time.Duration, before policy.State, now 
 func input(t Trigger, f facts, freshFor time.Duration, now time.Time) policy.Input {
 	noCooldown := int32(0)
 	return policy.Input{
-		Now: now, CurrentReplicas: f.replicas.Current, Reading: f.reading, Unknown: f.noReading, FreshFor: freshFor,
+		Now: now, CurrentReplicas: f.replicas.Current, Reading: f.reading, Unknown: f.noReading, Partitions: f.partitions, FreshFor: freshFor,
 		NeverZero: t.Subject.Target.Kind == "Source" || t.Subject.Component.Kind == backlog.SourceKind, // it finds work with a replica of its own
 		Spec: v1alpha1.AutoscalingPolicySpec{
 			MinReplicas: &f.replicas.Least, MaxReplicas: f.replicas.Most,

@@ -40,7 +40,26 @@ func random(dice *rand.Rand, at time.Time, replicas int32) backlog.Reading {
 	return r
 }
 
+const skewedPartitions = 12
+
+// skewed are partitions of a reading, of which the first has more than its share.
+func skewed(r backlog.Reading) []backlog.PartitionReading {
+	ready, _ := r.Ready.Value()
+	published, _ := r.PublishRate.Value()
+	processed, _ := r.ProcessRate.Value()
+	var all []backlog.PartitionReading
+	for i := range skewedPartitions {
+		share := float64(skewedPartitions-i) / (skewedPartitions * (skewedPartitions + 1) / 2)
+		all = append(all, backlog.PartitionReading{
+			Index: i, Ready: backlog.Known(ready * share), PublishRate: backlog.Known(published * share),
+			ProcessRate: backlog.Known(processed * share), Consumers: backlog.Known(1),
+		})
+	}
+	return all
+}
+
 func TestDecisionsAreThoseOfPackagePolicy(t *testing.T) {
+	different := map[bool]map[int32]bool{false: {}, true: {}} // by whether it is Failover
 	for seed := range uint64(20) {
 		dice := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld()
@@ -55,11 +74,16 @@ func TestDecisionsAreThoseOfPackagePolicy(t *testing.T) {
 		}
 		var state policy.State
 		var decision policy.Decision
-		held, current, different := false, least, map[int32]bool{}
+		held, current := false, least
 		for step := range 200 {
 			w.now = w.now.Add(10 * time.Second)
 			w.replicas[scaledObject()] = Replicas{Least: least, Most: 20, Current: current}
-			w.readings[topicSubject()] = random(dice, w.now, current)
+			seen := random(dice, w.now, current)
+			if seed%2 == 1 {
+				seen.Type, seen.Partitions = backlog.Failover, skewedPartitions
+				w.partitions = map[Subject][]backlog.PartitionReading{topicSubject(): skewed(seen)}
+			}
+			w.readings[topicSubject()] = seen
 			w.unread = nil
 			if dice.IntN(10) == 0 {
 				w.unread = errBrokerDown
@@ -68,10 +92,10 @@ func TestDecisionsAreThoseOfPackagePolicy(t *testing.T) {
 
 			in := policy.Input{
 				Now: w.now, Spec: spec, CurrentReplicas: current, FreshFor: 30 * time.Second,
-				Reading: w.readings[topicSubject()], Unknown: w.unread,
+				Reading: w.readings[topicSubject()], Unknown: w.unread, Partitions: w.partitions[topicSubject()],
 			}
 			if w.unread != nil {
-				in.Reading = backlog.Reading{}
+				in.Reading, in.Partitions = backlog.Reading{}, nil
 			}
 			var made policy.Decision
 			made, state = policy.Decide(in, state)
@@ -90,13 +114,14 @@ func TestDecisionsAreThoseOfPackagePolicy(t *testing.T) {
 			}
 			require.Equal(t, float64(want), answer.sample.Value, "seed %d, step %d: %s", seed, step, decision.Equation)
 			require.Equal(t, want > 0, answer.sample.Active)
-			different[decision.Replicas] = true
+			different[seed%2 == 1][decision.Replicas] = true
 			if dice.IntN(3) == 0 { // KEDA follows, sooner or later
 				current = decision.Replicas
 			}
 		}
-		require.Greater(t, len(different), 1, "seed %d decides nothing", seed)
 	}
+	require.Greater(t, len(different[false]), 5, "that decides nothing")
+	require.Greater(t, len(different[true]), 5, "that decides nothing")
 }
 
 func TestDecisionsAreMadeBesideRequests(t *testing.T) {

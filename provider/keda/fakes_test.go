@@ -29,6 +29,8 @@ type world struct {
 	policies map[types.NamespacedName]*v1alpha1.AutoscalingPolicy
 	readings map[Subject]backlog.Reading
 	replicas map[types.NamespacedName]Replicas
+	// partitions of what has some.
+	partitions map[Subject][]backlog.PartitionReading
 	// unread is why nothing can be read; nil while it can.
 	unread error
 	// dead is why nobody decides; nil while somebody does.
@@ -91,6 +93,12 @@ func (w *world) Read(subject Subject, _ time.Time) (backlog.Reading, error) {
 		return backlog.Reading{}, backlog.ErrNoData
 	}
 	return reading, nil
+}
+
+func (w *world) Partitions(subject Subject, _ time.Time) ([]backlog.PartitionReading, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.partitions[subject], w.unread
 }
 
 func (w *world) Replicas(key types.NamespacedName) (Replicas, error) {

@@ -33,6 +33,8 @@ type Signals interface {
 	// NotFound, a connection that does not exist or may not be used backlog.ErrUnsupported; any other error says why the signal is
 	// unknown, in words for the user.
 	Read(subject Subject, now time.Time) (backlog.Reading, error)
+	// Partitions returns what is known of each partition of what Read sums up. It fails when Read does.
+	Partitions(subject Subject, now time.Time) ([]backlog.PartitionReading, error)
 }
 
 // ScaledObjects tells, from memory, what strategy Capacity has to know of a ScaledObject.

@@ -37,6 +37,8 @@ type facts struct {
 	// reading of the subject, or why there is none.
 	reading   backlog.Reading
 	noReading error
+	// partitions of a Failover subscription, for what is decided here; empty where they are not known.
+	partitions []backlog.PartitionReading
 	// replicas of the ScaledObject, or why they are unknown.
 	replicas   Replicas
 	noReplicas error
