@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,8 @@ func (r *PolicyReconciler) refuse(ctx context.Context, outcome *policy.Outcome, 
 		return false, nil //nolint:nilerr // it is in the outcome, and reported before it is returned
 	}
 	if !done {
-		return true, nil
+		outcome.Violation = cmp.Or(outcome.KEDAStays(), outcome.Violation)
+		return outcome.KEDAStays() == nil, nil // what takes a while is told of
 	}
 	memory.gaveBackAt = outcome.Now
 	if err := r.setTakenOver(ctx, p, nil); err != nil {

@@ -143,6 +143,37 @@ func TestTakingOverForKEDA(t *testing.T) {
 	require.Empty(t, w.written)
 }
 
+// TestGivingBackThatKEDAHoldsUpIsToldOf: else the status would say for ever what it said last.
+func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
+	p := kedaPolicy()
+	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
+	foreign := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
+	w := kedaWorld(t, testFunction(), p, foreign, testStatefulSet(nil))
+	w.reconcile()
+	w.answer(700, 10_000)
+	for range 4 {
+		w.reconcile()
+		w.kedaRuns()
+	}
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
+	for range 8 { // KEDA's operator is down
+		w.after(testInterval)
+		w.answer(700, 10_000)
+		w.reconcile()
+	}
+	status, message := w.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "False/ScaledObjectStays", status)
+	require.Contains(t, message, "see that KEDA's operator runs")
+	require.Empty(t, w.reconcile(), "it is said once")
+	require.Error(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()), "nothing stands beside it")
+
+	for range 4 {
+		w.kedaRuns()
+		w.reconcile()
+	}
+	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
+}
+
 // TestAnothersScaledObjectIsNotPausedForOurs: KEDA's webhook would refuse ours even so, and nobody would scale the target.
 func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 	for _, paused := range []bool{false, true} {

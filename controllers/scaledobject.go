@@ -132,7 +132,7 @@ func applyResult(err error) string {
 
 // errScaledObjectUnseen is why nothing is done where KEDA's HorizontalPodAutoscaler is there and its ScaledObject may not be seen.
 var errScaledObjectUnseen = errors.New("a HorizontalPodAutoscaler of KEDA scales the target for this policy, and ScaledObjects may not be seen: " +
-	"grant the adapter get, list and watch on scaledobjects.keda.sh, as its ClusterRole does")
+	"grant the adapter get, list and watch on scaledobjects.keda.sh, as its ClusterRole does, or if KEDA is gone delete the HorizontalPodAutoscaler")
 
 // removeScaledObject deletes ours where the policy does without, and never one that is not ours. It stays until KEDA lets it go.
 func (r *PolicyReconciler) removeScaledObject(ctx context.Context, outcome *policy.Outcome) error {

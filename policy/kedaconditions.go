@@ -48,11 +48,20 @@ func (o Outcome) kedaGoes() *metav1.Condition {
 	case live != nil && (live.DeletionTimestamp != nil || !wanted):
 		c.Message = fmt.Sprintf("waiting until KEDA has let ScaledObject %s go", live.Name)
 	case o.World.KEDAAutoscaler != nil && (live == nil || !wanted):
-		c.Message = fmt.Sprintf("waiting until HorizontalPodAutoscaler %s is gone, which KEDA made and which goes after its ScaledObject", o.World.KEDAAutoscaler.Name)
+		c.Message = fmt.Sprintf("waiting until HorizontalPodAutoscaler %s is gone, which KEDA made and which goes after its ScaledObject; "+
+			"if KEDA is gone and it stays, delete it", o.World.KEDAAutoscaler.Name)
 	default:
 		return nil
 	}
 	return c
+}
+
+// KEDAStays is that a ScaledObject of ours was deleted a while ago and KEDA holds it back; nil otherwise.
+func (o Outcome) KEDAStays() *Violation {
+	if c := o.kedaGoes(); c != nil && c.Reason == ReasonScaledObjectStays {
+		return &Violation{Condition: c.Type, Reason: c.Reason, Message: c.Message}
+	}
+	return nil
 }
 
 // byKEDA is AutoscalerApplied where KEDA scales the target, is about to, or has not stopped to; nil where it has nothing to do with it.
