@@ -97,7 +97,7 @@ func NewAbilities(config AbilitiesConfig) (*Abilities, error) {
 }
 
 // watchAbilities makes the component by what a manager knows of the API server, and adds it.
-func watchAbilities(mgr manager.Manager, config Config, keda func() bool) (*Abilities, error) {
+func watchAbilities(mgr manager.Manager, config Config, installed func(kind string) bool) (*Abilities, error) {
 	// A cache of its own: where APIServices may not be seen, only the choice of the actuator suffers.
 	services, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slimAPIService,
@@ -110,9 +110,13 @@ func watchAbilities(mgr manager.Manager, config Config, keda func() bool) (*Abil
 	if err != nil {
 		return nil, fmt.Errorf("making a client for dry runs: %w", err)
 	}
+	keda, err := watchServed(mgr, kindScaledObject, installed)
+	if err != nil {
+		return nil, err
+	}
 	a, err := NewAbilities(AbilitiesConfig{
 		APIServices: services, Server: direct, Namespace: config.Lease.Namespace, Own: config.Service,
-		ExternalMetrics: config.ExternalMetrics, KEDA: keda, Scaler: config.Scaler, Policies: mgr.GetCache(), Registerer: config.Registerer,
+		ExternalMetrics: config.ExternalMetrics, KEDA: keda.there, Scaler: config.Scaler, Policies: mgr.GetCache(), Registerer: config.Registerer,
 	})
 	if err != nil {
 		return nil, err

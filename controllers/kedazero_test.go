@@ -174,6 +174,34 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
 }
 
+// TestKEDAIsUninstalledUnderLoad: its CustomResourceDefinition goes, and with it our ScaledObject as soon as KEDA lets it go.
+func TestKEDAIsUninstalledUnderLoad(t *testing.T) {
+	p, function := testPolicy(), testFunction()
+	spec(function)["replicas"] = int64(7) // what is decided
+	w := kedaWorld(t, function, p)
+	w.abilities.NoMetricsAPI = true
+	w.settle(700)
+	w.kedaPasses(3)
+	require.Equal(t, v1alpha1.ActuatorKEDA, w.policy().Status.Actuator.Type)
+
+	require.NoError(t, w.client.Delete(t.Context(), w.scaledObject()))
+	w.abilities.KEDA = false
+	for range 2 {
+		w.after(testInterval)
+		w.answer(700, 10_000)
+		w.reconcile()
+	}
+	status, message := w.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "Unknown/Pending", status, message)
+	w.kedaRuns()
+	w.reconcile()
+	status, message = w.condition(v1alpha1.ConditionReady)
+	require.Equal(t, "True/Scaling", status, message)
+	require.Equal(t, v1alpha1.ActuatorDirect, w.policy().Status.Actuator.Type)
+	require.Empty(t, w.written)
+	require.Equal(t, int64(7), w.replicas())
+}
+
 // TestAnothersScaledObjectIsNotPausedForOurs: KEDA's webhook would refuse ours even so, and nobody would scale the target.
 func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 	for _, paused := range []bool{false, true} {

@@ -160,7 +160,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	abilities, err := watchAbilities(mgr, config, func() bool { return all.installed(kindScaledObject) })
+	abilities, err := watchAbilities(mgr, config, all.installed)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}

@@ -1,0 +1,99 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// lookTimeout bounds one look for a kind: an API server answers in milliseconds.
+const lookTimeout = 10 * time.Second
+
+// resourceLists are what an API server says it has, asked anew each time: a RESTMapper remembers a kind for ever.
+type resourceLists interface {
+	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+}
+
+// served looks whether a kind whose objects are in memory can still be made. Its CustomResourceDefinition may be deleted, as KEDA's
+// are when it is uninstalled, and then memory merely falls empty. Every replica runs it.
+type served struct {
+	kind      string
+	resources resourceLists
+	// installed says that the objects are in memory, which is when there is something to look after.
+	installed func(kind string) bool
+	// every is lookForKindEvery.
+	every time.Duration
+
+	gone atomic.Bool
+}
+
+// watchServed looks after a kind as long as the manager runs.
+func watchServed(mgr manager.Manager, kind string, installed func(string) bool) (*served, error) {
+	resources, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making a client that looks for kind %s: %w", kind, err)
+	}
+	s := &served{kind: kind, resources: resources, installed: installed, every: lookForKindEvery}
+	if err := mgr.Add(s); err != nil {
+		return nil, fmt.Errorf("adding the look for kind %s: %w", kind, err)
+	}
+	return s, nil
+}
+
+// there says that objects of the kind can be read and made.
+func (s *served) there() bool { return s.installed(s.kind) && !s.gone.Load() }
+
+// NeedLeaderElection is false: a new leader has to know.
+func (s *served) NeedLeaderElection() bool { return false }
+
+// Start looks until the context ends.
+func (s *served) Start(ctx context.Context) error {
+	logger := log.FromContext(ctx).WithName("served").WithValues("kind", watchedKind(s.kind).String())
+	ticker := time.NewTicker(s.every)
+	defer ticker.Stop()
+	for failing := false; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if !s.installed(s.kind) {
+			continue
+		}
+		err := s.look(ctx)
+		if err != nil && !failing && ctx.Err() == nil { // else it was said already
+			logger.Error(err, "looking whether a kind is still installed", "lookAgainEvery", s.every.String())
+		}
+		failing = err != nil
+	}
+}
+
+// look asks once. What was known stays where the answer tells nothing.
+func (s *served) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	kind := watchedKind(s.kind)
+	list, err := s.resources.ServerResourcesForGroupVersionWithContext(ctx, kind.GroupVersion().String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	s.gone.Store(err != nil || !makes(list, kind.Kind))
+	return nil
+}
+
+// makes says that objects of a kind can be made: not while its CustomResourceDefinition is being deleted, which lasts for as long as
+// somebody holds one of its objects back.
+func makes(list *metav1.APIResourceList, kind string) bool {
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind && slices.Contains(r.Verbs, "create") })
+}
