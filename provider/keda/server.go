@@ -105,11 +105,11 @@ func (s *Server) IsActive(_ context.Context, ref *pb.ScaledObjectRef) (*pb.IsAct
 }
 
 // GetMetricSpec names the metric of the trigger and its target. It does not fail once it has worked. Metadata that are wrong get
-// the spec of a decision: KEDA logs an error of this call and no more, while it shows one of the others to the user.
+// their refusal, for KEDA shows the user no error of this call.
 func (s *Server) GetMetricSpec(_ context.Context, ref *pb.ScaledObjectRef) (*pb.GetMetricSpecResponse, error) {
 	trigger, err := decode(ref)
 	if err != nil {
-		return Spec{Metric: MetricDesiredReplicas, Target: 1}.response(), nil //nolint:nilerr // see above
+		return refusal(err), nil
 	}
 	spec, err := s.spec(trigger, s.config.Now())
 	if err != nil {
