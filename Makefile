@@ -51,6 +51,10 @@ test: ## All tests: the packages with the race detector, then everything on real
 e2e: ## Real-parts tests: make e2e RUN=<regexp> PULSAR=<4.0.8|4.2.4|5.0.0-M1>, such as RUN=Signals PULSAR=4.2.4
 	PULSAR=$(PULSAR) $(GO) test -count=1 -parallel $(PARALLEL) -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/e2e
 
+.PHONY: e2e-keda
+e2e-keda: ## The same with the real KEDA, its own pulsar scaler first: make e2e-keda RUN=<regexp> PULSAR=<version>
+	PULSAR=$(PULSAR) $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) -v -run '$(RUN)' ./test/keda ./test/e2e/keda
+
 .PHONY: e2e-signals
 e2e-signals: ## What is read of a subscription compared with the truth, on each version of Pulsar in turn
 	for version in 4.0.8 4.2.4 5.0.0-M1; do \

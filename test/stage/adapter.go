@@ -36,11 +36,12 @@ type Adapter struct {
 	URL string
 }
 
-func buildAdapter(ctx context.Context, root, path string) error {
-	command := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/adapter")
-	command.Dir = root
+// build builds a program of the product.
+func (s *Stage) build(ctx context.Context, program, path string) error {
+	command := exec.CommandContext(ctx, "go", "build", "-o", path, program)
+	command.Dir = s.sources
 	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the adapter: %w: %s", err, out)
+		return fmt.Errorf("building %s: %w: %s", program, err, out)
 	}
 	return nil
 }
@@ -79,6 +80,9 @@ func startAdapter(ctx context.Context, s *Stage, config Config) (*Adapter, error
 		"--kubeconfig=" + kubeconfig, "--lease-namespace=" + namespace,
 		"--bind-address=127.0.0.1", "--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
 		"--allowed-pulsar-hosts=" + admin.Host, "--log-format=text", "--shutdown-delay=0s",
+	}
+	if config.KEDA != nil {
+		flags = append(flags, "--keda-scaler-address="+address(s.scalerPort))
 	}
 	a := s.newAdapter(ctx, "adapter", port, append(flags, config.AdapterFlags...))
 	if err := a.Start(ctx, s); err != nil {

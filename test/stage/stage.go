@@ -24,6 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
@@ -46,6 +47,10 @@ type Config struct {
 	Beside *Stage
 	// FeatureGates of the control plane, such as HPAScaleToZero=true; empty for its defaults.
 	FeatureGates string
+	// KEDA runs beside, with what it is given here, and a scaler for it; nil for neither.
+	KEDA *keda.Config
+	// ScalerFlags come after those that the stage needs of a scaler, such as --poll-interval=2s.
+	ScalerFlags []string
 }
 
 // Stage is the set scene. Its parts may be used, paused and killed directly.
@@ -54,12 +59,20 @@ type Stage struct {
 	Broker  *broker.Broker
 	Mesh    *mesh.Operator
 	Adapter *Adapter
+	// KEDA and Scaler are nil without Config.KEDA. The adapter is told of the scaler.
+	KEDA   *keda.KEDA
+	Scaler *Scaler
 	// Client is an administrator's.
 	Client client.Client
 
 	dir     string // what is written
 	sources string // of the product
 	built   string // the adapter's executable
+	// scalerBuilt is the scaler's, scalerPort where the first one listens and scalerFlags what all have; with Config.KEDA.
+	scalerBuilt string
+	scalerPort  int
+	scalerFlags []string
+	scalerCA    *cluster.Authority
 	// ownBroker says that the broker ends with the stage.
 	ownBroker bool
 	runners   runners
@@ -100,6 +113,11 @@ func Open(ctx context.Context, config Config) (_ *Stage, err error) {
 	if s.Adapter, err = startAdapter(ctx, s, config); err != nil {
 		return nil, err
 	}
+	if config.KEDA != nil {
+		if err := s.startKEDA(ctx, config); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -131,6 +149,11 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 	if _, err := cluster.Binaries(ctx, config.Progress); err != nil {
 		return err
 	}
+	if config.KEDA != nil {
+		if others, err = s.prepareKEDA(ctx, &config); err != nil { // the real definitions instead of ours in their shape
+			return err
+		}
+	}
 	var gates []string
 	if config.FeatureGates != "" {
 		gates = []string{"--feature-gates=" + config.FeatureGates}
@@ -155,12 +178,18 @@ func (s *Stage) startServers(ctx context.Context, config Config) error {
 		s.Broker, err = broker.Start(ctx, broker.Config{Version: config.PulsarVersion, Progress: config.Progress})
 		return err
 	})
-	starting.Go(func() error { return buildAdapter(ctx, s.sources, s.built) })
+	starting.Go(func() error { return s.build(ctx, "./cmd/adapter", s.built) })
 	return starting.Wait()
 }
 
 // Close ends everything and waits for it. It may be called again.
 func (s *Stage) Close() {
+	if s.KEDA != nil {
+		s.KEDA.Stop()
+	}
+	if s.Scaler != nil {
+		s.Scaler.Kill()
+	}
 	if s.Adapter != nil {
 		s.Adapter.Kill()
 	}

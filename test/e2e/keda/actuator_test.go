@@ -1,0 +1,99 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// TestActuatorKEDAGoesToZeroAndBack: KEDA, which is pushed, may write 1 before the adapter writes what the backlog asks for.
+func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
+	t.Parallel()
+	const name = "woken"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 500 * time.Millisecond, StartDelay: 3 * time.Second})
+	p := newPolicy(name, v1alpha1.Strategy{
+		Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: perReplica},
+	})
+	p.Spec.Actuator = v1alpha1.ActuatorKEDA
+	addPolicy(t, p)
+	o := scene.ScaledObject(policy.AutoscalerName(name))
+	awaitScaledObject(t, o, true)
+	awaitReplicas(t, f, 0, 0)
+	awaitPolicy(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonAtZero)
+	awaitCondition(t, o, "Ready", metav1.ConditionTrue, "ScaledObjectReady")
+
+	since := time.Now()
+	publishBurst(t, f, burst)
+	awaitReplicas(t, f, 3, 10)
+	awaitAllDone(t, f)
+	awaitReplicas(t, f, 0, 0)
+	desired := desiredSince(name, since)
+	tellTimeline(t, name, since)
+	require.Zero(t, desired[0])
+	for _, one := range desired[1 : len(desired)-1] {
+		require.NotZero(t, one, "it went back while there was work: %v", desired)
+	}
+	require.NoError(t, scene.Client.Delete(t.Context(), p))
+	awaitScaledObject(t, o, false)
+}
+
+// TestActuatorsAreExchangedUnderLoadWithoutAJump goes from the HorizontalPodAutoscaler to KEDA and back.
+func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
+	t.Parallel()
+	const name, replicas = "exchanged", 3
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas})
+	publish(t, f, 50)
+	rate := v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse("20")}
+	p := newPolicy(name, v1alpha1.Strategy{Type: v1alpha1.StrategyRatePerReplica, RatePerReplica: &rate})
+	p.Spec.Actuator = v1alpha1.ActuatorHPA
+	addPolicy(t, p)
+	scales := func(actuator v1alpha1.Actuator) {
+		await(t, fmt.Sprint(actuator, " to scale"), func(ctx context.Context) (bool, string, error) {
+			p, err := f.Policy(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			return p.Status.Actuator != nil && p.Status.Actuator.Type == actuator, fmt.Sprintf("%+v", p.Status.Actuator), nil
+		})
+		awaitPolicy(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonScaling)
+		awaitPolicy(t, f, v1alpha1.ConditionScalingActive, metav1.ConditionTrue, "ValidMetricFound")
+	}
+	scales(v1alpha1.ActuatorHPA)
+	awaitReplicas(t, f, replicas, replicas)
+	since := time.Now()
+	o := scene.ScaledObject(policy.AutoscalerName(name))
+	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorKEDA, v1alpha1.ActuatorHPA} {
+		patchPolicy(t, name, fmt.Sprintf(`{"spec":{"actuator":%q}}`, actuator))
+		awaitScaledObject(t, o, actuator == v1alpha1.ActuatorKEDA)
+		scales(actuator)
+		awaitDone(t, f, 200)
+		hpa, err := f.Autoscaler(t.Context())
+		require.NoError(t, err)
+		require.NotNil(t, hpa, "both have one of the same name")
+		require.Len(t, hpa.OwnerReferences, 1)
+		owner := map[v1alpha1.Actuator]string{v1alpha1.ActuatorKEDA: "ScaledObject", v1alpha1.ActuatorHPA: v1alpha1.KindAutoscalingPolicy}[actuator]
+		require.Equal(t, owner, hpa.OwnerReferences[0].Kind)
+	}
+	require.Equal(t, []int{replicas}, desiredSince(name, since))
+}
+
+// awaitScaledObject waits until there is one, or none.
+func awaitScaledObject(t *testing.T, o *stage.ScaledObject, there bool) {
+	t.Helper()
+	await(t, fmt.Sprintf("ScaledObject %s to be there: %t", o.Name, there), func(ctx context.Context) (bool, string, error) {
+		is, err := o.Exists(ctx)
+		return is == there, fmt.Sprint(is), err
+	})
+}

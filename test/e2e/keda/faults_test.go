@@ -1,0 +1,219 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// loaded is a Function at 50/s with a replica for each 20/s: 3 of them, from then on.
+type loaded struct {
+	*stage.Function
+	object *stage.ScaledObject
+	stop   func()
+}
+
+// cooldown is after how long of nothing to do KEDA takes the last replica. What is held is held for longer here; errors and silence
+// end sooner, for KEDA was seen to take them for nothing to do once they last as long as that.
+const cooldown = 12 * time.Second
+
+// TestFaults has one part after the other fail under load, and comes before the tests that run side by side: what fails is shared.
+// One Function follows a policy, by push, the other the rate on its topic, by pull.
+func TestFaults(t *testing.T) {
+	onStage(t)
+	decided, measured := underLoad(t, "decided"), underLoad(t, "measured")
+	rate := v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse("20")}
+	p := newPolicy("decided", v1alpha1.Strategy{Type: v1alpha1.StrategyRatePerReplica, RatePerReplica: &rate})
+	p.Spec.Mode = v1alpha1.ModeRecommend
+	addPolicy(t, p)
+	decided.object = addScaledObject(t, stage.ScaledObjectConfig{Name: "decided", CooldownSeconds: int64(cooldown.Seconds()), Metadata: map[string]string{"policy": "decided"}})
+	measured.object = addScaledObject(t, stage.ScaledObjectConfig{Name: "measured", CooldownSeconds: int64(cooldown.Seconds()), Pull: true, Metadata: map[string]string{
+		"topic": measured.Topic, "subscription": "public/default/measured", "messagesPerSecondPerReplica": "20",
+	}})
+	both := []*loaded{decided, measured}
+	for _, f := range both {
+		awaitReplicas(t, f.Function, 3, 3)
+	}
+	awaitHealthy(t, both, 0)
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, both []*loaded)
+	}{
+		{"a broker that hangs", aBrokerThatHangs},
+		{"a decision maker that is gone", noDecisionMaker},
+		{"a scaler that hangs", aScalerThatHangs},
+		{"a scaler that crashes", aScalerThatCrashes},
+		{"an operator of KEDA that crashes", anOperatorThatCrashes},
+		{"a metrics server of KEDA that crashes", aMetricsServerThatCrashes},
+		{"a policy that is deleted", aPolicyThatIsDeleted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			since := time.Now()
+			c.run(t, both)
+			for _, f := range both {
+				require.Equal(t, []int{3}, desiredSince(f.Name, since), f.Name)
+			}
+		})
+	}
+	for _, f := range both {
+		f.stop()
+		awaitReplicas(t, f.Function, 0, 0)
+	}
+}
+
+func underLoad(t *testing.T, name string) *loaded {
+	t.Helper()
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond})
+	return &loaded{Function: f, stop: publish(t, f, 50)}
+}
+
+// awaitHealthy waits until KEDA has seen both triggers active so long from now on, and has nothing to complain about.
+func awaitHealthy(t *testing.T, both []*loaded, after time.Duration) {
+	t.Helper()
+	since := time.Now().Add(after)
+	for _, f := range both {
+		awaitActiveAgain(t, f.object, since)
+		awaitCondition(t, f.object, "Ready", metav1.ConditionTrue, "ScaledObjectReady")
+		awaitCondition(t, f.object, "HPAActive", metav1.ConditionTrue, "HPAActive")
+	}
+}
+
+// awaitPolicy waits until a condition of the policy has a status and a reason.
+func awaitPolicy(t *testing.T, f *stage.Function, conditionType string, status metav1.ConditionStatus, reason string) {
+	t.Helper()
+	await(t, fmt.Sprintf("%s=%s/%s of policy %s", conditionType, status, reason, f.Name), func(ctx context.Context) (bool, string, error) {
+		p, err := f.Policy(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
+		if c == nil {
+			return false, "no such condition", nil
+		}
+		return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
+	})
+}
+
+// aBrokerThatHangs: KEDA goes on getting the last answers, so it sees no error at all.
+func aBrokerThatHangs(t *testing.T, both []*loaded) {
+	require.NoError(t, scene.Broker.Pause())
+	t.Cleanup(func() { _ = scene.Broker.Resume() }) // in case the test ends while it hangs; else it has resumed
+	awaitPolicy(t, both[0].Function, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "Stale")
+	awaitHealthy(t, both, cooldown+time.Second)
+	require.NoError(t, scene.Broker.Resume())
+	awaitPolicy(t, both[0].Function, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, "Measured")
+	for _, f := range both {
+		awaitDone(t, f.Function, 200)
+	}
+}
+
+// noDecisionMaker: neither does it see one when nobody decides any more.
+func noDecisionMaker(t *testing.T, both []*loaded) {
+	before, err := both[0].Policy(t.Context())
+	require.NoError(t, err)
+	scene.Adapter.Kill()
+	awaitHealthy(t, both, cooldown+time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, scene.Adapter.Start(ctx, scene))
+	await(t, "a new decision", func(ctx context.Context) (bool, string, error) {
+		p, err := both[0].Policy(ctx)
+		if err != nil || p.Status.Signals == nil {
+			return false, "no signals", err
+		}
+		return p.Status.Signals.MeasuredAt.After(before.Status.Signals.MeasuredAt.Add(cooldown)), fmt.Sprint(p.Status.Signals.MeasuredAt), nil
+	})
+	awaitHealthy(t, both, 0)
+}
+
+// aScalerThatHangs: KEDA has no deadline of its own, so a metric is answered when the scaler goes on, or by the API server's 60 s.
+func aScalerThatHangs(t *testing.T, both []*loaded) {
+	require.NoError(t, scene.Scaler.Pause())
+	t.Cleanup(func() { _ = scene.Scaler.Resume() })
+	require.ErrorIs(t, metric(t.Context(), t, both[0].object), context.DeadlineExceeded)
+	require.NoError(t, scene.Scaler.Resume())
+	awaitHealthy(t, both, 0)
+}
+
+// metric asks as a HorizontalPodAutoscaler does, waits a third of the cooldown for the answer, and returns why there is none.
+func metric(ctx context.Context, t *testing.T, o *stage.ScaledObject) error {
+	t.Helper()
+	status, err := o.Status(ctx)
+	require.NoError(t, err)
+	require.Len(t, status.ExternalMetricNames, 1)
+	clientset, err := kubernetes.NewForConfig(scene.Cluster.RESTConfig())
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(ctx, cooldown/3)
+	defer cancel()
+	return clientset.RESTClient().Get().
+		AbsPath("/apis/external.metrics.k8s.io/v1beta1/namespaces", stage.Namespace, status.ExternalMetricNames[0]).
+		Param("labelSelector", "scaledobject.keda.sh/name="+o.Name).Do(ctx).Error()
+}
+
+// aScalerThatCrashes forgets what it knew of topics; until it is back KEDA gets errors, and after that the push stream works again.
+func aScalerThatCrashes(t *testing.T, both []*loaded) {
+	pushed := sleeping(t, "pushed")
+	scene.Scaler.Kill()
+	for _, f := range both {
+		awaitCondition(t, f.object, "HPAActive", metav1.ConditionFalse, "FailedGetExternalMetric")
+	}
+	require.NoError(t, scene.Scaler.Restart(t.Context()))
+	awaitHealthy(t, both, 0)
+	publishBurst(t, pushed, burst)
+	awaitReplicas(t, pushed, 1, 10)
+}
+
+// sleeping is a Function without replicas that nothing but a push wakes.
+func sleeping(t *testing.T, name string) *stage.Function {
+	t.Helper()
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
+	o := addScaledObject(t, stage.ScaledObjectConfig{Name: name, Metadata: map[string]string{
+		"target": "Function/" + name, "messagesPerReplica": fmt.Sprint(perReplica),
+	}})
+	awaitReplicas(t, f, 0, 0)
+	repoll(t, o, never)
+	return f
+}
+
+func anOperatorThatCrashes(t *testing.T, both []*loaded) {
+	scene.KEDA.Operator.Kill()
+	require.Error(t, metric(t.Context(), t, both[0].object), "nobody answers in its place")
+	require.NoError(t, scene.KEDA.Operator.Restart(t.Context()))
+	awaitHealthy(t, both, 0)
+}
+
+func aMetricsServerThatCrashes(t *testing.T, both []*loaded) {
+	scene.KEDA.MetricsServer.Kill()
+	for _, f := range both {
+		awaitCondition(t, f.object, "HPAActive", metav1.ConditionFalse, "FailedGetExternalMetric")
+	}
+	require.NoError(t, scene.KEDA.MetricsServer.Restart(t.Context()))
+	awaitHealthy(t, both, 0)
+}
+
+// aPolicyThatIsDeleted: what was decided last is held, for as long as --hold-for.
+func aPolicyThatIsDeleted(t *testing.T, both []*loaded) {
+	p, err := both[0].Policy(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, scene.Client.Delete(t.Context(), p))
+	awaitHealthy(t, both, 0)
+	again := p.DeepCopy()
+	again.ObjectMeta = metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}
+	again.Status = v1alpha1.AutoscalingPolicyStatus{}
+	require.NoError(t, scene.Client.Create(t.Context(), again))
+	awaitPolicy(t, both[0].Function, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, "Measured")
+	awaitHealthy(t, both, 0)
+}

@@ -1,0 +1,78 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// TestBadMetadataAreToldInTheReadyCondition: the text of the scaler is in the condition, and the target stays as it is. There is no
+// event: KEDA writes its message as the action of the event too, of which the API server takes 128 bytes.
+func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
+	onStage(t)
+	for name, c := range map[string]struct {
+		metadata map[string]string
+		says     []string
+	}{
+		"unknown-key": {
+			metadata: map[string]string{"policy": "any", "messagePerReplica": "10"},
+			says:     []string{"messagePerReplica cannot be set", "the keys of a trigger with policy are"},
+		},
+		"two-forms": {
+			metadata: map[string]string{"policy": "any", "target": "Function/any"},
+			says:     []string{"policy and target exclude each other: keep one of them"},
+		},
+	} {
+		for _, pull := range []bool{true, false} {
+			name := fmt.Sprintf("%s-pull-%t", name, pull)
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 2})
+				since := time.Now()
+				o := addScaledObject(t, stage.ScaledObjectConfig{Name: name, Pull: pull, Metadata: c.metadata})
+				said := awaitCondition(t, o, "Ready", metav1.ConditionFalse, "ScaledObjectCheckFailed")
+				t.Log(said)
+				for _, text := range c.says {
+					require.Contains(t, said, text)
+				}
+				hpa, err := o.Autoscaler(t.Context())
+				require.NoError(t, err)
+				require.Nil(t, hpa)
+				require.Equal(t, []int{2}, desiredSince(f.Name, since))
+
+				// Correcting them is all it takes.
+				corrected := `{"spec":{"triggers":[{"type":"external","metadata":{"scalerAddress":%q,"target":"Function/%s","messagesPerReplica":"10"}}]}}`
+				patch := fmt.Appendf(nil, corrected, scene.Scaler.Address, name)
+				require.NoError(t, o.Patch(t.Context(), client.RawPatch(types.MergePatchType, patch)))
+				awaitCondition(t, o, "Ready", metav1.ConditionTrue, "ScaledObjectReady")
+				awaitReplicas(t, f, 0, 0)
+			})
+		}
+	}
+}
+
+// TestAPolicyThatIsNotThereIsToldInAnEvent: it may come yet, so KEDA goes on asking, and says in conditions only that something is
+// wrong.
+func TestAPolicyThatIsNotThereIsToldInAnEvent(t *testing.T) {
+	t.Parallel()
+	const name = "no-policy"
+	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 2})
+	since := time.Now()
+	o := addScaledObject(t, stage.ScaledObjectConfig{Name: name, Metadata: map[string]string{"policy": name}})
+	t.Log(awaitCondition(t, o, "Ready", metav1.ConditionFalse, "TriggerError"))
+	t.Log(awaitCondition(t, o, "HPAActive", metav1.ConditionFalse, "FailedGetExternalMetric"))
+	events, err := o.Events(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, events["KEDAScalerFailed"], `AutoscalingPolicy "no-policy" in namespace "default" not found: create it`)
+	require.Equal(t, []int{2}, desiredSince(f.Name, since))
+}

@@ -1,0 +1,216 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+const (
+	// patience for what takes seconds on a machine that does nothing else.
+	patience = 2 * time.Minute
+	often    = 200 * time.Millisecond
+)
+
+// leaving bounds a clean-up, which outlives the test's own context.
+func leaving(t *testing.T, leave func(ctx context.Context) error) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		require.NoError(t, leave(ctx))
+	})
+}
+
+// addFunction puts a Function on the stage that leaves with the test.
+func addFunction(t *testing.T, config stage.FunctionConfig) *stage.Function {
+	t.Helper()
+	onStage(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	f, err := scene.AddFunction(ctx, config)
+	require.NoError(t, err)
+	leaving(t, f.Remove)
+	return f
+}
+
+// addScaledObject makes one that leaves with the test, before what it scales does.
+func addScaledObject(t *testing.T, config stage.ScaledObjectConfig) *stage.ScaledObject {
+	t.Helper()
+	o, err := scene.AddScaledObject(t.Context(), config)
+	require.NoError(t, err)
+	leaving(t, o.Remove)
+	return o
+}
+
+// newPolicy decides for the Function of its name by one strategy, from 0 to 10 replicas, and 3 s after the last message for none.
+func newPolicy(name string, strategy v1alpha1.Strategy) *v1alpha1.AutoscalingPolicy {
+	short := int32(3)
+	return &v1alpha1.AutoscalingPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
+		Spec: v1alpha1.AutoscalingPolicySpec{
+			ScaleTargetRef: v1alpha1.ScaleTargetRef{
+				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
+			},
+			MinReplicas: new(int32), MaxReplicas: 10, LatencyObjective: metav1.Duration{Duration: time.Minute},
+			Strategies: []v1alpha1.Strategy{strategy},
+			Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{
+				StabilizationWindowSeconds: &short, CooldownPeriodSeconds: &short,
+			}},
+		},
+	}
+}
+
+// addPolicy makes one that leaves with the Function.
+func addPolicy(t *testing.T, p *v1alpha1.AutoscalingPolicy) {
+	t.Helper()
+	require.NoError(t, scene.Client.Create(t.Context(), p))
+}
+
+// patchPolicy changes the policy by a JSON merge patch.
+func patchPolicy(t *testing.T, name, patch string) {
+	t.Helper()
+	p := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name}}
+	require.NoError(t, scene.Client.Patch(t.Context(), p, client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+// publish keeps the load up until the test ends, or until stop is called.
+func publish(t *testing.T, f *stage.Function, perSecond float64) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var group errgroup.Group
+	group.Go(func() error { return f.Publish(ctx, load.Constant(perSecond)) })
+	stop = func() {
+		cancel()
+		require.NoError(t, group.Wait())
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// publishBurst publishes about so many messages within a tenth of a second, and returns when they are stored.
+func publishBurst(t *testing.T, f *stage.Function, messages int64) {
+	t.Helper()
+	const within = 100 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var group errgroup.Group
+	group.Go(func() error {
+		return f.Publish(ctx, func(elapsed time.Duration) float64 {
+			if elapsed < within {
+				return float64(messages) / within.Seconds()
+			}
+			return 0
+		})
+	})
+	stored := f.Published() + messages*9/10
+	await(t, "the burst to be stored", func(context.Context) (bool, string, error) {
+		return f.Published() >= stored, fmt.Sprint(f.Published(), " stored"), nil
+	})
+	cancel()
+	require.NoError(t, group.Wait())
+}
+
+// await waits until the condition holds; on a time-out it shows what KEDA and the scaler say.
+func await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := cluster.WaitFor(ctx, what, often, holds); err != nil {
+		t.Fatalf("%v\nscaler:\n%s\nKEDA's operator:\n%s", err, scene.Scaler.LogTail(), scene.KEDA.Operator.LogTail(40))
+	}
+}
+
+// awaitReplicas waits until spec.replicas is from least to most.
+func awaitReplicas(t *testing.T, f *stage.Function, least, most int64) {
+	t.Helper()
+	await(t, fmt.Sprintf("%d to %d replicas of %s", least, most, f.Name), func(ctx context.Context) (bool, string, error) {
+		replicas, err := f.Replicas(ctx)
+		return replicas.Spec >= least && replicas.Spec <= most, fmt.Sprintf("%+v", replicas), err
+	})
+}
+
+// awaitAllDone waits until all that was published is done.
+func awaitAllDone(t *testing.T, f *stage.Function) {
+	t.Helper()
+	await(t, "all messages to be done", func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		return int64(done) == f.Published(), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
+	})
+}
+
+// awaitDone waits until so many more messages are done.
+func awaitDone(t *testing.T, f *stage.Function, more int) {
+	t.Helper()
+	before, _ := f.Score.Totals()
+	await(t, fmt.Sprint(more, " more messages to be done"), func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		return done >= before+more, fmt.Sprint(done-before, " more"), nil
+	})
+}
+
+// awaitCondition waits until a condition of the ScaledObject has a status and a reason, and returns its message.
+func awaitCondition(t *testing.T, o *stage.ScaledObject, conditionType string, status metav1.ConditionStatus, reason string) (message string) {
+	t.Helper()
+	what := fmt.Sprintf("%s=%s/%s of ScaledObject %s", conditionType, status, reason, o.Name)
+	await(t, what, func(ctx context.Context) (bool, string, error) {
+		read, err := o.Status(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		for _, c := range read.Conditions {
+			if c.Type == conditionType {
+				message = c.Message
+				return c.Status == status && c.Reason == reason, fmt.Sprintf("%+v", read.Conditions), nil
+			}
+		}
+		return false, "no such condition", nil
+	})
+	return message
+}
+
+// awaitActiveAgain waits until KEDA has seen the trigger active so long after since.
+func awaitActiveAgain(t *testing.T, o *stage.ScaledObject, since time.Time) {
+	t.Helper()
+	await(t, "KEDA to see "+o.Name+" active", func(ctx context.Context) (bool, string, error) {
+		status, err := o.Status(ctx)
+		return status.LastActiveTime.After(since), fmt.Sprintf("%s, and now it is %s: %+v", status.LastActiveTime, time.Now(), status.Conditions), err
+	})
+}
+
+// tellTimeline logs how it went, for whoever runs a single test with -v.
+func tellTimeline(t *testing.T, name string, since time.Time) {
+	t.Helper()
+	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
+		t.Logf("%6.2fs desired %d, started %d, ready %d", sample.Time.Sub(since).Seconds(), sample.Desired, sample.Started, sample.Ready)
+	}
+}
+
+// desiredSince lists what spec.replicas was from the given time on, each change once, with what it was then.
+func desiredSince(name string, since time.Time) (desired []int) {
+	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
+		if !sample.Time.After(since) {
+			desired = []int{sample.Desired}
+			continue
+		}
+		desired = append(desired, sample.Desired)
+	}
+	return slices.Compact(desired)
+}

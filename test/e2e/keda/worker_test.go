@@ -1,0 +1,183 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/textproto"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// TestZeroToManyAndBackForAFunctionOfAWorker scales a Deployment by the backlog of a function that the broker's worker runs: while
+// the function is stopped its messages wait, and once it is started it works them off.
+func TestZeroToManyAndBackForAFunctionOfAWorker(t *testing.T) {
+	onStage(t)
+	for name, pull := range map[string]bool{"push-function": false, "pull-function": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			createFunction(t, name)
+			workerDo(t, http.MethodPost, name+"/stop")
+			addDeployment(t, name)
+			o := addScaledObject(t, stage.ScaledObjectConfig{
+				Name: name, Pull: pull,
+				Metadata: map[string]string{"function": name, "messagesPerReplica": fmt.Sprint(perReplica)},
+				Target:   autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			})
+			awaitDeployment(t, name, 0, 0)
+			if !pull {
+				repoll(t, o, never)
+			}
+			publishTo(t, name+"-in", burst)
+			awaitDeployment(t, name, 4, 10)
+			repoll(t, o, 2)
+			workerDo(t, http.MethodPost, name+"/start")
+			awaitDeployment(t, name, 0, 0)
+		})
+	}
+}
+
+// createFunction makes a function of one instance that takes 50 ms for each message, and waits until it has its subscription.
+func createFunction(t *testing.T, name string) {
+	t.Helper()
+	require.NoError(t, scene.Broker.CreateTopic(t.Context(), name+"-in", 0))
+	require.NoError(t, scene.Broker.CreateSubscription(t.Context(), name+"-in", "public/default/"+name, broker.Earliest))
+	config, err := json.Marshal(map[string]any{
+		"tenant": "public", "namespace": "default", "name": name, "className": replica.FunctionClass, "runtime": "JAVA",
+		"parallelism": 1, "inputs": []string{name + "-in"}, "autoAck": true,
+		"userConfig": map[string]any{"collector": collects(t), "token": name, "serviceMicros": "50000", "failEvery": "0"},
+	})
+	require.NoError(t, err)
+	path, err := replica.Jar(t.Context(), scene.Broker.Dist(), os.Stderr)
+	require.NoError(t, err)
+	jar, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="functionConfig"`}, "Content-Type": {"application/json"},
+	})
+	require.NoError(t, err)
+	_, err = part.Write(config)
+	require.NoError(t, err)
+	file, err := form.CreateFormFile("data", "function.jar")
+	require.NoError(t, err)
+	_, err = file.Write(jar)
+	require.NoError(t, errors.Join(err, form.Close()))
+
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, scene.Broker.AdminURL()+functionsPath+name, &body)
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", form.FormDataContentType())
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(t, errors.Join(err, response.Body.Close()))
+	require.Equal(t, 2, response.StatusCode/100, "%d: %s", response.StatusCode, answer)
+	leaving(t, func(ctx context.Context) error {
+		_, _, err := scene.Broker.Admin(ctx, http.MethodDelete, functionsPath+name, nil)
+		return err
+	})
+}
+
+const functionsPath = "/admin/v3/functions/public/default/"
+
+// workerDo tells the worker something about its functions.
+func workerDo(t *testing.T, method, path string) {
+	t.Helper()
+	await(t, method+" "+path, func(ctx context.Context) (bool, string, error) {
+		status, answer, err := scene.Broker.Admin(ctx, method, functionsPath+path, nil)
+		return status/100 == 2, fmt.Sprintf("%d: %s", status, answer), err // 503 while it is still about the last thing
+	})
+}
+
+// collects listens until the test ends and throws away what comes.
+func collects(t *testing.T) (address string) {
+	t.Helper()
+	var listening net.ListenConfig
+	listener, err := listening.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(io.Discard, conn) }()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// publishTo publishes so many messages, or a few more, to a topic that no Function of the stage has.
+func publishTo(t *testing.T, topic string, messages int64) {
+	t.Helper()
+	publisher, err := load.New(load.Config{ServiceURL: scene.Broker.ServiceURL(), Topic: broker.TopicName(topic)})
+	require.NoError(t, err)
+	defer publisher.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, publisher.Run(ctx, func(time.Duration) float64 {
+		if publisher.Sent() >= messages {
+			cancel()
+			return 0
+		}
+		return float64(messages) * 10
+	}))
+	require.GreaterOrEqual(t, publisher.Published(), messages)
+}
+
+// addDeployment makes one of one replica, whose pods nobody runs.
+func addDeployment(t *testing.T, name string) {
+	t.Helper()
+	labels := map[string]string{"app": name}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}},
+			},
+		},
+	}
+	require.NoError(t, scene.Client.Create(t.Context(), deployment))
+	leaving(t, func(ctx context.Context) error { return scene.Client.Delete(ctx, deployment) })
+}
+
+// awaitDeployment waits until spec.replicas is from least to most.
+func awaitDeployment(t *testing.T, name string, least, most int32) {
+	t.Helper()
+	await(t, fmt.Sprintf("%d to %d replicas of %s", least, most, name), func(ctx context.Context) (bool, string, error) {
+		deployment := &appsv1.Deployment{}
+		err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, deployment)
+		if err != nil {
+			return false, "", err
+		}
+		replicas := *deployment.Spec.Replicas
+		return replicas >= least && replicas <= most, fmt.Sprint(replicas), nil
+	})
+}

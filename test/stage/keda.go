@@ -1,0 +1,49 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+// prepareKEDA builds what is missing and returns KEDA's definitions.
+func (s *Stage) prepareKEDA(ctx context.Context, config *Config) (crds []string, err error) {
+	own := *config.KEDA
+	if own.Progress == nil {
+		own.Progress = config.Progress
+	}
+	if own.Binaries.Operator == "" {
+		if own.Binaries, err = cluster.KEDABinaries(ctx, own.Progress); err != nil {
+			return nil, err
+		}
+	}
+	config.KEDA = &own
+	if s.scalerPort, err = proc.FreePort(); err != nil {
+		return nil, err
+	}
+	s.scalerBuilt = filepath.Join(s.dir, "scaler")
+	return own.Binaries.CRDs, s.build(ctx, "./cmd/scaler", s.scalerBuilt)
+}
+
+// startKEDA starts a scaler without TLS, whose address the adapter knows, and KEDA, which trusts the certificates of scalers with.
+func (s *Stage) startKEDA(ctx context.Context, config Config) (err error) {
+	if s.scalerCA, err = s.Cluster.NewAuthority("scaler"); err != nil {
+		return err
+	}
+	if err := s.applyScaler(ctx, config); err != nil {
+		return err
+	}
+	if s.Scaler, err = s.startScaler(ctx, "scaler", s.scalerPort, ScalerConfig{}); err != nil {
+		return err
+	}
+	own := *config.KEDA
+	own.OperatorFlags = append([]string{"--ca-dir=" + s.scalerCA.Dir()}, own.OperatorFlags...)
+	s.KEDA, err = keda.Start(ctx, s.Cluster, own)
+	return err
+}

@@ -1,0 +1,253 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+)
+
+// ScaledObjectConfig says what a person would write into a ScaledObject with one trigger for our scaler. Name and Metadata are
+// required.
+type ScaledObjectConfig struct {
+	Name string
+	// Target is what is scaled; empty is the Function of the same name.
+	Target autoscalingv2.CrossVersionObjectReference
+	// Pull makes the trigger of type external instead of external-push.
+	Pull bool
+	// Metadata of the trigger, to which the scaler's address is added.
+	Metadata map[string]string
+	// Scaler is who answers; nil is the stage's first.
+	Scaler *Scaler
+	// PollingSeconds and CooldownSeconds are KEDA's; 0 is 2 and 5.
+	PollingSeconds, CooldownSeconds int64
+	// Most is maxReplicaCount; 0 is 10.
+	Most int64
+	// Edit changes the object before it is created; nil is for none.
+	Edit func(object *unstructured.Unstructured)
+}
+
+// ScaledObject is one that a person wrote, or the adapter.
+type ScaledObject struct {
+	Name  string
+	stage *Stage
+}
+
+func scaledObjects() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
+}
+
+// AddScaledObject creates the ScaledObject, and the TriggerAuthentication of its name that its scaler demands, if it does. Fewer
+// replicas are not put off: KEDA's HorizontalPodAutoscaler takes 5 minutes for that by default.
+func (s *Stage) AddScaledObject(ctx context.Context, config ScaledObjectConfig) (*ScaledObject, error) {
+	scaler := config.Scaler
+	if scaler == nil {
+		scaler = s.Scaler
+	}
+	if config.Target.Name == "" {
+		config.Target = autoscalingv2.CrossVersionObjectReference{
+			APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: config.Name,
+		}
+	}
+	trigger, err := s.trigger(ctx, scaler, config)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"scaleTargetRef": map[string]any{
+			"apiVersion": config.Target.APIVersion, "kind": config.Target.Kind, "name": config.Target.Name,
+		},
+		"pollingInterval": cmp.Or(config.PollingSeconds, 2), "cooldownPeriod": cmp.Or(config.CooldownSeconds, 5),
+		"minReplicaCount": int64(0), "maxReplicaCount": cmp.Or(config.Most, 10),
+		"advanced": map[string]any{"horizontalPodAutoscalerConfig": map[string]any{"behavior": map[string]any{
+			"scaleDown": map[string]any{"stabilizationWindowSeconds": int64(0)},
+		}}},
+		"triggers": []any{trigger},
+	}}}
+	object.SetGroupVersionKind(scaledObjects())
+	object.SetNamespace(Namespace)
+	object.SetName(config.Name)
+	if config.Edit != nil {
+		config.Edit(object)
+	}
+	if err := s.Client.Create(ctx, object); err != nil {
+		return nil, fmt.Errorf("creating ScaledObject %s: %w", config.Name, err)
+	}
+	return s.ScaledObject(config.Name), nil
+}
+
+// trigger for the scaler, with what it takes to talk to it.
+func (s *Stage) trigger(ctx context.Context, scaler *Scaler, config ScaledObjectConfig) (map[string]any, error) {
+	metadata := map[string]any{"scalerAddress": scaler.Address}
+	if scaler.security != Plain {
+		metadata["enableTLS"] = "true"
+	}
+	for key, value := range maps.All(config.Metadata) {
+		metadata[key] = value
+	}
+	trigger := map[string]any{"type": "external-push", "metadata": metadata}
+	if config.Pull {
+		trigger["type"] = "external"
+	}
+	if scaler.security != MutualTLS {
+		return trigger, nil
+	}
+	if err := s.applyAuthentication(ctx, config.Name); err != nil {
+		return nil, err
+	}
+	trigger["authenticationRef"] = map[string]any{"name": config.Name}
+	return trigger, nil
+}
+
+// applyAuthentication makes a TriggerAuthentication with a client certificate of its own.
+func (s *Stage) applyAuthentication(ctx context.Context, name string) error {
+	ca, cert, key, err := s.ClientCertificate(name)
+	if err != nil {
+		return err
+	}
+	const caKey = "ca.crt"
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name + "-scaler"},
+		Data:       map[string][]byte{caKey: ca, corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
+	}
+	if err := s.Client.Create(ctx, secret); err != nil {
+		return fmt.Errorf("creating the Secret of ScaledObject %s: %w", name, err)
+	}
+	var refs []any
+	for parameter, key := range map[string]string{
+		"caCert": caKey, "tlsClientCert": corev1.TLSCertKey, "tlsClientKey": corev1.TLSPrivateKeyKey,
+	} {
+		refs = append(refs, map[string]any{"parameter": parameter, "name": secret.Name, "key": key})
+	}
+	authentication := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"secretTargetRef": refs}}}
+	authentication.SetGroupVersionKind(scaledObjects().GroupVersion().WithKind("TriggerAuthentication"))
+	authentication.SetNamespace(Namespace)
+	authentication.SetName(name)
+	if err := s.Client.Create(ctx, authentication); err != nil {
+		return fmt.Errorf("creating the TriggerAuthentication of ScaledObject %s: %w", name, err)
+	}
+	return nil
+}
+
+// ScaledObject is one of that name, whether it is there or not.
+func (s *Stage) ScaledObject(name string) *ScaledObject { return &ScaledObject{Name: name, stage: s} }
+
+// Exists says whether it is there.
+func (o *ScaledObject) Exists(ctx context.Context) (bool, error) {
+	_, err := o.Read(ctx)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Read reads the object as it is.
+func (o *ScaledObject) Read(ctx context.Context) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(scaledObjects())
+	if err := o.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: o.Name}, object); err != nil {
+		return nil, fmt.Errorf("reading ScaledObject %s: %w", o.Name, err)
+	}
+	return object, nil
+}
+
+// ScaledObjectStatus is what KEDA says of a ScaledObject.
+type ScaledObjectStatus struct {
+	// Conditions have a type, a status, a reason and a message; KEDA gives them no times.
+	Conditions []metav1.Condition `json:"conditions"`
+	// ExternalMetricNames are what the HorizontalPodAutoscaler asks for, and HPAName is its name.
+	ExternalMetricNames []string `json:"externalMetricNames"`
+	HPAName             string   `json:"hpaName"`
+	// LastActiveTime is when KEDA last saw the trigger active; zero for never.
+	LastActiveTime metav1.Time `json:"lastActiveTime"`
+}
+
+// Status reads what KEDA says.
+func (o *ScaledObject) Status(ctx context.Context) (ScaledObjectStatus, error) {
+	var read struct {
+		Status ScaledObjectStatus `json:"status"`
+	}
+	object, err := o.Read(ctx)
+	if err != nil {
+		return read.Status, err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &read); err != nil {
+		return read.Status, fmt.Errorf("reading the status of ScaledObject %s: %w", o.Name, err)
+	}
+	return read.Status, nil
+}
+
+// Autoscaler reads the HorizontalPodAutoscaler that KEDA made; nil when there is none.
+func (o *ScaledObject) Autoscaler(ctx context.Context) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	status, err := o.Status(ctx)
+	if err != nil || status.HPAName == "" {
+		return nil, err
+	}
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
+	err = o.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: status.HPAName}, hpa)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // no autoscaler is an answer here
+	case err != nil:
+		return nil, fmt.Errorf("reading the autoscaler: %w", err)
+	}
+	return hpa, nil
+}
+
+// Events are what was recorded of the ScaledObject: the text by the reason, the last one of each.
+func (o *ScaledObject) Events(ctx context.Context) (map[string]string, error) {
+	list := &corev1.EventList{}
+	err := o.stage.Client.List(ctx, list, client.InNamespace(Namespace), client.MatchingFields{
+		"involvedObject.kind": scaledObjects().Kind, "involvedObject.name": o.Name,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the events of ScaledObject %s: %w", o.Name, err)
+	}
+	texts := map[string]string{}
+	for i := range list.Items {
+		texts[list.Items[i].Reason] = list.Items[i].Message
+	}
+	return texts, nil
+}
+
+// Patch changes the spec by a JSON merge patch.
+func (o *ScaledObject) Patch(ctx context.Context, patch client.Patch) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(scaledObjects())
+	object.SetNamespace(Namespace)
+	object.SetName(o.Name)
+	if err := o.stage.Client.Patch(ctx, object, patch); err != nil {
+		return fmt.Errorf("patching ScaledObject %s: %w", o.Name, err)
+	}
+	return nil
+}
+
+// Remove deletes the ScaledObject and returns when KEDA has let it go.
+func (o *ScaledObject) Remove(ctx context.Context) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(scaledObjects())
+	object.SetNamespace(Namespace)
+	object.SetName(o.Name)
+	if err := o.stage.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting ScaledObject %s: %w", o.Name, err)
+	}
+	return cluster.WaitFor(ctx, "ScaledObject "+o.Name+" to go", pollEvery, func(ctx context.Context) (bool, string, error) {
+		err := o.stage.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		return apierrors.IsNotFound(err), fmt.Sprint(err), client.IgnoreNotFound(err)
+	})
+}

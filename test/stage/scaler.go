@@ -1,0 +1,201 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+// Security is how a scaler is talked to.
+type Security int
+
+// The ways.
+const (
+	// Plain is without TLS.
+	Plain Security = iota
+	// TLS has the scaler show a certificate, which KEDA trusts.
+	TLS
+	// MutualTLS has the scaler demand one too: Scaler.ClientCertificate is taken.
+	MutualTLS
+)
+
+// ScalerConfig says how a scaler differs from the stage's first.
+type ScalerConfig struct {
+	Security Security
+	// Flags come last, so they win.
+	Flags []string
+}
+
+// Scaler is KEDA's external scaler as a process: its own user, with the rights of deploy/scaler.
+type Scaler struct {
+	// Address is host:port, as in the metadata of triggers.
+	Address string
+	// URL has /metrics and /readyz.
+	URL string
+
+	config   proc.Config
+	security Security
+	// lifetime is the stage's: a process that a test starts again must outlive the test.
+	lifetime context.Context //nolint:containedctx // see above
+
+	// mu guards process.
+	mu      sync.Mutex
+	process *proc.Process
+}
+
+// applyScaler applies the manifests and says what all scalers of the stage are started with.
+func (s *Stage) applyScaler(ctx context.Context, config Config) error {
+	manifests, err := filepath.Glob(filepath.Join(s.sources, "deploy", "scaler", "*.yaml"))
+	if err != nil {
+		return fmt.Errorf("listing manifests: %w", err)
+	}
+	manifests = slices.DeleteFunc(manifests, func(path string) bool { return filepath.Base(path) == "kustomization.yaml" })
+	if err := s.Cluster.ApplyFiles(ctx, manifests...); err != nil {
+		return err
+	}
+	kubeconfig, err := s.Cluster.ServiceAccountKubeconfig(ctx, namespace, "scaler")
+	if err != nil {
+		return err
+	}
+	admin, err := url.Parse(config.AdminURL)
+	if err != nil {
+		return fmt.Errorf("reading Pulsar's admin URL: %w", err)
+	}
+	s.scalerFlags = append([]string{
+		"--kubeconfig=" + kubeconfig, "--lease-namespace=" + namespace, "--pulsar-admin-url=" + config.AdminURL,
+		"--allowed-pulsar-hosts=" + admin.Host, "--log-format=text", "--shutdown-delay=0s",
+	}, config.ScalerFlags...)
+	return nil
+}
+
+// AddScaler starts one more scaler. It lives until Kill, Stop or the end of ctx.
+func (s *Stage) AddScaler(ctx context.Context, name string, config ScalerConfig) (*Scaler, error) {
+	port, err := proc.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	return s.startScaler(ctx, name, port, config)
+}
+
+func (s *Stage) startScaler(ctx context.Context, name string, port int, config ScalerConfig) (*Scaler, error) {
+	observed, err := proc.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	flags := append(slices.Clone(s.scalerFlags), "--grpc-bind-address="+address(port), "--metrics-bind-address="+address(observed))
+	if config.Security != Plain {
+		cert, key, err := s.scalerCA.Issue(name, name+"."+namespace+".svc")
+		if err != nil {
+			return nil, err
+		}
+		flags = append(flags, "--tls-cert-file="+cert, "--tls-private-key-file="+key)
+	}
+	if config.Security == MutualTLS {
+		flags = append(flags, "--client-ca-file="+s.scalerCA.CAFile())
+	}
+	scaler := &Scaler{
+		Address: address(port), URL: "http://" + address(observed), security: config.Security, lifetime: ctx,
+		config: proc.Config{
+			Name: name, Path: s.scalerBuilt, Args: append(flags, config.Flags...), LogPath: filepath.Join(s.dir, name+".log"),
+		},
+	}
+	return scaler, scaler.Restart(ctx)
+}
+
+func address(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
+
+// ClientCertificate issues a certificate that a scaler with MutualTLS accepts; ca is what signs the scaler's. All are PEM.
+func (s *Stage) ClientCertificate(name string) (ca, cert, key []byte, err error) {
+	certFile, keyFile, err := s.scalerCA.Issue("client-"+name, name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for file, to := range map[string]*[]byte{s.scalerCA.CAFile(): &ca, certFile: &cert, keyFile: &key} {
+		read, failed := os.ReadFile(file)
+		*to, err = read, errors.Join(err, failed)
+	}
+	return ca, cert, key, err
+}
+
+// Restart starts the process, again after Kill or Stop, and returns when it is ready.
+func (a *Scaler) Restart(ctx context.Context) error {
+	a.Kill()
+	process, err := proc.Start(a.lifetime, a.config)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	a.process = process
+	a.mu.Unlock()
+	err = cluster.WaitFor(ctx, a.config.Name+" to be ready", pollEvery, func(ctx context.Context) (bool, string, error) {
+		select {
+		case <-process.Done():
+			return false, "", errors.Join(errors.New("the process has ended"), process.Err())
+		default:
+			return a.Ready(ctx)
+		}
+	})
+	if err != nil {
+		a.Kill()
+		return fmt.Errorf("%w; its last lines:\n%s", err, a.LogTail())
+	}
+	return nil
+}
+
+// Ready says whether the scaler says that it works, and what it says.
+func (a *Scaler) Ready(ctx context.Context) (ready bool, said string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+"/readyz", http.NoBody)
+	if err != nil {
+		return false, "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false, err.Error(), nil
+	}
+	return response.StatusCode == http.StatusOK, response.Status, response.Body.Close()
+}
+
+func (a *Scaler) current() *proc.Process {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.process
+}
+
+// Kill ends the process by SIGKILL, as a crash does.
+func (a *Scaler) Kill() {
+	if process := a.current(); process != nil {
+		process.Kill()
+	}
+}
+
+// Stop asks the process to end by SIGTERM, as a rollout does; it fails when the process had to be killed after a while.
+func (a *Scaler) Stop() error {
+	const grace = 15 * time.Second
+	return a.current().Stop(grace)
+}
+
+// Pause stops the process by SIGSTOP: its connections stay open and nobody answers.
+func (a *Scaler) Pause() error { return a.current().Pause() }
+
+// Resume lets it go on.
+func (a *Scaler) Resume() error { return a.current().Resume() }
+
+// LogTail returns the last lines of the scaler's log.
+func (a *Scaler) LogTail() string {
+	const lines = 40
+	return a.current().LogTail(lines)
+}
