@@ -4,14 +4,10 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ledger notes when objects of a kind came and how often they changed. It is safe for concurrent use.
@@ -58,31 +54,4 @@ func (l *ledger) changed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changes
-}
-
-var errWatchEnded = errors.New("the API server ended a watch")
-
-// follow tells of each event of a kind until ctx ends. A watch that ends early would have missed some, so it is an error.
-func follow(ctx context.Context, reader client.WithWatch, list client.ObjectList, namespace string, seen func(watch.Event) error) error {
-	events, err := reader.Watch(ctx, list, client.InNamespace(namespace))
-	if err != nil {
-		return fmt.Errorf("watching: %w", err)
-	}
-	defer events.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case event, open := <-events.ResultChan():
-			switch {
-			case ctx.Err() != nil:
-				return nil
-			case !open || event.Type == watch.Error:
-				return fmt.Errorf("watching %T: %w", list, errWatchEnded)
-			}
-			if err := seen(event); err != nil && ctx.Err() == nil {
-				return err
-			}
-		}
-	}
 }

@@ -8,12 +8,11 @@
 //	go run ./bench/policies -out bench/out/policies.json
 //
 // The API server, etcd, the HorizontalPodAutoscaler controller and the adapter are real and run as they ship. Pulsar is not:
-// something here answers as its admin service does, about one topic for each Function, whose publish rate swings by up to 80 %
+// package puppet answers as its admin service does, about one topic for each Function, whose publish rate swings by up to 80 %
 // and whose replicas do 25 messages a second each. Nor is Function Mesh: the status of a Function follows its spec at once, and
 // there are no pods.
 //
 //	main.go    flags, the order of things
-//	pulsar.go  the topics of the Functions and what Pulsar says of them
 //	load.go    how much is published and processed
 //	scene.go   Functions and policies, and what follows their changes
 //	count.go   counting what the API server was told, by watching it

@@ -7,6 +7,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/puppet"
 )
 
 const (
@@ -53,19 +55,11 @@ func (w *work) scale(replicas int, now time.Time) {
 	w.replicas = replicas
 }
 
-// counts are what a broker would count.
-type counts struct {
-	published, done int64
-	replicas        int
-}
-
-func (c counts) backlog() int64 { return c.published - c.done }
-
-func (w *work) counts(now time.Time) counts {
+func (w *work) counts(now time.Time) puppet.Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.advance(now)
-	return counts{published: int64(w.published), done: int64(w.done), replicas: w.replicas}
+	return puppet.Counts{Published: int64(w.published), Done: int64(w.done), Replicas: w.replicas}
 }
 
 // advance publishes and processes up to now. mu is held.

@@ -97,7 +97,7 @@ func (b bench) measure(ctx context.Context) (measured report, err error) {
 		}
 	}()
 	works := newWorks(b.policies, time.Now())
-	adminURL, err := servePulsar(ctx, group, &fakePulsar{works: works, now: time.Now})
+	adminURL, err := pulsarOf(works, time.Now).Serve(ctx, group)
 	if err != nil {
 		return measured, err
 	}

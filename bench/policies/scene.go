@@ -5,21 +5,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/puppet"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -49,26 +45,6 @@ func newWorks(n int, now time.Time) map[string]*work {
 	return works
 }
 
-// servePulsar serves on a port of its own until ctx ends, and tells the URL.
-func servePulsar(ctx context.Context, group *errgroup.Group, handler http.Handler) (url string, err error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("listening: %w", err)
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serving: %w", err)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		return server.Close()
-	})
-	return "http://" + listener.Addr().String(), nil
-}
-
 // createFunctions creates all Functions, with the status that Function Mesh gives them.
 func (s *scene) createFunctions(ctx context.Context, adminURL string) error {
 	if err := s.client.Create(ctx, mesh.PulsarConfig(stage.Namespace, pulsarConfig, adminURL, "pulsar://127.0.0.1:6650")); err != nil {
@@ -76,12 +52,12 @@ func (s *scene) createFunctions(ctx context.Context, adminURL string) error {
 	}
 	return s.each(ctx, func(ctx context.Context, name string) error {
 		function := mesh.Function(stage.Namespace, name, mesh.FunctionConfig{
-			Topics: []string{topicOf(name)}, PulsarConfig: pulsarConfig, Replicas: 1, ServiceTime: time.Second / capacity,
+			Topics: []string{puppet.TopicOf(name)}, PulsarConfig: pulsarConfig, Replicas: 1, ServiceTime: time.Second / capacity,
 		})
 		if err := s.client.Create(ctx, function); err != nil {
 			return fmt.Errorf("creating Function %s: %w", name, err)
 		}
-		return s.reportReplicas(ctx, function)
+		return puppet.Report(ctx, s.client, function)
 	})
 }
 
@@ -113,30 +89,6 @@ func (s *scene) each(ctx context.Context, do func(ctx context.Context, name stri
 	return group.Wait()
 }
 
-// reportReplicas writes the part of the status that the scale subresource reads.
-func (s *scene) reportReplicas(ctx context.Context, function *unstructured.Unstructured) error {
-	replicas, _, err := unstructured.NestedInt64(function.Object, "spec", "replicas")
-	if err != nil {
-		return fmt.Errorf("reading spec.replicas of %s: %w", function.GetName(), err)
-	}
-	reported, found, err := unstructured.NestedInt64(function.Object, "status", "replicas")
-	if err != nil {
-		return fmt.Errorf("reading status.replicas of %s: %w", function.GetName(), err)
-	}
-	if found && reported == replicas {
-		return nil
-	}
-	before := function.DeepCopy()
-	function.Object["status"] = map[string]any{
-		"replicas": replicas, "selector": "component=function,name=" + function.GetName(), "conditions": map[string]any{},
-	}
-	err = s.client.Status().Patch(ctx, function, client.MergeFrom(before))
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("writing the status of %s: %w", function.GetName(), err)
-	}
-	return nil
-}
-
 // watch starts to note what happens, and to follow the replicas of Functions.
 func (s *scene) watch(ctx context.Context, group *errgroup.Group) {
 	counting := func(l *ledger) func(watch.Event) error {
@@ -146,36 +98,26 @@ func (s *scene) watch(ctx context.Context, group *errgroup.Group) {
 		}
 	}
 	group.Go(func() error {
-		return follow(ctx, s.client, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace, counting(&s.autoscalers))
+		return puppet.Follow(ctx, s.client, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace, counting(&s.autoscalers))
 	})
 	group.Go(func() error {
-		return follow(ctx, s.client, &v1alpha1.AutoscalingPolicyList{}, stage.Namespace, counting(&s.statuses))
+		return puppet.Follow(ctx, s.client, &v1alpha1.AutoscalingPolicyList{}, stage.Namespace, counting(&s.statuses))
 	})
-	functions := &unstructured.UnstructuredList{}
-	functions.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction + "List"))
 	group.Go(func() error {
-		return follow(ctx, s.client, functions, stage.Namespace, func(event watch.Event) error { return s.followReplicas(ctx, event) })
+		return puppet.FollowFunctions(ctx, s.client, stage.Namespace, func(function string, replicas int) {
+			s.scales.take(watch.Modified, time.Now())
+			s.works[function].scale(replicas, time.Now())
+		})
 	})
 }
 
-// followReplicas is what Function Mesh and the nodes are, without the time that they take.
-func (s *scene) followReplicas(ctx context.Context, event watch.Event) error {
-	function, ok := event.Object.(*unstructured.Unstructured)
-	if !ok || event.Type != watch.Modified {
-		return nil
+// pulsarOf says of each Function what its load has come to.
+func pulsarOf(works map[string]*work, now func() time.Time) puppet.Pulsar {
+	return func(function string) (puppet.Counts, bool) {
+		one := works[function]
+		if one == nil {
+			return puppet.Counts{}, false
+		}
+		return one.counts(now()), true
 	}
-	replicas, _, err := unstructured.NestedInt64(function.Object, "spec", "replicas")
-	if err != nil {
-		return fmt.Errorf("reading spec.replicas of %s: %w", function.GetName(), err)
-	}
-	reported, found, err := unstructured.NestedInt64(function.Object, "status", "replicas")
-	if err != nil {
-		return fmt.Errorf("reading status.replicas of %s: %w", function.GetName(), err)
-	}
-	if !found || reported == replicas {
-		return nil
-	}
-	s.scales.take(watch.Modified, time.Now())
-	s.works[function.GetName()].scale(int(replicas), time.Now())
-	return s.reportReplicas(ctx, function)
 }

@@ -1,0 +1,140 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// dialTimeout bounds a connection to the broker, which is on this machine.
+const dialTimeout = 5 * time.Second
+
+// traffic is what came through a proxy.
+type traffic struct {
+	Requests int64
+	// Bytes of the bodies of answers, as they were sent: compressed where the client asked for that.
+	Bytes int64
+}
+
+func (t traffic) since(before traffic) traffic {
+	return traffic{Requests: t.Requests - before.Requests, Bytes: t.Bytes - before.Bytes}
+}
+
+// proxy stands before the broker's admin service for one contender: it counts, and it can stop answering. It is safe for
+// concurrent use.
+type proxy struct {
+	forward *httputil.ReverseProxy
+	server  *http.Server
+	// URL is where it listens.
+	URL string
+
+	// mu guards the rest.
+	mu    sync.Mutex
+	count traffic
+	// resumed is closed when it answers again; nil while it does.
+	resumed chan struct{}
+}
+
+// newProxy listens on a port of its own until Close.
+func newProxy(ctx context.Context, adminURL string) (*proxy, error) {
+	target, err := url.Parse(adminURL)
+	if err != nil {
+		return nil, fmt.Errorf("reading the admin URL %q: %w", adminURL, err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	p := &proxy{URL: "http://" + listener.Addr().String()}
+	p.forward = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		// The answer is passed on as the client asked for it, so that its bytes are those that the broker sends.
+		Transport:      &http.Transport{DisableCompression: true, DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext},
+		ModifyResponse: p.countAnswer,
+		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
+	go func() { _ = p.server.Serve(listener) }() // ends by Close, and says so
+	return p, nil
+}
+
+// Close ends it, with what it is asked just now.
+func (p *proxy) Close() {
+	p.Resume()
+	_ = p.server.Close() // nobody is left to be told
+}
+
+// ServeHTTP implements http.Handler.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.count.Requests++
+	resumed := p.resumed
+	p.mu.Unlock()
+	if resumed != nil {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-resumed:
+		}
+	}
+	p.forward.ServeHTTP(w, r)
+}
+
+// Hang lets every request from now on wait, as a broker does whose metadata store is gone.
+func (p *proxy) Hang() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.resumed == nil {
+		p.resumed = make(chan struct{})
+	}
+}
+
+// Resume answers again, also what has been waiting.
+func (p *proxy) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.resumed != nil {
+		close(p.resumed)
+		p.resumed = nil
+	}
+}
+
+// Traffic is what came through so far; requests that were never answered count as well.
+func (p *proxy) Traffic() traffic {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.count
+}
+
+func (p *proxy) countAnswer(answer *http.Response) error {
+	answer.Body = &countedBody{ReadCloser: answer.Body, proxy: p}
+	return nil
+}
+
+// countedBody counts what is read of it.
+type countedBody struct {
+	io.ReadCloser
+
+	proxy *proxy
+}
+
+func (b *countedBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	b.proxy.mu.Lock()
+	b.proxy.count.Bytes += int64(n)
+	b.proxy.mu.Unlock()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, fmt.Errorf("reading the broker's answer: %w", err)
+	}
+	return n, err
+}
