@@ -15,6 +15,7 @@ PARALLEL     ?= 4
 PACKAGES     ?= 2
 SCENARIO     ?=
 SECONDS_EACH ?= 0
+PARTS        ?= beside,outage,burst
 
 # tool NAME is the path of a pinned tool, built on first use.
 tool = $$(cd tools && $(GO) tool -n $(1))
@@ -103,6 +104,11 @@ bench-ablate: ## What each part of the algorithm is worth, by leaving it out (SE
 bench-replay: ## Real runs beside simulated ones, 30 minutes and no part of bench: make bench-replay SCENARIO=<regexp> SECONDS_EACH=<number>
 	@mkdir -p bench/out
 	PULSAR=$(PULSAR) $(GO) run ./bench/replay -scenario '$(SCENARIO)' -seconds $(SECONDS_EACH) -out bench/out/replay.json -plots bench/out
+
+.PHONY: bench-keda
+bench-keda: ## Beside KEDA's own pulsar scaler on real KEDA, 25 minutes and no part of bench: make bench-keda PARTS=<beside,outage,burst>
+	@mkdir -p bench/out
+	PULSAR=$(PULSAR) $(GO) run ./bench/keda -parts '$(PARTS)' -out bench/out/keda.json
 
 .PHONY: generate
 generate: ## Regenerate the CRD and deep copies

@@ -41,23 +41,23 @@ type proxy struct {
 	// mu guards the rest.
 	mu    sync.Mutex
 	count traffic
+	// asked is when the last request came; zero before the first.
+	asked time.Time
+	// target is the broker's admin service; nil before there is one.
+	target *url.URL
 	// resumed is closed when it answers again; nil while it does.
 	resumed chan struct{}
 }
 
-// newProxy listens on a port of its own until Close.
-func newProxy(ctx context.Context, adminURL string) (*proxy, error) {
-	target, err := url.Parse(adminURL)
-	if err != nil {
-		return nil, fmt.Errorf("reading the admin URL %q: %w", adminURL, err)
-	}
+// newProxy listens on a port of its own until Close. It answers with an error until it is aimed at a broker.
+func newProxy(ctx context.Context) (*proxy, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}
 	p := &proxy{URL: "http://" + listener.Addr().String()}
 	p.forward = &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: p.rewrite,
 		// The answer is passed on as the client asked for it, so that its bytes are those that the broker sends.
 		Transport:      &http.Transport{DisableCompression: true, DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext},
 		ModifyResponse: p.countAnswer,
@@ -66,6 +66,28 @@ func newProxy(ctx context.Context, adminURL string) (*proxy, error) {
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute}
 	go func() { _ = p.server.Serve(listener) }() // ends by Close, and says so
 	return p, nil
+}
+
+// Aim says where the broker's admin service is.
+func (p *proxy) Aim(adminURL string) error {
+	target, err := url.Parse(adminURL)
+	if err != nil {
+		return fmt.Errorf("reading the admin URL %q: %w", adminURL, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+	return nil
+}
+
+func (p *proxy) rewrite(r *httputil.ProxyRequest) {
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	if target == nil {
+		target = &url.URL{} // which cannot be dialled
+	}
+	r.SetURL(target)
 }
 
 // Close ends it, with what it is asked just now.
@@ -78,6 +100,7 @@ func (p *proxy) Close() {
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.count.Requests++
+	p.asked = time.Now()
 	resumed := p.resumed
 	p.mu.Unlock()
 	if resumed != nil {
@@ -114,6 +137,13 @@ func (p *proxy) Traffic() traffic {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.count
+}
+
+// Asked is when the last request came; zero before the first.
+func (p *proxy) Asked() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked
 }
 
 func (p *proxy) countAnswer(answer *http.Response) error {

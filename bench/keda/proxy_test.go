@@ -36,9 +36,10 @@ func startProxy(t *testing.T, broker http.HandlerFunc) *proxy {
 	t.Helper()
 	server := httptest.NewServer(broker)
 	t.Cleanup(server.Close)
-	p, err := newProxy(t.Context(), server.URL)
+	p, err := newProxy(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
+	require.NoError(t, p.Aim(server.URL))
 	return p
 }
 
@@ -101,12 +102,16 @@ func TestAHungProxyAnswersNobodyUntilItResumes(t *testing.T) {
 func TestAProxyPassesABrokerThatIsGoneOnAsAnError(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	p, err := newProxy(t.Context(), server.URL)
+	p, err := newProxy(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
-	got, err := ask(t.Context(), p.URL)
-	require.NoError(t, err)
-	require.Equal(t, "Bad Gateway ", got)
-	_, err = newProxy(t.Context(), "http://bad url:x")
-	require.ErrorContains(t, err, "reading the admin URL")
+	for _, adminURL := range []string{"", server.URL} {
+		if adminURL != "" {
+			require.NoError(t, p.Aim(adminURL))
+		}
+		got, err := ask(t.Context(), p.URL)
+		require.NoError(t, err)
+		require.Equal(t, "Bad Gateway ", got)
+	}
+	require.ErrorContains(t, p.Aim("http://bad url:x"), "reading the admin URL")
 }

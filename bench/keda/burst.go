@@ -1,0 +1,316 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/puppet"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+const (
+	// writers create objects at the same time.
+	writers = 16
+	// together is how many control planes are prepared side by side: KEDA takes 150 s for 300 ScaledObjects and uses little of a
+	// CPU for it, since it waits for its own limit of requests. They wake one after the other.
+	together = 2
+	// burstMessages come to each Function, which nobody processes.
+	burstMessages = 1000
+	// calm is from KEDA's last autoscaler to the burst: a pollingInterval and a half, for what its client's limit held up.
+	calm = 45 * time.Second
+	// burstTimeout is 4 times what KEDA's pull takes.
+	burstTimeout = 2 * time.Minute
+	burstConfig  = "pulsar"
+)
+
+// crowd is what the Functions of one burst have come to. It is safe for concurrent use.
+type crowd struct {
+	names []string
+	// mu guards the rest.
+	mu       sync.Mutex
+	begun    time.Time
+	replicas map[string]int
+	// waits are from the burst until a Function had a replica, and several how many had more than one then.
+	waits   []time.Duration
+	several int
+	woke    map[string]bool
+}
+
+func newCrowd(n int) *crowd {
+	c := &crowd{replicas: map[string]int{}, woke: map[string]bool{}}
+	for i := range n {
+		c.names = append(c.names, fmt.Sprintf("fn-%04d", i))
+		c.replicas[c.names[i]] = 0
+	}
+	return c
+}
+
+// counts is what a broker says of a Function.
+func (c *crowd) counts(function string) (puppet.Counts, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	replicas, known := c.replicas[function]
+	now := puppet.Counts{Replicas: replicas}
+	if !c.begun.IsZero() {
+		now.Published = burstMessages
+	}
+	return now, known
+}
+
+// burst is the moment at which all have work.
+func (c *crowd) burst(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = now
+}
+
+// scaled notes how many replicas a Function is to have.
+func (c *crowd) scaled(function string, replicas int, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.replicas[function] = replicas
+	if replicas == 0 || c.woke[function] || c.begun.IsZero() {
+		return
+	}
+	c.woke[function] = true
+	c.waits = append(c.waits, now.Sub(c.begun))
+	if replicas > 1 {
+		c.several++
+	}
+}
+
+// awakened are those that woke.
+func (c *crowd) awakened() awakening {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := newAwakening(c.waits, len(c.names))
+	a.BurstRightSized = new(c.several)
+	return a
+}
+
+// early are those that have replicas without work.
+func (c *crowd) early() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range c.names {
+		if c.begun.IsZero() && c.replicas[name] > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// square is a control plane with a crowd that one contender scales.
+type square struct {
+	*theatre
+
+	contender string
+	crowd     *crowd
+	client    client.WithWatch
+	setUp     time.Duration
+	group     *errgroup.Group
+	stop      context.CancelFunc
+}
+
+// bursts plays the part burst.
+func bursts(ctx context.Context, o options, r *report, progress io.Writer) error {
+	begun := time.Now()
+	for names := range slices.Chunk(o.of(partBurst), together) {
+		if err := burstOf(ctx, names, o, r, &theatre{progress: progress, begun: begun}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// burstOf prepares a burst for each of the contenders at the same time, and lets them come one after the other.
+func burstOf(ctx context.Context, names []string, o options, r *report, narrator *theatre) (err error) {
+	squares := make([]*square, len(names))
+	defer func() {
+		for _, one := range squares {
+			if one != nil {
+				err = errors.Join(err, one.end())
+			}
+		}
+	}()
+	preparing, preparingCtx := errgroup.WithContext(ctx)
+	for i, name := range names {
+		squares[i] = newSquare(ctx, name, o, narrator)
+		preparing.Go(func() error {
+			if err := squares[i].prepare(preparingCtx, o); err != nil {
+				return fmt.Errorf("preparing the burst of %s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	if err := preparing.Wait(); err != nil {
+		return err
+	}
+	narrator.tell("burst: calm for %s", calm)
+	if err := pause(ctx, calm); err != nil {
+		return err
+	}
+	for i, one := range squares {
+		a, err := one.play(ctx)
+		if err != nil {
+			return fmt.Errorf("burst of %s: %w", one.contender, err)
+		}
+		r.of(one.contender, o).awakening = a
+		narrator.tell("burst: %s: %s woke, p50 %s s, p99 %s s", one.contender, of(a.BurstWoke, a.BurstTargets), number(a.BurstP50Seconds, 1), number(a.BurstP99Seconds, 1))
+		squares[i] = nil
+		if err := one.end(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newSquare(ctx context.Context, contender string, o options, narrator *theatre) *square {
+	s := &square{contender: contender, crowd: newCrowd(o.burst), theatre: &theatre{progress: narrator.progress, begun: narrator.begun}}
+	ctx, s.stop = context.WithCancel(ctx)
+	s.group, _ = errgroup.WithContext(ctx)
+	return s
+}
+
+// end ends everything, and says what ended by itself before.
+func (s *square) end() error {
+	s.stop()
+	err := s.group.Wait()
+	s.Close()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// prepare sets the stage and makes the crowd and what scales it. What it starts lives until end.
+func (s *square) prepare(ctx context.Context, o options) error {
+	lifetime, stop := context.WithCancel(context.WithoutCancel(ctx))
+	before := s.stop
+	s.stop = func() { stop(); before() }
+	adminURL, err := puppet.Pulsar(s.crowd.counts).Serve(lifetime, s.group)
+	if err != nil {
+		return err
+	}
+	s.tell("burst: a control plane for %s", s.contender)
+	config := stageConfig(adminURL, s.progress)
+	config.AdminURL = adminURL
+	if s.Stage, err = stage.Open(lifetime, config); err != nil {
+		return fmt.Errorf("setting the stage: %w", err)
+	}
+	if s.client, err = client.NewWithWatch(s.Cluster.RESTConfig(), client.Options{Scheme: s.Client.Scheme()}); err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	if err := s.populate(ctx, adminURL); err != nil {
+		return err
+	}
+	s.follow(lifetime)
+	s.tell("burst: %d of %s", len(s.crowd.names), s.contender)
+	begun := time.Now()
+	jobs := s.jobs(adminURL, o)
+	if err := each(ctx, jobs, func(ctx context.Context, j job) error { return s.client.Create(ctx, j.object()) }); err != nil {
+		return fmt.Errorf("creating what scales: %w", err)
+	}
+	if err := errors.Join(s.settle(ctx, jobs), s.knows(ctx, jobs)); err != nil {
+		return err
+	}
+	s.setUp = time.Since(begun)
+	s.tell("burst: KEDA has autoscalers for all of %s, after %.0f s", s.contender, s.setUp.Seconds())
+	return nil
+}
+
+func (s *square) jobs(adminURL string, o options) (jobs []job) {
+	for _, name := range s.crowd.names {
+		jobs = append(jobs, job{
+			contender: s.contender, function: name, topic: puppet.TopicOf(name), adminURL: adminURL, scaler: s.scalerAddress(),
+			objective: o.objective, cooldown: o.cooldown, most: mostReplicas, threshold: o.tuned(),
+		})
+	}
+	return jobs
+}
+
+// populate creates the Functions, without replicas.
+func (s *square) populate(ctx context.Context, adminURL string) error {
+	if err := s.client.Create(ctx, mesh.PulsarConfig(stage.Namespace, burstConfig, adminURL, "pulsar://127.0.0.1:6650")); err != nil {
+		return fmt.Errorf("creating the pulsarConfig: %w", err)
+	}
+	return each(ctx, s.crowd.names, func(ctx context.Context, name string) error {
+		function := mesh.Function(stage.Namespace, name, mesh.FunctionConfig{
+			Topics: []string{puppet.TopicOf(name)}, PulsarConfig: burstConfig, ServiceTime: time.Second,
+		})
+		if err := s.client.Create(ctx, function); err != nil {
+			return fmt.Errorf("creating Function %s: %w", name, err)
+		}
+		return puppet.Report(ctx, s.client, function)
+	})
+}
+
+// each does something for every one, several at once.
+func each[T any](ctx context.Context, all []T, do func(ctx context.Context, one T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, one := range all {
+		group.Go(func() error { return do(ctx, one) })
+	}
+	return group.Wait()
+}
+
+// follow notes when Functions wake, by a watch of its own that nothing holds up, and keeps their statuses.
+func (s *square) follow(ctx context.Context) {
+	s.group.Go(func() error {
+		return puppet.FollowFunctions(ctx, s.client, stage.Namespace, func(string, int) {})
+	})
+	functions := &unstructured.UnstructuredList{}
+	functions.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction + "List"))
+	s.group.Go(func() error {
+		return puppet.Follow(ctx, s.client, functions, stage.Namespace, func(event watch.Event) error {
+			now := time.Now()
+			function, ok := event.Object.(*unstructured.Unstructured)
+			if !ok || event.Type == watch.Deleted {
+				return nil
+			}
+			replicas, _, err := unstructured.NestedInt64(function.Object, "spec", "replicas")
+			if err != nil {
+				return fmt.Errorf("reading spec.replicas of %s: %w", function.GetName(), err)
+			}
+			s.crowd.scaled(function.GetName(), int(replicas), now)
+			return nil
+		})
+	})
+}
+
+// play lets the burst come and tells how it went.
+func (s *square) play(ctx context.Context) (awakening, error) {
+	if early := s.crowd.early(); len(early) > 0 {
+		return awakening{}, fmt.Errorf("%d Functions have replicas without any work, such as %s", len(early), early[0])
+	}
+	s.tell("burst: %d messages to each Function of %s", burstMessages, s.contender)
+	s.crowd.burst(time.Now())
+	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
+	defer cancel()
+	err := cluster.WaitFor(ctx, "everybody to wake", look, func(context.Context) (bool, string, error) {
+		a := s.crowd.awakened()
+		return *a.BurstWoke == *a.BurstTargets, of(a.BurstWoke, a.BurstTargets), nil
+	})
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return awakening{}, err
+	}
+	a := s.crowd.awakened()
+	a.BurstSetUpSeconds = new(s.setUp.Seconds())
+	return a, nil
+}

@@ -1,0 +1,138 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// The contenders, by their names in the report.
+const (
+	ours         = "ours"
+	kedaTuned    = "keda_pulsar"
+	kedaDefault  = "keda_pulsar_default"
+	externalPush = "keda_external_push"
+	externalPull = "keda_external_pull"
+)
+
+// all contenders, in the order of the table.
+func all() []string { return []string{ours, kedaTuned, kedaDefault, externalPush, externalPull} }
+
+// entrants of a part, in the order of the table.
+func entrants(part string) []string {
+	switch part {
+	case partBeside:
+		return []string{ours, kedaTuned, kedaDefault, externalPush}
+	case partOutage:
+		return []string{ours, kedaTuned, externalPush}
+	default:
+		return []string{ours, kedaTuned, externalPush, externalPull}
+	}
+}
+
+func scaledObjects() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
+}
+
+// job is a Function that a contender scales.
+type job struct {
+	contender, function string
+	// topic is a complete name; adminURL and scaler (host:port) are where the contender learns of it.
+	topic, adminURL, scaler string
+	objective, cooldown     time.Duration
+	most                    int32
+	// threshold of KEDA's pulsar scaler; 0 for its default.
+	threshold int64
+}
+
+// object is what a user of the contender creates.
+func (j job) object() client.Object {
+	subscription := "public/default/" + j.function
+	switch j.contender {
+	case ours:
+		return j.policy()
+	case externalPush, externalPull:
+		metadata := map[string]any{
+			"scalerAddress": j.scaler, "topic": j.topic, "subscription": subscription, "latencyObjective": j.objective.String(),
+		}
+		kind := "external-push"
+		if j.contender == externalPull {
+			kind = "external"
+		}
+		return j.scaledObject(kind, metadata)
+	default:
+		metadata := map[string]any{"adminURL": j.adminURL, "topic": j.topic, "subscription": subscription}
+		if j.threshold > 0 {
+			metadata["msgBacklogThreshold"] = strconv.FormatInt(j.threshold, 10)
+		}
+		return j.scaledObject("pulsar", metadata)
+	}
+}
+
+// scaledObjectName is the ScaledObject that the job leads to.
+func (j job) scaledObjectName() string {
+	if j.contender == ours {
+		return policy.AutoscalerName(j.function)
+	}
+	return j.function
+}
+
+func (j job) policy() *v1alpha1.AutoscalingPolicy {
+	cooldown := int32(j.cooldown / time.Second)
+	return &v1alpha1.AutoscalingPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: j.function},
+		Spec: v1alpha1.AutoscalingPolicySpec{
+			ScaleTargetRef: v1alpha1.ScaleTargetRef{
+				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: j.function,
+			},
+			MinReplicas: new(int32), MaxReplicas: j.most,
+			LatencyObjective: metav1.Duration{Duration: j.objective},
+			Actuator:         v1alpha1.ActuatorKEDA,
+			Behavior:         &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &cooldown}},
+		},
+	}
+}
+
+// scaledObject has KEDA's defaults but for maxReplicaCount and cooldownPeriod.
+func (j job) scaledObject(trigger string, metadata map[string]any) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"scaleTargetRef": map[string]any{
+			"apiVersion": mesh.GroupVersion().String(), "kind": mesh.KindFunction, "name": j.function,
+		},
+		"minReplicaCount": int64(0), "maxReplicaCount": int64(j.most), "cooldownPeriod": int64(j.cooldown / time.Second),
+		"triggers": []any{map[string]any{"type": trigger, "metadata": metadata}},
+	}}}
+	object.SetGroupVersionKind(scaledObjects())
+	object.SetNamespace(stage.Namespace)
+	object.SetName(j.function)
+	return object
+}
+
+// setting says in words how a contender was set up, with the threshold of KEDA's tuned pulsar scaler in the part that counts.
+func setting(contender string, o options) string {
+	switch contender {
+	case ours:
+		return fmt.Sprintf("AutoscalingPolicy with actuator KEDA, latencyObjective %s, nothing said of capacity", o.objective)
+	case kedaTuned:
+		return fmt.Sprintf("KEDA's pulsar scaler, msgBacklogThreshold %d: what a replica is known to do in half the objective of %s", o.tuned(), o.objective)
+	case kedaDefault:
+		return "KEDA's pulsar scaler, msgBacklogThreshold 10, its default"
+	case externalPush:
+		return fmt.Sprintf("our scaler by external-push without a policy: topic, subscription, latencyObjective %s", o.objective)
+	default:
+		return "our scaler by external (pull) without a policy: topic, subscription"
+	}
+}

@@ -1,0 +1,119 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+)
+
+func main() {
+	ctrl.SetLogger(logr.Discard()) // the stand-in for Function Mesh would complain on the table otherwise
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process, and the kernel its children
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "keda:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes what it has after every part, so that an interrupted run is not lost.
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
+	o, err := parseOptions(args, progress)
+	if err != nil {
+		return err
+	}
+	r, err := newReport(ctx, o, progress)
+	if err != nil {
+		return err
+	}
+	if o.plays(partBeside) || o.plays(partOutage) {
+		if err := onABroker(ctx, o, r, progress); err != nil {
+			return err
+		}
+	}
+	if o.plays(partBurst) {
+		err := r.part(partBurst, o, func() error { return bursts(ctx, o, r, progress) })
+		if err != nil {
+			return err
+		}
+	}
+	return r.table(out)
+}
+
+// newReport has the versions.
+func newReport(ctx context.Context, o options, progress io.Writer) (*report, error) {
+	bins, err := cluster.Binaries(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	keda, err := cluster.KEDABinaries(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	return &report{
+		KEDA: keda.Version, Kubernetes: bins.KubernetesVersion, CPUs: runtime.NumCPU(), Begun: time.Now().UTC().Truncate(time.Second),
+		Settings: newSettings(o), LoadAverage: map[string][]float64{}, Contenders: map[string]*contender{},
+	}, nil
+}
+
+// part plays one and writes what is known then.
+func (r *report) part(name string, o options, play func() error) error {
+	r.noteLoad(name)
+	if err := play(); err != nil {
+		return fmt.Errorf("part %s: %w", name, err)
+	}
+	r.noteLoad(name)
+	if o.jsonPath == "" {
+		return nil
+	}
+	return r.write(o.jsonPath)
+}
+
+// onABroker plays the parts that need one.
+func onABroker(ctx context.Context, o options, r *report, progress io.Writer) error {
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	release := context.AfterFunc(ctx, cancel)
+	t, err := openTheatre(lifetime, all(), progress)
+	release()
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	r.Pulsar = t.Broker.Version()
+	for _, one := range []struct {
+		part string
+		play func(ctx context.Context, o options, r *report) error
+	}{{partBeside, t.beside}, {partOutage, t.outage}} {
+		if !o.plays(one.part) {
+			continue
+		}
+		if err := r.part(one.part, o, func() error { return one.play(ctx, o, r) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// words turns the name of a contender into a part of the name of an object.
+func words(contender string) string { return strings.ReplaceAll(contender, "_", "-") }

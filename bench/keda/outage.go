@@ -1,0 +1,170 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+const (
+	// outageService is so slow that the backlog outlasts the outage: at most outageMost messages a second are done of
+	// outageBacklog.
+	outageService = 2 * time.Second
+	outageMost    = 6
+	outageBacklog = 3000
+	// outageThreshold of KEDA's pulsar scaler makes outageMost replicas of it.
+	outageThreshold = outageBacklog / outageMost
+	outageObjective = time.Minute
+	// outageReady is when each target has so many.
+	outageReady = 2
+	wakeTimeout = 4 * time.Minute
+)
+
+// outage plays the part of that name.
+func (t *theatre) outage(ctx context.Context, o options, r *report) error {
+	players, err := t.castOutage(ctx, o)
+	if err != nil {
+		return err
+	}
+	t.tell("outage: waiting for at least %d replicas of each of %d Functions", outageReady, len(players))
+	if err := t.awake(ctx, players); err != nil {
+		return err
+	}
+	if err := pause(ctx, pollingInterval); err != nil { // so that KEDA has seen each active at least once more
+		return err
+	}
+	t.tell("outage: the admin service stops answering for %s", o.outage)
+	s := span{begun: time.Now()}
+	for _, p := range t.proxies {
+		p.Hang()
+	}
+	err = pause(ctx, o.outage)
+	s.ended = time.Now()
+	for _, p := range t.proxies {
+		p.Resume()
+	}
+	if err != nil {
+		return err
+	}
+	timelines := map[string][][]mesh.Sample{}
+	for _, p := range players {
+		timelines[p.contender] = append(timelines[p.contender], t.Mesh.Timeline(stage.Namespace, p.function))
+		if now := p.tally(); now.done >= now.published {
+			return fmt.Errorf("the backlog of %s did not outlast the outage: %d messages", p.function, now.published)
+		}
+	}
+	for _, name := range o.of(partOutage) {
+		fell := newFall(timelines[name], s)
+		r.of(name, o).fall = fell
+		t.tell("outage: %s: at least %s replicas before, %s during it, %s fell to zero", name, whole(fell.OutageHadReplicas),
+			whole(fell.OutageMinReplicas), of(fell.OutageFell, fell.OutageTargets))
+	}
+	return nil
+}
+
+// castOutage makes the Functions of all contenders, with their backlogs.
+func (t *theatre) castOutage(ctx context.Context, o options) ([]player, error) {
+	var players []player
+	var jobs []job
+	for _, name := range o.of(partOutage) {
+		t.tell("outage: %d Functions for %s", o.targets, name)
+		for i := range o.targets {
+			p, err := t.hire(ctx, name, stage.FunctionConfig{
+				Name: fmt.Sprintf("outage-%s-%d", words(name), i), ServiceTime: outageService, Objective: outageObjective,
+				Edit: fetchLittle,
+			})
+			if err != nil {
+				return nil, err
+			}
+			p.objective, p.cooldown, p.most = outageObjective, o.cooldown, outageMost
+			if name == kedaTuned {
+				p.threshold = outageThreshold
+			}
+			players, jobs = append(players, p), append(jobs, p.job)
+		}
+	}
+	if err := t.stagger(ctx, players, o.targets); err != nil {
+		return nil, err
+	}
+	t.tell("outage: waiting for KEDA's autoscalers")
+	if err := errors.Join(t.settle(ctx, jobs), t.knows(ctx, jobs)); err != nil {
+		return nil, err
+	}
+	t.tell("outage: restarting KEDA's operator")
+	if err := t.KEDA.Operator.Restart(ctx); err != nil {
+		return nil, err
+	}
+	t.tell("outage: publishing %d messages to each", outageBacklog)
+	return players, publishAll(ctx, players)
+}
+
+// stagger creates what scales the Functions, those of every contender one by one over a pollingInterval. What an outage does
+// depends on when KEDA's own look and that of the HorizontalPodAutoscaler come to lie over one another. Both begin with the
+// ScaledObject; once the operator has been restarted, as at any of its upgrades, all its looks begin then.
+func (t *theatre) stagger(ctx context.Context, players []player, targets int) error {
+	t.tell("outage: creating what scales, over %s", pollingInterval)
+	for i := range targets {
+		for at := i; at < len(players); at += targets {
+			if err := t.Client.Create(ctx, players[at].object()); err != nil {
+				return fmt.Errorf("creating %s of %s: %w", players[at].function, players[at].contender, err)
+			}
+		}
+		if err := pause(ctx, pollingInterval/time.Duration(targets)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetchLittle makes replicas fetch few messages ahead, so that each of them has work.
+func fetchLittle(object *unstructured.Unstructured) {
+	const ahead = 10
+	topics, _, _ := unstructured.NestedStringSlice(object.Object, "spec", "input", "topics")
+	sources := map[string]any{}
+	for _, topic := range topics {
+		sources[topic] = map[string]any{"receiverQueueSize": int64(ahead)}
+	}
+	_ = unstructured.SetNestedMap(object.Object, sources, "spec", "input", "sourceSpecs") // of an object that mesh.Function made
+}
+
+// publishAll publishes the backlogs.
+func publishAll(ctx context.Context, players []player) error {
+	const writers, within = 4, time.Second
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, p := range players {
+		group.Go(func() error {
+			loading, stop := context.WithTimeout(ctx, within)
+			defer stop()
+			return p.f.Publish(loading, load.Constant(outageBacklog/within.Seconds()))
+		})
+	}
+	return group.Wait()
+}
+
+// awake waits until every target works.
+func (t *theatre) awake(ctx context.Context, players []player) error {
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	return cluster.WaitFor(ctx, "replicas under backlog", look, func(context.Context) (bool, string, error) {
+		for _, p := range players {
+			timeline := t.Mesh.Timeline(stage.Namespace, p.function)
+			if len(timeline) == 0 || timeline[len(timeline)-1].Desired < outageReady {
+				return false, p.function, nil
+			}
+		}
+		return true, "", nil
+	})
+}
