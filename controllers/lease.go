@@ -106,16 +106,16 @@ func (d *DecisionMaker) lose(object any) {
 	}
 }
 
-// noDecisionMaker is why nobody decides.
-type noDecisionMaker struct {
+// silenceError is why nobody decides.
+type silenceError struct {
 	text  string
 	since time.Time
 }
 
-func (n *noDecisionMaker) Error() string { return n.text }
+func (n *silenceError) Error() string { return n.text }
 
 // Since is when somebody was last seen to decide; zero where that is not known.
-func (n *noDecisionMaker) Since() time.Time { return n.since }
+func (n *silenceError) Since() time.Time { return n.since }
 
 // Alive fails when nobody decides now; the error has a method Since() time.Time. The text stays the same from one call to the next,
 // for it ends up in conditions.
@@ -123,14 +123,14 @@ func (d *DecisionMaker) Alive(now time.Time) error {
 	seen := d.seen.Load()
 	switch {
 	case seen == nil:
-		return &noDecisionMaker{text: fmt.Sprintf("no decision maker: Lease %s does not exist: is a replica of the adapter running?", d.lease)}
+		return &silenceError{text: fmt.Sprintf("no decision maker: Lease %s does not exist: is a replica of the adapter running?", d.lease)}
 	case now.Sub(seen.aliveAt) <= leaseExpires:
 		return nil // nobody holds it for a second or two at every rollout: that is no reason to stop every autoscaler
 	case seen.holder == "":
-		return &noDecisionMaker{since: seen.aliveAt, text: fmt.Sprintf("no decision maker: nobody has held Lease %s since %s: is a replica of the adapter running?",
+		return &silenceError{since: seen.aliveAt, text: fmt.Sprintf("no decision maker: nobody has held Lease %s since %s: is a replica of the adapter running?",
 			d.lease, seen.aliveAt.UTC().Format(time.RFC3339))}
 	default:
-		return &noDecisionMaker{since: seen.aliveAt, text: fmt.Sprintf("no decision maker: %s, which holds Lease %s, has not renewed it since %s",
+		return &silenceError{since: seen.aliveAt, text: fmt.Sprintf("no decision maker: %s, which holds Lease %s, has not renewed it since %s",
 			seen.holder, d.lease, seen.aliveAt.UTC().Format(time.RFC3339))}
 	}
 }

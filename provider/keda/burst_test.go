@@ -28,7 +28,7 @@ func TestMoreAtOnceThanAreAnsweredAtOnceWaitTheirTurn(t *testing.T) {
 				release := make(chan struct{})
 				work := func(context.Context) (any, error) {
 					<-release
-					return "an answer", nil
+					return "an answer", t.Context().Err()
 				}
 				var first, second errgroup.Group
 				for range maxAnswers {

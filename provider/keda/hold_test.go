@@ -81,8 +81,10 @@ func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
 	}{
 		"a deleted policy":     {[]string{"policy", "resize"}, nil, codes.NotFound, `AutoscalingPolicy "resize" in namespace "media" not found: create it`},
 		"a removed connection": {[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"}, backlog.ErrUnsupported, codes.FailedPrecondition, "not supported"},
-		"a removed function": {[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"}, backlog.ErrFunctionNotFound, codes.NotFound,
-			"function not found"},
+		"a removed function": {
+			[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"}, backlog.ErrFunctionNotFound, codes.NotFound,
+			"function not found",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
@@ -139,20 +141,20 @@ func TestAMistakeBetweenTroublesIsNotTheLastWord(t *testing.T) {
 	}
 }
 
-// deadSince is an error that knows its age.
-type deadSince struct {
+// agedError is an error that knows its age.
+type agedError struct {
 	error
 	since time.Time
 }
 
-func (d deadSince) Since() time.Time { return d.since }
+func (d agedError) Since() time.Time { return d.since }
 
 func TestADeadDecisionMakerIsAsOldAsItsLease(t *testing.T) {
 	w := newWorld()
 	s := w.server(t)
 	w.policies[policyKey()] = decidedPolicy(3, w.now)
 	of := ref("policy", "resize")
-	w.dead = deadSince{errors.New("no decision maker"), w.now.Add(-59 * time.Minute)}
+	w.dead = agedError{errors.New("no decision maker"), w.now.Add(-59 * time.Minute)}
 	_, err := value(t, s, of)
 	require.NoError(t, err)
 	w.pass(time.Minute)
