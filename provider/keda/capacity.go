@@ -17,8 +17,9 @@ import (
 type learned struct {
 	// state is for the goroutine of Run alone.
 	state policy.State
-	// due is when to decide again without news; for the goroutine of Run alone.
-	due time.Time
+	// due is when to decide again without news, and gist is of the last reading; for the goroutine of Run alone.
+	due  time.Time
+	gist gist
 
 	// decision, or why there is none; both guarded by the memory's mu. Neither before the first.
 	decision   policy.Decision
@@ -72,21 +73,46 @@ func (m *memory) decided(l *learned, decision policy.Decision, err error, now ti
 	l.decision, l.noDecision, l.at = decision, err, now
 }
 
+// gist of a reading is what news change. Of several topics At is that of the oldest answer.
+type gist struct {
+	at, instancesAt                    time.Time
+	total, ready, published, processed float64
+}
+
+// gistOf leaves what is unknown at 0: it is compared, and nothing else.
+func gistOf(r backlog.Reading) gist {
+	g := gist{at: r.At, instancesAt: r.Instances.At}
+	g.total, _ = r.Total.Value()
+	g.ready, _ = r.Ready.Value()
+	g.published, _ = r.PublishRate.Value()
+	g.processed, _ = r.ProcessRate.Value()
+	return g
+}
+
 // decide for the triggers that learn and that the news are about, or whose time has come.
 func (s *Server) decide(n news, now time.Time) {
 	for _, one := range s.memory.lessons() {
-		if now.Before(one.learned.due) && !n.about(one.trigger) {
-			continue
+		due := n.all || !now.Before(one.learned.due)
+		if due || n.about(one.trigger) {
+			s.guard(one.trigger, func() { s.teach(one, due, now) })
 		}
-		one.learned.due = now.Add(s.config.FreshFor / 3)
-		s.guard(one.trigger, func() { s.teach(one, now) })
 	}
 }
 
-// teach reads, decides and puts it down.
-func (s *Server) teach(one lesson, now time.Time) {
+// teach reads, decides and puts it down. Unless it is due, a reading that is the same as before is not decided on again: any news of
+// a topic are about all objects, and a decision costs ten times as much as a reading.
+func (s *Server) teach(one lesson, due bool, now time.Time) {
+	next := now.Add(s.config.FreshFor / 3)
+	if due {
+		one.learned.due = next // even if it panics
+	}
 	var f facts
 	f.reading, f.noReading = s.config.Signals.Read(one.trigger.Subject, now)
+	seen := gistOf(f.reading)
+	if !due && f.noReading == nil && seen == one.learned.gist {
+		return
+	}
+	one.learned.due, one.learned.gist = next, seen
 	if f.noReading == nil && f.reading.Type == backlog.Failover { // of which one partition is one replica's; others share all
 		f.partitions, _ = s.config.Signals.Partitions(one.trigger.Subject, now) // gone since it was read: the next look says why
 	}

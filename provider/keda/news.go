@@ -13,7 +13,7 @@ import (
 )
 
 // maxNews of topics or policies that are told apart; more are about everything.
-const maxNews = 1000
+const maxNews = 10_000
 
 // news are what has changed since the last look.
 type news struct {
@@ -23,7 +23,7 @@ type news struct {
 }
 
 // about says whether the news may change what is known of the trigger. Which topics a policy, an object or a function reads is
-// not known here, so that news of any topic are about it.
+// not known here, so that news of any topic are about it: a look costs about 1 µs, and a decision follows only from another reading.
 func (n news) about(t Trigger) bool {
 	if n.all {
 		return true

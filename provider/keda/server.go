@@ -172,7 +172,9 @@ func (s *Server) collect(t Trigger, now time.Time) facts {
 		}
 	default:
 		f.reading, f.noReading = s.config.Signals.Read(t.Subject, now)
-		f.replicas, f.noReplicas = s.config.ScaledObjects.Replicas(t.Object)
+		if t.Strategy == v1alpha1.StrategyUtilization || lost(f) { // nobody else asks, and it costs more than the rest
+			f.replicas, f.noReplicas = s.config.ScaledObjects.Replicas(t.Object)
+		}
 	}
 	return f
 }
