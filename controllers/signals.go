@@ -42,9 +42,10 @@ type Signals struct {
 	config SignalsConfig
 	queue  chan asked
 
-	// mu guards known and what it points to.
-	mu    sync.Mutex
-	known map[asked]*way
+	// mu guards known and what it points to, and topics, how many the subscriptions by name among them have.
+	mu     sync.Mutex
+	known  map[asked]*way
+	topics int
 }
 
 // SignalsConfig is what NewSignals needs; all fields are required.
@@ -249,5 +250,11 @@ func (s *Signals) Start(ctx context.Context) error {
 func (s *Signals) expire(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.known, func(_ asked, w *way) bool { return now.Sub(w.askedAt) > trackFor })
+	maps.DeleteFunc(s.known, func(a asked, w *way) bool {
+		old := now.Sub(w.askedAt) > trackFor
+		if old && a.subscription != "" {
+			s.topics -= len(w.subscription.Topics)
+		}
+		return old
+	})
 }

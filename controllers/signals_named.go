@@ -17,12 +17,15 @@ import (
 // make up as many as he likes, and each would be polled.
 const maxNamed = 20_000
 
+// maxNamedTopics bounds the topics of subscriptions by name, of which one may have a hundred.
+const maxNamedTopics = 50_000
+
 // ReadComponent returns what is known of the subscription of what a function worker runs, as Read does for an object. The worker is
 // asked in the background, and again while somebody asks. The first answer is backlog.ErrNoData. What the worker says of it is the
 // error: backlog.ErrFunctionNotFound, ErrNoWorker, ErrForbidden and so on; trouble after a good answer leaves that in force.
 func (s *Signals) ReadComponent(component backlog.Component, now time.Time) (backlog.Reading, error) {
 	a := asked{component: component}
-	if err := s.bounded(a); err != nil {
+	if err := s.bounded(a, 0); err != nil {
 		return backlog.Reading{}, err
 	}
 	subscription, err := s.subscription(a, backlog.Slim, now)
@@ -37,7 +40,7 @@ func (s *Signals) ReadComponent(component backlog.Component, now time.Time) (bac
 func (s *Signals) ReadSubscription(subscription backlog.Subscription, now time.Time) (backlog.Reading, error) {
 	a := asked{subscription: fmt.Sprintf("%s on %q at %s %q", subscription.Name, slices.Concat(subscription.Topics, subscription.Patterns),
 		subscription.Cluster.AdminURL, subscription.Cluster.Access)}
-	if err := s.bounded(a); err != nil {
+	if err := s.bounded(a, len(subscription.Topics)); err != nil {
 		return backlog.Reading{}, err
 	}
 	renew := s.renew(a, subscription, now)
@@ -54,10 +57,16 @@ func (s *Signals) ReadSubscription(subscription backlog.Subscription, now time.T
 }
 
 // bounded refuses what is new when there is a lot already.
-func (s *Signals) bounded(a asked) error {
+func (s *Signals) bounded(a asked, topics int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known[a] == nil && len(s.known) >= maxNamed {
+	switch {
+	case s.known[a] != nil:
+		return nil
+	case s.topics+topics > maxNamedTopics:
+		return backlog.Because(backlog.ErrNotTracked, "%d topics were asked for by name in the last %s, and %d are the most: remove triggers that nobody needs",
+			s.topics, trackFor, maxNamedTopics)
+	case len(s.known) >= maxNamed:
 		return backlog.Because(backlog.ErrNotTracked, "%s is one too many: %d were asked for in the last %s, remove triggers that nobody needs", a,
 			maxNamed, trackFor)
 	}
@@ -72,6 +81,7 @@ func (s *Signals) renew(a asked, subscription backlog.Subscription, now time.Tim
 	if w == nil {
 		w = &way{subscription: subscription}
 		s.known[a] = w
+		s.topics += len(subscription.Topics)
 	}
 	w.askedAt = now
 	due := now.Sub(w.trackedAt) >= trackAgain

@@ -210,3 +210,29 @@ func TestNamesThatSomebodyMakesUpHaveABound(t *testing.T) {
 	require.ErrorContains(t, err, "is one too many: 20000 were asked for in the last 5m0s")
 	require.Len(t, s.known, maxNamed)
 }
+
+func TestTopicsThatSomebodyMakesUpHaveABound(t *testing.T) {
+	w := newWorkerWorld(t)
+	s, _ := newSignals(t, w)
+	const each = 100
+	made := func(i int) backlog.Subscription {
+		topics := make([]string, each)
+		for j := range topics {
+			topics[j] = strconv.Itoa(i) + "-" + strconv.Itoa(j)
+		}
+		return backlog.NewSubscription(testCluster(), "s", topics...)
+	}
+	for i := range maxNamedTopics / each {
+		_, err := s.ReadSubscription(made(i), w.now)
+		require.ErrorIs(t, err, backlog.ErrNoData)
+	}
+	_, err := s.ReadSubscription(made(-1), w.now)
+	require.ErrorIs(t, err, backlog.ErrNotTracked)
+	require.ErrorContains(t, err, "50000 are the most: remove triggers that nobody needs")
+	_, err = s.ReadSubscription(made(0), w.now)
+	require.ErrorIs(t, err, backlog.ErrNoData, "those that were first stay")
+	w.after(trackFor + time.Second)
+	s.expire(w.now)
+	_, err = s.ReadSubscription(made(-1), w.now)
+	require.ErrorIs(t, err, backlog.ErrNoData, "when nobody asks for the others any more")
+}

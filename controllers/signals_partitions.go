@@ -20,7 +20,7 @@ func (s *Signals) Partitions(resource schema.GroupResource, key types.Namespaced
 // PartitionsOfComponent likewise, of what ReadComponent does.
 func (s *Signals) PartitionsOfComponent(component backlog.Component, now time.Time) ([]backlog.PartitionReading, error) {
 	a := asked{component: component}
-	if err := s.bounded(a); err != nil {
+	if err := s.bounded(a, 0); err != nil {
 		return nil, err
 	}
 	return s.partitions(a, now)

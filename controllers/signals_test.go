@@ -135,6 +135,7 @@ func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
 		look()
 		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.ErrorContains(t, err, "write it without, or name the topics")
+		require.ErrorIs(t, err, backlog.ErrUnsupported, "which nobody holds an answer for")
 	})
 	t.Run("Functions that are not in memory yet", func(t *testing.T) {
 		w := newTestWorld(t, testFunction())

@@ -69,6 +69,9 @@ type mistakeError string
 
 func (m mistakeError) Error() string { return string(m) }
 
+// Unwrap says that nobody will know more until the user has corrected it.
+func (m mistakeError) Unwrap() error { return backlog.ErrUnsupported }
+
 func isMistake(err error) bool {
 	var mistake mistakeError
 	return errors.As(err, &mistake)

@@ -110,6 +110,9 @@ func undecided(err error) error {
 	return newFault(errUnknown, "%s", err)
 }
 
+// mostTopicsShown is how much of a list of topics is shown: what follows it says what to do, and must not be cut off.
+const mostTopicsShown = 160
+
 // describe names the subject for a person.
 func (s Subject) describe() string {
 	switch {
@@ -120,7 +123,7 @@ func (s Subject) describe() string {
 	case s.Component.Name != "":
 		return fmt.Sprintf("%s %s/%s/%s", s.Component.Kind, s.Component.Tenant, s.Component.Namespace, s.Component.Name)
 	default:
-		return fmt.Sprintf("subscription %q on %s", s.Subscription, s.Topics)
+		return fmt.Sprintf("subscription %q on %s", shorten(s.Subscription, mostShown), shorten(s.Topics, mostTopicsShown))
 	}
 }
 

@@ -23,7 +23,7 @@ type news struct {
 }
 
 // about says whether the news may change what is known of the trigger. Which topics a policy, an object or a function reads is
-// not known here, so that news of any topic are about it: a look costs about 1 µs, and a decision follows only from another reading.
+// not known here, so that news of any topic are about it: a look costs a few µs, and a decision follows only from another reading.
 func (n news) about(t Trigger) bool {
 	if n.all {
 		return true
