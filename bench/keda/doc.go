@@ -29,6 +29,7 @@
 //	theatre.go  control plane, KEDA, scaler, broker
 //	proxy.go    counts what the broker's admin service is asked, for each contender, and hangs
 //	beside.go, outage.go, burst.go  the parts
+//	crowd.go    Functions that wake
 //	account.go  what followed from a timeline of replicas
 //	report.go   table and JSON
 //
