@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,6 +113,13 @@ func scaledObjectRefused(name string, err error) *policy.Violation {
 	case applyConflict:
 		return fieldConflict(kindScaledObject+" "+name, err)
 	case applyRefused:
+		if isUndeclared(err) {
+			return &policy.Violation{
+				Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonRefused,
+				Message: fmt.Sprintf("this KEDA does not know a field of %s %s, which 2.21 does: update KEDA with its CustomResourceDefinitions, or set actuator: HPA or Direct: %s",
+					kindScaledObject, name, err),
+			}
+		}
 		return applyIsRefused(kindScaledObject+" "+name, err)
 	default:
 		return nil
@@ -123,11 +131,18 @@ func applyResult(err error) string {
 	switch {
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		return applyConflict
-	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isUndeclared(err):
 		return applyRefused
 	default:
 		return applyError
 	}
+}
+
+// isUndeclared says that the kind has no such field. The API server has no reason of its own for that: it says InternalError.
+//
+// Source: structured-merge-diff v6, typed/validate.go.
+func isUndeclared(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "field not declared in schema")
 }
 
 // errScaledObjectUnseen is why nothing is done where KEDA's HorizontalPodAutoscaler is there and its ScaledObject may not be seen.
