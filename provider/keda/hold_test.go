@@ -82,7 +82,8 @@ func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
 		"a deleted policy":     {[]string{"policy", "resize"}, nil, codes.NotFound, `AutoscalingPolicy "resize" in namespace "media" not found: create it`},
 		"a removed connection": {[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"}, backlog.ErrUnsupported, codes.FailedPrecondition, "not supported"},
 		"a removed function": {
-			[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"}, backlog.ErrFunctionNotFound, codes.NotFound,
+			[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"},
+			backlog.ErrFunctionNotFound, codes.NotFound,
 			"function not found",
 		},
 	} {
