@@ -173,3 +173,18 @@ func TestTheOlderOfTwoLooksIsNotTheLastWord(t *testing.T) {
 	one.publish(older, func(v *view) { v.active = inactive })
 	require.Equal(t, isActive, one.see().active)
 }
+
+func TestWhatWasNeverKnownPushesNothingOut(t *testing.T) {
+	m := newMemory(time.Hour, 2)
+	known := learning()
+	m.settle(known, Sample{Active: true}, nil, noon())
+	for i := range 10 {
+		madeUp := known
+		madeUp.Threshold = float64(i + 1)
+		require.Error(t, m.settle(madeUp, Sample{}, errBrokerDown, noon()).err)
+		_, err := m.settleSpec(madeUp, Spec{}, errBrokerDown, noon())
+		require.Error(t, err)
+	}
+	require.Len(t, m.entries, 1)
+	require.True(t, m.settle(known, Sample{}, errBrokerDown, noon()).sample.Active)
+}

@@ -134,6 +134,9 @@ func (s settled) isNews() bool {
 func (m *memory) settle(t Trigger, answer Sample, err error, now time.Time) settled {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err != nil && m.entries[t] == nil {
+		return settled{err: err} // there is nothing to remember, and what somebody made up must not push out what is known
+	}
 	e := m.touch(t, now)
 	switch {
 	case !isMistake(err):
@@ -180,6 +183,9 @@ func (e *entry) settle(answer Sample, err error, now time.Time) settled {
 func (m *memory) settleSpec(t Trigger, spec Spec, err error, now time.Time) (Spec, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err != nil && m.entries[t] == nil {
+		return spec, err
+	}
 	e := m.touch(t, now)
 	switch {
 	case err == nil:
