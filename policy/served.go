@@ -75,6 +75,21 @@ func LastDecided(p *v1alpha1.AutoscalingPolicy) (Served, error) {
 	return served, nil
 }
 
+// wakeWithin is how long the controller may take to write the first replicas: milliseconds where all is well, and this long where the
+// API server has to be asked again.
+const wakeWithin = 10 * time.Second
+
+// BeingWoken says that the controller is about to write all replicas that were decided to a target that has none. KEDA would write 1
+// at the same time, were it told that there is something to do, and of two writes the later one stands. When the controller has not
+// done it in time, it is KEDA's turn.
+func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
+	status := p.Status
+	return (p.Spec.Mode == v1alpha1.ModeAuto || p.Spec.Mode == "") &&
+		status.Actuator != nil && status.Actuator.Type == v1alpha1.ActuatorKEDA &&
+		status.DesiredReplicas != nil && *status.DesiredReplicas > 0 && status.CurrentReplicas != nil && *status.CurrentReplicas == 0 &&
+		status.Decision != nil && now.Sub(status.Decision.Time.Time) < wakeWithin
+}
+
 // undecidedBecause says in the words of the status why there is no decision.
 func undecidedBecause(p *v1alpha1.AutoscalingPolicy) string {
 	if p.Spec.Mode == v1alpha1.ModeOff {

@@ -76,3 +76,35 @@ func TestNothingWasDecidedLast(t *testing.T) {
 		})
 	}
 }
+
+func TestTheControllerWakesAndKEDADoesWhenItDoesNot(t *testing.T) {
+	woken := func(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
+		p := servedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.Actuator = &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA}
+			p.Status.CurrentReplicas = new(int32)
+		})
+		if change != nil {
+			change(p)
+		}
+		return p
+	}
+	tests := map[string]struct {
+		change func(*v1alpha1.AutoscalingPolicy)
+		after  time.Duration
+		want   bool
+	}{
+		"the controller is about to":                 {nil, 9 * time.Second, true},
+		"the controller did not":                     {nil, 10 * time.Second, false},
+		"it has":                                     {func(p *v1alpha1.AutoscalingPolicy) { *p.Status.CurrentReplicas = 7 }, 0, false},
+		"it has not seen the target":                 {func(p *v1alpha1.AutoscalingPolicy) { p.Status.CurrentReplicas = nil }, 0, false},
+		"there is nothing to do":                     {func(p *v1alpha1.AutoscalingPolicy) { *p.Status.DesiredReplicas = 0 }, 0, false},
+		"a policy that recommends writes nothing":    {func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend }, 0, false},
+		"another's ScaledObject is not its affair":   {func(p *v1alpha1.AutoscalingPolicy) { p.Status.Actuator.Type = v1alpha1.ActuatorHPA }, 0, false},
+		"an actuator that is not chosen is nobody's": {func(p *v1alpha1.AutoscalingPolicy) { p.Status.Actuator = nil }, 0, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tt.want, policy.BeingWoken(woken(tt.change), time.Unix(1000, 0).Add(tt.after)))
+		})
+	}
+}

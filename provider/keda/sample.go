@@ -28,6 +28,7 @@ type Sample struct {
 
 // facts are what an answer follows from. Of each only what the trigger needs is read.
 type facts struct {
+	now time.Time
 	// policy, or why there is none.
 	policy   *v1alpha1.AutoscalingPolicy
 	noPolicy error
@@ -95,7 +96,7 @@ func (s *Sample) follow(f facts) error {
 	if err != nil {
 		return undecided(err)
 	}
-	s.Value, s.Active = float64(served.Replicas), served.Replicas > 0
+	s.Value, s.Active = float64(served.Replicas), served.Replicas > 0 && !policy.BeingWoken(f.policy, f.now)
 	s.HeldSince, s.Held = served.HeldSince, served.Held
 	if f.undecided != nil && (s.Held == "" || f.deadSince.Before(s.HeldSince)) {
 		s.HeldSince, s.Held = f.deadSince, f.undecided.Error()

@@ -156,7 +156,7 @@ func (s *Server) answer(t Trigger, now time.Time) settled {
 
 // collect reads what the answer follows from, from memory.
 func (s *Server) collect(t Trigger, now time.Time) facts {
-	var f facts
+	f := facts{now: now}
 	if t.Subject.Policy != "" {
 		if f.policy, f.noPolicy = s.policy(t); f.noPolicy != nil {
 			return f
