@@ -6,6 +6,9 @@ package controllers
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,12 +21,28 @@ import (
 
 // fakeResources answers as an API server that has some resources of a group, or fails.
 type fakeResources struct {
+	// mu guards all below.
+	mu        sync.Mutex
 	resources []metav1.APIResource
 	err       error
 	asked     []string
 }
 
+func (f *fakeResources) answer(err error, resources ...metav1.APIResource) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.resources, f.err = resources, err
+}
+
+func (f *fakeResources) questions() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
+}
+
 func (f *fakeResources) ServerResourcesForGroupVersionWithContext(_ context.Context, groupVersion string) (*metav1.APIResourceList, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.asked = append(f.asked, groupVersion)
 	return &metav1.APIResourceList{APIResources: f.resources}, f.err
 }
@@ -31,12 +50,12 @@ func (f *fakeResources) ServerResourcesForGroupVersionWithContext(_ context.Cont
 // TestKEDAThatIsUninstalledIsNotThere: memory falls empty and says nothing of it.
 func TestKEDAThatIsUninstalledIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var installed bool
+		var installed atomic.Bool
 		scaledObjects := metav1.APIResource{Name: "scaledobjects", Kind: kindScaledObject, Verbs: metav1.Verbs{"get", "list", "create", "delete"}}
 		leaving := metav1.APIResource{Name: "scaledobjects", Kind: kindScaledObject, Verbs: metav1.Verbs{"get", "list", "delete"}}
 		others := metav1.APIResource{Name: "scaledjobs", Kind: "ScaledJob", Verbs: metav1.Verbs{"create"}}
 		server := &fakeResources{}
-		s := &served{kind: kindScaledObject, resources: server, installed: func(string) bool { return installed }, every: lookForKindEvery}
+		s := &served{kind: kindScaledObject, resources: server, installed: func(string) bool { return installed.Load() }, every: lookForKindEvery}
 		done := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { done <- s.Start(ctx) }()
@@ -46,25 +65,25 @@ func TestKEDAThatIsUninstalledIsNotThere(t *testing.T) {
 			return s.there()
 		}
 		require.False(t, afterALook())
-		require.Empty(t, server.asked, "it was never there")
+		require.Empty(t, server.questions(), "it was never there")
 
-		installed = true
+		installed.Store(true)
 		require.True(t, s.there())
-		server.resources = []metav1.APIResource{others, scaledObjects}
+		server.answer(nil, others, scaledObjects)
 		require.True(t, afterALook())
-		require.Equal(t, []string{"keda.sh/v1alpha1"}, server.asked)
+		require.Equal(t, []string{"keda.sh/v1alpha1"}, server.questions())
 
-		server.resources = []metav1.APIResource{others, leaving}
+		server.answer(nil, others, leaving)
 		require.False(t, afterALook(), "an object holds up the deletion of the CustomResourceDefinition")
-		server.resources = []metav1.APIResource{others}
+		server.answer(nil, others)
 		require.False(t, afterALook())
-		server.resources, server.err = nil, errors.New("the API server is busy")
+		server.answer(errors.New("the API server is busy"))
 		require.False(t, afterALook(), "what was known stays")
-		server.resources, server.err = []metav1.APIResource{scaledObjects}, nil
+		server.answer(nil, scaledObjects)
 		require.True(t, afterALook(), "it is back")
-		server.err = errors.New("the API server is busy")
+		server.answer(errors.New("the API server is busy"), scaledObjects)
 		require.True(t, afterALook())
-		server.err = apierrors.NewNotFound(schema.GroupResource{}, "")
+		server.answer(apierrors.NewNotFound(schema.GroupResource{}, ""))
 		require.False(t, afterALook(), "the group went with it")
 		cancel()
 		require.NoError(t, <-done)
