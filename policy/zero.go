@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
 // Zero is what the way to no replicas and back rests on, for policies with minReplicas 0.
@@ -107,11 +109,11 @@ func (s State) because(in Input, replicas int32) (equation string) {
 		return "nothing waits = 0"
 	case replicas == 0 || in.CurrentReplicas > 0:
 		return ""
-	case work < 1 || s.Capacity == nil || s.Arrivals == nil:
-		return fmt.Sprintf("woken from zero: %s waiting, and what a replica can do is not known = %d", short(ready), replicas)
 	default:
-		_, equation = s.wakes(in, work)
-		return equation
+		if _, equation = s.wakes(in, work); equation != "" {
+			return equation
+		}
+		return fmt.Sprintf("woken from zero: %s waiting, and what a replica can do is not known = %d", short(ready), replicas)
 	}
 }
 
@@ -132,15 +134,35 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	case in.Now.Before(until):
 		return 0, &Hold{Reason: HoldWakeBackoff, Message: fmt.Sprintf("%s messages wait that were not processed when replicas were there: next try in %s",
 			short(ready), until.Sub(in.Now).Truncate(time.Second))}
-	case work < 1 || state.Capacity == nil || state.Arrivals == nil:
-		return 1, nil
 	}
 	needed, _ := state.wakes(in, work)
-	return max(1, same(replicasFor(needed), "").withinPartitions(in).replicas), nil
+	return max(1, same(needed, "").withinPartitions(in).replicas), nil
 }
 
-// wakes is how many replicas the work needs that waits at zero, and the equation of it.
-func (s State) wakes(in Input, work float64) (needed float64, equation string) {
+// wakes is how many replicas the work needs that waits at zero, by what one can do and by the thresholds that the policy has, and
+// the equation of it; empty where neither says.
+func (s State) wakes(in Input, work float64) (replicas int32, equation string) {
+	if work < 1 {
+		return 0, ""
+	}
+	if s.Capacity != nil && s.Arrivals != nil {
+		var needed float64
+		needed, equation = s.wakesByCapacity(in, work)
+		replicas = replicasFor(needed)
+	}
+	for _, strategy := range strategies(in.Spec) {
+		if strategy.Type != v1alpha1.StrategyBacklogPerReplica && strategy.Type != v1alpha1.StrategyRatePerReplica {
+			continue
+		}
+		if one := consult(strategy, in, s); !one.unknown && one.replicas > replicas {
+			replicas, equation = one.replicas, "woken from zero: "+one.equation
+		}
+	}
+	return replicas, equation
+}
+
+// wakesByCapacity is how many replicas the work needs by what one can do.
+func (s State) wakesByCapacity(in Input, work float64) (needed float64, equation string) {
 	arriving, drain := math.Min(s.Arrivals.Fast, work/wakeWindow.Seconds()), drainShare*latencyObjective(in.Spec).Seconds()
 	needed = (arriving + work/drain) / s.Capacity.MessagesPerSecond
 	return needed, fmt.Sprintf("woken from zero: (%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(arriving), short(work), drain,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
@@ -146,6 +147,41 @@ func wakesInVain(state policy.State, times int) ([]time.Duration, policy.State) 
 		pauses = append(pauses, state.Zero.Backoff)
 	}
 	return pauses, state
+}
+
+func TestReplicasWakeByAThresholdWhereNobodyKnowsWhatOneCanDo(t *testing.T) {
+	tests := map[string]struct {
+		strategies []v1alpha1.Strategy
+		want       int32
+		why        string
+	}{
+		"by the backlog": {
+			[]v1alpha1.Strategy{{Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100}}},
+			4, "woken from zero: 380 waiting / 100 per replica = 3.80",
+		},
+		"by the larger of two": {
+			[]v1alpha1.Strategy{
+				{Type: v1alpha1.StrategyCapacity},
+				{Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 50}},
+			},
+			8, "woken from zero: 380 waiting / 50 per replica = 7.60",
+		},
+		"within maxReplicas": {
+			[]v1alpha1.Strategy{{Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 1}}},
+			10, "woken from zero: 380 waiting / 1 per replica = 380.00",
+		},
+		"by one without a threshold": {nil, 1, "woken from zero: 380 waiting, and what a replica can do is not known = 1"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := idle(0, 0)
+			in.Spec.Strategies, in.Spec.MaxReplicas = test.strategies, 10
+			in.Reading.Ready, in.Reading.Total = backlog.Known(380), backlog.Known(380)
+			decision, _ := policy.Decide(in, policy.State{})
+			require.Equal(t, test.want, decision.Replicas)
+			require.Equal(t, test.why, decision.Equation)
+		})
+	}
 }
 
 func TestDecisionsAboutZeroSayWhy(t *testing.T) {

@@ -6,6 +6,7 @@ package keda_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,17 +38,27 @@ func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	since := time.Now()
 	publishBurst(t, f, burst)
 	awaitReplicas(t, f, 3, 10)
+	woken := wake(t, f)
 	awaitAllDone(t, f)
 	awaitReplicas(t, f, 0, 0)
-	desired := desiredSince(name, since)
+	desired := fromZero(t, name, since)
 	tellTimeline(t, name, since)
-	require.Zero(t, desired[0])
-	require.GreaterOrEqual(t, desired[1], int32(3), "activation and first size are one move: %v", desired)
+	require.Equal(t, int(woken), desired[1], "activation and first size are one move: %v", desired)
 	for _, one := range desired[1 : len(desired)-1] {
 		require.NotZero(t, one, "it went back while there was work: %v", desired)
 	}
 	require.NoError(t, scene.Client.Delete(t.Context(), p))
 	awaitScaledObject(t, o, false)
+}
+
+// wake is what was decided last for the Function when it had no replicas.
+func wake(t *testing.T, f *stage.Function) int32 {
+	t.Helper()
+	p, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	at := slices.IndexFunc(p.Status.LastDecisions, func(d v1alpha1.PastDecision) bool { return d.From == 0 })
+	require.NotEqual(t, -1, at, "%+v", p.Status.LastDecisions)
+	return p.Status.LastDecisions[at].To
 }
 
 // TestActuatorsAreExchangedUnderLoadWithoutAJump goes from the HorizontalPodAutoscaler to KEDA and back.

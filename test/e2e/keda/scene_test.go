@@ -203,6 +203,15 @@ func tellTimeline(t *testing.T, name string, since time.Time) {
 	}
 }
 
+// fromZero is the same from the first zero on: what the API server says is seen later by those who watch it.
+func fromZero(t *testing.T, name string, since time.Time) []int {
+	t.Helper()
+	desired := desiredSince(name, since)
+	at := slices.Index(desired, 0)
+	require.NotEqual(t, -1, at, "it was never at zero: %v", desired)
+	return desired[at:]
+}
+
 // desiredSince lists what spec.replicas was from the given time on, each change once, with what it was then.
 func desiredSince(name string, since time.Time) (desired []int) {
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
