@@ -110,11 +110,11 @@ func upAndDown(t *testing.T, f *stage.Function, o *stage.ScaledObject, least int
 	t.Logf("%s after the burst was stored the first replica was asked for, after %s %d of them",
 		first.Sub(stored).Round(time.Millisecond), time.Since(stored).Round(time.Millisecond), least)
 	awaitAllDone(t, f)
-	repoll(t, o, 2) // where it was never, it would stay up
-	awaitReplicas(t, f, 0, 0)
 	desired := fromZero(t, f.Name, since)
+	// Where it was never, it would stay up. A changed ScaledObject alone may have KEDA write 0, and 1 again: its old loop closes the cache
+	// of the new one, which takes the error for nothing to do, and its last look is longer ago than the cooldown.
+	repoll(t, o, 2)
+	awaitReplicas(t, f, 0, 0)
 	tellTimeline(t, f.Name, since)
-	for _, one := range desired[1 : len(desired)-1] {
-		require.NotZero(t, one, "it went back while there was work: %v", desired)
-	}
+	require.NotContains(t, desired[1:], 0, "it went back while there was work: %v", desired)
 }

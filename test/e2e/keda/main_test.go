@@ -71,7 +71,7 @@ var openStage = sync.OnceValue(func() (err error) {
 	}
 	scene, err = stage.Open(lifetime, stage.Config{
 		HPASyncPeriod: hpaSync,
-		AdapterFlags:  append([]string{"--lease-duration=5s", "--lease-renew-deadline=4s", "--lease-retry-period=1s"}, measuring...),
+		AdapterFlags:  append([]string{"--lease-duration=10s", "--lease-renew-deadline=8s", "--lease-retry-period=1s"}, measuring...),
 		ScalerFlags:   append([]string{"--hold-for=5m"}, measuring...),
 		// KEDA's own limit of 20 requests a second is what 20 ScaledObjects that are polled every 2 s need.
 		KEDA:     &keda.Config{OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"}},
