@@ -122,6 +122,9 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 		return p
 	}
 	complete := consumers >= float64(max(in.CurrentReplicas, state.asked(in)))
+	if p.Open && saturated && !complete {
+		p = p.rebase(processed, consumers)
+	}
 	if p.Ceiling > 0 {
 		return p.underCeiling(in, state.Floor, outcome{processed, consumers, saturated && complete})
 	}
@@ -136,6 +139,16 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	default:
 		return p
 	}
+}
+
+// rebase an episode whose replicas do clearly less than before it while new ones are still to come: whatever made them slower, it
+// was not those. What they add is to be told from there, or a Function that became slower while it was scaled up looks like one
+// that waits for something.
+func (p Plateau) rebase(processed, consumers float64) Plateau {
+	if processed < slowedDown*p.Did {
+		p.Did, p.From, p.Good, p.Bad, p.Sum = processed, consumers, 0, 0, 0
+	}
+	return p
 }
 
 // judge what the new replicas of an episode add, beside what one of a pool with work all the time did before: a dependency

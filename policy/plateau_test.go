@@ -83,6 +83,24 @@ func TestAnEpisode(t *testing.T) {
 			require.True(t, p.Open)
 			require.Zero(t, p.Bad)
 		}},
+		"begins again from what is done when each became slower before the new ones came": {with(open), 2, func(poll int) policy.Input {
+			if poll == 1 {
+				in := doing(10, 250, poll)
+				in.Reading.Consumers = backlog.Known(5)
+				return in
+			}
+			return doing(10, 480, poll)
+		}, func(t *testing.T, p policy.Plateau) {
+			require.Equal(t, []float64{5, 250}, []float64{p.From, p.Did})
+			require.Equal(t, 1, p.Good, "5 more do 230 more, of 250")
+		}},
+		"ends with a ceiling when less came out before the new ones came, and no more since": {with(open), 4, func(poll int) policy.Input {
+			in := doing(10, 400, poll)
+			if poll == 1 {
+				in.Reading.Consumers = backlog.Known(5)
+			}
+			return in
+		}, func(t *testing.T, p policy.Plateau) { require.Equal(t, int32(5), p.Ceiling, "400 / (0.9 x 100)") }},
 		"goes on after two bad polls": {with(open), 2, same(10, 500), func(t *testing.T, p policy.Plateau) {
 			require.True(t, p.Open)
 			require.Equal(t, 2, p.Bad)
