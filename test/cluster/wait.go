@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -30,6 +31,9 @@ func WaitFor(ctx context.Context, what string, every time.Duration, cond func(ct
 	for {
 		done, detail, err := cond(ctx)
 		switch {
+		case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			// The last call was cut short, which tells less than the one before.
+			return fmt.Errorf("waiting for %s: %w after %s: %s", what, err, time.Since(start).Round(time.Millisecond), last)
 		case err != nil:
 			return fmt.Errorf("waiting for %s: %w", what, err)
 		case done:

@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,16 +76,25 @@ func TestWaitFor(t *testing.T) {
 }
 
 func TestWaitForKeepsTheCauseWhenTheLastCallIsCutShort(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	calls := 0
-	err := WaitFor(ctx, "tea", time.Millisecond, func(ctx context.Context) (bool, string, error) {
-		calls++
-		if calls == 1 {
-			return false, "the kettle is cold", nil
-		}
-		cancel()
-		return false, ctx.Err().Error(), nil
-	})
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "the kettle is cold")
+	for name, cutShort := range map[string]func(ctx context.Context) (bool, string, error){
+		"that says so in a detail": func(ctx context.Context) (bool, string, error) { return false, ctx.Err().Error(), nil },
+		"that fails": func(ctx context.Context) (bool, string, error) {
+			return false, "", fmt.Errorf("asking the kettle: %w", ctx.Err())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			calls := 0
+			err := WaitFor(ctx, "tea", time.Millisecond, func(ctx context.Context) (bool, string, error) {
+				calls++
+				if calls == 1 {
+					return false, "the kettle is cold", nil
+				}
+				cancel()
+				return cutShort(ctx)
+			})
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorContains(t, err, "the kettle is cold")
+		})
+	}
 }
