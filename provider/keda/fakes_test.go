@@ -37,8 +37,10 @@ type world struct {
 	dead error
 	// hang, when set, blocks readers of signals until it is closed.
 	hang chan struct{}
-	now  time.Time
-	log  records
+	// hanging counts them.
+	hanging int
+	now     time.Time
+	log     records
 }
 
 func newWorld() *world {
@@ -80,6 +82,9 @@ func (w *world) Alive(time.Time) error {
 func (w *world) Read(subject Subject, _ time.Time) (backlog.Reading, error) {
 	w.mu.Lock()
 	hang := w.hang
+	if hang != nil {
+		w.hanging++
+	}
 	reading, found := w.readings[subject]
 	err := w.unread
 	w.mu.Unlock()

@@ -216,14 +216,20 @@ func TestAnswersUnderWayAreBounded(t *testing.T) {
 	hang := make(chan struct{})
 	s.change(func() { s.hang = hang; s.policies[policyKey()] = decidedPolicy(7, time.Now()) })
 	scaler := pb.NewExternalScalerClient(s.dial(t, nil))
-	var group errgroup.Group
-	for range maxAnswers {
-		group.Go(func() error {
-			_, err := scaler.IsActive(soon(t), ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "5"))
-			return err
-		})
+	missing := func() (answers int) {
+		s.change(func() { answers = maxAnswers - s.hanging })
+		return answers
 	}
-	require.Error(t, group.Wait())
+	for n := missing(); n > 0; n = missing() { // on a busy machine the time for an answer is over for some before their turn
+		var group errgroup.Group
+		for range n {
+			group.Go(func() error {
+				_, err := scaler.IsActive(soon(t), ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "5"))
+				return err
+			})
+		}
+		require.Error(t, group.Wait())
+	}
 	_, err := scaler.IsActive(soon(t), ref("policy", "resize"))
 	require.Equal(t, codes.ResourceExhausted, status.Code(err), "all hang")
 	close(hang)
