@@ -3,12 +3,7 @@
 
 package backlog
 
-import (
-	"errors"
-	"net/url"
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // Cluster identifies a Pulsar cluster and how it is spoken to. Whoever asks with an equal Cluster shares its fetches.
 type Cluster struct {
@@ -16,22 +11,6 @@ type Cluster struct {
 	AdminURL string
 	// Access names the credentials, never holds them: they may rotate under one name. Empty for the program's own.
 	Access string
-}
-
-// ParseAdminURL returns the one spelling of an admin URL, so that everybody who means a cluster shares its fetches:
-// scheme://host[:port] in lower case, without a slash at the end. The error continues a sentence about the URL, and does
-// not repeat it: there may be credentials in it.
-func ParseAdminURL(text string) (string, error) {
-	const want = "must be http://host:port or https://host:port, one host, with no path and no credentials"
-	u, err := url.Parse(text)
-	if err != nil {
-		return "", errors.New("cannot be read, it " + want) // the cause repeats the text
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || strings.Contains(u.Host, ",") || u.User != nil ||
-		u.Opaque != "" || (u.Path != "" && u.Path != "/") || strings.ContainsAny(text, "?#") {
-		return "", errors.New(want)
-	}
-	return u.Scheme + "://" + strings.ToLower(u.Host), nil
 }
 
 // Credentials are what a client shows to a Pulsar cluster and how it checks the cluster's certificate, in Pulsar's own

@@ -11,7 +11,7 @@ type PulsarConnection struct {
 	// webServiceURL of the target's own pulsarConfig.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/?#@]+/?$')",message="adminURL must be http://host:port or https://host:port, with no path and no credentials"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://([A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*[.]?|[[][0-9A-Fa-f:.]+[]])(:[0-9]{1,5})?/?$')",message="adminURL must be http://host:port or https://host:port, one host, with no path and no credentials"
 	AdminURL string `json:"adminURL,omitempty"`
 	// authSecret is the name of a Secret in the policy's namespace with the credentials to show to Pulsar: keys
 	// clientAuthenticationPlugin and clientAuthenticationParameters, as in a target's own authSecret. With pulsarFunctionRef

@@ -84,7 +84,7 @@ type PulsarFunctionRef struct {
 	// Default: the admin service of the cluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^https?://[^/?#@]+/?$')",message="workerURL must be http://host:port or https://host:port, with no path and no credentials"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^https?://([A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*[.]?|[[][0-9A-Fa-f:.]+[]])(:[0-9]{1,5})?/?$')",message="workerURL must be http://host:port or https://host:port, one host, with no path and no credentials"
 	WorkerURL string `json:"workerURL,omitempty"`
 }
 

@@ -9,11 +9,13 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,6 +120,31 @@ func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
 			require.ErrorIs(t, err, backlog.ErrForbidden)
 			require.EqualError(t, err, "permission missing: "+elsewhere.host()+" is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
 			require.Empty(t, elsewhere.asked())
+		})
+	}
+}
+
+// An IPv6 zone may have any text, such as the end of an allowed name, and net/http calls the address before it.
+func TestAnAddressThatLooksLikeAnAllowedNameIsSentNothing(t *testing.T) {
+	elsewhere := newFakeBroker(t)
+	conns := atomic.Int64{}
+	elsewhere.Config.ConnState = func(net.Conn, http.ConnState) { conns.Add(1) }
+	_, port, err := net.SplitHostPort(elsewhere.host())
+	require.NoError(t, err)
+	front := newFakeBroker(t)
+	for layer, percent := 0, "%25"; layer < 6; layer, percent = layer+1, percent+"25" { // each time that it is read takes one away
+		t.Run(percent, func(t *testing.T) {
+			source := newSource(t, Config{Token: "secret", AllowedHosts: []string{"*.pulsar.svc"}}, front)
+			disguised := "http://[::ffff:127.0.0.1" + percent + ".pulsar.svc]:" + port
+			_, err := source.Fetch(t.Context(), backlog.Topic{
+				Cluster: backlog.Cluster{AdminURL: disguised}, Name: "persistent://public/default/orders",
+			}, backlog.Slim)
+			require.ErrorIs(t, err, backlog.ErrProtocol)
+			front.on("orders/partitions", answers(notPartitioned))
+			front.on("orders/stats", redirectsTo(disguised))
+			_, err = source.Fetch(t.Context(), front.topic("orders"), backlog.Slim)
+			require.ErrorIs(t, err, backlog.ErrForbidden)
+			require.Zero(t, conns.Load(), "no connection may be made")
 		})
 	}
 }

@@ -27,8 +27,9 @@ const (
 type Config struct {
 	// Registerer takes the metrics; required.
 	Registerer prometheus.Registerer
-	// AllowedHosts are the hosts that may be called and be shown the token, as host or host:port. A host without a port
-	// allows every port; "*." at the start stands for one or more labels: "*.pulsar.svc:8080". Empty allows nothing.
+	// AllowedHosts are the hosts that may be called and be shown the token, as host, host:port or a URL. A host without a port
+	// allows every port, a URL its scheme and its one port alone; "*." before a name stands for one or more labels:
+	// "*.pulsar.svc:8080", "https://*.pulsar.svc:8443". Empty allows nothing.
 	AllowedHosts []string
 	// RequestTimeout bounds one call with its redirects and its retry; 10 ms to 1 min, default 3 s.
 	RequestTimeout time.Duration

@@ -46,7 +46,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		"a blank token":                   {func(c *Config) { c.Token = " " }, "token: it is empty"},
 		"a CA file without any":           {func(c *Config) { c.CAFile = empty }, `caFile "` + empty + `" has no certificate: it must be PEM with at least one`},
 		"a CA file that is absent":        {func(c *Config) { c.CAFile = "/nope" }, `reading caFile "/nope": no such file or directory`},
-		"every host":                      {func(c *Config) { c.AllowedHosts = []string{"a", "*"} }, `allowedHosts[1] is "*": it must be host or host:port, where host may start with "*." and has no other *`},
+		"every host":                      {func(c *Config) { c.AllowedHosts = []string{"a", "*"} }, `allowedHosts[1] is "*": it must be host, host:port or a URL such as https://host:port, where host may start with "*." and has no other *`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,11 +87,37 @@ func TestAllowedHosts(t *testing.T) {
 			[]string{"http://b-0.pulsar.svc:8080", "http://b-0.brokers.pulsar.svc:8080"},
 			[]string{
 				"http://pulsar.svc:8080", "http://.pulsar.svc:8080", "http://evilpulsar.svc:8080", "http://b-0.pulsar.svc:8081",
-				"http://b.pulsar.svc.evil:8080", "http://" + strings.Repeat("b", maxHostBytes) + ".pulsar.svc:8080",
+				"http://b.pulsar.svc.evil:8080", "http://" + strings.Repeat("b.", 126) + ".pulsar.svc:8080",
 			},
 		},
 		"an IPv6 address": {
-			"[::1]:8080", []string{"http://[::1]:8080"}, []string{"http://[::2]:8080", "http://[::1]:80"},
+			"[::1]:8080",
+			[]string{"http://[::1]:8080", "http://[0:0:0:0:0:0:0:1]:8080"},
+			[]string{"http://[::2]:8080", "http://[::1]:80", "http://[::1%25lo]:8080"},
+		},
+		"an IPv4 address": {
+			"127.0.0.1:8080",
+			[]string{"http://127.0.0.1:8080", "http://[::ffff:127.0.0.1]:8080"},
+			[]string{"http://127.1:8080", "http://0x7f000001:8080", "http://2130706433:8080", "http://[::1]:8080", "http://127.0.0.1.:8080"},
+		},
+		"a star stands for names alone": {
+			"*.pulsar.svc",
+			[]string{"http://b-0.pulsar.svc"},
+			[]string{
+				"http://[::1%25.pulsar.svc]:8080", "http://[::1%252525.pulsar.svc]:8080", "http://[fe80::1%25a.pulsar.svc]", "http://[::1]",
+				"http://evil..pulsar.svc", "http://a;b.pulsar.svc", "http://a,b.pulsar.svc", "http://ｅvil.pulsar.svc", "http://evil%E3%80%82x.pulsar.svc",
+			},
+		},
+		"a URL allows its scheme and port alone": {
+			"https://broker:8443",
+			[]string{"https://broker:8443", "https://Broker.:8443"},
+			[]string{"http://broker:8443", "https://broker", "https://broker:443", "http://broker"},
+		},
+		"a URL allows the port that its scheme implies": {
+			"http://broker", []string{"http://broker", "http://broker:80"}, []string{"http://broker:8080", "https://broker", "https://broker:80"},
+		},
+		"a URL may have a star": {
+			"https://*.pulsar.svc:8443", []string{"https://b-0.pulsar.svc:8443"}, []string{"http://b-0.pulsar.svc:8443", "https://pulsar.svc:8443"},
 		},
 	}
 	for name, tt := range tests {
@@ -110,7 +136,11 @@ func TestAllowedHosts(t *testing.T) {
 			}
 		})
 	}
-	for _, wrong := range []string{"", "*", "*.", "a*b", "*.*.svc", "http://a", "a/b", "a:b", "a:", "u@a", "*.127.0.0.1", "a b"} {
+	for _, wrong := range []string{
+		"", "*", "*.", "a*b", "*.*.svc", "a/b", "a:b", "a:", "u@a", "*.127.0.0.1", "a b",
+		"http://", "http://*", "http://a/", "http://a/b", "http://u@a", "http://a?", "http://a:0", "pulsar://a:6650", "//a", "a:0", "a:65536", "a,b", "127.1",
+		"*.1", "*.[::1]", "[::1%25lo]", "[::1%lo]", "bröker", "a..b",
+	} {
 		t.Run("refuses the pattern "+wrong, func(t *testing.T) {
 			_, err := parseAllowedHosts([]string{wrong})
 			require.ErrorContains(t, err, "allowedHosts[0] is ")

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -112,7 +111,11 @@ func (c *credentials) administered(access string) (urls []string, is bool) {
 // administeredFor says that what the name stands for was given for that URL.
 func (c *credentials) administeredFor(access string, u *url.URL) bool {
 	urls, is := c.administered(access)
-	return is && slices.Contains(urls, u.Scheme+"://"+strings.ToLower(u.Host))
+	if !is {
+		return false
+	}
+	spelled, err := backlog.ParseAdminURL(u.Scheme + "://" + u.Host)
+	return err == nil && slices.Contains(urls, spelled)
 }
 
 // given decodes credentials that the program's administrator named, and reads the files that they name.

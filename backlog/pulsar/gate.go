@@ -107,7 +107,11 @@ func (g *gate) enter(ctx context.Context, u *url.URL) (*pass, *closure, error) {
 func (g *gate) queue(u *url.URL, now time.Time) (*pass, *closure, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	h := g.host(u.Scheme+"://"+canonicalHost(u.Hostname())+":"+portOf(u), now)
+	host, ok := canonicalHost(u.Hostname())
+	if !ok { // AllowedHosts never lets it come here
+		return nil, nil, errHeldBack
+	}
+	h := g.host(u.Scheme+"://"+host+":"+portOf(u), now)
 	if h == nil {
 		return nil, nil, errHeldBack
 	}

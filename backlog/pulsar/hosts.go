@@ -5,17 +5,20 @@ package pulsar
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // allowedHosts decides where requests, and with them the token, may go.
 type allowedHosts []hostPattern
 
-// hostPattern is one entry: an exact host, or everything below a suffix; an empty port allows every port.
+// hostPattern is one entry: an exact host, or everything below a suffix; an empty port allows every port, and an empty scheme both.
 type hostPattern struct {
-	host string
+	scheme string
+	host   string
 	// below says that host is a suffix such as ".pulsar.svc", and that one or more labels come before it.
 	below bool
 	port  string
@@ -26,45 +29,55 @@ func parseAllowedHosts(patterns []string) (allowedHosts, error) {
 	for i, pattern := range patterns {
 		parsed, ok := parseHostPattern(pattern)
 		if !ok {
-			return nil, fmt.Errorf("allowedHosts[%d] is %q: it must be host or host:port, where host may start with \"*.\" and has no other *",
-				i, pattern)
+			return nil, fmt.Errorf("allowedHosts[%d] is %q: it must be host, host:port or a URL such as https://host:port, where host may start with "+
+				"\"*.\" and has no other *", i, pattern)
 		}
 		hosts = append(hosts, parsed)
 	}
 	return hosts, nil
 }
 
+// parseHostPattern takes a URL without a port for the one port that its scheme implies, and a host without one for all ports.
 func parseHostPattern(pattern string) (hostPattern, bool) {
 	var parsed hostPattern
-	rest, below := strings.CutPrefix(pattern, "*.")
-	if strings.ContainsAny(rest, "*/?#@\\ ") {
-		return parsed, false
-	}
-	u, err := url.Parse("http://" + rest)
-	if err != nil || u.Hostname() == "" || strings.HasSuffix(rest, ":") {
-		return parsed, false
-	}
-	host := canonicalHost(u.Hostname())
-	if below {
-		if net.ParseIP(host) != nil {
+	rest := pattern
+	if scheme, after, found := strings.Cut(pattern, "://"); found {
+		parsed.scheme, rest = scheme, after
+		if scheme != "http" && scheme != "https" {
 			return parsed, false
 		}
-		host = "." + host
 	}
-	return hostPattern{host: host, below: below, port: u.Port()}, true
+	rest, parsed.below = strings.CutPrefix(rest, "*.")
+	u, err := url.Parse("http://" + rest)
+	if err != nil || u.Host != rest { // a path, a query or credentials
+		return parsed, false
+	}
+	if _, err := backlog.ParseAuthority(u); err != nil {
+		return parsed, false
+	}
+	host, _ := canonicalHost(u.Hostname()) // ParseAuthority took it
+	if parsed.host = host; parsed.below {
+		if _, err := netip.ParseAddr(host); err == nil {
+			return parsed, false
+		}
+		parsed.host = "." + host
+	}
+	if parsed.port = strings.TrimLeft(u.Port(), "0"); parsed.scheme != "" {
+		u.Scheme = parsed.scheme
+		parsed.port = portOf(u)
+	}
+	return parsed, true
 }
 
-// maxHostBytes is what DNS allows; longer names would only fill messages.
-const maxHostBytes = 253
-
-// allow says whether the host and port of the URL match an entry.
+// allow says whether the scheme, the host and the port of the URL match an entry. What is no name and no address matches none.
 func (hosts allowedHosts) allow(u *url.URL) bool {
-	host, port := canonicalHost(u.Hostname()), portOf(u)
-	if len(host) > maxHostBytes {
+	host, ok := canonicalHost(u.Hostname())
+	if !ok {
 		return false
 	}
+	port := portOf(u)
 	for _, pattern := range hosts {
-		if pattern.port != "" && pattern.port != port {
+		if (pattern.port != "" && pattern.port != port) || (pattern.scheme != "" && pattern.scheme != u.Scheme) {
 			continue
 		}
 		if host == pattern.host && !pattern.below {
@@ -77,15 +90,16 @@ func (hosts allowedHosts) allow(u *url.URL) bool {
 	return false
 }
 
-// canonicalHost makes names comparable: lower case, without the dot that marks a complete name.
-func canonicalHost(host string) string {
-	return strings.TrimSuffix(strings.ToLower(host), ".")
+// canonicalHost makes names comparable: as backlog.ParseHost, without the dot that marks a complete name.
+func canonicalHost(host string) (string, bool) {
+	host, err := backlog.ParseHost(host)
+	return strings.TrimSuffix(host, "."), err == nil
 }
 
 func portOf(u *url.URL) string {
 	switch {
 	case u.Port() != "":
-		return u.Port()
+		return strings.TrimLeft(u.Port(), "0")
 	case u.Scheme == "https":
 		return "443"
 	default:

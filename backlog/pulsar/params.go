@@ -239,16 +239,19 @@ func (p *params) decodeOAuth2(text string) (err error) {
 	return nil
 }
 
-// ParseIssuer returns the one spelling of an OAuth2 issuer's URL: without a slash at the end, scheme and host in lower case.
+// ParseIssuer returns the one spelling of an OAuth2 issuer's URL: without a slash at the end, scheme and host as backlog.ParseAdminURL spells them.
 // The error continues a sentence about the URL, and does not repeat it.
 func ParseIssuer(text string) (string, error) {
 	const want = "must be a URL such as https://issuer/path, with no credentials and no query"
 	u, err := url.Parse(strings.TrimSpace(text))
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || u.Opaque != "" ||
-		strings.ContainsAny(text, "?#") {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.Opaque != "" || strings.ContainsAny(text, "?#") {
 		return "", errors.New(want)
 	}
-	return u.Scheme + "://" + strings.ToLower(u.Host) + strings.TrimRight(u.EscapedPath(), "/"), nil
+	authority, err := backlog.ParseAuthority(u)
+	if err != nil {
+		return "", errors.New(want)
+	}
+	return u.Scheme + "://" + authority + strings.TrimRight(u.EscapedPath(), "/"), nil
 }
 
 // decodeObject decodes one JSON object strictly. Its errors name a wrong key and never show a value.

@@ -186,7 +186,7 @@ func TestEveryProblemIsNamedAtOnce(t *testing.T) {
 func TestTheHostOfTheAdminURLIsAllowed(t *testing.T) {
 	o, err := ParseOptions([]string{"--pulsar-admin-url=http://broker.pulsar:8080/", "--allowed-pulsar-hosts=*.pulsar.svc,other:80"}, nil)
 	require.NoError(t, err)
-	require.Equal(t, []string{"*.pulsar.svc", "other:80", "broker.pulsar:8080"}, o.Polling.PulsarHosts())
+	require.Equal(t, []string{"*.pulsar.svc", "other:80", "http://broker.pulsar:8080"}, o.Polling.PulsarHosts())
 }
 
 func TestSelectorsMayHaveSeveralMatchers(t *testing.T) {

@@ -5,7 +5,6 @@ package polling
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -13,11 +12,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 )
 
-// PulsarHosts are the hosts that may be called and be shown the credentials.
+// PulsarHosts are the hosts that may be called and be shown the credentials. Of that of the flags it is the one port, and not in
+// clear text where the flags say TLS.
 func (o *Options) PulsarHosts() []string {
 	hosts := append([]string(nil), o.AllowedPulsarHosts...)
-	if u, err := url.Parse(o.PulsarAdminURL); err == nil && u.Host != "" {
-		hosts = append(hosts, u.Host)
+	if own, err := backlog.ParseAdminURL(o.PulsarAdminURL); err == nil {
+		hosts = append(hosts, own)
 	}
 	return hosts
 }

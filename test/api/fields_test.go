@@ -81,7 +81,7 @@ func cooldown(seconds int64) fields {
 }
 
 func TestPulsarIsReachedInOneWay(t *testing.T) {
-	const url = "adminURL must be http://host:port or https://host:port, with no path and no credentials"
+	const url = "adminURL must be http://host:port or https://host:port, one host, with no path and no credentials"
 	pulsar := func(connection fields) fields { return functionPolicy(fields{"pulsar": connection}) }
 	tls := func(name, key any) fields {
 		return pulsar(fields{"tlsConfig": merge(fields{}, fields{"certSecretName": name, "certSecretKey": key})})
@@ -94,6 +94,14 @@ func TestPulsarIsReachedInOneWay(t *testing.T) {
 		"with a path":               {pulsar(fields{"adminURL": "http://pulsar:8080/admin/v2"}), url},
 		"with a query":              {pulsar(fields{"adminURL": "http://pulsar:8080?a=b"}), url},
 		"by the binary protocol":    {pulsar(fields{"adminURL": "pulsar://pulsar:6650"}), url},
+		"by two hosts":              {pulsar(fields{"adminURL": "http://pulsar-0:8080,pulsar-1:8080"}), url},
+		"by no host":                {pulsar(fields{"adminURL": "http://:8080"}), url},
+		"by a host with a zone":     {pulsar(fields{"adminURL": "http://[::1%25.pulsar.svc]:8080"}), url},
+		"by a host with blanks":     {pulsar(fields{"adminURL": "http://pulsar :8080"}), url},
+		"by no port after a colon":  {pulsar(fields{"adminURL": "http://pulsar:"}), url},
+		"with an empty query":       {pulsar(fields{"adminURL": "http://pulsar:8080?"}), url},
+		"with an empty user":        {pulsar(fields{"adminURL": "http://@pulsar:8080"}), url},
+		"by a complete name":        {pulsar(fields{"adminURL": "http://pulsar_0.Pulsar.:8080"}), ""},
 		"by a URL too long":         {pulsar(fields{"adminURL": "http://" + strings.Repeat("p", 2048)}), "may not be more than 2048"},
 		"with a Secret":             {pulsar(fields{"authSecret": "shop-token.v2"}), ""},
 		"with an empty Secret":      {pulsar(fields{"authSecret": ""}), ""},

@@ -75,7 +75,7 @@ func TestObjectTargetsAreNamedWhole(t *testing.T) {
 }
 
 func TestFunctionsOfAWorkerAreNamedInPulsarsWords(t *testing.T) {
-	const url = "workerURL must be http://host:port or https://host:port, with no path and no credentials"
+	const url = "workerURL must be http://host:port or https://host:port, one host, with no path and no credentials"
 	const instances = "minReplicas must be at least 1 with pulsarFunctionRef: the function worker does not run a function with no instance"
 	try(t, map[string]attempt{
 		"a source in full": {workerPolicy(fields{

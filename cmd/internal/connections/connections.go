@@ -102,16 +102,12 @@ func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, 
 	return backlog.Cluster{AdminURL: found.AdminURL, Access: found.access()}, found.WorkerURL, nil
 }
 
-// Hosts are the hosts of all connections, sorted, for pulsar.Config.AllowedHosts. Those that come later are allowed their own
+// Hosts are the URLs of all connections, sorted, for pulsar.Config.AllowedHosts. Those that come later are allowed their own
 // credentials anyway.
 func (c *Connections) Hosts() []string {
 	var hosts []string
 	for _, found := range c.present() {
-		for _, text := range found.urls() {
-			if u, err := url.Parse(text); err == nil {
-				hosts = append(hosts, u.Host)
-			}
-		}
+		hosts = append(hosts, found.urls()...)
 	}
 	slices.Sort(hosts)
 	return slices.Compact(hosts)

@@ -71,7 +71,7 @@ func TestAConnectionLeadsThoseWhoMayUseIt(t *testing.T) {
 				"it added to --connections-file of the scaler", "it says nothing of what others have")
 		})
 	}
-	require.Equal(t, []string{"pulsar.east:8080", "pulsar.west", "worker.east:6750"}, w.Hosts())
+	require.Equal(t, []string{"http://pulsar.east:8080", "http://worker.east:6750", "https://pulsar.west"}, w.Hosts())
 }
 
 func TestWithoutAFileThereAreNoConnections(t *testing.T) {
