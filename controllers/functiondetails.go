@@ -169,7 +169,7 @@ func (d functionDetails) workload(namespace, statefulSet string) workload {
 	w.Spec = workloadSpec{
 		Tenant: d.Tenant, Namespace: d.Namespace, Name: d.Name, SubscriptionName: d.Source.SubscriptionName,
 		RetainOrdering:    d.Source.SubscriptionType == typeFailover,
-		RetainKeyOrdering: d.Source.SubscriptionType == typeKeyShared && d.Runtime != runtimeGo, // which subscribes as Shared
+		RetainKeyOrdering: d.Source.SubscriptionType == typeKeyShared,
 		Input:             workloadInput{SourceSpecs: d.inputs(), CustomSerdeSources: d.Source.TopicsToSerDeClassName},
 		WindowConfig:      d.window(),
 	}

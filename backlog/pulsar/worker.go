@@ -50,7 +50,8 @@ func (s *Source) Worker() *Worker {
 // Describe reads what the component consumes and how it was told to run.
 //
 // Errors wrap backlog.ErrFunctionNotFound, backlog.ErrNoWorker, backlog.ErrUnavailable while the worker is starting,
-// backlog.ErrUnsupported for a source that reads from outside Pulsar, or a reason of the connection.
+// backlog.ErrUnsupported for a source that reads from outside Pulsar or inputs that do not share one subscription, or a reason
+// of the connection. Workers do not show the consumer properties of functions: a subscription that is named there is not known.
 func (w *Worker) Describe(ctx context.Context, component backlog.Component) (config backlog.ComponentConfig, err error) {
 	a, err := componentAddress(component)
 	if err != nil {
@@ -68,7 +69,7 @@ func (w *Worker) Describe(ctx context.Context, component backlog.Component) (con
 		return backlog.ComponentConfig{}, backlog.Because(backlog.ErrUnsupported,
 			"%s reads from outside Pulsar: it has no backlog to scale on", a.subject)
 	}
-	return answer.config(component), nil
+	return answer.config(component)
 }
 
 // FetchInstances reads what the instances of the component count. Errors are those of Describe, and

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -41,6 +42,8 @@ type windowAnswer struct {
 type inputAnswer struct {
 	// RegexPattern is isRegexPattern in a Function resource.
 	RegexPattern bool `json:"regexPattern"`
+	// ConsumerProperties are shown of sinks; of functions they are not, whatever was set (4.0.8).
+	ConsumerProperties map[string]string `json:"consumerProperties"`
 }
 
 // decodeConfig reads the configuration of the component.
@@ -78,9 +81,9 @@ func (c configAnswer) runtime() backlog.Runtime {
 	return backlog.Runtime(cmp.Or(c.Runtime, string(backlog.JavaRuntime)))
 }
 
-func (c configAnswer) config(component backlog.Component) backlog.ComponentConfig {
+// config is what the component consumes; ErrUnsupported where its inputs do not share one subscription.
+func (c configAnswer) config(component backlog.Component) (backlog.ComponentConfig, error) {
 	config := backlog.ComponentConfig{
-		Type:        c.subscriptionType(),
 		Parallelism: *c.Parallelism,
 		Runtime:     c.runtime(),
 		Guarantees:  c.Guarantees,
@@ -91,39 +94,76 @@ func (c configAnswer) config(component backlog.Component) backlog.ComponentConfi
 	if component.Kind == backlog.SourceKind {
 		config.Subscription, config.Type = batchSubscription(component), backlog.Shared
 	} else {
-		config.Subscription = c.subscription(component)
+		as, err := c.agreed(component)
+		if err != nil {
+			return backlog.ComponentConfig{}, err
+		}
+		config.Subscription, config.Type = c.subscription(component, as.name), as.kind
 	}
 	config.Subscription.Workload = component.Workload()
-	return config
+	return config, nil
 }
 
-// subscription has the name that the instances subscribe with.
+// subscribes is what a consumer of one input asks for.
+type subscribes struct {
+	name string
+	kind backlog.SubscriptionType
+}
+
+// agreed is the subscription that all inputs share: with two there is no one backlog. Java instances load the consumer
+// properties of an input over what they were told.
 //
-// Source: org.apache.pulsar.functions.instance.InstanceUtils.getDefaultSubscriptionName.
-func (c configAnswer) subscription(component backlog.Component) backlog.Subscription {
+// Source: org.apache.pulsar.functions.instance.InstanceUtils.getDefaultSubscriptionName, and
+// org.apache.pulsar.functions.source.PulsarSource.createConsumeBuilder (loadConf comes last).
+func (c configAnswer) agreed(component backlog.Component) (agreed subscribes, err error) {
+	told := subscribes{name: cmp.Or(c.SubName, c.SinkSubscription, component.FullName()), kind: c.subscriptionType()}
+	for i, input := range slices.Sorted(maps.Keys(c.InputSpecs)) {
+		as := told
+		if properties := c.InputSpecs[input].ConsumerProperties; c.runtime() == backlog.JavaRuntime {
+			as.name = cmp.Or(properties["subscriptionName"], as.name)
+			as.kind = backlog.SubscriptionType(cmp.Or(properties["subscriptionType"], string(as.kind)))
+		}
+		if !slices.Contains([]backlog.SubscriptionType{backlog.Exclusive, backlog.Shared, backlog.Failover, backlog.KeyShared}, as.kind) {
+			return subscribes{}, backlog.Because(backlog.ErrUnsupported, "consumerProperties of input %s of %s %s have subscriptionType %q, which Pulsar does "+
+				"not know: use Shared, Failover or Key_Shared", backlog.Quote(input), component.Kind, component.FullName(), backlog.Quote(string(as.kind)))
+		}
+		if i > 0 && as != agreed {
+			return subscribes{}, backlog.Because(backlog.ErrUnsupported, "the inputs of %s %s do not share one subscription: consumerProperties make %s "+
+				"subscribe as %s (%s) and another as %s (%s): set subscriptionName and subscriptionType alike for all inputs", component.Kind,
+				component.FullName(), backlog.Quote(input), backlog.Quote(as.name), backlog.Quote(string(as.kind)), backlog.Quote(agreed.name),
+				backlog.Quote(string(agreed.kind)))
+		}
+		agreed = as
+	}
+	return agreed, nil
+}
+
+// subscription of that name on all inputs.
+func (c configAnswer) subscription(component backlog.Component, name string) backlog.Subscription {
 	var topics, patterns []string
-	for name, input := range c.InputSpecs {
-		if input.RegexPattern {
-			patterns = append(patterns, backlog.CompleteTopicName(name)) // the client completes patterns like names
+	for input, spec := range c.InputSpecs {
+		if spec.RegexPattern {
+			patterns = append(patterns, backlog.CompleteTopicName(input)) // the client completes patterns like names
 		} else {
-			topics = append(topics, name)
+			topics = append(topics, input)
 		}
 	}
-	subscription := backlog.NewSubscription(component.Cluster, cmp.Or(c.SubName, c.SinkSubscription, component.FullName()), topics...)
+	subscription := backlog.NewSubscription(component.Cluster, name, topics...)
 	slices.Sort(patterns)
 	subscription.Patterns = slices.Compact(patterns)
 	return subscription
 }
 
-// subscriptionType is the documented rule. Go instances know Failover and Shared only.
+// subscriptionType is the documented rule. It is the same for all runtimes: workers refuse retainKeyOrdering for Go until
+// the release whose Go instances follow it (apache/pulsar#26414, #26421). An instance that was built with an older library
+// subscribes as Shared then, which the broker reports.
 //
-// Source: org.apache.pulsar.functions.utils.FunctionConfigUtils.convert and SinkConfigUtils.convert; for Go,
-// pulsar-function-go/pf/instance.go (setupConsumer).
+// Source: org.apache.pulsar.functions.utils.FunctionConfigUtils.convert and SinkConfigUtils.convert.
 func (c configAnswer) subscriptionType() backlog.SubscriptionType {
 	switch {
 	case c.RetainOrdering || c.Guarantees == "EFFECTIVELY_ONCE":
 		return backlog.Failover
-	case c.RetainKeyOrdering && c.runtime() != backlog.GoRuntime:
+	case c.RetainKeyOrdering:
 		return backlog.KeyShared
 	default:
 		return backlog.Shared

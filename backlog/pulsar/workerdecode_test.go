@@ -38,17 +38,24 @@ func TestSubscriptionTypesAreThoseThatInstancesAskFor(t *testing.T) {
 		config string
 		want   backlog.SubscriptionType
 	}{
-		"by default":                       {config: `"runtime":"JAVA"`, want: backlog.Shared},
-		"at most once":                     {config: `"runtime":"JAVA","processingGuarantees":"ATMOST_ONCE"`, want: backlog.Shared},
-		"acknowledged by the function":     {config: `"runtime":"PYTHON","processingGuarantees":"MANUAL"`, want: backlog.Shared},
-		"in order":                         {config: `"runtime":"JAVA","retainOrdering":true`, want: backlog.Failover},
-		"effectively once":                 {config: `"runtime":"JAVA","processingGuarantees":"EFFECTIVELY_ONCE"`, want: backlog.Failover},
-		"in order in total and by key":     {config: `"runtime":"JAVA","retainOrdering":true,"retainKeyOrdering":true`, want: backlog.Failover},
-		"in order by key":                  {config: `"runtime":"JAVA","retainKeyOrdering":true`, want: backlog.KeyShared},
-		"in order by key in Python":        {config: `"runtime":"PYTHON","retainKeyOrdering":true`, want: backlog.KeyShared},
-		"in order by key, which Go cannot": {config: `"runtime":"GO","retainKeyOrdering":true`, want: backlog.Shared},
-		"in order in Go":                   {config: `"runtime":"GO","retainOrdering":true`, want: backlog.Failover},
-		"a sink in order by key":           {kind: backlog.SinkKind, config: `"retainKeyOrdering":true`, want: backlog.KeyShared},
+		"by default":                   {config: `"runtime":"JAVA"`, want: backlog.Shared},
+		"at most once":                 {config: `"runtime":"JAVA","processingGuarantees":"ATMOST_ONCE"`, want: backlog.Shared},
+		"acknowledged by the function": {config: `"runtime":"PYTHON","processingGuarantees":"MANUAL"`, want: backlog.Shared},
+		"in order":                     {config: `"runtime":"JAVA","retainOrdering":true`, want: backlog.Failover},
+		"effectively once":             {config: `"runtime":"JAVA","processingGuarantees":"EFFECTIVELY_ONCE"`, want: backlog.Failover},
+		"in order in total and by key": {config: `"runtime":"JAVA","retainOrdering":true,"retainKeyOrdering":true`, want: backlog.Failover},
+		"in order by key":              {config: `"runtime":"JAVA","retainKeyOrdering":true`, want: backlog.KeyShared},
+		"in order by key in Python":    {config: `"runtime":"PYTHON","retainKeyOrdering":true`, want: backlog.KeyShared},
+		"in order by key in Go":        {config: `"runtime":"GO","retainKeyOrdering":true`, want: backlog.KeyShared},
+		"in order in Go":               {config: `"runtime":"GO","retainOrdering":true`, want: backlog.Failover},
+		"a sink in order by key":       {kind: backlog.SinkKind, config: `"retainKeyOrdering":true`, want: backlog.KeyShared},
+		"a sink whose consumers' properties say so": {
+			kind: backlog.SinkKind, want: backlog.KeyShared,
+			config: `"retainOrdering":true,"inputSpecs":{"in":{"consumerProperties":{"subscriptionType":"Key_Shared"}}}`,
+		},
+		"properties that are metadata in Python": {
+			config: `"runtime":"PYTHON","inputSpecs":{"in":{"consumerProperties":{"subscriptionType":"Key_Shared"}}}`, want: backlog.Shared,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +66,9 @@ func TestSubscriptionTypesAreThoseThatInstancesAskFor(t *testing.T) {
 			answer, err := decodeConfig(strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,`+
 				`"inputSpecs":{"in":{}},`+tt.config+`}`), component)
 			require.NoError(t, err)
-			require.Equal(t, tt.want, answer.config(component).Type)
+			got, err := answer.config(component)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got.Type)
 		})
 	}
 }
@@ -80,7 +89,9 @@ func TestOnlyAWindowThatLeavesItToUserCodeNeverAcknowledges(t *testing.T) {
 			answer, err := decodeConfig(strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,`+
 				`"runtime":"JAVA","inputSpecs":{"in":{}},`+tt.config+`}`), sf)
 			require.NoError(t, err)
-			require.Equal(t, tt.want, answer.config(sf).NeverAcknowledges)
+			got, err := answer.config(sf)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got.NeverAcknowledges)
 		})
 	}
 }
@@ -111,6 +122,11 @@ func TestInputsInEveryForm(t *testing.T) {
 			kind: backlog.SinkKind, config: `"sourceSubscriptionName":"mine","inputs":["in"],"inputSpecs":{"in":{}}`, subscription: "mine",
 			topics: []string{"persistent://public/default/in"},
 		},
+		"a sink whose consumers' properties name it": {
+			kind: backlog.SinkKind, subscription: "mine", topics: []string{"persistent://public/default/a", "persistent://public/default/b"},
+			config: `"sourceSubscriptionName":"theirs","inputSpecs":{"a":{"consumerProperties":{"subscriptionName":"mine"}},` +
+				`"b":{"consumerProperties":{"subscriptionName":"mine","receiverQueueSize":"10"}}}`,
+		},
 		"a batch source consumes what it discovers": {
 			kind: backlog.SourceKind, config: `"topicName":"out","batchSourceConfig":{"discoveryTriggererClassName":"a.B"}`,
 			subscription: "BatchSourceExecutor-public/default/sf", topics: []string{"persistent://public/default/sf-intermediate"},
@@ -124,12 +140,32 @@ func TestInputsInEveryForm(t *testing.T) {
 			}
 			answer, err := decodeConfig(strings.NewReader(head+tt.config+"}"), component)
 			require.NoError(t, err)
-			got := answer.config(component)
+			got, err := answer.config(component)
+			require.NoError(t, err)
 			require.Equal(t, tt.subscription, got.Subscription.Name)
 			require.Equal(t, tt.topics, got.Subscription.Topics)
 			require.Equal(t, tt.patterns, got.Subscription.Patterns)
 			require.Equal(t, component.Workload(), got.Subscription.Workload)
 			require.Equal(t, 3, got.Parallelism)
+		})
+	}
+}
+
+func TestInputsThatDoNotShareASubscriptionAreRefused(t *testing.T) {
+	sink := as(backlog.SinkKind, "sf")
+	const disagree = "the inputs of sink public/default/sf do not share one subscription: consumerProperties make b subscribe as "
+	for name, tt := range map[string]struct{ specs, problem string }{
+		"of another name":        {`"a":{},"b":{"consumerProperties":{"subscriptionName":"mine"}}`, disagree + "mine (Shared) and another as public/default/sf"},
+		"of another type":        {`"a":{},"b":{"consumerProperties":{"subscriptionType":"Failover"}}`, disagree + "public/default/sf (Failover)"},
+		"of a type that is none": {`"a":{"consumerProperties":{"subscriptionType":"KEY_SHARED"}}`, `input a of sink public/default/sf have subscriptionType "KEY_SHARED"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, err := decodeConfig(strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,"inputSpecs":{`+
+				tt.specs+`}}`), sink)
+			require.NoError(t, err)
+			_, err = answer.config(sink)
+			require.ErrorIs(t, err, backlog.ErrUnsupported)
+			require.ErrorContains(t, err, tt.problem)
 		})
 	}
 }
@@ -265,7 +301,12 @@ func FuzzDecodeConfig(f *testing.F) {
 				require.Zero(t, answer)
 				continue
 			}
-			config := answer.config(component)
+			config, err := answer.config(component)
+			if err != nil {
+				require.ErrorIs(t, err, backlog.ErrUnsupported)
+				require.Zero(t, config)
+				continue
+			}
 			require.NotEmpty(t, config.Subscription.Name)
 			require.NotEmpty(t, len(config.Subscription.Topics)+len(config.Subscription.Patterns))
 			require.True(t, slices.IsSorted(config.Subscription.Topics) && slices.IsSorted(config.Subscription.Patterns))

@@ -20,7 +20,9 @@ func TestWorkersOfEachVersion(t *testing.T) {
 			config := func(component backlog.Component, file string) backlog.ComponentConfig {
 				answer, err := decodeConfig(bytes.NewReader(fixture(t, version+"-"+file)), component)
 				require.NoError(t, err)
-				return answer.config(component)
+				config, err := answer.config(component)
+				require.NoError(t, err)
+				return config
 			}
 			status := func(component backlog.Component, file string) backlog.InstancesSample {
 				sample, err := decodeStatus(bytes.NewReader(fixture(t, version+"-"+file)), component, backlog.JavaRuntime)

@@ -28,8 +28,11 @@ func TestSignalsWorker(t *testing.T) {
 	}{
 		{"a function's inputs, type and instances", aFunctionIsReadBack},
 		{"patterns, a subscription name of one's own and order", inputsAreReadBack},
+		{"one partition of a topic", aPartitionIsReadBack},
+		{"a worker that has a URL of its own", theWorkersOwnURLIsAsked},
 		{"what instances count", instancesCountWhatStatsSay},
 		{"a sink", aSinkIsReadBack},
+		{"a subscription that consumer properties name", propertiesAreReadBack},
 		{"sources", sourcesAreReadBack},
 		{"instances that do not run have no numbers", stoppedInstancesAreSilent},
 		{"what does not exist", missingComponents},

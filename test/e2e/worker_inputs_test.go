@@ -1,0 +1,71 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+)
+
+// aPartitionIsReadBack: an input may be one partition of a topic, which is consumed and read as a topic by itself.
+func aPartitionIsReadBack(t *testing.T, w *workshop) {
+	require.NoError(t, w.CreateTopic(t.Context(), "thirds", 3))
+	w.create(t, backlog.FunctionKind, w.function("third", "thirds-partition-2"))
+	got := w.describe(t, backlog.FunctionKind, "third")
+	topic := broker.TopicName("thirds-partition-2")
+	require.Equal(t, []string{topic}, got.Subscription.Topics)
+	require.Equal(t, backlog.Shared, w.consumed(t, topic, got.Subscription.Name, 2).Type)
+	sample, err := w.source.Fetch(t.Context(), backlog.Topic{Cluster: w.cluster, Name: topic}, backlog.Slim)
+	require.NoError(t, err)
+	require.Len(t, sample.Partitions, 1)
+	require.Equal(t, backlog.NotPartitioned, sample.Partitions[0].Index)
+}
+
+// theWorkersOwnURLIsAsked where the brokers cannot be asked for functions: there is nothing at their URL here.
+func theWorkersOwnURLIsAsked(t *testing.T, w *workshop) {
+	component := w.component(backlog.FunctionKind, "shared")
+	component.Cluster.AdminURL = "http://127.0.0.1:1"
+	_, err := w.worker.Describe(t.Context(), component)
+	require.ErrorIs(t, err, backlog.ErrUnreachable)
+
+	component.WorkerURL = w.AdminURL()
+	got, err := w.worker.Describe(t.Context(), component)
+	require.NoError(t, err)
+	require.Equal(t, component.Cluster, got.Subscription.Cluster, "its topics are read from the brokers")
+	require.Equal(t, "public/default/shared", got.Subscription.Name)
+	sample, err := w.worker.FetchInstances(t.Context(), component.Workload())
+	require.NoError(t, err)
+	require.Len(t, sample.Instances, 2)
+}
+
+// propertiesAreReadBack: consumer properties come last when a consumer is made. Workers show those of sinks and not those of
+// functions, of which the broker alone knows.
+func propertiesAreReadBack(t *testing.T, w *workshop) {
+	specs := func(topic string) map[string]any {
+		require.NoError(t, w.CreateTopic(t.Context(), topic, 0))
+		return map[string]any{topic: map[string]any{"consumerProperties": map[string]any{
+			"subscriptionName": "by property", "subscriptionType": "Failover",
+		}}}
+	}
+	w.create(t, backlog.SinkKind, map[string]any{
+		"tenant": "public", "namespace": "default", "name": "named", "className": replica.SinkClass, "inputSpecs": specs("named-in"),
+		"sourceSubscriptionName": "mine", "parallelism": 2, "retainKeyOrdering": true,
+	})
+	got := w.describe(t, backlog.SinkKind, "named")
+	require.Equal(t, backlog.Failover, w.consumed(t, broker.TopicName("named-in"), "by property", 2).Type)
+	require.Equal(t, "by property", got.Subscription.Name)
+	require.Equal(t, backlog.Failover, got.Type)
+
+	config := w.function("nameless")
+	delete(config, "inputs")
+	config["inputSpecs"] = specs("nameless-in")
+	w.create(t, backlog.FunctionKind, config)
+	w.consumed(t, broker.TopicName("nameless-in"), "by property", 2)
+	require.Equal(t, "public/default/nameless", w.describe(t, backlog.FunctionKind, "nameless").Subscription.Name, "for the worker does not say")
+}
