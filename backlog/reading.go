@@ -3,7 +3,10 @@
 
 package backlog
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Reading is what is known of a subscription now, summed over its topics and partitions. Messages are messages, not
 // entries; rates are messages per second over Window.
@@ -12,6 +15,8 @@ type Reading struct {
 	At time.Time
 	// Type of the subscription; NoType while nobody has consumed since the topics were loaded.
 	Type SubscriptionType
+	// OtherType is what some topics or partitions have instead of Type; empty when all that were consumed agree.
+	OtherType SubscriptionType
 
 	// Total is the whole backlog: waiting, delayed and dispatched but not acknowledged.
 	Total Measurement
@@ -115,9 +120,8 @@ func (r Reading) plus(other Reading) Reading {
 	if other.OldestAt.Before(r.OldestAt) {
 		sum.OldestAt = other.OldestAt
 	}
-	if r.Type == NoType {
-		sum.Type = other.Type
-	}
+	one, another := r.Type.with(other.Type)
+	sum.Type, sum.OtherType = one, cmp.Or(another, r.OtherType, other.OtherType)
 	if r.Trouble == nil {
 		sum.Trouble = other.Trouble
 	}

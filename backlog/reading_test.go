@@ -4,6 +4,7 @@
 package backlog_test
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type part struct {
 	consumers                                       []string
 	component                                       string
 	noSubscription                                  bool
+	kind                                            backlog.SubscriptionType // Shared when empty
 }
 
 // partitioned is an answer about a topic with these partitions.
@@ -30,7 +32,7 @@ func partitioned(at int, detail backlog.Detail, parts ...part) backlog.TopicSamp
 	for i, p := range parts {
 		partition := backlog.PartitionSample{Index: i, PublishedMessages: p.published}
 		subscription := backlog.SubscriptionSample{
-			Name: function, Type: backlog.Shared, BacklogEntries: p.backlog, DelayedMessages: p.delayed, UnackedMessages: p.unacked,
+			Name: function, Type: cmp.Or(p.kind, backlog.Shared), BacklogEntries: p.backlog, DelayedMessages: p.delayed, UnackedMessages: p.unacked,
 			DeliveredMessages: p.delivered, InReplayEntries: p.inReplay, ThrottledEvents: p.throttled, DrainingHashes: p.draining,
 		}
 		if detail.Has(backlog.Bytes) {
@@ -80,6 +82,20 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 		"counts messages in replay by the mean batch": {
 			answers: []backlog.TopicSample{partitioned(0, all, part{published: 1000, entries: 100, backlog: 20, inReplay: 3})},
 			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 30, known(t, r.InReplay), 1e-9) },
+		},
+		"has one type while some partitions were not consumed since they were loaded": {
+			answers: []backlog.TopicSample{partitioned(0, all, part{kind: backlog.NoType}, part{kind: backlog.Failover}, part{kind: backlog.NoType})},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.Equal(t, []backlog.SubscriptionType{backlog.Failover, ""}, []backlog.SubscriptionType{r.Type, r.OtherType})
+			},
+		},
+		"tells partitions of another type, which do not count what consumers hold": {
+			answers: []backlog.TopicSample{partitioned(0, all, part{kind: backlog.Failover}, part{kind: backlog.Shared, unacked: 3}, part{kind: backlog.Shared})},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.Equal(t, []backlog.SubscriptionType{backlog.Failover, backlog.Shared}, []backlog.SubscriptionType{r.Type, r.OtherType})
+				_, err := r.Unacked.Value()
+				require.Error(t, err)
+			},
 		},
 		"sums bytes that were asked for": {
 			answers: []backlog.TopicSample{partitioned(0, all, part{backlog: 2, bytes: 4000}, part{backlog: 1, bytes: 500})},

@@ -3,7 +3,10 @@
 
 package backlog
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // topicState is one tracked topic. A subscription stays in it until no owner and no pattern is left.
 type topicState struct {
@@ -139,7 +142,7 @@ func backlogEntries(name string, sample TopicSample) int64 {
 // point sums the partitions of one subscription.
 func (s *subscriptionState) point(name string, sample TopicSample, meanBatch float64) point {
 	p := point{
-		at: sample.At, subType: NoType, meanBatch: meanBatch, hasBytes: sample.Detail.Has(Bytes),
+		at: sample.At, subType: NoType, countsUnacked: true, meanBatch: meanBatch, hasBytes: sample.Detail.Has(Bytes),
 		partitions: s.partitions.totals, throttled: s.partitions.throttled,
 	}
 	for _, subscription := range sample.parts(name) {
@@ -150,10 +153,9 @@ func (s *subscriptionState) point(name string, sample TopicSample, meanBatch flo
 		p.bytes += subscription.BacklogBytes
 		p.blocked = p.blocked || subscription.Blocked
 		p.draining = p.draining || subscription.DrainingHashes > 0
-		if subscription.Type != "" && subscription.Type != NoType {
-			p.subType = subscription.Type
-		}
+		one, another := p.subType.with(subscription.Type)
+		p.subType, p.otherType = one, cmp.Or(p.otherType, another)
+		p.countsUnacked = p.countsUnacked && subscription.Type != Exclusive && subscription.Type != Failover
 	}
-	p.countsUnacked = p.subType != Exclusive && p.subType != Failover
 	return p
 }

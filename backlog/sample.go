@@ -69,6 +69,18 @@ const (
 	NoType    SubscriptionType = "None"
 )
 
+// with is the type of two parts, and that of the other where they differ; one that is not known says nothing.
+func (t SubscriptionType) with(other SubscriptionType) (one, another SubscriptionType) {
+	switch {
+	case other == "" || other == NoType || other == t:
+		return t, ""
+	case t == "" || t == NoType:
+		return other, ""
+	default:
+		return t, other
+	}
+}
+
 // NotPartitioned is the index of the only partition of a topic that is not partitioned.
 const NotPartitioned = -1
 

@@ -63,3 +63,29 @@ func TestWhatASumSaysOfConsumersTakesAllItsTopics(t *testing.T) {
 		})
 	}
 }
+
+func TestASumTellsTopicsOfAnotherType(t *testing.T) {
+	tests := map[string]struct {
+		orders, returns backlog.SubscriptionType
+		kind, other     backlog.SubscriptionType
+	}{
+		"both alike":                   {orders: backlog.Shared, returns: backlog.Shared, kind: backlog.Shared},
+		"one that nobody consumed":     {orders: backlog.NoType, returns: backlog.Failover, kind: backlog.Failover},
+		"another that nobody consumed": {orders: backlog.KeyShared, returns: backlog.NoType, kind: backlog.KeyShared},
+		"neither was consumed":         {orders: backlog.NoType, returns: backlog.NoType, kind: backlog.NoType},
+		"two types":                    {orders: backlog.Shared, returns: backlog.Failover, kind: backlog.Shared, other: backlog.Failover},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			subscription := backlog.NewSubscription(cluster(), function, orders, returns)
+			store.Track("me", subscription)
+			for topicName, kind := range map[string]backlog.SubscriptionType{orders: test.orders, returns: test.returns} {
+				store.Record(topic(topicName), answer{at: 0, subscriptionType: kind}.sample())
+			}
+			r, err := store.Read(subscription, second(0))
+			require.NoError(t, err)
+			require.Equal(t, []backlog.SubscriptionType{test.kind, test.other}, []backlog.SubscriptionType{r.Type, r.OtherType})
+		})
+	}
+}

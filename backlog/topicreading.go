@@ -15,7 +15,7 @@ var errBytesMissing = fmt.Errorf("%w: the last answer came without bytes", ErrNo
 func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	first, last := s.history.points[0], s.history.last()
 	r := Reading{
-		At: last.at, Type: last.subType, Window: last.at.Sub(first.at),
+		At: last.at, Type: last.subType, OtherType: last.otherType, Window: last.at.Sub(first.at),
 		Total: Known(last.totalMessages()), Ready: Known(last.ready()), Delayed: Known(float64(last.delayed)),
 		InReplay: Known(float64(last.inReplay) * last.meanBatch), Bytes: s.readBytes(last),
 		PublishRate: publishRate(t.partitions.since(first.at)),

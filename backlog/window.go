@@ -16,7 +16,8 @@ type point struct {
 	// countsUnacked is false for Exclusive and Failover, whose unacked messages Pulsar does not count.
 	countsUnacked               bool
 	hasBytes, blocked, draining bool
-	subType                     SubscriptionType
+	// otherType is what some partitions have instead of subType; empty when all agree.
+	subType, otherType SubscriptionType
 	// meanBatch turns backlog entries into messages; at least 1.
 	meanBatch float64
 }

@@ -20,10 +20,10 @@ func (r *PolicyReconciler) input(world policy.World, subscription backlog.Subscr
 	in := policy.Input{
 		Now: now, Spec: world.Policy.Spec, CurrentReplicas: *world.Target.Replicas, // Check made sure of it
 		FreshFor: freshIntervals * r.config.PollInterval, Pods: r.pods(world), NeverZero: world.Target.NeverZero,
-		Restarts: world.Target.Restarts(), Frozen: policy.Frozen(world),
+		Restarts: world.Target.Restarts(), Frozen: policy.Frozen(world), Promised: world.Target.SubscriptionType,
 	}
 	in.Reading, in.Unknown = r.config.Store.Read(subscription, now)
-	if in.Unknown == nil && in.Reading.Type == backlog.Failover {
+	if in.Unknown == nil && in.SubscriptionType() == backlog.Failover {
 		in.Partitions = r.partitions(subscription, now)
 	}
 	return in

@@ -82,6 +82,23 @@ func TestOnlyFailoverIsDecidedByPartition(t *testing.T) {
 	}
 }
 
+func TestAPromisedTypeCountsUntilTheBrokerKnowsOne(t *testing.T) {
+	for kind, want := range map[backlog.SubscriptionType]int{backlog.NoType: 4, backlog.Shared: 0} {
+		t.Run(string(kind), func(t *testing.T) {
+			function := testFunction()
+			spec(function)["retainOrdering"] = true
+			w := newTestWorld(t, function, testPolicy(), testConfigMap())
+			w.reconcile()
+			w.answerPartitions(kind, 0, 0, 0, 0)
+			in := w.input()
+			require.NoError(t, in.Unknown)
+			require.Equal(t, backlog.Failover, in.Promised)
+			require.Equal(t, kind, in.Reading.Type, "what is shown is what the broker says")
+			require.Len(t, in.Partitions, want)
+		})
+	}
+}
+
 func TestAFailoverTargetIsSizedForItsBusiestPartition(t *testing.T) {
 	tests := map[string]struct {
 		rates       []int64

@@ -19,6 +19,7 @@ func Decide(in Input, before State) (Decision, State) {
 	if in.Unknown != nil {
 		return keep(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
 	}
+	in.Reading.Type = in.SubscriptionType()
 	after, saturated := learn(in, before)
 	if in.CurrentReplicas >= after.Raised.Replicas {
 		after.Raised = Recommendation{} // it was acted on

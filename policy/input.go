@@ -28,6 +28,9 @@ type Input struct {
 	Recreated bool
 	// Reading of the target's subscription; ignored when Unknown is set.
 	Reading backlog.Reading
+	// Promised is how the replicas subscribe by the target's fields: what counts while the broker does not know, as after it loaded
+	// the topics of a target at zero. Empty for nothing promised.
+	Promised backlog.SubscriptionType
 	// Partitions of the subscription: with Failover replicas are sized for the busiest. Empty where they are not known.
 	Partitions []backlog.PartitionReading
 	// Without leaves parts of the algorithm out, to see what each is worth; only the simulator sets it.
@@ -38,6 +41,14 @@ type Input struct {
 	Pods *Pods
 	// FreshFor is how old a reading may be to take replicas down on: three poll intervals.
 	FreshFor time.Duration
+}
+
+// SubscriptionType is what the broker reports, or what the target's fields promise where it does not know.
+func (in Input) SubscriptionType() backlog.SubscriptionType {
+	if in.Promised != "" && (in.Reading.Type == backlog.NoType || in.Reading.Type == "") {
+		return in.Promised
+	}
+	return in.Reading.Type
 }
 
 // least is how few replicas there may be.

@@ -110,8 +110,12 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 	return shares, len(shares) > 0
 }
 
-// useful is how many replicas of a Failover subscription can have a partition; not known while nothing is known of those.
+// useful is how many replicas of a Failover subscription can have a partition; not known while nothing is known of those. An
+// Exclusive one refuses all consumers but the first.
 func useful(in Input) (replicas int32, known bool) {
+	if in.Reading.Type == backlog.Exclusive {
+		return 1, true
+	}
 	most := 0
 	for i, p := range in.Partitions {
 		most = max(most, indexOf(p, i)+1)

@@ -57,6 +57,11 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 		c.Message = fmt.Sprintf("%s %s promises subscription %q of type %s and the broker reports %s: restart the replicas if they run an older "+
 			"configuration or image, or give the target a spec.subscriptionName that nobody else consumes",
 			target.Ref.Kind, target.Ref.Name, name, target.SubscriptionType, o.Reading.Type)
+	case o.Reading.OtherType != "":
+		c.Status, c.Reason = metav1.ConditionFalse, ReasonSubscriptionDiffers
+		c.Message = fmt.Sprintf("%s %s promises subscription %q of type %s and the broker reports %s on some topics or partitions and %s on others, "+
+			"which refuse its replicas: disconnect whoever else consumes it there, or give the target a spec.subscriptionName that nobody else consumes",
+			target.Ref.Kind, target.Ref.Name, name, target.SubscriptionType, o.Reading.Type, o.Reading.OtherType)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, ReasonVerified
 		c.Message = fmt.Sprintf("the broker reports subscription %q of type %s", name, o.Reading.Type)

@@ -33,6 +33,10 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			change: func(o *policy.Outcome) { o.Reading.Type = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
 			message: "of type Failover and the broker reports Shared: restart the replicas",
 		},
+		"another type on some topics": {
+			change: func(o *policy.Outcome) { o.Reading.OtherType = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
+			message: "of type Failover and the broker reports Failover on some topics or partitions and Shared on others",
+		},
 		"another function consumes": {
 			change: func(o *policy.Outcome) {
 				o.Reading.Components = []string{"public/default/crop", "public/default/resize"}
