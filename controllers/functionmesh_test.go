@@ -58,6 +58,7 @@ func TestTheInputsAreTheUnionOfAllTheirFields(t *testing.T) {
 		"a batch Source consumes the tasks it found":    {kind: kindSource, spec: `{"tenant":"t","name":"crawl","batchSourceConfig":{}}`, topics: []string{"persistent://t/default/crawl-intermediate"}},
 		"a Source consumes nothing":                     {kind: kindSource, spec: `{"sourceConfig":{"className":7}}`, invalid: "there is no backlog to scale on"},
 		"a Function that reads through a source":        {spec: `{"input":{"topics":["a"]},"sourceConfig":{"className":"org.Kafka"}}`, invalid: "reads from org.Kafka"},
+		"a Function whose source's settings name it":    {spec: `{"input":{"topics":["a"]},"sourceConfig":{"sourceType":"x","configs":{"className":"org.Kafka"}}}`, invalid: "reads from org.Kafka"},
 		"a Function with settings of its source's type": {spec: `{"input":{"topics":["a"]},"sourceConfig":{"sourceType":"x"}}`, topics: short("a")},
 	}
 	for name, test := range tests {

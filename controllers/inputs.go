@@ -30,8 +30,8 @@ func (w workload) consumed() (c consumed, invalid string) {
 	if w.Kind == kindSource {
 		return w.batch()
 	}
-	if class, _ := w.Spec.SourceConfig["className"].(string); class != "" {
-		return consumed{}, fmt.Sprintf("the %s reads from %s (spec.sourceConfig.className) and not from Pulsar, so there is no backlog to scale on: "+
+	if class := w.sourceClass(); class != "" {
+		return consumed{}, fmt.Sprintf("the %s reads from %s (className of spec.sourceConfig) and not from Pulsar, so there is no backlog to scale on: "+
 			"use a HorizontalPodAutoscaler on its CPU", w.Kind, class)
 	}
 	inputs, invalid := w.inputs()
@@ -54,6 +54,18 @@ func (w workload) consumed() (c consumed, invalid string) {
 	name, kind, invalid := w.agreed(inputs)
 	subscription := backlog.NewSubscription(backlog.Cluster{}, name, topics...).WithPatterns(patterns...)
 	return consumed{subscription: subscription, kind: kind}, invalid
+}
+
+// sourceClass is what a Function reads with in place of Pulsar's own source; empty for that. With the other settings alone it
+// reads its topics.
+//
+// Source: Function Mesh's buildSourceConnectorDetails (controllers/spec/utils.go).
+func (w workload) sourceClass() string {
+	class, _ := w.Spec.SourceConfig["className"].(string)
+	if configs, _ := w.Spec.SourceConfig["configs"].(map[string]any); class == "" && configs["className"] != nil {
+		class = fmt.Sprint(configs["className"])
+	}
+	return class
 }
 
 // batch is what a Source consumes: tasks that its first replica discovers and all of them share. Other Sources consume
