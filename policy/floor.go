@@ -23,9 +23,13 @@ const (
 	// idleShare of the coverage: replicas that are less busy than that would take more work if there were any.
 	idleShare = 0.7
 	idlePolls = 2
+	// A backlog is work after all where more is finished than arrives, by shrinkingShare, and it is gone within shrinkingSeconds at
+	// that: what one replica holds in its receive queue is done by that one alone, at rest with all others. Without it the pool was
+	// scaled down to those that held it, and what arrived had to wait behind it.
+	shrinkingShare, shrinkingSeconds = 0.3, 600
 )
 
-// learn takes in a poll. Busy replicas work on it after all, so it shrinks by what they finish beyond what arrives.
+// learn takes in a poll. What is finished beyond what arrives was work after all, so it shrinks by that.
 func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration) Floor {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil {
@@ -34,6 +38,8 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 	after := Floor{Messages: min(f.Messages, ready)}
 	least, err := in.Reading.LeastReady.Value()
 	switch idle, known := idling(in, capacity); {
+	case known && idle && shrinking(in):
+		after.Messages = max(0, after.Messages-drained(in)*elapsed.Seconds())
 	case known && idle && err == nil:
 		after.Idle, after.Least = min(idlePolls, f.Idle+1), least
 		if f.Idle > 0 {
@@ -43,13 +49,26 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 			after.Messages = min(ready, after.Least)
 		}
 	case known && !idle:
-		processed, err := processRate(in.Reading)
-		arriving, unknown := in.Reading.PublishRate.Value()
-		if err == nil && unknown == nil && processed > arriving {
-			after.Messages = max(0, after.Messages-(processed-arriving)*elapsed.Seconds())
-		}
+		after.Messages = max(0, after.Messages-drained(in)*elapsed.Seconds())
 	}
 	return after
+}
+
+// drained is how much more is finished than arrives, in messages per second.
+func drained(in Input) float64 {
+	processed, err := processRate(in.Reading)
+	arriving, unknown := in.Reading.PublishRate.Value()
+	if err != nil || unknown != nil {
+		return 0
+	}
+	return max(0, processed-arriving)
+}
+
+// shrinking says that the backlog is worked off although replicas rest on the whole: a few of them hold it.
+func shrinking(in Input) bool {
+	ready, err := in.Reading.Ready.Value()
+	arriving, unknown := in.Reading.PublishRate.Value()
+	return err == nil && unknown == nil && drained(in) > max(shrinkingShare*arriving, ready/shrinkingSeconds)
 }
 
 // idling says whether all replicas are there, keep up, and would take more work. How busy they are tells nothing of a Failover

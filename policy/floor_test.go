@@ -27,7 +27,13 @@ func TestTheFloorOfABacklog(t *testing.T) {
 		want   float64
 	}{
 		"is what waits while replicas rest": {2, func(int, *policy.Input) {}, 500},
-		"takes two polls":                   {1, func(int, *policy.Input) {}, 0},
+		"is nothing while a few replicas work it off": {9, func(_ int, in *policy.Input) {
+			in.Reading.ProcessRate, in.Reading.PublishRate = backlog.Known(14), backlog.Known(10)
+		}, 0},
+		"is what waits while it is worked off too slowly to be all of it": {9, func(_ int, in *policy.Input) {
+			in.Reading.ProcessRate, in.Reading.PublishRate = backlog.Known(10.5), backlog.Known(10)
+		}, 500},
+		"takes two polls": {1, func(int, *policy.Input) {}, 0},
 		"takes two polls in a row": {3, func(poll int, in *policy.Input) {
 			in.Reading.Instances.Busy = backlog.Known([]float64{0.1, 0.8, 0.1}[poll-1])
 		}, 0},

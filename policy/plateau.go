@@ -122,9 +122,6 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 		return p
 	}
 	complete := consumers >= float64(max(in.CurrentReplicas, state.asked(in)))
-	if p.Open && saturated && !complete {
-		p = p.rebase(processed, consumers)
-	}
 	if p.Ceiling > 0 {
 		return p.underCeiling(in, state.Floor, outcome{processed, consumers, saturated && complete})
 	}
@@ -135,17 +132,17 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	case !saturated, complete && !telling: // no need, or too few to tell
 		return p.none()
 	case complete, late && telling:
-		return p.judge(in, processed, consumers)
+		return p.rebase(processed, consumers, complete).judge(in, processed, consumers)
 	default:
-		return p
+		return p.rebase(processed, consumers, complete)
 	}
 }
 
 // rebase an episode whose replicas do clearly less than before it while new ones are still to come: whatever made them slower, it
 // was not those. What they add is to be told from there, or a Function that became slower while it was scaled up looks like one
 // that waits for something.
-func (p Plateau) rebase(processed, consumers float64) Plateau {
-	if processed < slowedDown*p.Did {
+func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
+	if !complete && processed < slowedDown*p.Did {
 		p.Did, p.From, p.Good, p.Bad, p.Sum = processed, consumers, 0, 0, 0
 	}
 	return p
