@@ -10,8 +10,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
 )
 
-// oracle knows the arrivals to come, the capacity, what is downstream and every message that waits. It packs replicas to
-// 95 % and works off within the objective what should not be waiting. It is a reference, not the optimum.
+// oracle knows the arrivals to come, the capacity, what is downstream, every message that waits and the replicas that crash. It
+// packs replicas to 95 % and works off within the objective what should not be waiting. It is a reference, not the optimum: it
+// goes on with changes that restart all replicas, and works off what is late already as fast as what is not yet.
 type oracle struct {
 	scenario plant.Scenario
 	hold     []moment
@@ -37,6 +38,9 @@ func (o *oracle) Replicas(w *plant.World) int {
 	need := 0.0
 	for ahead := 0.0; ahead <= start+oracleLook; ahead += oracleSmooth / 3 {
 		need = math.Max(need, o.mean(second+ahead)/(oracleUse*s.Capacity(second+ahead)))
+		if s.Type == backlog.Failover {
+			need = math.Max(need, o.partitions(second+ahead))
+		}
 	}
 	now := o.mean(second)
 	extra := math.Max(0, w.Processable()-now*math.Min(5, s.Objective.Seconds()/4))
@@ -45,10 +49,9 @@ func (o *oracle) Replicas(w *plant.World) int {
 		need = math.Min(need, math.Ceil(s.Downstream(second)/(oracleUse*capacity)))
 	}
 	if s.Type == backlog.Failover {
-		need = math.Max(need, o.partitions(second))
 		need = math.Min(need, float64(s.Partitions))
 	}
-	replicas := bound(math.Ceil(need-1e-9), s)
+	replicas := bound(math.Ceil(need-1e-9)+float64(w.Crashing()), s)
 	o.hold = append(o.hold, moment{float64(w.Second()), replicas})
 	for o.hold[0].second < float64(w.Second()-oracleHold) {
 		o.hold = o.hold[1:]
@@ -72,23 +75,26 @@ func (o *oracle) mean(second float64) float64 {
 	return mean
 }
 
-// partitions is the least number of replicas at which none has more than it can do.
+// partitions is the least number of replicas at which none has more than it can do, where that is possible: a partition that is
+// too much for one replica is so at any number, and asks for no more than one of its own.
 func (o *oracle) partitions(second float64) float64 {
 	s := o.scenario
-	sum := 0.0
+	sum, hottest := 0.0, 0.0
 	for _, weight := range s.Weights {
-		sum += weight
+		sum, hottest = sum+weight, math.Max(hottest, weight)
 	}
-	for n := 1; n <= s.Partitions; n++ {
+	rate := o.mean(second)
+	most := math.Max(oracleUse*s.Capacity(second), hottest/sum*rate) + 1e-9
+	for n := 1; n < s.Partitions; n++ {
 		busiest := 0.0
 		for i := range n {
 			load := 0.0
 			for p := i; p < s.Partitions; p += n {
-				load += s.Weights[p] / sum * o.mean(second)
+				load += s.Weights[p] / sum * rate
 			}
 			busiest = math.Max(busiest, load)
 		}
-		if busiest <= oracleUse*s.Capacity(second) {
+		if busiest <= most {
 			return float64(n)
 		}
 	}

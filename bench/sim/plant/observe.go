@@ -223,6 +223,17 @@ func (w *World) Rough() (Rough, error) {
 // up to 15 s late: tried here, the mean has an HPA on it come later still.
 func (w *World) CPU() float64 { return w.computing * w.scenario.CPU }
 
+// Crashing is how many of the replicas that were asked for end again and again: only an oracle knows which.
+func (w *World) Crashing() int {
+	crashing := 0
+	for _, r := range w.replicas {
+		if r.crashes {
+			crashing++
+		}
+	}
+	return crashing
+}
+
 // Processable messages wait, or are with replicas that will process them, and more replicas would help with them: only
 // an oracle tells them from the rest.
 func (w *World) Processable() float64 {
