@@ -104,6 +104,9 @@ func (f *flink) want(w *plant.World, rough plant.Rough) (replicas int, ok bool) 
 		lowest, highest = 0, 1
 	}
 	capacity := func(use, restart float64) float64 {
+		if use == 0 {
+			return math.Inf(1) // also when nothing arrives
+		}
 		return lag/s.catchUp + mean.arrivals*restart/s.catchUp + mean.arrivals/use
 	}
 	current := float64(w.Replicas())
