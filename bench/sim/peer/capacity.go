@@ -60,9 +60,7 @@ func newCapacity(s plant.Scenario, without policy.Part) *capacity {
 
 func (c *capacity) Replicas(w *plant.World) int {
 	if slices.Contains(w.Scenario().Restarts, w.Second()) {
-		fresh := newCapacity(w.Scenario(), c.without)
-		fresh.state, fresh.desired = c.state, c.desired // what is written in the policy's status
-		*c = *fresh
+		*c = *c.resumed(w)
 	}
 	if w.Second()%pollEvery == pollPhase {
 		c.poll(w)
@@ -71,6 +69,20 @@ func (c *capacity) Replicas(w *plant.World) int {
 		return c.desired
 	}
 	return w.Replicas()
+}
+
+// resumed is the controller of a process that begins now: all it has is what the last one wrote into the policy's status.
+func (c *capacity) resumed(w *plant.World) *capacity {
+	text, err := c.state.Encode()
+	if err != nil {
+		panic(err) // no decision leads to a state that cannot be written
+	}
+	fresh := newCapacity(w.Scenario(), c.without)
+	fresh.desired = c.desired
+	if fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{State: text}, int32(w.Replicas()), w.Time()); err != nil { //nolint:gosec // small
+		panic(err) // nor to one that cannot be read
+	}
+	return fresh
 }
 
 func (c *capacity) poll(w *plant.World) {
