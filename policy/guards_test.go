@@ -1,0 +1,300 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// at moves an input, with its reading, to so many seconds after noon.
+func at(in policy.Input, second int) policy.Input {
+	in.Now = noon().Add(time.Duration(second) * time.Second)
+	in.Reading.At = in.Now
+	return in
+}
+
+func TestAnOutageKeepsTheWindowAlive(t *testing.T) {
+	in, state := wanting(90, 0)
+	for second := 0; second <= 80; second += 10 {
+		unknown := at(in, second)
+		unknown.Unknown = backlog.ErrUnreachable
+		_, state = policy.Decide(unknown, state)
+	}
+	decision, state := policy.Decide(at(in, 160), state)
+	require.Equal(t, int32(4), decision.Replicas, "80 s after the last moment of which nothing is known")
+	require.Equal(t, policy.HoldStabilizing, decision.Hold.Reason)
+	decision, _ = policy.Decide(at(in, 171), state)
+	require.Less(t, decision.Replicas, int32(4))
+}
+
+func TestWhatIsUnknownChangesNoReplicasButOfASubscriptionThatIsGone(t *testing.T) {
+	gone := fmt.Errorf("persistent://public/default/in: %w", backlog.ErrSubscriptionNotFound)
+	paused := &policy.Hold{Reason: policy.HoldRolloutPaused, Message: "a rollout is paused"}
+	tests := map[string]struct {
+		current int32
+		unknown error
+		frozen  *policy.Hold
+		want    int32
+		hold    string
+	}{
+		"at zero, one makes the subscription again":                  {0, gone, nil, 1, policy.HoldUnknown},
+		"at zero, not for an answer that is old":                     {0, fmt.Errorf("%w: %w", backlog.ErrStale, gone), nil, 0, policy.HoldUnknown},
+		"at zero, not while Pulsar does not answer":                  {0, backlog.ErrUnreachable, nil, 0, policy.HoldUnknown},
+		"at zero, not while they have to stay as they are":           {0, gone, paused, 0, policy.HoldRolloutPaused},
+		"those that run stay, whatever became of their subscription": {5, gone, nil, 5, policy.HoldUnknown},
+		"those that run stay, and it is said what for":               {5, gone, paused, 5, policy.HoldRolloutPaused},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := idle(test.current, 0)
+			in.Unknown, in.Frozen = test.unknown, test.frozen
+			decision, after := policy.Decide(in, policy.State{Zero: policy.Zero{IdleSince: ago(4 * time.Minute)}})
+			require.Equal(t, test.want, decision.Replicas)
+			require.Equal(t, test.hold, decision.Hold.Reason)
+			require.Zero(t, after.Zero.IdleSince, "what happened meanwhile is not known")
+		})
+	}
+}
+
+func TestARaiseIsAskedForUntilAnAutoscalerHasHadTheTime(t *testing.T) {
+	raised := func(second int, rate float64) (policy.Decision, policy.State) {
+		in, state := wanting(rate, 0)
+		state.Raised = policy.Recommendation{At: noon(), Replicas: 8}
+		return policy.Decide(at(in, second), state)
+	}
+	decision, after := raised(44, 90)
+	require.Equal(t, int32(8), decision.Replicas, "it looked so a moment ago")
+	require.Equal(t, noon(), after.Raised.At, "asked for since then")
+	decision, _ = raised(45, 90)
+	require.Less(t, decision.Replicas, int32(4), "nobody acted on it, and it is not needed")
+	decision, after = raised(20, 1500)
+	require.Equal(t, policy.Recommendation{At: noon().Add(20 * time.Second), Replicas: decision.Replicas}, after.Raised, "a higher one is new")
+	require.Greater(t, decision.Replicas, int32(8))
+
+	in, state := wanting(90, 0) // the autoscaler went part of the way: that was no other person
+	in.CurrentReplicas, state.Raised = 6, policy.Recommendation{At: noon(), Replicas: 8}
+	_, after = policy.Decide(at(in, 20), state)
+	require.Equal(t, int32(1), after.Recommendations[0].Replicas)
+}
+
+func TestWhatPodsHaveAgainstABacklogTakesNoReplicasAway(t *testing.T) {
+	tests := map[string]struct {
+		rate float64
+		pods policy.Pods
+		held bool
+	}{
+		"a replica crashes, and few messages arrive":  {90, policy.Pods{CrashLooping: 1}, true},
+		"nothing is wrong with the pods":              {360, policy.Pods{}, false},
+		"one has not started for a short time":        {360, policy.Pods{Unready: 1, UnreadySince: ago(4 * time.Minute)}, false},
+		"one of many has not started for a long time": {360, policy.Pods{Unready: 0, UnreadySince: ago(time.Hour)}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in, state := wanting(test.rate, 30_000)
+			in.Pods = &test.pods
+			decision, _ := policy.Decide(in, state)
+			if test.held {
+				require.Equal(t, int32(4), decision.Replicas)
+				require.NotNil(t, decision.Hold)
+				return
+			}
+			require.Nil(t, decision.Hold)
+			require.Greater(t, decision.Replicas, int32(4))
+		})
+	}
+}
+
+func TestABacklogThatIsNoWorkIsNotUnbearable(t *testing.T) {
+	in, state := wanting(800, 30_000)
+	in.Reading.Type, state.Start.Changed = backlog.KeyShared, ago(10*time.Second)
+	state.Floor.Messages = 30_000
+	decision, _ := policy.Decide(in, state)
+	require.Equal(t, int32(4), decision.Replicas)
+	require.Equal(t, policy.HoldRebalancing, decision.Hold.Reason)
+}
+
+func TestNothingGoesDownWhileReplicasStart(t *testing.T) {
+	in, state := wanting(90, 0)
+	in.Reading.Consumers = backlog.Known(2)
+	state.Start.Open, state.Start.Changed, state.Start.From, state.Start.Least = true, ago(time.Minute), 2, 2
+	decision, after := policy.Decide(in, state)
+	require.True(t, after.Start.Open)
+	require.Equal(t, int32(4), decision.Replicas)
+	require.Contains(t, decision.Hold.Message, "replicas are starting since 1m0s ago")
+}
+
+// What stays in the backlog of an idle Function does not keep its last replica, unless a replica holds it.
+func TestWhatIsLeftWhenTheLastReplicaGoes(t *testing.T) {
+	tests := map[string]struct {
+		floor   float64
+		unacked backlog.Measurement
+		pause   bool
+		want    int
+	}{
+		"messages that nobody works on":                     {5, backlog.Known(0), false, 300},
+		"the same where Pulsar does not count what is held": {5, backlog.Unknown(backlog.ErrNoData), false, 300},
+		"messages that a replica holds":                     {5, backlog.Known(1), false, -1},
+		"more than nobody works on":                         {4, backlog.Known(0), false, -1},
+		"nothing was decided for a while":                   {5, backlog.Known(0), true, 540},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := policy.State{Capacity: learned(100), Arrivals: arrivals(0)}
+			went := -1
+			for second := 0; second <= 600; second += 10 {
+				if test.pause && second > 200 && second < 240 {
+					continue
+				}
+				in := idle(1, second)
+				in.Reading.Ready, in.Reading.Total, in.Reading.Unacked = backlog.Known(5), backlog.Known(5), test.unacked
+				state.Floor.Messages = test.floor
+				var decision policy.Decision
+				if decision, state = policy.Decide(in, state); decision.Replicas == 0 {
+					went = second
+					break
+				}
+			}
+			require.Equal(t, test.want, went)
+		})
+	}
+}
+
+func TestTheLastReplicaSaysWhatItWaitsFor(t *testing.T) {
+	state := policy.State{DecidedAt: ago(10 * time.Second), ReadAt: ago(10 * time.Second), Zero: policy.Zero{IdleSince: ago(100 * time.Second)}}
+	state.Capacity, state.Arrivals = learned(100), arrivals(0)
+	in := idle(1, 0)
+	decision, _ := policy.Decide(in, state)
+	require.Equal(t, int32(1), decision.Replicas)
+	require.Equal(t, policy.HoldIdling, decision.Hold.Reason)
+	in.Spec.MinReplicas = new(int32(1))
+	decision, _ = policy.Decide(in, state)
+	require.Nil(t, decision.Hold, "it is to stay")
+	in = idle(1, 0)
+	in.Reading.PublishRate = backlog.Known(1)
+	decision, _ = policy.Decide(in, state)
+	require.Nil(t, decision.Hold, "it has work")
+}
+
+func TestAPauseAfterAWakeInVainIsKept(t *testing.T) {
+	in := idle(0, 0)
+	in.Reading.Ready, in.Reading.Total = backlog.Known(5), backlog.Known(5)
+	state := policy.State{Capacity: learned(100), Arrivals: arrivals(0), Zero: policy.Zero{IdleSince: ago(10 * time.Minute)}}
+	decision, state := policy.Decide(in, state)
+	require.Equal(t, policy.HoldWakeBackoff, decision.Hold.Reason)
+	decision, state = policy.Decide(at(in, 29), state)
+	require.Zero(t, decision.Replicas)
+	decision, _ = policy.Decide(at(in, 30), state)
+	require.Equal(t, int32(1), decision.Replicas)
+}
+
+func TestWhatNobodyWorkedOnIsTriedAgainAfterTenMinutes(t *testing.T) {
+	state := policy.State{Capacity: learned(100), Arrivals: arrivals(0), Floor: policy.Floor{Messages: 500}}
+	woke := -1
+	for second := 0; second <= 900 && woke < 0; second += 10 {
+		in := idle(0, second)
+		in.Reading.Ready, in.Reading.Total = backlog.Known(500), backlog.Known(500)
+		var decision policy.Decision
+		if decision, state = policy.Decide(in, state); decision.Replicas > 0 {
+			woke = second
+		}
+	}
+	require.Equal(t, 600, woke)
+}
+
+func TestWhatARaiseIsComparedWith(t *testing.T) {
+	raise := func(rate float64, change func(in *policy.Input, state *policy.State)) policy.Plateau {
+		in := input(10, reading(0, rate))
+		in.Reading.Consumers, in.Reading.ProcessRate = backlog.Known(10), backlog.Known(700)
+		state := policy.State{Capacity: learned(100), Arrivals: arrivals(rate), Start: policy.Start{Replicas: 10}}
+		change(&in, &state)
+		decision, after := policy.Decide(in, state)
+		require.Greater(t, decision.Replicas, int32(10))
+		return after.Plateau
+	}
+	same := func(*policy.Input, *policy.State) {}
+	begun := raise(1500, same)
+	require.True(t, begun.Open)
+	require.InDelta(t, 1000, begun.Did, 1e-9, "what ten that were not full were believed to do, not the 700 that they had to")
+	require.False(t, raise(1020, same).Open, "one more of ten tells nothing")
+	require.Equal(t, ago(time.Minute), raise(1500, func(_ *policy.Input, state *policy.State) {
+		state.Plateau = policy.Plateau{Open: true, Since: ago(time.Minute), From: 4, Did: 400, Each: 100, Asked: 10}
+	}).Since, "a second raise begins no second episode")
+	require.Zero(t, raise(1500, func(in *policy.Input, state *policy.State) {
+		in.Spec.Mode, state.Plateau = v1alpha1.ModeRecommend, policy.Plateau{Open: true, Since: ago(time.Minute), From: 4, Did: 400, Each: 100, Asked: 10}
+	}), "nobody follows what is only recommended")
+}
+
+func TestAnEpisodeEndsWhenItsReplicasNeverCome(t *testing.T) {
+	in, state := wanting(360, 0)
+	state.Start = policy.Start{Replicas: 4}
+	state.Plateau = policy.Plateau{Open: true, Since: noon(), From: 2, Did: 200, Each: 100, Asked: 4}
+	_, after := policy.Decide(at(in, 300), state) // a reaction takes 50 s, and six of them are enough
+	require.True(t, after.Plateau.Open)
+	_, after = policy.Decide(at(in, 301), state)
+	require.False(t, after.Plateau.Open)
+}
+
+func TestTheWaitOfADecision(t *testing.T) {
+	capacity := learned(100)
+	tests := map[string]struct {
+		ready, consumers, processed backlog.Measurement
+		capacity                    *policy.LearnedCapacity
+		want                        float64
+		unknown                     error
+	}{
+		"nothing waits":                               {backlog.Known(0.5), backlog.Known(4), backlog.Known(0), capacity, 0, nil},
+		"by what replicas can do":                     {backlog.Known(800), backlog.Known(4), backlog.Known(50), capacity, 2, nil},
+		"by what is done while that is not known":     {backlog.Known(800), backlog.Known(4), backlog.Known(50), nil, 16, nil},
+		"by what is done while nobody consumes":       {backlog.Known(800), backlog.Known(0), backlog.Known(50), capacity, 16, nil},
+		"by what is done where consumers are unknown": {backlog.Known(800), backlog.Unknown(backlog.ErrPartial), backlog.Known(50), capacity, 16, nil},
+		"not known where nothing moves":               {backlog.Known(800), backlog.Known(4), backlog.Known(0), nil, 0, backlog.ErrNoRate},
+		"not known where what is done is not":         {backlog.Known(800), backlog.Known(4), backlog.Unknown(backlog.ErrStale), nil, 0, backlog.ErrStale},
+		"not known where it is not known what waits":  {backlog.Unknown(backlog.ErrPartial), backlog.Known(4), backlog.Known(50), capacity, 0, backlog.ErrPartial},
+		"others on the subscription help":             {backlog.Known(800), backlog.Known(8), backlog.Known(50), capacity, 1, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := input(4, reading(0, 0))
+			in.Reading.Ready, in.Reading.Consumers, in.Reading.ProcessRate = test.ready, test.consumers, test.processed
+			decision, _ := policy.Decide(in, policy.State{Capacity: test.capacity})
+			seconds, err := decision.Wait.Value()
+			require.ErrorIs(t, err, test.unknown)
+			require.InDelta(t, test.want, seconds, 1e-9)
+		})
+	}
+}
+
+func TestWhileAFunctionThrowsNothingIsLearnedOfIt(t *testing.T) {
+	in, state := wanting(300, 0)
+	in.Reading, in.Spec.MaxReplicas = stuck(4), 4
+	in.Reading.PublishRate, in.Reading.ProcessRate = backlog.Known(300), backlog.Known(300) // 75/s each
+	state.LearnedAt = ago(10 * time.Second)
+	learnedAt := func(second int, failed float64) float64 {
+		now := at(in, second)
+		now.Reading.Instances.UserExceptionRate, now.Reading.Instances.ProcessRate = backlog.Known(failed), backlog.Known(300-failed)
+		_, state = policy.Decide(now, state)
+		return state.Capacity.MessagesPerSecond
+	}
+	require.InDelta(t, 100, learnedAt(0, 160), 1e-9)
+	require.InDelta(t, 100, learnedAt(60, 0), 1e-9, "what failed comes back for two minutes")
+	require.InDelta(t, 100, learnedAt(119, 0), 1e-9)
+	require.Less(t, learnedAt(140, 0), 99.5)
+}
+
+func TestUtilizationIsOfOurReplicasAndOfAllTheirTime(t *testing.T) {
+	others := used(10, 0.9)
+	in := asking(4, others, utilizationStrategy(70))
+	decision, _ := policy.Decide(in, policy.State{Capacity: covering(1)})
+	require.Equal(t, int32(6), decision.Wanted, "4 x 90 % / 70 %: six consumers are not ours")
+	decision, _ = policy.Decide(asking(4, used(4, 0.9), utilizationStrategy(70)), policy.State{Capacity: covering(0.5)})
+	require.Equal(t, int32(6), decision.Wanted, "nobody is busy for longer than all the time")
+}
