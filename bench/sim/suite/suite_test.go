@@ -4,6 +4,7 @@
 package suite
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,4 +57,59 @@ func TestNoHeldOutLoadNeedsMoreReplicasThanThereMayBe(t *testing.T) {
 			require.Less(t, s.Rate(float64(second))/s.Capacity(float64(second)), float64(s.Max), s.Name)
 		}
 	}
+}
+
+// What the documentation of HeldOut promises of all that can be told from a scenario.
+func TestHeldOutLoadsAreWithinTheirDocumentedRanges(t *testing.T) {
+	const count = 2000
+	within := func(low, value, high float64, what string) {
+		require.GreaterOrEqual(t, value, low, what)
+		require.LessOrEqual(t, value, high, what)
+	}
+	steps, dropped, usual, slow, fast := 0, 0, 0, 0, 0
+	for _, s := range HeldOut(17, count) {
+		capacity := s.Capacity(0)
+		within(2, capacity, 500, "capacity")
+		within(0, s.Noise, 0.4, "noise")
+		within(20, s.Objective.Seconds(), 180, "objective")
+		within(8, s.Start.Seconds(), 78, "start")
+		within(0.3, s.CPU, 1, "share of a processor")
+		require.Equal(t, []int{1, 1, 100, 3600}, []int{s.Initial, s.Min, s.Max, s.Seconds})
+		if s.ReceiveQueue == 0 {
+			usual++ // the plant's default
+		} else {
+			require.InDelta(t, min(1000, max(1, 20*capacity)), s.ReceiveQueue, 0.5, "20 s of work")
+		}
+		lowest, highest := math.Inf(1), 0.0
+		for second := 0; second < s.Seconds; second += 10 {
+			needs := s.Rate(float64(second)) / capacity
+			lowest, highest = min(lowest, needs), max(highest, needs)
+		}
+		within(0.5-1e-9, lowest, 8*6, "least replicas")
+		within(0.5, highest, 8*6, "most replicas")
+		require.LessOrEqual(t, highest/lowest, 6+1e-9)
+		if len(s.Steps) > 0 {
+			steps++
+			within(600, float64(s.Steps[0]), 1200, "step up")
+			require.Equal(t, 1500, s.Steps[1]-s.Steps[0])
+		}
+		if drop := s.Capacity(3599) / capacity; drop < 1 {
+			dropped++
+			within(0.4, drop, 0.8, "of the capacity")
+			require.InDelta(t, capacity, s.Capacity(1199), 0, "until the 20th minute")
+			require.InDelta(t, drop*capacity, s.Capacity(2400), 1e-9, "from the 40th at the latest")
+		}
+		if capacity < 10 {
+			slow++
+		}
+		if capacity > 100 {
+			fast++
+		}
+	}
+	part := func(n int) float64 { return float64(n) / count }
+	require.InDelta(t, 0.2, part(steps), 0.03, "one of five shapes")
+	require.InDelta(t, 0.25, part(dropped), 0.03)
+	require.InDelta(t, 0.25, part(usual), 0.03)
+	require.InDelta(t, math.Log(5)/math.Log(250), part(slow), 0.03, "evenly in its logarithm")
+	require.InDelta(t, math.Log(5)/math.Log(250), part(fast), 0.03)
 }
