@@ -125,7 +125,7 @@ func (s *Stage) applyAuthentication(ctx context.Context, name string) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name + "-scaler"},
 		Data:       map[string][]byte{caKey: ca, corev1.TLSCertKey: cert, corev1.TLSPrivateKeyKey: key},
 	}
-	if err := s.Client.Create(ctx, secret); err != nil {
+	if err := s.Client.Create(ctx, secret); client.IgnoreAlreadyExists(err) != nil { // of one of the same name before
 		return fmt.Errorf("creating the Secret of ScaledObject %s: %w", name, err)
 	}
 	var refs []any
@@ -138,7 +138,7 @@ func (s *Stage) applyAuthentication(ctx context.Context, name string) error {
 	authentication.SetGroupVersionKind(scaledObjects().GroupVersion().WithKind("TriggerAuthentication"))
 	authentication.SetNamespace(Namespace)
 	authentication.SetName(name)
-	if err := s.Client.Create(ctx, authentication); err != nil {
+	if err := s.Client.Create(ctx, authentication); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("creating the TriggerAuthentication of ScaledObject %s: %w", name, err)
 	}
 	return nil
@@ -173,6 +173,10 @@ type ScaledObjectStatus struct {
 	// ExternalMetricNames are what the HorizontalPodAutoscaler asks for, and HPAName is its name.
 	ExternalMetricNames []string `json:"externalMetricNames"`
 	HPAName             string   `json:"hpaName"`
+	// TriggersActivity has an element for each metric as soon as KEDA has looked at its trigger.
+	TriggersActivity map[string]struct {
+		IsActive bool `json:"isActive"`
+	} `json:"triggersActivity"`
 	// LastActiveTime is when KEDA last saw the trigger active; zero for never.
 	LastActiveTime metav1.Time `json:"lastActiveTime"`
 }

@@ -180,11 +180,9 @@ func aScalerThatCrashes(t *testing.T, both []*loaded) {
 func sleeping(t *testing.T, name string) *stage.Function {
 	t.Helper()
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond})
-	o := addScaledObject(t, stage.ScaledObjectConfig{Name: name, Metadata: map[string]string{
+	addAsleep(t, stage.ScaledObjectConfig{Name: name, Metadata: map[string]string{
 		"target": "Function/" + name, "messagesPerReplica": fmt.Sprint(perReplica),
-	}})
-	awaitReplicas(t, f, 0, 0)
-	repoll(t, o, never)
+	}}, func() { awaitReplicas(t, f, 0, 0) })
 	return f
 }
 

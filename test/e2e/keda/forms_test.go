@@ -4,11 +4,14 @@
 package keda_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,11 +72,7 @@ func TestZeroToManyAndBack(t *testing.T) {
 			t.Parallel()
 			f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 500 * time.Millisecond, StartDelay: 5 * time.Second})
 			config := stage.ScaledObjectConfig{Name: name, Pull: c.pull, Metadata: c.metadata(t, f), Scaler: scalerFor(t, name, c.security)}
-			o := addScaledObject(t, config)
-			awaitReplicas(t, f, 0, 0) // of the one that it had
-			if !c.pull {
-				repoll(t, o, never)
-			}
+			o := addAsleep(t, config, func() { awaitReplicas(t, f, 0, 0) }) // of the one that it had
 			upAndDown(t, f, o, c.least)
 		})
 	}
@@ -89,6 +88,49 @@ func scalerFor(t *testing.T, name string, security stage.Security) *stage.Scaler
 	require.NoError(t, err)
 	t.Cleanup(s.Kill)
 	return s
+}
+
+// addAsleep adds a ScaledObject whose target has no replicas, where it pushes one that is not looked at again: nothing but a push wakes
+// the target. KEDA itself takes the replicas that there are, and asleep waits for that.
+//
+// That is done by another ScaledObject of the same name, for one that is changed is looked at only once more: KEDA's old loop closes the
+// scalers of the new one whenever it comes to it. A look at them then counts as nothing to do, even after a push, and a connection that
+// no other trigger uses is closed with them until the next look, and so are its streams.
+func addAsleep(t *testing.T, config stage.ScaledObjectConfig, asleep func()) *stage.ScaledObject {
+	t.Helper()
+	if config.Pull {
+		o := addScaledObject(t, config)
+		asleep()
+		return o
+	}
+	first := config
+	first.Pull = true
+	o := addScaledObject(t, first)
+	asleep()
+	hpa, err := o.Autoscaler(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, hpa)
+	require.NoError(t, o.Remove(t.Context()))
+	// Were it still there, KEDA would begin anew once it goes.
+	await(t, "KEDA's HorizontalPodAutoscaler to be gone", func(ctx context.Context) (bool, string, error) {
+		err := scene.Client.Get(ctx, client.ObjectKeyFromObject(hpa), hpa)
+		return apierrors.IsNotFound(err), fmt.Sprint(err), client.IgnoreNotFound(err)
+	})
+	config.PollingSeconds = never
+	o = addScaledObject(t, config)
+	awaitLook(t, o)
+	return o
+}
+
+// awaitLook waits until KEDA has looked at the trigger and has found nothing to do. It says so in two places, for its controller may
+// write conditions as it read them before that look.
+func awaitLook(t *testing.T, o *stage.ScaledObject) {
+	t.Helper()
+	await(t, "KEDA to look at "+o.Name, func(ctx context.Context) (bool, string, error) {
+		status, err := o.Status(ctx)
+		looked := len(status.TriggersActivity) > 0 || meta.IsStatusConditionFalse(status.Conditions, "Active")
+		return looked, fmt.Sprintf("%+v", status), err
+	})
 }
 
 // repoll changes the pollingInterval, whereupon KEDA begins anew: it closes its streams, opens others, and looks once.

@@ -41,15 +41,11 @@ func TestZeroToManyAndBackForAFunctionOfAWorker(t *testing.T) {
 			createFunction(t, name)
 			workerDo(t, http.MethodPost, name+"/stop")
 			addDeployment(t, name)
-			o := addScaledObject(t, stage.ScaledObjectConfig{
+			o := addAsleep(t, stage.ScaledObjectConfig{
 				Name: name, Pull: pull,
 				Metadata: map[string]string{"function": name, "messagesPerReplica": fmt.Sprint(perReplica)},
 				Target:   autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-			})
-			awaitDeployment(t, name, 0, 0)
-			if !pull {
-				repoll(t, o, never)
-			}
+			}, func() { awaitDeployment(t, name, 0, 0) })
 			publishTo(t, name+"-in", burst)
 			awaitDeployment(t, name, 4, 10)
 			repoll(t, o, 2)
