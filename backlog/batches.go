@@ -3,10 +3,16 @@
 
 package backlog
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
 
 // entryCounters are Pulsar's counters of one partition at an observation.
 type entryCounters struct {
+	index              int
 	published, entries int64
 }
 
@@ -27,14 +33,22 @@ func (w written) plus(other written) written {
 // differently write to different ones, and would need as many entries to learn as the whole topic does now, so that most
 // would know none.
 type batches struct {
-	counters map[int]entryCounters
+	counters []entryCounters // by index
 	// last are the latest observations, oldest first, and older is the sum of all before them.
 	last  []written
 	older written
-	// unsure says that the newest observation is of the last full answer and that there are older ones.
+	// unsure says that the newest observation is of the last answer with entries and much larger than the one before.
 	unsure bool
 	// reported is what consumers said before the first observation; 0 for nothing.
 	reported float64
+	// since is how many messages were published since the newest observation: they are in batches like it, for all we know.
+	since int64
+	// changed says that the last answer had signs of other batches than those of the newest observation.
+	changed bool
+	// signs are of the answer that came with the newest observation.
+	signs signs
+	// askedAt is when entry counters were last asked for, and heardAt when they last came.
+	askedAt, heardAt time.Time
 }
 
 const (
@@ -46,39 +60,58 @@ const (
 	stallTolerance = 0.5
 )
 
-// learn takes in a full answer: what was published since the last observation, and the entries that were written for it.
-// The first uses the counters since the topic was loaded. `avgMessagesPerEntry` is only the fallback: it was 2.4 times
-// off on a real broker.
-func (b *batches) learn(sample TopicSample) {
+// learn takes in an answer with entry counters: what was published since the last observation, and the entries that were
+// written for it. The first uses the counters since the topic was loaded.
+func (b *batches) learn(sample TopicSample, seen signs) {
 	since, now := b.writtenSince(sample)
 	b.unsure = false
-	switch {
-	case since.entries >= leastEntries || since.entries > 0 && len(b.last) == 0:
-		b.unsure = len(b.last) > 0
+	b.heardAt = sample.At
+	if since.entries >= leastEntries || since.entries > 0 && len(b.last) == 0 {
+		if before, newest, told := b.apart(since, seen); told {
+			b.observe(before)
+			since = newest
+		}
 		b.observe(since)
-		b.counters = now
-	case len(b.last) == 0:
+		b.unsure = !b.steady() && len(b.last) > 1 && b.last[len(b.last)-1].mean() > b.last[len(b.last)-2].mean()
+		b.counters, b.signs = now, seen
+	}
+}
+
+// hear takes in what consumers say until there is an observation. `avgMessagesPerEntry` is only the fallback: it was 2.4
+// times off on a real broker.
+func (b *batches) hear(sample TopicSample) {
+	if len(b.last) == 0 {
 		b.reported = reportedMeanBatch(sample)
 	}
 }
 
 // writtenSince returns what was written since the last observation, and the counters to remember when it becomes one.
-func (b *batches) writtenSince(sample TopicSample) (since written, now map[int]entryCounters) {
-	now = make(map[int]entryCounters, len(sample.Partitions))
+func (b *batches) writtenSince(sample TopicSample) (since written, now []entryCounters) {
+	now = make([]entryCounters, 0, len(sample.Partitions))
 	for _, p := range sample.Partitions {
 		if p.AddedEntries == nil {
 			continue
 		}
-		counters := entryCounters{published: p.PublishedMessages, entries: *p.AddedEntries}
-		now[p.Index] = counters
-		before := b.counters[p.Index]
+		counters := entryCounters{index: p.Index, published: p.PublishedMessages, entries: *p.AddedEntries}
+		now = append(now, counters)
+		before := b.at(p.Index)
 		if counters.entries < before.entries || counters.published < before.published {
 			before = entryCounters{} // loaded again since: both restarted at 0
 		}
 		since.messages += counters.published - before.published
 		since.entries += counters.entries - before.entries
 	}
+	slices.SortFunc(now, func(a, c entryCounters) int { return cmp.Compare(a.index, c.index) })
 	return since, now
+}
+
+// at returns the counters of a partition at the last observation; 0 when it was not there.
+func (b *batches) at(index int) entryCounters {
+	i, found := slices.BinarySearchFunc(b.counters, index, func(c entryCounters, index int) int { return cmp.Compare(c.index, index) })
+	if !found {
+		return entryCounters{}
+	}
+	return b.counters[i]
 }
 
 // observe appends an observation. Pulsar counts a message when it arrives and an entry when it is written, so a stall of
@@ -113,12 +146,15 @@ func (b *batches) mean(entries int64) float64 {
 	newest := len(b.last) - 1
 	left, messages := max(1, entries), 0.0
 	for i := newest; i >= 0 && left > 0; i-- {
-		taken := min(left, b.last[i].entries)
-		one := b.last[i].mean()
+		there, one := b.last[i].entries, b.last[i].mean()
 		if i == newest && b.unsure {
 			// Until the next answer says otherwise, a sudden growth may be a stall under way.
 			one = min(one, b.last[newest-1].mean())
 		}
+		if i == newest {
+			there += int64(float64(b.since) / max(1, one))
+		}
+		taken := min(left, there)
 		messages += float64(taken) * one
 		left -= taken
 	}

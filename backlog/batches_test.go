@@ -12,7 +12,7 @@ import (
 
 // counted is a full answer of a topic with these counters.
 func counted(published, entries int64) TopicSample {
-	return TopicSample{Detail: Full, Partitions: []PartitionSample{{Index: NotPartitioned, PublishedMessages: published, AddedEntries: &entries}}}
+	return TopicSample{At: midday(), Detail: Full, Partitions: []PartitionSample{{Index: NotPartitioned, PublishedMessages: published, AddedEntries: &entries}}}
 }
 
 func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
@@ -40,7 +40,7 @@ func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b batches
 			for _, a := range tt.answers {
-				b.learn(counted(a.published, a.entries))
+				b.learn(counted(a.published, a.entries), signs{})
 			}
 			require.InDelta(t, tt.want, float64(tt.backlog)*b.mean(tt.backlog), 1e-6*tt.want)
 		})
@@ -52,9 +52,10 @@ func TestBatchesFallBackToWhatConsumersSay(t *testing.T) {
 	require.InDelta(t, 1, b.mean(10), 0)
 	sample := counted(0, 0)
 	sample.Partitions[0].Subscriptions = []SubscriptionSample{{Consumers: []ConsumerSample{{MeanBatch: 20}, {MeanBatch: 40}, {}}}}
-	b.learn(sample)
+	b.learn(sample, signs{})
+	b.hear(sample)
 	require.InDelta(t, 30, b.mean(10), 0)
-	b.learn(counted(500, 100))
+	b.learn(counted(500, 100), signs{})
 	require.InDelta(t, 5, b.mean(10), 0, "what was measured is better")
 }
 
@@ -77,9 +78,9 @@ func TestBatchesAgreeWithEveryEntry(t *testing.T) {
 				sizes = append(sizes, size)
 				published += size
 			}
-			b.learn(counted(published, int64(len(sizes))))
+			b.learn(counted(published, int64(len(sizes))), signs{})
 		}
-		b.learn(counted(published, int64(len(sizes)))) // nothing new: what is there is believed
+		b.learn(counted(published, int64(len(sizes))), signs{}) // nothing new: what is there is believed
 		for _, begin := range begins {
 			truth := int64(0)
 			for _, s := range sizes[begin:] {
@@ -99,7 +100,7 @@ func TestBatchesAgreeWithEveryEntry(t *testing.T) {
 func TestBatchesOfALongLifeKeepTheirSum(t *testing.T) {
 	var b batches
 	for i := range int64(1000) {
-		b.learn(counted((i+1)*100, (i+1)*20))
+		b.learn(counted((i+1)*100, (i+1)*20), signs{})
 	}
 	require.Len(t, b.last, keptObservations)
 	require.InDelta(t, 5, b.mean(1_000_000), 1e-9)

@@ -23,7 +23,7 @@ type quiet struct {
 func (q *quiet) learn(sample TopicSample, tracked map[string]*subscriptionState) {
 	partitions := make([]PartitionSample, 0, len(sample.Partitions))
 	for _, p := range sample.Partitions {
-		kept := PartitionSample{Index: p.Index, PublishedMessages: p.PublishedMessages}
+		kept := PartitionSample{Index: p.Index, PublishedMessages: p.PublishedMessages, PublishedBytes: p.PublishedBytes}
 		for _, subscription := range p.Subscriptions {
 			if _, mine := tracked[subscription.Name]; mine && subscription.BacklogEntries == 0 {
 				subscription.Consumers = nil

@@ -6,8 +6,8 @@ package backlog
 import "time"
 
 const (
-	// fullInterval is how old the last full answer of an idle topic may get: often enough to follow a changed batch size,
-	// rarely enough that an idle topic costs its broker one extra request a minute.
+	// fullInterval is how old the consumers of an idle topic may get: nothing is decided by them until something waits, and
+	// they are most of an answer.
 	fullInterval = time.Minute
 	// ageInterval between two looks at the oldest message: each reads an entry from storage for each subscription, and an
 	// age tells a person and a guard how late work is, which half a minute does not change.
@@ -19,19 +19,23 @@ const (
 	nearZero = 10
 )
 
-// nextDetail says what to ask for: everything while something waits, for then decisions depend on it, and consumers of a
-// subscription that has just appeared.
+// nextDetail says what to ask for: consumers while something waits, for then decisions depend on them, and of a
+// subscription that has just appeared. Entry counters are another request, so but for the first time they are only asked
+// for when the answer shows that they are needed; see wantsEntries.
 func (t *topicState) nextDetail(now time.Time) Detail {
 	detail := Slim
-	if now.Sub(t.fullAt) >= fullInterval {
-		detail |= Full
+	switch {
+	case t.fullAt.IsZero():
+		detail = Full
+	case now.Sub(t.fullAt) >= fullInterval:
+		detail = Consumers
 	}
 	for _, state := range t.subscriptions {
 		if state.bytes > 0 {
 			detail |= Bytes
 		}
 		if state.waits() || !state.missing && !state.crew.known {
-			detail |= Full
+			detail |= Consumers
 		}
 		if state.wantsPrecise() || t.wantsProof(state) {
 			detail |= Precise

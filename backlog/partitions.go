@@ -38,6 +38,7 @@ type topicPartitions struct {
 	at        time.Time // last answer
 	indices   []int
 	published []int64 // Pulsar's counters at the last answer
+	bytes     int64   // the sum of Pulsar's counters of published bytes
 	points    []publishedPoint
 }
 
@@ -117,8 +118,9 @@ func (p *topicPartitions) record(at time.Time, answer []*PartitionSample, loaded
 			}
 		}
 	}
-	p.indices, p.published = p.indices[:0], p.published[:0]
+	p.indices, p.published, p.bytes = p.indices[:0], p.published[:0], 0
 	for _, partition := range answer {
+		p.bytes += partition.PublishedBytes
 		p.indices = append(p.indices, partition.Index)
 		p.published = append(p.published, partition.PublishedMessages)
 	}

@@ -15,7 +15,7 @@ import (
 // Poller fetches every tracked topic once an interval, whoever and however many asked for it; and at their own paces the
 // listings of the namespaces that patterns need, the instances of workloads, and bulk answers.
 //
-//	tracked -> due -> fetching -> recorded or failed -> due again after interval (±10 %), or later after failures
+//	tracked -> due -> fetching -> recorded or failed -> due again an interval after it was due, or later after failures
 //
 // One goroutine owns the schedule; fetches run beside it, at most PerCluster at once against one cluster, so a
 // cluster that hangs slows down none of the others.
@@ -186,7 +186,11 @@ func (p *Poller) fetch(ctx context.Context, j job) fetched {
 }
 
 func (p *Poller) fetchTopic(ctx, timed context.Context, topic Topic) error {
-	sample, err := p.config.Source.Fetch(timed, topic, p.config.Store.nextDetail(topic, time.Now()))
+	detail := p.config.Store.nextDetail(topic, time.Now())
+	sample, err := p.config.Source.Fetch(timed, topic, detail)
+	if err == nil && !detail.Has(Entries) && p.config.Store.wantsEntries(topic, sample) {
+		sample = p.config.Source.AddEntries(timed, topic, sample)
+	}
 	switch {
 	case err == nil:
 		p.config.Store.Record(topic, sample)
@@ -240,7 +244,7 @@ func (p *Poller) finish(s *schedule, result fetched, now time.Time) {
 }
 
 // delay is the time until a job's next fetch after so many failures in a row: its interval, and after failures the
-// topics', doubled for every one after the first and bounded; spread by ±10 %.
+// topics', doubled for every one after the first and bounded; spread by ±10 % then, for many fail at once.
 func (p *Poller) delay(kind kind, failures int) time.Duration {
 	wait := p.config.Interval
 	switch {
@@ -255,6 +259,9 @@ func (p *Poller) delay(kind kind, failures int) time.Duration {
 			}
 			wait *= 2
 		}
+	}
+	if failures == 0 {
+		return wait
 	}
 	return time.Duration(float64(wait) * (0.9 + 0.2*p.config.Jitter()))
 }

@@ -18,7 +18,7 @@ type topicState struct {
 
 	answeredAt time.Time // last good answer, or when a bulk answer confirmed it; zero before the first
 	readAt     time.Time // last good answer
-	fullAt     time.Time // last full one
+	fullAt     time.Time // last one with consumers
 	ageAskedAt time.Time // last one that was asked for the age
 	trouble    error     // why the last fetch failed; nil after a good one
 	// relisted says that a listing was asked for since the topic was found missing.
@@ -52,9 +52,13 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		t.startAnew() // a topic made anew under the name
 	}
 	loaded, moved := t.loadedSince(answer), t.partitions.movedSince(answer)
+	if sample.Detail.Has(Entries) {
+		t.batches.learn(sample, t.partitions.signs(sample))
+	}
+	t.batches.since = t.batches.publishedSince(sample)
 	interval := t.partitions.record(sample.At, answer, loaded, window)
-	if sample.Detail.Has(Full) {
-		t.batches.learn(sample)
+	if sample.Detail.Has(Consumers) {
+		t.batches.hear(sample)
 		t.fullAt = sample.At
 	}
 	for name, state := range t.subscriptions {
@@ -65,7 +69,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 			continue
 		}
 		state.history.add(state.point(name, sample, meanBatch), window)
-		if sample.Detail.Has(Full) {
+		if sample.Detail.Has(Consumers) {
 			state.history.addConsumers(consumerCount{at: sample.At, count: len(state.crew.ids)}, window)
 		}
 	}
@@ -108,11 +112,11 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	left := false
 	if s.missing {
 		s.history, s.crew, s.age, s.exactAt = history{}, crew{}, age{}, time.Time{} // one made anew starts with nothing known
-	} else if sample.Detail.Has(Full) {
+	} else if sample.Detail.Has(Consumers) {
 		left = s.crew.observe(answer, meanBatch)
 	}
 	s.stuck = !s.partitions.record(answer, loaded, left, interval)
-	if sample.Detail.Has(Full) {
+	if sample.Detail.Has(Consumers) {
 		s.partitions.recordConsumers(answer)
 	}
 	s.age.observe(sample, answer)

@@ -15,6 +15,8 @@ import (
 // this package and names what the user can do.
 type Source interface {
 	Fetch(ctx context.Context, topic Topic, detail Detail) (TopicSample, error)
+	// AddEntries adds the entry counters to a sample of the topic that came without them, as far as they can be had.
+	AddEntries(ctx context.Context, topic Topic, sample TopicSample) TopicSample
 }
 
 // Lister lists the topics of a namespace, for subscriptions with patterns: complete names without partition suffixes, each
@@ -40,8 +42,10 @@ type Detail uint8
 
 // The details; they may be combined with |.
 const (
-	// Full adds consumers (about 1 KB for each and partition) and entry counters (one more request).
-	Full Detail = 1 << iota
+	// Consumers adds who is connected: about 1 KB for each and partition.
+	Consumers Detail = 1 << iota
+	// Entries adds entry counters: one more request.
+	Entries
 	// Precise counts the backlog exactly (processor time, no reads).
 	Precise
 	// Age adds the publish time of the oldest message: one entry is read from storage for each subscription with backlog.
@@ -49,8 +53,9 @@ const (
 	// Bytes adds the backlog in bytes: a lock that appends need too, for each subscription.
 	Bytes
 
-	// Slim is none of them.
+	// Slim is none of them, and Full is what a topic is first asked for.
 	Slim Detail = 0
+	Full        = Consumers | Entries
 )
 
 // Has says whether all of the given details are asked for.
@@ -113,7 +118,9 @@ type PartitionSample struct {
 	Index int
 	// PublishedMessages is msgInCounter: messages published since the topic was loaded.
 	PublishedMessages int64
-	// AddedEntries is entriesAddedCounter: entries (batches) written since the topic was loaded; nil when slim.
+	// PublishedBytes is bytesInCounter: the bytes of them as they are stored, whole batches, compressed.
+	PublishedBytes int64
+	// AddedEntries is entriesAddedCounter: entries (batches) written since the topic was loaded; nil without detail Entries.
 	AddedEntries *int64
 	// Subscriptions of the partition, in no order.
 	Subscriptions []SubscriptionSample
@@ -147,7 +154,7 @@ type SubscriptionSample struct {
 	// EarliestPublishTime is earliestMsgPublishTimeInBacklog, by the producer's clock; with detail Age, zero when nothing
 	// waits.
 	EarliestPublishTime time.Time
-	// Consumers connected to the partition; empty when slim.
+	// Consumers connected to the partition; empty without detail Consumers.
 	Consumers []ConsumerSample
 }
 

@@ -100,3 +100,15 @@ func (s *Store) nextDetail(topic Topic, now time.Time) Detail {
 	}
 	return Slim
 }
+
+// wantsEntries says whether an answer without entry counters is worth asking for them, and notes that they are asked for.
+func (s *Store) wantsEntries(topic Topic, sample TopicSample) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.topics[topic]
+	if state == nil || !state.wantsEntries(sample) {
+		return false
+	}
+	state.batches.askedAt = sample.At
+	return true
+}

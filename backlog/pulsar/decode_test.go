@@ -72,7 +72,10 @@ func dumbDecode(answer map[string]any, index int, asked backlog.Detail) backlog.
 		value, _ := from[name].(string)
 		return value
 	}
-	sample := backlog.PartitionSample{Index: index, PublishedMessages: number(answer, "msgInCounter"), Subscriptions: []backlog.SubscriptionSample{}}
+	sample := backlog.PartitionSample{
+		Index: index, PublishedMessages: number(answer, "msgInCounter"), PublishedBytes: number(answer, "bytesInCounter"),
+		Subscriptions: []backlog.SubscriptionSample{},
+	}
 	for name, raw := range answer["subscriptions"].(map[string]any) {
 		s := raw.(map[string]any)
 		subscription := backlog.SubscriptionSample{
@@ -98,7 +101,7 @@ func dumbDecode(answer map[string]any, index int, asked backlog.Detail) backlog.
 		if at := number(s, "earliestMsgPublishTimeInBacklog"); asked.Has(backlog.Age) && at > 0 {
 			subscription.EarliestPublishTime = time.UnixMilli(at)
 		}
-		if asked.Has(backlog.Full) {
+		if asked.Has(backlog.Consumers) {
 			for _, raw := range s["consumers"].([]any) {
 				subscription.Consumers = append(subscription.Consumers, dumbConsumer(raw.(map[string]any), number, text))
 			}

@@ -8,7 +8,7 @@
 // issuers that are allowed and where they say that tokens are, and never shows a credential in an error or a metric.
 //
 // One Fetch is one request, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker;
-// a full one also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker cannot read
+// one with entry counters also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker cannot read
 // from its storage fails the whole call there, so the call is made again without it; while the storage hangs, ages are only
 // tried now and then. The number of partitions comes from
 // `/partitions` and is remembered for Config.PartitionsTTL; more of them are seen at once, fewer and another kind when the

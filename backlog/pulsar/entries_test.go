@@ -32,6 +32,7 @@ func TestSampleIsGoodWithoutEntryCounters(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, int64(7), sample.Partitions[0].PublishedMessages)
 			require.Nil(t, sample.Partitions[0].AddedEntries)
+			require.Equal(t, backlog.Consumers, sample.Detail, "what could not be had is missing")
 		})
 	}
 }
@@ -46,6 +47,23 @@ func TestEntryCountersAsRecorded(t *testing.T) {
 	for i, entries := range []int64{3, 3, 3, 4} {
 		require.Equal(t, entries, *sample.Partitions[i].AddedEntries)
 	}
+}
+
+func TestEntryCountersAreAddedToASampleLater(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on("parts/partitions", answers(`{"partitions":4}`))
+	broker.on("parts/partitioned-stats", answers(partitioned("parts", 4, 0, 1, 2, 3)))
+	broker.on("parts/partitioned-internalStats", answers(string(fixture(t, "4.0.8-partitioned-internalStats.json"))))
+	source := newSource(t, Config{}, broker)
+	sample, err := source.Fetch(t.Context(), broker.topic("parts"), backlog.Consumers)
+	require.NoError(t, err)
+	require.Equal(t, backlog.Consumers, sample.Detail)
+	require.Nil(t, sample.Partitions[0].AddedEntries)
+	require.NotContains(t, broker.asked(), "parts/partitioned-internalStats")
+	sample = source.AddEntries(t.Context(), broker.topic("parts"), sample)
+	require.Equal(t, backlog.Full, sample.Detail)
+	require.Equal(t, int64(4), *sample.Partitions[3].AddedEntries)
+	require.Equal(t, []string{"parts/partitions", "parts/partitioned-stats", "parts/partitioned-internalStats"}, broker.asked())
 }
 
 func TestEntryCountersOfPartitions(t *testing.T) {

@@ -27,8 +27,8 @@ var _ backlog.Source = (*Source)(nil)
 // Close closes connections that are not in use.
 func (s *Source) Close() { s.client.sessions.close() }
 
-// Fetch reads the present state of a topic: one call, or up to three where the number of partitions is to be read or a full
-// sample is wanted. An age that cannot be had is one more, and a topic whose number of partitions has changed up to three.
+// Fetch reads the present state of a topic: one call, or up to three where the number of partitions is to be read or entry
+// counters are wanted. An age that cannot be had is one more, and a topic whose number of partitions has changed up to three.
 // Each of them has Config.RequestTimeout, and time for finding the credentials before that.
 func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.Detail) (backlog.TopicSample, error) {
 	a, err := topicAddress(topic)
@@ -54,10 +54,20 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.
 		}
 		return backlog.TopicSample{}, err
 	}
-	if detail.Has(backlog.Full) {
-		s.addEntries(ctx, a, sample)
+	if detail.Has(backlog.Entries) {
+		sample = s.addEntries(ctx, a, sample)
 	}
 	return sample, nil
+}
+
+// AddEntries adds the entry counters, as far as they can be had: without them the sample is still good, and the metric
+// of the call tells why. It is one call.
+func (s *Source) AddEntries(ctx context.Context, topic backlog.Topic, sample backlog.TopicSample) backlog.TopicSample {
+	a, err := topicAddress(topic)
+	if err != nil {
+		return sample // as Fetch has said
+	}
+	return s.addEntries(ctx, a, sample)
 }
 
 // disagrees says that the answer may be wrong only because the number of partitions has changed since it was read.
@@ -116,7 +126,7 @@ func (s *Source) statsOnce(ctx context.Context, a address, count int, detail bac
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
-	return backlog.TopicSample{At: at, Detail: answer.detail, Partitions: answer.partitions}, nil
+	return backlog.TopicSample{At: at, Detail: answer.detail &^ backlog.Entries, Partitions: answer.partitions}, nil
 }
 
 // statsQuery spells every parameter out: what a broker does by default differs between parameters and releases.
@@ -124,16 +134,14 @@ func statsQuery(partitioned bool, detail backlog.Detail) string {
 	query := "getPreciseBacklog=" + strconv.FormatBool(detail.Has(backlog.Precise)) +
 		"&subscriptionBacklogSize=" + strconv.FormatBool(detail.Has(backlog.Bytes)) +
 		"&getEarliestTimeInBacklog=" + strconv.FormatBool(detail.Has(backlog.Age)) +
-		"&excludePublishers=true&excludeConsumers=" + strconv.FormatBool(!detail.Has(backlog.Full))
+		"&excludePublishers=true&excludeConsumers=" + strconv.FormatBool(!detail.Has(backlog.Consumers))
 	if partitioned {
 		query += "&perPartition=true"
 	}
 	return query
 }
 
-// addEntries adds the entry counters, as far as they can be had: without them the sample is still good, and the metric
-// of the call tells why.
-func (s *Source) addEntries(ctx context.Context, a address, sample backlog.TopicSample) {
+func (s *Source) addEntries(ctx context.Context, a address, sample backlog.TopicSample) backlog.TopicSample {
 	call := callPartitionedInternalStats
 	if sample.Partitions[0].Index == backlog.NotPartitioned {
 		call = callInternalStats
@@ -148,11 +156,13 @@ func (s *Source) addEntries(ctx context.Context, a address, sample backlog.Topic
 		return err
 	})
 	if err != nil {
-		return
+		return sample
 	}
+	sample.Detail |= backlog.Entries
 	for i := range sample.Partitions {
 		if added, ok := entries[sample.Partitions[i].Index]; ok {
 			sample.Partitions[i].AddedEntries = &added
 		}
 	}
+	return sample
 }

@@ -38,6 +38,7 @@ func TestFetchTopicThatIsNotPartitioned(t *testing.T) {
 		Partitions: []backlog.PartitionSample{{
 			Index:             backlog.NotPartitioned,
 			PublishedMessages: 20,
+			PublishedBytes:    1005,
 			AddedEntries:      &entries,
 			Subscriptions: []backlog.SubscriptionSample{{
 				Name:              "public/default/sf2",

@@ -1,0 +1,204 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stream is a topic with one partition whose producers batch as they like, and what answers say of it every ten seconds.
+type stream struct {
+	now                       time.Time
+	published, entries, bytes int64
+	// waiting entries, and the size of each, oldest first.
+	waiting   []int64
+	delivered int64
+	consumers []ConsumerSample
+}
+
+const (
+	streamInterval = 10 * time.Second
+	payloadBytes   = 200
+	entryBytes     = 60
+)
+
+// publish so many entries of so many messages.
+func (s *stream) publish(entries, size int64) {
+	for range entries {
+		s.waiting = append(s.waiting, size)
+	}
+	s.entries += entries
+	s.published += entries * size
+	s.bytes += entries * (entryBytes + size*payloadBytes)
+}
+
+// finish the oldest entries.
+func (s *stream) finish(entries int) {
+	entries = min(entries, len(s.waiting))
+	s.delivered += sumOf(s.waiting[:entries])
+	s.waiting = s.waiting[entries:]
+}
+
+func (s *stream) messages() int64 { return sumOf(s.waiting) }
+
+func (s *stream) answer(detail Detail) TopicSample {
+	one := SubscriptionSample{Name: "s", Type: Shared, BacklogEntries: int64(len(s.waiting)), DeliveredMessages: s.delivered}
+	if detail.Has(Consumers) {
+		one.Consumers = s.consumers
+	}
+	sample := TopicSample{At: s.now, Detail: detail &^ Entries, Partitions: []PartitionSample{{
+		Index: NotPartitioned, PublishedMessages: s.published, PublishedBytes: s.bytes, Subscriptions: []SubscriptionSample{one},
+	}}}
+	if detail.Has(Entries) {
+		sample = s.addEntries(sample)
+	}
+	return sample
+}
+
+func (s *stream) addEntries(sample TopicSample) TopicSample {
+	entries := s.entries
+	sample.Detail |= Entries
+	sample.Partitions[0].AddedEntries = &entries
+	return sample
+}
+
+// asker follows a stream as the Poller does, or asks for entry counters with every answer.
+type asker struct {
+	t      *testing.T
+	store  *Store
+	always bool
+	asked  []int // at which answers
+	answer int
+}
+
+func newAsker(t *testing.T, always bool) *asker {
+	t.Helper()
+	store, err := NewStore(10*time.Second, time.Minute)
+	require.NoError(t, err)
+	store.Track("me", NewSubscription(Cluster{}, "s", "orders"))
+	return &asker{t: t, store: store, always: always}
+}
+
+// look is one fetch; it returns the messages that wait as far as is known then.
+func (a *asker) look(s *stream) float64 {
+	topic := Topic{Name: "persistent://public/default/orders"}
+	detail := a.store.nextDetail(topic, s.now)
+	if a.always {
+		detail |= Full
+	}
+	sample := s.answer(detail)
+	if !detail.Has(Entries) && a.store.wantsEntries(topic, sample) {
+		sample = s.addEntries(sample)
+	}
+	if sample.Detail.Has(Entries) {
+		a.asked = append(a.asked, a.answer)
+	}
+	a.answer++
+	a.store.Record(topic, sample)
+	reading, err := a.store.Read(NewSubscription(Cluster{}, "s", "orders"), s.now)
+	require.NoError(a.t, err)
+	total, err := reading.Total.Value()
+	require.NoError(a.t, err)
+	return total
+}
+
+func TestEntryCountersAreAskedForWhenTheyTellSomething(t *testing.T) {
+	busy := func(entries, size int64, finished int) func(*stream) {
+		return func(s *stream) {
+			s.publish(entries, size)
+			s.finish(finished)
+		}
+	}
+	times := func(n int, one func(*stream)) (all []func(*stream)) {
+		for range n {
+			all = append(all, one)
+		}
+		return all
+	}
+	then := func(before []func(*stream), after ...func(*stream)) []func(*stream) { return append(before, after...) }
+	rest := func(*stream) {}
+	tests := map[string]struct {
+		turns []func(*stream)
+		want  []int
+	}{
+		"first, for what they count from":                   {times(40, rest), []int{0}},
+		"again until two agree, and in five minutes":        {times(62, busy(100, 20, 99)), []int{0, 1, 31, 61}},
+		"not while nothing waits but in five minutes":       {times(62, busy(100, 20, 100)), []int{0, 30, 60}},
+		"a last time of what is published no more":          {then(times(3, busy(100, 20, 0)), times(60, rest)...), []int{0, 1, 31}},
+		"at once when more is published, and until settled": {then(times(5, busy(100, 20, 99)), times(4, busy(200, 30, 199))...), []int{0, 1, 5, 6}},
+		"at once when messages take more bytes":             {then(times(5, busy(100, 20, 99)), times(4, busy(2000, 1, 99))...), []int{0, 1, 5, 6}},
+		"at once when a backlog grows by too many entries":  {then(times(5, busy(100, 4, 90)), times(4, busy(200, 2, 0))...), []int{0, 1, 5, 6}},
+		"once a minute when there are too few entries":      {times(20, busy(1, 50, 0)), []int{0, 6, 10, 16}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, a := &stream{now: midday()}, newAsker(t, false)
+			for _, turn := range tt.turns {
+				turn(s)
+				a.look(s)
+				s.now = s.now.Add(streamInterval)
+			}
+			require.Equal(t, tt.want, a.asked)
+		})
+	}
+}
+
+// A broker that refuses entry counters is not asked again with every answer.
+func TestEntryCountersThatCannotBeHadAreTriedOnceAMinute(t *testing.T) {
+	s, a := &stream{now: midday()}, newAsker(t, false)
+	topic := Topic{Name: "persistent://public/default/orders"}
+	tried := 0
+	for range 31 {
+		s.publish(100, 20)
+		sample := s.answer(a.store.nextDetail(topic, s.now) &^ Entries)
+		if a.store.wantsEntries(topic, sample) {
+			tried++
+		}
+		a.store.Record(topic, sample)
+		s.now = s.now.Add(streamInterval)
+	}
+	require.Equal(t, 6, tried)
+}
+
+// Against a twin that asks with every answer: backlogs of producers who change how they batch every ten minutes are told
+// as well, with a quarter of the requests.
+func TestABacklogIsToldAsWellAsByAskingAlways(t *testing.T) {
+	asked, always := 0, 0
+	var worse, looks float64
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
+		s, a, twin := &stream{now: midday()}, newAsker(t, false), newAsker(t, true)
+		size, entries := 1+random.Int64N(100), 20+random.Int64N(500)
+		for turn := range 180 {
+			if random.IntN(60) == 0 { // another release of the producer, with the same load or another
+				messages := size * entries
+				size = 1 + random.Int64N(100)
+				entries = max(1, messages/size)
+				if random.IntN(2) == 0 {
+					entries = 20 + random.Int64N(500)
+				}
+			}
+			s.publish(entries+random.Int64N(1+entries/10), size)
+			if turn%60 > 20 {
+				s.finish(int(entries * 3 / 2))
+			}
+			got, best, truth := a.look(s), twin.look(s), float64(s.messages())
+			if off := abs(got-truth) - abs(best-truth); off > changedBatch*max(truth, 1) {
+				worse++
+			}
+			looks++
+			s.now = s.now.Add(streamInterval)
+		}
+		asked += len(a.asked)
+		always += len(twin.asked)
+	}
+	require.Less(t, worse, 0.005*looks)
+	require.Less(t, asked, always/4)
+}
+
+func abs(x float64) float64 { return max(x, -x) }
