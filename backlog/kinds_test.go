@@ -159,7 +159,7 @@ func TestPollerListsAgainOnceAMatchedTopicIsGone(t *testing.T) {
 			r, err := store.Read(subscription, time.Now())
 			require.NoError(t, err)
 			require.Equal(t, 1, r.Partitions)
-			time.Sleep(24 * time.Second)
+			time.Sleep(19 * time.Second)
 			require.Equal(t, 2, pulsar.listed(), "and once: the next one comes when it is due, though the topic is still listed")
 		})
 	})

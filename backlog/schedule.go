@@ -19,13 +19,14 @@ type schedule struct {
 	postponed map[Cluster]map[*slot]struct{}
 }
 
-// pace is how long jobs wait.
+// pace is how long jobs wait. A job is due at the moments of a row that its interval apart make, so that nothing gets
+// older than that, nothing is asked more often, and jobs that are spread stay so.
 type pace struct {
 	// interval between two fetches of a topic, which the first ones of many topics are spread over.
 	interval time.Duration
 	// jitter returns a number in [0,1).
 	jitter func() float64
-	// after returns how long a job waits after so many failures in a row.
+	// after returns the interval of a kind, or how long a job waits after so many failures in a row.
 	after func(kind kind, failures int) time.Duration
 }
 
@@ -51,6 +52,7 @@ type slot struct {
 	gone     bool // no longer wanted, while busy
 	again    bool // cannot wait, while running
 	spared   bool // was postponed before it became due
+	hurried  bool // was hastened, perhaps with others, so it needs a row of its own
 }
 
 // slotState is where a slot is.
@@ -97,7 +99,7 @@ func (s *schedule) take(changes []change, now time.Time) {
 func (s *schedule) drop(one *slot) {
 	s.resume(one)
 	if one.state != onTimeline {
-		one.gone = true
+		one.gone, one.again = true, false
 		return
 	}
 	heap.Remove(&s.timeline, one.index)
@@ -128,7 +130,7 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 				due = now.Add(time.Duration(s.pace.jitter() * float64(s.pace.interval)))
 			}
 			if due.Before(one.due) {
-				one.due = due
+				one.due, one.hurried = due, due.Equal(now)
 				heap.Fix(&s.timeline, one.index)
 			}
 		}
@@ -215,12 +217,31 @@ func (s *schedule) finish(j job, err error, now time.Time) {
 	default:
 		one.failures++
 	}
-	one.due = now.Add(s.pace.after(j.kind, one.failures))
-	if one.again && err == nil {
+	again := one.again && err == nil
+	if one.due = s.next(one, now); again {
 		one.due = now
 	}
-	one.again, one.state = false, onTimeline
+	one.hurried, one.again, one.state = again, false, onTimeline
 	heap.Push(&s.timeline, one)
+}
+
+// next is the moment of the job's row after now, whenever it was fetched for the last one. After a failure another row
+// begins; and so it does up to half a topic's interval early after a job was hastened, for many may have been at the same
+// time, and a rate over less would tell little.
+func (s *schedule) next(one *slot, now time.Time) time.Time {
+	wait := s.pace.after(one.job.kind, one.failures)
+	due := one.due.Add(wait)
+	switch {
+	case one.failures > 0:
+		return now.Add(wait)
+	case one.hurried:
+		early := min(s.pace.interval/2, due.Sub(now))
+		due = due.Add(-time.Duration(s.pace.jitter() * float64(max(0, early))))
+	}
+	if late := now.Sub(due); late >= 0 {
+		due = now.Add(wait - late%wait)
+	}
+	return due
 }
 
 // timeline is a heap of slots by when they are due.

@@ -18,7 +18,7 @@ func scheduleOf(t testing.TB, topics int, now time.Time) (*schedule, *Store) {
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 1))
 	s := newSchedule(pace{interval: 10 * time.Second, jitter: random.Float64, after: func(kind, int) time.Duration {
-		return time.Duration(float64(10*time.Second) * (0.9 + 0.2*random.Float64()))
+		return 10 * time.Second
 	}})
 	for i := range topics {
 		store.TrackUntil(fmt.Sprint(i), NewSubscription(Cluster{AdminURL: "http://pulsar:8080"}, "f", fmt.Sprint("topic-", i)),
@@ -105,6 +105,40 @@ func BenchmarkRecordBulk(b *testing.B) {
 		bulk.At = bulk.At.Add(10 * time.Second)
 		if confirmed := store.RecordBulk(Cluster{AdminURL: "http://pulsar:8080"}, bulk); len(confirmed) != 100_000 {
 			b.Fatal(len(confirmed))
+		}
+	}
+}
+
+// However long fetches take and whenever there is a place for them, topics keep the moments that they were given first.
+func TestTopicsAreFetchedAnIntervalApartAndStaySpread(t *testing.T) {
+	const topics = 1000
+	now := time.Unix(0, 0)
+	s, _ := scheduleOf(t, topics, now)
+	random := rand.New(rand.NewPCG(2, 1))
+	starts, ends := map[job][]time.Time{}, map[job]time.Time{}
+	for turn := range 1000 {
+		now = now.Add(tick)
+		for j, end := range ends {
+			if !end.After(now) {
+				delete(ends, j)
+				s.finish(j, nil, now)
+			}
+		}
+		s.enqueue(now)
+		started := s.start(1_000_000, 1)
+		for _, j := range started {
+			starts[j] = append(starts[j], now)
+			ends[j] = now.Add(time.Duration(random.Int64N(int64(9 * time.Second))))
+		}
+		if turn > 200 { // all have their moments
+			require.Less(t, len(started), topics/100*5, "a hundredth of them is due at each look")
+		}
+	}
+	for j, at := range starts {
+		require.InDelta(t, 10, len(at), 1)
+		require.LessOrEqual(t, at[1].Sub(at[0]), 10*time.Second+tick)
+		for i := 2; i < len(at); i++ {
+			require.InDelta(t, 10*time.Second, at[i].Sub(at[i-1]), float64(tick), "%v", j)
 		}
 	}
 }

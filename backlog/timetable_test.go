@@ -28,6 +28,7 @@ type timetable struct {
 	rested   map[job]time.Time // since when it could be waited for
 	back     map[job]bool      // wanted again, so it may stand in line still
 	mayWait  map[job]time.Time // postponed until
+	row      map[job]time.Time // not before, unless hastened
 }
 
 const (
@@ -43,9 +44,12 @@ func newTimetable(t *testing.T, seed uint64) *timetable {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
 	w := &timetable{
 		T: t, random: random, now: time.Unix(0, 0), wanted: map[job]bool{}, ends: map[job]time.Time{}, hastened: map[job]time.Time{},
-		rested: map[job]time.Time{}, mayWait: map[job]time.Time{}, back: map[job]bool{},
+		rested: map[job]time.Time{}, mayWait: map[job]time.Time{}, back: map[job]bool{}, row: map[job]time.Time{},
 	}
-	w.schedule = newSchedule(pace{interval: timetableInterval, jitter: random.Float64, after: func(kind, int) time.Duration {
+	w.schedule = newSchedule(pace{interval: timetableInterval, jitter: random.Float64, after: func(_ kind, failures int) time.Duration {
+		if failures == 0 {
+			return timetableInterval
+		}
 		return time.Duration(float64(timetableInterval) * (0.9 + 0.2*random.Float64()))
 	}})
 	for i := range 10 {
@@ -121,8 +125,8 @@ func (w *timetable) change(j job) change {
 func (w *timetable) start(j job) {
 	require.True(w, w.wanted[j], "%v is not wanted", j)
 	require.NotContains(w, w.ends, j, "%v runs already", j)
-	if since, rested := w.rested[j]; rested && w.hastened[j].IsZero() && !w.back[j] {
-		require.GreaterOrEqual(w, w.now.Sub(since), timetableInterval*9/10, "%v is early", j)
+	if until, known := w.row[j]; known && w.hastened[j].IsZero() && !w.back[j] {
+		require.False(w, w.now.Before(until), "%v is early", j)
 	}
 	delete(w.rested, j)
 	delete(w.mayWait, j)
@@ -141,7 +145,9 @@ func (w *timetable) finish(j job) {
 	if _, soon := w.hastened[j]; soon {
 		w.hastened[j] = w.now
 	}
+	slot := *w.schedule.slots[j]
 	w.schedule.finish(j, err, w.now)
+	w.follow(slot, err)
 	if !w.wanted[j] {
 		return
 	}
@@ -150,6 +156,30 @@ func (w *timetable) finish(j job) {
 		w.mayWait[j] = w.now.Add(2 * timetableInterval)
 		w.schedule.postpone(j, w.mayWait[j])
 	}
+}
+
+// follow knows the next moment of the row of a job that ran as the slot says.
+func (w *timetable) follow(ran slot, err error) {
+	delete(w.row, ran.job)
+	if _, soon := w.hastened[ran.job]; soon || !w.wanted[ran.job] {
+		return
+	}
+	due := w.schedule.slots[ran.job].due
+	switch {
+	case err != nil:
+		require.GreaterOrEqual(w, due.Sub(w.now), timetableInterval*9/10)
+	case ran.hurried:
+		require.True(w, due.After(w.now))
+		require.GreaterOrEqual(w, due.Sub(ran.due), timetableInterval/2)
+	default:
+		want := ran.due
+		for !want.After(w.now) {
+			want = want.Add(timetableInterval)
+		}
+		require.Equal(w, want, due)
+	}
+	require.LessOrEqual(w, due.Sub(w.now), timetableInterval*11/10)
+	w.row[ran.job] = due
 }
 
 func TestJobsThatComeAndGoRunInTimeAndNeverTwiceAtOnce(t *testing.T) {
