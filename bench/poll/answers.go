@@ -18,6 +18,9 @@ var partitionAnswer []byte
 // subscription is the one that every topic of the broker has.
 const subscription = "public/default/resize"
 
+// What the real answer counted.
+const realMessages, realBytes = 20, 1005
+
 // answers are the bodies about one topic. Each is made once, compressed as a broker sends it to whoever accepts gzip.
 type answers struct{ full, slim, entries []byte }
 
@@ -66,14 +69,16 @@ func partitionState(waiting, full bool) ([]byte, error) {
 	return json.Marshal(state)
 }
 
-// answer makes the bodies about a topic with all its partitions.
-func (r *recipe) answer(topic string, waiting bool) (answers, error) {
+// answer makes the bodies about a topic with all its partitions, to each of which so many single messages were published and
+// as many delivered, after those of the real answer.
+func (r *recipe) answer(topic string, waiting bool, more int64) (answers, error) {
 	var made answers
 	var err error
+	full, slim := moved(r.states[waiting][true], more), moved(r.states[waiting][false], more)
 	for body, write := range map[*[]byte]func(*bytes.Buffer){
-		&made.full:    func(b *bytes.Buffer) { r.stats(b, topic, r.states[waiting][true]) },
-		&made.slim:    func(b *bytes.Buffer) { r.stats(b, topic, r.states[waiting][false]) },
-		&made.entries: func(b *bytes.Buffer) { r.entries(b, topic) },
+		&made.full:    func(b *bytes.Buffer) { r.stats(b, topic, full) },
+		&made.slim:    func(b *bytes.Buffer) { r.stats(b, topic, slim) },
+		&made.entries: func(b *bytes.Buffer) { r.entries(b, topic, more) },
 	} {
 		var plain bytes.Buffer
 		write(&plain)
@@ -82,6 +87,15 @@ func (r *recipe) answer(topic string, waiting bool) (answers, error) {
 		}
 	}
 	return made, nil
+}
+
+// moved counts so many single messages more.
+func moved(state []byte, more int64) []byte {
+	for field, count := range map[string]int64{"msgInCounter": realMessages, "msgOutCounter": realMessages, "bytesInCounter": realBytes} {
+		now := count + more*count/realMessages
+		state = bytes.ReplaceAll(state, fmt.Appendf(nil, "%q:%d,", field, count), fmt.Appendf(nil, "%q:%d,", field, now))
+	}
+	return state
 }
 
 // stats writes partitioned-stats: the sums, which look like one partition, the partitions, and how many there are.
@@ -93,9 +107,9 @@ func (r *recipe) stats(b *bytes.Buffer, topic string, state []byte) {
 }
 
 // entries writes partitioned-internalStats, as far as clients read it.
-func (r *recipe) entries(b *bytes.Buffer, topic string) {
+func (r *recipe) entries(b *bytes.Buffer, topic string, more int64) {
 	b.WriteString(`{"metadata":{"partitions":` + strconv.Itoa(r.partitions) + `,"deleted":false},"partitions":{`)
-	r.each(b, topic, []byte(`{"entriesAddedCounter":20,"numberOfEntries":20,"totalSize":1005,"state":"LedgerOpened","ledgers":[],"cursors":{}}`))
+	r.each(b, topic, []byte(`{"entriesAddedCounter":`+strconv.FormatInt(realMessages+more, 10)+`,"numberOfEntries":20,"totalSize":1005,"state":"LedgerOpened","ledgers":[],"cursors":{}}`))
 	b.WriteString("}}")
 }
 

@@ -44,15 +44,19 @@ type traffic struct {
 	Unknown int64 `json:"unknown"`
 }
 
+// perSecond messages are published to each partition where something waits, and as many are delivered.
+const perSecond = 10
+
 // fakeBroker answers about the topics of a setting.
 type fakeBroker struct {
 	setting  setting
 	recipe   *recipe
+	began    time.Time
 	requests atomic.Int64
 	unknown  atomic.Int64
 	bytes    atomic.Int64
 
-	// made holds answers by number of the topic, each made when it is first asked for.
+	// made holds answers by number of the topic where nothing waits, each made when it is first asked for.
 	made sync.Map
 }
 
@@ -62,7 +66,7 @@ func serveBroker(ctx context.Context, s setting, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	broker := &fakeBroker{setting: s, recipe: recipe}
+	broker := &fakeBroker{setting: s, recipe: recipe, began: time.Now()}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
@@ -133,10 +137,13 @@ func (b *fakeBroker) refuse(w http.ResponseWriter) {
 }
 
 func (b *fakeBroker) answers(i int) (answers, error) {
+	if b.setting.waiting(i) {
+		return b.recipe.answer(b.setting.topic(i), true, int64(time.Since(b.began).Seconds()*perSecond))
+	}
 	if known, ok := b.made.Load(i); ok {
 		return known.(answers), nil
 	}
-	made, err := b.recipe.answer(b.setting.topic(i), b.setting.waiting(i))
+	made, err := b.recipe.answer(b.setting.topic(i), false, 0)
 	if err != nil {
 		return answers{}, err
 	}

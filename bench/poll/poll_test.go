@@ -38,7 +38,7 @@ func newTestBroker(t *testing.T) (*fakeBroker, string) {
 	t.Helper()
 	recipe, err := newRecipe(testSetting().Partitions)
 	require.NoError(t, err)
-	broker := &fakeBroker{setting: testSetting(), recipe: recipe}
+	broker := &fakeBroker{setting: testSetting(), recipe: recipe, began: time.Now().Add(-time.Minute)}
 	server := httptest.NewServer(broker)
 	t.Cleanup(server.Close)
 	return broker, server.URL
@@ -82,6 +82,28 @@ func TestASlimAnswerHasNoConsumers(t *testing.T) {
 	sample, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(0)}, backlog.Slim)
 	require.NoError(t, err)
 	require.Empty(t, sample.Partitions[0].Subscriptions[0].Consumers)
+}
+
+func TestWhatWaitsIsPublishedAndDelivered(t *testing.T) {
+	_, url := newTestBroker(t)
+	source, err := pulsar.New(pulsar.Config{Registerer: prometheus.NewRegistry(), AllowedHosts: []string{strings.TrimPrefix(url, "http://")}})
+	require.NoError(t, err)
+	moved := 0
+	for i := range testSetting().Topics {
+		sample, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(i)}, backlog.Full)
+		require.NoError(t, err)
+		for _, p := range sample.Partitions {
+			require.Equal(t, p.PublishedMessages, p.Subscriptions[0].DeliveredMessages)
+			require.InDelta(t, p.PublishedMessages, *p.AddedEntries, 10*perSecond, "one in an entry; it was asked for later")
+			if testSetting().waiting(i) {
+				require.GreaterOrEqual(t, p.PublishedMessages, int64(realMessages+60*perSecond))
+				moved++
+			} else {
+				require.Equal(t, int64(realMessages), p.PublishedMessages)
+			}
+		}
+	}
+	require.Equal(t, 4, moved)
 }
 
 func TestTheBrokerRefusesWhatIsNotItsOwn(t *testing.T) {
