@@ -148,12 +148,13 @@ func refusal(a address, u *url.URL, s said, shown material) error {
 	case s.status == http.StatusForbidden:
 		return backlog.Because(backlog.ErrForbidden, "%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
 	default:
-		return backlog.Because(backlog.ErrUnauthenticated, "%s %s", u.Host, disbelief(shown))
+		return backlog.Because(backlog.ErrUnauthenticated, "%s %s", u.Host, disbelief(shown, time.Now()))
 	}
 }
 
-// disbelief is what a broker means by 401 to credentials: it says the same to all of them.
-func disbelief(shown material) string {
+// disbelief is what a broker means by 401 to credentials: it says the same to all of them. A token may say itself that
+// it has expired.
+func disbelief(shown material, now time.Time) string {
 	switch shown.method {
 	case methodNone:
 		if shown.named {
@@ -167,7 +168,7 @@ func disbelief(shown material) string {
 	case methodOAuth2:
 		return "does not accept the token of OAuth2 issuer " + shown.issuer + ": do the brokers trust that issuer and the audience?"
 	default:
-		return "does not accept the token: is it expired, or signed with another key?"
+		return tokenDisbelief(shown.token.content, now)
 	}
 }
 
