@@ -195,7 +195,7 @@ func (e *exchange) send(ctx context.Context, u *url.URL) (next *url.URL, err err
 	}
 	req.Header.Set("Accept", "application/json")
 	e.proof.put(req.Header)
-	resp, err := e.session.http.Do(req)
+	resp, err := e.session.http.Transport.RoundTrip(req) // a client would look at redirects too
 	if err != nil {
 		e.again = reused && connectionBroken(err)
 		if refusesCertificate(err) {

@@ -84,6 +84,10 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " + strings.Repeat("x", backlog.MostQuoted) +
 				"..., which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
 		},
+		"what cannot be read": {
+			location: "http://[::1%.pulsar]:8080", reason: backlog.ErrProtocol,
+			text: "unexpected answer: " + front.host() + " redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
+		},
 		"a file": {
 			location: "file://" + front.host(), reason: backlog.ErrProtocol,
 			text: "unexpected answer: " + front.host() + " redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
