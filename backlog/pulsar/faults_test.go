@@ -37,6 +37,17 @@ func chunked(body string) http.HandlerFunc {
 	}
 }
 
+// neverEnds sends that and then nothing, and keeps the connection.
+func neverEnds(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+}
+
 func TestFaultsOnTheWay(t *testing.T) {
 	const (
 		timeout = 3 * time.Second
@@ -86,6 +97,11 @@ func TestFaultsOnTheWay(t *testing.T) {
 			answer: sends(503, "text/html", "<html>no healthy upstream"), reason: backlog.ErrUnavailable, took: retryPause,
 			text: "unavailable: broker:8080 answered 503 for persistent://public/default/orders: asked again soon",
 		},
+		"a 503 whose words never end": {
+			answer: neverEnds(503, ""), reason: backlog.ErrUnavailable, took: timeout,
+			text: "unavailable: broker:8080 answered 503 for persistent://public/default/orders: asked again soon",
+		},
+		"a good answer that never ends": {answer: neverEnds(200, goodTopic), reason: backlog.ErrUnreachable, text: late, took: timeout},
 		"another content type": {
 			answer: sends(200, "text/html", goodTopic), reason: backlog.ErrProtocol,
 			text: "unexpected answer: broker:8080 did not send the state of persistent://public/default/orders (it sent content type text/html): is http://broker:8080",

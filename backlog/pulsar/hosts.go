@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -29,8 +30,12 @@ func parseAllowedHosts(patterns []string) (allowedHosts, error) {
 	for i, pattern := range patterns {
 		parsed, ok := parseHostPattern(pattern)
 		if !ok {
-			return nil, fmt.Errorf("allowedHosts[%d] is %q: it must be host, host:port or a URL such as https://host:port, where host may start with "+
-				"\"*.\" and has no other *", i, pattern)
+			shown := strconv.Quote(pattern)
+			if strings.Contains(pattern, "@") {
+				shown = "with credentials, which are not for here"
+			}
+			return nil, fmt.Errorf("allowedHosts[%d] is %s: it must be host, host:port or a URL such as https://host:port, where host may start with "+
+				"\"*.\" and has no other *", i, shown)
 		}
 		hosts = append(hosts, parsed)
 	}
