@@ -105,6 +105,12 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 			want: backlog.Credentials{Plugin: "oauth2", Params: `{"type":"client_credentials","issuerUrl":"https://issuer",` +
 				`"privateKey":"data:application/json;base64,eyJjbGllbnRfaWQiOiJtZSJ9","audience":"aud"}`},
 		},
+		"oauth2 wins over both": {
+			pulsar: `{"authSecret":"missing","authConfig":{"oauth2Config":{"issuerUrl":"https://issuer","keySecretName":"key","keySecretKey":"key.json"},` +
+				`"genericAuth":{"clientAuthenticationPlugin":"basic","clientAuthenticationParameters":"a:b"}}}`,
+			want: backlog.Credentials{Plugin: "oauth2", Params: `{"type":"client_credentials","issuerUrl":"https://issuer",` +
+				`"privateKey":"data:application/json;base64,eyJjbGllbnRfaWQiOiJtZSJ9"}`},
+		},
 		"oauth2 without the key": {
 			pulsar:  `{"authConfig":{"oauth2Config":{"issuerUrl":"https://issuer","keySecretName":"key","keySecretKey":"other.json"}}}`,
 			invalid: `Secret key, which spec.pulsar.authConfig.oauth2Config.keySecretName names, has no key "other.json"`,
@@ -130,8 +136,12 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 			url: https, pulsar: `{"tlsSecret":"tls","tlsConfig":{"enabled":false,"certSecretName":"missing"}}`, want: backlog.Credentials{SkipHostnameVerification: true},
 		},
 		"certificates alone go with the adapter's own credentials": {url: https, pulsar: `{"tlsSecret":"tls"}`, own: all, isOwn: true},
-		"a Secret without credentials goes with them too":          {pulsar: `{"authSecret":"empty"}`, own: all, isOwn: true},
-		"a Secret without credentials shows none":                  {pulsar: `{"authSecret":"empty"}`},
+		"nobody leaves them unchecked for the adapter's own": {
+			url: https, pulsar: `{"tlsConfig":{"enabled":true,"allowInsecure":true}}`, own: all, isOwn: true,
+		},
+		"nor keeps them from being shown by certificates that are missing": {url: https, pulsar: `{"tlsSecret":"missing"}`, own: all, isOwn: true},
+		"a Secret without credentials goes with them too":                  {pulsar: `{"authSecret":"empty"}`, own: all, isOwn: true},
+		"a Secret without credentials shows none":                          {pulsar: `{"authSecret":"empty"}`},
 		"a file in the pods": {
 			pulsar: `{"authSecret":"mounted"}`, invalid: "the credentials are in file:///var/run/token inside of the pods, which the adapter cannot read: put",
 		},
