@@ -204,6 +204,8 @@ func TestEqualCredentialsHaveOneName(t *testing.T) {
 	require.NotEqual(t, token, name("shop", workloadPulsar{AuthSecret: "token"}))
 	inline := name("media", workloadPulsar{AuthConfig: &workloadAuth{GenericAuth: &genericAuth{Plugin: "basic", Parameters: "a:b"}}})
 	require.NotContains(t, inline, "a:b")
+	other := newTestCredentials(t, testSecrets(), UseFunctionCredentials, OwnCredentials{}, time.Now)
+	require.NotEqual(t, token, other.name(planCredentials("http://a:1", "media", nil, workloadPulsar{AuthSecret: "token"})), "nobody can guess what is inline")
 	require.NotEqual(t, inline, name("media", workloadPulsar{AuthConfig: &workloadAuth{GenericAuth: &genericAuth{Plugin: "basic", Parameters: "a:c"}}}))
 }
 
