@@ -153,6 +153,22 @@ func (c *crew) publish(t *testing.T, profile load.Profile) (p *load.Publisher, s
 	}
 }
 
+// flood publishes n messages within a second and goes on with so many a second until stop, which tells how many there were: work
+// for all the time that a measurement takes, whatever the pace of the machine.
+func (c *crew) flood(t *testing.T, n, perSecond float64) (stop func() (published int64)) {
+	t.Helper()
+	p, end := c.publish(t, func(elapsed time.Duration) float64 {
+		if elapsed < time.Second {
+			return n
+		}
+		return perSecond
+	})
+	return func() int64 {
+		end()
+		return p.Published()
+	}
+}
+
 // burst publishes n messages within a second.
 func (c *crew) burst(t *testing.T, n int64) {
 	t.Helper()
