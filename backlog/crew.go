@@ -3,46 +3,91 @@
 
 package backlog
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
 
 // crew is who consumed a subscription of one topic at the last full answer. Its slices are never written again, so
 // readings may hold them.
 type crew struct {
 	known bool
-	// ids, names and components are sorted, each once. A replica that restarts has its id again and another name.
-	ids, names, components []string
+	// ids and components are sorted, each once.
+	ids, components []string
+	// connections are sorted, each once. A replica that restarts has its id again and another one.
+	connections []connection
 	// unattended partitions have work and no consumer; with the messages that wait there.
 	unattended         int
 	unattendedMessages float64
+}
+
+// connection is what the broker takes for one consumer. Seeking, and a network that breaks, ends it: the consumer is back
+// within a second under its name, and what it held is delivered again.
+type connection struct {
+	name  string
+	since int64 // in Unix microseconds
+}
+
+func (c connection) compare(other connection) int {
+	return cmp.Or(cmp.Compare(c.name, other.name), cmp.Compare(c.since, other.since))
 }
 
 // observe takes over the consumers of a full answer, and says whether some left since the last one.
 func (c *crew) observe(answer []*SubscriptionSample, meanBatch float64) (left bool) {
 	before := *c
 	*c = crew{known: true}
-	var ids, names, components []string
+	var ids, components []string
+	var connections []connection
 	for _, one := range answer {
 		if one == nil {
 			continue
 		}
-		if ready := readyMessages(one.BacklogEntries, one.DelayedMessages, meanBatch); ready > 0 && len(one.Consumers) == 0 {
+		if len(one.Consumers) == 0 && one.BacklogEntries > 0 {
 			c.unattended++
-			c.unattendedMessages += ready
+			c.unattendedMessages += readyMessages(one.BacklogEntries, 0, meanBatch) // delays are not told without a consumer
 		}
+		ids = appendIDs(ids, one.Consumers)
 		for _, consumer := range one.Consumers {
-			ids, names = append(ids, consumer.ID), append(names, consumer.Name)
+			connections = append(connections, connection{name: consumer.Name, since: consumer.ConnectedSince.UnixMicro()})
 			if consumer.Component != "" {
 				components = append(components, consumer.Component)
 			}
 		}
 	}
-	c.ids, c.names, c.components = distinct(ids, before.ids), distinct(names, before.names), distinct(components, before.components)
-	for _, name := range before.names {
-		if _, stayed := slices.BinarySearch(c.names, name); !stayed {
+	c.ids, c.components = distinct(ids, before.ids, cmp.Compare), distinct(components, before.components, cmp.Compare)
+	c.connections = distinct(connections, before.connections, connection.compare)
+	for _, one := range before.connections {
+		if _, stayed := slices.BinarySearchFunc(c.connections, one, connection.compare); !stayed {
 			return true
 		}
 	}
 	return false
+}
+
+// appendIDs adds the consumers of one partition. An instance counts once, whatever it opened; of plain consumers that share a
+// name each is a replica: a Deployment gives all its pods the same.
+func appendIDs(ids []string, consumers []ConsumerSample) []string {
+	var plain []string
+	for _, consumer := range consumers {
+		if consumer.ID == consumer.Name {
+			plain = append(plain, consumer.ID)
+		} else {
+			ids = append(ids, consumer.ID)
+		}
+	}
+	slices.Sort(plain)
+	namesakes := 0
+	for i, name := range plain {
+		if namesakes++; i == 0 || plain[i-1] != name {
+			namesakes = 1
+		}
+		if namesakes > 1 {
+			name += " " + strconv.Itoa(namesakes)
+		}
+		ids = append(ids, name)
+	}
+	return ids
 }
 
 // plus is the crew of both topics; known only when both are.
@@ -73,12 +118,12 @@ func (r *Reading) fromCrew() {
 }
 
 // distinct sorts and keeps each once; it returns the slice from before when nothing changed.
-func distinct(names, before []string) []string {
-	slices.Sort(names)
-	if names = slices.Compact(names); slices.Equal(names, before) {
+func distinct[T comparable](all, before []T, compare func(T, T) int) []T {
+	slices.SortFunc(all, compare)
+	if all = slices.Compact(all); slices.Equal(all, before) {
 		return before
 	}
-	return slices.Clip(names)
+	return slices.Clip(all)
 }
 
 // union of two sorted lists: the first when it has all, which is the rule, for each replica consumes all topics.

@@ -34,7 +34,7 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		if state.bytes > 0 {
 			detail |= Bytes
 		}
-		if state.waits() || !state.missing && !state.crew.known {
+		if state.waits() || state.holds() || !state.missing && !state.crew.known {
 			detail |= Consumers
 		}
 		if state.wantsPrecise() || t.wantsProof(state) {
@@ -64,6 +64,12 @@ func (t *topicState) wantsAge(now time.Time) bool {
 // waits says whether there is backlog, as far as is known.
 func (s *subscriptionState) waits() bool {
 	return len(s.history.points) > 0 && s.history.last().total > 0
+}
+
+// holds says whether consumers hold messages, which they may although none waits: those that were skipped or have expired. What
+// they hold looks finished once they leave, so that it has to be seen.
+func (s *subscriptionState) holds() bool {
+	return len(s.history.points) > 0 && s.history.last().unacked > 0
 }
 
 // wantsProof says whether a topic in which nothing was published within the window looks empty by quick counts alone: one exact

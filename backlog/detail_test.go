@@ -42,6 +42,9 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 		"consumers of a subscription that has just appeared": {
 			answers: []TopicSample{nothing(0, Full), one(10, Slim, waits(0, 0))}, after: 20, want: Consumers,
 		},
+		"consumers while they hold what was skipped": {
+			answers: []TopicSample{one(0, Full, SubscriptionSample{UnackedMessages: 100})}, after: 1, want: Consumers,
+		},
 		"nothing of a subscription that does not exist": {answers: []TopicSample{nothing(0, Full)}, after: 10, want: Slim},
 		"an exact count once nothing was published for a window": {
 			answers: []TopicSample{one(0, Full, waits(0, 0)), one(10, Slim, waits(0, 0))}, after: 20, want: Precise,

@@ -49,5 +49,8 @@ func Authoritative(err error) bool {
 	return errors.Is(err, ErrTopicNotFound) || errors.Is(err, ErrSubscriptionNotFound)
 }
 
+// errDelaysUntold is why Delayed is unknown while nobody consumes.
+var errDelaysUntold = errors.New("pulsar tells delayed messages only while somebody consumes")
+
 // errUnackedNotCounted is why Unacked is unknown for Exclusive and Failover.
 var errUnackedNotCounted = errors.New("pulsar counts unacknowledged messages for Shared and Key_Shared only")

@@ -149,8 +149,11 @@ type subscriptionPartitions struct {
 
 // partitionCounters are Pulsar's own numbers about a subscription on a partition at the last answer.
 type partitionCounters struct {
-	present                       bool
-	backlogEntries, delayed       int64
+	present        bool
+	backlogEntries int64
+	// delayed messages; none while nobody consumes, and then untold says that some of the backlog may be.
+	delayed                       int64
+	untold                        bool
 	delivered, unacked, throttled int64
 	// consumers at the last full answer that had the subscription; -1 before the first.
 	consumers int32
@@ -198,6 +201,9 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 		if !left || before.unacked == 0 {
 			totals[i].finished.add(delivered-(now.UnackedMessages-before.unacked), interval)
 		}
+		if left && len(now.Consumers) == 0 {
+			last[i].unacked = 0 // the broker's sum may have it a moment longer than those who held it
+		}
 	}
 	s.last, s.totals = last, totals
 	return moved
@@ -205,16 +211,33 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 
 // take copies the numbers that every answer has.
 func (c *partitionCounters) take(now *SubscriptionSample) {
-	c.present = true
+	c.present, c.untold = true, false
 	c.backlogEntries, c.delayed = now.BacklogEntries, now.DelayedMessages
 	c.delivered, c.unacked, c.throttled = now.DeliveredMessages, now.UnackedMessages, now.ThrottledEvents
 }
 
-// recordConsumers takes over how many are connected from a full answer.
+// recordConsumers takes over how many are connected from a full answer. While nobody is, Pulsar goes on to show how many
+// messages were delayed when the last consumer left, though they fall due one after the other: whoever waited for the number
+// to fall before he starts a replica would wait for ever. What may be due is ready.
 func (s *subscriptionPartitions) recordConsumers(answer []*SubscriptionSample) {
 	for i, now := range answer {
-		if now != nil {
-			s.last[i].consumers = int32(min(len(now.Consumers), math.MaxInt32))
+		if now == nil {
+			continue
+		}
+		last := &s.last[i]
+		last.consumers = int32(min(len(now.Consumers), math.MaxInt32))
+		if last.consumers == 0 {
+			last.delayed, last.untold = 0, now.BacklogEntries > 0
 		}
 	}
+}
+
+// delays are the delayed messages of all partitions, and whether some may be that are not told.
+func (s *subscriptionPartitions) delays() (delayed int64, untold bool) {
+	for _, last := range s.last {
+		if last.present {
+			delayed, untold = delayed+last.delayed, untold || last.untold
+		}
+	}
+	return delayed, untold
 }

@@ -48,7 +48,7 @@ func newPlant(seed uint64) *plant {
 	}
 	p.join(1 + p.random.IntN(3))
 	for _, partition := range p.partitions { // it did not begin when it was first looked at
-		partition.work(p.random)
+		partition.work(p.random, len(p.consumers) > 0)
 	}
 	p.look(make([]bool, len(p.partitions)), make([]bool, len(p.partitions)))
 	return p
@@ -82,8 +82,8 @@ func (p *plant) step() {
 			partition.held, gaveBack[i] = 0, true
 		}
 		before := *partition
-		partition.work(p.random)
-		if p.random.IntN(8) == 0 && partition.unload(before, p.random) {
+		partition.work(p.random, len(p.consumers) > 0)
+		if p.random.IntN(8) == 0 && partition.unload(before, p.random, len(p.consumers) > 0) {
 			unloaded[i] = true
 		}
 	}
@@ -105,8 +105,11 @@ func (p *plant) changeConsumers() (left bool) {
 	return false
 }
 
-func (q *plantPartition) work(random *rand.Rand) {
+func (q *plantPartition) work(random *rand.Rand, consumed bool) {
 	published, delivered := random.Int64N(1000), random.Int64N(1000)
+	if !consumed {
+		delivered = 0
+	}
 	q.published += published
 	q.publishedCounter += published
 	q.delivered += delivered
@@ -118,13 +121,15 @@ func (q *plantPartition) work(random *rand.Rand) {
 }
 
 // unload lets the partition be loaded again within the step, if that can be seen: one of its counters falls.
-func (q *plantPartition) unload(before plantPartition, random *rand.Rand) bool {
+func (q *plantPartition) unload(before plantPartition, random *rand.Rand, consumed bool) bool {
 	published, delivered := random.Int64N(1000), random.Int64N(1000)
 	if published >= before.publishedCounter && delivered >= before.deliveredCounter {
 		return false
 	}
 	q.publishedCounter, q.deliveredCounter = published, delivered
-	q.held = random.Int64N(delivered + 1)
+	if q.held = 0; consumed {
+		q.held = random.Int64N(delivered + 1)
+	}
 	return true
 }
 

@@ -23,9 +23,11 @@ type Reading struct {
 	// ExactAt is when Total was last counted exactly, with nothing published since; zero where some of it rests on the broker's
 	// quick count, which may drift.
 	ExactAt time.Time
-	// Ready is Total without messages whose delay has not passed.
+	// Ready is Total without messages whose delay has not passed, as far as Pulsar tells: it learns of a delay when it reads the
+	// message for a consumer, and forgets to count down when the last one has left. So without a consumer all that waits is
+	// ready: a replica that wakes for nothing is better than none that ever does.
 	Ready Measurement
-	// Delayed messages, as far as the dispatcher has read.
+	// Delayed messages, as far as the dispatcher has read; unknown while something waits and nobody consumes.
 	Delayed Measurement
 	// Unacked messages are with a consumer; unknown for Exclusive and Failover, which do not count them.
 	Unacked Measurement

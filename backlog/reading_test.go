@@ -230,14 +230,42 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 		},
 		"tells partitions that wait for the consumers which others have": {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Full,
-				part{published: 10, backlog: 10, consumers: two}, part{published: 7, backlog: 7, delayed: 2}, part{},
+				part{published: 10, backlog: 10, delayed: 4, consumers: two}, part{published: 7, backlog: 7, delayed: 2}, part{},
 				part{published: 3, backlog: 3, delayed: 3}, part{noSubscription: true})},
 			check: func(t *testing.T, r backlog.Reading) {
-				require.InDelta(t, 1, known(t, r.UnreadPartitions), 0)
-				require.InDelta(t, 5, known(t, r.UnreadMessages), 0)
+				require.InDelta(t, 2, known(t, r.UnreadPartitions), 0)
+				require.InDelta(t, 10, known(t, r.UnreadMessages), 0, "nobody counts which of them fell due")
+				require.InDelta(t, 16, known(t, r.Ready), 0)
+				require.False(t, r.Delayed.Known())
 				require.InDelta(t, 2, known(t, r.Consumers), 0)
 				require.Equal(t, 5, r.Partitions)
 			},
+		},
+		"takes what may be due for ready while nobody consumes, for Pulsar does not count delays down then": {
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Full, part{published: 5, backlog: 5, delayed: 5, consumers: two}),
+				partitioned(10, backlog.Full, part{published: 5, backlog: 5, delayed: 5}),
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 5, known(t, r.Total), 0)
+				require.InDelta(t, 5, known(t, r.Ready), 0)
+				require.InDelta(t, 5, known(t, r.Undispatched), 0)
+				require.False(t, r.Delayed.Known())
+			},
+		},
+		"knows delays again with the first consumer": {
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Full, part{published: 5, backlog: 5, delayed: 5}),
+				partitioned(10, backlog.Full, part{published: 5, backlog: 5, delayed: 5, consumers: two}),
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 0, known(t, r.Ready), 0)
+				require.InDelta(t, 5, known(t, r.Delayed), 0)
+			},
+		},
+		"has nothing delayed where nothing waits, whoever consumes": {
+			answers: []backlog.TopicSample{partitioned(0, backlog.Full, part{published: 5})},
+			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 0, known(t, r.Delayed), 0) },
 		},
 		"calls no partition unread while nobody consumes at all": {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Full, part{backlog: 10}, part{backlog: 7})},

@@ -151,7 +151,6 @@ func (s *subscriptionState) point(name string, sample TopicSample, meanBatch flo
 	}
 	for _, subscription := range sample.parts(name) {
 		p.total += subscription.BacklogEntries
-		p.delayed += subscription.DelayedMessages
 		p.unacked += subscription.UnackedMessages
 		p.inReplay += subscription.InReplayEntries
 		p.bytes += subscription.BacklogBytes
@@ -161,5 +160,6 @@ func (s *subscriptionState) point(name string, sample TopicSample, meanBatch flo
 		p.subType, p.otherType = one, cmp.Or(p.otherType, another)
 		p.countsUnacked = p.countsUnacked && subscription.Type != Exclusive && subscription.Type != Failover
 	}
+	p.delayed, p.delaysUntold = s.partitions.delays()
 	return p
 }

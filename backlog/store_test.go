@@ -131,7 +131,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 			check: func(t *testing.T, r backlog.Reading) { require.InDelta(t, 70, known(t, r.Ready), 1e-9) },
 		},
 		"leaves delayed messages out of ready and clamps what falls below nothing": {
-			answers: []answer{{at: 0, published: 30, entries: 30, backlogEntries: 10, delayed: 12}},
+			answers: []answer{{at: 0, published: 30, entries: 30, backlogEntries: 10, delayed: 12, consumers: 1}},
 			check: func(t *testing.T, r backlog.Reading) {
 				require.InDelta(t, 0, known(t, r.Ready), 0)
 				require.InDelta(t, 10, known(t, r.Total), 0)

@@ -4,6 +4,7 @@
 package backlog_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,4 +89,91 @@ func TestASumTellsTopicsOfAnotherType(t *testing.T) {
 			require.Equal(t, []backlog.SubscriptionType{test.kind, test.other}, []backlog.SubscriptionType{r.Type, r.OtherType})
 		})
 	}
+}
+
+func TestConsumersThatShareANameAreSeveral(t *testing.T) {
+	plain := func(name string) backlog.ConsumerSample { return backlog.ConsumerSample{ID: name, Name: name} }
+	instance := func(id int) backlog.ConsumerSample {
+		return backlog.ConsumerSample{ID: fmt.Sprintf("resize#%d", id), Name: "any"}
+	}
+	tests := map[string]struct {
+		partitions [][]backlog.ConsumerSample
+		want       float64
+	}{
+		"replicas of one name on one partition":                    {[][]backlog.ConsumerSample{{plain("worker"), plain("worker"), plain("worker")}}, 3},
+		"the same ones on each partition":                          {[][]backlog.ConsumerSample{{plain("a"), plain("b"), plain("a")}, {plain("a"), plain("a"), plain("b")}}, 3},
+		"some have not found the second partition":                 {[][]backlog.ConsumerSample{{plain("a"), plain("a"), plain("a")}, {plain("a")}}, 3},
+		"an instance that opened several is one":                   {[][]backlog.ConsumerSample{{instance(0), instance(0), instance(1)}, {instance(1)}}, 2},
+		"instances and plain consumers of one name beside another": {[][]backlog.ConsumerSample{{instance(0), plain("any"), plain("any")}}, 3},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			sample := backlog.TopicSample{At: second(0), Detail: backlog.Full}
+			for i, consumers := range test.partitions {
+				sample.Partitions = append(sample.Partitions, backlog.PartitionSample{
+					Index: i, Subscriptions: []backlog.SubscriptionSample{{Name: function, Type: backlog.Shared, Consumers: consumers}},
+				})
+			}
+			store := newStore(t)
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			store.Track("me", subscription)
+			store.Record(topic(orders), sample)
+			r, err := store.Read(subscription, second(0))
+			require.NoError(t, err)
+			require.InDelta(t, test.want, known(t, r.Consumers), 0)
+		})
+	}
+}
+
+// A consumer that seeks, or whose network breaks, is back under its name before anybody looks.
+func TestWhatAConsumerHeldWhenItsConnectionEndedIsNotFinished(t *testing.T) {
+	held := func(at int, delivered int64, since int) backlog.TopicSample {
+		return backlog.TopicSample{At: second(at), Detail: backlog.Full, Partitions: []backlog.PartitionSample{{
+			Index: backlog.NotPartitioned, PublishedMessages: 500, Subscriptions: []backlog.SubscriptionSample{{
+				Name: function, Type: backlog.Shared, BacklogEntries: 500, UnackedMessages: 100, DeliveredMessages: delivered,
+				Consumers: []backlog.ConsumerSample{{ID: "resize#0", Name: "x1y2z", ConnectedSince: second(since)}},
+			}},
+		}}}
+	}
+	tests := map[string]struct {
+		since int
+		want  float64
+	}{
+		"the connection stayed: 100 were finished": {since: 0, want: 10},
+		"it came anew: 100 were delivered twice":   {since: 12, want: 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			subscription := backlog.NewSubscription(cluster(), function, orders)
+			store.Track("me", subscription)
+			store.Record(topic(orders), held(0, 100, 0))
+			store.Record(topic(orders), held(10, 100, 0))
+			store.Record(topic(orders), held(15, 200, test.since))
+			store.Record(topic(orders), held(20, 200, test.since))
+			r, err := store.Read(subscription, second(20))
+			require.NoError(t, err)
+			require.InDelta(t, 10, known(t, r.DeliveryRate), 1e-9)
+			require.InDelta(t, test.want, known(t, r.ProcessRate), 1e-9)
+		})
+	}
+}
+
+func TestWhatNobodyHoldsAnyMoreIsNotFinishedLater(t *testing.T) {
+	at := func(seconds int, delivered, unacked int64, consumers ...backlog.ConsumerSample) backlog.TopicSample {
+		return backlog.TopicSample{At: second(seconds), Detail: backlog.Full, Partitions: []backlog.PartitionSample{{
+			Index: backlog.NotPartitioned, PublishedMessages: 500, Subscriptions: []backlog.SubscriptionSample{{
+				Name: function, Type: backlog.Shared, BacklogEntries: 500, UnackedMessages: unacked, DeliveredMessages: delivered, Consumers: consumers,
+			}},
+		}}}
+	}
+	store := newStore(t)
+	subscription := backlog.NewSubscription(cluster(), function, orders)
+	store.Track("me", subscription)
+	store.Record(topic(orders), at(0, 100, 100, backlog.ConsumerSample{ID: "resize#0", Name: "x1y2z"}))
+	store.Record(topic(orders), at(5, 100, 100)) // it has just left, and the sum does not know yet
+	store.Record(topic(orders), at(10, 200, 100, backlog.ConsumerSample{ID: "resize#0", Name: "z9y8x"}))
+	r, err := store.Read(subscription, second(10))
+	require.NoError(t, err)
+	require.InDelta(t, 0, known(t, r.ProcessRate), 0)
 }

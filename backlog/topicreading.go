@@ -16,7 +16,7 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	first, last := s.history.points[0], s.history.last()
 	r := Reading{
 		At: last.at, Type: last.subType, OtherType: last.otherType, Window: last.at.Sub(first.at),
-		Total: Known(last.totalMessages()), Ready: Known(last.ready()), Delayed: Known(float64(last.delayed)),
+		Total: Known(last.totalMessages()), Ready: Known(last.ready()), Delayed: last.readDelayed(),
 		InReplay: Known(float64(last.inReplay) * last.meanBatch), Bytes: s.readBytes(last),
 		PublishRate: publishRate(t.partitions.since(first.at)),
 		Blocked:     last.blocked, Throttled: last.throttled > first.throttled, Draining: last.draining,
@@ -51,6 +51,13 @@ func (s *subscriptionState) readLeast(r *Reading) {
 	r.Unacked = Known(float64(last.unacked))
 	r.Undispatched = Known(last.undispatched())
 	r.LeastUndispatched = Known(leastUndispatched)
+}
+
+func (p point) readDelayed() Measurement {
+	if p.delaysUntold {
+		return Unknown(errDelaysUntold)
+	}
+	return Known(float64(p.delayed))
 }
 
 func (s *subscriptionState) readBytes(last point) Measurement {

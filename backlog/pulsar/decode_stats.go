@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -45,6 +46,7 @@ type (
 		meanBatch, permits, unacked number
 		component, instance         string
 		application                 string
+		since                       time.Time
 	}
 )
 
@@ -234,12 +236,23 @@ func (d *statsDecoder) consumers(all []backlog.ConsumerSample) ([]backlog.Consum
 	return all, err
 }
 
+// moment reads a time; one in a spelling that is not known is none.
+func (d *statsDecoder) moment(name string) (moment time.Time, err error) {
+	words, err := d.words(name)
+	if err != nil || moment.UnmarshalText(words) != nil {
+		return time.Time{}, err
+	}
+	return moment.UTC(), nil
+}
+
 func (d *statsDecoder) consumer() (consumerAnswer, error) {
 	var c consumerAnswer
 	err := d.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "consumerName":
 			c.name, err = d.sharedWords("consumerName")
+		case "connectedSince":
+			c.since, err = d.moment("connectedSince")
 		case "avgMessagesPerEntry":
 			c.meanBatch, err = d.integer("avgMessagesPerEntry")
 		case "availablePermits":

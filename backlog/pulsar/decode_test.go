@@ -118,6 +118,9 @@ func dumbConsumer(c map[string]any, number func(map[string]any, string) int64, t
 		ID: text(c, "consumerName"), Name: text(c, "consumerName"), MeanBatch: number(c, "avgMessagesPerEntry"),
 		Permits: number(c, "availablePermits"), UnackedMessages: number(c, "unackedMessages"),
 	}
+	if since, err := time.Parse(time.RFC3339, text(c, "connectedSince")); err == nil {
+		sample.ConnectedSince = since
+	}
 	if metadata["id"] != nil && metadata["instance_id"] != nil {
 		sample.ID = text(metadata, "id") + "#" + text(metadata, "instance_id")
 		sample.Component = text(metadata, "id")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -57,7 +58,8 @@ func TestDecodeOddNumbers(t *testing.T) {
 		"a field that nobody knows is passed": {map[string]any{"newInPulsar6": []any{1}}, good, ""},
 		"a consumer without metadata, or with half of it, goes by its name": {
 			map[string]any{"consumers": []any{
-				map[string]any{"consumerName": "plain", "avgMessagesPerEntry": -3},
+				map[string]any{"consumerName": "plain", "avgMessagesPerEntry": -3, "connectedSince": "2026-11-21T18:39:24.394900799+01:00"},
+				map[string]any{"consumerName": "timeless", "connectedSince": "yesterday"},
 				map[string]any{"consumerName": "half", "avgMessagesPerEntry": 20, "metadata": map[string]any{"id": "a/b/c"}},
 				map[string]any{"consumerName": "null", "metadata": nil},
 				map[string]any{"consumerName": "x1y2z", "availablePermits": -490, "unackedMessages": 500, "metadata": map[string]any{
@@ -68,7 +70,8 @@ func TestDecodeOddNumbers(t *testing.T) {
 			}},
 			with(func(s *backlog.SubscriptionSample) {
 				s.Consumers = []backlog.ConsumerSample{
-					{ID: "plain", Name: "plain"},
+					{ID: "plain", Name: "plain", ConnectedSince: time.Date(2026, 11, 21, 17, 39, 24, 394900799, time.UTC)},
+					{ID: "timeless", Name: "timeless"},
 					{ID: "half", Name: "half", MeanBatch: 20},
 					{ID: "null", Name: "null"},
 					{ID: "a/b/c#0", Name: "x1y2z", Component: "a/b/c", Permits: -490, UnackedMessages: 500},

@@ -80,6 +80,7 @@ func (d *statsDecoder) consumerSample(c consumerAnswer) backlog.ConsumerSample {
 		MeanBatch:       max(0, c.meanBatch.value),
 		Permits:         c.permits.value,
 		UnackedMessages: max(0, c.unacked.value),
+		ConnectedSince:  c.since,
 	}
 	if c.component != "" && c.instance != "" {
 		// instances name their consumers at random, and anew on each partition

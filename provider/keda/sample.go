@@ -148,11 +148,14 @@ func lost(f facts) bool {
 }
 
 // active says whether there is something to do: enough messages wait, or some are being worked on. A pool that keeps up has no
-// backlog at the moment of a poll.
+// backlog at the moment of a poll. One with delayed messages is not let go: nobody tells when they fall due without a consumer.
 func active(r backlog.Reading, atLeast int64) (bool, error) {
 	ready, err := r.Ready.Value()
 	if err != nil {
 		return false, newFault(errUnknown, "backlog: %s", err)
+	}
+	if delayed, err := r.Delayed.Value(); err == nil { // unknown ones count as ready
+		ready += delayed
 	}
 	if ready > float64(atLeast) {
 		return true, nil

@@ -126,6 +126,11 @@ func TestSamples(t *testing.T) {
 		"is active while replicas hold messages although none waits": {
 			patient, changed(func(*backlog.Reading) {}), Sample{Spec: readySpec, Value: 250, Active: true},
 		},
+		"is active while messages are delayed, for nobody tells when they fall due without a consumer": {
+			backlogOf, changed(func(r *backlog.Reading) {
+				r.Unacked, r.Ready, r.DeliveryRate, r.Delayed = backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.Known(3)
+			}), Sample{Spec: readySpec, Active: true},
+		},
 		"is active while messages are delivered although none waits and none is held": {
 			patient, changed(func(r *backlog.Reading) { r.Unacked, r.Ready = backlog.Known(0), backlog.Known(0) }), Sample{Spec: readySpec, Active: true},
 		},

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -109,6 +110,58 @@ func aConsumerThatDiesFinishesNothing(t *testing.T, g *ground) {
 			require.Zero(t, rate, "nothing was acknowledged: %s", l)
 		}
 	}
+}
+
+// aConsumerThatSeeksFinishesNothing: it is back under its name before anybody looks, and gets again what it held. What is
+// skipped by hand was not finished either.
+func aConsumerThatSeeksFinishesNothing(t *testing.T, g *ground) {
+	topic := g.topic(t, "sought", 0)
+	g.producer(t, topic, 1).send(500)
+	c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
+	w := g.watchTopics(t, topic)
+	w.await("a window in which nothing is done", func(r backlog.Reading) bool { return is(r.Unacked, 100) && is(r.ProcessRate, 0) })
+	past := time.Now().Add(-time.Hour)
+	for _, change := range []struct {
+		what string
+		do   func()
+		left float64
+	}{
+		{"the consumer seeks back", func() { require.NoError(t, c.consumer.SeekByTime(past)) }, 500},
+		{"20 are skipped", func() { g.demand(t, http.MethodPost, subscriptionPath("sought")+"/skip/20", "") }, 480},
+		{"all are skipped", func() { g.demand(t, http.MethodPost, subscriptionPath("sought")+"/skip_all", "") }, 0},
+		{"an administrator goes back", func() {
+			g.demand(t, http.MethodPost, fmt.Sprintf("%s/resetcursor/%d", subscriptionPath("sought"), past.UnixMilli()), "")
+		}, 500},
+	} {
+		change.do()
+		since := time.Now()
+		r := w.await("a window after "+change.what, covered(since))
+		requireSignal(t, "total after "+change.what, change.left, r.Total, 0)
+	}
+	var before look
+	for _, l := range w.all() {
+		if rate, err := l.reading.ProcessRate.Value(); err == nil {
+			require.Zero(t, rate, "nothing was acknowledged: %s\nafter %s", l, before)
+		}
+		before = l
+	}
+}
+
+// subscriptionPath is where the administrator finds the subscription "s" of a topic of public/default.
+func subscriptionPath(topic string) string {
+	return "/admin/v2/persistent/public/default/" + topic + "/subscription/s"
+}
+
+// consumersThatShareANameAreSeveral, on however many partitions: all pods of a Deployment have the name that it gives them.
+func consumersThatShareANameAreSeveral(t *testing.T, g *ground) {
+	topic := g.topic(t, "namesakes", 2)
+	g.producer(t, partitionName(topic, 0), 1).send(100)
+	for range 3 {
+		g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, Name: "worker", ReceiverQueueSize: 10})
+	}
+	w := g.watchTopics(t, topic)
+	r := w.await("all consumers", func(r backlog.Reading) bool { return is(r.Consumers, 3) })
+	requireSignal(t, "consumers of one name", 3, r.Consumers, 0)
 }
 
 // busyConsumersLeaveMessagesInReplay: the dispatcher reads ahead what nobody has room for.

@@ -37,6 +37,7 @@ func TestSignals(t *testing.T) {
 		"blocked while too much is held":                      blockedWhileTooMuchIsHeld,
 		"delayed messages are not ready":                      delayedMessagesAreNotReady,
 		"delays that pass make messages ready":                delaysThatPassMakeMessagesReady,
+		"delays that pass without a consumer too":             delaysThatPassWithoutAConsumerMakeMessagesReady,
 
 		"an unload keeps the backlog":               anUnloadKeepsTheBacklog(0),
 		"an unload keeps the backlog, 3 partitions": anUnloadKeepsTheBacklog(3),
@@ -69,6 +70,8 @@ func TestSignals(t *testing.T) {
 		"instances are counted once over all topics":       instancesAreCountedOnce,
 		"functions that share a subscription are named":    functionsThatShareASubscriptionAreNamed,
 		"a consumer that dies finishes nothing":            aConsumerThatDiesFinishesNothing,
+		"a consumer that seeks finishes nothing":           aConsumerThatSeeksFinishesNothing,
+		"consumers that share a name are several":          consumersThatShareANameAreSeveral,
 		"busy consumers leave messages in replay":          busyConsumersLeaveMessagesInReplay,
 		"draining while keys wait":                         drainingWhileKeysWaitForTheirFormerConsumer,
 		"throttled while a rate limit holds dispatch back": throttledWhileARateLimitHoldsDispatchBack,
