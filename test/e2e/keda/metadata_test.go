@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -62,13 +63,19 @@ func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
 }
 
 // TestAPolicyThatIsNotThereIsToldInAnEvent: it may come yet, so KEDA goes on asking, and says in conditions only that something is
-// wrong.
+// wrong. When both of its readers fail at the same moment, one of them counts as nothing to do, which takes what was never seen active to
+// zero at once: initialCooldownPeriod is what keeps it.
 func TestAPolicyThatIsNotThereIsToldInAnEvent(t *testing.T) {
 	t.Parallel()
 	const name = "no-policy"
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: 2})
 	since := time.Now()
-	o := addScaledObject(t, stage.ScaledObjectConfig{Name: name, Metadata: map[string]string{"policy": name}})
+	o := addScaledObject(t, stage.ScaledObjectConfig{
+		Name: name, Metadata: map[string]string{"policy": name},
+		Edit: func(object *unstructured.Unstructured) {
+			require.NoError(t, unstructured.SetNestedField(object.Object, int64(300), "spec", "initialCooldownPeriod"))
+		},
+	})
 	t.Log(awaitCondition(t, o, "Ready", metav1.ConditionFalse, "TriggerError"))
 	t.Log(awaitCondition(t, o, "HPAActive", metav1.ConditionFalse, "FailedGetExternalMetric"))
 	events, err := o.Events(t.Context())
