@@ -44,6 +44,24 @@ func TestTheFloorOfABacklog(t *testing.T) {
 				*in = resting(3, 900, 0.9)
 			}
 		}, 500},
+		"is the least that waited in two polls": {2, func(poll int, in *policy.Input) {
+			in.Reading.LeastReady = backlog.Known([]float64{300, 400}[poll-1])
+		}, 300},
+		"is the least of the last one too": {2, func(poll int, in *policy.Input) {
+			in.Reading.LeastReady = backlog.Known([]float64{400, 300}[poll-1])
+		}, 300},
+		"shrinks by what busy replicas finish beyond what arrives": {3, func(poll int, in *policy.Input) {
+			if poll == 3 {
+				*in = resting(3, 500, 0.9)
+				in.Reading.ProcessRate, in.Reading.PublishRate = backlog.Known(30), backlog.Known(10)
+			}
+		}, 300},
+		"does not shrink while what is finished is unknown": {3, func(poll int, in *policy.Input) {
+			if poll == 3 {
+				*in = resting(3, 500, 0.9)
+				in.Reading.ProcessRate, in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate), backlog.Known(10)
+			}
+		}, 500},
 		"falls with the backlog": {3, func(poll int, in *policy.Input) {
 			if poll == 3 {
 				*in = resting(3, 20, 0.9)
