@@ -68,6 +68,19 @@ func typesAreKnown(kind pulsar.SubscriptionType, want backlog.SubscriptionType, 
 	}
 }
 
+// topicsOfTwoTypesAreTold: on one somebody consumes in another way than the replicas ask for, so that it refuses them.
+func topicsOfTwoTypesAreTold(t *testing.T, g *ground) {
+	theirs, ours := g.topic(t, "two-types-a", 0), g.topic(t, "two-types-b", 2)
+	w := g.watchTopics(t, theirs, ours)
+	for topic, kind := range map[string]pulsar.SubscriptionType{theirs: pulsar.Shared, ours: pulsar.Failover} {
+		g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: kind, Properties: instance("public/default/f", 0)})
+	}
+	r := w.await("both types", func(r backlog.Reading) bool { return r.OtherType != "" })
+	require.ElementsMatch(t, []backlog.SubscriptionType{backlog.Shared, backlog.Failover}, []backlog.SubscriptionType{r.Type, r.OtherType})
+	_, err := g.client.Subscribe(pulsar.ConsumerOptions{Topic: theirs, SubscriptionName: w.subscription.Name, Type: pulsar.Failover})
+	require.Error(t, err, "what is told of: a replica cannot consume there")
+}
+
 // instancesAreCountedOnce however many topics and partitions each consumes.
 func instancesAreCountedOnce(t *testing.T, g *ground) {
 	topics := []string{g.topic(t, "instances-a", 0), g.topic(t, "instances-b", 3)}

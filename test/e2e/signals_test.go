@@ -67,6 +67,7 @@ func TestSignals(t *testing.T) {
 		"consumers of Shared":                              typesAreKnown(pulsar.Shared, backlog.Shared, 3),
 		"consumers of Failover":                            typesAreKnown(pulsar.Failover, backlog.Failover, 3),
 		"consumers of Key_Shared":                          typesAreKnown(pulsar.KeyShared, backlog.KeyShared, 3),
+		"topics of two types are told":                     topicsOfTwoTypesAreTold,
 		"instances are counted once over all topics":       instancesAreCountedOnce,
 		"functions that share a subscription are named":    functionsThatShareASubscriptionAreNamed,
 		"a consumer that dies finishes nothing":            aConsumerThatDiesFinishesNothing,
