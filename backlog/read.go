@@ -38,6 +38,25 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	return sum, nil
 }
 
+// ReadyAtLeast is how many messages are ready on the topics that are known, while a reading fails because of others: what waits
+// for sure. 0 says nothing.
+func (s *Store) ReadyAtLeast(subscription Subscription, now time.Time) (messages float64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	matched, err := s.matched(subscription, now)
+	if err != nil {
+		matched = nil
+	}
+	for _, names := range [][]string{subscription.Topics, matched} {
+		for _, name := range names {
+			if one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now); err == nil {
+				messages += one.state.history.last().ready()
+			}
+		}
+	}
+	return messages
+}
+
 // inputs are the topics that count for a reading.
 type inputs struct {
 	known []input

@@ -23,6 +23,9 @@ func (r *PolicyReconciler) input(world policy.World, subscription backlog.Subscr
 		Restarts: world.Target.Restarts(), Frozen: policy.Frozen(world), Promised: world.Target.SubscriptionType,
 	}
 	in.Reading, in.Unknown = r.config.Store.Read(subscription, now)
+	if in.Unknown != nil && in.CurrentReplicas == 0 {
+		in.ReadyAtLeast = r.config.Store.ReadyAtLeast(subscription, now)
+	}
 	if in.Unknown == nil && in.SubscriptionType() == backlog.Failover {
 		in.Partitions = r.partitions(subscription, now)
 	}

@@ -82,6 +82,28 @@ func TestOnlyFailoverIsDecidedByPartition(t *testing.T) {
 	}
 }
 
+func TestWhatWaitsForSureIsKnownAtZeroAlone(t *testing.T) {
+	for replicas, want := range map[int64]float64{0: 7, 1: 0} {
+		t.Run(fmt.Sprint(replicas, " replicas"), func(t *testing.T) {
+			function, p := testFunction(), testPolicy()
+			spec(function)["replicas"] = replicas
+			spec(function)["input"] = map[string]any{"topics": []any{testTopic, "retired"}}
+			p.Spec.MinReplicas = new(int32)
+			w := newTestWorld(t, function, p, testConfigMap())
+			w.reconcile()
+			w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, backlog.TopicSample{
+				At: w.now, Partitions: []backlog.PartitionSample{{Index: backlog.NotPartitioned, Subscriptions: []backlog.SubscriptionSample{{
+					Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: 7,
+				}}}},
+			})
+			w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: "persistent://public/default/retired"}, backlog.ErrTopicNotFound)
+			in := w.input()
+			require.ErrorIs(t, in.Unknown, backlog.ErrTopicNotFound)
+			require.InDelta(t, want, in.ReadyAtLeast, 0)
+		})
+	}
+}
+
 func TestAPromisedTypeCountsUntilTheBrokerKnowsOne(t *testing.T) {
 	for kind, want := range map[backlog.SubscriptionType]int{backlog.NoType: 4, backlog.Shared: 0} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -153,7 +153,8 @@ func direct(in Input, after State, winner answer, asked int32) (target int32, he
 
 // keep is the decision when there is nothing to decide on. The recommendation window is kept alive, so that replicas
 // do not fall the moment an outage ends. Of a target at zero whose subscription is gone, by a fresh answer of Pulsar, one replica
-// makes it again: what is published until then would be nobody's (subscriptionExpirationTimeMinutes removes idle ones).
+// makes it again: what is published until then would be nobody's (subscriptionExpirationTimeMinutes removes idle ones). And one
+// replica works on what waits for sure, where a topic of several is unknown.
 func keep(in Input, before State, hold Hold) (Decision, State) {
 	after := before
 	now := Recommendation{At: in.Now, Replicas: in.CurrentReplicas}
@@ -165,7 +166,12 @@ func keep(in Input, before State, hold Hold) (Decision, State) {
 	if in.Frozen != nil {
 		decision.Hold = in.Frozen
 	}
-	if target == 0 && in.least() == 0 && errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) && !errors.Is(in.Unknown, backlog.ErrStale) {
+	switch {
+	case target > 0 || in.least() > 0 || in.Frozen != nil:
+	case errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) && !errors.Is(in.Unknown, backlog.ErrStale):
+		target = 1
+	case before.wakesUnknown(in):
+		hold.Message += fmt.Sprintf(": one replica for %s messages on other topics", short(in.ReadyAtLeast))
 		target = 1
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)

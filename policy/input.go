@@ -37,6 +37,8 @@ type Input struct {
 	Without Part
 	// Unknown is why there is no reading: one of the reasons of package backlog.
 	Unknown error
+	// ReadyAtLeast is how many messages wait for sure while Unknown is set, on those topics that are known; 0 for none.
+	ReadyAtLeast float64
 	// Pods of the target; nil where they may not be read.
 	Pods *Pods
 	// FreshFor is how old a reading may be to take replicas down on: three poll intervals.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // Zero is what the way to no replicas and back rests on, for policies with minReplicas 0.
@@ -137,6 +138,16 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	}
 	needed, _ := state.wakes(in, work)
 	return max(1, same(needed, "").withinPartitions(in).replicas), nil
+}
+
+// wakesUnknown says that what waits for sure is enough to wake one replica, by the rules of wake.
+func (s State) wakesUnknown(in Input) bool {
+	if in.ReadyAtLeast < 1 {
+		return false
+	}
+	in.Reading.Ready = backlog.Known(in.ReadyAtLeast)
+	replicas, _ := s.Zero.wake(in, s)
+	return replicas > 0
 }
 
 // wakes is how many replicas the work needs that waits at zero, by what one can do and by the thresholds that the policy has, and

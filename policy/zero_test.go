@@ -106,6 +106,30 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 				return in
 			}(), state: known, hold: policy.HoldUnknown,
 		},
+		"wakes one for what waits on the topics that are known": {
+			in: func() policy.Input {
+				in := waiting(0)
+				in.Unknown, in.ReadyAtLeast = backlog.ErrTopicNotFound, 36_000
+				return in
+			}(),
+			state: known, want: 1, hold: policy.HoldUnknown,
+		},
+		"stays at zero while nothing waits on the topics that are known": {
+			in:    func() policy.Input { in := waiting(9); in.Unknown = backlog.ErrTopicNotFound; return in }(),
+			state: known, hold: policy.HoldUnknown,
+		},
+		"does not wake during a back-off for what waits on the topics that are known": {
+			in:    func() policy.Input { in := waiting(0); in.Unknown, in.ReadyAtLeast = backlog.ErrPartial, 9; return in }(),
+			state: policy.State{Capacity: learned(100), Zero: policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)}}, hold: policy.HoldUnknown,
+		},
+		"keeps what minReplicas asks for while a topic is unknown": {
+			in: func() policy.Input {
+				in := waiting(0)
+				in.Unknown, in.ReadyAtLeast, in.Spec.MinReplicas, in.CurrentReplicas = backlog.ErrPartial, 9, new(int32(2)), 3
+				return in
+			}(),
+			state: known, want: 3, hold: policy.HoldUnknown,
+		},
 		"does not wake during a back-off": {
 			in: waiting(9), state: policy.State{Capacity: learned(100), Zero: policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)}}, hold: policy.HoldWakeBackoff,
 		},
