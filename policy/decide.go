@@ -91,7 +91,7 @@ func learn(in Input, before State) (after State, saturated bool) {
 	}
 	after.Floor = before.Floor.learn(in, before.Capacity, elapsed)
 	var known bool
-	from := learning{in: in, elapsed: elapsed, frozen: after.Plateau.active()}
+	from := learning{in: in, elapsed: elapsed, frozen: after.Plateau.hides(in.Reading)}
 	after.Capacity, after.Tally, saturated, known = from.capacity(before.Capacity, before.Tally)
 	if known && after.Capacity != nil {
 		after.Plateau = after.Plateau.observe(in, after, saturated)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // Plateau watches whether more replicas do more. A pool that waits for something with a limit of its own, such as a
@@ -73,8 +74,16 @@ const (
 	falseAlarm   = 30 * time.Minute
 )
 
-// active says that the capacity is not to be learned now: what comes out may be somebody else's limit.
+// active says that what comes out may be somebody else's limit.
 func (p Plateau) active() bool { return p.Open || p.Ceiling > 0 }
+
+// hides says that the capacity is not to be learned now. Until the first of those that were added consumes, a pool that does
+// what it did tells of itself what it told before: the episode has not begun.
+func (p Plateau) hides(r backlog.Reading) bool {
+	consumers, missing := r.Consumers.Value()
+	processed, err := processRate(r)
+	return p.Ceiling > 0 || p.Open && (missing != nil || err != nil || consumers > p.From || processed < slowedDown*p.Did)
+}
 
 // none is a plateau about which nothing is known but what went before.
 func (p Plateau) none() Plateau { return Plateau{Block: p.Block, Quiet: p.Quiet} }

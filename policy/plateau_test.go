@@ -229,3 +229,24 @@ func TestReplicasGrowToFourTimesWhatWasAskedUntilTheyAreVerified(t *testing.T) {
 	decision, _ = policy.Decide(in, state)
 	require.Equal(t, int32(10), decision.Replicas, "not after a poll that showed no gain")
 }
+
+// A step raised the pool before a poll showed it with work all the time, and the first polls that do come while the new
+// replicas start: on a real Pulsar nothing was learned from them, and 46/s were known of replicas that did 50/s for as long
+// as none waited again.
+func TestAPoolIsLearnedFromUntilTheFirstOfTheNewReplicasConsumes(t *testing.T) {
+	before := with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 460, Each: 92, Asked: 10})
+	before.Capacity = learned(92)
+	before.Capacity.Variance = 0.01
+	starting := func(consumers float64) policy.State {
+		return after(before, 2, func(poll int) policy.Input {
+			in := doing(10, 500, poll)
+			in.Reading.Consumers = backlog.Known(consumers)
+			return in
+		})
+	}
+	learned := starting(5)
+	require.True(t, learned.Plateau.Open)
+	require.Greater(t, learned.Capacity.MessagesPerSecond, 95.0)
+	require.Greater(t, learned.Capacity.Coverage, 0.0)
+	require.InDelta(t, 92, starting(6).Capacity.MessagesPerSecond, 1e-9, "what comes out may be somebody else's limit now")
+}
