@@ -58,8 +58,10 @@ func during(timeline []mesh.Sample, begun, ended time.Time) []mesh.Sample {
 
 // trace has a value for every second since the load began.
 type trace struct {
-	// Rate is what the load was meant to be, in messages per second.
-	Rate []float64 `json:"rate"`
+	// Rate is what the load was meant to be, in messages per second, and Arrived what was published in each second; none in
+	// reports that did not have it.
+	Rate    []float64 `json:"rate"`
+	Arrived []float64 `json:"arrived,omitempty"`
 	// Real and Sim are replicas that were asked for and have not ended; Sim is the mean of all runs, beside the least and
 	// the most of them. RealConsuming are those that consumed.
 	Real          []float64 `json:"real"`
@@ -74,7 +76,7 @@ type trace struct {
 
 // real is the part that was not simulated.
 func (t trace) real() trace {
-	return trace{Rate: t.Rate, Real: t.Real, RealConsuming: t.RealConsuming, RealBacklog: t.RealBacklog}
+	return trace{Rate: t.Rate, Arrived: t.Arrived, Real: t.Real, RealConsuming: t.RealConsuming, RealBacklog: t.RealBacklog}
 }
 
 // trace of the real run: what held at the end of each second.
@@ -96,5 +98,33 @@ func (o outcome) trace() trace {
 		t.RealConsuming = append(t.RealConsuming, float64(state.Ready))
 		t.RealBacklog = append(t.RealBacklog, float64(backlog))
 	}
+	t.Arrived = o.arrived()
 	return t
+}
+
+// arrived is what was published in each second, where looks are a second apart by and large: between two of them it is taken
+// to have come evenly, and what nobody looked at any more came with the last.
+func (o outcome) arrived() []float64 {
+	if len(o.counts) == 0 {
+		return nil
+	}
+	until := func(second float64) float64 {
+		last := counted{}
+		for _, c := range o.counts {
+			if c.at.Seconds() >= second {
+				share := (second - last.at.Seconds()) / (c.at - last.at).Seconds()
+				return float64(last.published) + share*float64(c.published-last.published)
+			}
+			last = c
+		}
+		return float64(o.published)
+	}
+	var all []float64
+	before := 0.0
+	for second := range o.scenario.seconds() {
+		now := until(float64(second + 1))
+		all = append(all, max(0, now-before))
+		before = now
+	}
+	return all
 }

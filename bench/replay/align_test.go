@@ -60,3 +60,18 @@ func TestATraceWithoutAnythingIsStillOfFullLength(t *testing.T) {
 	require.Equal(t, make([]float64, 10), got.RealBacklog)
 	require.InDelta(t, 0, *o.score().ReplicaHours, 0)
 }
+
+func TestWhatArrivedIsSpreadEvenlyBetweenTwoLooks(t *testing.T) {
+	got := happened().trace().Arrived
+	require.Len(t, got, 10)
+	require.InDelta(t, 20+20, got[0], 1e-9, "20 in the first half, and as many of the 80 in the next two seconds")
+	require.InDelta(t, 40, got[1], 1e-9)
+	sum := 0.0
+	for _, messages := range got {
+		sum += messages
+	}
+	require.InDelta(t, 500, sum, 1e-9)
+	o := happened()
+	o.counts = nil
+	require.Nil(t, o.arrived())
+}

@@ -10,8 +10,10 @@
 //	go run ./bench/replay -scenario step -seconds 120
 //	go run ./bench/replay -again bench/out/replay.json   simulate anew what was run before
 //
-// A real run has one phase of the adapter's polls against the HPA's syncs and the load; the simulator runs all of them,
-// and the mean is compared, with the extremes beside it.
+// When polls and syncs come decides as much about one run as the policy does. Therefore the adapter's counters are listened
+// to, and the simulated polls, scrapes and syncs come when the real ones came, over the messages that really arrived; what
+// is left to luck is drawn 30 times, and the mean is compared, with the extremes beside it. What comes of any other times
+// is simulated too, to show how much of a run they are.
 //
 // Floor 3. It decides nothing, and judges only whether the two agree.
 package main

@@ -66,7 +66,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 			return fmt.Errorf("running %s: %w", s.name, err)
 		}
 		measured := happened.measure()
-		result := compare(s, measured, happened.score(), happened.trace(), simulate(s, measured))
+		result := compare(s, measured, happened.score(), happened.trace(), simulate(s, measured, happened.arrived()))
 		result.Decisions = decisions(happened.looks)
 		written.Scenarios = append(written.Scenarios, result)
 		if err := o.write(written); err != nil {
@@ -94,7 +94,7 @@ func again(o options, out io.Writer) error {
 			continue
 		}
 		s = s.lasting(r.length())
-		result := compare(s, r.Measured, r.Real, r.Trace.real(), simulate(s, r.Measured))
+		result := compare(s, r.Measured, r.Real, r.Trace.real(), simulate(s, r.Measured, r.Trace.Arrived))
 		result.Decisions = r.Decisions
 		written.Scenarios = append(written.Scenarios, result)
 	}

@@ -21,6 +21,7 @@ type outcome struct {
 	looks        []look
 	counts       []counted
 	timeline     []mesh.Sample
+	timetable    timetable
 	policy       *v1alpha1.AutoscalingPolicy
 	published    int64
 	done, late   int
@@ -42,6 +43,9 @@ type measured struct {
 	CapacitySpread     *float64 `json:"capacity_spread"`
 	BusyAtSaturation   *float64 `json:"busy_at_saturation"`
 	Saturated          int      `json:"saturated_observations"`
+	// CallSlack is by which share the calls of replicas that waited for messages took longer than those of replicas that did
+	// not: medians over five seconds.
+	CallSlack *float64 `json:"call_slack"`
 	// WarmUpSpeed is what a replica with work does in its first ten seconds or so, as a share of what it does after 20.
 	WarmUpSpeed *float64 `json:"warm_up_speed"`
 	// Redelivered messages went to more than one replica; Repeated ones were processed more than once.
@@ -58,13 +62,16 @@ type measured struct {
 	LoadLagSeconds *float64 `json:"load_lag_seconds"`
 	LoadAverage    *float64 `json:"load_average"`
 	LoadAverageMax *float64 `json:"load_average_max"`
+	// Timetable of the run, as far as it was heard.
+	Timetable timetable `json:"timetable"`
 }
 
 func (o outcome) measure() measured {
 	var m measured
 	m.starts(o.timeline, o.begun)
 	m.saturation(o.looks)
-	m.Repeated = o.repeated
+	m.slack(o.looks)
+	m.Repeated, m.Timetable = o.repeated, o.timetable
 	if o.last != nil && int64(o.done) == o.published {
 		delivered := int64(0)
 		for _, s := range subscriptions(o.last) {
@@ -188,7 +195,7 @@ func (m *measured) saturation(looks []look) {
 			last := looks[i-1]
 			before, there := last.instances[pod]
 			calls := after.calls - before.calls
-			if !there || calls <= 0 || held(last)[after.consumer] < calls+calls/20+spareHeld {
+			if !there || calls <= 0 || !enough(last, after.consumer, calls) {
 				continue
 			}
 			elapsed := (now.at - last.at).Seconds()
@@ -218,6 +225,11 @@ func (m *measured) saturation(looks []look) {
 		_, deviation := moments(logs)
 		m.CapacitySpread = known(deviation)
 	}
+}
+
+// enough says that a consumer held more than the calls that it was to make.
+func enough(l look, consumer string, calls int64) bool {
+	return held(l)[consumer] >= calls+calls/20+spareHeld
 }
 
 func (m *measured) prefetched(l look) {

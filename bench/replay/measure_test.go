@@ -137,6 +137,14 @@ func TestReplicasDifferByTheirMediansAlone(t *testing.T) {
 	require.InDelta(t, math.Log(50.0/40)/math.Sqrt2, *m.CapacitySpread, 1e-9, "one was stalled once, which says nothing of its speed")
 }
 
+func TestSlackIsOfReplicasThatWaitedBesideThoseThatDidNot(t *testing.T) {
+	const s, ms = time.Second, time.Millisecond
+	waited := []look{seen(0, 0, 0, 0), seen(5*s, 0, 100, 100*22*ms), seen(10*s, 0, 200, 200*22*ms)}
+	require.Nil(t, outcome{looks: waited}.measure().CallSlack, "there is nothing to compare with")
+	both := append(waited, seen(15*s, 1000, 200, 200*22*ms), seen(20*s, 800, 450, 200*22*ms+250*20*ms))
+	require.InDelta(t, 0.1, *outcome{looks: both}.measure().CallSlack, 1e-9)
+}
+
 func TestLagIsInSecondsOfTheLoad(t *testing.T) {
 	s := scenario{rate: step(40, 240, 10, 20), length: 30 * time.Second}
 	for name, test := range map[string]struct {

@@ -22,7 +22,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		"too short for the HPA controller":       {[]string{"-seconds=19"}, "-seconds is 19: it must be 0, or from 20 to 3600"},
 		"longer than an hour":                    {[]string{"-seconds=3601"}, "-seconds is 3601"},
 		"an expression that is none":             {[]string{"-scenario=("}, "-scenario"},
-		"a scenario that does not exist":         {[]string{"-scenario=nonesuch"}, "names none: they are [step wave java coverage]"},
+		"a scenario that does not exist":         {[]string{"-scenario=nonesuch"}, "names none: they are [step wave java surge coverage]"},
 		"an earlier report that does not exist":  {[]string{"-again=/nonesuch/replay.json"}, "reading an earlier report"},
 		"an earlier report that is another file": {[]string{"-again=options_test.go"}, errReport.Error()},
 	} {
@@ -37,7 +37,7 @@ func TestScenariosAreThoseAskedForAtTheLengthAskedFor(t *testing.T) {
 	o, err := parseOptions([]string{"-scenario=s|v", "-seconds=60"}, io.Discard)
 	require.NoError(t, err)
 	some := o.scenarios()
-	require.Equal(t, []string{"step", "wave", "java"}, names(some))
+	require.Equal(t, []string{"step", "wave", "java", "surge"}, names(some))
 	for _, s := range some {
 		require.Equal(t, time.Minute, s.length)
 	}
@@ -48,5 +48,5 @@ func TestScenariosAreThoseAskedForAtTheLengthAskedFor(t *testing.T) {
 	o, err = parseOptions([]string{"-scenario=^w"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, []string{"wave"}, names(o.scenarios()))
-	require.Equal(t, 10*time.Minute, o.scenarios()[0].length)
+	require.Equal(t, 8*time.Minute, o.scenarios()[0].length)
 }

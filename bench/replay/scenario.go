@@ -16,13 +16,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// objective of every policy, the CRD's default.
-const objective = time.Minute
+// usualObjective is the CRD's default.
+const usualObjective = time.Minute
 
 // scenario is one load on one Function, for both worlds.
 type scenario struct {
 	name   string
 	length time.Duration
+	// objective of the policy, and of the score.
+	objective time.Duration
 	// rate of arrivals in messages per second, over seconds since the start.
 	rate plant.Curve
 	// kind of the replicas, what a message costs one of them, and what passes before one begins to start.
@@ -37,21 +39,26 @@ type scenario struct {
 const longest = 3600
 
 // all scenarios. A replica does 50 messages a second. Light ones are given the start of a real pod, an image pull and a
-// JVM, as a delay; Java ones start as fast as this machine starts a JVM, of which it bears six.
+// JVM, as a delay; Java ones start as fast as this machine starts a JVM, of which it bears six. The surge is late on
+// purpose: its objective is shorter than a start.
 func all() []scenario {
 	return []scenario{
 		{
-			name: "step", length: 10 * time.Minute, rate: step(40, 240, 150, 390),
+			name: "step", length: 8 * time.Minute, objective: usualObjective, rate: step(40, 240, 120, 330),
 			kind: stage.Light, serviceTime: 20 * time.Millisecond, startDelay: 20 * time.Second, maxReplicas: 20,
 		},
 		{
-			name: "wave", length: 10 * time.Minute, rate: wave(40, 300, 300),
+			name: "wave", length: 8 * time.Minute, objective: usualObjective, rate: wave(40, 300, 240),
 			kind: stage.Light, serviceTime: 20 * time.Millisecond, startDelay: 20 * time.Second, maxReplicas: 20,
 			partitions: 3, batching: load.BatchingOn,
 		},
 		{
-			name: "java", length: 8 * time.Minute, rate: step(20, 120, 120, 330),
+			name: "java", length: 7 * time.Minute, objective: usualObjective, rate: step(20, 120, 100, 290),
 			kind: stage.Java, serviceTime: 20 * time.Millisecond, maxReplicas: 6,
+		},
+		{
+			name: "surge", length: 5 * time.Minute, objective: 15 * time.Second, rate: step(40, 300, 100, 220),
+			kind: stage.Light, serviceTime: 20 * time.Millisecond, startDelay: 20 * time.Second, maxReplicas: 20,
 		},
 	}
 }
@@ -109,7 +116,7 @@ func (s scenario) profile() load.Profile {
 // function is what is put on the stage.
 func (s scenario) function() stage.FunctionConfig {
 	return stage.FunctionConfig{
-		Name: s.name, Kind: s.kind, ServiceTime: s.serviceTime, StartDelay: s.startDelay, Objective: objective,
+		Name: s.name, Kind: s.kind, ServiceTime: s.serviceTime, StartDelay: s.startDelay, Objective: s.objective,
 		Partitions: s.partitions, Batching: s.batching,
 	}
 }
@@ -123,7 +130,7 @@ func (s scenario) policy() *v1alpha1.AutoscalingPolicy {
 			APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: s.name,
 		},
 		MinReplicas: new(int32(1)), MaxReplicas: int32(s.maxReplicas), //nolint:gosec // small
-		LatencyObjective: metav1.Duration{Duration: objective},
+		LatencyObjective: metav1.Duration{Duration: s.objective},
 	}
 	return p
 }

@@ -61,5 +61,9 @@ func TestThePolicySaysNoMoreThanARangeAndTheObjective(t *testing.T) {
 	require.Equal(t, time.Minute, p.Spec.LatencyObjective.Duration)
 	require.Nil(t, p.Spec.Behavior)
 	require.Empty(t, p.Spec.Strategies)
-	require.Equal(t, objective, s.function().Objective)
+	require.Equal(t, usualObjective, s.function().Objective)
+	s, _ = find("surge")
+	require.Equal(t, s.objective, s.policy().Spec.LatencyObjective.Duration)
+	require.Equal(t, s.objective, s.function().Objective)
+	require.LessOrEqual(t, s.objective, s.startDelay, "help comes too late for it")
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/peer"
@@ -11,29 +12,89 @@ import (
 )
 
 const (
-	// phases are all ways that polls each 10 s and syncs each 15 s can lie to the load: the load begins that many seconds
-	// later, and is as at its beginning until then.
-	phases = 30
-	// controller is the product's policy.
-	controller = "capacity"
+	// draws are how often a scenario is simulated: replicas and their starts differ, and where the real run's timetable is
+	// not known, polls and syncs too.
+	draws = 30
+	// pollInterval and syncInterval are the adapter's and the HPA controller's as they ship, in seconds; polls wander by up to
+	// pollJitter of the interval either way.
+	pollInterval, syncInterval, pollJitter = 10.0, 15.0, 0.1
 	// drainSeconds follow without arrivals, as in the real world.
 	drainSeconds = 180
 )
 
 // simulated are all runs of a scenario.
 type simulated struct {
-	mean, low, high score
+	figures
 	// replicas and backlog by second: mean, and for replicas the extremes.
 	replicas, least, most, backlog []float64
+	// anyTime is how the scenario goes with polls and syncs at any times instead of those of the real run.
+	anyTime figures
 }
 
-// simulate runs the scenario with the facts that were measured.
-func simulate(s scenario, m measured) simulated {
-	all := make([]simRun, 0, phases)
-	for phase := range phases {
-		all = append(all, simulateOnce(s, m, phase))
+// figures are the mean of a score over some runs, with the extremes.
+type figures struct {
+	Mean score `json:"mean"`
+	Low  score `json:"low"`
+	High score `json:"high"`
+}
+
+// simulate runs the scenario with the facts that were measured and what arrived, nil for what was meant to: polls, scrapes
+// and syncs come when they came in the real run, as far as that is known.
+func simulate(s scenario, m measured, arrived []float64) simulated {
+	var own, others []simRun
+	for draw := range draws {
+		others = append(others, simulateOnce(s, m, arrived, anyTimetable(s, draw), draw))
+		if m.Timetable.known() {
+			own = append(own, simulateOnce(s, m, arrived, m.Timetable.within(s, draw), draw))
+		}
 	}
-	return fold(all)
+	if !m.Timetable.known() {
+		own = others
+	}
+	all := fold(own)
+	all.anyTime = fold(others).figures
+	return all
+}
+
+// anyTimetable has phases that the load knows nothing of.
+func anyTimetable(s scenario, draw int) peer.Timetable {
+	luck := rand.New(rand.NewPCG(uint64(draw), 3)) //nolint:gosec // a model, to be repeated
+	until := float64(s.seconds() + drainSeconds)
+	wander := func() float64 { return pollInterval * (1 + pollJitter*(2*luck.Float64()-1)) }
+	steady := func() float64 { return syncInterval }
+	return peer.Timetable{
+		Polls:   goOn([]float64{pollInterval * luck.Float64()}, until, wander),
+		Scrapes: goOn([]float64{pollInterval * luck.Float64()}, until, wander),
+		Syncs:   goOn([]float64{syncInterval * luck.Float64()}, until, steady),
+	}
+}
+
+// within is the timetable with each look at some time between the two of the adapter's counters that it was seen between.
+// After the load it goes on as usual.
+func (t timetable) within(s scenario, draw int) peer.Timetable {
+	luck := rand.New(rand.NewPCG(uint64(draw), 4)) //nolint:gosec // a model, to be repeated
+	until := float64(s.seconds() + drainSeconds)
+	moved := func(times []float64) (all []float64) {
+		for _, at := range times {
+			all = append(all, max(0, at+listenEvery.Seconds()*(luck.Float64()-0.5)))
+		}
+		return all
+	}
+	poll, sync := func() float64 { return pollInterval }, func() float64 { return syncInterval }
+	return peer.Timetable{
+		Polls: goOn(moved(t.Polls), until, poll), Scrapes: goOn(moved(t.Scrapes), until, poll), Syncs: goOn(moved(t.Syncs), until, sync),
+	}
+}
+
+// goOn adds times to at least one, each so much after the one before.
+func goOn(times []float64, until float64, interval func() float64) (all []time.Duration) {
+	for _, at := range times {
+		all = append(all, time.Duration(at*float64(time.Second)))
+	}
+	for at := times[len(times)-1] + interval(); at < until; at += interval() {
+		all = append(all, time.Duration(at*float64(time.Second)))
+	}
+	return all
 }
 
 // simRun is one run.
@@ -43,21 +104,26 @@ type simRun struct {
 }
 
 // plantOf is the simulator's scenario. What was not measured is as it was meant to be.
-func plantOf(s scenario, m measured, phase int) plant.Scenario {
+func plantOf(s scenario, m measured, arrived []float64) plant.Scenario {
 	start := or(m.StartSeconds, s.startDelay.Seconds()+usualStart.Seconds())
 	p := plant.Scenario{
-		Name: s.name, Seconds: phase + s.seconds() + drainSeconds,
+		Name: s.name, Seconds: s.seconds() + drainSeconds, Exact: true, // the publisher keeps time
 		Rate: func(second float64) float64 {
-			if second >= float64(phase+s.seconds()) {
+			switch at := int(second); {
+			case at >= s.seconds():
 				return 0
+			case at < len(arrived):
+				return arrived[at]
+			default:
+				return s.rate(second)
 			}
-			return s.rate(max(0, second-float64(phase)))
 		},
 		Capacity: plant.Constant(or(m.CapacityPerReplica, 1/s.serviceTime.Seconds())), Spread: max(none, or(m.CapacitySpread, 0)),
-		Objective: objective, Initial: 1, Min: 1, Max: s.maxReplicas,
+		Objective: s.objective, Initial: 1, Min: 1, Max: s.maxReplicas,
 		Start:      time.Duration(max(0, start-halfSecond) * float64(time.Second)),
 		Partitions: max(1, s.partitions), Batch: or(m.MessagesPerEntry, 1),
 		StartSpread: max(none, or(m.StartSpread, 0)), WarmUp: none, Measured: or(m.BusyAtSaturation, 1),
+		Slack: max(0, or(m.CallSlack, 0)),
 	}
 	if m.WarmUpSpeed != nil {
 		p.WarmUp = max(none, warmUp(*m.WarmUpSpeed))
@@ -95,14 +161,9 @@ func or(value *float64, otherwise float64) float64 {
 	return *value
 }
 
-func simulateOnce(s scenario, m measured, phase int) simRun {
-	world := plant.New(plantOf(s, m, phase), uint64(phase)) //nolint:gosec // small
-	var decide peer.Controller
-	for _, named := range peer.All() {
-		if named.Name == controller {
-			decide = named.New(world.Scenario())
-		}
-	}
+func simulateOnce(s scenario, m measured, arrived []float64, times peer.Timetable, draw int) simRun {
+	world := plant.New(plantOf(s, m, arrived), uint64(draw)) //nolint:gosec // small
+	decide := peer.At(times)(world.Scenario())
 	var r simRun
 	for range world.Scenario().Seconds {
 		world.Step()
@@ -111,9 +172,9 @@ func simulateOnce(s scenario, m measured, phase int) simRun {
 	}
 	score := world.Score()
 	r.late = 100 * score.LateShare()
-	r.backlog = r.backlog[phase:][:s.seconds()]
-	before := score.Trace[max(0, phase-1)]
-	for _, now := range score.Trace[phase:][:s.seconds()] {
+	r.backlog = r.backlog[:s.seconds()]
+	before := score.Trace[0]
+	for _, now := range score.Trace[:s.seconds()] {
 		if now != before {
 			r.actions++
 		}
@@ -130,7 +191,7 @@ func fold(runs []simRun) simulated {
 	var s simulated
 	figure := func(pick func(score *score) **float64, of func(simRun) float64) {
 		mean, low, high := span(runs, of)
-		*pick(&s.mean), *pick(&s.low), *pick(&s.high) = &mean, &low, &high
+		*pick(&s.Mean), *pick(&s.Low), *pick(&s.High) = &mean, &low, &high
 	}
 	figure(func(s *score) **float64 { return &s.ReplicaHours }, func(r simRun) float64 { return r.hours })
 	figure(func(s *score) **float64 { return &s.LatePct }, func(r simRun) float64 { return r.late })

@@ -92,6 +92,10 @@ func (t *theatre) play(ctx context.Context, s scenario) (_ outcome, err error) {
 		return outcome{}, err
 	}
 	defer func() { err = errors.Join(err, f.Remove(ctx)) }()
+	before, err := t.counted(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
 	if err := t.scene.Client.Create(ctx, s.policy()); err != nil {
 		return outcome{}, fmt.Errorf("creating the policy: %w", err)
 	}
@@ -100,6 +104,10 @@ func (t *theatre) play(ctx context.Context, s scenario) (_ outcome, err error) {
 	defer stop()
 	var group errgroup.Group
 	group.Go(func() error { return f.Publish(loading, s.profile()) })
+	group.Go(func() error {
+		o.timetable = t.listen(loading, before, o.begun)
+		return nil
+	})
 	watcher := t.watch(f, o.begun)
 	err = watcher.until(ctx, s.length)
 	stop()

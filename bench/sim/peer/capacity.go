@@ -31,6 +31,9 @@ type capacity struct {
 	without      policy.Part
 	state        policy.State
 	desired      int
+	// events are those of a Timetable that are still to come; follows says that there is one.
+	events  []event
+	follows bool
 }
 
 // Without makes our controller with parts of the algorithm left out; none for 0.
@@ -62,8 +65,13 @@ func (c *capacity) Replicas(w *plant.World) int {
 	if slices.Contains(w.Scenario().Restarts, w.Second()) {
 		*c = *c.resumed(w)
 	}
+	if c.follows {
+		return c.follow(w)
+	}
 	if w.Second()%pollEvery == pollPhase {
-		c.poll(w)
+		c.ask(w)
+		c.scrape(w)
+		c.decide(w)
 	}
 	if every(hpaSync, w) || w.Replicas() == 0 { // whoever wakes a target does not wait for an HPA, which is off at 0
 		return c.desired
@@ -78,14 +86,15 @@ func (c *capacity) resumed(w *plant.World) *capacity {
 		panic(err) // no decision leads to a state that cannot be written
 	}
 	fresh := newCapacity(w.Scenario(), c.without)
-	fresh.desired = c.desired
+	fresh.desired, fresh.events, fresh.follows = c.desired, c.events, c.follows
 	if fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{State: text}, int32(w.Replicas()), w.Time()); err != nil { //nolint:gosec // small
 		panic(err) // nor to one that cannot be read
 	}
 	return fresh
 }
 
-func (c *capacity) poll(w *plant.World) {
+// ask Pulsar about all topics.
+func (c *capacity) ask(w *plant.World) {
 	for i, name := range w.Scenario().Topics() {
 		topic := backlog.Topic{Cluster: c.subscription.Cluster, Name: name}
 		if sample, err := w.TopicSample(i); err != nil {
@@ -94,7 +103,13 @@ func (c *capacity) poll(w *plant.World) {
 			c.store.Record(topic, sample)
 		}
 	}
-	c.store.RecordInstances(workload, w.InstancesSample())
+}
+
+// scrape asks the instances.
+func (c *capacity) scrape(w *plant.World) { c.store.RecordInstances(workload, w.InstancesSample()) }
+
+// decide on what is known.
+func (c *capacity) decide(w *plant.World) {
 	in := policy.Input{
 		Now: w.Time(), Spec: c.spec, CurrentReplicas: int32(w.Replicas()), FreshFor: 3 * pollEvery * time.Second, //nolint:gosec // small
 		Pods: pods(w), Without: c.without,

@@ -40,6 +40,8 @@ type Scenario struct {
 	// Rate of arrivals in messages per second, and Noise: the standard deviation of its factor from second to second.
 	Rate  Curve
 	Noise float64
+	// Exact arrivals are what Rate says, without the luck of a Poisson process: those of a recording.
+	Exact bool
 	// More are the rates of further input topics, without partitions, next to the one of Rate.
 	More []Curve
 	// Capacity is what one replica processes, in messages per second; Spread is the standard deviation of the logarithm of
@@ -58,6 +60,9 @@ type Scenario struct {
 	// speed, in seconds, and Measured the share of a busy replica's time that its own metric shows: the rest goes to fetching,
 	// acknowledging and conversion. Defaults of the plant where 0 is given.
 	StartSpread, WarmUp, Measured float64
+	// Slack is by which share calls take longer in a replica that waits for messages than in one that does not: a sleep, or a
+	// cold cache. 0 is none.
+	Slack float64
 	// CPU is the share of a busy replica's time in which it computes; 1 where 0 is given.
 	CPU float64
 

@@ -109,6 +109,9 @@ func (w *World) busy(one work, share float64) float64 {
 		}
 		return 0.02 * load
 	}
+	if load < 0.99 {
+		load = min(1, load*(1+w.scenario.Slack))
+	}
 	return w.scenario.Measured * load
 }
 

@@ -193,15 +193,23 @@ func (w *World) arrive() {
 		w.recent[i] *= 1 - 1.0/recentSeconds
 	}
 	for partition, weight := range s.Weights {
-		count := poisson(w.load, rate*weight/sum)
+		count := w.draw(rate * weight / sum)
 		w.recent[0] += count
 		w.publish(partition, count)
 	}
 	for i, more := range s.More {
-		count := poisson(w.load, max(0, more(second))*factor)
+		count := w.draw(max(0, more(second)) * factor)
 		w.recent[i+1] += count
 		w.publish(s.Partitions+i, count)
 	}
+}
+
+// draw is how many messages arrive where mean are expected.
+func (w *World) draw(mean float64) float64 {
+	if w.scenario.Exact {
+		return mean
+	}
+	return poisson(w.load, mean)
 }
 
 // publish takes messages that arrive on a partition, or on a further topic.

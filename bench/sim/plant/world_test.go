@@ -263,3 +263,25 @@ func TestAScenarioMaySayHowItsReplicasStartAndMeasure(t *testing.T) {
 	}
 	require.InDelta(t, 50*(0.5*11+0.005*55), w.replicas[3].processed, 1, "from half its speed")
 }
+
+func TestCallsOfAReplicaThatWaitsTakeLonger(t *testing.T) {
+	busy := func(rate, slack float64) float64 {
+		s := scenario()
+		s.Exact, s.Rate, s.Initial, s.Slack, s.Spread, s.Measured = true, Constant(rate), 1, slack, 1e-6, 1
+		w := New(s, 3)
+		run(w, still)
+		return w.InstancesSample().Instances[0].BusyTime.Seconds() / 600
+	}
+	require.InDelta(t, 0.5, busy(25, 0), 0.01)
+	require.InDelta(t, 0.55, busy(25, 0.1), 0.01)
+	require.InDelta(t, 1, busy(100, 0.1), 0.01, "one that has work all the time is as fast as it gets")
+}
+
+func TestExactArrivalsHaveNoLuck(t *testing.T) {
+	s := scenario()
+	s.Exact, s.Rate = true, func(second float64) float64 { return float64(int(second) % 3) }
+	w := New(s, 3)
+	run(w, still)
+	require.InDelta(t, 600, w.score.Messages, 1e-6)
+	require.InDelta(t, 600, w.published[0], 1e-6)
+}

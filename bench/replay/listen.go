@@ -1,0 +1,120 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// timetable is when the real adapter and the real HPA controller looked at what, in seconds since the load began: what the
+// adapter's own counters told each quarter of a second.
+type timetable struct {
+	// Polls of the topics, Scrapes of the instances and Syncs, at which the HPA controller asked for its metric.
+	Polls   []float64 `json:"polls"`
+	Scrapes []float64 `json:"scrapes"`
+	Syncs   []float64 `json:"syncs"`
+}
+
+const (
+	// listenEvery is the time between two looks at the counters.
+	listenEvery = 250 * time.Millisecond
+	// apart: what is counted within two seconds is one look, as of two requests about one topic, or of several instances.
+	apart = 2.0
+)
+
+// tally is what the adapter has counted.
+type tally struct{ polls, scrapes, syncs float64 }
+
+// listen to the adapter's counters until ctx ends, from what they were before the load began. One that does not answer is
+// asked again: what it counted meanwhile is one look.
+func (t *theatre) listen(ctx context.Context, before tally, begun time.Time) timetable {
+	var heard timetable
+	ticker := time.NewTicker(listenEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return heard
+		case <-ticker.C:
+		}
+		if now, err := t.counted(ctx); err == nil {
+			heard.add(time.Since(begun).Seconds(), before, now)
+			before = now
+		}
+	}
+}
+
+// counted is what the adapter has counted so far.
+func (t *theatre) counted(ctx context.Context) (tally, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	text, err := t.scene.Ask(ctx, t.scene.Adapter, "/metrics")
+	if err != nil {
+		return tally{}, err
+	}
+	return count(text)
+}
+
+// add what was counted since the look before. It happened half a look ago, on average.
+func (t *timetable) add(seconds float64, before, now tally) {
+	at := max(0, seconds-listenEvery.Seconds()/2)
+	note := func(times *[]float64, grew bool) {
+		if grew && (len(*times) == 0 || at-(*times)[len(*times)-1] > apart) {
+			*times = append(*times, at)
+		}
+	}
+	note(&t.Polls, now.polls > before.polls)
+	note(&t.Scrapes, now.scrapes > before.scrapes)
+	note(&t.Syncs, now.syncs > before.syncs)
+}
+
+// count reads the adapter's counters.
+func count(text []byte) (tally, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return tally{}, fmt.Errorf("reading the adapter's counters: %w", err)
+	}
+	sum := func(family, call string) (all float64) {
+		for _, metric := range families[family].GetMetric() {
+			matches := call == ""
+			for _, label := range metric.GetLabel() {
+				matches = matches || label.GetName() == "call" && strings.Contains(label.GetValue(), call)
+			}
+			if matches {
+				all += metric.GetCounter().GetValue()
+			}
+		}
+		return all
+	}
+	return tally{
+		polls:   sum("pulsar_autoscaler_source_requests_total", "stats"),
+		scrapes: sum("pulsar_autoscaler_instance_scrapes_total", ""),
+		syncs:   sum("pulsar_autoscaler_provider_requests_total", ""),
+	}, nil
+}
+
+// known says that all was heard of a run: without one of them nothing would be decided.
+func (t timetable) known() bool { return len(t.Polls) > 0 && len(t.Scrapes) > 0 && len(t.Syncs) > 0 }
+
+// check that the times are in order, and of a run that a report may be of.
+func (t timetable) check() error {
+	for name, times := range map[string][]float64{"polls": t.Polls, "scrapes": t.Scrapes, "syncs": t.Syncs} {
+		before := 0.0
+		for _, at := range times {
+			if !(at >= before && at <= longest) {
+				return fmt.Errorf("measured.timetable.%s has %g after %g: they must rise from 0 to %d", name, at, before, longest)
+			}
+			before = at
+		}
+	}
+	return nil
+}
