@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -94,7 +95,14 @@ func again(o options, out io.Writer) error {
 			continue
 		}
 		s = s.lasting(r.length())
-		result := compare(s, r.Measured, r.Real, r.Trace.real(), simulate(s, r.Measured, r.Trace.Arrived))
+		if r.ObjectiveSeconds > 0 {
+			s.objective = time.Duration(r.ObjectiveSeconds * float64(time.Second))
+		}
+		arrived := r.Trace.Arrived
+		if len(arrived) == 0 {
+			arrived = r.Trace.Rate // what was meant to, in a report of before that was counted
+		}
+		result := compare(s, r.Measured, r.Real, r.Trace.real(), simulate(s, r.Measured, arrived))
 		result.Decisions = r.Decisions
 		written.Scenarios = append(written.Scenarios, result)
 	}

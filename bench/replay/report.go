@@ -29,7 +29,9 @@ type report struct {
 type result struct {
 	Name    string `json:"name"`
 	Seconds int    `json:"seconds"`
-	Real    score  `json:"real"`
+	// ObjectiveSeconds is the latency objective; 0 in reports that did not have it.
+	ObjectiveSeconds float64 `json:"objective_seconds"`
+	Real             score   `json:"real"`
 	// Sim is the mean of the simulator's runs with polls and syncs at the times of the real one, SimLow and SimHigh the
 	// extremes of each figure.
 	Sim     score `json:"sim"`
@@ -56,7 +58,7 @@ const (
 
 func compare(s scenario, m measured, ran score, happened trace, sim simulated) result {
 	r := result{
-		Name: s.name, Seconds: s.seconds(), Real: ran, Sim: sim.Mean, SimLow: sim.Low, SimHigh: sim.High, AnyTime: sim.anyTime,
+		Name: s.name, Seconds: s.seconds(), ObjectiveSeconds: s.objective.Seconds(), Real: ran, Sim: sim.Mean, SimLow: sim.Low, SimHigh: sim.High, AnyTime: sim.anyTime,
 		Measured: m, Trace: happened,
 	}
 	r.Trace.Sim, r.Trace.SimLow, r.Trace.SimHigh, r.Trace.SimBacklog = sim.replicas, sim.least, sim.most, sim.backlog
@@ -114,6 +116,9 @@ func decode(text []byte) (report, error) {
 func (r result) check() error {
 	if r.Seconds < leastSeconds || r.Seconds > longest {
 		return fmt.Errorf("seconds is %d: it must be from %d to %d", r.Seconds, leastSeconds, longest)
+	}
+	if !(r.ObjectiveSeconds >= 0 && r.ObjectiveSeconds <= longest) {
+		return fmt.Errorf("objective_seconds is %g: it must be from 0 to %d", r.ObjectiveSeconds, longest)
 	}
 	t := r.Trace
 	for name, values := range map[string][]float64{

@@ -80,6 +80,7 @@ func TestReportsThatCannotBeSimulatedAnewAreRefused(t *testing.T) {
 		"with a capacity without bounds":     func(r *result) { r.Measured.CapacityPerReplica = known(1e300) },
 		"with less than nothing arriving":    func(r *result) { r.Trace.Arrived[3] = -1 },
 		"with arrivals of another length":    func(r *result) { r.Trace.Arrived = r.Trace.Arrived[1:] },
+		"with an objective of the past":      func(r *result) { r.ObjectiveSeconds = -1 },
 		"with polls out of order":            func(r *result) { r.Measured.Timetable.Polls = []float64{3, 2} },
 		"with syncs after hours":             func(r *result) { r.Measured.Timetable.Syncs = []float64{3, longest + 1} },
 	} {
@@ -135,6 +136,7 @@ func TestAnEarlierReportIsSimulatedAnew(t *testing.T) {
 	earlier := filepath.Join(dir, "earlier.json")
 	one := replayed(t)
 	one.Sim, one.SimLow, one.SimHigh, one.Within = score{}, score{}, score{}, nil
+	one.ObjectiveSeconds = 31
 	text, err := report{Pulsar: "4.0.8", Scenarios: []result{one}}.encode()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(earlier, text, 0o600))
@@ -148,6 +150,7 @@ func TestAnEarlierReportIsSimulatedAnew(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "4.0.8", got.Pulsar)
 	require.Equal(t, one.Real, got.Scenarios[0].Real)
+	require.InDelta(t, 31, got.Scenarios[0].ObjectiveSeconds, 0)
 	require.NotNil(t, got.Scenarios[0].Sim.ReplicaHours)
 	require.NotNil(t, got.Scenarios[0].Within)
 	require.FileExists(t, filepath.Join(dir, "replay-step.png"))
