@@ -141,7 +141,8 @@ func TestSlackIsOfReplicasThatWaitedBesideThoseThatDidNot(t *testing.T) {
 	const s, ms = time.Second, time.Millisecond
 	waited := []look{seen(0, 0, 0, 0), seen(5*s, 0, 100, 100*22*ms), seen(10*s, 0, 200, 200*22*ms)}
 	require.Nil(t, outcome{looks: waited}.measure().CallSlack, "there is nothing to compare with")
-	both := append(waited, seen(15*s, 1000, 200, 200*22*ms), seen(20*s, 800, 450, 200*22*ms+250*20*ms))
+	both := waited
+	both = append(both, seen(15*s, 1000, 200, 200*22*ms), seen(20*s, 800, 450, 200*22*ms+250*20*ms))
 	require.InDelta(t, 0.1, *outcome{looks: both}.measure().CallSlack, 1e-9)
 }
 

@@ -128,15 +128,7 @@ func (r result) check() error {
 			return fmt.Errorf("trace.%s has %d values for %d seconds", name, len(values), r.Seconds)
 		}
 	}
-	if n := len(t.Arrived); n != 0 && n != r.Seconds {
-		return fmt.Errorf("trace.arrived has %d values for %d seconds", n, r.Seconds)
-	}
-	for _, messages := range t.Arrived {
-		if !(messages >= 0 && messages < 1e6) {
-			return fmt.Errorf("trace.arrived has %g: it must be from 0 to 1000000", messages)
-		}
-	}
-	if err := r.Measured.Timetable.check(); err != nil {
+	if err := errors.Join(r.checkArrived(), r.Measured.Timetable.check()); err != nil {
 		return err
 	}
 	for name, value := range map[string]*float64{
@@ -145,6 +137,19 @@ func (r result) check() error {
 	} {
 		if value != nil && !(*value >= 0 && *value < 1e6) {
 			return fmt.Errorf("measured.%s is %g: it must be from 0 to 1000000", name, *value)
+		}
+	}
+	return nil
+}
+
+// checkArrived that there is a number of messages for each second, or none at all.
+func (r result) checkArrived() error {
+	if n := len(r.Trace.Arrived); n != 0 && n != r.Seconds {
+		return fmt.Errorf("trace.arrived has %d values for %d seconds", n, r.Seconds)
+	}
+	for _, messages := range r.Trace.Arrived {
+		if !(messages >= 0 && messages < 1e6) {
+			return fmt.Errorf("trace.arrived has %g: it must be from 0 to 1000000", messages)
 		}
 	}
 	return nil

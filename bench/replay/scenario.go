@@ -40,7 +40,7 @@ const longest = 3600
 
 // all scenarios. A replica does 50 messages a second. Light ones are given the start of a real pod, an image pull and a
 // JVM, as a delay; Java ones start as fast as this machine starts a JVM, of which it bears six. The surge is late on
-// purpose: its objective is shorter than a start.
+// purpose: its objective is as short as a start.
 func all() []scenario {
 	return []scenario{
 		{
@@ -57,7 +57,7 @@ func all() []scenario {
 			kind: stage.Java, serviceTime: 20 * time.Millisecond, maxReplicas: 6,
 		},
 		{
-			name: "surge", length: 5 * time.Minute, objective: 15 * time.Second, rate: step(40, 300, 100, 220),
+			name: "surge", length: 5 * time.Minute, objective: 20 * time.Second, rate: step(40, 300, 100, 220),
 			kind: stage.Light, serviceTime: 20 * time.Millisecond, startDelay: 20 * time.Second, maxReplicas: 20,
 		},
 	}

@@ -120,7 +120,7 @@ func plantOf(s scenario, m measured, arrived []float64) plant.Scenario {
 		},
 		Capacity: plant.Constant(or(m.CapacityPerReplica, 1/s.serviceTime.Seconds())), Spread: max(none, or(m.CapacitySpread, 0)),
 		Objective: s.objective, Initial: 1, Min: 1, Max: s.maxReplicas,
-		Start:      time.Duration(max(0, start-halfSecond) * float64(time.Second)),
+		Start:      time.Duration((start + halfSecond) * float64(time.Second)),
 		Partitions: max(1, s.partitions), Batch: or(m.MessagesPerEntry, 1),
 		StartSpread: max(none, or(m.StartSpread, 0)), WarmUp: none, Measured: or(m.BusyAtSaturation, 1),
 		Slack: max(0, or(m.CallSlack, 0)),
@@ -134,7 +134,8 @@ func plantOf(s scenario, m measured, arrived []float64) plant.Scenario {
 const (
 	// usualStart is what a replica was seen to take on top of its delay, Light or Java.
 	usualStart = 2 * time.Second
-	// halfSecond is what the plant adds to a start on average, for it goes by whole seconds.
+	// halfSecond is what the plant takes off a start on average: it scales at the end of a second, and rounds up from its
+	// beginning.
 	halfSecond = 0.5
 	// none is as good as 0, which the plant takes for its default.
 	none = 1e-3

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
 )
 
 // facts are what a run of the step would measure.
@@ -48,7 +50,7 @@ func TestWhatWasNotMeasuredIsAsItWasMeantToBe(t *testing.T) {
 	s, _ := find("wave")
 	p := plantOf(s, measured{}, nil)
 	require.InDelta(t, 50, p.Capacity(0), 1e-9)
-	require.InDelta(t, 21.5, p.Start.Seconds(), 1e-9, "which is 22 s on average in whole seconds")
+	require.InDelta(t, 22.5, p.Start.Seconds(), 1e-9, "which is 22 s on average in whole seconds")
 	require.InDelta(t, 1, p.Measured, 0)
 	require.InDelta(t, none, p.WarmUp, 0)
 	require.Equal(t, 3, p.Partitions)
@@ -106,6 +108,27 @@ func TestAnyTimesArePollsThatWanderAndSyncsThatDoNot(t *testing.T) {
 		}
 	}
 	require.Len(t, first, draws)
+}
+
+// A start is from the scale write, at the end of a second, to the beginning of the first one in which a replica works.
+func TestSimulatedStartsAreAsLongAsMeasured(t *testing.T) {
+	s, _ := find("step")
+	m := facts()
+	took := 0.0
+	const starts = 40
+	for seed := range starts {
+		m.StartSeconds = known(20 + float64(seed)/starts)
+		p := plantOf(s, m, nil)
+		p.Rate = plant.Constant(1000)
+		w := plant.New(p, uint64(seed))
+		w.Step()
+		w.Scale(2)
+		for len(w.InstancesSample().Instances) < 2 {
+			w.Step()
+		}
+		took += float64(w.Second()-1) / starts // it works from the beginning of this second on, and was asked for at 1
+	}
+	require.InDelta(t, 20.5, took, 0.1)
 }
 
 func TestASimulationCanBeRepeated(t *testing.T) {

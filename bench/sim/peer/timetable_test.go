@@ -33,9 +33,9 @@ func step() plant.Scenario {
 }
 
 // changes are the seconds at whose end replicas were set.
-func changes(s plant.Scenario, make New) (seconds []int) {
+func changes(s plant.Scenario, of New) (seconds []int) {
 	w := plant.New(s, 4)
-	controller := make(w.Scenario())
+	controller := of(w.Scenario())
 	for range s.Seconds {
 		w.Step()
 		before := w.Replicas()
