@@ -17,7 +17,7 @@ type Arrivals struct {
 	Fast      float64 `json:"fast,omitempty"`
 	Slow      float64 `json:"slow,omitempty"`
 	Deviation float64 `json:"dev,omitempty"`
-	// Rise is the relative rise that is to be expected within a reaction time: the largest lately, forgotten over 20 min.
+	// Rise is the relative rise that is to be expected within a reaction time: the largest lately, forgotten over 40 min.
 	Rise float64 `json:"rise,omitempty"`
 	// Peak is the highest Fast lately, forgotten over an hour: there is room for what was seen before, not for more.
 	Peak float64 `json:"peak,omitempty"`
@@ -38,7 +38,7 @@ type RateAt struct {
 const (
 	fastSeconds   = 20
 	slowSeconds   = 90
-	riseForgotten = 20 * time.Minute
+	riseForgotten = 40 * time.Minute
 	peakForgotten = time.Hour
 	// Rise begins at firstRise, follows a larger one half way at once, and keeps within its bounds.
 	firstRise, riseWeight = 0.3, 0.5

@@ -79,7 +79,7 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 		"expects a rise like the last one": {append(steadily(100, 20), steadily(200, 20)...), func(t *testing.T, a policy.Arrivals) {
 			require.Greater(t, a.Rise, 0.4)
 		}},
-		"forgets a rise in an hour": {append(append(steadily(100, 20), steadily(200, 20)...), steadily(200, 360)...), func(t *testing.T, a policy.Arrivals) {
+		"forgets a rise in two hours": {append(append(steadily(100, 20), steadily(200, 20)...), steadily(200, 720)...), func(t *testing.T, a policy.Arrivals) {
 			require.InDelta(t, 0.05, a.Rise, 0.02)
 		}},
 		"expects four times as much at most": {append(steadily(1, 20), steadily(10_000, 20)...), func(t *testing.T, a policy.Arrivals) {

@@ -20,7 +20,7 @@ const (
 	restartInterval = 4
 	// leastDown is the share of the replicas that a scale-down has to save to be worth an action: each one moves messages from
 	// one replica to another. One that restarts all of them has to save more.
-	leastDown, leastRestartingDown = 0.15, 0.3
+	leastDown, leastRestartingDown = 0.10, 0.3
 	// worthwhile is the share of what is to be saved in the end that a step down has to save at once.
 	worthwhile = 0.7
 )

@@ -161,9 +161,9 @@ func TestStrategies(t *testing.T) {
 			},
 			want: 3, hold: policy.HoldStabilizing,
 		},
-		"does not save less than a seventh by rate": {
-			in: asking(10, reading(0, 900), rateStrategy("100")), state: policy.State{Arrivals: arrivals(900)},
-			want: 10, hold: policy.HoldSmallChange,
+		"does not save less than a tenth by rate": {
+			in: asking(11, reading(0, 1000), rateStrategy("100")), state: policy.State{Arrivals: arrivals(1000)},
+			want: 11, hold: policy.HoldSmallChange,
 		},
 		"keeps use below a ceiling that was found": {
 			in: asking(8, stuck(8), utilizationStrategy(50)),
