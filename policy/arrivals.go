@@ -42,7 +42,7 @@ const (
 	peakForgotten = time.Hour
 	// Rise begins at firstRise, follows a larger one half way at once, and keeps within its bounds.
 	firstRise, riseWeight = 0.3, 0.5
-	leastRise, mostRise   = 0.05, 3
+	leastRise, mostRise   = 0.05, 6
 	// A change by this share that stands out by so many deviations is a step. Up, it is taken at once; down, when the next
 	// rate says so too, since a poll that missed messages looks the same.
 	stepShare, stepDeviations = 0.3, 3
@@ -146,7 +146,9 @@ func (a *Arrivals) planned(in Input, react float64) float64 {
 }
 
 const (
-	leastUtilisation = 0.5
+	// leastUtilisation leaves room for a rise to six times as much. At 0.5 what arrived in the first minute of a pulse, where replicas
+	// take longer to start than the objective forgives, was late each time.
+	leastUtilisation = 0.15
 	mostUtilisation  = 0.93
 	// ofPeak is the room above the Peak that is worth having.
 	ofPeak = 1.05

@@ -67,9 +67,10 @@ const (
 	// packed is how full replicas under a ceiling are.
 	packed = 0.9
 	// lifted is the change of what comes out that ends a ceiling.
-	lifted       = 1.08
-	probeStep    = 1.25
-	firstBlock   = 10 * time.Minute
+	lifted    = 1.08
+	probeStep = 1.25
+	// A wrong ceiling costs for as long as it stands: the first probe is early, and the later ones are rare.
+	firstBlock   = 4 * time.Minute
 	longestBlock = time.Hour
 	falseAlarm   = 30 * time.Minute
 )

@@ -107,7 +107,7 @@ func TestAnEpisode(t *testing.T) {
 		}},
 		"ends with a ceiling after three bad polls": {with(open), 3, same(10, 500), func(t *testing.T, p policy.Plateau) {
 			require.Equal(t, int32(6), p.Ceiling, "500 / (0.9 x 100)")
-			require.Equal(t, 10*time.Minute, p.Block)
+			require.Equal(t, 4*time.Minute, p.Block)
 			require.Equal(t, []float64{500, 10}, []float64{p.Before, p.BeforeN})
 		}},
 		"counts bad polls in a row alone": {with(open), 4, func(poll int) policy.Input {

@@ -108,7 +108,8 @@ func TestReplicasStayForAWindowAfterTheLastHigherNeed(t *testing.T) {
 		p.run(window - p.poll)
 		require.Empty(t, p.actions(dip), "%v: %d", p, p.changes())
 		p.run(1200)
-		require.LessOrEqual(t, len(p.actions(end)), 3, "%v: %d", p, p.changes())
+		// A rise to ten times as much was seen, and the room for another goes as it is forgotten: in one step more.
+		require.LessOrEqual(t, len(p.actions(end)), 4, "%v: %d", p, p.changes())
 		if replicas := math.Ceil(high / p.one / 0.9); replicas > 3 {
 			require.Less(t, p.in.CurrentReplicas, int32(replicas), "%v: %d", p, p.changes())
 		}
