@@ -57,8 +57,9 @@ const (
 	// leftBehind: replicas that finish less than this share of what arrives while work waits are as busy as they get, whatever
 	// they show. Of calls so short that most of the time passes between them that is half and less.
 	leftBehind = 0.85
-	// windowsDiffer is by how much more instances may say to have done than Pulsar saw.
-	windowsDiffer = 0.15
+	// windowsDiffer is by how much more or less instances may say to have done than Pulsar saw, less by so many deviations of what
+	// independent messages make of a count too: slow functions finish few in a window.
+	windowsDiffer, windowsLuck = 0.15, 2
 	// waitingWork is how much of the pool's work has to wait all the time for the pool to count as busy.
 	waitingWork = time.Second
 )
@@ -95,7 +96,7 @@ func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *Learned
 			after.Coverage = cover(before, r, busy)
 		}
 		return after, Tally{}, true, true
-	case timed && busy > leastBusy && processed > 0 && sameWindow(r, processed):
+	case timed && busy > leastBusy && processed > 0 && sameWindow(r, processed, consumers):
 		luck := 1 / max(1, processed*r.Window.Seconds())
 		return before.observeBusy(before.coverage()*processed/(consumers*busy), luck, l.in.Now), Tally{}, false, true
 	default:
@@ -138,11 +139,21 @@ func working(r backlog.Reading) (processed, consumers float64, known bool) {
 }
 
 // sameWindow says that Pulsar saw as much done as the instances say they did in the time that they were busy. After a step
-// down they are asked about different times, and the rate of one with the busy time of the other made 20/s of 47/s. Fewer
-// successes than Pulsar saw done are failures.
-func sameWindow(r backlog.Reading, processed float64) bool {
+// they are asked about different times: the rate of one with the busy time of the other made 20/s of 47/s when the load fell,
+// and 65/s of 40/s when it rose. Fewer successes than Pulsar saw done may be failures, or those of instances that did not answer.
+func sameWindow(r backlog.Reading, processed, consumers float64) bool {
 	theirs, err := r.Instances.ProcessRate.Value()
-	return err != nil || theirs <= (1+windowsDiffer)*processed
+	if err != nil {
+		return true
+	}
+	answering, err := r.Instances.Answering.Value()
+	user, noUser := r.Instances.UserExceptionRate.Value()
+	system, noSystem := r.Instances.SystemExceptionRate.Value()
+	if err != nil || noUser != nil || noSystem != nil || answering < consumers {
+		return theirs <= (1+windowsDiffer)*processed
+	}
+	luck := windowsLuck * math.Sqrt(processed/max(1, r.Window.Seconds()))
+	return theirs <= (1+windowsDiffer)*processed && theirs+user+system >= (1-windowsDiffer)*processed-luck
 }
 
 // processRate is what replicas finish. Of a Failover subscription Pulsar counts what they were sent, which is more while they

@@ -175,3 +175,24 @@ func TestRatesAndBusyTimeOfDifferentWindowsTellNoCapacity(t *testing.T) {
 	require.Less(t, fell(backlog.Known(73)).Capacity.MessagesPerSecond, before, "they agree, so each does 36/s")
 	require.Less(t, fell(backlog.Known(20)).Capacity.MessagesPerSecond, before, "most fail")
 }
+
+// The other way round, after a step up, few messages' busy time makes the many that Pulsar saw done since look quick: 65/s of 40/s.
+func TestBusyTimeOfBeforeAStepUpTellsNoCapacity(t *testing.T) {
+	rose := func(theirs, failed, answering float64) policy.State {
+		state := policy.State{DecidedAt: noon(), Arrivals: arrivals(10), Capacity: learned(40)}
+		state.Capacity.Coverage = 1
+		in := input(1, reading(0, 34))
+		in.Reading.ProcessRate, in.Reading.SteadyConsumers, in.Reading.Window = backlog.Known(34), true, 4*time.Second
+		in.Reading.Consumers, in.Reading.Instances.Busy = backlog.Known(1), backlog.Known(0.7)
+		in.Reading.Instances.ProcessRate, in.Reading.Instances.UserExceptionRate = backlog.Known(theirs), backlog.Known(failed)
+		in.Reading.Instances.SystemExceptionRate, in.Reading.Instances.Answering = backlog.Known(0), backlog.Known(answering)
+		_, state = policy.Decide(in, state)
+		return state
+	}
+	before := learned(40).MessagesPerSecond
+	require.InDelta(t, before, rose(8, 0, 1).Capacity.MessagesPerSecond, 1e-9, "8/s were done while it was that busy")
+	require.Greater(t, rose(33, 0, 1).Capacity.MessagesPerSecond, before, "they agree, so it does 49/s")
+	require.Greater(t, rose(24, 0, 1).Capacity.MessagesPerSecond, before, "40 messages more or less in 4 s are luck")
+	require.Greater(t, rose(18, 15, 1).Capacity.MessagesPerSecond, before, "the rest failed")
+	require.Greater(t, rose(8, 0, 0).Capacity.MessagesPerSecond, before, "not all say what they did")
+}

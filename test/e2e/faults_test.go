@@ -187,7 +187,7 @@ func TestFaultAWrongAdminURLIsNamedAndItsCorrectionFound(t *testing.T) {
 	forbidden := pulsarConfig(name, "http://metadata.internal:80")
 	require.NoError(t, scene.Client.Update(t.Context(), forbidden))
 	said = awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "PermissionMissing")
-	require.Contains(t, said, "metadata.internal:80 is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
+	require.Contains(t, said, "metadata.internal is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
 
 	require.NoError(t, scene.Client.Update(t.Context(), pulsarConfig(name, scene.Broker.AdminURL())))
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
