@@ -5,10 +5,16 @@ package proc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 )
 
 // Free ports come from below the range that Linux (32768) and darwin (49152) give to outgoing connections: a port from
@@ -19,7 +25,7 @@ const (
 	portTries = 500
 )
 
-// FreePort finds a TCP port that nobody listens on at 127.0.0.1. It is free now; nothing keeps it so.
+// FreePort finds a TCP port that nobody listens on at 127.0.0.1, as FreePorts does.
 func FreePort() (int, error) {
 	ports, err := FreePorts(1)
 	if err != nil {
@@ -28,30 +34,75 @@ func FreePort() (int, error) {
 	return ports[0], nil
 }
 
-// FreePorts finds n distinct TCP ports that nobody listens on at 127.0.0.1. They are free now; nothing keeps them so.
-func FreePorts(n int) ([]int, error) {
+// FreePorts finds n distinct TCP ports that nobody listens on at 127.0.0.1. They are free now; nothing keeps them so but that
+// nobody else gets them here, in any process of the user, before all others of the range had their turn: a broker takes ten
+// seconds until it listens, and others find hundreds of ports meanwhile.
+func FreePorts(n int) (ports []int, err error) {
 	if n < 1 {
 		return nil, fmt.Errorf("finding %d free ports: the number must be 1 or more", n)
 	}
-	ports, last := make([]int, 0, n), error(nil)
-	var held []net.Listener
-	defer func() {
-		for _, l := range held {
-			_ = l.Close()
-		}
-	}()
-	var config net.ListenConfig
+	turn, err := takeTurn()
+	if err != nil {
+		return nil, fmt.Errorf("finding %d free ports: %w", n, err)
+	}
+	defer func() { err = errors.Join(err, turn.end()) }()
+	var last error
 	for tries := 0; len(ports) < n; tries++ {
 		if tries == n+portTries {
 			return nil, fmt.Errorf("finding %d free ports on 127.0.0.1: only %d of %d tries worked: %w", n, len(ports), tries, last)
 		}
-		port := portFirst + rand.IntN(portCount)
-		l, err := config.Listen(context.Background(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			last = err
-			continue
+		port := turn.next()
+		if last = tryPort(port); last == nil {
+			ports = append(ports, port)
 		}
-		held, ports = append(held, l), append(ports, port)
 	}
 	return ports, nil
+}
+
+func tryPort(port int) error {
+	var config net.ListenConfig
+	l, err := config.Listen(context.Background(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// turn is the right to find ports, which one caller of all processes has at a time, and where the last one stopped.
+type turn struct {
+	file *os.File
+	at   int
+}
+
+// takeTurn waits for the others, each of which takes milliseconds.
+func takeTurn() (*turn, error) {
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("pulsar-autoscaler-ports-%d", os.Getuid()))
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // a fixed name
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), file.Close())
+	}
+	text, err := io.ReadAll(io.LimitReader(file, 16))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading %s: %w", path, err), file.Close())
+	}
+	at, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || at < 0 || at >= portCount { // nobody was here yet
+		at = rand.IntN(portCount)
+	}
+	return &turn{file: file, at: at}, nil
+}
+
+func (t *turn) next() int {
+	port := portFirst + t.at
+	t.at = (t.at + 1) % portCount
+	return port
+}
+
+// end writes down where the next one goes on.
+func (t *turn) end() error {
+	_, err := t.file.WriteAt([]byte(fmt.Sprintf("%-8d", t.at)), 0)
+	return errors.Join(err, t.file.Close()) // which unlocks it
 }

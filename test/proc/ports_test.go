@@ -6,9 +6,11 @@ package proc
 import (
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 )
 
 func TestFreePortsAreDistinctAndFree(t *testing.T) {
@@ -29,4 +31,22 @@ func TestFreePortsAreDistinctAndFree(t *testing.T) {
 func TestFreePortsRefusesANumberBelowOne(t *testing.T) {
 	_, err := FreePorts(0)
 	require.ErrorContains(t, err, "finding 0 free ports: the number must be 1 or more")
+}
+
+// Nobody listens yet on those that others have just been given.
+func TestFreePortsAreGivenToNobodyElseForLong(t *testing.T) {
+	var group errgroup.Group
+	given := make([][]int, 100)
+	for i := range given {
+		group.Go(func() (err error) {
+			given[i], err = FreePorts(10)
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+	seen := map[int]bool{}
+	for _, port := range slices.Concat(given...) {
+		require.False(t, seen[port], "port %d was given twice", port)
+		seen[port] = true
+	}
 }
