@@ -42,7 +42,7 @@ type windowAnswer struct {
 type inputAnswer struct {
 	// RegexPattern is isRegexPattern in a Function resource.
 	RegexPattern bool `json:"regexPattern"`
-	// ConsumerProperties are shown of sinks; of functions they are not, whatever was set (4.0.8).
+	// ConsumerProperties are shown of sinks; of functions only since 4.2 (not by 4.0.8).
 	ConsumerProperties map[string]string `json:"consumerProperties"`
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
@@ -151,10 +152,15 @@ func aConsumerThatSeeksFinishesNothing(t *testing.T, g *ground) {
 		r := w.await("a window after "+change.what, covered(since))
 		requireSignal(t, "total after "+change.what, change.left, r.Total, 0)
 	}
+	// Since 4.2 a broker takes what is skipped from what consumers hold, which is then as good as finished, once.
+	most := 0.0
+	if g.Version() != broker.Version {
+		most = 100
+	}
 	var before look
 	for _, l := range w.all() {
 		if rate, err := l.reading.ProcessRate.Value(); err == nil {
-			require.Zero(t, rate, "nothing was acknowledged: %s\nafter %s", l, before)
+			require.LessOrEqual(t, rate*l.reading.Window.Seconds(), most, "nothing was acknowledged: %s\nafter %s", l, before)
 		}
 		before = l
 	}
