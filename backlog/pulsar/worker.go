@@ -51,7 +51,7 @@ func (s *Source) Worker() *Worker {
 //
 // Errors wrap backlog.ErrFunctionNotFound, backlog.ErrNoWorker, backlog.ErrUnavailable while the worker is starting,
 // backlog.ErrUnsupported for a source that reads from outside Pulsar or inputs that do not share one subscription, or a reason
-// of the connection. Workers before 4.2 do not show the consumer properties of functions: a subscription that is named there is not known.
+// of the connection. Workers of 4.0.8 and 5.0.0-M1 do not show the consumer properties of functions: a subscription that is named there is not known.
 func (w *Worker) Describe(ctx context.Context, component backlog.Component) (config backlog.ComponentConfig, err error) {
 	a, err := componentAddress(component)
 	if err != nil {

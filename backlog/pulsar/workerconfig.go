@@ -42,7 +42,7 @@ type windowAnswer struct {
 type inputAnswer struct {
 	// RegexPattern is isRegexPattern in a Function resource.
 	RegexPattern bool `json:"regexPattern"`
-	// ConsumerProperties are shown of sinks; of functions only since 4.2 (not by 4.0.8).
+	// ConsumerProperties are shown of sinks; of functions by 4.2.4 alone (not by 4.0.8 and 5.0.0-M1).
 	ConsumerProperties map[string]string `json:"consumerProperties"`
 }
 
