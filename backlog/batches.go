@@ -72,7 +72,7 @@ func (b *batches) learn(sample TopicSample, seen signs) {
 			since = newest
 		}
 		b.observe(since)
-		b.unsure = !b.steady() && len(b.last) > 1 && b.last[len(b.last)-1].mean() > b.last[len(b.last)-2].mean()
+		b.unsure = !b.steady() && len(b.last) > 1 && b.newestMean() > b.last[len(b.last)-2].mean()
 		b.counters, b.signs = now, seen
 	}
 }

@@ -114,7 +114,7 @@ func (b *batches) contradict(since turnover) bool {
 	if len(b.last) == 0 || since.published <= 0 || since.finished < 0 {
 		return false
 	}
-	mean := b.last[len(b.last)-1].mean()
+	mean := b.newestMean()
 	off := math.Abs(float64(since.grown)*mean - float64(since.published-since.finished))
 	return off > changedBatch*float64(max(since.published, since.finished))+leastEntries*mean
 }
@@ -138,7 +138,7 @@ func (b *batches) want(sample TopicSample, waits bool) bool {
 		return true
 	case !waits:
 		return false
-	case !b.changed && float64(published) < leastEntries*b.last[len(b.last)-1].mean():
+	case !b.changed && float64(published) < leastEntries*b.newestMean():
 		return sample.At.Sub(b.heardAt) >= fullInterval // too few entries, as far as is known
 	default:
 		return b.changed || !b.steady()
@@ -153,15 +153,18 @@ func (b *batches) apart(since written, seen signs) (before, newest written, told
 		return before, newest, false
 	}
 	before.messages = since.messages - seen.published
-	before.entries = int64(math.Round(float64(before.messages) / b.last[len(b.last)-1].mean()))
+	before.entries = int64(math.Round(float64(before.messages) / b.newestMean()))
 	newest = written{messages: seen.published, entries: since.entries - before.entries}
 	return before, newest, before.entries > 0 && newest.entries >= leastEntries && newest.entries <= newest.messages
 }
 
+// newestMean is the mean batch of the newest observation; there is one.
+func (b *batches) newestMean() float64 { return b.last[len(b.last)-1].mean() }
+
 // steady says that the last two observations agree.
 func (b *batches) steady() bool {
 	n := len(b.last)
-	return n > 1 && !differ(b.last[n-1].mean(), b.last[n-2].mean(), changedBatch)
+	return n > 1 && !differ(b.newestMean(), b.last[n-2].mean(), changedBatch)
 }
 
 // publishedSince the last observation, in messages.
