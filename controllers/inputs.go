@@ -116,34 +116,26 @@ func (w workload) inputs() (inputs map[string]input, invalid string) {
 	return inputs, ""
 }
 
-// Consumer properties that decide what a Java instance subscribes as.
-const (
-	propertySubscriptionName = "subscriptionName"
-	propertySubscriptionType = "subscriptionType"
-)
-
-// agreed is the subscription that all inputs share. Java instances load consumer properties over what they were told, so
-// an input may have a subscription of its own; with two there is no one backlog.
-//
-// Source: Pulsar's PulsarSource.createConsumeBuilder (loadConf comes last); Python and Go pass them on as metadata.
+// agreed is the subscription that all inputs share. By its consumer properties an input may have a subscription of its own;
+// with two there is no one backlog.
 func (w workload) agreed(inputs map[string]input) (name string, kind backlog.SubscriptionType, invalid string) {
 	isJava := w.Spec.Golang == nil && w.Spec.Python == nil && w.Spec.GenericRuntime == nil
+	told := backlog.Subscribes{Name: w.subscriptionName(), Type: w.subscriptionType()}
 	for i, text := range slices.Sorted(maps.Keys(inputs)) {
-		itsName, itsKind := w.subscriptionName(), w.subscriptionType()
-		if properties := inputs[text].properties; isJava {
-			itsName = withDefault(properties[propertySubscriptionName], itsName)
-			itsKind = backlog.SubscriptionType(withDefault(properties[propertySubscriptionType], string(itsKind)))
+		as := told
+		if isJava {
+			as = told.With(inputs[text].properties)
 		}
-		if !slices.Contains([]backlog.SubscriptionType{backlog.Exclusive, backlog.Shared, backlog.Failover, backlog.KeyShared}, itsKind) {
+		if !as.Type.Exists() {
 			return "", "", fmt.Sprintf("consumerProperties of input %s have %s %q, which Pulsar does not know: use Shared, Failover or Key_Shared",
-				text, propertySubscriptionType, itsKind)
+				text, backlog.PropertySubscriptionType, as.Type)
 		}
-		if i > 0 && (itsName != name || itsKind != kind) {
+		if i > 0 && (as.Name != name || as.Type != kind) {
 			return "", "", fmt.Sprintf("the inputs of the %s do not share one subscription: consumerProperties make %s subscribe as %s (%s) and another "+
-				"as %s (%s); set %s and %s alike for all inputs, or use spec.subscriptionName", w.Kind, text, itsName, itsKind, name, kind,
-				propertySubscriptionName, propertySubscriptionType)
+				"as %s (%s); set %s and %s alike for all inputs, or use spec.subscriptionName", w.Kind, text, as.Name, as.Type, name, kind,
+				backlog.PropertySubscriptionName, backlog.PropertySubscriptionType)
 		}
-		name, kind = itsName, itsKind
+		name, kind = as.Name, as.Type
 	}
 	return name, kind, ""
 }

@@ -98,40 +98,31 @@ func (c configAnswer) config(component backlog.Component) (backlog.ComponentConf
 		if err != nil {
 			return backlog.ComponentConfig{}, err
 		}
-		config.Subscription, config.Type = c.subscription(component, as.name), as.kind
+		config.Subscription, config.Type = c.subscription(component, as.Name), as.Type
 	}
 	config.Subscription.Workload = component.Workload()
 	return config, nil
 }
 
-// subscribes is what a consumer of one input asks for.
-type subscribes struct {
-	name string
-	kind backlog.SubscriptionType
-}
-
-// agreed is the subscription that all inputs share: with two there is no one backlog. Java instances load the consumer
-// properties of an input over what they were told.
+// agreed is the subscription that all inputs share: with two there is no one backlog.
 //
-// Source: org.apache.pulsar.functions.instance.InstanceUtils.getDefaultSubscriptionName, and
-// org.apache.pulsar.functions.source.PulsarSource.createConsumeBuilder (loadConf comes last).
-func (c configAnswer) agreed(component backlog.Component) (agreed subscribes, err error) {
-	told := subscribes{name: cmp.Or(c.SubName, c.SinkSubscription, component.FullName()), kind: c.subscriptionType()}
+// Source: org.apache.pulsar.functions.instance.InstanceUtils.getDefaultSubscriptionName.
+func (c configAnswer) agreed(component backlog.Component) (agreed backlog.Subscribes, err error) {
+	told := backlog.Subscribes{Name: cmp.Or(c.SubName, c.SinkSubscription, component.FullName()), Type: c.subscriptionType()}
 	for i, input := range slices.Sorted(maps.Keys(c.InputSpecs)) {
 		as := told
-		if properties := c.InputSpecs[input].ConsumerProperties; c.runtime() == backlog.JavaRuntime {
-			as.name = cmp.Or(properties["subscriptionName"], as.name)
-			as.kind = backlog.SubscriptionType(cmp.Or(properties["subscriptionType"], string(as.kind)))
+		if c.runtime() == backlog.JavaRuntime {
+			as = told.With(c.InputSpecs[input].ConsumerProperties)
 		}
-		if !slices.Contains([]backlog.SubscriptionType{backlog.Exclusive, backlog.Shared, backlog.Failover, backlog.KeyShared}, as.kind) {
-			return subscribes{}, backlog.Because(backlog.ErrUnsupported, "consumerProperties of input %s of %s %s have subscriptionType %q, which Pulsar does "+
-				"not know: use Shared, Failover or Key_Shared", backlog.Quote(input), component.Kind, component.FullName(), backlog.Quote(string(as.kind)))
+		if !as.Type.Exists() {
+			return backlog.Subscribes{}, backlog.Because(backlog.ErrUnsupported, "consumerProperties of input %s of %s %s have subscriptionType %q, which Pulsar does "+
+				"not know: use Shared, Failover or Key_Shared", backlog.Quote(input), component.Kind, component.FullName(), backlog.Quote(string(as.Type)))
 		}
 		if i > 0 && as != agreed {
-			return subscribes{}, backlog.Because(backlog.ErrUnsupported, "the inputs of %s %s do not share one subscription: consumerProperties make %s "+
+			return backlog.Subscribes{}, backlog.Because(backlog.ErrUnsupported, "the inputs of %s %s do not share one subscription: consumerProperties make %s "+
 				"subscribe as %s (%s) and another as %s (%s): set subscriptionName and subscriptionType alike for all inputs", component.Kind,
-				component.FullName(), backlog.Quote(input), backlog.Quote(as.name), backlog.Quote(string(as.kind)), backlog.Quote(agreed.name),
-				backlog.Quote(string(agreed.kind)))
+				component.FullName(), backlog.Quote(input), backlog.Quote(as.Name), backlog.Quote(string(as.Type)), backlog.Quote(agreed.Name),
+				backlog.Quote(string(agreed.Type)))
 		}
 		agreed = as
 	}
