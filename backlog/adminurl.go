@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// ParseAdminURL returns the one spelling of the URL of an admin service or of a function worker, so that everybody who means a
-// cluster shares its fetches: scheme://host[:port] with the host as ParseHost spells it, without the port that the scheme implies
-// and without a slash at the end. What it returns it returns again. The error continues a sentence about the URL, and does not
-// repeat it: there may be credentials in it.
+// ParseAdminURL returns the one spelling of the URL of an admin service or of a function worker, so that everybody who
+// means a cluster shares its fetches: scheme://host[:port] with the host as ParseHost spells it, without the port that
+// the scheme implies and without a slash at the end. What it returns it returns again. The error continues a sentence
+// about the URL, and does not repeat it: there may be credentials in it.
 func ParseAdminURL(text string) (string, error) {
 	const want = "must be http://host:port or https://host:port, one host, with no path and no credentials"
 	u, err := url.Parse(text)
@@ -65,10 +65,11 @@ const (
 	maxLabelBytes = 63
 )
 
-// ParseHost returns the one spelling of a host, as url.URL.Hostname gives it: an IP address as netip writes it, or a name in lower
-// case. It refuses what one program takes for a name and another for an address: an IPv6 zone, which may have any text behind it,
-// and a name that ends in a number, such as 127.1 or 0x7f000001, which C libraries take for IPv4. Names have letters, digits,
-// dashes and underscores of ASCII in their labels; those of other letters are to be written as xn--.
+// ParseHost returns the one spelling of a host, as url.URL.Hostname gives it: an IP address as netip writes it, or a
+// name in lower case. It refuses what one program takes for a name and another for an address: an IPv6 zone, which may
+// have any text behind it, and a name that ends in a number, such as 127.1 or 0x7f000001, which C libraries take for
+// IPv4. Names have letters, digits, dashes and underscores of ASCII in their labels; those of other letters are to be
+// written as xn--.
 func ParseHost(text string) (string, error) {
 	if address, err := netip.ParseAddr(text); err == nil {
 		if address.Zone() != "" {

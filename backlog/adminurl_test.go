@@ -99,7 +99,8 @@ func TestParseAdminURLGivesOneSpelling(t *testing.T) {
 
 func FuzzParseAdminURL(f *testing.F) {
 	for _, text := range []string{
-		"http://broker:8080", "HTTPS://Broker.:443/", "http://[::1%252525.svc]:80", "http://[::FFFF:1.2.3.4]", "http://0x7f.1", "http://a,b",
+		"http://broker:8080", "HTTPS://Broker.:443/", "http://[::1%252525.svc]:80", "http://[::FFFF:1.2.3.4]",
+		"http://0x7f.1", "http://a,b",
 		"http://u@b?#", "http://brökér:080",
 	} {
 		f.Add(text)
@@ -120,6 +121,8 @@ func FuzzParseAdminURL(f *testing.F) {
 		host, err := backlog.ParseHost(u.Hostname())
 		require.NoError(t, err)
 		require.Equal(t, host, u.Hostname())
-		require.Equal(t, -1, strings.IndexFunc(spelled, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%@?#,;\"<>*`, r) }), spelled)
+		require.Equal(t, -1,
+			strings.IndexFunc(spelled,
+				func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`%@?#,;\"<>*`, r) }), spelled)
 	})
 }

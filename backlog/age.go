@@ -44,7 +44,8 @@ func (a *age) read(now, answeredAt time.Time) (Measurement, time.Time) {
 	case a.at.IsZero():
 		return Unknown(ErrNotAsked), time.Time{}
 	case now.Sub(a.at) > ageStaleAfter && a.at.Before(answeredAt):
-		return Unknown(fmt.Errorf("%w: the oldest message was last looked at %s", ErrStale, a.at.UTC().Format(time.RFC3339))), a.at
+		return Unknown(fmt.Errorf("%w: the oldest message was last looked at %s", ErrStale, a.at.UTC().Format(time.RFC3339))),
+			a.at
 	default:
 		return Known(a.oldest.Seconds()), a.at
 	}

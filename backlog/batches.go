@@ -26,12 +26,12 @@ func (w written) plus(other written) written {
 }
 
 // batches tell how many messages the entries of a topic hold. What waits is what was written last, so a backlog of so
-// many entries is measured by as many of the last entries, however batches were sized before: the last 20 of 50 messages
-// and the 200 of 5 before them are 2,000 messages, which no single mean tells.
+// many entries is measured by as many of the last entries, however batches were sized before: the last 20 of 50
+// messages and the 200 of 5 before them are 2,000 messages, which no single mean tells.
 //
 // It is one for all partitions: a partition of its own would know its batches better where producers that batch
-// differently write to different ones, and would need as many entries to learn as the whole topic does now, so that most
-// would know none.
+// differently write to different ones, and would need as many entries to learn as the whole topic does now, so that
+// most would know none.
 type batches struct {
 	counters []entryCounters // by index
 	// last are the latest observations, oldest first, and older is the sum of all before them.
@@ -41,7 +41,8 @@ type batches struct {
 	unsure bool
 	// reported is what consumers said before the first observation; 0 for nothing.
 	reported float64
-	// since is how many messages were published since the newest observation: they are in batches like it, for all we know.
+	// since is how many messages were published since the newest observation: they are in batches like it, for all we
+	// know.
 	since int64
 	// changed says that the last answer had signs of other batches than those of the newest observation.
 	changed bool
@@ -60,8 +61,8 @@ const (
 	stallTolerance = 0.5
 )
 
-// learn takes in an answer with entry counters: what was published since the last observation, and the entries that were
-// written for it. The first uses the counters since the topic was loaded.
+// learn takes in an answer with entry counters: what was published since the last observation, and the entries that
+// were written for it. The first uses the counters since the topic was loaded.
 func (b *batches) learn(sample TopicSample, seen signs) {
 	since, now := b.writtenSince(sample)
 	b.unsure = false
@@ -77,8 +78,8 @@ func (b *batches) learn(sample TopicSample, seen signs) {
 	}
 }
 
-// hear takes in what consumers say until there is an observation. `avgMessagesPerEntry` is only the fallback: it was 2.4
-// times off on a real broker.
+// hear takes in what consumers say until there is an observation. `avgMessagesPerEntry` is only the fallback: it was
+// 2.4 times off on a real broker.
 func (b *batches) hear(sample TopicSample) {
 	if len(b.last) == 0 {
 		b.reported = reportedMeanBatch(sample)
@@ -107,15 +108,16 @@ func (b *batches) writtenSince(sample TopicSample) (since written, now []entryCo
 
 // at returns the counters of a partition at the last observation; 0 when it was not there.
 func (b *batches) at(index int) entryCounters {
-	i, found := slices.BinarySearchFunc(b.counters, index, func(c entryCounters, index int) int { return cmp.Compare(c.index, index) })
+	i, found := slices.BinarySearchFunc(b.counters, index,
+		func(c entryCounters, index int) int { return cmp.Compare(c.index, index) })
 	if !found {
 		return entryCounters{}
 	}
 	return b.counters[i]
 }
 
-// observe appends an observation. Pulsar counts a message when it arrives and an entry when it is written, so a stall of
-// the broker looks like one large batch (5.6 for a true 1, on a real broker) and then like smaller ones, by as many
+// observe appends an observation. Pulsar counts a message when it arrives and an entry when it is written, so a stall
+// of the broker looks like one large batch (5.6 for a true 1, on a real broker) and then like smaller ones, by as many
 // messages: the two are one observation.
 func (b *batches) observe(newest written) {
 	if n := len(b.last); n >= 2 && stalled(b.last[n-2], b.last[n-1], newest) {

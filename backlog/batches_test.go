@@ -12,7 +12,10 @@ import (
 
 // counted is a full answer of a topic with these counters.
 func counted(published, entries int64) TopicSample {
-	return TopicSample{At: midday(), Detail: Full, Partitions: []PartitionSample{{Index: NotPartitioned, PublishedMessages: published, AddedEntries: &entries}}}
+	return TopicSample{
+		At: midday(), Detail: Full,
+		Partitions: []PartitionSample{{Index: NotPartitioned, PublishedMessages: published, AddedEntries: &entries}},
+	}
 }
 
 func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
@@ -22,19 +25,38 @@ func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
 		backlog int64
 		want    float64
 	}{
-		"entries of one size":                                   {[]answer{{500, 10}}, 10, 500},
-		"a backlog longer than what was observed":               {[]answer{{500, 10}}, 100, 5000},
-		"single messages after batches of 50 and of 5":          {[]answer{{1000, 20}, {2000, 220}, {3000, 1220}, {3000, 1220}}, 1000, 1000},
-		"batches of 50 on top of batches of 5":                  {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 220, 2000},
-		"the newest part of an observation":                     {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 10, 500},
-		"an older part":                                         {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 120, 1500},
-		"a sudden growth is not believed at once":               {[]answer{{1000, 1000}, {6000, 1100}}, 100, 100},
-		"it is by the next answer":                              {[]answer{{1000, 1000}, {6000, 1100}, {6000, 1100}}, 100, 5000},
-		"a stall of the broker counted messages before entries": {[]answer{{1000, 1000}, {1560, 1100}, {2000, 2000}, {2000, 2000}}, 900, 900},
-		"a stall of batches, with the backlog in its end":       {[]answer{{50_000, 1000}, {78_000, 1100}, {100_000, 2000}, {100_000, 2000}}, 500, 25_000},
-		"a race of the two counters is no entry of half":        {[]answer{{95, 100}}, 100, 100},
-		"a topic that was loaded again":                         {[]answer{{5000, 100}, {500, 10}, {500, 10}}, 110, 5500},
-		"a handful of entries says little":                      {[]answer{{1000, 1000}, {1300, 1003}, {1300, 1003}}, 3, 3},
+		"entries of one size":                     {[]answer{{500, 10}}, 10, 500},
+		"a backlog longer than what was observed": {[]answer{{500, 10}}, 100, 5000},
+		"single messages after batches of 50 and of 5": {[]answer{
+			{1000, 20},
+			{2000, 220},
+			{3000, 1220},
+			{3000, 1220},
+		}, 1000, 1000},
+		"batches of 50 on top of batches of 5":    {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 220, 2000},
+		"the newest part of an observation":       {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 10, 500},
+		"an older part":                           {[]answer{{1000, 200}, {2000, 220}, {2000, 220}}, 120, 1500},
+		"a sudden growth is not believed at once": {[]answer{{1000, 1000}, {6000, 1100}}, 100, 100},
+		"it is by the next answer": {
+			[]answer{{1000, 1000}, {6000, 1100}, {6000, 1100}},
+			100,
+			5000,
+		},
+		"a stall of the broker counted messages before entries": {[]answer{
+			{1000, 1000},
+			{1560, 1100},
+			{2000, 2000},
+			{2000, 2000},
+		}, 900, 900},
+		"a stall of batches, with the backlog in its end": {[]answer{
+			{50_000, 1000},
+			{78_000, 1100},
+			{100_000, 2000},
+			{100_000, 2000},
+		}, 500, 25_000},
+		"a race of the two counters is no entry of half": {[]answer{{95, 100}}, 100, 100},
+		"a topic that was loaded again":                  {[]answer{{5000, 100}, {500, 10}, {500, 10}}, 110, 5500},
+		"a handful of entries says little":               {[]answer{{1000, 1000}, {1300, 1003}, {1300, 1003}}, 3, 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +73,11 @@ func TestBatchesFallBackToWhatConsumersSay(t *testing.T) {
 	var b batches
 	require.InDelta(t, 1, b.mean(10), 0)
 	sample := counted(0, 0)
-	sample.Partitions[0].Subscriptions = []SubscriptionSample{{Consumers: []ConsumerSample{{MeanBatch: 20}, {MeanBatch: 40}, {}}}}
+	sample.Partitions[0].Subscriptions = []SubscriptionSample{{Consumers: []ConsumerSample{
+		{MeanBatch: 20},
+		{MeanBatch: 40},
+		{},
+	}}}
 	b.learn(sample, signs{})
 	b.hear(sample)
 	require.InDelta(t, 30, b.mean(10), 0)
@@ -89,11 +115,13 @@ func TestBatchesAgreeWithEveryEntry(t *testing.T) {
 			entries := int64(len(sizes) - begin)
 			merged := len(b.last) < len(begins) // two of them looked like a stall
 			if !merged {
-				require.InDelta(t, truth, float64(entries)*b.mean(entries), 1e-6*float64(truth), "seed %d, %d entries", seed, entries)
+				require.InDelta(t, truth, float64(entries)*b.mean(entries), 1e-6*float64(truth), "seed %d, %d entries", seed,
+					entries)
 			}
 		}
 		whole := int64(len(sizes))
-		require.InDelta(t, published, float64(whole)*b.mean(whole), 1e-6*float64(published), "seed %d: nothing is lost by merging", seed)
+		require.InDelta(t, published, float64(whole)*b.mean(whole), 1e-6*float64(published),
+			"seed %d: nothing is lost by merging", seed)
 	}
 }
 

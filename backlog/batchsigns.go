@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// batchesInterval bounds how old the newest observation of batches gets while messages are published and no sign tells of
-// a change: one request more in thirty at an interval of 10 s.
+// batchesInterval bounds how old the newest observation of batches gets while messages are published and no sign tells
+// of a change: one request more in thirty at an interval of 10 s.
 const batchesInterval = 5 * time.Minute
 
 // How much has to change for another observation to be worth a request. Producers send a batch after a time (1 ms) or
@@ -108,8 +108,8 @@ func (s *subscriptionPartitions) turnover(name string, sample TopicSample) (sinc
 	return since
 }
 
-// contradict says that a backlog in entries did not grow as one in messages did, by the newest mean: what is published now
-// has other batches. A few entries are the counters' race.
+// contradict says that a backlog in entries did not grow as one in messages did, by the newest mean: what is published
+// now has other batches. A few entries are the counters' race.
 func (b *batches) contradict(since turnover) bool {
 	if len(b.last) == 0 || since.published <= 0 || since.finished < 0 {
 		return false
@@ -120,8 +120,8 @@ func (b *batches) contradict(since turnover) bool {
 }
 
 // want says whether to ask for entry counters after an answer without them: where nothing waits, once in a while; where
-// something does, until two observations agree, and again when there is a sign that they would no more. Too few messages
-// for an observation are not worth it.
+// something does, until two observations agree, and again when there is a sign that they would no more. Too few
+// messages for an observation are not worth it.
 func (b *batches) want(sample TopicSample, waits bool) bool {
 	published := b.publishedSince(sample)
 	inVain := b.askedAt.After(b.heardAt)
@@ -145,9 +145,9 @@ func (b *batches) want(sample TopicSample, waits bool) bool {
 	}
 }
 
-// apart tells what was written since the last answer from what was before it, when there are signs of a change between the
-// two: until then there was none, so the mean so far holds. Without it, batches of minutes and those of seconds would make
-// one mean, and a backlog of either would be measured by it.
+// apart tells what was written since the last answer from what was before it, when there are signs of a change between
+// the two: until then there was none, so the mean so far holds. Without it, batches of minutes and those of seconds
+// would make one mean, and a backlog of either would be measured by it.
 func (b *batches) apart(since written, seen signs) (before, newest written, told bool) {
 	if !b.changed || len(b.last) == 0 || seen.published <= 0 {
 		return before, newest, false

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stream is a topic with one partition whose producers batch as they like, and what answers say of it every ten seconds.
+// stream is a topic with one partition whose producers batch as they like, and what answers say of it every ten
+// seconds.
 type stream struct {
 	now                       time.Time
 	published, entries, bytes int64
@@ -47,12 +48,16 @@ func (s *stream) finish(entries int) {
 func (s *stream) messages() int64 { return sumOf(s.waiting) }
 
 func (s *stream) answer(detail Detail) TopicSample {
-	one := SubscriptionSample{Name: "s", Type: Shared, BacklogEntries: int64(len(s.waiting)), DeliveredMessages: s.delivered}
+	one := SubscriptionSample{
+		Name: "s", Type: Shared, BacklogEntries: int64(len(s.waiting)),
+		DeliveredMessages: s.delivered,
+	}
 	if detail.Has(Consumers) {
 		one.Consumers = s.consumers
 	}
 	sample := TopicSample{At: s.now, Detail: detail &^ Entries, Partitions: []PartitionSample{{
-		Index: NotPartitioned, PublishedMessages: s.published, PublishedBytes: s.bytes, Subscriptions: []SubscriptionSample{one},
+		Index: NotPartitioned, PublishedMessages: s.published, PublishedBytes: s.bytes,
+		Subscriptions: []SubscriptionSample{one},
 	}}}
 	if detail.Has(Entries) {
 		sample = s.addEntries(sample)
@@ -126,14 +131,22 @@ func TestEntryCountersAreAskedForWhenTheyTellSomething(t *testing.T) {
 		turns []func(*stream)
 		want  []int
 	}{
-		"first, for what they count from":                   {times(40, rest), []int{0}},
-		"again until two agree, and in five minutes":        {times(62, busy(100, 20, 99)), []int{0, 1, 31, 61}},
-		"not while nothing waits but in five minutes":       {times(62, busy(100, 20, 100)), []int{0, 30, 60}},
-		"a last time of what is published no more":          {then(times(3, busy(100, 20, 0)), times(60, rest)...), []int{0, 1, 31}},
-		"at once when more is published, and until settled": {then(times(5, busy(100, 20, 99)), times(4, busy(200, 30, 199))...), []int{0, 1, 5, 6}},
-		"at once when messages take more bytes":             {then(times(5, busy(100, 20, 99)), times(4, busy(2000, 1, 99))...), []int{0, 1, 5, 6}},
-		"at once when a backlog grows by too many entries":  {then(times(5, busy(100, 4, 90)), times(4, busy(200, 2, 0))...), []int{0, 1, 5, 6}},
-		"once a minute when there are too few entries":      {times(20, busy(1, 50, 0)), []int{0, 6, 10, 16}},
+		"first, for what they count from":             {times(40, rest), []int{0}},
+		"again until two agree, and in five minutes":  {times(62, busy(100, 20, 99)), []int{0, 1, 31, 61}},
+		"not while nothing waits but in five minutes": {times(62, busy(100, 20, 100)), []int{0, 30, 60}},
+		"a last time of what is published no more": {
+			then(times(3, busy(100, 20, 0)), times(60, rest)...),
+			[]int{0, 1, 31},
+		},
+		"at once when more is published, and until settled": {then(times(5, busy(100, 20, 99)),
+			times(4, busy(200, 30, 199))...), []int{0, 1, 5, 6}},
+		"at once when messages take more bytes": {then(times(5, busy(100, 20, 99)),
+			times(4, busy(2000, 1, 99))...), []int{0, 1, 5, 6}},
+		"at once when a backlog grows by too many entries": {
+			then(times(5, busy(100, 4, 90)), times(4, busy(200, 2, 0))...),
+			[]int{0, 1, 5, 6},
+		},
+		"once a minute when there are too few entries": {times(20, busy(1, 50, 0)), []int{0, 6, 10, 16}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -165,8 +178,8 @@ func TestEntryCountersThatCannotBeHadAreTriedOnceAMinute(t *testing.T) {
 	require.Equal(t, 6, tried)
 }
 
-// Against a twin that asks with every answer: backlogs of producers who change how they batch every ten minutes are told
-// as well, with a quarter of the requests.
+// Against a twin that asks with every answer: backlogs of producers who change how they batch every ten minutes are
+// told as well, with a quarter of the requests.
 func TestABacklogIsToldAsWellAsByAskingAlways(t *testing.T) {
 	asked, always := 0, 0
 	var worse, looks float64

@@ -91,8 +91,8 @@ type Confirmation struct {
 	QuietSince time.Time
 }
 
-// bulkChunk bounds how long the store is locked for a bulk answer about 100 000 topics: a few microseconds for each make
-// half a millisecond at a time.
+// bulkChunk bounds how long the store is locked for a bulk answer about 100 000 topics: a few microseconds for each
+// make half a millisecond at a time.
 const bulkChunk = 100
 
 // RecordBulk compares a bulk answer with what was read of the cluster's topics, and returns those whose last reading it
@@ -141,8 +141,8 @@ func (s *Store) confirm(topics []Topic, sample BulkSample, confirmed []Confirmat
 }
 
 // confirm says whether the bulk answer confirms the last reading, which then holds as of the bulk answer where that is
-// later: as if it had been read again, equal. At the usual pace of reading it is not, for bulk answers are up to a minute
-// old.
+// later: as if it had been read again, equal. At the usual pace of reading it is not, for bulk answers are up to a
+// minute old.
 func (t *topicState) confirm(name string, sample BulkSample, window, staleAfter time.Duration) bool {
 	later := sample.At.Sub(t.answeredAt)
 	if t.trouble != nil || later > staleAfter || !t.quiet.holds(name, sample) {

@@ -15,12 +15,18 @@ import (
 // idle is an answer about two partitions without work, and the bulk answer that confirms it.
 func idle(at time.Time) backlog.TopicSample {
 	part := func(index int, published int64) backlog.PartitionSample {
-		return backlog.PartitionSample{Index: index, PublishedMessages: published, Subscriptions: []backlog.SubscriptionSample{
-			{Name: function, Type: backlog.Shared, DeliveredMessages: published},
-			{Name: "another's", BacklogEntries: 7},
-		}}
+		return backlog.PartitionSample{
+			Index: index, PublishedMessages: published,
+			Subscriptions: []backlog.SubscriptionSample{
+				{Name: function, Type: backlog.Shared, DeliveredMessages: published},
+				{Name: "another's", BacklogEntries: 7},
+			},
+		}
 	}
-	return backlog.TopicSample{At: at, Detail: backlog.Slim, Partitions: []backlog.PartitionSample{part(1, 20), part(0, 10)}}
+	return backlog.TopicSample{
+		At: at, Detail: backlog.Slim,
+		Partitions: []backlog.PartitionSample{part(1, 20), part(0, 10)},
+	}
 }
 
 func idleBulk(at time.Time) backlog.BulkSample {
@@ -46,9 +52,17 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 		then   func(*backlog.Store)
 		want   bool
 	}{
-		"everything is as we read it":                 {want: true},
-		"a partition is absent, for it is not loaded": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) { delete(b.Topics, orders+"-partition-1") }},
-		"the whole topic is absent":                   {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) { clear(b.Topics) }},
+		"everything is as we read it": {want: true},
+		"a partition is absent, for it is not loaded": {change: func(_ *backlog.TopicSample,
+			b *backlog.BulkSample,
+		) {
+			delete(b.Topics, orders+"-partition-1")
+		}},
+		"the whole topic is absent": {change: func(_ *backlog.TopicSample,
+			b *backlog.BulkSample,
+		) {
+			clear(b.Topics)
+		}},
 		"there is a partition that we do not know": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
 			b.Topics[orders+"-partition-2"] = backlog.BulkTopic{}
 		}},
@@ -70,9 +84,20 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 		"the subscription is gone": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
 			delete(b.Topics[orders+"-partition-1"].Subscriptions, function)
 		}},
-		"the subscription was not on all partitions": {change: func(s *backlog.TopicSample, _ *backlog.BulkSample) { s.Partitions[0].Subscriptions = nil }},
-		"our own is stale already":                   {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) { b.At = start().Add(staleAfter + 1) }},
-		"our own was not read the last time":         {then: func(s *backlog.Store) { s.Fail(topic(orders), backlog.ErrUnreachable) }},
+		"the subscription was not on all partitions": {change: func(s *backlog.TopicSample,
+			_ *backlog.BulkSample,
+		) {
+			s.Partitions[0].Subscriptions = nil
+		}},
+		"our own is stale already": {change: func(_ *backlog.TopicSample,
+			b *backlog.BulkSample,
+		) {
+			b.At = start().Add(staleAfter + 1)
+		}},
+		"our own was not read the last time": {then: func(s *backlog.Store) {
+			s.Fail(topic(orders),
+				backlog.ErrUnreachable)
+		}},
 		"another subscription came, which was never read": {then: func(s *backlog.Store) {
 			s.Track("you", backlog.NewSubscription(cluster(), "another's", orders))
 		}},
@@ -184,7 +209,8 @@ func TestABulkAnswerSpeaksOfItsOwnClusterAlone(t *testing.T) {
 		store.Record(backlog.Topic{Cluster: one, Name: orders}, idle(start()))
 	}
 	later := start().Add(10 * time.Second)
-	require.Equal(t, []backlog.Confirmation{{Topic: topic(orders), At: later, QuietSince: start()}}, store.RecordBulk(cluster(), idleBulk(later)))
+	require.Equal(t, []backlog.Confirmation{{Topic: topic(orders), At: later, QuietSince: start()}},
+		store.RecordBulk(cluster(), idleBulk(later)))
 	r, err := store.Read(backlog.NewSubscription(standby, function, orders), later)
 	require.NoError(t, err)
 	require.Equal(t, start(), r.At)

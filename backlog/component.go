@@ -50,7 +50,10 @@ const WorkerWorkload = "worker:"
 // Workload is the component as one string, for Subscription.Workload: worker:function/public/default/resize?admin=...
 func (c Component) Workload() string {
 	values := url.Values{}
-	for key, value := range map[string]string{"admin": c.Cluster.AdminURL, "access": c.Cluster.Access, "worker": c.WorkerURL} {
+	for key, value := range map[string]string{
+		"admin": c.Cluster.AdminURL, "access": c.Cluster.Access,
+		"worker": c.WorkerURL,
+	} {
 		if value != "" {
 			values.Set(key, value)
 		}
@@ -64,7 +67,8 @@ func (c Component) Workload() string {
 
 // ParseComponent reads what Component.Workload wrote, and nothing else.
 func ParseComponent(workload string) (Component, error) {
-	bad := fmt.Errorf("workload %q does not look like %sfunction/tenant/namespace/name?admin=URL", workload, WorkerWorkload)
+	bad := fmt.Errorf("workload %q does not look like %sfunction/tenant/namespace/name?admin=URL", workload,
+		WorkerWorkload)
 	rest, ok := strings.CutPrefix(workload, WorkerWorkload)
 	if !ok {
 		return Component{}, bad
@@ -120,11 +124,11 @@ type ComponentConfig struct {
 
 // ComponentStatus says how the instances of a component do.
 type ComponentStatus struct {
-	// Instances is how many the worker was told to run. Running of them run, as far as the worker could ask them. Failed of them
-	// do not and say why, or no worker was given them yet.
+	// Instances is how many the worker was told to run. Running of them run, as far as the worker could ask them. Failed
+	// of them do not and say why, or no worker was given them yet.
 	Instances, Running, Failed int
 }
 
-// Stopped says that somebody stopped it: no instance runs, and none has anything to complain about. It looks the same for
-// the moment of a restart.
+// Stopped says that somebody stopped it: no instance runs, and none has anything to complain about. It looks the same
+// for the moment of a restart.
 func (s ComponentStatus) Stopped() bool { return s.Instances > 0 && s.Running == 0 && s.Failed == 0 }

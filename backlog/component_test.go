@@ -18,7 +18,8 @@ func components() map[string]backlog.Component {
 			Cluster: cluster, Kind: backlog.FunctionKind, Tenant: "public", Namespace: "default", Name: "resize",
 		},
 		"a sink of a standalone worker": {
-			Cluster: cluster, WorkerURL: "https://worker:6751", Kind: backlog.SinkKind, Tenant: "a-b", Namespace: "c.d", Name: "e=f",
+			Cluster: cluster, WorkerURL: "https://worker:6751", Kind: backlog.SinkKind, Tenant: "a-b", Namespace: "c.d",
+			Name: "e=f",
 		},
 		"a source with a name that needs escaping": {
 			Kind: backlog.SourceKind, Tenant: "public", Namespace: "default", Name: "100% /of?it&more",

@@ -22,8 +22,8 @@ type crew struct {
 	unattendedMessages float64
 }
 
-// connection is what the broker takes for one consumer. Seeking, and a network that breaks, ends it: the consumer is back
-// within a second under its name, and what it held is delivered again.
+// connection is what the broker takes for one consumer. Seeking, and a network that breaks, ends it: the consumer is
+// back within a second under its name, and what it held is delivered again.
 type connection struct {
 	name  string
 	since int64 // in Unix microseconds
@@ -65,8 +65,8 @@ func (c *crew) observe(answer []*SubscriptionSample, meanBatch float64) (left bo
 	return false
 }
 
-// appendIDs adds the consumers of one partition. An instance counts once, whatever it opened; of plain consumers that share a
-// name each is a replica: a Deployment gives all its pods the same.
+// appendIDs adds the consumers of one partition. An instance counts once, whatever it opened; of plain consumers that
+// share a name each is a replica: a Deployment gives all its pods the same.
 func appendIDs(ids []string, consumers []ConsumerSample) []string {
 	var plain []string
 	for _, consumer := range consumers {

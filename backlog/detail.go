@@ -6,8 +6,8 @@ package backlog
 import "time"
 
 const (
-	// fullInterval is how old the consumers of an idle topic may get: nothing is decided by them until something waits, and
-	// they are most of an answer.
+	// fullInterval is how old the consumers of an idle topic may get: nothing is decided by them until something waits,
+	// and they are most of an answer.
 	fullInterval = time.Minute
 	// ageInterval between two looks at the oldest message: each reads an entry from storage for each subscription, and an
 	// age tells a person and a guard how late work is, which half a minute does not change.
@@ -15,13 +15,14 @@ const (
 	// ageStaleAfter bounds how long an age is shown: after three looks in vain it is no longer known.
 	ageStaleAfter = 3 * ageInterval
 	// nearZero entries are few enough for the error of the broker's quick count to decide whether there is work at all: it
-	// is a difference of two counters that was seen to drift by a few (pulsar#5202, #15948, #23908). More than that is work.
+	// is a difference of two counters that was seen to drift by a few (pulsar#5202, #15948, #23908). More than that is
+	// work.
 	nearZero = 10
 )
 
 // nextDetail says what to ask for: consumers while something waits, for then decisions depend on them, and of a
-// subscription that has just appeared. Entry counters are another request, so but for the first time they are only asked
-// for when the answer shows that they are needed; see wantsEntries.
+// subscription that has just appeared. Entry counters are another request, so but for the first time they are only
+// asked for when the answer shows that they are needed; see wantsEntries.
 func (t *topicState) nextDetail(now time.Time) Detail {
 	detail := Slim
 	switch {
@@ -47,8 +48,8 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 	return detail
 }
 
-// wantsAge says whether to look at the oldest message. Not after a failure: an entry that cannot be read fails the whole
-// fetch, and without it all else comes back.
+// wantsAge says whether to look at the oldest message. Not after a failure: an entry that cannot be read fails the
+// whole fetch, and without it all else comes back.
 func (t *topicState) wantsAge(now time.Time) bool {
 	if t.trouble != nil || now.Sub(t.ageAskedAt) < ageInterval {
 		return false
@@ -66,14 +67,14 @@ func (s *subscriptionState) waits() bool {
 	return len(s.history.points) > 0 && s.history.last().total > 0
 }
 
-// holds says whether consumers hold messages, which they may although none waits: those that were skipped or have expired. What
-// they hold looks finished once they leave, so that it has to be seen.
+// holds says whether consumers hold messages, which they may although none waits: those that were skipped or have
+// expired. What they hold looks finished once they leave, so that it has to be seen.
 func (s *subscriptionState) holds() bool {
 	return len(s.history.points) > 0 && s.history.last().unacked > 0
 }
 
-// wantsProof says whether a topic in which nothing was published within the window looks empty by quick counts alone: one exact
-// count then tells for as long as it stays so, which is what going to zero rests on.
+// wantsProof says whether a topic in which nothing was published within the window looks empty by quick counts alone:
+// one exact count then tells for as long as it stays so, which is what going to zero rests on.
 func (t *topicState) wantsProof(s *subscriptionState) bool {
 	if len(s.history.points) == 0 || s.waits() || !s.exactAt.IsZero() {
 		return false

@@ -19,7 +19,10 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 		}}
 	}
 	nothing := func(at int, detail Detail) TopicSample {
-		return TopicSample{At: midday().Add(time.Duration(at) * time.Second), Detail: detail, Partitions: []PartitionSample{{Index: NotPartitioned}}}
+		return TopicSample{
+			At: midday().Add(time.Duration(at) * time.Second), Detail: detail,
+			Partitions: []PartitionSample{{Index: NotPartitioned}},
+		}
 	}
 	waits := func(entries, delivered int64) SubscriptionSample {
 		return SubscriptionSample{BacklogEntries: entries, DeliveredMessages: delivered}
@@ -38,7 +41,10 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 		want    Detail
 	}{
 		"everything but the costly of a topic that was never read": {want: Full},
-		"nothing of an idle one":                                   {answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 10, want: Slim},
+		"nothing of an idle one": {
+			answers: []TopicSample{one(0, Full, waits(0, 0))},
+			after:   10, want: Slim,
+		},
 		"consumers of a subscription that has just appeared": {
 			answers: []TopicSample{nothing(0, Full), one(10, Slim, waits(0, 0))}, after: 20, want: Consumers,
 		},
@@ -50,7 +56,10 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 			answers: []TopicSample{one(0, Full, waits(0, 0)), one(10, Slim, waits(0, 0))}, after: 20, want: Precise,
 		},
 		"not again while that holds": {
-			answers: []TopicSample{one(0, Full, waits(0, 0)), one(10, Slim, waits(0, 0)), one(20, Precise, waits(0, 0)), one(30, Slim, waits(0, 0))}, after: 40, want: Slim,
+			answers: []TopicSample{
+				one(0, Full, waits(0, 0)), one(10, Slim, waits(0, 0)), one(20, Precise, waits(0, 0)),
+				one(30, Slim, waits(0, 0)),
+			}, after: 40, want: Slim,
 		},
 		"again after something was published": {
 			answers: []TopicSample{
@@ -61,27 +70,48 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 		"not while messages are published": {
 			answers: []TopicSample{one(0, Full, waits(0, 0)), busy(one(10, Slim, waits(0, 0)), 5)}, after: 20, want: Slim,
 		},
-		"consumers of an idle one once a minute":      {answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 60, want: Consumers},
-		"bytes whenever a subscription asks for them": {answers: []TopicSample{one(0, Full, waits(0, 0))}, bytes: true, after: 10, want: Bytes},
-		"the age when work begins to wait":            {answers: []TopicSample{one(0, Full, waits(500, 0))}, after: 1, want: Consumers | Age},
+		"consumers of an idle one once a minute": {
+			answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 60,
+			want: Consumers,
+		},
+		"bytes whenever a subscription asks for them": {
+			answers: []TopicSample{one(0, Full, waits(0, 0))}, bytes: true,
+			after: 10, want: Bytes,
+		},
+		"the age when work begins to wait": {
+			answers: []TopicSample{one(0, Full, waits(500, 0))}, after: 1,
+			want: Consumers | Age,
+		},
 		"not the age again within half a minute": {
 			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full|Age, waits(500, 1))}, after: 39, want: Consumers,
 		},
 		"the age again after half a minute": {
-			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full|Age, waits(500, 1))}, after: 40, want: Consumers | Age,
+			answers: []TopicSample{
+				one(0, Full, waits(500, 0)),
+				one(10, Full|Age, waits(500, 1)),
+			}, after: 40, want: Consumers | Age,
 		},
 		"not the age at once when it was asked for in vain": {
 			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full, waits(500, 1))}, after: 39, want: Consumers,
 		},
 		"not the age while fetches fail, for it may be why": {
-			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full, waits(500, 1))}, trouble: ErrUnavailable, after: 50, want: Consumers,
+			answers: []TopicSample{
+				one(0, Full, waits(500, 0)),
+				one(10, Full, waits(500, 1)),
+			}, trouble: ErrUnavailable, after: 50, want: Consumers,
 		},
-		"an exact count near zero": {answers: []TopicSample{one(0, Full, waits(nearZero, 0))}, after: 1, want: Consumers | Precise | Age},
+		"an exact count near zero": {
+			answers: []TopicSample{one(0, Full, waits(nearZero, 0))}, after: 1,
+			want: Consumers | Precise | Age,
+		},
 		"an exact count after one that said that nothing waits, or a drifted one would come back": {
 			answers: []TopicSample{one(0, Full, waits(3, 0)), one(10, Full|Precise, waits(0, 0))}, after: 20, want: Precise,
 		},
 		"an exact count when work waits and nothing is delivered": {
-			answers: []TopicSample{one(0, Full, waits(500, 7)), one(10, Full|Age, waits(500, 7))}, after: 20, want: Consumers | Precise,
+			answers: []TopicSample{
+				one(0, Full, waits(500, 7)),
+				one(10, Full|Age, waits(500, 7)),
+			}, after: 20, want: Consumers | Precise,
 		},
 		"no exact count while deliveries go on": {
 			answers: []TopicSample{one(0, Full, waits(500, 7)), one(10, Full|Age, waits(500, 8))}, after: 20, want: Consumers,

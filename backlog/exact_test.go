@@ -17,9 +17,10 @@ func TestAnExactCountHoldsUntilSomethingIsPublishedOnAnyTopic(t *testing.T) {
 	store.Track("me", subscription)
 	at := func(second int) time.Time { return midday().Add(time.Duration(second) * time.Second) }
 	record := func(name string, second int, detail Detail, published int64) {
-		store.Record(Topic{Name: "persistent://public/default/" + name}, TopicSample{At: at(second), Detail: detail, Partitions: []PartitionSample{{
-			Index: NotPartitioned, PublishedMessages: published, Subscriptions: []SubscriptionSample{{Name: "s"}},
-		}}})
+		store.Record(Topic{Name: "persistent://public/default/" + name},
+			TopicSample{At: at(second), Detail: detail, Partitions: []PartitionSample{{
+				Index: NotPartitioned, PublishedMessages: published, Subscriptions: []SubscriptionSample{{Name: "s"}},
+			}}})
 	}
 	exactAt := func(second int) time.Time {
 		reading, err := store.Read(subscription, at(second))

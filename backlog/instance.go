@@ -29,7 +29,8 @@ type instanceTotals struct {
 	observed                 time.Duration
 	received, processed      int64
 	userFailed, systemFailed int64
-	// calls that ended and were timed, and the time that they took; untimed are those that failed where only success is timed.
+	// calls that ended and were timed, and the time that they took; untimed are those that failed where only success is
+	// timed.
 	calls, untimed int64
 	called         time.Duration
 	// busy is called, with the part of a long call given to the time in which it was seen to run.
@@ -90,9 +91,9 @@ func (h *instanceHistory) since(now InstanceSample, at time.Time) instanceTotals
 // busyFor is how long the instance was in calls during an interval in which calls of the given length were counted.
 //
 // A call counts when it ends, so 2 s calls that are looked at each second would read as 0, 2, 0, 2. So the interval is
-// given what a call that runs has had of it, which is taken off again when the call is counted: the sum stays true. When
-// the call began within the interval is not known. Behind others it is taken to have begun as they ended, as under full
-// load, and alone in the middle, but never more than a usual call ago.
+// given what a call that runs has had of it, which is taken off again when the call is counted: the sum stays true.
+// When the call began within the interval is not known. Behind others it is taken to have begun as they ended, as under
+// full load, and alone in the middle, but never more than a usual call ago.
 func (h *instanceHistory) busyFor(interval, called time.Duration, now InstanceSample) time.Duration {
 	working, was := inCall(now) > 0, inCall(h.last) > 0
 	if ended(now) == ended(h.last) {

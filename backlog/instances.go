@@ -26,8 +26,8 @@ const (
 	// longestInstanceWindow bounds that for calls of more than a minute; two answers further apart say nothing together.
 	longestInstanceWindow = 5 * time.Minute
 	// mostSynchronous is how many messages a synchronous instance holds: one in the call (Java, Go), and two more that
-	// Python reads ahead (seen on 4.0.8: received is processed+3 while a message is in the call). An InstanceSource sees to it
-	// that counters which were not read at one time do not show more.
+	// Python reads ahead (seen on 4.0.8: received is processed+3 while a message is in the call). An InstanceSource sees
+	// to it that counters which were not read at one time do not show more.
 	mostSynchronous = 3
 )
 

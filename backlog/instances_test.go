@@ -53,7 +53,10 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 		"sums rates and averages busy time over instances": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(0, 0, 0, 0, 0), other.counts(100, 100, 0, 100, 10*time.Second)}},
-				{at: 10, instances: []InstanceSample{java.counts(90, 80, 10, 90, 9*time.Second), other.counts(130, 130, 0, 130, 13*time.Second)}},
+				{at: 10, instances: []InstanceSample{
+					java.counts(90, 80, 10, 90, 9*time.Second),
+					other.counts(130, 130, 0, 130, 13*time.Second),
+				}},
 			},
 			check: func(t *testing.T, r InstancesReading) {
 				require.InDelta(t, 12, valueOf(t, r.ReceiveRate), 1e-9)
@@ -70,7 +73,10 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 		"leaves out an instance that answered once and counts it as answering": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(0, 0, 0, 0, 0)}, silent: 1},
-				{at: 10, instances: []InstanceSample{java.counts(50, 50, 0, 50, 5*time.Second), other.counts(1000, 1000, 0, 1000, time.Minute)}},
+				{at: 10, instances: []InstanceSample{
+					java.counts(50, 50, 0, 50, 5*time.Second),
+					other.counts(1000, 1000, 0, 1000, time.Minute),
+				}},
 			},
 			check: func(t *testing.T, r InstancesReading) {
 				require.InDelta(t, 5, valueOf(t, r.ProcessRate), 1e-9)
@@ -200,7 +206,8 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			},
 			check: func(t *testing.T, r InstancesReading) { require.True(t, r.Asynchronous) },
 		},
-		"reads an asynchronous function at its limit as it was measured": { // 0.3 s a message, three pending and one in the call
+		// 0.3 s a message, three pending and one in the call
+		"reads an asynchronous function at its limit as it was measured": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{java.counts(100, 96, 0, 99, 10*time.Second)}},
 				{at: 10, instances: []InstanceSample{java.counts(233, 229, 0, 232, 19200*time.Millisecond)}},
@@ -225,7 +232,10 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			check: func(t *testing.T, r InstancesReading) {
 				require.InDelta(t, 3, valueOf(t, r.Silent), 0)
 				require.InDelta(t, 0, valueOf(t, r.Answering), 0)
-				for _, m := range []Measurement{r.ReceiveRate, r.ProcessRate, r.Busy, r.ServiceTime, r.InFlight, r.SystemExceptionRate} {
+				for _, m := range []Measurement{
+					r.ReceiveRate, r.ProcessRate, r.Busy, r.ServiceTime, r.InFlight,
+					r.SystemExceptionRate,
+				} {
 					_, err := m.Value()
 					require.ErrorIs(t, err, errNoInstance)
 				}

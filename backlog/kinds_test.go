@@ -304,7 +304,8 @@ func TestPollerAsksATopicAtOnceForANewSubscription(t *testing.T) {
 	})
 }
 
-// quietWorld has a quiet topic, bulk answers every minute and a store that lets readings get old enough for them to help.
+// quietWorld has a quiet topic, bulk answers every minute and a store that lets readings get old enough for them to
+// help.
 func quietWorld(t *testing.T) (*backlog.Store, *fakeSource, *fakeCluster, backlog.PollerConfig) {
 	t.Helper()
 	store, err := backlog.NewStore(rateWindow, 10*time.Minute)
@@ -345,7 +346,10 @@ func TestBulkAnswersSpareFetchesOfAQuietTopic(t *testing.T) {
 
 func TestATopicThatIsNoLongerConfirmedIsFetchedAtOnce(t *testing.T) {
 	tests := map[string]backlog.BulkTopic{
-		"something was published":            {PublishedMessages: 1, Subscriptions: map[string]backlog.BulkSubscription{function: {Consumers: 1}}},
+		"something was published": {
+			PublishedMessages: 1,
+			Subscriptions:     map[string]backlog.BulkSubscription{function: {Consumers: 1}},
+		},
 		"the last consumer left":             {Subscriptions: map[string]backlog.BulkSubscription{function: {}}},
 		"the topic is not loaded any longer": {},
 	}

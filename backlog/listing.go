@@ -29,8 +29,8 @@ func newPatternState(pattern Pattern) *patternState {
 	return &patternState{pattern: pattern, uses: map[use]int{}}
 }
 
-// acquirePattern tracks the subscription of all topics that the pattern matches, now and later. A pattern that cannot be
-// read is left alone: readings say why.
+// acquirePattern tracks the subscription of all topics that the pattern matches, now and later. A pattern that cannot
+// be read is left alone: readings say why.
 func (s *Store) acquirePattern(key Topic, use use) {
 	state := s.patterns[key]
 	if state == nil {

@@ -69,7 +69,8 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 				s.FailListing(namespace(), backlog.ErrUnreachable)
 				s.Record(topic(in1), answer{at: 90}.sample())
 			},
-			after: 91 * time.Second, want: backlog.ErrStale, text: "listing the topics of namespace public/default: stale: no good answer since",
+			after: 91 * time.Second, want: backlog.ErrStale,
+			text: "listing the topics of namespace public/default: stale: no good answer since",
 		},
 		"listings may be older than answers": {
 			prepare: func(s *backlog.Store) {
@@ -150,7 +151,8 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 				s.Record(topic(in1), without)
 				s.Fail(topic(in2), gone)
 			},
-			want: backlog.ErrSubscriptionNotFound, text: `no topic that matches persistent://public/default/in-.* has subscription "public/default/resize"`,
+			want: backlog.ErrSubscriptionNotFound,
+			text: `no topic that matches persistent://public/default/in-.* has subscription "public/default/resize"`,
 		},
 		"a matched topic that was deleted since the listing counts for nothing": {
 			prepare: func(s *backlog.Store) {
@@ -229,7 +231,10 @@ func TestAPatternNobodyTracksOrThatCannotBeReadSaysSo(t *testing.T) {
 	_, err = store.Read(followed, start())
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
 
-	broken := backlog.Subscription{Cluster: cluster(), Name: function, Patterns: []string{"persistent://public/default/(?!x).*"}}
+	broken := backlog.Subscription{
+		Cluster: cluster(), Name: function,
+		Patterns: []string{"persistent://public/default/(?!x).*"},
+	}
 	store.Track("me", broken)
 	_, err = store.Read(broken, start())
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
@@ -333,8 +338,8 @@ func (d *dumb) needs(namespace backlog.Namespace) bool {
 	return false
 }
 
-// Whatever is tracked, untracked and listed in whatever order, each subscription reads just the topics that are named or
-// match now. Topic number i has 2^i messages, so a sum tells which were summed.
+// Whatever is tracked, untracked and listed in whatever order, each subscription reads just the topics that are named
+// or match now. Topic number i has 2^i messages, so a sum tells which were summed.
 func TestExpansionDoesWhatItsDumbTwinDoes(t *testing.T) {
 	texts := []string{"[a-c]", "a|b", ".*", "t/n/[b-f].*", "t/n/e", "t/n/[^a]", "(a|b|c)", "g.+"}
 	var all []string
@@ -365,7 +370,8 @@ func TestExpansionDoesWhatItsDumbTwinDoes(t *testing.T) {
 			case 1:
 				name := []string{"public/default", "t/n"}[random.IntN(2)]
 				namespace := backlog.Namespace{Cluster: cluster(), Name: name}
-				listing := slices.DeleteFunc(pick(all), func(topic string) bool { return regexp.MustCompile(name).FindString(topic) == "" })
+				listing := slices.DeleteFunc(pick(all),
+					func(topic string) bool { return regexp.MustCompile(name).FindString(topic) == "" })
 				random.Shuffle(len(listing), func(i, j int) { listing[i], listing[j] = listing[j], listing[i] })
 				store.RecordListing(namespace, listing, at)
 				if twin.needs(namespace) {
@@ -404,7 +410,8 @@ func (d *dumb) compare(t *testing.T, store *backlog.Store, at time.Time, when st
 	for i, name := range d.all {
 		var subscriptions []backlog.SubscriptionSample
 		for _, s := range []string{"sub 0", "sub 1"} {
-			subscriptions = append(subscriptions, backlog.SubscriptionSample{Name: s, Type: backlog.Shared, BacklogEntries: 1 << i})
+			subscriptions = append(subscriptions,
+				backlog.SubscriptionSample{Name: s, Type: backlog.Shared, BacklogEntries: 1 << i})
 		}
 		store.Record(topic(name), backlog.TopicSample{At: at, Partitions: []backlog.PartitionSample{
 			{Index: backlog.NotPartitioned, Subscriptions: subscriptions},

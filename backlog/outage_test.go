@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// What happened during an outage was not seen: two answers with ten minutes between them do not say that work was waiting
-// and replicas were busy all the time, nor what arrives now.
+// What happened during an outage was not seen: two answers with ten minutes between them do not say that work was
+// waiting and replicas were busy all the time, nor what arrives now.
 func TestAnOutageIsNoWindowToMeasureOver(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
@@ -47,7 +47,8 @@ func TestASubscriptionMadeAnewIsMeasuredAnew(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("policy", subscription)
-	store.Record(topic(orders), answer{at: 0, published: 1000, entries: 1000, backlogEntries: 500, delivered: 500, consumers: 2}.sample())
+	store.Record(topic(orders),
+		answer{at: 0, published: 1000, entries: 1000, backlogEntries: 500, delivered: 500, consumers: 2}.sample())
 	store.Record(topic(orders), answer{at: 5, published: 1000, entries: 1000, noSubscription: true}.sample())
 	store.Record(topic(orders), answer{at: 8, published: 1000, entries: 1000, slim: true}.sample())
 	r, err := store.Read(subscription, start().Add(8*time.Second))

@@ -28,7 +28,9 @@ func (s *Store) Partitions(subscription Subscription, now time.Time) ([]Partitio
 }
 
 // appendPartitions adds the topic's partitions; it has been answered, and has the subscription.
-func (t *topicState) appendPartitions(readings []PartitionReading, topic string, s *subscriptionState) []PartitionReading {
+func (t *topicState) appendPartitions(readings []PartitionReading, topic string,
+	s *subscriptionState,
+) []PartitionReading {
 	start, end := s.history.points[0], s.history.last()
 	published, now := t.partitions.since(start.at)
 	readings = slices.Grow(readings, len(t.partitions.indices))
@@ -45,7 +47,8 @@ func (t *topicState) appendPartitions(readings []PartitionReading, topic string,
 				r.Consumers = Known(float64(last.consumers))
 			}
 		} else {
-			r.Ready, r.ProcessRate, r.Consumers = Unknown(ErrSubscriptionNotFound), Unknown(ErrSubscriptionNotFound), Unknown(ErrSubscriptionNotFound)
+			r.Ready, r.ProcessRate, r.Consumers = Unknown(
+				ErrSubscriptionNotFound), Unknown(ErrSubscriptionNotFound), Unknown(ErrSubscriptionNotFound)
 		}
 		readings = append(readings, r)
 	}

@@ -18,10 +18,16 @@ func TestReadSumsEverythingOverTopics(t *testing.T) {
 	store.Record(topic(orders), partitioned(58, all, part{published: 20, backlog: 9}))
 	store.Record(topic(returns), partitioned(50, all, part{published: 20, backlog: 9}))
 	store.Record(topic(orders), partitioned(68, all,
-		part{published: 40, delivered: 20, backlog: 9, bytes: 90, inReplay: 2, oldest: 48, consumers: []string{"a", "b"}, component: "x"},
+		part{
+			published: 40, delivered: 20, backlog: 9, bytes: 90, inReplay: 2, oldest: 48, consumers: []string{"a", "b"},
+			component: "x",
+		},
 		part{backlog: 4, oldest: 60}))
 	store.Record(topic(returns), partitioned(60, all,
-		part{published: 30, delivered: 40, backlog: 5, bytes: 10, inReplay: 1, oldest: 55, throttled: 1, draining: 1, consumers: []string{"b", "c"}, component: "y"}))
+		part{
+			published: 30, delivered: 40, backlog: 5, bytes: 10, inReplay: 1, oldest: 55, throttled: 1, draining: 1,
+			consumers: []string{"b", "c"}, component: "y",
+		}))
 
 	r, err := store.Read(both, second(70))
 	require.NoError(t, err)
@@ -54,7 +60,10 @@ func TestPartitionsTellWhereTheLoadIs(t *testing.T) {
 	unknown(t, backlog.ErrNotAsked, readings[0].Consumers)
 
 	later := partitioned(10, backlog.Full,
-		part{published: 1000, entries: 100, delivered: 400, unacked: 100, backlog: 70, delayed: 100, consumers: []string{"a", "b"}},
+		part{
+			published: 1000, entries: 100, delivered: 400, unacked: 100, backlog: 70, delayed: 100,
+			consumers: []string{"a", "b"},
+		},
 		part{published: 20, delivered: 20}, // loaded again
 		part{published: 30, noSubscription: true})
 	later.Partitions[0], later.Partitions[2] = later.Partitions[2], later.Partitions[0] // Pulsar lists them in no order
@@ -68,7 +77,8 @@ func TestPartitionsTellWhereTheLoadIs(t *testing.T) {
 	}
 	require.InDelta(t, 100, known(t, readings[0].PublishRate), 1e-9)
 	require.InDelta(t, 30, known(t, readings[0].ProcessRate), 1e-9)
-	require.InDelta(t, 390, known(t, readings[0].Ready), 1e-9, "70 entries of 7 messages, the mean of the topic, less 100 delayed")
+	require.InDelta(t, 390, known(t, readings[0].Ready), 1e-9,
+		"70 entries of 7 messages, the mean of the topic, less 100 delayed")
 	require.InDelta(t, 2, known(t, readings[0].Consumers), 0)
 	unknown(t, backlog.ErrNoRate, readings[1].PublishRate, readings[1].ProcessRate)
 	require.InDelta(t, 0, known(t, readings[1].Consumers), 0)

@@ -98,10 +98,12 @@ func (p *topicPartitions) movedSince(answer []*PartitionSample) bool {
 	return false
 }
 
-// record counts what was published since the last answer and returns the time since; 0 after the first. A partition that
-// was loaded again adds nothing for this pair. One that the last answer did not have was added since: its counter began
-// at 0.
-func (p *topicPartitions) record(at time.Time, answer []*PartitionSample, loaded []bool, window time.Duration) time.Duration {
+// record counts what was published since the last answer and returns the time since; 0 after the first. A partition
+// that was loaded again adds nothing for this pair. One that the last answer did not have was added since: its counter
+// began at 0.
+func (p *topicPartitions) record(at time.Time, answer []*PartitionSample, loaded []bool,
+	window time.Duration,
+) time.Duration {
 	flows := make([]flow, len(answer))
 	if len(p.points) > 0 {
 		copy(flows, p.points[len(p.points)-1].flows)
@@ -168,7 +170,9 @@ type partitionTotals struct {
 //
 // When consumers left, what they held is waiting again, which looks like finished work: such a pair counts for the
 // deliveries alone.
-func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []bool, left bool, interval time.Duration) (moved bool) {
+func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []bool, left bool,
+	interval time.Duration,
+) (moved bool) {
 	totals := make([]partitionTotals, len(answer))
 	copy(totals, s.totals)
 	last := make([]partitionCounters, len(answer))
@@ -216,9 +220,9 @@ func (c *partitionCounters) take(now *SubscriptionSample) {
 	c.delivered, c.unacked, c.throttled = now.DeliveredMessages, now.UnackedMessages, now.ThrottledEvents
 }
 
-// recordConsumers takes over how many are connected from a full answer. While nobody is, Pulsar goes on to show how many
-// messages were delayed when the last consumer left, though they fall due one after the other: whoever waited for the number
-// to fall before he starts a replica would wait for ever. What may be due is ready.
+// recordConsumers takes over how many are connected from a full answer. While nobody is, Pulsar goes on to show how
+// many messages were delayed when the last consumer left, though they fall due one after the other: whoever waited for
+// the number to fall before he starts a replica would wait for ever. What may be due is ready.
 func (s *subscriptionPartitions) recordConsumers(answer []*SubscriptionSample) {
 	for i, now := range answer {
 		if now == nil {

@@ -41,10 +41,12 @@ func ParsePattern(text string) (Pattern, error) {
 	parts := strings.Split(rest, "/")
 	if len(parts) != 3 || parts[2] == "" {
 		return Pattern{}, patternError(text,
-			"write it as persistent://tenant/namespace/expression, with no slash within the expression: a pattern spans one namespace")
+			"write it as persistent://tenant/namespace/expression, with no slash within the expression: a pattern spans one "+
+				"namespace")
 	}
 	if !literalName(parts[0]) || !literalName(parts[1]) {
-		return Pattern{}, patternError(text, "tenant and namespace are names, not expressions: use a pattern for each namespace")
+		return Pattern{},
+			patternError(text, "tenant and namespace are names, not expressions: use a pattern for each namespace")
 	}
 	if strings.Contains(rest, "&&") {
 		return Pattern{}, patternError(text, "intersections (&&) mean something else outside of Java: write the class out")
@@ -57,7 +59,8 @@ func compilePattern(text, complete string, parts []string) (Pattern, error) {
 	open, err := regexp.Compile("(?:" + rest + ")")
 	if err != nil {
 		return Pattern{}, patternError(text, fmt.Sprintf(
-			"%s: lookaround, possessive quantifiers and backreferences have no equal in RE2: write it without, or name the topics", reason(err)))
+			"%s: lookaround, possessive quantifiers and backreferences have no equal in RE2: write it without, or name the "+
+				"topics", reason(err)))
 	}
 	if _, err := regexp.Compile(rest); err != nil { // what closes our own group: a)|(b
 		return Pattern{}, patternError(text, reason(err)+": correct it")
@@ -107,18 +110,20 @@ func (p Pattern) Namespace() string { return p.namespace }
 // its whole name without the domain matches, and it is not one of Pulsar's own topics.
 func (p Pattern) Match(topic string) bool {
 	name, persistent := strings.CutPrefix(topic, "persistent://")
-	return persistent && strings.HasPrefix(name, p.namespace+"/") && p.whole != nil && !SystemTopic(topic) && p.whole.MatchString(name)
+	return persistent && strings.HasPrefix(name, p.namespace+"/") && p.whole != nil && !SystemTopic(topic) &&
+		p.whole.MatchString(name)
 }
 
-// SystemTopic says whether Pulsar keeps the topic of this complete name for itself. What only begins with two underscores
-// is somebody's: consumers with a pattern follow it.
+// SystemTopic says whether Pulsar keeps the topic of this complete name for itself. What only begins with two
+// underscores is somebody's: consumers with a pattern follow it.
 //
 // Source: org.apache.pulsar.common.naming.SystemTopicNames.isSystemTopic.
 func SystemTopic(name string) bool {
 	_, name, _ = strings.Cut(name, "://")
 	local := name[strings.LastIndexByte(name, '/')+1:]
 	switch local {
-	case "__change_events", "__transaction_buffer_snapshot", "__transaction_buffer_snapshot_segments", "__transaction_buffer_snapshot_indexes":
+	case "__change_events", "__transaction_buffer_snapshot", "__transaction_buffer_snapshot_segments",
+		"__transaction_buffer_snapshot_indexes":
 		return true
 	}
 	return strings.HasSuffix(local, "__transaction_pending_ack") || strings.HasPrefix(name, "pulsar/system/") &&

@@ -14,18 +14,48 @@ import (
 
 func TestParsePatternCompletesWhatPulsarCompletes(t *testing.T) {
 	tests := map[string]struct{ text, want, namespace, problem string }{
-		"a topic alone is in public/default":                  {text: "rx-.*", want: "persistent://public/default/rx-.*", namespace: "public/default"},
-		"without a domain it is persistent":                   {text: "media/images/in-.*", want: "persistent://media/images/in-.*", namespace: "media/images"},
-		"a complete one":                                      {text: "persistent://media/im.ages/.*", want: "persistent://media/im.ages/.*", namespace: "media/im.ages"},
-		"nothing":                                             {text: "", problem: "persistent://tenant/namespace/expression"},
-		"no expression":                                       {text: "persistent://a/b/", problem: "persistent://tenant/namespace/expression"},
-		"a namespace alone":                                   {text: "a/.*", problem: "persistent://tenant/namespace/expression"},
-		"a slash in the expression":                           {text: "persistent://a/b/[^/]+", problem: "no slash within"},
-		"an expression for the namespace":                     {text: "persistent://public/.*/in", problem: "use a pattern for each namespace"},
-		"an expression for the tenant":                        {text: "persistent://.*/default/in", problem: "use a pattern for each namespace"},
-		"non-persistent topics":                               {text: "non-persistent://public/default/.*", problem: "keep no backlog"},
-		"another domain":                                      {text: "topic://public/default/.*", problem: "persistent://"},
-		"an expression before the domain":                     {text: "^persistent://public/default/.*", problem: "persistent://"},
+		"a topic alone is in public/default": {
+			text: "rx-.*", want: "persistent://public/default/rx-.*",
+			namespace: "public/default",
+		},
+		"without a domain it is persistent": {
+			text: "media/images/in-.*",
+			want: "persistent://media/images/in-.*", namespace: "media/images",
+		},
+		"a complete one": {
+			text: "persistent://media/im.ages/.*",
+			want: "persistent://media/im.ages/.*", namespace: "media/im.ages",
+		},
+		"nothing": {
+			text:    "",
+			problem: "persistent://tenant/namespace/expression",
+		},
+		"no expression": {
+			text:    "persistent://a/b/",
+			problem: "persistent://tenant/namespace/expression",
+		},
+		"a namespace alone": {
+			text:    "a/.*",
+			problem: "persistent://tenant/namespace/expression",
+		},
+		"a slash in the expression": {text: "persistent://a/b/[^/]+", problem: "no slash within"},
+		"an expression for the namespace": {
+			text:    "persistent://public/.*/in",
+			problem: "use a pattern for each namespace",
+		},
+		"an expression for the tenant": {
+			text:    "persistent://.*/default/in",
+			problem: "use a pattern for each namespace",
+		},
+		"non-persistent topics": {
+			text:    "non-persistent://public/default/.*",
+			problem: "keep no backlog",
+		},
+		"another domain": {text: "topic://public/default/.*", problem: "persistent://"},
+		"an expression before the domain": {
+			text:    "^persistent://public/default/.*",
+			problem: "persistent://",
+		},
 		"a lookahead, which RE2 lacks":                        {text: "(?!dead).*", problem: "or name the topics"},
 		"a possessive quantifier, which RE2 lacks":            {text: "a*+", problem: "write it without"},
 		"a backreference, which RE2 lacks":                    {text: `(a)\1`, problem: "write it without"},
@@ -65,15 +95,24 @@ func TestAPatternMatchesWholeNamesOfItsNamespace(t *testing.T) {
 		"a system topic":                      {".*", "persistent://public/default/__change_events", false},
 		"a topic that only looks like one":    {".*", "persistent://public/default/__mine", true},
 		"a system topic that is asked for":    {"__.*", "persistent://public/default/__change_events", false},
-		"a transaction buffer's snapshots":    {".*", "persistent://public/default/__transaction_buffer_snapshot_segments", false},
-		"a transaction coordinator's log":     {"persistent://pulsar/system/.*", "persistent://pulsar/system/__transaction_log_3", false},
-		"transaction coordinators":            {"persistent://pulsar/system/.*", "persistent://pulsar/system/transaction_coordinator_assign", false},
-		"one of that name elsewhere":          {".*", "persistent://public/default/transaction_coordinator_assign", true},
-		"a topic that keeps pending acks":     {".*", "persistent://public/default/in-sub__transaction_pending_ack", false},
-		"quoted characters":                   {`\Qa.b\E`, "persistent://public/default/a.b", true},
-		"quoted characters are not special":   {`\Qa.b\E`, "persistent://public/default/axb", false},
-		"capitals matter":                     {"rx", "persistent://public/default/RX", false},
-		"capitals that do not matter":         {"(?i:rx)", "persistent://public/default/RX", true},
+		"a transaction buffer's snapshots": {
+			".*", "persistent://public/default/__transaction_buffer_snapshot_segments",
+			false,
+		},
+		"a transaction coordinator's log": {
+			"persistent://pulsar/system/.*",
+			"persistent://pulsar/system/__transaction_log_3", false,
+		},
+		"transaction coordinators": {
+			"persistent://pulsar/system/.*",
+			"persistent://pulsar/system/transaction_coordinator_assign", false,
+		},
+		"one of that name elsewhere":        {".*", "persistent://public/default/transaction_coordinator_assign", true},
+		"a topic that keeps pending acks":   {".*", "persistent://public/default/in-sub__transaction_pending_ack", false},
+		"quoted characters":                 {`\Qa.b\E`, "persistent://public/default/a.b", true},
+		"quoted characters are not special": {`\Qa.b\E`, "persistent://public/default/axb", false},
+		"capitals matter":                   {"rx", "persistent://public/default/RX", false},
+		"capitals that do not matter":       {"(?i:rx)", "persistent://public/default/RX", true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +139,8 @@ func TestWithPatternsNamesEachOnce(t *testing.T) {
 // Whatever is accepted is complete, reads back as itself and matches nothing outside of its namespace.
 func FuzzParsePattern(f *testing.F) {
 	for _, text := range []string{
-		"rx-.*", "a/b/c", "persistent://a/b/.*", "persistent://a/b/c|d", "(?i)x", `\Qa\E`, "a)|(b", "[a&&b]", "a/b", "x{1001}", "(?!x)", ".*-partition-0",
+		"rx-.*", "a/b/c", "persistent://a/b/.*", "persistent://a/b/c|d", "(?i)x", `\Qa\E`, "a)|(b", "[a&&b]", "a/b",
+		"x{1001}", "(?!x)", ".*-partition-0",
 	} {
 		f.Add(text, "persistent://public/default/rx-1")
 	}

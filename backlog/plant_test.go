@@ -173,7 +173,8 @@ func (p *plant) rates(i int) (published, delivered, finished float64, known, fin
 		finishedSeen += now.at.Sub(before.at)
 		finished += float64(now.partitions[i].finished - was.finished)
 	}
-	return published / seen.Seconds(), delivered / seen.Seconds(), finished / finishedSeen.Seconds(), seen > 0, finishedSeen > 0
+	return published / seen.Seconds(), delivered / seen.Seconds(), finished / finishedSeen.Seconds(), seen > 0,
+		finishedSeen > 0
 }
 
 func agree(t *testing.T, want float64, known bool, got backlog.Measurement) {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Poller fetches every tracked topic once an interval, whoever and however many asked for it; and at their own paces the
-// listings of the namespaces that patterns need, the instances of workloads, and bulk answers.
+// Poller fetches every tracked topic once an interval, whoever and however many asked for it; and at their own paces
+// the listings of the namespaces that patterns need, the instances of workloads, and bulk answers.
 //
 //	tracked -> due -> fetching -> recorded or failed -> due again an interval after it was due, or later after failures
 //
@@ -86,7 +86,8 @@ func (config *PollerConfig) checkSources() error {
 	case config.Bulk != nil && (config.BulkInterval < 10*time.Second || config.BulkInterval > 10*time.Minute):
 		return fmt.Errorf("poller: BulkInterval is %s, must be from 10s to 10m", config.BulkInterval)
 	case config.Bulk != nil && (config.QuietInterval < config.Interval || config.QuietInterval > time.Hour):
-		return fmt.Errorf("poller: QuietInterval is %s, must be from Interval (%s) to 1h", config.QuietInterval, config.Interval)
+		return fmt.Errorf("poller: QuietInterval is %s, must be from Interval (%s) to 1h", config.QuietInterval,
+			config.Interval)
 	}
 	return nil
 }

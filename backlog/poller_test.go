@@ -35,7 +35,8 @@ type fakeSource struct {
 func newFakeSource() *fakeSource {
 	return &fakeSource{
 		takes: 20 * time.Millisecond,
-		fails: map[backlog.Topic]error{}, hangs: map[backlog.Cluster]bool{}, fetches: map[backlog.Topic][]time.Time{}, entries: map[backlog.Topic][]time.Time{},
+		fails: map[backlog.Topic]error{}, hangs: map[backlog.Cluster]bool{}, fetches: map[backlog.Topic][]time.Time{},
+		entries:  map[backlog.Topic][]time.Time{},
 		inFlight: map[backlog.Cluster]int{}, most: map[backlog.Cluster]int{},
 	}
 }
@@ -226,10 +227,22 @@ func TestNewPollerNamesTheBoundThatIsBroken(t *testing.T) {
 		change func(*backlog.PollerConfig)
 		want   string
 	}{
-		"no store":         {func(c *backlog.PollerConfig) { c.Store = nil }, "poller: Store, Source, Jitter and Updated must be set"},
-		"interval too big": {func(c *backlog.PollerConfig) { c.Interval = time.Hour }, "poller: Interval is 1h0m0s, must be from 1s to 5m"},
-		"no timeout":       {func(c *backlog.PollerConfig) { c.Timeout = 0 }, "poller: Timeout is 0s, must be above 0 and at most 1m"},
-		"no place":         {func(c *backlog.PollerConfig) { c.PerCluster = 0 }, "poller: PerCluster is 0, must be from 1 to 1000"},
+		"no store": {
+			func(c *backlog.PollerConfig) { c.Store = nil },
+			"poller: Store, Source, Jitter and Updated must be set",
+		},
+		"interval too big": {
+			func(c *backlog.PollerConfig) { c.Interval = time.Hour },
+			"poller: Interval is 1h0m0s, must be from 1s to 5m",
+		},
+		"no timeout": {
+			func(c *backlog.PollerConfig) { c.Timeout = 0 },
+			"poller: Timeout is 0s, must be above 0 and at most 1m",
+		},
+		"no place": {
+			func(c *backlog.PollerConfig) { c.PerCluster = 0 },
+			"poller: PerCluster is 0, must be from 1 to 1000",
+		},
 		"no place for instances": {
 			func(c *backlog.PollerConfig) { c.Instances = newFakeCluster() }, "poller: Workloads is 0, must be from 1 to 1000",
 		},

@@ -53,8 +53,9 @@ func (p *Poller) mustRead(at time.Time) time.Time {
 	return at.Add(p.config.Store.staleAfter - p.config.Interval - p.config.Timeout)
 }
 
-// latest is when a confirmed topic is read again if no further bulk answer confirms it: within QuietInterval of the last
-// time, and in good time before it is stale. Many are confirmed at once, so the last quarter of the wait is spread.
+// latest is when a confirmed topic is read again if no further bulk answer confirms it: within QuietInterval of the
+// last time, and in good time before it is stale. Many are confirmed at once, so the last quarter of the wait is
+// spread.
 func (p *Poller) latest(one *slot, c Confirmation, now time.Time) time.Time {
 	due := one.goodAt.Add(p.config.QuietInterval)
 	if fresh := p.mustRead(c.At); fresh.Before(due) {

@@ -38,8 +38,8 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	return sum, nil
 }
 
-// ReadyAtLeast is how many messages are ready on the topics that are known, while a reading fails because of others: what waits
-// for sure. 0 says nothing.
+// ReadyAtLeast is how many messages are ready on the topics that are known, while a reading fails because of others:
+// what waits for sure. 0 says nothing.
 func (s *Store) ReadyAtLeast(subscription Subscription, now time.Time) (messages float64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -117,7 +117,8 @@ func (i *inputs) nothing(subscription Subscription) error {
 	case i.gone > 0:
 		return fmt.Errorf("%w: the topics that matched %s are gone", ErrTopicNotFound, patterns)
 	default:
-		return fmt.Errorf("%w: no topic of the namespace matches %s; create one or correct the pattern", ErrTopicNotFound, patterns)
+		return fmt.Errorf("%w: no topic of the namespace matches %s; create one or correct the pattern", ErrTopicNotFound,
+			patterns)
 	}
 }
 

@@ -20,12 +20,12 @@ type Reading struct {
 
 	// Total is the whole backlog: waiting, delayed and dispatched but not acknowledged.
 	Total Measurement
-	// ExactAt is when Total was last counted exactly, with nothing published since; zero where some of it rests on the broker's
-	// quick count, which may drift.
+	// ExactAt is when Total was last counted exactly, with nothing published since; zero where some of it rests on the
+	// broker's quick count, which may drift.
 	ExactAt time.Time
-	// Ready is Total without messages whose delay has not passed, as far as Pulsar tells: it learns of a delay when it reads the
-	// message for a consumer, and forgets to count down when the last one has left. So without a consumer all that waits is
-	// ready: a replica that wakes for nothing is better than none that ever does.
+	// Ready is Total without messages whose delay has not passed, as far as Pulsar tells: it learns of a delay when it
+	// reads the message for a consumer, and forgets to count down when the last one has left. So without a consumer all
+	// that waits is ready: a replica that wakes for nothing is better than none that ever does.
 	Ready Measurement
 	// Delayed messages, as far as the dispatcher has read; unknown while something waits and nobody consumes.
 	Delayed Measurement
@@ -48,8 +48,8 @@ type Reading struct {
 	PublishRate Measurement
 	// DeliveryRate is what is sent to consumers, redeliveries included.
 	DeliveryRate Measurement
-	// ProcessRate is what consumers finish: deliveries less the growth of what they hold. What they gave back when they left
-	// is not finished, so the time in which some left is left out.
+	// ProcessRate is what consumers finish: deliveries less the growth of what they hold. What they gave back when they
+	// left is not finished, so the time in which some left is left out.
 	ProcessRate Measurement
 	// Window is how long the rates were measured over; 0 while they are unknown.
 	Window time.Duration
@@ -59,8 +59,8 @@ type Reading struct {
 
 	// Consumers is how many replicas are connected, each counted once on however many topics and partitions it is: standby
 	// ones of Failover and Exclusive too. ErrNotAsked until the first full answer. Full answers come with each fetch while
-	// something waits and once a minute else, and not from bulk answers, so that of an idle subscription it may be older than
-	// At: by a minute, or by QuietInterval.
+	// something waits and once a minute else, and not from bulk answers, so that of an idle subscription it may be older
+	// than At: by a minute, or by QuietInterval.
 	Consumers Measurement
 	// SteadyConsumers says that the same number was connected all through Window.
 	SteadyConsumers bool
@@ -146,8 +146,8 @@ type PartitionReading struct {
 	Consumers Measurement
 }
 
-// InstancesReading is what the instances of a function count themselves, over all that answered twice. Every measurement
-// is ErrNotAsked when the Subscription names no workload.
+// InstancesReading is what the instances of a function count themselves, over all that answered twice. Every
+// measurement is ErrNotAsked when the Subscription names no workload.
 type InstancesReading struct {
 	// At is when they were asked, and Window how long the rates were measured over: the longest of the instances, for one
 	// whose calls are long is measured over several calls.
@@ -157,11 +157,12 @@ type InstancesReading struct {
 	Answering, Silent Measurement
 	// ReceiveRate, ProcessRate, UserExceptionRate and SystemExceptionRate in messages per second, summed.
 	ReceiveRate, ProcessRate, UserExceptionRate, SystemExceptionRate Measurement
-	// Busy is the mean share of the time that an instance spends in the function's calls, from 0 to 1; a little above while
-	// long calls end. Unknown for sinks and sources, and where more than a tenth of the calls failed in a runtime that does
-	// not time those (Python, Go). Of an asynchronous function it depends on Pulsar: with 4.0 it is the
-	// time of the calls alone plus the wait for a free slot, about 0 below saturation and 0.9 at it; with 4.2 and 5.0 it lasts
-	// until the future is complete, so this is how many messages are worked on at once, above 1 (11 was seen of 10 futures).
+	// Busy is the mean share of the time that an instance spends in the function's calls, from 0 to 1; a little above
+	// while long calls end. Unknown for sinks and sources, and where more than a tenth of the calls failed in a runtime
+	// that does not time those (Python, Go). Of an asynchronous function it depends on Pulsar: with 4.0 it is the time of
+	// the calls alone plus the wait for a free slot, about 0 below saturation and 0.9 at it; with 4.2 and 5.0 it lasts
+	// until the future is complete, so this is how many messages are worked on at once, above 1 (11 was seen of 10
+	// futures).
 	Busy Measurement
 	// ServiceTime is the mean time of a call in seconds, of an asynchronous function as for Busy; unknown without calls.
 	ServiceTime Measurement

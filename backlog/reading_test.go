@@ -19,11 +19,12 @@ type part struct {
 	published, backlog, delayed, unacked, delivered int64
 	inReplay, throttled, draining, bytes            int64
 	entries                                         int64 // as published when 0
-	oldest                                          int   // seconds after start at which the oldest was published; 0 for none
-	consumers                                       []string
-	component                                       string
-	noSubscription                                  bool
-	kind                                            backlog.SubscriptionType // Shared when empty
+	// seconds after start at which the oldest was published; 0 for none
+	oldest         int
+	consumers      []string
+	component      string
+	noSubscription bool
+	kind           backlog.SubscriptionType // Shared when empty
 }
 
 // partitioned is an answer about a topic with these partitions.
@@ -32,8 +33,10 @@ func partitioned(at int, detail backlog.Detail, parts ...part) backlog.TopicSamp
 	for i, p := range parts {
 		partition := backlog.PartitionSample{Index: i, PublishedMessages: p.published}
 		subscription := backlog.SubscriptionSample{
-			Name: function, Type: cmp.Or(p.kind, backlog.Shared), BacklogEntries: p.backlog, DelayedMessages: p.delayed, UnackedMessages: p.unacked,
-			DeliveredMessages: p.delivered, InReplayEntries: p.inReplay, ThrottledEvents: p.throttled, DrainingHashes: p.draining,
+			Name: function, Type: cmp.Or(p.kind,
+				backlog.Shared), BacklogEntries: p.backlog, DelayedMessages: p.delayed, UnackedMessages: p.unacked,
+			DeliveredMessages: p.delivered, InReplayEntries: p.inReplay, ThrottledEvents: p.throttled,
+			DrainingHashes: p.draining,
 		}
 		if detail.Has(backlog.Bytes) {
 			subscription.BacklogBytes = p.bytes
@@ -84,15 +87,18 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 30, known(t, r.InReplay), 1e-9) },
 		},
 		"has one type while some partitions were not consumed since they were loaded": {
-			answers: []backlog.TopicSample{partitioned(0, all, part{kind: backlog.NoType}, part{kind: backlog.Failover}, part{kind: backlog.NoType})},
+			answers: []backlog.TopicSample{partitioned(0, all, part{kind: backlog.NoType}, part{kind: backlog.Failover},
+				part{kind: backlog.NoType})},
 			check: func(t *testing.T, r backlog.Reading) {
 				require.Equal(t, []backlog.SubscriptionType{backlog.Failover, ""}, []backlog.SubscriptionType{r.Type, r.OtherType})
 			},
 		},
 		"tells partitions of another type, which do not count what consumers hold": {
-			answers: []backlog.TopicSample{partitioned(0, all, part{kind: backlog.Failover}, part{kind: backlog.Shared, unacked: 3}, part{kind: backlog.Shared})},
+			answers: []backlog.TopicSample{partitioned(0, all, part{kind: backlog.Failover},
+				part{kind: backlog.Shared, unacked: 3}, part{kind: backlog.Shared})},
 			check: func(t *testing.T, r backlog.Reading) {
-				require.Equal(t, []backlog.SubscriptionType{backlog.Failover, backlog.Shared}, []backlog.SubscriptionType{r.Type, r.OtherType})
+				require.Equal(t, []backlog.SubscriptionType{backlog.Failover, backlog.Shared},
+					[]backlog.SubscriptionType{r.Type, r.OtherType})
 				_, err := r.Unacked.Value()
 				require.Error(t, err)
 			},
@@ -106,7 +112,8 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 			check:   func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrNotAsked, r.Bytes) },
 		},
 		"takes the age of the oldest message of all partitions, whichever have none": {
-			answers: []backlog.TopicSample{partitioned(60, all, part{}, part{backlog: 1, oldest: 50}, part{backlog: 1, oldest: 20}, part{})},
+			answers: []backlog.TopicSample{partitioned(60, all, part{}, part{backlog: 1, oldest: 50},
+				part{backlog: 1, oldest: 20}, part{})},
 			check: func(t *testing.T, r backlog.Reading) {
 				require.InDelta(t, 40, known(t, r.OldestAge), 0)
 				require.Equal(t, second(60), r.OldestAt)
@@ -210,12 +217,18 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 			},
 		},
 		"is throttled while a limit held dispatch back within the window": {
-			answers: []backlog.TopicSample{partitioned(0, backlog.Slim, part{throttled: 3}), partitioned(10, backlog.Slim, part{throttled: 4})},
-			check:   func(t *testing.T, r backlog.Reading) { require.True(t, r.Throttled) },
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Slim, part{throttled: 3}),
+				partitioned(10, backlog.Slim, part{throttled: 4}),
+			},
+			check: func(t *testing.T, r backlog.Reading) { require.True(t, r.Throttled) },
 		},
 		"is throttled by events since the partition was loaded again": {
-			answers: []backlog.TopicSample{partitioned(0, backlog.Slim, part{throttled: 3}), partitioned(10, backlog.Slim, part{throttled: 1})},
-			check:   func(t *testing.T, r backlog.Reading) { require.True(t, r.Throttled) },
+			answers: []backlog.TopicSample{
+				partitioned(0, backlog.Slim, part{throttled: 3}),
+				partitioned(10, backlog.Slim, part{throttled: 1}),
+			},
+			check: func(t *testing.T, r backlog.Reading) { require.True(t, r.Throttled) },
 		},
 		"is not throttled by what was before the window": {
 			answers: []backlog.TopicSample{

@@ -104,7 +104,9 @@ func (t *topicState) loadedSince(answer []*PartitionSample) []bool {
 }
 
 // record takes over what an answer says of the subscription on each partition; nil where it is not.
-func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSample, loaded []bool, interval time.Duration, meanBatch float64) {
+func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSample, loaded []bool,
+	interval time.Duration, meanBatch float64,
+) {
 	s.missing = true
 	for _, one := range answer {
 		s.missing = s.missing && one == nil

@@ -19,8 +19,8 @@ type Source interface {
 	AddEntries(ctx context.Context, topic Topic, sample TopicSample) TopicSample
 }
 
-// Lister lists the topics of a namespace, for subscriptions with patterns: complete names without partition suffixes, each
-// once, in no order. Partitioned topics whose partitions were never loaded are among them, system topics are not.
+// Lister lists the topics of a namespace, for subscriptions with patterns: complete names without partition suffixes,
+// each once, in no order. Partitioned topics whose partitions were never loaded are among them, system topics are not.
 type Lister interface {
 	List(ctx context.Context, namespace Namespace) ([]string, error)
 }
@@ -120,7 +120,8 @@ type PartitionSample struct {
 	PublishedMessages int64
 	// PublishedBytes is bytesInCounter: the bytes of them as they are stored, whole batches, compressed.
 	PublishedBytes int64
-	// AddedEntries is entriesAddedCounter: entries (batches) written since the topic was loaded; nil without detail Entries.
+	// AddedEntries is entriesAddedCounter: entries (batches) written since the topic was loaded; nil without detail
+	// Entries.
 	AddedEntries *int64
 	// Subscriptions of the partition, in no order.
 	Subscriptions []SubscriptionSample
@@ -193,8 +194,8 @@ type InstancesSample struct {
 type InstanceSample struct {
 	// ID tells the instances of a workload apart.
 	ID string
-	// Received, Processed and the exceptions are messages; for sinks, Processed is what was written. Where they were not read
-	// at one time, Received was read first: what seems to be in flight is.
+	// Received, Processed and the exceptions are messages; for sinks, Processed is what was written. Where they were not
+	// read at one time, Received was read first: what seems to be in flight is.
 	Received, Processed, UserExceptions, SystemExceptions int64
 	// Calls and BusyTime are the number of calls of the function and the time spent in them; nil for sinks and sources,
 	// which do not measure it.

@@ -30,8 +30,8 @@ type pace struct {
 	after func(kind kind, failures int) time.Duration
 }
 
-// lane is what has a bound of its own on how much of it runs at once: a cluster, all workloads, or the one bulk answer of
-// a cluster, which may take a minute and come from elsewhere.
+// lane is what has a bound of its own on how much of it runs at once: a cluster, all workloads, or the one bulk answer
+// of a cluster, which may take a minute and come from elsewhere.
 type lane struct {
 	cluster         Cluster
 	workloads, bulk bool
@@ -226,8 +226,8 @@ func (s *schedule) finish(j job, err error, now time.Time) {
 }
 
 // next is the moment of the job's row after now, whenever it was fetched for the last one. After a failure another row
-// begins; and so it does up to half a topic's interval early after a job was hastened, for many may have been at the same
-// time, and a rate over less would tell little.
+// begins; and so it does up to half a topic's interval early after a job was hastened, for many may have been at the
+// same time, and a rate over less would tell little.
 func (s *schedule) next(one *slot, now time.Time) time.Time {
 	wait := s.pace.after(one.job.kind, one.failures)
 	due := one.due.Add(wait)

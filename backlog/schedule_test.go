@@ -21,7 +21,8 @@ func scheduleOf(t testing.TB, topics int, now time.Time) (*schedule, *Store) {
 		return 10 * time.Second
 	}})
 	for i := range topics {
-		store.TrackUntil(fmt.Sprint(i), NewSubscription(Cluster{AdminURL: "http://pulsar:8080"}, "f", fmt.Sprint("topic-", i)),
+		store.TrackUntil(fmt.Sprint(i),
+			NewSubscription(Cluster{AdminURL: "http://pulsar:8080"}, "f", fmt.Sprint("topic-", i)),
 			now.Add(100*365*24*time.Hour+time.Duration(i)))
 	}
 	s.take(store.attach(attached{}), now)

@@ -48,7 +48,8 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 	return &Store{
 		rateWindow: rateWindow, staleAfter: staleAfter,
 		owners: map[string]*interest{}, topics: map[Topic]*topicState{}, patterns: map[Topic]*patternState{},
-		namespaces: map[Namespace]*namespaceState{}, workloads: map[string]*workloadState{}, clusters: map[Cluster]*clusterState{},
+		namespaces: map[Namespace]*namespaceState{}, workloads: map[string]*workloadState{},
+		clusters: map[Cluster]*clusterState{},
 	}, nil
 }
 
@@ -101,7 +102,8 @@ func (s *Store) nextDetail(topic Topic, now time.Time) Detail {
 	return Slim
 }
 
-// wantsEntries says whether an answer without entry counters is worth asking for them, and notes that they are asked for.
+// wantsEntries says whether an answer without entry counters is worth asking for them, and notes that they are asked
+// for.
 func (s *Store) wantsEntries(topic Topic, sample TopicSample) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -60,7 +60,8 @@ func (a answer) sample() backlog.TopicSample {
 		sample.Detail = backlog.Slim
 	} else {
 		for i := range a.consumers {
-			subscription.Consumers = append(subscription.Consumers, backlog.ConsumerSample{ID: fmt.Sprintf("%s#%d", function, i)})
+			subscription.Consumers = append(subscription.Consumers,
+				backlog.ConsumerSample{ID: fmt.Sprintf("%s#%d", function, i)})
 		}
 		entries := a.entries
 		partition.AddedEntries = &entries
@@ -418,7 +419,8 @@ func TestPartitionsAreSummedAndTheirResetsToldApart(t *testing.T) {
 	reading, err := store.Read(subscription, start().Add(8*time.Second))
 	require.NoError(t, err)
 	require.InDelta(t, 6, known(t, reading.Ready), 0)
-	require.InDelta(t, 400.0/8+400.0/6+130.0/4, known(t, reading.PublishRate), 1e-9, "each partition over the time that was seen of it")
+	require.InDelta(t, 400.0/8+400.0/6+130.0/4, known(t, reading.PublishRate), 1e-9,
+		"each partition over the time that was seen of it")
 }
 
 func TestNewStoreNamesTheBoundThatIsBroken(t *testing.T) {

@@ -17,11 +17,11 @@ const (
 	PropertySubscriptionType = "subscriptionType"
 )
 
-// With is what a Java instance asks for that loads an input's consumer properties over what it was told. The type may then be
-// one that Pulsar does not know.
+// With is what a Java instance asks for that loads an input's consumer properties over what it was told. The type may
+// then be one that Pulsar does not know.
 //
-// Source: org.apache.pulsar.functions.source.PulsarSource.createConsumeBuilder (loadConf comes last); Python and Go pass the
-// properties on as metadata.
+// Source: org.apache.pulsar.functions.source.PulsarSource.createConsumeBuilder (loadConf comes last); Python and Go
+// pass the properties on as metadata.
 func (s Subscribes) With(properties map[string]string) Subscribes {
 	return Subscribes{
 		Name: cmp.Or(properties[PropertySubscriptionName], s.Name),

@@ -19,27 +19,46 @@ func TestWhatASumSaysOfConsumersTakesAllItsTopics(t *testing.T) {
 		steady          bool
 	}{
 		"the same two replicas on both": {
-			orders: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
+			orders: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{
+				{at: 0, consumers: 2},
+				{at: 10, consumers: 2},
+			},
 			consumers: 2, steady: true,
 		},
 		"nobody looked who consumes one of them": {
-			orders: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{{at: 0, slim: true}, {at: 10, slim: true}},
+			orders: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{
+				{at: 0, slim: true},
+				{at: 10, slim: true},
+			},
 			consumers: -1,
 		},
 		"nobody looked who consumes the other": {
-			orders: []answer{{at: 0, slim: true}, {at: 10, slim: true}}, returns: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
+			orders: []answer{{at: 0, slim: true}, {at: 10, slim: true}}, returns: []answer{
+				{at: 0, consumers: 2},
+				{at: 10, consumers: 2},
+			},
 			consumers: -1,
 		},
 		"one joined on one of them": {
-			orders: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{{at: 0, consumers: 1}, {at: 10, consumers: 2}},
+			orders: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{
+				{at: 0, consumers: 1},
+				{at: 10, consumers: 2},
+			},
 			consumers: 2,
 		},
 		"one joined on the other": {
-			orders: []answer{{at: 0, consumers: 1}, {at: 10, consumers: 2}}, returns: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
+			orders: []answer{{at: 0, consumers: 1}, {at: 10, consumers: 2}}, returns: []answer{
+				{at: 0, consumers: 2},
+				{at: 10, consumers: 2},
+			},
 			consumers: 2,
 		},
 		"how many there were when the window began is not known": {
-			orders: []answer{{at: 0, slim: true}, {at: 5, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
+			orders: []answer{
+				{at: 0, slim: true},
+				{at: 5, consumers: 2},
+				{at: 10, consumers: 2},
+			}, returns: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}},
 			consumers: 2,
 		},
 	}
@@ -74,7 +93,10 @@ func TestASumTellsTopicsOfAnotherType(t *testing.T) {
 		"one that nobody consumed":     {orders: backlog.NoType, returns: backlog.Failover, kind: backlog.Failover},
 		"another that nobody consumed": {orders: backlog.KeyShared, returns: backlog.NoType, kind: backlog.KeyShared},
 		"neither was consumed":         {orders: backlog.NoType, returns: backlog.NoType, kind: backlog.NoType},
-		"two types":                    {orders: backlog.Shared, returns: backlog.Failover, kind: backlog.Shared, other: backlog.Failover},
+		"two types": {
+			orders: backlog.Shared, returns: backlog.Failover, kind: backlog.Shared,
+			other: backlog.Failover,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,18 +122,36 @@ func TestConsumersThatShareANameAreSeveral(t *testing.T) {
 		partitions [][]backlog.ConsumerSample
 		want       float64
 	}{
-		"replicas of one name on one partition":                    {[][]backlog.ConsumerSample{{plain("worker"), plain("worker"), plain("worker")}}, 3},
-		"the same ones on each partition":                          {[][]backlog.ConsumerSample{{plain("a"), plain("b"), plain("a")}, {plain("a"), plain("a"), plain("b")}}, 3},
-		"some have not found the second partition":                 {[][]backlog.ConsumerSample{{plain("a"), plain("a"), plain("a")}, {plain("a")}}, 3},
-		"an instance that opened several is one":                   {[][]backlog.ConsumerSample{{instance(0), instance(0), instance(1)}, {instance(1)}}, 2},
-		"instances and plain consumers of one name beside another": {[][]backlog.ConsumerSample{{instance(0), plain("any"), plain("any")}}, 3},
+		"replicas of one name on one partition": {[][]backlog.ConsumerSample{{
+			plain("worker"),
+			plain("worker"), plain("worker"),
+		}}, 3},
+		"the same ones on each partition": {[][]backlog.ConsumerSample{{
+			plain("a"), plain("b"),
+			plain("a"),
+		}, {plain("a"), plain("a"), plain("b")}}, 3},
+		"some have not found the second partition": {[][]backlog.ConsumerSample{{
+			plain("a"), plain("a"),
+			plain("a"),
+		}, {plain("a")}}, 3},
+		"an instance that opened several is one": {[][]backlog.ConsumerSample{{
+			instance(0), instance(0),
+			instance(1),
+		}, {instance(1)}}, 2},
+		"instances and plain consumers of one name beside another": {[][]backlog.ConsumerSample{{
+			instance(0), plain("any"),
+			plain("any"),
+		}}, 3},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			sample := backlog.TopicSample{At: second(0), Detail: backlog.Full}
 			for i, consumers := range test.partitions {
 				sample.Partitions = append(sample.Partitions, backlog.PartitionSample{
-					Index: i, Subscriptions: []backlog.SubscriptionSample{{Name: function, Type: backlog.Shared, Consumers: consumers}},
+					Index: i, Subscriptions: []backlog.SubscriptionSample{{
+						Name: function, Type: backlog.Shared,
+						Consumers: consumers,
+					}},
 				})
 			}
 			store := newStore(t)
@@ -163,7 +203,8 @@ func TestWhatNobodyHoldsAnyMoreIsNotFinishedLater(t *testing.T) {
 	at := func(seconds int, delivered, unacked int64, consumers ...backlog.ConsumerSample) backlog.TopicSample {
 		return backlog.TopicSample{At: second(seconds), Detail: backlog.Full, Partitions: []backlog.PartitionSample{{
 			Index: backlog.NotPartitioned, PublishedMessages: 500, Subscriptions: []backlog.SubscriptionSample{{
-				Name: function, Type: backlog.Shared, BacklogEntries: 500, UnackedMessages: unacked, DeliveredMessages: delivered, Consumers: consumers,
+				Name: function, Type: backlog.Shared, BacklogEntries: 500, UnackedMessages: unacked, DeliveredMessages: delivered,
+				Consumers: consumers,
 			}},
 		}}}
 	}

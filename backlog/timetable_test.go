@@ -43,22 +43,27 @@ func newTimetable(t *testing.T, seed uint64) *timetable {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
 	w := &timetable{
-		T: t, random: random, now: time.Unix(0, 0), wanted: map[job]bool{}, ends: map[job]time.Time{}, hastened: map[job]time.Time{},
+		T: t, random: random, now: time.Unix(0,
+			0), wanted: map[job]bool{}, ends: map[job]time.Time{}, hastened: map[job]time.Time{},
 		rested: map[job]time.Time{}, mayWait: map[job]time.Time{}, back: map[job]bool{}, row: map[job]time.Time{},
 	}
-	w.schedule = newSchedule(pace{interval: timetableInterval, jitter: random.Float64, after: func(_ kind, failures int) time.Duration {
-		if failures == 0 {
-			return timetableInterval
-		}
-		return time.Duration(float64(timetableInterval) * (0.9 + 0.2*random.Float64()))
-	}})
+	w.schedule = newSchedule(pace{
+		interval: timetableInterval, jitter: random.Float64,
+		after: func(_ kind, failures int) time.Duration {
+			if failures == 0 {
+				return timetableInterval
+			}
+			return time.Duration(float64(timetableInterval) * (0.9 + 0.2*random.Float64()))
+		},
+	})
 	for i := range 10 {
 		cluster := Cluster{AdminURL: fmt.Sprint("http://", i%2)}
 		w.jobs = append(w.jobs, topicJob(Topic{Cluster: cluster, Name: fmt.Sprint(i)}), workloadJob(fmt.Sprint(i)),
 			namespaceJob(Namespace{Cluster: cluster, Name: fmt.Sprint(i)}))
 	}
 	w.touched = w.jobs[0]
-	w.jobs = append(w.jobs, job{kind: bulkKind, cluster: w.jobs[0].cluster}, job{kind: bulkKind, cluster: w.jobs[3].cluster})
+	w.jobs = append(w.jobs, job{kind: bulkKind, cluster: w.jobs[0].cluster},
+		job{kind: bulkKind, cluster: w.jobs[3].cluster})
 	return w
 }
 

@@ -100,7 +100,10 @@ func (w *worker) sample() InstanceSample {
 }
 
 func TestBusyIsTheShareOfTimeInCallsHoweverLongTheyAre(t *testing.T) {
-	for _, call := range []time.Duration{20 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 7 * time.Second, 50 * time.Second} {
+	for _, call := range []time.Duration{
+		20 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 7 * time.Second,
+		50 * time.Second,
+	} {
 		for _, load := range []float64{0.1, 0.5, 0.8, 2} {
 			for _, java := range []bool{true, false} {
 				t.Run(fmt.Sprintf("calls of %s at load %.1f, java %t", call, load, java), func(t *testing.T) {
@@ -153,7 +156,8 @@ func BenchmarkInstancesRead100(b *testing.B) {
 		sample := InstancesSample{At: midday().Add(time.Duration(n) * 5 * time.Second)}
 		for i := range 100 {
 			r := runtime{id: fmt.Sprint(i), failuresTimed: true}
-			sample.Instances = append(sample.Instances, r.counts(int64(50*n), int64(50*n), 0, int64(50*n), time.Duration(n)*time.Second))
+			sample.Instances = append(sample.Instances,
+				r.counts(int64(50*n), int64(50*n), 0, int64(50*n), time.Duration(n)*time.Second))
 		}
 		h.add(sample, 10*time.Second)
 	}

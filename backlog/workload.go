@@ -60,7 +60,8 @@ func (s *Store) RecordInstances(workload string, sample InstancesSample) {
 	}
 }
 
-// FailInstances takes in why a workload's instances could not be asked. What they said stays in force until it is stale.
+// FailInstances takes in why a workload's instances could not be asked. What they said stays in force until it is
+// stale.
 func (s *Store) FailInstances(workload string, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,10 +31,11 @@ const (
 	probeEvery = 10 * time.Minute
 	// probeAgain is the time to the next dry run after one that told nothing; it doubles up to probeEvery.
 	probeAgain = 5 * time.Second
-	// lookEvery is how often APIServices in memory and the presence of KEDA are looked at although nothing was heard of them.
+	// lookEvery is how often APIServices in memory and the presence of KEDA are looked at although nothing was heard of
+	// them.
 	lookEvery = 30 * time.Second
-	// firstLook is how long policies wait for the first answers. Both take milliseconds; where they are refused or late, policies
-	// go on as on a cluster of which nothing is known.
+	// firstLook is how long policies wait for the first answers. Both take milliseconds; where they are refused or late,
+	// policies go on as on a cluster of which nothing is known.
 	firstLook = 10 * time.Second
 )
 
@@ -57,9 +58,9 @@ type AbilitiesConfig struct {
 	Registerer prometheus.Registerer
 }
 
-// Abilities finds out what the cluster can do, and goes on to watch it. Every replica does, so that a new leader knows at once.
-// What is not known counts as a cluster where the adapter serves its metrics and HorizontalPodAutoscalers keep one replica: most
-// are, so nothing changes twice at a start. It is safe for concurrent use.
+// Abilities finds out what the cluster can do, and goes on to watch it. Every replica does, so that a new leader knows
+// at once. What is not known counts as a cluster where the adapter serves its metrics and HorizontalPodAutoscalers keep
+// one replica: most are, so nothing changes twice at a start. It is safe for concurrent use.
 type Abilities struct {
 	config  AbilitiesConfig
 	metrics *abilityMetrics
@@ -84,7 +85,8 @@ type known struct {
 // NewAbilities checks the configuration and registers the metrics.
 func NewAbilities(config AbilitiesConfig) (*Abilities, error) {
 	switch {
-	case config.APIServices == nil || config.Server == nil || config.KEDA == nil || config.Policies == nil || config.Registerer == nil:
+	case config.APIServices == nil || config.Server == nil || config.KEDA == nil || config.Policies == nil ||
+		config.Registerer == nil:
 		return nil, errors.New("abilities: APIServices, Server, KEDA, Policies and Registerer must be set")
 	case config.Namespace == "" || config.Own.Namespace == "" || config.Own.Name == "":
 		return nil, fmt.Errorf("abilities: Namespace is %q and Own is %q: both must be named", config.Namespace, config.Own)
@@ -100,13 +102,15 @@ func NewAbilities(config AbilitiesConfig) (*Abilities, error) {
 func watchAbilities(mgr manager.Manager, config Config, installed func(kind string) bool) (*Abilities, error) {
 	// A cache of its own: where APIServices may not be seen, only the choice of the actuator suffers.
 	services, err := cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slimAPIService,
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultTransform:         slimAPIService,
 		DefaultWatchErrorHandler: sayOnceWhenForbidden(mgr.GetLogger()),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making a cache of APIServices: %w", err)
 	}
-	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	direct, err := client.New(mgr.GetConfig(),
+		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("making a client for dry runs: %w", err)
 	}
@@ -116,7 +120,8 @@ func watchAbilities(mgr manager.Manager, config Config, installed func(kind stri
 	}
 	a, err := NewAbilities(AbilitiesConfig{
 		APIServices: services, Server: direct, Namespace: config.Lease.Namespace, Own: config.Service,
-		ExternalMetrics: config.ExternalMetrics, KEDA: keda.there, Scaler: config.Scaler, Policies: mgr.GetCache(), Registerer: config.Registerer,
+		ExternalMetrics: config.ExternalMetrics, KEDA: keda.there, Scaler: config.Scaler, Policies: mgr.GetCache(),
+		Registerer: config.Registerer,
 	})
 	if err != nil {
 		return nil, err
@@ -127,8 +132,9 @@ func watchAbilities(mgr manager.Manager, config Config, installed func(kind stri
 	return a, nil
 }
 
-// Now is what the cluster can do, as far as it is known. Whether KEDA is there is asked at once: what was known of it may be of the
-// moment before its objects were read, and a new leader would change who writes the replicas, and change it back.
+// Now is what the cluster can do, as far as it is known. Whether KEDA is there is asked at once: what was known of it
+// may be of the moment before its objects were read, and a new leader would change who writes the replicas, and change
+// it back.
 func (a *Abilities) Now() policy.Abilities {
 	keda := a.config.KEDA()
 	a.mu.Lock()
@@ -198,7 +204,8 @@ func (a *Abilities) watch(ctx context.Context, read func() bool) {
 			return
 		case <-limit.C:
 			if !read() || !probed {
-				logger.Info("cluster not fully probed yet, policies go on without", "apiServicesRead", read(), "autoscalerProbed", probed)
+				logger.Info("cluster not fully probed yet, policies go on without", "apiServicesRead", read(), "autoscalerProbed",
+					probed)
 			}
 			settled()
 		case <-a.heard:
@@ -243,8 +250,8 @@ func (a *Abilities) look(ctx context.Context, logger logr.Logger, read func() bo
 	a.learn(ctx, logger, func(k *known) { k.custom, k.external, k.keda = custom, external, &keda })
 }
 
-// probe asks what becomes of HorizontalPodAutoscalers. What was known stays while the answer tells nothing: then it returns the
-// time until the next probe, given that of the last failure, or 0 when that was none.
+// probe asks what becomes of HorizontalPodAutoscalers. What was known stays while the answer tells nothing: then it
+// returns the time until the next probe, given that of the last failure, or 0 when that was none.
 func (a *Abilities) probe(ctx context.Context, logger logr.Logger, failing time.Duration) time.Duration {
 	start := time.Now()
 	found, err := probeAutoscaler(ctx, a.config.Server, a.config.Namespace)
@@ -257,7 +264,8 @@ func (a *Abilities) probe(ctx context.Context, logger logr.Logger, failing time.
 		return 0
 	}
 	if failing == 0 { // else it was said already
-		logger.Error(err, "probing what the API server makes of autoscalers: minReplicas 0 counts as refused until it is known", "probeAgainAfter", probeAgain.String())
+		logger.Error(err,
+			"probing what the API server makes of autoscalers: minReplicas 0 counts as refused until it is known", "probeAgainAfter", probeAgain.String())
 		return probeAgain
 	}
 	return min(2*failing, probeEvery)
@@ -286,5 +294,6 @@ func (a *Abilities) learn(ctx context.Context, logger logr.Logger, change func(*
 	}
 }
 
-var errExternalForeign = errors.New("v1beta1.external.metrics.k8s.io is not the adapter's: what it serves there is never asked for, " +
-	"so leave --external-metrics off, or point that APIService at the adapter's Service")
+var errExternalForeign = errors.New(
+	"v1beta1.external.metrics.k8s.io is not the adapter's: what it serves there is never asked for, " +
+		"so leave --external-metrics off, or point that APIService at the adapter's Service")

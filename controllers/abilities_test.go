@@ -40,7 +40,8 @@ func testService() types.NamespacedName {
 	return types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter"}
 }
 
-// pointing is an APIService, such as v1beta1.custom.metrics.k8s.io, that points to a Service; to the API server itself for "".
+// pointing is an APIService, such as v1beta1.custom.metrics.k8s.io, that points to a Service; to the API server itself
+// for "".
 func pointing(name string, priority int64, service string) *unstructured.Unstructured {
 	object := newAPIService()
 	object.SetName(name)
@@ -60,20 +61,48 @@ func TestServerOfCustomMetrics(t *testing.T) {
 		services []*unstructured.Unstructured
 		want     string
 	}{
-		"nobody without APIServices":             {nil, "nobody"},
-		"nobody when the group is another":       {[]*unstructured.Unstructured{pointing("v1beta1.external.metrics.k8s.io", 100, theirs)}, "nobody"},
-		"we, though ours is not available":       {[]*unstructured.Unstructured{pointing(older, 100, ours), pointing(newer, 200, ours)}, "the adapter"},
-		"we with the older version alone":        {[]*unstructured.Unstructured{pointing(older, 100, ours)}, "the adapter"},
-		"who has the older version alone":        {[]*unstructured.Unstructured{pointing(older, 100, theirs)}, "Service " + theirs},
-		"who has the version that is preferred":  {[]*unstructured.Unstructured{pointing(older, 100, ours), pointing(newer, 200, theirs)}, "Service " + theirs},
-		"we when another's version is not":       {[]*unstructured.Unstructured{pointing(older, 100, theirs), pointing(newer, 200, ours)}, "the adapter"},
-		"by priority rather than by version":     {[]*unstructured.Unstructured{pointing(older, 300, theirs), pointing(newer, 200, ours)}, "Service " + theirs},
-		"by version where priorities are equal":  {[]*unstructured.Unstructured{pointing(older, 100, theirs), pointing(newer, 100, ours)}, "the adapter"},
-		"a Service of our name elsewhere":        {[]*unstructured.Unstructured{pointing(newer, 200, "staging/adapter")}, "Service staging/adapter"},
-		"another Service of our namespace":       {[]*unstructured.Unstructured{pointing(newer, 200, "pulsar-autoscaler/old")}, "Service pulsar-autoscaler/old"},
-		"the API server, with kinds of its own":  {[]*unstructured.Unstructured{pointing(newer, 200, "")}, "the API server itself"},
-		"nobody where only an unknown one is":    {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300, theirs)}, "nobody"},
-		"we when an unknown version is somebody": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300, theirs), pointing(newer, 200, ours)}, "the adapter"},
+		"nobody without APIServices": {nil, "nobody"},
+		"nobody when the group is another": {[]*unstructured.Unstructured{pointing("v1beta1.external.metrics.k8s.io",
+			100, theirs)}, "nobody"},
+		"we, though ours is not available": {[]*unstructured.Unstructured{
+			pointing(older, 100, ours),
+			pointing(newer, 200, ours),
+		}, "the adapter"},
+		"we with the older version alone": {[]*unstructured.Unstructured{pointing(older, 100, ours)}, "the adapter"},
+		"who has the older version alone": {
+			[]*unstructured.Unstructured{pointing(older, 100, theirs)},
+			"Service " + theirs,
+		},
+		"who has the version that is preferred": {[]*unstructured.Unstructured{
+			pointing(older, 100, ours),
+			pointing(newer, 200, theirs),
+		}, "Service " + theirs},
+		"we when another's version is not": {[]*unstructured.Unstructured{
+			pointing(older, 100, theirs),
+			pointing(newer, 200, ours),
+		}, "the adapter"},
+		"by priority rather than by version": {[]*unstructured.Unstructured{
+			pointing(older, 300, theirs),
+			pointing(newer, 200, ours),
+		}, "Service " + theirs},
+		"by version where priorities are equal": {[]*unstructured.Unstructured{
+			pointing(older, 100, theirs),
+			pointing(newer, 100, ours),
+		}, "the adapter"},
+		"a Service of our name elsewhere": {
+			[]*unstructured.Unstructured{pointing(newer, 200, "staging/adapter")},
+			"Service staging/adapter",
+		},
+		"another Service of our namespace": {[]*unstructured.Unstructured{pointing(newer, 200,
+			"pulsar-autoscaler/old")}, "Service pulsar-autoscaler/old"},
+		"the API server, with kinds of its own": {
+			[]*unstructured.Unstructured{pointing(newer, 200, "")},
+			"the API server itself",
+		},
+		"nobody where only an unknown one is": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
+			theirs)}, "nobody"},
+		"we when an unknown version is somebody": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
+			theirs), pointing(newer, 200, ours)}, "the adapter"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,8 +118,12 @@ func TestAPIServicesAreKeptWithoutWhatIsNotRead(t *testing.T) {
 	kept, err := slimAPIService(pointing("v1beta1.custom.metrics.k8s.io", 100, "a/b"))
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1.custom.metrics.k8s.io"},
-		"spec": map[string]any{"versionPriority": int64(100), "service": map[string]any{"namespace": "a", "name": "b", "port": int64(443)}},
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": "v1beta1.custom.metrics.k8s.io"},
+		"spec": map[string]any{
+			"versionPriority": int64(100),
+			"service":         map[string]any{"namespace": "a", "name": "b", "port": int64(443)},
+		},
 	}, kept.(*unstructured.Unstructured).Object) //nolint:forcetypeassert // a test
 }
 
@@ -139,9 +172,10 @@ func (s *fakeServer) Create(_ context.Context, object client.Object, options ...
 
 func invalid(path ...string) error {
 	at := field.NewPath(path[0], path[1:]...)
-	return apierrors.NewInvalid(schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, "pap-probe-", field.ErrorList{
-		field.Invalid(at, 0, "must be greater than or equal to 1"),
-	})
+	return apierrors.NewInvalid(schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, "pap-probe-",
+		field.ErrorList{
+			field.Invalid(at, 0, "must be greater than or equal to 1"),
+		})
 }
 
 func TestProbingAutoscalers(t *testing.T) {
@@ -150,12 +184,21 @@ func TestProbingAutoscalers(t *testing.T) {
 		want   autoscalerAbilities
 		fails  string
 	}{
-		"a server of today can both":            {&fakeServer{zero: true, tolerance: true}, autoscalerAbilities{scaleToZero: true, tolerance: true}, ""},
+		"a server of today can both": {
+			&fakeServer{zero: true, tolerance: true},
+			autoscalerAbilities{scaleToZero: true, tolerance: true},
+			"",
+		},
 		"a server that refuses minReplicas 0":   {&fakeServer{tolerance: true}, autoscalerAbilities{tolerance: true}, ""},
 		"an old server drops the tolerance too": {&fakeServer{}, autoscalerAbilities{}, ""},
-		"a server that refuses something else":  {&fakeServer{fails: invalid("spec", "metrics")}, autoscalerAbilities{}, "spec.metrics"},
+		"a server that refuses something else": {
+			&fakeServer{fails: invalid("spec", "metrics")},
+			autoscalerAbilities{},
+			"spec.metrics",
+		},
 		"a right that is missing": {
-			&fakeServer{fails: apierrors.NewForbidden(schema.GroupResource{Resource: "horizontalpodautoscalers"}, "", errors.New("no"))},
+			&fakeServer{fails: apierrors.NewForbidden(schema.GroupResource{Resource: "horizontalpodautoscalers"}, "",
+				errors.New("no"))},
 			autoscalerAbilities{},
 			"creating a HorizontalPodAutoscaler in namespace pulsar-autoscaler as a dry run: ",
 		},
@@ -187,7 +230,9 @@ type unreadInformer struct{ cache.Informer }
 
 func (unreadInformer) HasSynced() bool { return false }
 
-func (c *fakeServices) GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
+func (c *fakeServices) GetInformer(ctx context.Context, object client.Object,
+	options ...cache.InformerGetOption,
+) (cache.Informer, error) {
 	informer, err := c.informers.GetInformer(ctx, object, options...)
 	if c.unread {
 		return unreadInformer{informer}, err
@@ -211,7 +256,9 @@ func newFakeServices(t *testing.T, services ...*unstructured.Unstructured) *fake
 	return &fakeServices{Cache: informers, informers: informers, api: builder.Build()}
 }
 
-func (c *fakeServices) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (c *fakeServices) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption,
+) error {
 	return c.api.Get(ctx, key, object, options...)
 }
 
@@ -264,13 +311,19 @@ func (l *testLog) logger() logr.Logger {
 }
 
 // startWatching starts the component in a bubble; it ends with the test.
-func startWatching(t *testing.T, server *fakeServer, change func(*AbilitiesConfig), services ...*unstructured.Unstructured) *watching {
+func startWatching(t *testing.T, server *fakeServer, change func(*AbilitiesConfig),
+	services ...*unstructured.Unstructured,
+) *watching {
 	t.Helper()
-	w := &watching{services: newFakeServices(t, services...), server: server, registry: prometheus.NewRegistry(), log: &testLog{}}
+	w := &watching{
+		services: newFakeServices(t, services...), server: server, registry: prometheus.NewRegistry(),
+		log: &testLog{},
+	}
 	scheme, err := Scheme()
 	require.NoError(t, err)
 	config := AbilitiesConfig{
-		APIServices: w.services, Server: server, Namespace: "pulsar-autoscaler", Own: testService(), KEDA: func() bool { return false },
+		APIServices: w.services, Server: server, Namespace: "pulsar-autoscaler", Own: testService(),
+		KEDA:     func() bool { return false },
 		Policies: fake.NewClientBuilder().WithScheme(scheme).WithObjects(testPolicy()).Build(), Registerer: w.registry,
 	}
 	if change != nil {
@@ -304,10 +357,12 @@ func (w *watching) hasLooked() bool {
 
 func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := startWatching(t, &fakeServer{zero: true, tolerance: true}, nil, pointing("v1beta1.custom.metrics.k8s.io", 100, "monitoring/prometheus-adapter"))
+		w := startWatching(t, &fakeServer{zero: true, tolerance: true}, nil,
+			pointing("v1beta1.custom.metrics.k8s.io", 100, "monitoring/prometheus-adapter"))
 		require.True(t, w.hasLooked())
 		require.NoError(t, abilityNews{w.Abilities}.WaitForSync(t.Context()))
-		require.Equal(t, policy.Abilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true}, w.Now())
+		require.Equal(t, policy.Abilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true},
+			w.Now())
 		require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(`
 			# HELP pulsar_autoscaler_cluster_ability 1 for what the cluster can do for the adapter, 0 for what it cannot; absent while not known.
 			# TYPE pulsar_autoscaler_cluster_ability gauge
@@ -320,7 +375,8 @@ func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 	})
 }
 
-// TestKEDAIsThereAsSoonAsItsObjectsAreRead: a new leader that is told otherwise would take the target from KEDA, and give it back.
+// TestKEDAIsThereAsSoonAsItsObjectsAreRead: a new leader that is told otherwise would take the target from KEDA, and
+// give it back.
 func TestKEDAIsThereAsSoonAsItsObjectsAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read atomic.Bool
@@ -343,7 +399,8 @@ func TestAbilitiesChange(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, "Service monitoring/prometheus-adapter", w.Now().MetricsAPIHolder)
 		require.Equal(t, 1, w.queue.Len(), "the policy is woken")
-		require.Equal(t, []string{`"level"=0 "msg"="cluster ability changed" "ability"="custom_metrics" "from"="the adapter" "to"="Service monitoring/prometheus-adapter"`},
+		require.Equal(t,
+			[]string{`"level"=0 "msg"="cluster ability changed" "ability"="custom_metrics" "from"="the adapter" "to"="Service monitoring/prometheus-adapter"`},
 			w.log.take())
 
 		w.services.put(t, pointing(name, 100, "monitoring/prometheus-adapter"))
@@ -437,9 +494,11 @@ func TestExternalMetricsOfSomebodyElseAreSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const external = "v1beta1.external.metrics.k8s.io"
 		w := startWatching(t, &fakeServer{}, func(c *AbilitiesConfig) { c.ExternalMetrics = true },
-			pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"), pointing(external, 100, "keda/keda-operator-metrics-apiserver"))
+			pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"), pointing(external, 100,
+				"keda/keda-operator-metrics-apiserver"))
 		lines := strings.Join(w.log.take(), "\n")
-		require.Contains(t, lines, `"external metrics are asked of somebody else" "error"="v1beta1.external.metrics.k8s.io is not the adapter's`)
+		require.Contains(t, lines,
+			`"external metrics are asked of somebody else" "error"="v1beta1.external.metrics.k8s.io is not the adapter's`)
 		require.Contains(t, lines, `"holder"="Service keda/keda-operator-metrics-apiserver"`)
 		require.Equal(t, policy.Abilities{}, w.Now(), "decisions do not rest on it")
 		require.InDelta(t, 0, testutil.ToFloat64(w.metrics.ability.WithLabelValues("external_metrics")), 0)
@@ -455,7 +514,8 @@ func TestAbilitiesNeedWhatTheyAreToldOf(t *testing.T) {
 	require.EqualError(t, err, "abilities: APIServices, Server, KEDA, Policies and Registerer must be set")
 	services := newFakeServices(t)
 	_, err = NewAbilities(AbilitiesConfig{
-		APIServices: services, Server: &fakeServer{}, KEDA: func() bool { return false }, Policies: services.api, Registerer: prometheus.NewRegistry(),
+		APIServices: services, Server: &fakeServer{}, KEDA: func() bool { return false }, Policies: services.api,
+		Registerer: prometheus.NewRegistry(),
 	})
 	require.EqualError(t, err, `abilities: Namespace is "" and Own is "/": both must be named`)
 }

@@ -15,7 +15,9 @@ import (
 )
 
 // wake queues every policy; each is in the queue once at most.
-func (a *Abilities) wake(ctx context.Context, logger logr.Logger, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func (a *Abilities) wake(ctx context.Context, logger logr.Logger,
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+) {
 	var list v1alpha1.AutoscalingPolicyList
 	if err := a.config.Policies.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		logger.Error(err, "listing policies: they follow at their next poll")
@@ -26,8 +28,8 @@ func (a *Abilities) wake(ctx context.Context, logger logr.Logger, queue workqueu
 	}
 }
 
-// abilityNews is the source of changes for the controller, and holds its workers back until the cluster was looked at once:
-// else a new leader would change who writes the replicas, and change it back.
+// abilityNews is the source of changes for the controller, and holds its workers back until the cluster was looked at
+// once: else a new leader would change who writes the replicas, and change it back.
 type abilityNews struct{ abilities *Abilities }
 
 // Start hands over the queue.

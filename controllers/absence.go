@@ -15,9 +15,9 @@ import (
 )
 
 // absentFor is how long the subscription of a target that vanished is followed: at each update of a function Pulsar's
-// function worker deletes its StatefulSet, waits for the pods to end, and makes it anew with replicas of its own. With what was
-// measured meanwhile the decision is there at once, and else only after a window of rates. Ending pods take seconds; 5 min are
-// what the worker's own retries take at most, rounded up.
+// function worker deletes its StatefulSet, waits for the pods to end, and makes it anew with replicas of its own. With
+// what was measured meanwhile the decision is there at once, and else only after a window of rates. Ending pods take
+// seconds; 5 min are what the worker's own retries take at most, rounded up.
 const absentFor = 5 * time.Minute
 
 // followed is the subscription to follow: that of the target, or of one that vanished lately.

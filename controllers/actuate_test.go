@@ -188,7 +188,8 @@ func TestAFunctionGoesToZeroAndComesBackAtItsSize(t *testing.T) {
 			require.Len(t, w.written, 2)
 			require.Greater(t, w.written[1], int64(1), "not one and then more")
 			if actuator == v1alpha1.ActuatorHPA {
-				require.Equal(t, []string{"patch status", fmt.Sprint("scale ", w.written[1])}, writes, "the metric has to say so by then")
+				require.Equal(t, []string{"patch status", fmt.Sprint("scale ", w.written[1])}, writes,
+					"the metric has to say so by then")
 				w.reconcile()
 				status, message = w.condition(v1alpha1.ConditionReady)
 				require.Equal(t, "True/Scaling", status, "what the autoscaler said of zero is over: %s", message)

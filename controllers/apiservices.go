@@ -84,7 +84,8 @@ func newAPIService() *unstructured.Unstructured {
 	return object
 }
 
-// slimAPIService drops what is not decoded: authorities of kilobytes, and what changes with every look of the aggregator.
+// slimAPIService drops what is not decoded: authorities of kilobytes, and what changes with every look of the
+// aggregator.
 func slimAPIService(object any) (any, error) {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -96,9 +97,9 @@ func slimAPIService(object any) (any, error) {
 	return u, nil
 }
 
-// serverOf a group is the Service of the version that HorizontalPodAutoscalers ask: of those that they know the one that the
-// API server prefers, by versionPriority and then by age. Whether it answers does not matter: ours that is down comes back,
-// and meanwhile replicas stay as they are.
+// serverOf a group is the Service of the version that HorizontalPodAutoscalers ask: of those that they know the one
+// that the API server prefers, by versionPriority and then by age. Whether it answers does not matter: ours that is
+// down comes back, and meanwhile replicas stay as they are.
 //
 // Source: k8s.io/metrics custom_metrics/discovery.go (chooseVersion), kube-aggregator SortedByGroupAndVersion.
 func serverOf(ctx context.Context, reader client.Reader, group metricsGroup, own types.NamespacedName) (server, error) {
@@ -143,10 +144,13 @@ func (s apiService) holder(own types.NamespacedName) string {
 	}
 }
 
-var errAPIServicesForbidden = errors.New("APIServices may not be seen, so actuator Auto takes custom.metrics.k8s.io for the adapter's: " +
-	"grant the adapter get, list and watch on apiservices.apiregistration.k8s.io, as its ClusterRole does, or set spec.actuator")
+var errAPIServicesForbidden = errors.New(
+	"APIServices may not be seen, so actuator Auto takes custom.metrics.k8s.io for the adapter's: " +
+		"grant the adapter get, list and watch on apiservices.apiregistration.k8s.io, as its ClusterRole does, or set " +
+		"spec.actuator")
 
-// sayOnceWhenForbidden keeps a missing right, which is tried again at least once a minute, out of the log after the first time.
+// sayOnceWhenForbidden keeps a missing right, which is tried again at least once a minute, out of the log after the
+// first time.
 func sayOnceWhenForbidden(logger logr.Logger) toolscache.WatchErrorHandlerWithContext {
 	var said atomic.Bool
 	return func(ctx context.Context, reflector *toolscache.Reflector, err error) {

@@ -22,9 +22,11 @@ import (
 
 // carryOut writes what the plan says and notes in the outcome what became of it.
 //
-// For a target that is missing, in a mesh or unreadable the status has no desiredReplicas, so ours gets no metric and keeps
-// the replicas.
-func (r *PolicyReconciler) carryOut(ctx context.Context, plan policy.Plan, outcome *policy.Outcome, memory *policyMemory) {
+// For a target that is missing, in a mesh or unreadable the status has no desiredReplicas, so ours gets no metric and
+// keeps the replicas.
+func (r *PolicyReconciler) carryOut(ctx context.Context, plan policy.Plan, outcome *policy.Outcome,
+	memory *policyMemory,
+) {
 	p := outcome.World.Policy
 	if plan.RemoveAutoscaler {
 		before := outcome.World.Autoscaler
@@ -46,12 +48,14 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, plan policy.Plan, outco
 		}
 	}
 	if plan.Autoscaler != nil {
-		if outcome.ApplyFailed = r.keepAutoscaler(ctx, plan, outcome, memory); outcome.ApplyFailed != nil || outcome.Violation != nil {
+		if outcome.ApplyFailed = r.keepAutoscaler(ctx, plan, outcome, memory); outcome.ApplyFailed != nil ||
+			outcome.Violation != nil {
 			return
 		}
 	}
 	if plan.ScaledObject != nil {
-		if outcome.ApplyFailed = r.keepScaledObject(ctx, plan, outcome, memory); outcome.ApplyFailed != nil || outcome.Violation != nil {
+		if outcome.ApplyFailed = r.keepScaledObject(ctx, plan, outcome, memory); outcome.ApplyFailed != nil ||
+			outcome.Violation != nil {
 			return
 		}
 	}
@@ -68,7 +72,9 @@ func decisionOf(result *policy.Result) *policy.Decision {
 }
 
 // keepAutoscaler makes our autoscaler what it should be.
-func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, plan policy.Plan, outcome *policy.Outcome, memory *policyMemory) error {
+func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, plan policy.Plan, outcome *policy.Outcome,
+	memory *policyMemory,
+) error {
 	p := outcome.World.Policy
 	switch {
 	case errors.Is(outcome.Unknown, backlog.ErrNoData) && p.Status.DesiredReplicas == nil:
@@ -94,8 +100,8 @@ func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, plan policy.Plan,
 	return nil
 }
 
-// apply makes the live autoscaler what is wanted, if it is not or when asked to do it anew, and returns it; or why the API
-// server refuses.
+// apply makes the live autoscaler what is wanted, if it is not or when asked to do it anew, and returns it; or why the
+// API server refuses.
 func (r *PolicyReconciler) apply(ctx context.Context, wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
 	live *autoscalingv2.HorizontalPodAutoscaler, anew bool,
 ) (*autoscalingv2.HorizontalPodAutoscaler, *policy.Violation, error) {

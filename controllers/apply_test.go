@@ -19,7 +19,8 @@ import (
 func TestRecommendChangesNothing(t *testing.T) {
 	p := testPolicy()
 	p.Spec.Mode = v1alpha1.ModeRecommend
-	w := newTestWorld(t, testFunction(), p, testConfigMap(), otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize"))
+	w := newTestWorld(t, testFunction(), p, testConfigMap(),
+		otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize"))
 	w.reconcile()
 	w.answer(700, 10_000)
 	require.Equal(t, []string{"patch status"}, w.reconcile(), "beside another autoscaler, which is what the mode is for")
@@ -72,18 +73,24 @@ func TestATargetThatJoinsAMeshIsLetGo(t *testing.T) {
 }
 
 func TestAnApplyThatIsTurnedDownBecomesACondition(t *testing.T) {
-	conflict := apierrors.NewConflict(autoscalingv2.Resource("horizontalpodautoscalers"), "x", fmt.Errorf("conflict with %q: .spec.maxReplicas", "argocd"))
-	conflict.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Message: `conflict with "argocd"`, Field: ".spec.maxReplicas"}}
+	conflict := apierrors.NewConflict(autoscalingv2.Resource("horizontalpodautoscalers"), "x",
+		fmt.Errorf("conflict with %q: .spec.maxReplicas", "argocd"))
+	conflict.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    metav1.CauseTypeFieldManagerConflict,
+		Message: `conflict with "argocd"`, Field: ".spec.maxReplicas",
+	}}
 	tests := map[string]struct {
 		err             error
 		reason, message string
 	}{
 		"another manager owns a field": {conflict, "False/FieldConflict", `"argocd"`},
 		"permission is missing": {
-			apierrors.NewForbidden(autoscalingv2.Resource("horizontalpodautoscalers"), "x", fmt.Errorf("needs patch")), "False/ApplyRefused", "needs patch",
+			apierrors.NewForbidden(autoscalingv2.Resource("horizontalpodautoscalers"), "x",
+				fmt.Errorf("needs patch")), "False/ApplyRefused", "needs patch",
 		},
 		"the object is invalid": {
-			apierrors.NewInvalid(autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler").GroupKind(), "x", nil), "False/ApplyRefused", "is invalid",
+			apierrors.NewInvalid(autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler").GroupKind(), "x",
+				nil), "False/ApplyRefused", "is invalid",
 		},
 	}
 	for name, test := range tests {

@@ -39,7 +39,8 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 				f.SetName("other")
 				return nil
 			},
-			condition: v1alpha1.ConditionTargetFound, status: "False/TargetNotFound", message: "Function resize does not exist in namespace media",
+			condition: v1alpha1.ConditionTargetFound, status: "False/TargetNotFound",
+			message: "Function resize does not exist in namespace media",
 		},
 		"the kind is not supported": {
 			world: func(_ *unstructured.Unstructured, p *v1alpha1.AutoscalingPolicy) []client.Object {
@@ -47,17 +48,20 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 				return nil
 			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/TargetKindUnsupported",
-			message: "kind Deployment of apps/v1 is not supported: use Function, Sink, Source or FunctionMesh of compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1",
+			message: "kind Deployment of apps/v1 is not supported: use Function, Sink, Source or FunctionMesh of " +
+				"compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1",
 		},
 		"Function Mesh is not installed": {
-			absent: true, condition: v1alpha1.ConditionTargetFound, status: "False/TargetKindUnsupported", message: "install Function Mesh",
+			absent: true, condition: v1alpha1.ConditionTargetFound, status: "False/TargetKindUnsupported",
+			message: "install Function Mesh",
 		},
 		"an input is a pattern that cannot be compiled": {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
 				spec(f)["input"] = map[string]any{"topicPattern": "persistent://public/default/(?=a).*"}
 				return nil
 			},
-			condition: v1alpha1.ConditionTargetFound, status: "False/TargetInvalid", message: "write it without, or name the topics",
+			condition: v1alpha1.ConditionTargetFound, status: "False/TargetInvalid",
+			message: "write it without, or name the topics",
 		},
 		"the Function has no replicas": {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
@@ -70,11 +74,13 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
 				yes := true
 				f.SetOwnerReferences([]metav1.OwnerReference{{
-					APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "photos", UID: "mesh", Controller: &yes,
+					APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "photos", UID: "mesh",
+					Controller: &yes,
 				}})
 				return nil
 			},
-			condition: v1alpha1.ConditionTargetFound, status: "False/OwnedByFunctionMesh", message: "belongs to FunctionMesh photos",
+			condition: v1alpha1.ConditionTargetFound, status: "False/OwnedByFunctionMesh",
+			message: "belongs to FunctionMesh photos",
 		},
 		"Function Mesh was told to leave the Function alone": {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
@@ -88,25 +94,29 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 				spec(f)["maxReplicas"] = int64(5)
 				return nil
 			},
-			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/FunctionHasOwnAutoscaler", message: "remove spec.maxReplicas", tracked: true,
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/FunctionHasOwnAutoscaler",
+			message: "remove spec.maxReplicas", tracked: true,
 		},
 		"another autoscaler scales the Function": {
 			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")}
 			},
-			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/RivalAutoscaler", message: "theirs scales Function resize", tracked: true,
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/RivalAutoscaler",
+			message: "theirs scales Function resize", tracked: true,
 		},
 		"another autoscaler scales the StatefulSet behind the Function": {
 			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{otherAutoscaler("apps/v1", "StatefulSet", "resize-function")}
 			},
-			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/RivalAutoscaler", message: "theirs scales StatefulSet resize-function", tracked: true,
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/RivalAutoscaler",
+			message: "theirs scales StatefulSet resize-function", tracked: true,
 		},
 		"an older policy scales the Function": {
 			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{older(v1alpha1.ModeAuto)}
 			},
-			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/OlderPolicy", message: "AutoscalingPolicy first is older", tracked: true,
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/OlderPolicy",
+			message: "AutoscalingPolicy first is older", tracked: true,
 		},
 		"an older policy only recommends": {
 			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
@@ -120,7 +130,8 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 				taken.Name = policy.AutoscalerName("resize")
 				return []client.Object{taken}
 			},
-			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/AutoscalerNameTaken", message: "is not this policy's", tracked: true,
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/AutoscalerNameTaken", message: "is not this policy's",
+			tracked: true,
 		},
 	}
 	for name, test := range tests {

@@ -59,7 +59,8 @@ func (t *Targets) remembered(ctx context.Context, kind, namespace, name string) 
 		return nil, nil //nolint:nilnil // none is an answer
 	}
 	object := newWorkload(kind)
-	err := t.config.Workloads.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object, client.UnsafeDisableDeepCopy)
+	err := t.config.Workloads.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object,
+		client.UnsafeDisableDeepCopy)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return nil, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, name, err)
@@ -69,34 +70,41 @@ func (t *Targets) remembered(ctx context.Context, kind, namespace, name string) 
 	return object, nil
 }
 
-// pausedRollout is the reason to leave the replicas alone while there is a change that somebody paused: Function Mesh takes
-// any change of the spec, the number of replicas included, for the word to go on.
+// pausedRollout is the reason to leave the replicas alone while there is a change that somebody paused: Function Mesh
+// takes any change of the spec, the number of replicas included, for the word to go on.
 //
-// Source: Function Mesh v0.27.2, measured: an annotation, a status.pendingChange, and a new revision after kubectl scale.
+// Source: Function Mesh v0.27.2, measured: an annotation, a status.pendingChange, and a new revision after kubectl
+// scale.
 func (w workload) pausedRollout() *policy.Hold {
 	if w.Metadata.Annotations[annotationPauseRollout] != "true" || w.Status.PendingChange == "" {
 		return nil
 	}
-	return &policy.Hold{Reason: policy.HoldRolloutPaused, Message: fmt.Sprintf("a rollout of %s %s is paused, and a change of its replicas would release it: "+
-		"remove the annotation %s to let it go", w.Kind, w.Metadata.Name, annotationPauseRollout)}
+	return &policy.Hold{
+		Reason: policy.HoldRolloutPaused,
+		Message: fmt.Sprintf("a rollout of %s %s is paused, and a change of its replicas would release it: "+
+			"remove the annotation %s to let it go", w.Kind, w.Metadata.Name, annotationPauseRollout),
+	}
 }
 
 // disturbances that follow from the object's own fields and from its StatefulSet, which may be nil.
 //
-// Source: Function Mesh v0.27.2 rewrites the pod template at every change of replicas. Measured over 200 changes each, it came
-// out different in 0 % for a plain Function, in 19 % for two secrets, 35 % for three and 99.5 % for showPreciseParallelism.
+// Source: Function Mesh v0.27.2 rewrites the pod template at every change of replicas. Measured over 200 changes each,
+// it came out different in 0 % for a plain Function, in 19 % for two secrets, 35 % for three and 99.5 % for
+// showPreciseParallelism.
 func (w workload) disturbances(set *unstructured.Unstructured) []policy.Disturbance {
 	var all []policy.Disturbance
 	if w.Spec.ShowPreciseParallelism {
 		all = append(all, policy.Disturbance{
 			Reason: policy.ReasonPreciseParallelism, Restarts: true,
-			Message: "spec.showPreciseParallelism puts the number of replicas into each pod, so every change restarts all of them: remove it",
+			Message: "spec.showPreciseParallelism puts the number of replicas into each pod, so every change restarts all of " +
+				"them: remove it",
 		})
 	}
 	if n := len(w.Spec.SecretsMap); n > 1 {
 		all = append(all, policy.Disturbance{
 			Reason: policy.ReasonSecretsInRandomOrder,
-			Message: fmt.Sprintf("Function Mesh writes the %d entries of spec.secretsMap in random order, so some changes of the number of replicas "+
+			Message: fmt.Sprintf("Function Mesh writes the %d entries of spec.secretsMap in random order, so some changes of "+
+				"the number of replicas "+
 				"restart all of them: use at most one entry", n),
 		})
 	}
@@ -104,12 +112,15 @@ func (w workload) disturbances(set *unstructured.Unstructured) []policy.Disturba
 		all = append(all, policy.Disturbance{Reason: policy.ReasonRolloutPaused, Message: paused.Message})
 	}
 	if set != nil && w.Kind != "" {
-		restarted, _, _ := unstructured.NestedString(set.Object, "spec", "template", "metadata", "annotations", annotationRestartedAt)
+		restarted, _, _ := unstructured.NestedString(set.Object, "spec", "template", "metadata", "annotations",
+			annotationRestartedAt)
 		if restarted != "" && w.Spec.Pod.Annotations[annotationRestartedAt] != restarted {
 			all = append(all, policy.Disturbance{
 				Reason: policy.ReasonRestartUndone,
-				Message: fmt.Sprintf("StatefulSet %s was restarted by hand, and with the next change of replicas Function Mesh takes that back, which restarts "+
-					"all of them again: set spec.pod.annotations[%q] of %s %s to %q", set.GetName(), annotationRestartedAt, w.Kind, w.Metadata.Name, restarted),
+				Message: fmt.Sprintf("StatefulSet %s was restarted by hand, and with the next change of replicas Function Mesh "+
+					"takes that back, which restarts "+
+					"all of them again: set spec.pod.annotations[%q] of %s %s to %q", set.GetName(), annotationRestartedAt, w.Kind,
+					w.Metadata.Name, restarted),
 			})
 		}
 	}
@@ -120,7 +131,9 @@ func (w workload) disturbances(set *unstructured.Unstructured) []policy.Disturba
 }
 
 // verticalAutoscalers that change the pods of what is scaled, sorted by name.
-func (t *Targets) verticalAutoscalers(ctx context.Context, namespace string, scaled []v1alpha1.ScaleTargetRef) ([]policy.Disturbance, error) {
+func (t *Targets) verticalAutoscalers(ctx context.Context, namespace string,
+	scaled []v1alpha1.ScaleTargetRef,
+) ([]policy.Disturbance, error) {
 	if !t.config.Installed(kindVerticalPodAutoscaler) {
 		return nil, nil
 	}
@@ -151,7 +164,8 @@ func resizes(mode string) bool { return !slices.Contains([]string{"Off", "Initia
 func resized(who, mode string) policy.Disturbance {
 	return policy.Disturbance{
 		Reason: policy.ReasonVerticalAutoscaler,
-		Message: fmt.Sprintf("%s restarts replicas with other resources (mode %s), so what was learned of one does not last: set its updateMode to Off or Initial",
+		Message: fmt.Sprintf("%s restarts replicas with other resources (mode %s), so what was learned of one does not "+
+			"last: set its updateMode to Off or Initial",
 			who, withDefault(mode, "Auto")),
 	}
 }

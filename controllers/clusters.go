@@ -78,8 +78,9 @@ func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnecti
 	if c.defaultURL != "" {
 		return backlog.Cluster{AdminURL: c.defaultURL}, "", nil
 	}
-	return backlog.Cluster{}, "the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " + keyWebServiceURL +
-		" in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL of the adapter", nil
+	return backlog.Cluster{},
+		"the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " + keyWebServiceURL +
+			" in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL of the adapter", nil
 }
 
 // presumed is the admin URL of an object's cluster where that can be told, else the last that was known, else nothing.
@@ -92,8 +93,9 @@ func (c *clusters) presumed(ctx context.Context, configMap types.NamespacedName)
 	return cluster.AdminURL
 }
 
-// doubt has the ConfigMaps that named the cluster read again when they are next asked for: it does not answer as a Pulsar
-// cluster should. It costs the same however many they are, for every policy of a broker that is down comes here at every pass.
+// doubt has the ConfigMaps that named the cluster read again when they are next asked for: it does not answer as a
+// Pulsar cluster should. It costs the same however many they are, for every policy of a broker that is down comes here
+// at every pass.
 func (c *clusters) doubt(cluster backlog.Cluster) {
 	now := c.doubts.now()
 	c.doubts.remember(cluster.AdminURL, now, now, lookupFor)
@@ -103,17 +105,20 @@ func (c *clusters) doubt(cluster backlog.Cluster) {
 // well name another one, and the same topic names exist there.
 func (c *clusters) read(ctx context.Context, key types.NamespacedName) (clusterAddress, error) {
 	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
-		return clusterAddress{invalid: fmt.Sprintf("spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap: %s", key.Name, problems[0])}, nil
+		return clusterAddress{invalid: fmt.Sprintf(
+			"spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap: %s", key.Name, problems[0])}, nil
 	}
 	var configMap corev1.ConfigMap
 	err := c.reader.Get(ctx, key, &configMap)
 	switch {
 	case apierrors.IsNotFound(err):
-		return clusterAddress{invalid: fmt.Sprintf("ConfigMap %s, which spec.pulsar.pulsarConfig names, does not exist: create it, "+
-			"or set spec.pulsar.adminURL of the policy", key.Name)}, nil
+		return clusterAddress{invalid: fmt.Sprintf(
+			"ConfigMap %s, which spec.pulsar.pulsarConfig names, does not exist: create it, "+
+				"or set spec.pulsar.adminURL of the policy", key.Name)}, nil
 	case apierrors.IsForbidden(err):
-		return clusterAddress{invalid: fmt.Sprintf("ConfigMap %s, which spec.pulsar.pulsarConfig names, may not be read: grant the adapter "+
-			"get on configmaps, or set spec.pulsar.adminURL of the policy", key.Name)}, nil
+		return clusterAddress{invalid: fmt.Sprintf(
+			"ConfigMap %s, which spec.pulsar.pulsarConfig names, may not be read: grant the adapter "+
+				"get on configmaps, or set spec.pulsar.adminURL of the policy", key.Name)}, nil
 	case err != nil:
 		return clusterAddress{}, fmt.Errorf("reading ConfigMap %s: %w", key, err)
 	}

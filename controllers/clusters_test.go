@@ -39,7 +39,8 @@ func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
 	const many = 10_000
 	for range 3 {
 		for i := range many {
-			cluster, invalid, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
+			cluster, invalid, err := c.find(t.Context(), nil,
+				types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
 			require.NoError(t, err)
 			require.Empty(t, invalid)
 			require.Equal(t, testCluster(), cluster)
@@ -53,9 +54,11 @@ func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
 func TestANameThatNoConfigMapCanHaveIsAMistake(t *testing.T) {
 	reader := &countingReader{}
 	for _, name := range []string{"a/b", "..", "UPPER", "a%2fb"} {
-		_, invalid, err := newClusters(reader, "http://default:8080", time.Now).find(t.Context(), nil, types.NamespacedName{Namespace: "media", Name: name})
+		_, invalid, err := newClusters(reader, "http://default:8080", time.Now).find(t.Context(), nil,
+			types.NamespacedName{Namespace: "media", Name: name})
 		require.NoError(t, err)
-		require.Contains(t, invalid, fmt.Sprintf("spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap", name))
+		require.Contains(t, invalid,
+			fmt.Sprintf("spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap", name))
 	}
 	require.Zero(t, reader.reads)
 }
@@ -78,7 +81,10 @@ func TestADoubtCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
 func TestWhatNobodyAsksForIsForgotten(t *testing.T) {
 	w := newTestWorld(t, testFunction(), testConfigMap(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "token"},
-		Data:       map[string][]byte{"clientAuthenticationPlugin": []byte("token"), "clientAuthenticationParameters": []byte("token:hunter2")},
+		Data: map[string][]byte{
+			"clientAuthenticationPlugin":     []byte("token"),
+			"clientAuthenticationParameters": []byte("token:hunter2"),
+		},
 	})
 	targets := w.reconciler.config.Targets
 	function := testFunction()

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Arguments by which an instance of Pulsar is told what it runs: one of Java and Python instances, and one of Go instances.
+// Arguments by which an instance of Pulsar is told what it runs: one of Java and Python instances, and one of Go
+// instances.
 //
 // Source: Pulsar's RuntimeUtils.getCmd and getGoInstanceCmd.
 const (
@@ -24,8 +25,8 @@ func startsInstance(command []string) bool {
 	})
 }
 
-// argument returns what follows the name in a container's command, be that a list of arguments or a script for sh -c, in
-// which it is quoted: "" when it is not there.
+// argument returns what follows the name in a container's command, be that a list of arguments or a script for sh -c,
+// in which it is quoted: "" when it is not there.
 func argument(command []string, name string) (string, error) {
 	for i, part := range command {
 		if part == name && i+1 < len(command) {
@@ -48,8 +49,8 @@ func argument(command []string, name string) (string, error) {
 // errQuoteOpen is why a script cannot be split.
 var errQuoteOpen = errors.New("a quotation mark in its command is never closed")
 
-// splitWords splits a script into words as a shell does, as far as blanks, quotes and backslashes go. Nothing is expanded, and
-// operators are words like others.
+// splitWords splits a script into words as a shell does, as far as blanks, quotes and backslashes go. Nothing is
+// expanded, and operators are words like others.
 //
 // Source: POSIX, Shell Command Language, 2.2 Quoting.
 func splitWords(script string) ([]string, error) {

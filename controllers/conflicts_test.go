@@ -24,14 +24,20 @@ func testScaledObject(apiVersion, kind, name string) *unstructured.Unstructured 
 	object.SetNamespace(testNamespace)
 	object.SetName("resize-so")
 	object.SetUID("uid-so")
-	object.Object["spec"] = map[string]any{"scaleTargetRef": map[string]any{"apiVersion": apiVersion, "kind": kind, "name": name}}
+	object.Object["spec"] = map[string]any{"scaleTargetRef": map[string]any{
+		"apiVersion": apiVersion, "kind": kind,
+		"name": name,
+	}}
 	return object
 }
 
 // ownedBy makes an object's controller.
 func ownedBy(object client.Object, apiVersion, kind, name string) {
 	yes := true
-	object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, UID: "uid", Controller: &yes}})
+	object.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: apiVersion, Kind: kind, Name: name, UID: "uid",
+		Controller: &yes,
+	}})
 }
 
 // kedaAutoscaler is what KEDA makes for testScaledObject.
@@ -89,16 +95,27 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 		want, message string
 	}{
 		"Function Mesh runs its own": {
-			objects: []client.Object{meshAutoscaler()}, change: func(f *unstructured.Unstructured) { spec(f)["maxReplicas"] = int64(5) },
-			want: "False/FunctionHasOwnAutoscaler", message: "remove spec.maxReplicas, then delete HorizontalPodAutoscaler resize-function, or set conflictPolicy: TakeOver",
+			objects: []client.Object{meshAutoscaler()}, change: func(
+				f *unstructured.Unstructured,
+			) {
+				spec(f)["maxReplicas"] = int64(5)
+			},
+			want: "False/FunctionHasOwnAutoscaler",
+			message: "remove spec.maxReplicas, then delete HorizontalPodAutoscaler resize-function, or set conflictPolicy: " +
+				"TakeOver",
 		},
 		"Function Mesh left its own behind": {
-			objects: []client.Object{meshAutoscaler()}, want: "False/AutoscalerLeftBehind", message: "Function Mesh left it behind, delete it, or set conflictPolicy: TakeOver",
+			objects: []client.Object{meshAutoscaler()}, want: "False/AutoscalerLeftBehind",
+			message: "Function Mesh left it behind, delete it, or set conflictPolicy: TakeOver",
 		},
 		"a ScaledObject on the Function": {
-			objects: []client.Object{testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize"), kedaAutoscaler()},
-			want:    "False/RivalAutoscaler",
-			message: "ScaledObject resize-so scales Function resize, and two autoscalers on the same pods stop both: delete it, or pause it with the annotation " +
+			objects: []client.Object{
+				testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize"),
+				kedaAutoscaler(),
+			},
+			want: "False/RivalAutoscaler",
+			message: "ScaledObject resize-so scales Function resize, and two autoscalers on the same pods stop both: delete " +
+				"it, or pause it with the annotation " +
 				`autoscaling.keda.sh/paused: "true", or set conflictPolicy: TakeOver`,
 		},
 		"a ScaledObject on the StatefulSet": {
@@ -109,17 +126,24 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 			objects: []client.Object{paused(annotationPaused, "true"), kedaAutoscaler()},
 			want:    "False/RivalAutoscaler", message: "ScaledObject resize-so is paused, so KEDA is about to delete it",
 		},
-		"a ScaledObject that is paused":               {objects: []client.Object{paused(annotationPaused, "true")}},
-		"a ScaledObject that is paused at a number":   {objects: []client.Object{paused(annotationPausedAt, "0")}},
-		"a ScaledObject that is not paused any more":  {objects: []client.Object{paused(annotationPaused, "false")}, want: "False/RivalAutoscaler"},
-		"a ScaledObject on a Deployment of the name":  {objects: []client.Object{testScaledObject("", "", "resize")}},
-		"an autoscaler that another controller makes": {objects: []client.Object{owned("Widget", "w")}, want: "False/RivalAutoscaler", message: "Widget w made it and would make it again"},
+		"a ScaledObject that is paused":             {objects: []client.Object{paused(annotationPaused, "true")}},
+		"a ScaledObject that is paused at a number": {objects: []client.Object{paused(annotationPausedAt, "0")}},
+		"a ScaledObject that is not paused any more": {
+			objects: []client.Object{paused(annotationPaused, "false")},
+			want:    "False/RivalAutoscaler",
+		},
+		"a ScaledObject on a Deployment of the name": {objects: []client.Object{testScaledObject("", "", "resize")}},
+		"an autoscaler that another controller makes": {
+			objects: []client.Object{owned("Widget", "w")},
+			want:    "False/RivalAutoscaler", message: "Widget w made it and would make it again",
+		},
 		"two others": {
 			objects: []client.Object{owned("Widget", "w"), testScaledObject("apps/v1", "StatefulSet", "resize-function")},
 			want:    "False/RivalAutoscaler", message: "; so does ScaledObject resize-so scales StatefulSet resize-function",
 		},
 		"a Function of our autoscaler's name": {
-			objects: []client.Object{namesake()}, want: "False/AutoscalerNameClash", message: "Function " + policy.AutoscalerName("resize") + " has the name",
+			objects: []client.Object{namesake()}, want: "False/AutoscalerNameClash", message: "Function " +
+				policy.AutoscalerName("resize") + " has the name",
 		},
 	}
 	for name, test := range tests {
@@ -181,7 +205,8 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 	}
 	component := func(s *v1alpha1.AutoscalingPolicySpec) {
 		s.ScaleTargetRef = v1alpha1.ScaleTargetRef{
-			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "re", Component: v1alpha1.MeshComponent{Kind: "Function", Name: "size"},
+			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "re",
+			Component: v1alpha1.MeshComponent{Kind: "Function", Name: "size"},
 		}
 	}
 	child := testPolicy()
@@ -190,7 +215,10 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 	worker.Spec.ScaleTargetRef, worker.Spec.PulsarFunctionRef = v1alpha1.ScaleTargetRef{}, v1alpha1.PulsarFunctionRef{Name: "resize"}
 	sameFunction := func(s *v1alpha1.AutoscalingPolicySpec) {
 		s.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
-		s.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{Kind: "Function", Tenant: "public", Namespace: "default", Name: "resize"}
+		s.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{
+			Kind: "Function", Tenant: "public", Namespace: "default",
+			Name: "resize",
+		}
 	}
 	foreign := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
 		ownedBy(p, "autoscaling.example.com/v1", v1alpha1.KindAutoscalingPolicy, "all")
@@ -219,7 +247,10 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 		})), "", false},
 		"a Function of the name in another namespace":      {testPolicy(), elsewhere(other(-1, nil)), "", false},
 		"one that somebody's object of the same kind owns": {testPolicy(), foreign(other(-1, nil)), "other", false},
-		"another target": {testPolicy(), other(-1, func(s *v1alpha1.AutoscalingPolicySpec) { s.ScaleTargetRef.Name = "crop" }), "", false},
+		"another target": {
+			testPolicy(),
+			other(-1, func(s *v1alpha1.AutoscalingPolicySpec) { s.ScaleTargetRef.Name = "crop" }), "", false,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -272,14 +303,17 @@ func TestASecondAutoscalerThatOnlyKubernetesSeesIsNamed(t *testing.T) {
 	for _, name := range []string{v1alpha1.ConditionScalingActive, v1alpha1.ConditionReady} {
 		status, message := w.condition(name)
 		require.Equal(t, "False/AmbiguousSelector", status)
-		require.Equal(t, "HorizontalPodAutoscaler media/by-labels selects the same pods, which stops both: delete it, or give its pods labels of their own", message)
+		require.Equal(t,
+			"HorizontalPodAutoscaler media/by-labels selects the same pods, which stops both: delete it, or give its pods "+
+				"labels of their own", message)
 	}
 	require.Len(t, w.events(), 1)
 }
 
 func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 	restarted := func(set *unstructured.Unstructured) {
-		_ = unstructured.SetNestedField(set.Object, "2026-01-01T00:00:00Z", "spec", "template", "metadata", "annotations", annotationRestartedAt)
+		_ = unstructured.SetNestedField(set.Object, "2026-01-01T00:00:00Z", "spec", "template", "metadata", "annotations",
+			annotationRestartedAt)
 	}
 	secrets := map[string]any{"A": map[string]any{"path": "p"}, "B": map[string]any{"path": "p"}}
 	tests := map[string]struct {
@@ -292,22 +326,41 @@ func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 		"one secret": {change: func(f *unstructured.Unstructured) {
 			spec(f)["secretsMap"] = map[string]any{"A": map[string]any{"path": "p"}}
 		}},
-		"two secrets": {change: func(f *unstructured.Unstructured) { spec(f)["secretsMap"] = secrets }, want: []string{policy.ReasonSecretsInRandomOrder}},
+		"two secrets": {
+			change: func(f *unstructured.Unstructured) { spec(f)["secretsMap"] = secrets },
+			want:   []string{policy.ReasonSecretsInRandomOrder},
+		},
 		"precise parallelism, two secrets": {change: func(f *unstructured.Unstructured) {
 			spec(f)["secretsMap"], spec(f)["showPreciseParallelism"] = secrets, true
 		}, want: []string{policy.ReasonPreciseParallelism, policy.ReasonSecretsInRandomOrder}, restart: true},
-		"a restart by hand": {objects: []client.Object{testStatefulSet(restarted)}, want: []string{policy.ReasonRestartUndone}},
-		"a restart that the Function has": {objects: []client.Object{testStatefulSet(restarted)}, change: func(f *unstructured.Unstructured) {
-			spec(f)["pod"] = map[string]any{"annotations": map[string]any{annotationRestartedAt: "2026-01-01T00:00:00Z"}}
+		"a restart by hand": {
+			objects: []client.Object{testStatefulSet(restarted)},
+			want:    []string{policy.ReasonRestartUndone},
+		},
+		"a restart that the Function has": {
+			objects: []client.Object{testStatefulSet(restarted)},
+			change: func(f *unstructured.Unstructured) {
+				spec(f)["pod"] = map[string]any{"annotations": map[string]any{annotationRestartedAt: "2026-01-01T00:00:00Z"}}
+			},
+		},
+		"other resources": {
+			objects: []client.Object{testVerticalAutoscaler("Auto")},
+			want:    []string{policy.ReasonVerticalAutoscaler},
+		},
+		"other resources by default": {
+			objects: []client.Object{testVerticalAutoscaler("")},
+			want:    []string{policy.ReasonVerticalAutoscaler},
+		},
+		"other resources for new":    {objects: []client.Object{testVerticalAutoscaler("Initial")}},
+		"advice on resources":        {objects: []client.Object{testVerticalAutoscaler("Off")}},
+		"resources by Function Mesh": {change: vertical("Recreate"), want: []string{policy.ReasonVerticalAutoscaler}},
+		"advice by Function Mesh":    {change: vertical("Off")},
+		"a rollout that is paused":   {change: pauseRollout, want: []string{policy.ReasonRolloutPaused}},
+		"paused, with nothing to do ": {change: func(f *unstructured.Unstructured) {
+			pauseRollout(f)
+			delete(f.Object,
+				"status")
 		}},
-		"other resources":             {objects: []client.Object{testVerticalAutoscaler("Auto")}, want: []string{policy.ReasonVerticalAutoscaler}},
-		"other resources by default":  {objects: []client.Object{testVerticalAutoscaler("")}, want: []string{policy.ReasonVerticalAutoscaler}},
-		"other resources for new":     {objects: []client.Object{testVerticalAutoscaler("Initial")}},
-		"advice on resources":         {objects: []client.Object{testVerticalAutoscaler("Off")}},
-		"resources by Function Mesh":  {change: vertical("Recreate"), want: []string{policy.ReasonVerticalAutoscaler}},
-		"advice by Function Mesh":     {change: vertical("Off")},
-		"a rollout that is paused":    {change: pauseRollout, want: []string{policy.ReasonRolloutPaused}},
-		"paused, with nothing to do ": {change: func(f *unstructured.Unstructured) { pauseRollout(f); delete(f.Object, "status") }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -373,7 +426,10 @@ func TestAPausedRolloutKeepsReplicasWhereTheyAre(t *testing.T) {
 
 func TestARolloutHoldsReplicasOnTheWayDownAlone(t *testing.T) {
 	rollout := func(set *unstructured.Unstructured) {
-		set.Object["status"] = map[string]any{"currentRevision": "a", "updateRevision": "b", "replicas": int64(3), "updatedReplicas": int64(1)}
+		set.Object["status"] = map[string]any{
+			"currentRevision": "a", "updateRevision": "b", "replicas": int64(3),
+			"updatedReplicas": int64(1),
+		}
 	}
 	require.True(t, updating(testStatefulSet(rollout)))
 	for name, change := range map[string]func(*unstructured.Unstructured){
@@ -395,7 +451,8 @@ func TestARolloutHoldsReplicasOnTheWayDownAlone(t *testing.T) {
 	}
 	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap(), testStatefulSet(rollout))
 	w.settle(700)
-	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas, "a rollout may take hours, and new pods are of the new revision")
+	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas,
+		"a rollout may take hours, and new pods are of the new revision")
 	world, err := w.reconciler.gather(t.Context(), testPolicy())
 	require.NoError(t, err)
 	require.True(t, w.reconciler.pods(world).Updating)

@@ -47,8 +47,8 @@ type workloadTLS struct {
 	CertSecretKey        string `json:"certSecretKey"`
 }
 
-// credentialPlan says where credentials stand, before anything is read. The zero value is for none; equal plans are for the
-// same credentials.
+// credentialPlan says where credentials stand, before anything is read. The zero value is for none; equal plans are for
+// the same credentials.
 type credentialPlan struct {
 	// Namespace of the Secrets.
 	Namespace string
@@ -61,9 +61,9 @@ type credentialPlan struct {
 	TLS       workloadTLS
 }
 
-// planCredentials puts together what the policy says and, where it does not, what the object says. Precedence within the
-// object is Function Mesh's (controllers/spec/common.go): oauth2Config, genericAuth, authSecret; an enabled tlsConfig,
-// tlsSecret. Nothing about certificates matters to a plain connection.
+// planCredentials puts together what the policy says and, where it does not, what the object says. Precedence within
+// the object is Function Mesh's (controllers/spec/common.go): oauth2Config, genericAuth, authSecret; an enabled
+// tlsConfig, tlsSecret. Nothing about certificates matters to a plain connection.
 func planCredentials(adminURL, namespace string, own *v1alpha1.PulsarConnection, p workloadPulsar) credentialPlan {
 	plan := credentialPlan{Namespace: namespace}
 	switch {
@@ -80,7 +80,8 @@ func planCredentials(adminURL, namespace string, own *v1alpha1.PulsarConnection,
 		switch {
 		case own != nil && own.TLSConfig != nil:
 			plan.TLS = workloadTLS{
-				Enabled: true, HostnameVerification: true, CertSecretName: own.TLSConfig.CertSecretName, CertSecretKey: own.TLSConfig.CertSecretKey,
+				Enabled: true, HostnameVerification: true, CertSecretName: own.TLSConfig.CertSecretName,
+				CertSecretKey: own.TLSConfig.CertSecretKey,
 			}
 		case p.TLSConfig != nil && p.TLSConfig.Enabled:
 			plan.TLS = *p.TLSConfig

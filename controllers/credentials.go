@@ -48,9 +48,12 @@ type Credentials struct {
 	plans *lookups[string, credentialPlan]
 }
 
-func newCredentials(reader client.Reader, mode FunctionCredentials, own OwnCredentials, now func() time.Time) (*Credentials, error) {
+func newCredentials(reader client.Reader, mode FunctionCredentials, own OwnCredentials,
+	now func() time.Time,
+) (*Credentials, error) {
 	if mode != UseFunctionCredentials && mode != IgnoreFunctionCredentials {
-		return nil, fmt.Errorf("FunctionCredentials is %q, must be %s or %s", mode, UseFunctionCredentials, IgnoreFunctionCredentials)
+		return nil, fmt.Errorf("FunctionCredentials is %q, must be %s or %s", mode, UseFunctionCredentials,
+			IgnoreFunctionCredentials)
 	}
 	return &Credentials{
 		mode: mode, own: own, secrets: newSecrets(reader, now), salt: []byte(rand.Text()),
@@ -58,14 +61,15 @@ func newCredentials(reader client.Reader, mode FunctionCredentials, own OwnCrede
 	}, nil
 }
 
-// find returns the name of the credentials to use, empty for the adapter's own, or why there are none and what to do about
-// it. An error is worth a retry.
+// find returns the name of the credentials to use, empty for the adapter's own, or why there are none and what to do
+// about it. An error is worth a retry.
 func (c *Credentials) find(ctx context.Context, connection *v1alpha1.PulsarConnection, plan credentialPlan) (
 	access, invalid string, err error,
 ) {
 	if c.mode == IgnoreFunctionCredentials {
 		if connection != nil && (connection.AuthSecret != "" || connection.TLSConfig != nil) {
-			return "", "the policy's spec.pulsar has credentials, and the adapter runs with --function-credentials=Ignore: remove authSecret and " +
+			return "", "the policy's spec.pulsar has credentials, and the adapter runs with --function-credentials=Ignore: " +
+				"remove authSecret and " +
 				"tlsConfig to use the adapter's own", nil
 		}
 		return "", "", nil
@@ -107,7 +111,8 @@ func (c *Credentials) name(plan credentialPlan) string {
 func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.Credentials, error) {
 	plan, known := c.plans.recall(access)
 	if !known {
-		return backlog.Credentials{}, fmt.Errorf("%w: the credentials %s are looked up again within seconds", backlog.ErrNoData, access)
+		return backlog.Credentials{},
+			fmt.Errorf("%w: the credentials %s are looked up again within seconds", backlog.ErrNoData, access)
 	}
 	found, err := c.read(ctx, plan)
 	switch {

@@ -57,16 +57,21 @@ func testSecrets() *fakeSecrets {
 		"token":   {"clientAuthenticationPlugin": tokenPlugin, "clientAuthenticationParameters": "token:hunter2\n"},
 		"other":   {"clientAuthenticationPlugin": "token", "clientAuthenticationParameters": "token:hunter3"},
 		"mounted": {"clientAuthenticationPlugin": "token", "clientAuthenticationParameters": "file:///var/run/token"},
-		"mutual":  {"clientAuthenticationPlugin": "tls", "clientAuthenticationParameters": "tlsCertFile:/certs/tls.crt,tlsKeyFile:/certs/tls.key"},
-		"empty":   {},
-		"key":     {"key.json": `{"client_id":"me"}`},
-		"ca":      {"ca.crt": "PEM"},
-		"tls":     {"tlsAllowInsecureConnection": "false", "tlsHostnameVerificationEnable": "false"},
-		"bundle":  {"tlsTrustCertsFilePath": "/etc/ssl/ca.crt"},
+		"mutual": {
+			"clientAuthenticationPlugin":     "tls",
+			"clientAuthenticationParameters": "tlsCertFile:/certs/tls.crt,tlsKeyFile:/certs/tls.key",
+		},
+		"empty":  {},
+		"key":    {"key.json": `{"client_id":"me"}`},
+		"ca":     {"ca.crt": "PEM"},
+		"tls":    {"tlsAllowInsecureConnection": "false", "tlsHostnameVerificationEnable": "false"},
+		"bundle": {"tlsTrustCertsFilePath": "/etc/ssl/ca.crt"},
 	}}
 }
 
-func newTestCredentials(t *testing.T, api client.Reader, mode FunctionCredentials, own OwnCredentials, now func() time.Time) *Credentials {
+func newTestCredentials(t *testing.T, api client.Reader, mode FunctionCredentials, own OwnCredentials,
+	now func() time.Time,
+) *Credentials {
 	t.Helper()
 	c, err := newCredentials(api, mode, own, now)
 	require.NoError(t, err)
@@ -124,7 +129,10 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 			want: backlog.Credentials{Plugin: tokenPlugin, Params: "token:hunter2"},
 		},
 		"the policy's certificates win and are checked": {
-			url: https, policy: &v1alpha1.PulsarConnection{TLSConfig: &v1alpha1.PulsarTLSConfig{CertSecretName: "ca", CertSecretKey: "ca.crt"}},
+			url: https, policy: &v1alpha1.PulsarConnection{TLSConfig: &v1alpha1.PulsarTLSConfig{
+				CertSecretName: "ca",
+				CertSecretKey:  "ca.crt",
+			}},
 			pulsar: `{"authSecret":"token","tlsConfig":{"enabled":true,"allowInsecure":true}}`,
 			want:   backlog.Credentials{Plugin: tokenPlugin, Params: "token:hunter2", TrustCerts: "PEM"},
 		},
@@ -133,36 +141,74 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 			want: backlog.Credentials{AllowInsecureConnection: true, SkipHostnameVerification: true},
 		},
 		"a disabled one does not": {
-			url: https, pulsar: `{"tlsSecret":"tls","tlsConfig":{"enabled":false,"certSecretName":"missing"}}`, want: backlog.Credentials{SkipHostnameVerification: true},
+			url: https, pulsar: `{"tlsSecret":"tls","tlsConfig":{"enabled":false,"certSecretName":"missing"}}`,
+			want: backlog.Credentials{SkipHostnameVerification: true},
 		},
-		"certificates alone go with the adapter's own credentials": {url: https, pulsar: `{"tlsSecret":"tls"}`, own: all, isOwn: true},
+		"certificates alone go with the adapter's own credentials": {
+			url: https, pulsar: `{"tlsSecret":"tls"}`, own: all,
+			isOwn: true,
+		},
 		"nobody leaves them unchecked for the adapter's own": {
 			url: https, pulsar: `{"tlsConfig":{"enabled":true,"allowInsecure":true}}`, own: all, isOwn: true,
 		},
-		"nor keeps them from being shown by certificates that are missing": {url: https, pulsar: `{"tlsSecret":"missing"}`, own: all, isOwn: true},
-		"a Secret without credentials goes with them too":                  {pulsar: `{"authSecret":"empty"}`, own: all, isOwn: true},
-		"a Secret without credentials shows none":                          {pulsar: `{"authSecret":"empty"}`},
+		"nor keeps them from being shown by certificates that are missing": {
+			url: https, pulsar: `{"tlsSecret":"missing"}`,
+			own: all, isOwn: true,
+		},
+		"a Secret without credentials goes with them too": {
+			pulsar: `{"authSecret":"empty"}`, own: all,
+			isOwn: true,
+		},
+		"a Secret without credentials shows none": {pulsar: `{"authSecret":"empty"}`},
 		"a file in the pods": {
-			pulsar: `{"authSecret":"mounted"}`, invalid: "the credentials are in file:///var/run/token inside of the pods, which the adapter cannot read: put",
+			pulsar:  `{"authSecret":"mounted"}`,
+			invalid: "the credentials are in file:///var/run/token inside of the pods, which the adapter cannot read: put",
 		},
 		"a file in the pods, and credentials of our own": {pulsar: `{"authSecret":"mounted"}`, own: all, isOwn: true},
-		"files of certificates in the pods":              {pulsar: `{"authSecret":"mutual"}`, invalid: "/certs/tls.crt inside of the pods"},
+		"files of certificates in the pods": {
+			pulsar:  `{"authSecret":"mutual"}`,
+			invalid: "/certs/tls.crt inside of the pods",
+		},
 		"a key in the pods, inline": {
 			pulsar:  `{"authConfig":{"genericAuth":{"clientAuthenticationPlugin":"oauth2","clientAuthenticationParameters":"{\"privateKey\":\"file:///etc/key\"}"}}}`,
 			invalid: "file:///etc/key inside of the pods",
 		},
-		"certificates to trust in the pods":              {url: https, pulsar: `{"tlsSecret":"bundle"}`, invalid: "--pulsar-ca-file"},
-		"certificates to trust in the pods, and our own": {url: https, pulsar: `{"tlsSecret":"bundle"}`, own: OwnCredentials{TrustsMore: true}, isOwn: true},
-		"our own certificates do not replace a token":    {url: https, pulsar: `{"authSecret":"token","tlsSecret":"bundle"}`, own: OwnCredentials{TrustsMore: true}, invalid: "--pulsar-ca-file"},
-		"a Secret that does not exist is a mistake":      {pulsar: `{"authSecret":"missing"}`, own: all, invalid: "Secret missing, which spec.pulsar.authSecret names, does not exist: create it"},
+		"certificates to trust in the pods": {
+			url: https, pulsar: `{"tlsSecret":"bundle"}`,
+			invalid: "--pulsar-ca-file",
+		},
+		"certificates to trust in the pods, and our own": {
+			url: https, pulsar: `{"tlsSecret":"bundle"}`,
+			own: OwnCredentials{TrustsMore: true}, isOwn: true,
+		},
+		"our own certificates do not replace a token": {
+			url: https, pulsar: `{"authSecret":"token","tlsSecret":"bundle"}`,
+			own: OwnCredentials{TrustsMore: true}, invalid: "--pulsar-ca-file",
+		},
+		"a Secret that does not exist is a mistake": {
+			pulsar: `{"authSecret":"missing"}`, own: all,
+			invalid: "Secret missing, which spec.pulsar.authSecret names, does not exist: create it",
+		},
 		"a name that no Secret can have": {
 			pulsar: `{"authSecret":"../media/token"}`, own: all, fails: errors.New("asked"),
 			invalid: `spec.pulsar.authSecret is "../media/token", which cannot be the name of a Secret`,
 		},
-		"a Secret that may not be read":                      {pulsar: `{"authSecret":"token"}`, fails: forbidden, invalid: "grant the adapter get on secrets"},
-		"a Secret that may not be read, and our own":         {pulsar: `{"authSecret":"token"}`, fails: forbidden, own: all, isOwn: true},
-		"credentials that are ignored":                       {mode: IgnoreFunctionCredentials, pulsar: `{"authSecret":"token"}`, fails: errors.New("read"), isOwn: true},
-		"credentials of a policy are not ignored in silence": {mode: IgnoreFunctionCredentials, policy: &v1alpha1.PulsarConnection{AuthSecret: "token"}, invalid: "remove authSecret"},
+		"a Secret that may not be read": {
+			pulsar: `{"authSecret":"token"}`, fails: forbidden,
+			invalid: "grant the adapter get on secrets",
+		},
+		"a Secret that may not be read, and our own": {
+			pulsar: `{"authSecret":"token"}`, fails: forbidden, own: all,
+			isOwn: true,
+		},
+		"credentials that are ignored": {
+			mode:   IgnoreFunctionCredentials,
+			pulsar: `{"authSecret":"token"}`, fails: errors.New("read"), isOwn: true,
+		},
+		"credentials of a policy are not ignored in silence": {
+			mode:   IgnoreFunctionCredentials,
+			policy: &v1alpha1.PulsarConnection{AuthSecret: "token"}, invalid: "remove authSecret",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -202,11 +248,16 @@ func TestEqualCredentialsHaveOneName(t *testing.T) {
 	require.Equal(t, token, name("media", workloadPulsar{AuthSecret: "token", PulsarConfig: "x"}))
 	require.NotEqual(t, token, name("media", workloadPulsar{AuthSecret: "other"}))
 	require.NotEqual(t, token, name("shop", workloadPulsar{AuthSecret: "token"}))
-	inline := name("media", workloadPulsar{AuthConfig: &workloadAuth{GenericAuth: &genericAuth{Plugin: "basic", Parameters: "a:b"}}})
+	inline := name("media",
+		workloadPulsar{AuthConfig: &workloadAuth{GenericAuth: &genericAuth{Plugin: "basic", Parameters: "a:b"}}})
 	require.NotContains(t, inline, "a:b")
 	other := newTestCredentials(t, testSecrets(), UseFunctionCredentials, OwnCredentials{}, time.Now)
-	require.NotEqual(t, token, other.name(planCredentials("http://a:1", "media", nil, workloadPulsar{AuthSecret: "token"})), "nobody can guess what is inline")
-	require.NotEqual(t, inline, name("media", workloadPulsar{AuthConfig: &workloadAuth{GenericAuth: &genericAuth{Plugin: "basic", Parameters: "a:c"}}}))
+	require.NotEqual(t, token,
+		other.name(planCredentials("http://a:1", "media", nil,
+			workloadPulsar{AuthSecret: "token"})), "nobody can guess what is inline")
+	require.NotEqual(t, inline,
+		name("media",
+			workloadPulsar{AuthConfig: &workloadAuth{GenericAuth: &genericAuth{Plugin: "basic", Parameters: "a:c"}}}))
 }
 
 func TestARotatedSecretIsSeenWithinAMinuteAndOneInDoubtWithinSeconds(t *testing.T) {
@@ -266,7 +317,10 @@ func TestTheWayOfCredentialsIsOneOfTwo(t *testing.T) {
 
 // Whatever stands in a Secret, a path is found out or the text is left to the plugin; nothing panics.
 func FuzzInPodFile(f *testing.F) {
-	for _, text := range []string{"token:a", "file:///a", `{"privateKey":"file:///k"}`, "tlsCertFile:/a,tlsKeyFile:/b", "{", `{"tlsKeyFile":7}`} {
+	for _, text := range []string{
+		"token:a", "file:///a", `{"privateKey":"file:///k"}`, "tlsCertFile:/a,tlsKeyFile:/b",
+		"{", `{"tlsKeyFile":7}`,
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

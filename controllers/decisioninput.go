@@ -32,9 +32,9 @@ func (r *PolicyReconciler) input(world policy.World, subscription backlog.Subscr
 	return in
 }
 
-// partitions of a Failover subscription, of which each has one active consumer. With other types replicas share all, and
-// a topic of 1000 partitions would be listed for nothing. What Read sums up Partitions knows of each, so nothing more is
-// tracked for it.
+// partitions of a Failover subscription, of which each has one active consumer. With other types replicas share all,
+// and a topic of 1000 partitions would be listed for nothing. What Read sums up Partitions knows of each, so nothing
+// more is tracked for it.
 func (r *PolicyReconciler) partitions(subscription backlog.Subscription, now time.Time) []backlog.PartitionReading {
 	partitions, err := r.config.Store.Partitions(subscription, now)
 	if err != nil {
@@ -43,8 +43,8 @@ func (r *PolicyReconciler) partitions(subscription backlog.Subscription, now tim
 	return partitions
 }
 
-// pods of the target; nil while they are unknown, which the watch of pods logs. That they are being replaced the StatefulSet
-// knows as well.
+// pods of the target; nil while they are unknown, which the watch of pods logs. That they are being replaced the
+// StatefulSet knows as well.
 func (r *PolicyReconciler) pods(world policy.World) *policy.Pods {
 	var pods *policy.Pods
 	if ref := world.Target.Ref; r.config.Pods != nil && ref.Name != "" { // what a worker runs has none

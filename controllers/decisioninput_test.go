@@ -34,7 +34,8 @@ func capacityPolicy() *v1alpha1.AutoscalingPolicy {
 	return p
 }
 
-// answerPartitions is Pulsar's about a partitioned topic: so many were published to each partition ever, and all are done.
+// answerPartitions is Pulsar's about a partitioned topic: so many were published to each partition ever, and all are
+// done.
 func (w *testWorld) answerPartitions(kind backlog.SubscriptionType, published ...int64) {
 	sample := backlog.TopicSample{At: w.now, Detail: backlog.Full}
 	for i, count := range published {
@@ -59,7 +60,10 @@ func (w *testWorld) input() policy.Input {
 }
 
 func TestOnlyFailoverIsDecidedByPartition(t *testing.T) {
-	for kind, want := range map[backlog.SubscriptionType]int{backlog.Failover: 4, backlog.Shared: 0, backlog.KeyShared: 0} {
+	for kind, want := range map[backlog.SubscriptionType]int{
+		backlog.Failover: 4, backlog.Shared: 0,
+		backlog.KeyShared: 0,
+	} {
 		t.Run(string(kind), func(t *testing.T) {
 			w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
 			w.reconcile()
@@ -92,11 +96,15 @@ func TestWhatWaitsForSureIsKnownAtZeroAlone(t *testing.T) {
 			w := newTestWorld(t, function, p, testConfigMap())
 			w.reconcile()
 			w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, backlog.TopicSample{
-				At: w.now, Partitions: []backlog.PartitionSample{{Index: backlog.NotPartitioned, Subscriptions: []backlog.SubscriptionSample{{
-					Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: 7,
-				}}}},
+				At: w.now, Partitions: []backlog.PartitionSample{{
+					Index: backlog.NotPartitioned,
+					Subscriptions: []backlog.SubscriptionSample{{
+						Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: 7,
+					}},
+				}},
 			})
-			w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: "persistent://public/default/retired"}, backlog.ErrTopicNotFound)
+			w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: "persistent://public/default/retired"},
+				backlog.ErrTopicNotFound)
 			in := w.input()
 			require.ErrorIs(t, in.Unknown, backlog.ErrTopicNotFound)
 			require.InDelta(t, want, in.ReadyAtLeast, 0)
@@ -129,8 +137,14 @@ func TestAFailoverTargetIsSizedForItsBusiestPartition(t *testing.T) {
 		"two have most: 3 replicas are enough for the sum, and 4 put both on one consumer": {
 			rates: []int64{8, 1, 1, 1, 8, 1, 1, 1}, least: 5, most: 8,
 		},
-		"each has more than a consumer can do: never more than there are partitions": {rates: []int64{50, 50, 50, 50}, least: 4, most: 4},
-		"evenly: as many as the sum needs, and each has as many partitions":          {rates: []int64{6, 6, 6, 6}, least: 4, most: 4},
+		"each has more than a consumer can do: never more than there are partitions": {
+			rates: []int64{50, 50, 50, 50},
+			least: 4, most: 4,
+		},
+		"evenly: as many as the sum needs, and each has as many partitions": {
+			rates: []int64{6, 6, 6, 6}, least: 4,
+			most: 4,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -178,14 +192,17 @@ func TestADecisionIsToldOfThePodsAsFarAsTheyAreKnown(t *testing.T) {
 		pods Health
 		want *policy.Pods
 	}{
-		"of those that have troubles":              {pods: knownPods{workload: resize, pods: troubled}, want: &troubled},
-		"of those that have none":                  {pods: knownPods{workload: resize}, want: &policy.Pods{}},
-		"not while they are read":                  {pods: knownPods{fails: errPodsNotRead}},
-		"not where they may not be seen":           {pods: knownPods{fails: errPodsForbidden}},
-		"not where they are to be left alone":      {},
-		"not of the pods of a workload beside it":  {pods: knownPods{workload: "Sink/media/resize"}},
-		"not of the pods of another's namespace":   {pods: knownPods{workload: "Function/shop/resize"}},
-		"of the pods that the cache of pods holds": {pods: crashingPods(t), want: &policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1}},
+		"of those that have troubles":             {pods: knownPods{workload: resize, pods: troubled}, want: &troubled},
+		"of those that have none":                 {pods: knownPods{workload: resize}, want: &policy.Pods{}},
+		"not while they are read":                 {pods: knownPods{fails: errPodsNotRead}},
+		"not where they may not be seen":          {pods: knownPods{fails: errPodsForbidden}},
+		"not where they are to be left alone":     {},
+		"not of the pods of a workload beside it": {pods: knownPods{workload: "Sink/media/resize"}},
+		"not of the pods of another's namespace":  {pods: knownPods{workload: "Function/shop/resize"}},
+		"of the pods that the cache of pods holds": {
+			pods: crashingPods(t),
+			want: &policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +222,8 @@ func crashingPods(t *testing.T) Health {
 	crashed(ill)
 	crashed(other)
 	ill.Name, other.Name, other.Namespace = "resize-function-1", "resize-function-2", "shop"
-	reader := fake.NewClientBuilder().WithObjects(well, ill, other).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
+	reader := fake.NewClientBuilder().WithObjects(well, ill, other).WithIndex(&corev1.Pod{}, indexInstance,
+		indexPod).Build()
 	return &Pods{cache: &podCache{reader: reader}}
 }
 

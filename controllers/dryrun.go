@@ -21,8 +21,8 @@ import (
 type autoscalerAbilities struct {
 	// scaleToZero says that it takes minReplicas 0 (feature gate HPAScaleToZero, on by default since 1.37).
 	scaleToZero bool
-	// tolerance says that it keeps the tolerance (HPAConfigurableTolerance, on by default since 1.35), without which changes
-	// of up to 10 % are ignored.
+	// tolerance says that it keeps the tolerance (HPAConfigurableTolerance, on by default since 1.35), without which
+	// changes of up to 10 % are ignored.
 	tolerance bool
 }
 
@@ -31,8 +31,8 @@ type creator interface {
 	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
 }
 
-// probeAutoscaler asks by a dry run, which leaves nothing behind. What kube-controller-manager makes of it cannot be asked;
-// it has the same feature gates in every cluster that was not put together by hand.
+// probeAutoscaler asks by a dry run, which leaves nothing behind. What kube-controller-manager makes of it cannot be
+// asked; it has the same feature gates in every cluster that was not put together by hand.
 func probeAutoscaler(ctx context.Context, server creator, namespace string) (autoscalerAbilities, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -41,15 +41,19 @@ func probeAutoscaler(ctx context.Context, server creator, namespace string) (aut
 		answer, err = dryRun(ctx, server, namespace, false)
 	}
 	if err != nil {
-		return autoscalerAbilities{}, fmt.Errorf("creating a HorizontalPodAutoscaler in namespace %s as a dry run: %w", namespace, err)
+		return autoscalerAbilities{},
+			fmt.Errorf("creating a HorizontalPodAutoscaler in namespace %s as a dry run: %w", namespace, err)
 	}
 	return autoscalerAbilities{
-		scaleToZero: answer.Spec.MinReplicas != nil && *answer.Spec.MinReplicas == 0, tolerance: policy.ToleranceHonoured(answer),
+		scaleToZero: answer.Spec.MinReplicas != nil &&
+			*answer.Spec.MinReplicas == 0, tolerance: policy.ToleranceHonoured(answer),
 	}, nil
 }
 
 // dryRun returns what the API server would keep of what we apply for a policy.
-func dryRun(ctx context.Context, server creator, namespace string, toZero bool) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+func dryRun(ctx context.Context, server creator, namespace string, toZero bool) (*autoscalingv2.HorizontalPodAutoscaler,
+	error,
+) {
 	p := &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
 		Spec:       v1alpha1.AutoscalingPolicySpec{MinReplicas: new(int32), MaxReplicas: 1},

@@ -56,7 +56,10 @@ func happenings(before, after v1alpha1.AutoscalingPolicyStatus) []happening {
 	if from, to, changed := desiredChange(before, after); changed {
 		all = append(all, desiredReplicasChanged(from, to, after.Decision))
 	}
-	for _, name := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionSubscriptionVerified, v1alpha1.ConditionScalesWithoutRestart} {
+	for _, name := range []string{
+		v1alpha1.ConditionReady, v1alpha1.ConditionSubscriptionVerified,
+		v1alpha1.ConditionScalesWithoutRestart,
+	} {
 		is, was := meta.FindStatusCondition(after.Conditions, name), meta.FindStatusCondition(before.Conditions, name)
 		if is != nil && is.Status == metav1.ConditionFalse &&
 			(was == nil || was.Status != metav1.ConditionFalse || was.Reason != is.Reason) {

@@ -14,10 +14,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// awaited are the children whose StatefulSets are gone for less than absentFor: the function worker makes one anew at each update
-// of a function, and with its child would go what was learned and held. One that is there and does not match is not among them.
-// A process that starts anew waits anew.
-func (r *FleetReconciler) awaited(ctx context.Context, world policy.FleetWorld, memory *fleetMemory) (map[string]bool, error) {
+// awaited are the children whose StatefulSets are gone for less than absentFor: the function worker makes one anew at
+// each update of a function, and with its child would go what was learned and held. One that is there and does not
+// match is not among them. A process that starts anew waits anew.
+func (r *FleetReconciler) awaited(ctx context.Context, world policy.FleetWorld, memory *fleetMemory) (map[string]bool,
+	error,
+) {
 	if world.Violation != nil || world.Policy.Spec.TargetSelector.Kind != kindStatefulSet {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
@@ -31,7 +33,8 @@ func (r *FleetReconciler) awaited(ctx context.Context, world policy.FleetWorld, 
 		if ref.Kind != kindStatefulSet || matched[ref.Name] {
 			continue
 		}
-		err := r.config.Workloads.Get(ctx, client.ObjectKey{Namespace: child.Namespace, Name: ref.Name}, newWorkload(kindStatefulSet), client.UnsafeDisableDeepCopy)
+		err := r.config.Workloads.Get(ctx, client.ObjectKey{Namespace: child.Namespace, Name: ref.Name},
+			newWorkload(kindStatefulSet), client.UnsafeDisableDeepCopy)
 		switch {
 		case err == nil:
 			continue

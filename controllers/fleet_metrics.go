@@ -27,9 +27,12 @@ func newFleetMetrics(registerer prometheus.Registerer) (*fleetMetrics, error) {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
 	}
 	m := &fleetMetrics{
-		reconciles:    counter("pulsar_autoscaler_fleet_reconciles_total", "Passes over policies with a targetSelector by how they ended."),
-		children:      counter("pulsar_autoscaler_fleet_policies_total", "Policies applied and removed for a targetSelector by how it ended."),
-		statusPatches: counter("pulsar_autoscaler_fleet_status_patches_total", "Statuses of policies with a targetSelector written by how it ended."),
+		reconciles: counter("pulsar_autoscaler_fleet_reconciles_total",
+			"Passes over policies with a targetSelector by how they ended."),
+		children: counter("pulsar_autoscaler_fleet_policies_total",
+			"Policies applied and removed for a targetSelector by how it ended."),
+		statusPatches: counter("pulsar_autoscaler_fleet_status_patches_total",
+			"Statuses of policies with a targetSelector written by how it ended."),
 	}
 	for _, c := range []prometheus.Collector{m.reconciles, m.children, m.statusPatches} {
 		if err := registerer.Register(c); err != nil {

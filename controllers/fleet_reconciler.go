@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	// fleetWriters is how many children of a fleet are written at once: 1000 new ones take some seconds so, and leave the API
-	// server room for others.
+	// fleetWriters is how many children of a fleet are written at once: 1000 new ones take some seconds so, and leave the
+	// API server room for others.
 	fleetWriters = 8
 	// fleetAgain is how often a fleet is looked at in any case: a kind that is installed without an object is no event.
 	fleetAgain = time.Minute
 )
 
-// FleetReconciler keeps a policy for each object that the targetSelector of a policy matches: the children of a fleet. What
-// they do is the PolicyReconciler's business. It runs on the leader only.
+// FleetReconciler keeps a policy for each object that the targetSelector of a policy matches: the children of a fleet.
+// What they do is the PolicyReconciler's business. It runs on the leader only.
 type FleetReconciler struct {
 	config  FleetConfig
 	metrics *fleetMetrics
@@ -67,7 +67,8 @@ type fleetMemory struct {
 	goneSince map[string]time.Time
 }
 
-// refusedChild is an apply that the API server turned down. It is tried again after retryRefusedEvery, or for another spec.
+// refusedChild is an apply that the API server turned down. It is tried again after retryRefusedEvery, or for another
+// spec.
 type refusedChild struct {
 	why        string
 	at         time.Time
@@ -77,7 +78,8 @@ type refusedChild struct {
 
 // NewFleetReconciler checks the configuration and registers the metrics.
 func NewFleetReconciler(config FleetConfig) (*FleetReconciler, error) {
-	if config.Client == nil || config.Workloads == nil || config.Installed == nil || config.Recorder == nil || config.Clock == nil ||
+	if config.Client == nil || config.Workloads == nil || config.Installed == nil || config.Recorder == nil ||
+		config.Clock == nil ||
 		config.Registerer == nil {
 		return nil, errors.New("fleet reconciler: Client, Workloads, Installed, Recorder, Clock and Registerer must be set")
 	}
@@ -130,27 +132,30 @@ func (r *FleetReconciler) reconcile(ctx context.Context, key types.NamespacedNam
 	return resultFleet, wait, nil
 }
 
-// gather reads all policies of the namespace, and the objects that match. Both lists are from memory and are not copied: at
-// 1000 targets what follows takes about 7 ms of a processor while nothing changes (BenchmarkFleet).
+// gather reads all policies of the namespace, and the objects that match. Both lists are from memory and are not
+// copied: at 1000 targets what follows takes about 7 ms of a processor while nothing changes (BenchmarkFleet).
 func (r *FleetReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (policy.FleetWorld, error) {
 	selector, violation := policy.FleetSelector(p)
 	kind := string(p.Spec.TargetSelector.Kind)
 	if violation == nil && !r.config.Installed(kind) {
 		violation = &policy.Violation{
-			Condition: v1alpha1.ConditionTargetFound, Reason: policy.ReasonTargetKindUnsupported, Message: notInstalled(kind).Unsupported,
+			Condition: v1alpha1.ConditionTargetFound, Reason: policy.ReasonTargetKindUnsupported, Message: notInstalled(
+				kind).Unsupported,
 		}
 	}
 	if violation != nil {
 		return policy.FleetWorld{Policy: p, Violation: violation}, nil
 	}
 	objects := newWorkloadList(kind)
-	err := r.config.Workloads.List(ctx, objects, client.InNamespace(p.Namespace), client.MatchingLabelsSelector{Selector: selector},
+	err := r.config.Workloads.List(ctx, objects, client.InNamespace(p.Namespace),
+		client.MatchingLabelsSelector{Selector: selector},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return policy.FleetWorld{}, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 	}
 	var policies v1alpha1.AutoscalingPolicyList
-	if err := r.config.Client.List(ctx, &policies, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.config.Client.List(ctx, &policies, client.InNamespace(p.Namespace),
+		client.UnsafeDisableDeepCopy); err != nil {
 		return policy.FleetWorld{}, fmt.Errorf("listing policies: %w", err)
 	}
 	selectable := make([]policy.Selectable, 0, len(objects.Items))
@@ -215,8 +220,8 @@ func uidOf(child policy.ChildPlan) types.UID {
 	return *child.Child.UID
 }
 
-// apply makes a child what it should be, or returns why the API server refuses. What somebody changed in a child that is ours is
-// forced back, and nothing in a policy that came under its name meanwhile.
+// apply makes a child what it should be, or returns why the API server refuses. What somebody changed in a child that
+// is ours is forced back, and nothing in a policy that came under its name meanwhile.
 func (r *FleetReconciler) apply(ctx context.Context, child policy.ChildPlan) (refused string, err error) {
 	options := []client.ApplyOption{client.FieldOwner(policy.FieldManager)}
 	if !child.Anew {
@@ -254,7 +259,9 @@ func (r *FleetReconciler) remove(ctx context.Context, child *v1alpha1.Autoscalin
 }
 
 // report writes the status if that is due, and returns when to come again.
-func (r *FleetReconciler) report(ctx context.Context, outcome policy.FleetOutcome, memory *fleetMemory) (time.Duration, error) {
+func (r *FleetReconciler) report(ctx context.Context, outcome policy.FleetOutcome, memory *fleetMemory) (time.Duration,
+	error,
+) {
 	p := outcome.World.Policy
 	after := policy.FleetStatus(p.Status, outcome)
 	wait, differs := policy.FleetStatusDue(p.Status, after, outcome.Now.Sub(memory.writtenAt))

@@ -71,7 +71,8 @@ func (w *fleetWorld) restartFleets() {
 func (w *fleetWorld) pass(name string) ([]string, reconcile.Result) {
 	w.t.Helper()
 	w.writes = nil
-	result, err := w.fleets.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: testNamespace, Name: name}})
+	result, err := w.fleets.Reconcile(w.t.Context(),
+		reconcile.Request{NamespacedName: types.NamespacedName{Namespace: testNamespace, Name: name}})
 	require.NoError(w.t, err)
 	slices.Sort(w.writes)
 	return w.writes, result
@@ -123,7 +124,8 @@ func (w *fleetWorld) update(name string, change func(*v1alpha1.AutoscalingPolicy
 func (w *fleetWorld) makeReady(name string, status metav1.ConditionStatus, reason string) {
 	w.t.Helper()
 	p := w.read(name)
-	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "as it is"})
+	meta.SetStatusCondition(&p.Status.Conditions,
+		metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: "as it is"})
 	require.NoError(w.t, w.client.Status().Update(w.t.Context(), p))
 }
 
@@ -188,7 +190,8 @@ func TestChildrenFollowTheSpecOfTheFleet(t *testing.T) {
 	require.Empty(t, w.children("media"))
 	status, message := w.says("media", v1alpha1.ConditionTargetFound)
 	require.Equal(t, "False/NothingMatches", status)
-	require.Contains(t, message, `no Function in namespace media matches "team=sound": label one so, or correct spec.targetSelector`)
+	require.Contains(t, message,
+		`no Function in namespace media matches "team=sound": label one so, or correct spec.targetSelector`)
 }
 
 func TestWhoGovernsAnObject(t *testing.T) {
@@ -414,7 +417,10 @@ func workersSet() *unstructured.Unstructured {
 	set.SetName("pf-public-default-resize")
 	set.SetLabels(map[string]string{"team": "media"})
 	set.Object["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
-		map[string]any{"command": []any{"sh", "-c", "java org.apache.pulsar.functions.instance.JavaInstanceMain --function_details '{}'"}},
+		map[string]any{"command": []any{
+			"sh", "-c",
+			"java org.apache.pulsar.functions.instance.JavaInstanceMain --function_details '{}'",
+		}},
 	}}}}
 	return set
 }

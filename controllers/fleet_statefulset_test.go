@@ -38,7 +38,10 @@ func TestAStatefulSetThatBecomesOneOfTheWorkersWakesItsFleet(t *testing.T) {
 	before := recordedStatefulSets(t)["pf-public-default-resize"]
 	after := before.DeepCopy()
 	changed := func() bool {
-		return selectionChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after})
+		return selectionChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{
+			ObjectOld: before,
+			ObjectNew: after,
+		})
 	}
 	require.False(t, changed())
 	withCommand(t, before, []any{"sleep"})

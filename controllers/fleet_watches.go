@@ -34,8 +34,8 @@ const (
 	fleetWorkers = 2
 	// fleetTimeout bounds a pass: at 1000 new children 125 writes after another.
 	fleetTimeout = 2 * time.Minute
-	// gatherChildrenFor is how long changes of the children's statuses are gathered, so that a fleet of 1000 that all change
-	// all the time takes one pass a second.
+	// gatherChildrenFor is how long changes of the children's statuses are gathered, so that a fleet of 1000 that all
+	// change all the time takes one pass a second.
 	gatherChildrenFor = time.Second
 )
 
@@ -53,8 +53,8 @@ func indexFleet(object client.Object) []string {
 // selectedKinds are the kinds that a targetSelector may have.
 func selectedKinds() []string { return append(workloadKinds(), kindStatefulSet) }
 
-// watchFleets registers the reconciler of fleets and what wakes it. The objects of a kind reach it as soon as the kind exists,
-// after the policies that name them.
+// watchFleets registers the reconciler of fleets and what wakes it. The objects of a kind reach it as soon as the kind
+// exists, after the policies that name them.
 func watchFleets(mgr manager.Manager, config Config, all installations) error {
 	reconciler, err := NewFleetReconciler(FleetConfig{
 		Client: mgr.GetClient(), Workloads: mgr.GetCache(), Installed: all.installed,
@@ -89,28 +89,34 @@ func watchFleets(mgr manager.Manager, config Config, all installations) error {
 	return nil
 }
 
-// fleetsOfWorkloads queues the fleets of the object's kind. There are few, and a pass over one that the object is not of writes
-// nothing.
+// fleetsOfWorkloads queues the fleets of the object's kind. There are few, and a pass over one that the object is not
+// of writes nothing.
 func fleetsOfWorkloads(reader client.Reader) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
-	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, object *unstructured.Unstructured) []reconcile.Request {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context,
+		object *unstructured.Unstructured,
+	) []reconcile.Request {
 		return fleetsOfKind(ctx, reader, object.GetNamespace(), object.GetKind())
 	})
 }
 
-// selectionChanged lets pass what a selector goes by: objects that come and go, their labels, whose they are, and of StatefulSets
-// whether they run an instance.
+// selectionChanged lets pass what a selector goes by: objects that come and go, their labels, whose they are, and of
+// StatefulSets whether they run an instance.
 func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
-	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(e event.TypedUpdateEvent[*unstructured.Unstructured]) bool {
+	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(
+		e event.TypedUpdateEvent[*unstructured.Unstructured],
+	) bool {
 		return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
 			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
 			isWorkersStatefulSet(e.ObjectOld) != isWorkersStatefulSet(e.ObjectNew)
 	}}
 }
 
-// fleetsOfPolicies queues the fleets that a policy concerns: itself, the one that it is a child of, and all of the kind that
-// it names or selects. A child whose status changed has time.
+// fleetsOfPolicies queues the fleets that a policy concerns: itself, the one that it is a child of, and all of the kind
+// that it names or selects. A child whose status changed has time.
 func fleetsOfPolicies(reader client.Reader) handler.EventHandler {
-	add := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
+	add := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+		objects ...client.Object,
+	) {
 		for _, object := range objects {
 			for _, request := range fleetsOfPolicy(ctx, reader, object) {
 				queue.Add(request)
@@ -118,13 +124,19 @@ func fleetsOfPolicies(reader client.Reader) handler.EventHandler {
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		CreateFunc: func(ctx context.Context, e event.CreateEvent,
+			queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+		) {
 			add(ctx, queue, e.Object)
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent,
+			queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+		) {
 			add(ctx, queue, e.Object)
 		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent,
+			queue workqueue.TypedRateLimitingInterface[reconcile.Request],
+		) {
 			before, isBefore := e.ObjectOld.(*v1alpha1.AutoscalingPolicy)
 			after, isAfter := e.ObjectNew.(*v1alpha1.AutoscalingPolicy)
 			switch {
@@ -157,11 +169,12 @@ func fleetsOfPolicy(ctx context.Context, reader client.Reader, object client.Obj
 	return append(fleetsOfKind(ctx, reader, p.Namespace, string(p.Spec.TargetSelector.Kind)), own)
 }
 
-// fleetsOfKind lists the policies that select objects of the kind. The list comes from memory and cannot fail but for a missing
-// index; what would be missed then comes within fleetAgain.
+// fleetsOfKind lists the policies that select objects of the kind. The list comes from memory and cannot fail but for a
+// missing index; what would be missed then comes within fleetAgain.
 func fleetsOfKind(ctx context.Context, reader client.Reader, namespace, kind string) []reconcile.Request {
 	var list v1alpha1.AutoscalingPolicyList
-	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexSelectedKind: kind}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexSelectedKind: kind},
+		client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items)+1)
@@ -171,9 +184,11 @@ func fleetsOfKind(ctx context.Context, reader client.Reader, namespace, kind str
 	return requests
 }
 
-// identityChanged says that the policy is to be looked at at once: its spec, its labels and annotations, its owners, or its end.
+// identityChanged says that the policy is to be looked at at once: its spec, its labels and annotations, its owners, or
+// its end.
 func identityChanged(before, after *v1alpha1.AutoscalingPolicy) bool {
-	return before.Generation != after.Generation || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+	return before.Generation != after.Generation ||
+		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		!reflect.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
@@ -198,7 +213,8 @@ func shown(p *v1alpha1.AutoscalingPolicy) shownOfChild {
 	return s
 }
 
-// lookedFor holds the workers back until it is known which objects there are: else all children would be removed at every start.
+// lookedFor holds the workers back until it is known which objects there are: else all children would be removed at
+// every start.
 type lookedFor []<-chan struct{}
 
 // Start has nothing to watch.

@@ -53,11 +53,19 @@ func TestAFleetGathersWhatHappensToItsChildren(t *testing.T) {
 		// atOnce and later are how many fleets are queued.
 		atOnce, later int
 	}{
-		"at once when somebody edits it":          {func(p *v1alpha1.AutoscalingPolicy) { p.Generation++ }, 1, 1},
-		"at once when its labels are gone":        {func(p *v1alpha1.AutoscalingPolicy) { p.Labels = nil }, 1, 1},
-		"at once when it is let go":               {func(p *v1alpha1.AutoscalingPolicy) { p.OwnerReferences = nil }, 1, 1},
-		"a second later when its replicas change": {func(p *v1alpha1.AutoscalingPolicy) { p.Status.DesiredReplicas = new(int32(7)) }, 0, 1},
-		"never when only its signals change":      {func(p *v1alpha1.AutoscalingPolicy) { p.Status.Signals = &v1alpha1.Signals{} }, 0, 0},
+		"at once when somebody edits it":   {func(p *v1alpha1.AutoscalingPolicy) { p.Generation++ }, 1, 1},
+		"at once when its labels are gone": {func(p *v1alpha1.AutoscalingPolicy) { p.Labels = nil }, 1, 1},
+		"at once when it is let go":        {func(p *v1alpha1.AutoscalingPolicy) { p.OwnerReferences = nil }, 1, 1},
+		"a second later when its replicas change": {func(
+			p *v1alpha1.AutoscalingPolicy,
+		) {
+			p.Status.DesiredReplicas = new(int32(7))
+		}, 0, 1},
+		"never when only its signals change": {func(
+			p *v1alpha1.AutoscalingPolicy,
+		) {
+			p.Status.Signals = &v1alpha1.Signals{}
+		}, 0, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -81,11 +89,17 @@ func TestSelectionsGoByLabelsAndOwners(t *testing.T) {
 	changed := func(change func(f *unstructured.Unstructured)) bool {
 		after := labelled("resize")
 		change(after)
-		return selectionChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: labelled("resize"), ObjectNew: after})
+		return selectionChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{
+			ObjectOld: labelled("resize"),
+			ObjectNew: after,
+		})
 	}
 	require.True(t, changed(func(f *unstructured.Unstructured) { f.SetLabels(nil) }))
 	require.True(t, changed(func(f *unstructured.Unstructured) {
-		f.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "etl"}})
+		f.SetOwnerReferences([]metav1.OwnerReference{{
+			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh",
+			Name: "etl",
+		}})
 	}))
 	require.False(t, changed(func(f *unstructured.Unstructured) { spec(f)["replicas"] = int64(9) }))
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// functionDetails is the part of what an instance is told that scaling rests on. It is protobuf's JSON, in which fields with
-// their default value are absent: those of the enumerations are ATLEAST_ONCE, JAVA and SHARED.
+// functionDetails is the part of what an instance is told that scaling rests on. It is protobuf's JSON, in which fields
+// with their default value are absent: those of the enumerations are ATLEAST_ONCE, JAVA and SHARED.
 //
 // Source: Pulsar's Function.proto, FunctionDetails.
 type functionDetails struct {
@@ -78,7 +78,8 @@ type goInstance struct {
 }
 
 // errNoInstance is why a command is not that of an instance.
-var errNoInstance = errors.New("its containers do not run a Pulsar instance (" + argumentDetails + " or " + argumentInstance + ")")
+var errNoInstance = errors.New("its containers do not run a Pulsar instance (" + argumentDetails + " or " +
+	argumentInstance + ")")
 
 // decodeDetails reads what an instance is told in a container's command.
 func decodeDetails(command []string) (functionDetails, error) {
@@ -136,7 +137,8 @@ func decodeGoInstance(command []string) (functionDetails, error) {
 // checked refuses what names nothing.
 func (d functionDetails) checked() (functionDetails, error) {
 	if d.Tenant == "" || d.Namespace == "" || d.Name == "" {
-		return functionDetails{}, fmt.Errorf("what its instances are told has no tenant, namespace or name: %q, %q, %q", d.Tenant, d.Namespace, d.Name)
+		return functionDetails{},
+			fmt.Errorf("what its instances are told has no tenant, namespace or name: %q, %q, %q", d.Tenant, d.Namespace, d.Name)
 	}
 	return d, nil
 }
@@ -234,7 +236,8 @@ func (d functionDetails) isNameOf(statefulSet string) bool {
 	var options struct {
 		JobName string `json:"jobName"`
 	}
-	if d.CustomRuntimeOptions != "" && json.Unmarshal([]byte(d.CustomRuntimeOptions), &options) == nil && options.JobName != "" &&
+	if d.CustomRuntimeOptions != "" && json.Unmarshal([]byte(d.CustomRuntimeOptions), &options) == nil &&
+		options.JobName != "" &&
 		statefulSet == d.statefulSet(options.JobName) {
 		return true
 	}

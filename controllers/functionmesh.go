@@ -151,8 +151,8 @@ func scaledBy(ref v1alpha1.ScaleTargetRef) []v1alpha1.ScaleTargetRef {
 	}
 }
 
-// component is what Pulsar calls the function, tenant/namespace/name. The defaults are those of Function Mesh's webhook,
-// which not every installation runs.
+// component is what Pulsar calls the function, tenant/namespace/name. The defaults are those of Function Mesh's
+// webhook, which not every installation runs.
 func (w workload) component() string {
 	return withDefault(w.Spec.Tenant, "public") + "/" + withDefault(w.Spec.Namespace, "default") + "/" +
 		withDefault(w.Spec.Name, w.Metadata.Name)
@@ -171,8 +171,8 @@ func (w workload) subscriptionName() string {
 
 // subscriptionType is how the replicas subscribe, unless consumer properties say otherwise.
 //
-// Source: Function Mesh's getSubscriptionType (controllers/spec/utils.go); what it gives to Go instances has neither the
-// guarantee nor the ordering, so they are always Shared.
+// Source: Function Mesh's getSubscriptionType (controllers/spec/utils.go); what it gives to Go instances has neither
+// the guarantee nor the ordering, so they are always Shared.
 func (w workload) subscriptionType() backlog.SubscriptionType {
 	switch s := w.Spec; {
 	case s.Golang != nil || w.Kind == kindSource:
@@ -188,10 +188,11 @@ func (w workload) subscriptionType() backlog.SubscriptionType {
 
 // neverAcknowledges says that a window function leaves acknowledging to user code that cannot do it.
 //
-// Source: Pulsar's WindowFunctionExecutor and JavaInstanceRunnable.handleResult: with MANUAL outside, only the window's own
-// guarantee makes it acknowledge.
+// Source: Pulsar's WindowFunctionExecutor and JavaInstanceRunnable.handleResult: with MANUAL outside, only the window's
+// own guarantee makes it acknowledge.
 func (w workload) neverAcknowledges() bool {
-	return w.Spec.WindowConfig != nil && w.Spec.ProcessingGuarantee == guaranteeManual && w.Spec.WindowConfig.ProcessingGuarantees == ""
+	return w.Spec.WindowConfig != nil && w.Spec.ProcessingGuarantee == guaranteeManual &&
+		w.Spec.WindowConfig.ProcessingGuarantees == ""
 }
 
 func withDefault(value, otherwise string) string {

@@ -37,7 +37,10 @@ func TestTheInputsAreTheUnionOfAllTheirFields(t *testing.T) {
 				"sourceSpecs":{"a":{},"d":{"schemaType":"avro","receiverQueueSize":10}}}}`,
 			topics: short("a", "b", "c", "d"),
 		},
-		"a Sink like a Function": {kind: kindSink, spec: `{"input":{"topics":["a"]},"sinkConfig":{"x":1}}`, topics: short("a")},
+		"a Sink like a Function": {
+			kind: kindSink, spec: `{"input":{"topics":["a"]},"sinkConfig":{"x":1}}`,
+			topics: short("a"),
+		},
 		"short and complete names of one topic": {
 			spec:   `{"input":{"topics":["a"],"sourceSpecs":{"persistent://public/default/a":{},"t/n/b":{}}}}`,
 			topics: append(short("a"), "persistent://t/n/b"),
@@ -47,23 +50,49 @@ func TestTheInputsAreTheUnionOfAllTheirFields(t *testing.T) {
 			topics: short("a"), patterns: append(short("in-.*"), "persistent://t/n/out-.*"),
 		},
 		"a pattern alone": {spec: `{"input":{"topicPattern":"a.*"}}`, patterns: short("a.*")},
-		"a pattern that is a source without the flag":   {spec: `{"input":{"topicPattern":"a","sourceSpecs":{"a":{}}}}`, topics: short("a")},
-		"a pattern that is a schema source":             {spec: `{"input":{"topicPattern":"a","customSchemaSources":{"a":"J"}}}`, topics: short("a")},
-		"a topic that is a source with the flag":        {spec: `{"input":{"topics":["a"],"sourceSpecs":{"a":{"isRegexPattern":true}}}}`, patterns: short("a")},
-		"a pattern that Java alone can read":            {spec: `{"input":{"topicPattern":"a(?=b).*"}}`, invalid: `the inputs of the Function cannot be told: not supported: topic pattern "a(?=b).*"`},
-		"a Go function consumes its first topic only":   {spec: `{"golang":{"go":"main"},"input":{"topics":["z","a"],"sourceSpecs":{"b":{}},"topicPattern":"x.*"}}`, topics: short("z")},
-		"a Go function without topics":                  {spec: `{"golang":{},"input":{"sourceSpecs":{"b":{}}}}`, invalid: "set spec.input.topics"},
-		"no input at all":                               {kind: kindSink, spec: `{}`, invalid: "the Sink has no input topics, so it has no backlog: list them in spec.input.topics"},
-		"an empty name is not an input":                 {spec: `{"input":{"topics":[""]}}`, invalid: "list them in spec.input.topics"},
-		"a batch Source consumes the tasks it found":    {kind: kindSource, spec: `{"tenant":"t","name":"crawl","batchSourceConfig":{}}`, topics: []string{"persistent://t/default/crawl-intermediate"}},
-		"a Source consumes nothing":                     {kind: kindSource, spec: `{"sourceConfig":{"className":7}}`, invalid: "there is no backlog to scale on"},
+		"a pattern that is a source without the flag": {
+			spec:   `{"input":{"topicPattern":"a","sourceSpecs":{"a":{}}}}`,
+			topics: short("a"),
+		},
+		"a pattern that is a schema source": {
+			spec:   `{"input":{"topicPattern":"a","customSchemaSources":{"a":"J"}}}`,
+			topics: short("a"),
+		},
+		"a topic that is a source with the flag": {spec: `{"input":{"topics":["a"],"sourceSpecs":{"a":{"isRegexPattern":true}}}}`, patterns: short("a")},
+		"a pattern that Java alone can read": {
+			spec:    `{"input":{"topicPattern":"a(?=b).*"}}`,
+			invalid: `the inputs of the Function cannot be told: not supported: topic pattern "a(?=b).*"`,
+		},
+		"a Go function consumes its first topic only": {spec: `{"golang":{"go":"main"},"input":{"topics":["z","a"],"sourceSpecs":{"b":{}},"topicPattern":"x.*"}}`, topics: short("z")},
+		"a Go function without topics": {
+			spec:    `{"golang":{},"input":{"sourceSpecs":{"b":{}}}}`,
+			invalid: "set spec.input.topics",
+		},
+		"no input at all": {
+			kind: kindSink, spec: `{}`,
+			invalid: "the Sink has no input topics, so it has no backlog: list them in spec.input.topics",
+		},
+		"an empty name is not an input": {
+			spec:    `{"input":{"topics":[""]}}`,
+			invalid: "list them in spec.input.topics",
+		},
+		"a batch Source consumes the tasks it found": {
+			kind:   kindSource,
+			spec:   `{"tenant":"t","name":"crawl","batchSourceConfig":{}}`,
+			topics: []string{"persistent://t/default/crawl-intermediate"},
+		},
+		"a Source consumes nothing": {
+			kind: kindSource, spec: `{"sourceConfig":{"className":7}}`,
+			invalid: "there is no backlog to scale on",
+		},
 		"a Function that reads through a source":        {spec: `{"input":{"topics":["a"]},"sourceConfig":{"className":"org.Kafka"}}`, invalid: "reads from org.Kafka"},
 		"a Function whose source's settings name it":    {spec: `{"input":{"topics":["a"]},"sourceConfig":{"sourceType":"x","configs":{"className":"org.Kafka"}}}`, invalid: "reads from org.Kafka"},
 		"a Function with settings of its source's type": {spec: `{"input":{"topics":["a"]},"sourceConfig":{"sourceType":"x"}}`, topics: short("a")},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, invalid := decodeText(t, withDefault(test.kind, kindFunction), `{"metadata":{"name":"f"},"spec":`+test.spec+`}`).consumed()
+			c, invalid := decodeText(t, withDefault(test.kind, kindFunction),
+				`{"metadata":{"name":"f"},"spec":`+test.spec+`}`).consumed()
 			if test.invalid != "" {
 				require.Contains(t, invalid, test.invalid)
 				return
@@ -98,28 +127,62 @@ func TestTheSubscriptionIsNamedAndTypedAsPulsarDoes(t *testing.T) {
 		subscriptionType         backlog.SubscriptionType
 		invalid                  string
 	}{
-		"all by default":                  {spec: `"input":{"topics":["a"]}`, subscription: "public/default/mesh-resize", subscriptionType: backlog.Shared},
-		"by its own fields":               {spec: `"tenant":"t","namespace":"n","name":"resize","input":{"topics":["a"]}`, subscription: "t/n/resize", subscriptionType: backlog.Shared},
-		"by name":                         {spec: `"tenant":"t","subscriptionName":"mine","input":{"topics":["a"]}`, subscription: "mine", subscriptionType: backlog.Shared},
-		"a Sink":                          {kind: kindSink, spec: `"name":"s","retainOrdering":true,"input":{"topics":["a"]}`, subscription: "public/default/s", subscriptionType: backlog.Failover},
-		"a batch Source":                  {kind: kindSource, spec: `"batchSourceConfig":{},"processingGuarantee":"effectively_once"`, subscription: "BatchSourceExecutor-public/default/mesh-resize", subscriptionType: backlog.Shared},
-		"effectively once":                {spec: `"processingGuarantee":"effectively_once","retainKeyOrdering":true,"input":{"topics":["a"]}`, subscription: "public/default/mesh-resize", subscriptionType: backlog.Failover},
-		"both orders":                     {spec: `"retainOrdering":true,"retainKeyOrdering":true,"input":{"topics":["a"]}`, subscription: "public/default/mesh-resize", subscriptionType: backlog.Failover},
-		"by key":                          {spec: `"retainKeyOrdering":true,"processingGuarantee":"manual","input":{"topics":["a"]}`, subscription: "public/default/mesh-resize", subscriptionType: backlog.KeyShared},
-		"Go forgets the order":            {spec: `"golang":{},"retainOrdering":true,"input":{"topics":["a"]}`, subscription: "public/default/mesh-resize", subscriptionType: backlog.Shared},
-		"consumer properties win in Java": {spec: `"retainOrdering":true,"input":{` + mine + `}`, subscription: "mine", subscriptionType: backlog.KeyShared},
-		"and are metadata in Python":      {spec: `"python":{},"input":{` + mine + `}`, subscription: "public/default/mesh-resize", subscriptionType: backlog.Shared},
+		"all by default": {
+			spec: `"input":{"topics":["a"]}`, subscription: "public/default/mesh-resize",
+			subscriptionType: backlog.Shared,
+		},
+		"by its own fields": {
+			spec:         `"tenant":"t","namespace":"n","name":"resize","input":{"topics":["a"]}`,
+			subscription: "t/n/resize", subscriptionType: backlog.Shared,
+		},
+		"by name": {
+			spec:         `"tenant":"t","subscriptionName":"mine","input":{"topics":["a"]}`,
+			subscription: "mine", subscriptionType: backlog.Shared,
+		},
+		"a Sink": {
+			kind: kindSink, spec: `"name":"s","retainOrdering":true,"input":{"topics":["a"]}`,
+			subscription: "public/default/s", subscriptionType: backlog.Failover,
+		},
+		"a batch Source": {
+			kind:         kindSource,
+			spec:         `"batchSourceConfig":{},"processingGuarantee":"effectively_once"`,
+			subscription: "BatchSourceExecutor-public/default/mesh-resize", subscriptionType: backlog.Shared,
+		},
+		"effectively once": {spec: `"processingGuarantee":"effectively_once","retainKeyOrdering":true,"input":{"topics":["a"]}`, subscription: "public/default/mesh-resize", subscriptionType: backlog.Failover},
+		"both orders": {
+			spec:         `"retainOrdering":true,"retainKeyOrdering":true,"input":{"topics":["a"]}`,
+			subscription: "public/default/mesh-resize", subscriptionType: backlog.Failover,
+		},
+		"by key": {
+			spec:         `"retainKeyOrdering":true,"processingGuarantee":"manual","input":{"topics":["a"]}`,
+			subscription: "public/default/mesh-resize", subscriptionType: backlog.KeyShared,
+		},
+		"Go forgets the order": {
+			spec:         `"golang":{},"retainOrdering":true,"input":{"topics":["a"]}`,
+			subscription: "public/default/mesh-resize", subscriptionType: backlog.Shared,
+		},
+		"consumer properties win in Java": {
+			spec: `"retainOrdering":true,"input":{` + mine + `}`, subscription: "mine",
+			subscriptionType: backlog.KeyShared,
+		},
+		"and are metadata in Python": {
+			spec:         `"python":{},"input":{` + mine + `}`,
+			subscription: "public/default/mesh-resize", subscriptionType: backlog.Shared,
+		},
 		"and have to agree": {
-			spec:    `"input":{"topics":["b"],` + mine + `}`,
-			invalid: "consumerProperties make b subscribe as public/default/mesh-resize (Shared) and another as mine (Key_Shared)",
+			spec: `"input":{"topics":["b"],` + mine + `}`,
+			invalid: "consumerProperties make b subscribe as public/default/mesh-resize (Shared) and another as mine " +
+				"(Key_Shared)",
 		},
 		"and have to be known": {
-			spec: `"input":{"sourceSpecs":{"a":{"consumerProperties":{"subscriptionType":"KEY_SHARED"}}}}`, invalid: `subscriptionType "KEY_SHARED"`,
+			spec:    `"input":{"sourceSpecs":{"a":{"consumerProperties":{"subscriptionType":"KEY_SHARED"}}}}`,
+			invalid: `subscriptionType "KEY_SHARED"`,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, invalid := decodeText(t, withDefault(test.kind, kindFunction), `{"metadata":{"name":"mesh-resize"},"spec":{`+test.spec+`}}`).consumed()
+			c, invalid := decodeText(t, withDefault(test.kind, kindFunction),
+				`{"metadata":{"name":"mesh-resize"},"spec":{`+test.spec+`}}`).consumed()
 			if test.invalid != "" {
 				require.Contains(t, invalid, test.invalid)
 				return
@@ -136,8 +199,11 @@ func TestOnlyAWindowThatLeavesItToUserCodeNeverAcknowledges(t *testing.T) {
 		spec  string
 		never bool
 	}{
-		"no window":                  {`{"processingGuarantee":"manual"}`, false},
-		"acknowledged on receipt":    {`{"processingGuarantee":"atleast_once","windowConfig":{"windowLengthCount":10}}`, false},
+		"no window": {`{"processingGuarantee":"manual"}`, false},
+		"acknowledged on receipt": {
+			`{"processingGuarantee":"atleast_once","windowConfig":{"windowLengthCount":10}}`,
+			false,
+		},
 		"acknowledged by default":    {`{"windowConfig":{}}`, false},
 		"acknowledged by the window": {`{"processingGuarantee":"manual","windowConfig":{"processingGuarantees":"ATLEAST_ONCE"}}`, false},
 		"acknowledged by nobody":     {`{"processingGuarantee":"manual","windowConfig":{"windowLengthCount":10}}`, true},

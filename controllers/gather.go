@@ -78,14 +78,17 @@ func otherTarget(object *unstructured.Unstructured) *v1alpha1.ScaleTargetRef {
 		ref, found, err := unstructured.NestedStringMap(object.Object, "spec", field)
 		if err == nil && found {
 			// Deployment of apps/v1 is KEDA's default.
-			return &v1alpha1.ScaleTargetRef{APIVersion: cmp.Or(ref["apiVersion"], "apps/v1"), Kind: cmp.Or(ref["kind"], "Deployment"), Name: ref["name"]}
+			return &v1alpha1.ScaleTargetRef{
+				APIVersion: cmp.Or(ref["apiVersion"], "apps/v1"),
+				Kind:       cmp.Or(ref["kind"], "Deployment"), Name: ref["name"],
+			}
 		}
 	}
 	return nil
 }
 
-// targetKeys are under what a policy is found: first its target, by the object that runs the replicas, then what else is to
-// wake it. Policies with a selector have none.
+// targetKeys are under what a policy is found: first its target, by the object that runs the replicas, then what else
+// is to wake it. Policies with a selector have none.
 func targetKeys(p *v1alpha1.AutoscalingPolicy) []string {
 	ref := p.Spec.ScaleTargetRef
 	own := scaleTarget(v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, p.Name)
@@ -94,7 +97,8 @@ func targetKeys(p *v1alpha1.AutoscalingPolicy) []string {
 		return []string{"worker/" + string(cmp.Or(ours.Kind, v1alpha1.WorkloadFunction)) + "/" + ours.FullName(), own}
 	case ref.Component.Name != "":
 		return []string{
-			scaleTarget(ref.APIVersion, string(ref.Component.Kind), ref.Name+"-"+ref.Component.Name), scaleTarget(ref.APIVersion, ref.Kind, ref.Name), own,
+			scaleTarget(ref.APIVersion, string(ref.Component.Kind), ref.Name+"-"+ref.Component.Name), scaleTarget(ref.APIVersion,
+				ref.Kind, ref.Name), own,
 		}
 	case ref.Name != "":
 		return []string{scaleTarget(ref.APIVersion, ref.Kind, ref.Name)}
@@ -103,7 +107,8 @@ func targetKeys(p *v1alpha1.AutoscalingPolicy) []string {
 	}
 }
 
-// scaledKeys are the keys of all whose autoscalers would be rivals; before the target is found, those that the policy tells.
+// scaledKeys are the keys of all whose autoscalers would be rivals; before the target is found, those that the policy
+// tells.
 func scaledKeys(p *v1alpha1.AutoscalingPolicy, target *policy.Target) []string {
 	if target == nil {
 		return targetKeys(p)

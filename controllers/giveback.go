@@ -26,7 +26,8 @@ import (
 const maxFarewells = 30
 
 // errOursStays is why nothing was given back although nothing failed.
-var errOursStays = errors.New("the autoscaler of the policy is still there, and what is given back would stand beside it")
+var errOursStays = errors.New(
+	"the autoscaler of the policy is still there, and what is given back would stand beside it")
 
 // leave gives back what a deleted policy took over, and lets it go: when that is done, when it never can be, or after
 // maxFarewells. Replicas stay where they are.
@@ -98,7 +99,8 @@ func (r *PolicyReconciler) refuse(ctx context.Context, outcome *policy.Outcome, 
 	if err := r.setTakenOver(ctx, p, nil); err != nil {
 		return true, err
 	}
-	return true, r.setFinalizers(ctx, p, slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == policy.Finalizer }))
+	return true, r.setFinalizers(ctx, p,
+		slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == policy.Finalizer }))
 }
 
 // giveBack says whether all is given back. Ours goes first and has to be gone, so that there are never two.
@@ -121,7 +123,8 @@ func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.Autoscaling
 		}
 		given = append(given, what)
 	}
-	// KEDA's webhook refuses to change a ScaledObject while another HorizontalPodAutoscaler is on its target, so these go first.
+	// KEDA's webhook refuses to change a ScaledObject while another HorizontalPodAutoscaler is on its target, so these go
+	// first.
 	for _, name := range back.ScaledObjects {
 		note(kindScaledObject+" "+name, r.editScaledObject(ctx, p, name, func(annotations map[string]string) {
 			if annotations[policy.AnnotationPausedBy] == p.Name { // else somebody else paused it, or lets it go on
@@ -140,16 +143,20 @@ func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.Autoscaling
 		return false, err
 	}
 	if len(given) > 0 {
-		r.config.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonGaveBack, "GiveBack", "%s", policy.Shorten(strings.Join(given, ", "), maxNote))
+		r.config.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonGaveBack, "GiveBack", "%s",
+			policy.Shorten(strings.Join(given, ", "), maxNote))
 	}
 	if len(back.Kept) > 0 {
-		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonKept, "Keep", "%s", policy.Shorten(strings.Join(back.Kept, "; "), maxNote))
+		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonKept, "Keep", "%s",
+			policy.Shorten(strings.Join(back.Kept, "; "), maxNote))
 	}
 	return true, nil
 }
 
 // createAgain makes an autoscaler that was deleted, unless there is one of its name.
-func (r *PolicyReconciler) createAgain(ctx context.Context, p *v1alpha1.AutoscalingPolicy, kept *autoscalingv2.HorizontalPodAutoscaler) error {
+func (r *PolicyReconciler) createAgain(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+	kept *autoscalingv2.HorizontalPodAutoscaler,
+) error {
 	hpa := kept.DeepCopy()
 	hpa.Namespace = p.Namespace
 	err := r.config.Client.Create(ctx, hpa, client.FieldOwner(policy.FieldManager))

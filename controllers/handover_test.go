@@ -25,8 +25,8 @@ func usersPolicy(conflicts v1alpha1.ConflictPolicy) *v1alpha1.AutoscalingPolicy 
 	return p
 }
 
-// TestNothingIsGivenBackBesideAnotherPolicy hands a target over from the child of a fleet, which took over Function Mesh's
-// autoscaler, to a user's policy, whoever of the two is worked on when.
+// TestNothingIsGivenBackBesideAnotherPolicy hands a target over from the child of a fleet, which took over Function
+// Mesh's autoscaler, to a user's policy, whoever of the two is worked on when.
 func TestNothingIsGivenBackBesideAnotherPolicy(t *testing.T) {
 	const steps = 4
 	for order := range 1 << steps {
@@ -89,7 +89,10 @@ func (w *testWorld) passOf(key types.NamespacedName) {
 	_, _ = w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: key})
 	w.functionMesh()
 	var there []string
-	for _, name := range []string{"resize-function", "theirs", policy.AutoscalerName("resize"), policy.AutoscalerName("users")} {
+	for _, name := range []string{
+		"resize-function", "theirs", policy.AutoscalerName("resize"),
+		policy.AutoscalerName("users"),
+	} {
 		hpa, err := w.find(name)
 		require.NoError(w.t, err)
 		if hpa != nil {

@@ -31,8 +31,10 @@ func (w workload) consumed() (c consumed, invalid string) {
 		return w.batch()
 	}
 	if class := w.sourceClass(); class != "" {
-		return consumed{}, fmt.Sprintf("the %s reads from %s (className of spec.sourceConfig) and not from Pulsar, so there is no backlog to scale on: "+
-			"use a HorizontalPodAutoscaler on its CPU", w.Kind, class)
+		return consumed{},
+			fmt.Sprintf(
+				"the %s reads from %s (className of spec.sourceConfig) and not from Pulsar, so there is no backlog to scale on: "+
+					"use a HorizontalPodAutoscaler on its CPU", w.Kind, class)
 	}
 	inputs, invalid := w.inputs()
 	if invalid != "" {
@@ -56,8 +58,8 @@ func (w workload) consumed() (c consumed, invalid string) {
 	return consumed{subscription: subscription, kind: kind}, invalid
 }
 
-// sourceClass is what a Function reads with in place of Pulsar's own source; empty for that. With the other settings alone it
-// reads its topics.
+// sourceClass is what a Function reads with in place of Pulsar's own source; empty for that. With the other settings
+// alone it reads its topics.
 //
 // Source: Function Mesh's buildSourceConnectorDetails (controllers/spec/utils.go).
 func (w workload) sourceClass() string {
@@ -74,8 +76,10 @@ func (w workload) sourceClass() string {
 // Source: Pulsar's BatchSourceExecutor, Function Mesh's controllers/spec/source.go.
 func (w workload) batch() (c consumed, invalid string) {
 	if w.Spec.BatchSourceConfig == nil {
-		return consumed{}, "the Source brings data into Pulsar and consumes nothing there, so there is no backlog to scale on: only Sources with " +
-			"spec.batchSourceConfig can be scaled; use a HorizontalPodAutoscaler on its CPU"
+		return consumed{},
+			"the Source brings data into Pulsar and consumes nothing there, so there is no backlog to scale on: only Sources " +
+				"with " +
+				"spec.batchSourceConfig can be scaled; use a HorizontalPodAutoscaler on its CPU"
 	}
 	topic := "persistent://" + w.component() + "-intermediate"
 	return consumed{
@@ -86,8 +90,8 @@ func (w workload) batch() (c consumed, invalid string) {
 // inputs are what the object consumes by the text that names it, or why that cannot be told.
 //
 // Source: Function Mesh's generateInputSpec (controllers/spec/utils.go) fills one map from five fields, the later ones
-// over the earlier: a pattern that is named again without isRegexPattern is a topic. Its Go runtime is given topics[0] and
-// nothing else.
+// over the earlier: a pattern that is named again without isRegexPattern is a topic. Its Go runtime is given topics[0]
+// and nothing else.
 func (w workload) inputs() (inputs map[string]input, invalid string) {
 	in := w.Spec.Input
 	if w.Spec.Golang != nil {
@@ -116,8 +120,8 @@ func (w workload) inputs() (inputs map[string]input, invalid string) {
 	return inputs, ""
 }
 
-// agreed is the subscription that all inputs share. By its consumer properties an input may have a subscription of its own;
-// with two there is no one backlog.
+// agreed is the subscription that all inputs share. By its consumer properties an input may have a subscription of its
+// own; with two there is no one backlog.
 func (w workload) agreed(inputs map[string]input) (name string, kind backlog.SubscriptionType, invalid string) {
 	isJava := w.Spec.Golang == nil && w.Spec.Python == nil && w.Spec.GenericRuntime == nil
 	told := backlog.Subscribes{Name: w.subscriptionName(), Type: w.subscriptionType()}
@@ -127,13 +131,18 @@ func (w workload) agreed(inputs map[string]input) (name string, kind backlog.Sub
 			as = told.With(inputs[text].properties)
 		}
 		if !as.Type.Exists() {
-			return "", "", fmt.Sprintf("consumerProperties of input %s have %s %q, which Pulsar does not know: use Shared, Failover or Key_Shared",
-				text, backlog.PropertySubscriptionType, as.Type)
+			return "", "",
+				fmt.Sprintf(
+					"consumerProperties of input %s have %s %q, which Pulsar does not know: use Shared, Failover or Key_Shared",
+					text, backlog.PropertySubscriptionType, as.Type)
 		}
 		if i > 0 && (as.Name != name || as.Type != kind) {
-			return "", "", fmt.Sprintf("the inputs of the %s do not share one subscription: consumerProperties make %s subscribe as %s (%s) and another "+
-				"as %s (%s); set %s and %s alike for all inputs, or use spec.subscriptionName", w.Kind, text, as.Name, as.Type, name, kind,
-				backlog.PropertySubscriptionName, backlog.PropertySubscriptionType)
+			return "", "",
+				fmt.Sprintf(
+					"the inputs of the %s do not share one subscription: consumerProperties make %s subscribe as %s (%s) and another "+
+						"as %s (%s); set %s and %s alike for all inputs, or use spec.subscriptionName", w.Kind, text, as.Name, as.Type,
+					name, kind,
+					backlog.PropertySubscriptionName, backlog.PropertySubscriptionType)
 		}
 		name, kind = as.Name, as.Type
 	}

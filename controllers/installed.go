@@ -23,15 +23,18 @@ import (
 // minutes (controller-runtime's CacheSyncTimeout), with a message about caches.
 const lookForKindEvery = 30 * time.Second
 
-// readOptionalWithin is how long the objects of a kind that is not needed are waited for, which is less than the two minutes.
+// readOptionalWithin is how long the objects of a kind that is not needed are waited for, which is less than the two
+// minutes.
 const readOptionalWithin = time.Minute
 
 // errWorkloadsNotRead is why the process ends when a kind exists and its objects cannot be read.
-var errWorkloadsNotRead = errors.New("reading Functions, Sinks, Sources, FunctionMeshes or StatefulSets takes too long: " +
-	"grant the adapter get, list and watch on them, as its ClusterRole does")
+var errWorkloadsNotRead = errors.New(
+	"reading Functions, Sinks, Sources, FunctionMeshes or StatefulSets takes too long: " +
+		"grant the adapter get, list and watch on them, as its ClusterRole does")
 
 // errOptionalNotRead is what the process goes on without.
-var errOptionalNotRead = errors.New("reading takes too long: grant the adapter get, list and watch on the kind, as its ClusterRole does")
+var errOptionalNotRead = errors.New(
+	"reading takes too long: grant the adapter get, list and watch on the kind, as its ClusterRole does")
 
 // kinds knows which kinds the API server has.
 type kinds interface {
@@ -55,7 +58,8 @@ type installation struct {
 	ready, absent atomic.Bool
 	// indexed and passed are Start's own: an index can be made once, and looked closed once.
 	indexed, passed bool
-	// looked is closed when the kind was seen to be absent, its objects are in memory, or the process goes on without them.
+	// looked is closed when the kind was seen to be absent, its objects are in memory, or the process goes on without
+	// them.
 	looked chan struct{}
 }
 
@@ -108,8 +112,8 @@ func (i *installation) Start(ctx context.Context) error {
 	}
 }
 
-// optional says that policies do without the kind: of a ScaledObject that cannot be read the HorizontalPodAutoscaler is seen, and
-// VerticalPodAutoscalers are only warned of.
+// optional says that policies do without the kind: of a ScaledObject that cannot be read the HorizontalPodAutoscaler is
+// seen, and VerticalPodAutoscalers are only warned of.
 func (i *installation) optional() bool {
 	return i.lenient || i.kind == kindScaledObject || i.kind == kindVerticalPodAutoscaler
 }
@@ -122,14 +126,15 @@ func (i *installation) pass() {
 	}
 }
 
-// read waits until the objects are in memory, and for those of an optional kind lets others go on meanwhile. It returns false when
-// the process ends.
+// read waits until the objects are in memory, and for those of an optional kind lets others go on meanwhile. It returns
+// false when the process ends.
 func (i *installation) read(ctx context.Context, informer cache.Informer) bool {
 	if i.optional() && !i.passed {
 		timed, cancel := context.WithTimeout(ctx, readOptionalWithin)
 		defer cancel()
 		if !toolscache.WaitForCacheSync(timed.Done(), informer.HasSynced) && ctx.Err() == nil {
-			log.FromContext(ctx).WithName("installation").Error(errOptionalNotRead, "going on without a kind", "kind", watchedKind(i.kind).String())
+			log.FromContext(ctx).WithName("installation").Error(errOptionalNotRead, "going on without a kind", "kind",
+				watchedKind(i.kind).String())
 			i.pass()
 		}
 	}

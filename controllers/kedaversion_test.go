@@ -20,8 +20,9 @@ func TestAKEDAThatIsTooOldIsToldOf(t *testing.T) {
 	w := kedaWorld(t, testFunction(), kedaPolicy())
 	w.reconcile()
 	w.answer(700, 10_000)
-	w.applyFails = apierrors.NewInternalError(errors.New("failed to create typed patch object (media/pap-resize; keda.sh/v1alpha1, Kind=ScaledObject): " +
-		".spec.fallback.behavior: field not declared in schema"))
+	w.applyFails = apierrors.NewInternalError(
+		errors.New("failed to create typed patch object (media/pap-resize; keda.sh/v1alpha1, Kind=ScaledObject): " +
+			".spec.fallback.behavior: field not declared in schema"))
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ApplyRefused", status)

@@ -136,7 +136,8 @@ func TestTakingOverForKEDA(t *testing.T) {
 	require.Error(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
 	w.kedaWorks()
 	w.reconcile()
-	require.Error(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()), "nor beside what KEDA made of it")
+	require.Error(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()),
+		"nor beside what KEDA made of it")
 	w.collectsGarbage()
 	w.reconcile()
 	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
@@ -165,7 +166,8 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 	require.Equal(t, "False/ScaledObjectStays", status)
 	require.Contains(t, message, "see that KEDA's operator runs")
 	require.Empty(t, w.reconcile(), "it is said once")
-	require.Error(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()), "nothing stands beside it")
+	require.Error(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()),
+		"nothing stands beside it")
 
 	for range 4 {
 		w.kedaRuns()
@@ -174,7 +176,8 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
 }
 
-// TestKEDAIsUninstalledUnderLoad: its CustomResourceDefinition goes, and with it our ScaledObject as soon as KEDA lets it go.
+// TestKEDAIsUninstalledUnderLoad: its CustomResourceDefinition goes, and with it our ScaledObject as soon as KEDA lets
+// it go.
 func TestKEDAIsUninstalledUnderLoad(t *testing.T) {
 	p, function := testPolicy(), testFunction()
 	spec(function)["replicas"] = int64(7) // what is decided
@@ -202,7 +205,8 @@ func TestKEDAIsUninstalledUnderLoad(t *testing.T) {
 	require.Equal(t, int64(7), w.replicas())
 }
 
-// TestAnothersScaledObjectIsNotPausedForOurs: KEDA's webhook would refuse ours even so, and nobody would scale the target.
+// TestAnothersScaledObjectIsNotPausedForOurs: KEDA's webhook would refuse ours even so, and nobody would scale the
+// target.
 func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		t.Run(fmt.Sprint("paused ", paused), func(t *testing.T) {
@@ -246,12 +250,16 @@ func TestAScaledObjectOfAnotherPolicyIsThatPolicysMatter(t *testing.T) {
 
 func TestOfOurScaledObjectIsKeptWhatIsComparedAndTold(t *testing.T) {
 	p := kedaPolicy()
-	fields, err := policy.ScaledObject(p, &policy.Target{Ref: p.Spec.ScaleTargetRef}, policy.Scaler{Address: "scaler:9090"}).Fields()
+	fields, err := policy.ScaledObject(p, &policy.Target{Ref: p.Spec.ScaleTargetRef},
+		policy.Scaler{Address: "scaler:9090"}).Fields()
 	require.NoError(t, err)
 	object := &unstructured.Unstructured{Object: fields}
 	object.SetAnnotations(map[string]string{annotationPausedIn: "true", "note": "long"})
 	object.Object["status"] = map[string]any{
-		"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "R", "message": "m"}}, "health": map[string]any{"s0": map[string]any{}},
+		"conditions": []any{map[string]any{
+			"type": "Ready", "status": "False", "reason": "R",
+			"message": "m",
+		}}, "health": map[string]any{"s0": map[string]any{}},
 	}
 	kept, err := slim(object)
 	require.NoError(t, err)
@@ -259,8 +267,11 @@ func TestOfOurScaledObjectIsKeptWhatIsComparedAndTold(t *testing.T) {
 	require.True(t, ok)
 	live, err := decodeScaledObject(slimmed)
 	require.NoError(t, err)
-	require.True(t, policy.ScaledObjectIsCurrent(live, policy.ScaledObject(p, &policy.Target{Ref: p.Spec.ScaleTargetRef}, policy.Scaler{Address: "scaler:9090"})))
-	require.Equal(t, []metav1.Condition{{Type: "Ready", Status: "False", Reason: "R", Message: "m"}}, live.Status.Conditions)
+	require.True(t,
+		policy.ScaledObjectIsCurrent(live,
+			policy.ScaledObject(p, &policy.Target{Ref: p.Spec.ScaleTargetRef}, policy.Scaler{Address: "scaler:9090"})))
+	require.Equal(t, []metav1.Condition{{Type: "Ready", Status: "False", Reason: "R", Message: "m"}},
+		live.Status.Conditions)
 	require.True(t, live.PausedIn)
 	require.NotContains(t, slimmed.Object["status"], "health")
 	require.NotContains(t, slimmed.GetAnnotations(), "note")
@@ -277,9 +288,16 @@ func TestWhatKEDASaysOfOursWakesThePolicy(t *testing.T) {
 		return after
 	}
 	wakes := func(before *unstructured.Unstructured) bool {
-		return workloadChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: says(before)})
+		return workloadChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{
+			ObjectOld: before,
+			ObjectNew: says(before),
+		})
 	}
 	require.True(t, wakes(ours))
 	require.False(t, wakes(testScaledObject("apps/v1", "Deployment", "elsewhere")), "what it says of others' is theirs")
-	require.False(t, workloadChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: says(ours), ObjectNew: says(ours)}))
+	require.False(t,
+		workloadChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{
+			ObjectOld: says(ours),
+			ObjectNew: says(ours),
+		}))
 }

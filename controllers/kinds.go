@@ -92,7 +92,8 @@ func workloadResource(kind string) schema.GroupResource {
 	return schema.GroupResource{Group: watchedKind(kind).Group, Resource: strings.ToLower(kind) + "s"}
 }
 
-// ResourceOf is how a URL calls a kind whose objects can be asked for what was measured: Function, Sink, Source or StatefulSet.
+// ResourceOf is how a URL calls a kind whose objects can be asked for what was measured: Function, Sink, Source or
+// StatefulSet.
 func ResourceOf(kind string) (resource schema.GroupResource, known bool) {
 	return workloadResource(kind), slices.Contains(measuredKinds(), kind)
 }

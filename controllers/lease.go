@@ -34,13 +34,15 @@ type leaseSeen struct {
 	holder string
 	// renewTime as the holder wrote it, by its own clock.
 	renewTime time.Time
-	// aliveAt is when this replica saw the holder renew or let go, by its own clock, so that clocks that differ between nodes do not
-	// matter; of the first Lease seen, the holder's word has to do.
+	// aliveAt is when this replica saw the holder renew or let go, by its own clock, so that clocks that differ between
+	// nodes do not matter; of the first Lease seen, the holder's word has to do.
 	aliveAt time.Time
 }
 
 // newDecisionMaker follows the Lease through the cache.
-func newDecisionMaker(ctx context.Context, informers cache.Informers, lease types.NamespacedName, now func() time.Time) (*DecisionMaker, error) {
+func newDecisionMaker(ctx context.Context, informers cache.Informers, lease types.NamespacedName,
+	now func() time.Time,
+) (*DecisionMaker, error) {
 	d, err := newFollower(lease, now)
 	if err != nil {
 		return nil, err
@@ -101,7 +103,8 @@ func (d *DecisionMaker) lose(object any) {
 	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
-	if lease, ok := object.(*coordinationv1.Lease); ok && lease.Namespace == d.lease.Namespace && lease.Name == d.lease.Name {
+	if lease, ok := object.(*coordinationv1.Lease); ok && lease.Namespace == d.lease.Namespace &&
+		lease.Name == d.lease.Name {
 		d.seen.Store(nil)
 	}
 }
@@ -117,20 +120,27 @@ func (n *silenceError) Error() string { return n.text }
 // Since is when somebody was last seen to decide; zero where that is not known.
 func (n *silenceError) Since() time.Time { return n.since }
 
-// Alive fails when nobody decides now; the error has a method Since() time.Time. The text stays the same from one call to the next,
-// for it ends up in conditions.
+// Alive fails when nobody decides now; the error has a method Since() time.Time. The text stays the same from one call
+// to the next, for it ends up in conditions.
 func (d *DecisionMaker) Alive(now time.Time) error {
 	seen := d.seen.Load()
 	switch {
 	case seen == nil:
-		return &silenceError{text: fmt.Sprintf("no decision maker: Lease %s does not exist: is a replica of the adapter running?", d.lease)}
+		return &silenceError{text: fmt.Sprintf(
+			"no decision maker: Lease %s does not exist: is a replica of the adapter running?", d.lease)}
 	case now.Sub(seen.aliveAt) <= leaseExpires:
 		return nil // nobody holds it for a second or two at every rollout: that is no reason to stop every autoscaler
 	case seen.holder == "":
-		return &silenceError{since: seen.aliveAt, text: fmt.Sprintf("no decision maker: nobody has held Lease %s since %s: is a replica of the adapter running?",
-			d.lease, seen.aliveAt.UTC().Format(time.RFC3339))}
+		return &silenceError{
+			since: seen.aliveAt,
+			text: fmt.Sprintf("no decision maker: nobody has held Lease %s since %s: is a replica of the adapter running?",
+				d.lease, seen.aliveAt.UTC().Format(time.RFC3339)),
+		}
 	default:
-		return &silenceError{since: seen.aliveAt, text: fmt.Sprintf("no decision maker: %s, which holds Lease %s, has not renewed it since %s",
-			seen.holder, d.lease, seen.aliveAt.UTC().Format(time.RFC3339))}
+		return &silenceError{
+			since: seen.aliveAt,
+			text: fmt.Sprintf("no decision maker: %s, which holds Lease %s, has not renewed it since %s",
+				seen.holder, d.lease, seen.aliveAt.UTC().Format(time.RFC3339)),
+		}
 	}
 }

@@ -44,7 +44,11 @@ func TestTheDecisionMakerIsAliveWhileItRenewsItsLease(t *testing.T) {
 			}, "no decision maker: a, which holds Lease system/decider, has not renewed it since 2027-01-15T08:00:00Z",
 		},
 		"a Lease found at the start is as old as it says": {
-			func(d *DecisionMaker, _ func(time.Duration)) { d.observe(lease("a", start.Add(-time.Hour))) }, "has not renewed it since",
+			func(d *DecisionMaker,
+				_ func(time.Duration),
+			) {
+				d.observe(lease("a", start.Add(-time.Hour)))
+			}, "has not renewed it since",
 		},
 		"a renewal that was seen counts by our own clock": {
 			func(d *DecisionMaker, _ func(time.Duration)) {

@@ -49,9 +49,11 @@ func newLookups[K comparable, V any](now func() time.Time) *lookups[K, V] {
 	return &lookups[K, V]{now: now, known: map[K]*lookup[V]{}}
 }
 
-// find returns what is remembered, or reads it. A value that is in trouble is kept for a shorter time; an error, which is
-// transient, not at all.
-func (l *lookups[K, V]) find(ctx context.Context, key K, read func(context.Context) (value V, troubled bool, err error)) (V, error) {
+// find returns what is remembered, or reads it. A value that is in trouble is kept for a shorter time; an error, which
+// is transient, not at all.
+func (l *lookups[K, V]) find(ctx context.Context, key K,
+	read func(context.Context) (value V, troubled bool, err error),
+) (V, error) {
 	now := l.now()
 	found, seen := l.use(key, now)
 	if seen && now.Before(found.until) && !l.mayHaveChanged(found, now) {

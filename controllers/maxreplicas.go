@@ -19,8 +19,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil for
-// absent. It does nothing where the value is another by now, or the target is gone. It never writes replicas.
+// setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil
+// for absent. It does nothing where the value is another by now, or the target is gone. It never writes replicas.
 func (r *PolicyReconciler) setMaxReplicas(ctx context.Context, world policy.World, from, to *int32) error {
 	p := world.Policy
 	ref := world.Target.Ref
@@ -62,9 +62,11 @@ func jsonPatch(operations ...operation) (client.Patch, error) {
 	return client.RawPatch(types.JSONPatchType, text), nil
 }
 
-// maxReplicasPatch is nil where there is nothing to change. It fails when the object is another by the time it arrives: lists
-// in a FunctionMesh are written as a whole and have no keys, so entries are known by their place alone.
-func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshComponent, from, to *int32) (client.Patch, error) {
+// maxReplicasPatch is nil where there is nothing to change. It fails when the object is another by the time it arrives:
+// lists in a FunctionMesh are written as a whole and have no keys, so entries are known by their place alone.
+func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshComponent, from, to *int32) (client.Patch,
+	error,
+) {
 	path, test := "/spec", operation{}
 	fields, _, _ := unstructured.NestedMap(live.Object, "spec")
 	if component.Name != "" {

@@ -48,7 +48,10 @@ func testChild() *unstructured.Unstructured {
 	child.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "etl", UID: "mesh", Controller: &yes,
 	}})
-	child.Object["status"] = map[string]any{"selector": "name=etl-resize", "replicas": int64(3), "conditions": map[string]any{}}
+	child.Object["status"] = map[string]any{
+		"selector": "name=etl-resize", "replicas": int64(3),
+		"conditions": map[string]any{},
+	}
 	return child
 }
 
@@ -108,7 +111,10 @@ func TestAComponentIsFoundByItsEntry(t *testing.T) {
 	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in").WithPatterns()
 	subscription.Workload = "Function/media/etl-resize"
 	require.Equal(t, policy.Target{
-		Ref:     v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "etl-resize"},
+		Ref: v1alpha1.ScaleTargetRef{
+			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function",
+			Name: "etl-resize",
+		},
 		Scaling: policy.ByMesh,
 		Scaled: []v1alpha1.ScaleTargetRef{
 			{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "etl-resize"},
@@ -138,7 +144,10 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 		},
 		"there are many others": {
 			func(mesh, _ *unstructured.Unstructured) {
-				spec(mesh)["functions"] = []any{testEntry("a"), testEntry("b"), testEntry("c"), testEntry("d"), testEntry("e"), testEntry("f")}
+				spec(mesh)["functions"] = []any{
+					testEntry("a"), testEntry("b"), testEntry("c"), testEntry("d"), testEntry("e"),
+					testEntry("f"),
+				}
 			},
 			"False/TargetInvalid", "which has a, b, c, d, e and 1 more",
 		},
@@ -153,7 +162,8 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 			func(mesh, _ *unstructured.Unstructured) {
 				spec(mesh)["functions"] = []any{testEntry("resize"), testEntry("tag"), testEntry("resize")}
 			},
-			"False/TargetInvalid", "FunctionMesh etl has two entries resize in spec.functions, which share one Function: rename one of them",
+			"False/TargetInvalid",
+			"FunctionMesh etl has two entries resize in spec.functions, which share one Function: rename one of them",
 		},
 		"the entry has no input": {
 			func(mesh, _ *unstructured.Unstructured) { delete(entryOf(mesh, 1), "input") },
@@ -219,7 +229,8 @@ func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
 		"on the policy's number": {"pulsar-autoscaler.io/v1alpha1", "AutoscalingPolicy", "resize"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap(), otherAutoscaler(rival[0], rival[1], rival[2]))
+			w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap(),
+				otherAutoscaler(rival[0], rival[1], rival[2]))
 			w.reconcile()
 			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, "False/RivalAutoscaler", status)
@@ -304,8 +315,10 @@ func TestAMeshThatChangedMeanwhileIsTriedAgain(t *testing.T) {
 	})
 	w.reconciler.config.Targets.config.Workloads = behind{w.client, testMesh()}
 	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
-	require.ErrorContains(t, err, "writing replicas of spec.functions[1] of FunctionMesh etl, which may have changed meanwhile")
-	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(3)}, w.replicasInMesh(), "the wrong one is never written")
+	require.ErrorContains(t, err,
+		"writing replicas of spec.functions[1] of FunctionMesh etl, which may have changed meanwhile")
+	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(3)}, w.replicasInMesh(),
+		"the wrong one is never written")
 	_, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Contains(t, message, "may have changed meanwhile")
 
@@ -367,7 +380,8 @@ func TestWhatIsKeptOfAMeshIsAllThatIsDecodedOfItsEntries(t *testing.T) {
 	mesh.SetGeneration(3)
 	mesh.SetAnnotations(map[string]string{annotationManaged: "true", corev1.LastAppliedConfigAnnotation: "{}"})
 	mesh.Object["spec"] = map[string]any{
-		"functions": []any{spec(whole.DeepCopy())}, "sinks": []any{spec(whole.DeepCopy())}, "sources": []any{spec(whole.DeepCopy())},
+		"functions": []any{spec(
+			whole.DeepCopy())}, "sinks": []any{spec(whole.DeepCopy())}, "sources": []any{spec(whole.DeepCopy())},
 		"other": "hunter2",
 	}
 	mesh.Object["status"] = map[string]any{"functionConditions": map[string]any{}}
@@ -413,7 +427,10 @@ func TestWhatHappensToAMeshWakesThePoliciesOfItsComponents(t *testing.T) {
 	w := newTestWorld(t, testMesh(), testChild(), componentPolicy())
 	set := newWorkload(kindStatefulSet)
 	set.SetName("etl-resize-function")
-	for name, object := range map[string]*unstructured.Unstructured{"the mesh": testMesh(), "the child": testChild(), "its StatefulSet": set} {
+	for name, object := range map[string]*unstructured.Unstructured{
+		"the mesh": testMesh(), "the child": testChild(),
+		"its StatefulSet": set,
+	} {
 		t.Run(name, func(t *testing.T) {
 			var found []reconcile.Request
 			for _, target := range concerns(object) {
@@ -424,9 +441,11 @@ func TestWhatHappensToAMeshWakesThePoliciesOfItsComponents(t *testing.T) {
 	}
 	before, after := testChild(), testChild()
 	changed := workloadChanged()
-	require.False(t, changed.Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
+	require.False(t,
+		changed.Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
 	delete(before.Object, "status")
-	require.True(t, changed.Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}),
+	require.True(t,
+		changed.Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}),
 		"its selector appears after it does")
 }
 

@@ -64,12 +64,15 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"namespace", "policy"})
 	}
 	m := &controllerMetrics{
-		reconciles:    counter("pulsar_autoscaler_policy_reconciles_total", "Passes over policies by how they ended."),
-		applies:       counter("pulsar_autoscaler_policy_applies_total", "HorizontalPodAutoscalers and ScaledObjects applied by how it ended."),
-		scales:        counter("pulsar_autoscaler_policy_scales_total", "Numbers of replicas that the controller wrote itself by how it ended."),
+		reconciles: counter("pulsar_autoscaler_policy_reconciles_total", "Passes over policies by how they ended."),
+		applies: counter("pulsar_autoscaler_policy_applies_total",
+			"HorizontalPodAutoscalers and ScaledObjects applied by how it ended."),
+		scales: counter("pulsar_autoscaler_policy_scales_total",
+			"Numbers of replicas that the controller wrote itself by how it ended."),
 		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written by how it ended."),
 		desired:       gauge("pulsar_autoscaler_policy_desired_replicas", "Replicas last decided for the policy's target."),
-		current:       gauge("pulsar_autoscaler_policy_current_replicas", "spec.replicas of the policy's target as last seen."),
+		current: gauge("pulsar_autoscaler_policy_current_replicas",
+			"spec.replicas of the policy's target as last seen."),
 	}
 	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.scales, m.statusPatches, m.desired, m.current} {
 		if err := registerer.Register(c); err != nil {

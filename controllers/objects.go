@@ -17,7 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Objects finds policies, Functions, Sinks, Sources and StatefulSets of the function worker by their labels, in memory. It is safe for concurrent use.
+// Objects finds policies, Functions, Sinks, Sources and StatefulSets of the function worker by their labels, in memory.
+// It is safe for concurrent use.
 type Objects struct {
 	reader client.Reader
 	// policiesRead and installed say whether the policies and the objects of a kind are in memory.

@@ -51,7 +51,8 @@ func TestObjectsAreFoundByTheirLabels(t *testing.T) {
 	require.Equal(t, []string{"files"}, names)
 	names, err = objects.Names(workloadResource(kindStatefulSet), testNamespace, media)
 	require.NoError(t, err)
-	require.Equal(t, []string{"pf-public-default-resize"}, names, "of the function worker's alone there is something to tell")
+	require.Equal(t, []string{"pf-public-default-resize"}, names,
+		"of the function worker's alone there is something to tell")
 	names, err = objects.Names(workloadResource(kindFunction), "elsewhere", labels.Everything())
 	require.NoError(t, err)
 	require.Empty(t, names)
@@ -59,7 +60,10 @@ func TestObjectsAreFoundByTheirLabels(t *testing.T) {
 	_, err = objects.Names(schema.GroupResource{Resource: "pods"}, testNamespace, media)
 	require.True(t, apierrors.IsNotFound(err))
 	read = false
-	for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), workloadResource(kindFunction), workloadResource(kindStatefulSet)} {
+	for _, resource := range []schema.GroupResource{
+		v1alpha1.GroupResource(), workloadResource(kindFunction),
+		workloadResource(kindStatefulSet),
+	} {
 		_, err = objects.Names(resource, testNamespace, media)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 	}

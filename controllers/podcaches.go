@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Labels of all that Pulsar's function worker makes: component is function, sink or source, and the others are lossy, so they
-// identify nothing.
+// Labels of all that Pulsar's function worker makes: component is function, sink or source, and the others are lossy,
+// so they identify nothing.
 //
 // Source: Pulsar's KubernetesRuntime.getLabels.
 const (

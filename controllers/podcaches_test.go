@@ -23,11 +23,16 @@ func workerPod() *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: testNamespace, Name: "pf-public-default-resize-0",
 			Labels: map[string]string{
-				"component": "function", "tenant": "public", "namespace": "default", "name": "resize", "apps.kubernetes.io/pod-index": "0",
-				"controller-revision-hash": "pf-public-default-resize-645fb44b88", "statefulset.kubernetes.io/pod-name": "pf-public-default-resize-0",
+				"component": "function", "tenant": "public", "namespace": "default", "name": "resize",
+				"apps.kubernetes.io/pod-index":       "0",
+				"controller-revision-hash":           "pf-public-default-resize-645fb44b88",
+				"statefulset.kubernetes.io/pod-name": "pf-public-default-resize-0",
 			},
-			Annotations:     map[string]string{annotationPort: "19094", "prometheus.io/scrape": "true"},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "pf-public-default-resize", Controller: &controller}},
+			Annotations: map[string]string{annotationPort: "19094", "prometheus.io/scrape": "true"},
+			OwnerReferences: []metav1.OwnerReference{{
+				Kind: "StatefulSet", Name: "pf-public-default-resize",
+				Controller: &controller,
+			}},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.2.0.18"},
 	}
@@ -37,9 +42,13 @@ func TestPodsOfBothSelectorsAreFound(t *testing.T) {
 	stored := func(pod *corev1.Pod) client.Reader {
 		slim, err := slimPod(pod)
 		require.NoError(t, err)
-		return fake.NewClientBuilder().WithObjects(slim.(*corev1.Pod)).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
+		return fake.NewClientBuilder().WithObjects(slim.(*corev1.Pod)).WithIndex(&corev1.Pod{}, indexInstance,
+			indexPod).Build()
 	}
-	p := &Pods{cache: podCaches{Cache: &podCache{reader: stored(testPod())}, ofWorkers: &podCache{reader: stored(workerPod())}}}
+	p := &Pods{cache: podCaches{
+		Cache:     &podCache{reader: stored(testPod())},
+		ofWorkers: &podCache{reader: stored(workerPod())},
+	}}
 	for workload, want := range map[string][]backlog.InstanceAddress{
 		"Function/media/resize":                      {{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
 		"StatefulSet/media/pf-public-default-resize": {{ID: "pf-public-default-resize-0", HostPort: "10.2.0.18:19094"}},
@@ -71,8 +80,14 @@ func TestAPodIsSelectedOnce(t *testing.T) {
 		"by Function Mesh's labels":               {labels: testPod().Labels, want: [2]bool{true, false}},
 		"by the worker's":                         {labels: workerPod().Labels, want: [2]bool{false, true}},
 		"by Function Mesh's where there are both": {labels: both.Labels, want: [2]bool{true, false}},
-		"not where a component is something else": {labels: map[string]string{"component": "broker", "tenant": "a", "namespace": "b", "name": "c"}},
-		"not without a tenant":                    {labels: map[string]string{"component": "function", "namespace": "b", "name": "c"}},
+		"not where a component is something else": {labels: map[string]string{
+			"component": "broker", "tenant": "a",
+			"namespace": "b", "name": "c",
+		}},
+		"not without a tenant": {labels: map[string]string{
+			"component": "function", "namespace": "b",
+			"name": "c",
+		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

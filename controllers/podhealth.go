@@ -43,7 +43,10 @@ func slimPod(object any) (any, error) {
 		slim.Annotations = map[string]string{annotationPort: port}
 	}
 	if c := readiness(pod); c != nil {
-		slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		slim.Status.Conditions = []corev1.PodCondition{{
+			Type: c.Type, Status: c.Status,
+			LastTransitionTime: c.LastTransitionTime,
+		}}
 	}
 	return slim, nil
 }
@@ -104,8 +107,8 @@ func health(pods []corev1.Pod) policy.Pods {
 	return sum
 }
 
-// unreadySince says whether a pod is not ready, and since when. One that waits for a node or for its containers has been
-// so since it was made, whenever its condition was written; Kubernetes dates the condition of one that ran.
+// unreadySince says whether a pod is not ready, and since when. One that waits for a node or for its containers has
+// been so since it was made, whenever its condition was written; Kubernetes dates the condition of one that ran.
 func unreadySince(pod *corev1.Pod) (since time.Time, unready bool) {
 	c := readiness(pod)
 	switch {
@@ -135,7 +138,8 @@ func crashLoops(pod *corev1.Pod) bool {
 		return false
 	}
 	crashed := func(c corev1.ContainerStatus) bool { return hasCrashed(&c) }
-	return slices.ContainsFunc(pod.Status.InitContainerStatuses, crashed) || slices.ContainsFunc(pod.Status.ContainerStatuses, crashed)
+	return slices.ContainsFunc(pod.Status.InitContainerStatuses, crashed) ||
+		slices.ContainsFunc(pod.Status.ContainerStatuses, crashed)
 }
 
 // reasonCrashLoop is what the kubelet says of a container that it will start again after a pause: 10 s at first, twice

@@ -41,7 +41,10 @@ func ready(pod *corev1.Pod, status corev1.ConditionStatus, since time.Time) {
 }
 
 func waits(reason string) corev1.ContainerState {
-	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "back-off 5m0s restarting failed container"}}
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+		Reason:  reason,
+		Message: "back-off 5m0s restarting failed container",
+	}}
 }
 
 func ended(exitCode int32) corev1.ContainerState {
@@ -102,7 +105,10 @@ func TestHealthSumsUpThePodsOfAWorkload(t *testing.T) {
 			want: policy.Pods{Unready: 1, UnreadySince: minutes(6)},
 		},
 		"counts one that runs and was not looked at yet, since it was made": {
-			pods: []change{func(p *corev1.Pod) { p.Status.Conditions = nil }}, want: policy.Pods{Unready: 1, UnreadySince: podsMade()},
+			pods: []change{func(p *corev1.Pod) { p.Status.Conditions = nil }}, want: policy.Pods{
+				Unready:      1,
+				UnreadySince: podsMade(),
+			},
 		},
 		"does not take a condition without a date for one of the year 1": {
 			pods: []change{func(p *corev1.Pod) { ready(p, corev1.ConditionFalse, time.Time{}) }},
@@ -148,7 +154,10 @@ func TestHealthSumsUpThePodsOfAWorkload(t *testing.T) {
 		},
 		"does not count those that are being deleted": {pods: []change{fine, all(crashed, deleted), all(pending, deleted)}},
 		"sees pods of two revisions": {
-			pods: []change{fine, fine, all(renewed, pending)}, want: policy.Pods{Unready: 1, UnreadySince: podsMade(), Updating: true},
+			pods: []change{fine, fine, all(renewed, pending)}, want: policy.Pods{
+				Unready: 1, UnreadySince: podsMade(),
+				Updating: true,
+			},
 		},
 		"sees no update when the last pod of the old revision goes": {pods: []change{renewed, all(fine, deleted), renewed}},
 		"sees no update in pods that do not say their revision": {

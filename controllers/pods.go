@@ -38,7 +38,8 @@ const (
 )
 
 const (
-	// labelComponent has the kind in lower case, and labelName the name of the object, on all that Function Mesh makes for it.
+	// labelComponent has the kind in lower case, and labelName the name of the object, on all that Function Mesh makes for
+	// it.
 	labelComponent = functionMeshGroup + "/component"
 	labelName      = functionMeshGroup + "/name"
 	// annotationPort is where an instance serves its metrics; Function Mesh writes defaultInstancePort there.
@@ -54,7 +55,8 @@ const (
 // StatefulSet/media/pf-public-default-resize.
 func workloadKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// Pods knows the pods of workloads: where instances serve their metrics, and how they are. It is safe for concurrent use.
+// Pods knows the pods of workloads: where instances serve their metrics, and how they are. It is safe for concurrent
+// use.
 type Pods struct {
 	// direct asks the API server whether pods may be seen at all: a watch that is forbidden is silent and never ends.
 	direct client.Reader
@@ -76,7 +78,10 @@ func NewPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pods{direct: mgr.GetAPIReader(), every: lookForPodsEvery, refused: make(chan struct{}, 1), unknown: errPodsNotRead}
+	p := &Pods{
+		direct: mgr.GetAPIReader(), every: lookForPodsEvery, refused: make(chan struct{}, 1),
+		unknown: errPodsNotRead,
+	}
 	ofWorkers, err := workerSelector()
 	if err != nil {
 		return nil, err
@@ -105,7 +110,8 @@ func NewPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
 // Why nothing is known of pods.
 var (
 	errPodsNotRead   = fmt.Errorf("%w: pods are being read", backlog.ErrNoData)
-	errPodsForbidden = fmt.Errorf("%w: pods may not be seen: grant the adapter list and watch on pods, or set --instance-metrics=Off", backlog.ErrForbidden)
+	errPodsForbidden = fmt.Errorf("%w: pods may not be seen: grant the adapter list and watch on pods, or set "+
+		"--instance-metrics=Off", backlog.ErrForbidden)
 )
 
 // instanceSelector selects what Function Mesh runs for workloads.
@@ -124,7 +130,8 @@ func instanceSelector() (labels.Selector, error) {
 // indexPod is the function of the index. A pod is an instance when the workload's StatefulSet controls it: the Job that
 // cleans up behind a workload gives its pod the same labels.
 func indexPod(object client.Object) []string {
-	if owner := metav1.GetControllerOf(object); isOfWorker(object.GetLabels()) && owner != nil && owner.Kind == kindStatefulSet {
+	if owner := metav1.GetControllerOf(object); isOfWorker(object.GetLabels()) && owner != nil &&
+		owner.Kind == kindStatefulSet {
 		return []string{workloadKey(kindStatefulSet, object.GetNamespace(), owner.Name)}
 	}
 	for _, kind := range workloadKinds() {
@@ -141,8 +148,8 @@ func indexPod(object client.Object) []string {
 	return nil
 }
 
-// Addresses returns where the running instances of the workload serve their metrics, sorted. Without an error, none means
-// that none runs.
+// Addresses returns where the running instances of the workload serve their metrics, sorted. Without an error, none
+// means that none runs.
 func (p *Pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
 	pods, err := p.list(workload)
 	if err != nil {
@@ -161,7 +168,8 @@ func (p *Pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
 	return found, nil
 }
 
-// Health returns how the pods of the workload are. Without an error, zeros mean that all of those that there are do well.
+// Health returns how the pods of the workload are. Without an error, zeros mean that all of those that there are do
+// well.
 func (p *Pods) Health(workload string) (policy.Pods, error) {
 	pods, err := p.list(workload)
 	if err != nil {
@@ -178,7 +186,8 @@ func (p *Pods) list(workload string) ([]corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
 	defer cancel()
 	var list corev1.PodList
-	if err := p.cache.List(ctx, &list, client.MatchingFields{indexInstance: workload}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := p.cache.List(ctx, &list, client.MatchingFields{indexInstance: workload},
+		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing the pods of %s: %w", workload, err)
 	}
 	return list.Items, nil

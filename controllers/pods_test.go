@@ -188,7 +188,8 @@ func TestPodsThatMayNoLongerBeSeenAreUnknown(t *testing.T) {
 		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
 		direct := &podLister{}
 		p := &Pods{
-			direct: direct, cache: &podCache{reader: reader}, every: lookForPodsEvery, refused: make(chan struct{}, 1), unknown: errPodsNotRead,
+			direct: direct, cache: &podCache{reader: reader}, every: lookForPodsEvery, refused: make(chan struct{},
+				1), unknown: errPodsNotRead,
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -224,7 +225,10 @@ func TestPodsThatMayNoLongerBeSeenAreUnknown(t *testing.T) {
 }
 
 func TestWorkloadsAreNamedWhereInstancesAreAsked(t *testing.T) {
-	for mode, want := range map[InstanceMetrics]string{PodInstanceMetrics: "Function/media/resize", NoInstanceMetrics: ""} {
+	for mode, want := range map[InstanceMetrics]string{
+		PodInstanceMetrics: "Function/media/resize",
+		NoInstanceMetrics:  "",
+	} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newTestWorld(t, testFunction(), testConfigMap())
 			config := w.reconciler.config.Targets.config

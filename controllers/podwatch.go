@@ -37,8 +37,8 @@ func (p *Pods) learn(unknown error) (changed bool) {
 // NeedLeaderElection is false: every replica asks instances.
 func (p *Pods) NeedLeaderElection() bool { return false }
 
-// Start brings pods into memory as soon as they may be seen, until the context ends. It returns no error for pods that may
-// not: all else goes on without them.
+// Start brings pods into memory as soon as they may be seen, until the context ends. It returns no error for pods that
+// may not: all else goes on without them.
 func (p *Pods) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("pods")
 	ticker := time.NewTicker(p.every)
@@ -49,7 +49,8 @@ func (p *Pods) Start(ctx context.Context) error {
 			break
 		}
 		if p.learn(err) && ctx.Err() == nil {
-			logger.Error(err, "pods are unknown: instances are not asked, and decisions are made without them", "lookAgainEvery", p.every.String())
+			logger.Error(err, "pods are unknown: instances are not asked, and decisions are made without them", "lookAgainEvery",
+				p.every.String())
 		}
 		select {
 		case <-ctx.Done():
@@ -89,7 +90,8 @@ func (p *Pods) follow(ctx context.Context) {
 		case <-p.refused:
 		}
 		p.learn(errPodsForbidden)
-		logger.Error(errPodsForbidden, "pods are unknown from now on: instances are not asked, and decisions are made without them", "lookAgainEvery", p.every.String())
+		logger.Error(errPodsForbidden,
+			"pods are unknown from now on: instances are not asked, and decisions are made without them", "lookAgainEvery", p.every.String())
 		if !p.regain(ctx) {
 			return
 		}
@@ -116,8 +118,8 @@ func (p *Pods) regain(ctx context.Context) bool {
 	}
 }
 
-// watchFailed notes that the watch of pods is forbidden now: the last list would stay for good, and its addresses become
-// other pods'. A watch that lasts is not asked about its rights; it ends after 5 to 10 minutes.
+// watchFailed notes that the watch of pods is forbidden now: the last list would stay for good, and its addresses
+// become other pods'. A watch that lasts is not asked about its rights; it ends after 5 to 10 minutes.
 func (p *Pods) watchFailed(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	if !apierrors.IsForbidden(err) {
 		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)

@@ -58,24 +58,30 @@ func (p *Policies) unread() error {
 }
 
 // connection is policyConnection; backlog.ErrNoData while the policies are still being read.
-func (p *Policies) connection(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*v1alpha1.PulsarConnection, error) {
+func (p *Policies) connection(ctx context.Context, namespace string,
+	ref v1alpha1.ScaleTargetRef,
+) (*v1alpha1.PulsarConnection, error) {
 	if !p.synced() {
 		return nil, p.unread()
 	}
 	return policyConnection(ctx, p.reader, namespace, ref)
 }
 
-// policyConnection is that of the policy that scales the object, the first by name of several: a StatefulSet does not say where
-// its Pulsar is. Nil when none does.
-func policyConnection(ctx context.Context, reader client.Reader, namespace string, ref v1alpha1.ScaleTargetRef) (*v1alpha1.PulsarConnection, error) {
+// policyConnection is that of the policy that scales the object, the first by name of several: a StatefulSet does not
+// say where its Pulsar is. Nil when none does.
+func policyConnection(ctx context.Context, reader client.Reader, namespace string,
+	ref v1alpha1.ScaleTargetRef,
+) (*v1alpha1.PulsarConnection, error) {
 	var list v1alpha1.AutoscalingPolicyList
 	key := scaleTarget(ref.APIVersion, ref.Kind, ref.Name)
-	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexScaleTarget: key}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexScaleTarget: key},
+		client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing policies by what they scale: %w", err)
 	}
 	if len(list.Items) == 0 {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
-	first := slices.MinFunc(list.Items, func(a, b v1alpha1.AutoscalingPolicy) int { return strings.Compare(a.Name, b.Name) })
+	first := slices.MinFunc(list.Items,
+		func(a, b v1alpha1.AutoscalingPolicy) int { return strings.Compare(a.Name, b.Name) })
 	return first.Spec.Pulsar, nil
 }

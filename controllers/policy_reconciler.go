@@ -61,7 +61,8 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	switch {
 	case config.Client == nil || config.Recorder == nil || config.Store == nil || config.Targets == nil ||
 		config.Abilities == nil || config.Clock == nil || config.Registerer == nil:
-		return nil, errors.New("policy reconciler: Client, Recorder, Store, Targets, Abilities, Clock and Registerer must be set")
+		return nil, errors.New(
+			"policy reconciler: Client, Recorder, Store, Targets, Abilities, Clock and Registerer must be set")
 	case config.PollInterval < time.Second || config.PollInterval > 5*time.Minute:
 		return nil, fmt.Errorf("policy reconciler: PollInterval is %s, must be from 1s to 5m", config.PollInterval)
 	}
@@ -118,7 +119,10 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	if err != nil {
 		return "", err
 	}
-	outcome := policy.Outcome{Now: r.config.Clock(), World: world, Violation: policy.Check(world), Actuator: world.Choose()}
+	outcome := policy.Outcome{
+		Now: r.config.Clock(), World: world, Violation: policy.Check(world),
+		Actuator: world.Choose(),
+	}
 	memory := r.tracked.follow(p, r.followed(outcome))
 	memory.present(trackable(outcome), outcome.Now)
 	result := r.decide(&outcome, memory)
@@ -146,8 +150,8 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	return resultOf(outcome, result), nil
 }
 
-// settle comes to terms with other autoscalers before anything is written, and returns the result of the pass where that is all
-// it does.
+// settle comes to terms with other autoscalers before anything is written, and returns the result of the pass where
+// that is all it does.
 func (r *PolicyReconciler) settle(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) (string, error) {
 	if under, err := r.refuse(ctx, outcome, memory); under || err != nil {
 		return resultGivingBack, err
@@ -248,7 +252,9 @@ func (r *PolicyReconciler) report(ctx context.Context, outcome policy.Outcome, r
 
 // patchStatus writes what differs. There is no optimistic lock: nobody else writes this status, and a change of the
 // spec meanwhile is the next pass's business (observedGeneration says which spec was answered).
-func (r *PolicyReconciler) patchStatus(ctx context.Context, p *v1alpha1.AutoscalingPolicy, after v1alpha1.AutoscalingPolicyStatus) error {
+func (r *PolicyReconciler) patchStatus(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+	after v1alpha1.AutoscalingPolicyStatus,
+) error {
 	written := p.DeepCopy()
 	written.Status = after
 	if err := r.config.Client.Status().Patch(ctx, written, client.MergeFrom(p)); err != nil {

@@ -81,7 +81,8 @@ func TestABrokerThatIsDownKeepsTheDecision(t *testing.T) {
 	w.settle(700)
 	w.events()
 	w.after(2 * time.Minute)
-	w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: testTopic}, fmt.Errorf("%w: connection refused", backlog.ErrUnreachable))
+	w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: testTopic},
+		fmt.Errorf("%w: connection refused", backlog.ErrUnreachable))
 	require.Equal(t, []string{"patch status"}, w.reconcile())
 	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
 	status, message := w.condition(v1alpha1.ConditionBacklogKnown)
@@ -142,7 +143,10 @@ func TestDeletionUntracks(t *testing.T) {
 func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
 	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
 	w.settle(1_500)
-	w.reconciler.tracked.memories[testKey()].resume.Capacity = &policy.LearnedCapacity{MessagesPerSecond: 10, Observations: 40, LearnedAt: w.now}
+	w.reconciler.tracked.memories[testKey()].resume.Capacity = &policy.LearnedCapacity{
+		MessagesPerSecond: 10,
+		Observations:      40, LearnedAt: w.now,
+	}
 	again := testPolicy()
 	again.UID = "uid-again"
 	require.NoError(t, w.client.Delete(t.Context(), w.policy()))
@@ -152,7 +156,8 @@ func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
 	w.answer(500, 11_000) // 133/s were done and more than a second of that waits: busy
 	w.reconcile()
 	require.NotNil(t, w.policy().Status.DesiredReplicas)
-	require.Equal(t, int32(1), w.policy().Status.Capacity.Observations, "what its forerunner learned may be of another Function")
+	require.Equal(t, int32(1), w.policy().Status.Capacity.Observations,
+		"what its forerunner learned may be of another Function")
 }
 
 func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
@@ -177,7 +182,8 @@ func TestTheAutoscalersConditionIsMirrored(t *testing.T) {
 	w.settle(700)
 	hpa := w.autoscaler()
 	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
-		Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "AmbiguousSelector", Message: "controlled by multiple HPAs",
+		Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "AmbiguousSelector",
+		Message: "controlled by multiple HPAs",
 	}}
 	require.NoError(t, w.client.Status().Update(t.Context(), hpa))
 	w.reconcile()

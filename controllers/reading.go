@@ -20,8 +20,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// ReadingConfig is what SetupReading needs: all but DefaultAdminURL, OwnCredentials, WorkerCredentials and PolicyChanged are
-// required. Fields are those of Config.
+// ReadingConfig is what SetupReading needs: all but DefaultAdminURL, OwnCredentials, WorkerCredentials and
+// PolicyChanged are required. Fields are those of Config.
 type ReadingConfig struct {
 	Store               *backlog.Store
 	DefaultAdminURL     string
@@ -52,14 +52,14 @@ type Reading struct {
 	all installations
 }
 
-// readKinds are all kinds whose objects a Reading brings into memory, where they are installed and may be read. None of them is
-// needed: what rests on one that is not there says so.
+// readKinds are all kinds whose objects a Reading brings into memory, where they are installed and may be read. None of
+// them is needed: what rests on one that is not there says so.
 func readKinds() []string {
 	return append(measuredKinds(), kindFunctionMesh, kindScaledObject, kindAutoscaler, kindPolicy, kindLease)
 }
 
-// SetupReading registers what reads Kubernetes with a manager that was made with Scheme and CacheOptions: no reconciler, no writes,
-// no events. Nothing runs before the manager starts, and nothing is asked of the API server.
+// SetupReading registers what reads Kubernetes with a manager that was made with Scheme and CacheOptions: no
+// reconciler, no writes, no events. Nothing runs before the manager starts, and nothing is asked of the API server.
 func SetupReading(ctx context.Context, mgr manager.Manager, config ReadingConfig) (*Reading, error) {
 	if config.Store == nil || config.Worker == nil || config.Clock == nil {
 		return nil, errors.New("controllers: Store, Worker and Clock must be set")
@@ -67,7 +67,8 @@ func SetupReading(ctx context.Context, mgr manager.Manager, config ReadingConfig
 	all := installations{}
 	for _, kind := range readKinds() {
 		all[kind] = &installation{
-			kind: kind, kinds: mgr.GetRESTMapper(), cache: mgr.GetCache(), every: lookForKindEvery, looked: make(chan struct{}), lenient: true,
+			kind: kind, kinds: mgr.GetRESTMapper(), cache: mgr.GetCache(), every: lookForKindEvery, looked: make(
+				chan struct{}), lenient: true,
 			watch: func() error { return nil },
 		}
 		if err := mgr.Add(all[kind]); err != nil {
@@ -76,7 +77,8 @@ func SetupReading(ctx context.Context, mgr manager.Manager, config ReadingConfig
 	}
 	targets, err := NewTargets(TargetsConfig{
 		Workloads: mgr.GetCache(), Installed: all.installed, Objects: mgr.GetAPIReader(),
-		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials, OwnCredentials: config.OwnCredentials,
+		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
+		OwnCredentials:    config.OwnCredentials,
 		WorkerCredentials: config.WorkerCredentials, InstanceMetrics: config.InstanceMetrics, Worker: config.Worker,
 		Consumers: Config{Store: config.Store, Clock: config.Clock}.consumers, Now: config.Clock,
 	})
@@ -135,8 +137,8 @@ func tellOfPolicies(ctx context.Context, informers cache.Informers, tell func(ty
 	return nil
 }
 
-// Ready fails until each kind is in memory or was seen to be absent; one that may not be read is waited for no longer than a
-// minute.
+// Ready fails until each kind is in memory or was seen to be absent; one that may not be read is waited for no longer
+// than a minute.
 func (r *Reading) Ready() error {
 	var waiting []string
 	for kind, i := range r.all {
@@ -159,9 +161,11 @@ func (all installations) missing(kind string) error {
 		return nil
 	}
 	what := map[string]string{
-		kindPolicy:       "install the CustomResourceDefinition of pulsar-autoscaler, or say target, function, sink or topic in place of policy",
+		kindPolicy: "install the CustomResourceDefinition of pulsar-autoscaler, or say target, function, sink or " +
+			"topic in place of policy",
 		kindScaledObject: "install KEDA",
 	}[kind]
-	return fmt.Errorf("%w: kind %s of %s is not installed in this cluster: %s; it is noticed within %s", backlog.ErrUnsupported, kind,
+	return fmt.Errorf("%w: kind %s of %s is not installed in this cluster: %s; it is noticed within %s",
+		backlog.ErrUnsupported, kind,
 		watchedKind(kind).GroupVersion(), what, lookForKindEvery)
 }

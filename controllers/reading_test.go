@@ -27,9 +27,12 @@ func TestPoliciesAreReadOnceTheirKindIsInstalled(t *testing.T) {
 		api := &lateKind{}
 		told := make(chan types.NamespacedName, 10)
 		informer := controllertest.NewFakeInformer()
-		informers := &informertest.FakeInformers{Scheme: scheme, InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{
-			watchedKind(kindPolicy): informer,
-		}}
+		informers := &informertest.FakeInformers{
+			Scheme: scheme,
+			InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{
+				watchedKind(kindPolicy): informer,
+			},
+		}
 		all := installations{kindPolicy: {
 			kind: kindPolicy, kinds: api, cache: informers, every: lookForKindEvery, looked: make(chan struct{}), lenient: true,
 			watch: func() error {
@@ -53,8 +56,9 @@ func TestPoliciesAreReadOnceTheirKindIsInstalled(t *testing.T) {
 		require.NoError(t, reading.Ready(), "an absent kind holds nobody back")
 		_, err = policies.Policy(key)
 		require.ErrorIs(t, err, backlog.ErrUnsupported)
-		require.ErrorContains(t, err, "kind AutoscalingPolicy of pulsar-autoscaler.io/v1alpha1 is not installed in this cluster: install the "+
-			"CustomResourceDefinition of pulsar-autoscaler, or say target, function, sink or topic in place of policy")
+		require.ErrorContains(t, err,
+			"kind AutoscalingPolicy of pulsar-autoscaler.io/v1alpha1 is not installed in this cluster: install the "+
+				"CustomResourceDefinition of pulsar-autoscaler, or say target, function, sink or topic in place of policy")
 
 		synctest.Wait()
 		api.installed.Store(true)

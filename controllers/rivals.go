@@ -25,9 +25,9 @@ import (
 
 const kindAutoscaler = "HorizontalPodAutoscaler"
 
-// gatherRivals finds the autoscaler that carries our name, all others that write the same replicas, and whose name would have
-// Function Mesh delete ours. The others are those of the target, of the StatefulSet that runs it, and of the policy where that
-// is scaled in place of the target.
+// gatherRivals finds the autoscaler that carries our name, all others that write the same replicas, and whose name
+// would have Function Mesh delete ours. The others are those of the target, of the StatefulSet that runs it, and of the
+// policy where that is scaled in place of the target.
 func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *policy.World) error {
 	p := world.Policy
 	ours := policy.AutoscalerName(p.Name)
@@ -62,9 +62,11 @@ func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *policy.World
 	return err
 }
 
-// named takes in the HorizontalPodAutoscaler of our name: ours, or what KEDA made of our ScaledObject, which may be gone before it.
+// named takes in the HorizontalPodAutoscaler of our name: ours, or what KEDA made of our ScaledObject, which may be
+// gone before it.
 func named(world *policy.World, live *autoscalingv2.HorizontalPodAutoscaler) {
-	if controllerOf(live) == kindScaledObject+" "+live.Name && (world.ScaledObject == nil || metav1.IsControlledBy(world.ScaledObject, world.Policy)) {
+	if controllerOf(live) == kindScaledObject+" "+live.Name &&
+		(world.ScaledObject == nil || metav1.IsControlledBy(world.ScaledObject, world.Policy)) {
 		world.KEDAAutoscaler = live
 		return
 	}
@@ -72,7 +74,9 @@ func named(world *policy.World, live *autoscalingv2.HorizontalPodAutoscaler) {
 }
 
 // scaledObjects adds KEDA's, but for ours. One that is paused is in nobody's way: it is noted as such.
-func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.World, target string, paused map[string]bool) error {
+func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.World, target string,
+	paused map[string]bool,
+) error {
 	if !r.config.Targets.config.Installed(kindScaledObject) {
 		return nil
 	}
@@ -100,8 +104,10 @@ func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.Worl
 			return err
 		}
 		world.Rivals = append(world.Rivals, policy.Rival{
-			Kind: kindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: owner, TargetKind: ref.Kind, TargetName: ref.Name,
-			Leaving: givesWay || owner == v1alpha1.KindAutoscalingPolicy+" "+world.Policy.Name, // of one before it that had its name
+			Kind: kindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: owner, TargetKind: ref.Kind,
+			TargetName: ref.Name,
+			// of one before it that had its name
+			Leaving: givesWay || owner == v1alpha1.KindAutoscalingPolicy+" "+world.Policy.Name,
 		})
 	}
 	return nil
@@ -132,12 +138,15 @@ func isSet(annotations map[string]string, key string) bool {
 	return found && (set || err != nil)
 }
 
-// otherAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one that is
-// paused it is on its way out.
-func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *policy.World, target string, paused map[string]bool) error {
+// otherAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one
+// that is paused it is on its way out.
+func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *policy.World, target string,
+	paused map[string]bool,
+) error {
 	var list autoscalingv2.HorizontalPodAutoscalerList
 	p := world.Policy
-	if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace), client.MatchingFields{indexScaleTarget: target}); err != nil {
+	if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace),
+		client.MatchingFields{indexScaleTarget: target}); err != nil {
 		return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
 	}
 	for i := range list.Items {
@@ -184,8 +193,11 @@ const maxManifest = 16 << 10
 // manifestOf is what it takes to make an autoscaler again; empty when that is too much.
 func manifestOf(hpa *autoscalingv2.HorizontalPodAutoscaler) v1alpha1.Manifest {
 	kept := autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Name: hpa.Name, Labels: hpa.Labels, Annotations: map[string]string{}, OwnerReferences: hpa.OwnerReferences},
-		Spec:       hpa.Spec,
+		ObjectMeta: metav1.ObjectMeta{
+			Name: hpa.Name, Labels: hpa.Labels, Annotations: map[string]string{},
+			OwnerReferences: hpa.OwnerReferences,
+		},
+		Spec: hpa.Spec,
 	}
 	for key, value := range hpa.Annotations {
 		if key != corev1.LastAppliedConfigAnnotation { // which is the rest once more
@@ -213,8 +225,8 @@ func (t *Targets) nameClash(ctx context.Context, namespace, name string) (string
 	return "", nil
 }
 
-// gatherFirst names the policy that goes first of those that scale the same target, unless it is this one. One that only
-// recommends scales nothing.
+// gatherFirst names the policy that goes first of those that scale the same target, unless it is this one. One that
+// only recommends scales nothing.
 func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World) error {
 	p := world.Policy
 	keys := targetKeys(p)
@@ -256,8 +268,8 @@ func staysToScale(p *v1alpha1.AutoscalingPolicy) bool {
 	return (p.Spec.Mode == v1alpha1.ModeAuto || p.Spec.Mode == "") && p.DeletionTimestamp == nil
 }
 
-// givesBackFirst says that another policy holds what it took over and is about to give it back: it is being deleted or refuses
-// by now, or was made for a selector and gives way to this one, which names the target.
+// givesBackFirst says that another policy holds what it took over and is about to give it back: it is being deleted or
+// refuses by now, or was made for a selector and gives way to this one, which names the target.
 func givesBackFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
 	switch {
 	case other.UID == p.UID:
@@ -269,8 +281,8 @@ func givesBackFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
 	}
 }
 
-// byRank says which of two policies on one target goes first: one that names it before one that was made for a selector, then
-// the older, then by name where two are of the same second.
+// byRank says which of two policies on one target goes first: one that names it before one that was made for a
+// selector, then the older, then by name where two are of the same second.
 func byRank(a, b *v1alpha1.AutoscalingPolicy) int {
 	return cmp.Or(selected(a)-selected(b), policy.ByAge(a, b))
 }

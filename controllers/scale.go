@@ -20,7 +20,8 @@ import (
 
 // scaler writes a number of replicas to a target.
 type scaler interface {
-	// scale returns nil when the target has, or is about to have, that many replicas, and errNotNow when a later pass will do it.
+	// scale returns nil when the target has, or is about to have, that many replicas, and errNotNow when a later pass will
+	// do it.
 	scale(ctx context.Context, world policy.World, replicas int32) error
 }
 
@@ -54,7 +55,8 @@ func (r *PolicyReconciler) scale(ctx context.Context, world policy.World, replic
 		return fmt.Errorf("scaling %s to %d: %w", policy.Name(world.Policy.Spec), replicas, err)
 	}
 	r.metrics.scales.WithLabelValues(scaleDone).Inc()
-	log.FromContext(ctx).Info("target scaled", "target", policy.ShortName(world.Policy.Spec), "from", *world.Target.Replicas, "to", replicas)
+	log.FromContext(ctx).Info("target scaled", "target", policy.ShortName(world.Policy.Spec), "from",
+		*world.Target.Replicas, "to", replicas)
 	return nil
 }
 
@@ -67,7 +69,8 @@ func (s subresource) scale(ctx context.Context, world policy.World, replicas int
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	object.SetNamespace(world.Policy.Namespace)
 	object.SetName(ref.Name)
-	return s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas), client.FieldOwner(policy.FieldManager))
+	return s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
+		client.FieldOwner(policy.FieldManager))
 }
 
 // replicasPatch sets spec.replicas and nothing else.
@@ -75,8 +78,8 @@ func replicasPatch(replicas int32) client.Patch {
 	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 }
 
-// writeOwnReplicas brings spec.replicas of the policy to what its autoscaler is to begin from. The policy becomes what was
-// written: its generation is the one that the status answers then.
+// writeOwnReplicas brings spec.replicas of the policy to what its autoscaler is to begin from. The policy becomes what
+// was written: its generation is the one that the status answers then.
 func (r *PolicyReconciler) writeOwnReplicas(ctx context.Context, p *v1alpha1.AutoscalingPolicy, replicas int32) error {
 	if err := r.config.Client.Patch(ctx, p, replicasPatch(replicas), client.FieldOwner(policy.FieldManager)); err != nil {
 		return fmt.Errorf("writing spec.replicas of the policy: %w", err)

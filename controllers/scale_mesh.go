@@ -22,8 +22,8 @@ type throughMesh struct {
 // errEntryGone is why there is nothing to write: the next pass says it in a condition.
 var errEntryGone = errors.New("the entry is not there any more")
 
-// scale patches the one number. The lists have no keys, so neither a merge patch nor server-side apply can write one entry
-// alone; a JSON patch does, by an index that it tests first.
+// scale patches the one number. The lists have no keys, so neither a merge patch nor server-side apply can write one
+// entry alone; a JSON patch does, by an index that it tests first.
 func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int32) error {
 	ref := world.Policy.Spec.ScaleTargetRef
 	mesh, err := m.targets.remembered(ctx, kindFunctionMesh, world.Policy.Namespace, ref.Name)
@@ -48,7 +48,8 @@ func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int
 	written.SetNamespace(mesh.GetNamespace())
 	written.SetName(mesh.GetName())
 	if err := m.client.Patch(ctx, written, patch, client.FieldOwner(policy.FieldManager)); err != nil {
-		return fmt.Errorf("writing replicas of spec.%s[%d] of FunctionMesh %s, which may have changed meanwhile: %w", entry.list, entry.index, ref.Name, err)
+		return fmt.Errorf("writing replicas of spec.%s[%d] of FunctionMesh %s, which may have changed meanwhile: %w",
+			entry.list, entry.index, ref.Name, err)
 	}
 	return nil
 }
@@ -56,5 +57,6 @@ func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int
 // patch sets the entry's replicas where it still has its name. The operation add replaces a number that is there.
 func (e meshEntry) patch(name string, replicas int32) (client.Patch, error) {
 	at := fmt.Sprintf("/spec/%s/%d/", e.list, e.index)
-	return jsonPatch(operation{Op: "test", Path: at + "name", Value: name}, operation{Op: "add", Path: at + "replicas", Value: replicas})
+	return jsonPatch(operation{Op: "test", Path: at + "name", Value: name},
+		operation{Op: "add", Path: at + "replicas", Value: replicas})
 }

@@ -22,7 +22,9 @@ import (
 )
 
 // ownScaledObject reads the ScaledObject of our name from memory; nil when there is none.
-func (t *Targets) ownScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (*policy.LiveScaledObject, error) {
+func (t *Targets) ownScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (*policy.LiveScaledObject,
+	error,
+) {
 	object, err := t.remembered(ctx, kindScaledObject, p.Namespace, policy.AutoscalerName(p.Name))
 	if err != nil || object == nil {
 		return nil, err
@@ -49,7 +51,8 @@ func ownedByPolicy(object metav1.Object) bool {
 	return owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy
 }
 
-// kedaConditions are what KEDA says of a ScaledObject that was made for a policy; nil of others, of which it is not kept.
+// kedaConditions are what KEDA says of a ScaledObject that was made for a policy; nil of others, of which it is not
+// kept.
 func kedaConditions(object *unstructured.Unstructured) any {
 	if object.GetKind() != kindScaledObject || !ownedByPolicy(object) {
 		return nil
@@ -65,7 +68,9 @@ func scaledObjectSays(before, after *unstructured.Unstructured) bool {
 }
 
 // keepScaledObject makes our ScaledObject what it should be.
-func (r *PolicyReconciler) keepScaledObject(ctx context.Context, plan policy.Plan, outcome *policy.Outcome, memory *policyMemory) error {
+func (r *PolicyReconciler) keepScaledObject(ctx context.Context, plan policy.Plan, outcome *policy.Outcome,
+	memory *policyMemory,
+) error {
 	p, live := outcome.World.Policy, outcome.World.ScaledObject
 	if policy.ScaledObjectIsCurrent(live, plan.ScaledObject) {
 		memory.refused = nil
@@ -92,13 +97,16 @@ func (r *PolicyReconciler) keepScaledObject(ctx context.Context, plan policy.Pla
 }
 
 // applyScaledObject returns what the API server made of it.
-func (r *PolicyReconciler) applyScaledObject(ctx context.Context, wanted *policy.ScaledObjectConfiguration) (*policy.LiveScaledObject, error) {
+func (r *PolicyReconciler) applyScaledObject(ctx context.Context,
+	wanted *policy.ScaledObjectConfiguration,
+) (*policy.LiveScaledObject, error) {
 	fields, err := wanted.Fields()
 	if err != nil {
 		return nil, err
 	}
 	object := &unstructured.Unstructured{Object: fields}
-	if err := r.config.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(policy.FieldManager)); err != nil {
+	if err := r.config.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+		client.FieldOwner(policy.FieldManager)); err != nil {
 		r.metrics.applies.WithLabelValues(applyResult(err)).Inc()
 		return nil, err
 	}
@@ -116,7 +124,8 @@ func scaledObjectRefused(name string, err error) *policy.Violation {
 		if isUndeclared(err) {
 			return &policy.Violation{
 				Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonRefused,
-				Message: fmt.Sprintf("this KEDA does not know a field of %s %s, which 2.21 does: update KEDA with its CustomResourceDefinitions, or set actuator: HPA or Direct: %s",
+				Message: fmt.Sprintf("this KEDA does not know a field of %s %s, which 2.21 does: update KEDA with its "+
+					"CustomResourceDefinitions, or set actuator: HPA or Direct: %s",
 					kindScaledObject, name, err),
 			}
 		}
@@ -138,18 +147,23 @@ func applyResult(err error) string {
 	}
 }
 
-// isUndeclared says that the kind has no such field. The API server has no reason of its own for that: it says InternalError.
+// isUndeclared says that the kind has no such field. The API server has no reason of its own for that: it says
+// InternalError.
 //
 // Source: structured-merge-diff v6, typed/validate.go.
 func isUndeclared(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "field not declared in schema")
 }
 
-// errScaledObjectUnseen is why nothing is done where KEDA's HorizontalPodAutoscaler is there and its ScaledObject may not be seen.
-var errScaledObjectUnseen = errors.New("a HorizontalPodAutoscaler of KEDA scales the target for this policy, and ScaledObjects may not be seen: " +
-	"grant the adapter get, list and watch on scaledobjects.keda.sh, as its ClusterRole does, or if KEDA is gone delete the HorizontalPodAutoscaler")
+// errScaledObjectUnseen is why nothing is done where KEDA's HorizontalPodAutoscaler is there and its ScaledObject may
+// not be seen.
+var errScaledObjectUnseen = errors.New(
+	"a HorizontalPodAutoscaler of KEDA scales the target for this policy, and ScaledObjects may not be seen: " +
+		"grant the adapter get, list and watch on scaledobjects.keda.sh, as its ClusterRole does, or if KEDA is gone " +
+		"delete the HorizontalPodAutoscaler")
 
-// removeScaledObject deletes ours where the policy does without, and never one that is not ours. It stays until KEDA lets it go.
+// removeScaledObject deletes ours where the policy does without, and never one that is not ours. It stays until KEDA
+// lets it go.
 func (r *PolicyReconciler) removeScaledObject(ctx context.Context, outcome *policy.Outcome) error {
 	live := outcome.World.ScaledObject
 	if live == nil && outcome.World.KEDAAutoscaler != nil && !r.config.Targets.config.Installed(kindScaledObject) {

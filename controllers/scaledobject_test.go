@@ -45,7 +45,8 @@ func kedaPolicy() *v1alpha1.AutoscalingPolicy {
 func (w *testWorld) scaledObject() *unstructured.Unstructured {
 	w.t.Helper()
 	object := newWorkload(kindScaledObject)
-	err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: testNamespace, Name: policy.AutoscalerName("resize")}, object)
+	err := w.client.Get(w.t.Context(),
+		types.NamespacedName{Namespace: testNamespace, Name: policy.AutoscalerName("resize")}, object)
 	require.NoError(w.t, client.IgnoreNotFound(err))
 	if err != nil {
 		return nil
@@ -74,7 +75,11 @@ func (w *testWorld) kedaWorks() {
 		labels["scaledobject.keda.sh/name"] = object.GetName()
 		object.SetLabels(labels)
 		unstructured.RemoveNestedField(object.Object, "spec", "advanced", "restoreToOriginalReplicaCount") // omitempty
-		w.kedaSays(object, map[string]any{"type": "Ready", "status": "True", "reason": "ScaledObjectReady", "message": "ScaledObject is defined correctly and is ready for scaling"})
+		w.kedaSays(object,
+			map[string]any{
+				"type": "Ready", "status": "True", "reason": "ScaledObjectReady",
+				"message": "ScaledObject is defined correctly and is ready for scaling",
+			})
 		if w.autoscaler() == nil {
 			require.NoError(w.t, w.client.Create(w.t.Context(), autoscalerOfKEDA(object)))
 		}
@@ -92,17 +97,25 @@ func (w *testWorld) kedaSays(object *unstructured.Unstructured, conditions ...an
 func autoscalerOfKEDA(object *unstructured.Unstructured) *autoscalingv2.HorizontalPodAutoscaler {
 	ref := otherTarget(object)
 	owner := metav1.OwnerReference{
-		APIVersion: "keda.sh/v1alpha1", Kind: kindScaledObject, Name: object.GetName(), UID: object.GetUID(), Controller: new(true),
+		APIVersion: "keda.sh/v1alpha1", Kind: kindScaledObject, Name: object.GetName(), UID: object.GetUID(),
+		Controller: new(true),
 	}
 	tolerant := &autoscalingv2.HPAScalingRules{Tolerance: resource.NewQuantity(0, resource.DecimalSI)}
 	return &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: object.GetName(), OwnerReferences: []metav1.OwnerReference{owner}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: testNamespace, Name: object.GetName(),
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}, MaxReplicas: 20,
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
+				APIVersion: ref.APIVersion, Kind: ref.Kind,
+				Name: ref.Name,
+			}, MaxReplicas: 20,
 			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: tolerant, ScaleDown: tolerant},
 		},
 		Status: autoscalingv2.HorizontalPodAutoscalerStatus{Conditions: []autoscalingv2.HorizontalPodAutoscalerCondition{{
-			Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound", Message: "the HPA was able to calculate",
+			Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound",
+			Message: "the HPA was able to calculate",
 		}}},
 	}
 }
@@ -119,12 +132,14 @@ func TestAScaledObjectIsWrittenOnceAndKept(t *testing.T) {
 	w := kedaWorld(t, testFunction(), kedaPolicy())
 	require.NotContains(t, w.reconcile(), "apply", "there is nothing to serve yet")
 	w.answer(700, 10_000)
-	require.Equal(t, []string{"patch status", "apply", "patch status"}, w.reconcile(), "the scaler knows the decision before KEDA asks")
+	require.Equal(t, []string{"patch status", "apply", "patch status"}, w.reconcile(),
+		"the scaler knows the decision before KEDA asks")
 	object := w.scaledObject()
 	require.NotNil(t, object)
 	require.Equal(t, "AutoscalingPolicy resize", controllerOf(object))
 	ref := otherTarget(object)
-	require.Equal(t, v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: kindFunction, Name: "resize"}, *ref)
+	require.Equal(t,
+		v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: kindFunction, Name: "resize"}, *ref)
 	require.Empty(t, w.reconcile())
 	status, message := w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "Unknown/Pending", status, message)
@@ -137,7 +152,8 @@ func TestAScaledObjectIsWrittenOnceAndKept(t *testing.T) {
 	require.Equal(t, "ScaledObject "+object.GetName()+" is as it should be", message)
 	require.Equal(t, object.GetName(), w.policy().Status.ScaledObject)
 	require.Empty(t, w.policy().Status.HorizontalPodAutoscaler)
-	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: "spec.actuator says so"}, w.policy().Status.Actuator)
+	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: "spec.actuator says so"},
+		w.policy().Status.Actuator)
 	require.Empty(t, w.reconcile(), "what KEDA writes of it is no difference")
 	require.Empty(t, w.written, "KEDA writes the replicas")
 
@@ -170,7 +186,8 @@ func TestAWebhookThatLagsIsAskedAgainAtOnce(t *testing.T) {
 	w.settle(700)
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorKEDA })
 	w.reconcile()
-	w.applyFails = apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "resize", errors.New("already managed by the hpa"))
+	w.applyFails = apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "resize",
+		errors.New("already managed by the hpa"))
 	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
 	require.ErrorContains(t, err, "already managed by the hpa")
 	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
@@ -233,14 +250,16 @@ func TestAScaledObjectThatStaysIsToldOf(t *testing.T) {
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ScaledObjectStays", status)
-	require.Contains(t, message, "see that KEDA's operator runs, which lets it go, or if KEDA is gone remove finalizer finalizer.keda.sh of it")
+	require.Contains(t, message,
+		"see that KEDA's operator runs, which lets it go, or if KEDA is gone remove finalizer finalizer.keda.sh of it")
 	require.NotNil(t, w.autoscaler())
 	w.kedaRuns()
 	require.Contains(t, w.reconcile(), "apply")
 	require.Equal(t, "AutoscalingPolicy resize", controllerOf(w.autoscaler()))
 }
 
-// passes until the world stands still, each with what KEDA does meanwhile; a process that has ended is followed by another.
+// passes until the world stands still, each with what KEDA does meanwhile; a process that has ended is followed by
+// another.
 func (w *testWorld) kedaPasses(times int) {
 	w.t.Helper()
 	for range times {

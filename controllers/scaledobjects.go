@@ -39,10 +39,11 @@ type ScaledObjects struct {
 
 // ScaledReplicas are those of a ScaledObject's target.
 type ScaledReplicas struct {
-	// Least and Most are minReplicaCount, or idleReplicaCount where that is set, and maxReplicaCount, with KEDA's defaults (0 and 100).
+	// Least and Most are minReplicaCount, or idleReplicaCount where that is set, and maxReplicaCount, with KEDA's defaults
+	// (0 and 100).
 	Least, Most int32
-	// Current is spec.replicas of the target: its own word where it is in memory, else its HorizontalPodAutoscaler's, which is as
-	// old as its last look (15 s as a rule).
+	// Current is spec.replicas of the target: its own word where it is in memory, else its HorizontalPodAutoscaler's,
+	// which is as old as its last look (15 s as a rule).
 	Current int32
 }
 
@@ -63,8 +64,9 @@ type autoscalerStatus struct {
 	} `json:"conditions"`
 }
 
-// Replicas returns the bounds and the present number of replicas. A ScaledObject that does not exist is an API server's NotFound,
-// KEDA that is not installed backlog.ErrUnsupported, and replicas that nobody has seen yet are backlog.ErrNoData.
+// Replicas returns the bounds and the present number of replicas. A ScaledObject that does not exist is an API server's
+// NotFound, KEDA that is not installed backlog.ErrUnsupported, and replicas that nobody has seen yet are
+// backlog.ErrNoData.
 func (s *ScaledObjects) Replicas(key types.NamespacedName) (ScaledReplicas, error) {
 	if !s.installed(kindScaledObject) {
 		if err := s.missing(kindScaledObject); err != nil {
@@ -93,7 +95,9 @@ func (s *ScaledObjects) Replicas(key types.NamespacedName) (ScaledReplicas, erro
 	case err != nil:
 		return ScaledReplicas{}, err
 	case !known:
-		return ScaledReplicas{}, fmt.Errorf("%w: the HorizontalPodAutoscaler of ScaledObject %s has not looked at replicas yet", backlog.ErrNoData, key)
+		return ScaledReplicas{},
+			fmt.Errorf("%w: the HorizontalPodAutoscaler of ScaledObject %s has not looked at replicas yet", backlog.ErrNoData,
+				key)
 	}
 	replicas.Current = current
 	return replicas, nil
@@ -115,13 +119,16 @@ func (s scaledObjectSpec) bounds() ScaledReplicas {
 }
 
 // ofTarget is the target's own word, where its kind is kept in memory with its replicas.
-func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1alpha1.ScaleTargetRef) (replicas int32, known bool, err error) {
+func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1alpha1.ScaleTargetRef) (replicas int32,
+	known bool, err error,
+) {
 	if ref == nil || !slices.Contains(measuredKinds(), ref.Kind) || !s.installed(ref.Kind) ||
 		ref.APIVersion != watchedKind(ref.Kind).GroupVersion().String() {
 		return 0, false, nil
 	}
 	object := newWorkload(ref.Kind)
-	err = s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object, client.UnsafeDisableDeepCopy)
+	err = s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object,
+		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return 0, false, fmt.Errorf("reading %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}
@@ -140,7 +147,9 @@ func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1a
 }
 
 // ofAutoscaler is what the HorizontalPodAutoscaler saw at its last look, and what it made of it.
-func (s *ScaledObjects) ofAutoscaler(ctx context.Context, key types.NamespacedName) (replicas int32, known bool, err error) {
+func (s *ScaledObjects) ofAutoscaler(ctx context.Context, key types.NamespacedName) (replicas int32, known bool,
+	err error,
+) {
 	if !s.installed(kindAutoscaler) {
 		return 0, false, nil
 	}
@@ -154,7 +163,8 @@ func (s *ScaledObjects) ofAutoscaler(ctx context.Context, key types.NamespacedNa
 			Status autoscalerStatus `json:"status"`
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &decoded); err != nil {
-			return 0, false, fmt.Errorf("decoding HorizontalPodAutoscaler %s/%s: %w", key.Namespace, list.Items[i].GetName(), err)
+			return 0, false,
+				fmt.Errorf("decoding HorizontalPodAutoscaler %s/%s: %w", key.Namespace, list.Items[i].GetName(), err)
 		}
 		if replicas, known := decoded.Status.replicas(); known {
 			return replicas, true, nil
@@ -163,11 +173,12 @@ func (s *ScaledObjects) ofAutoscaler(ctx context.Context, key types.NamespacedNa
 	return 0, false, nil
 }
 
-// replicas are those of the target's scale subresource: what was found there, or what was written in the same look. A target that
-// was found at zero has currentReplicas 0, with ScalingActive False; one that was never looked at has no conditions.
+// replicas are those of the target's scale subresource: what was found there, or what was written in the same look. A
+// target that was found at zero has currentReplicas 0, with ScalingActive False; one that was never looked at has no
+// conditions.
 //
-// Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, reconcileAutoscaler: currentReplicas is scale.Spec.Replicas,
-// and AbleToScale has reason SucceededRescale from the write of desiredReplicas to the next look.
+// Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, reconcileAutoscaler: currentReplicas is
+// scale.Spec.Replicas, and AbleToScale has reason SucceededRescale from the write of desiredReplicas to the next look.
 func (s autoscalerStatus) replicas() (replicas int32, known bool) {
 	if len(s.Conditions) == 0 {
 		return 0, false
@@ -194,8 +205,8 @@ func indexByScaledObject(object client.Object) []string {
 	return nil
 }
 
-// slimAutoscaler keeps of KEDA's HorizontalPodAutoscalers how many replicas they saw, and of others who they are. All of the
-// cluster pass here, with the metrics that they saw.
+// slimAutoscaler keeps of KEDA's HorizontalPodAutoscalers how many replicas they saw, and of others who they are. All
+// of the cluster pass here, with the metrics that they saw.
 func slimAutoscaler(u *unstructured.Unstructured) {
 	slim := map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),

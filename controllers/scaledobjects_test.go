@@ -29,10 +29,12 @@ func kept(t *testing.T, text string) client.Object {
 }
 
 const (
-	scaledDeployment = "{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: media, name: so}, spec: {scaleTargetRef: {name: d}}}"
-	scaledFunction   = `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: media, name: so}, spec: {minReplicaCount: 2, maxReplicaCount: 7,
+	scaledDeployment = "{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: media, name: so}, " +
+		"spec: {scaleTargetRef: {name: d}}}"
+	scaledFunction = `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: media, name: so}, spec: {minReplicaCount: 2, maxReplicaCount: 7,
   scaleTargetRef: {apiVersion: compute.functionmesh.io/v1alpha1, kind: Function, name: resize}}}`
-	keptFunction = "{apiVersion: compute.functionmesh.io/v1alpha1, kind: Function, metadata: {namespace: media, name: resize}, spec: {replicas: 5}}"
+	keptFunction = "{apiVersion: compute.functionmesh.io/v1alpha1, kind: Function, metadata: {namespace: media, name: " +
+		"resize}, spec: {replicas: 5}}"
 )
 
 // keptAutoscaler is KEDA's, with a status.
@@ -50,12 +52,16 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 		wrong   error
 	}{
 		"KEDA's defaults, and what the autoscaler saw": {
-			objects: []client.Object{kept(t, scaledDeployment), keptAutoscaler(t, "{currentReplicas: 3, desiredReplicas: 3, "+looked+"}")},
-			want:    ScaledReplicas{Least: 0, Most: 100, Current: 3},
+			objects: []client.Object{
+				kept(t, scaledDeployment),
+				keptAutoscaler(t, "{currentReplicas: 3, desiredReplicas: 3, "+looked+"}"),
+			},
+			want: ScaledReplicas{Least: 0, Most: 100, Current: 3},
 		},
 		"a target in memory speaks for itself, for the autoscaler looks every 15s": {
 			objects: []client.Object{
-				kept(t, scaledFunction), kept(t, keptFunction), keptAutoscaler(t, "{currentReplicas: 3, desiredReplicas: 3, "+looked+"}"),
+				kept(t, scaledFunction), kept(t, keptFunction), keptAutoscaler(t,
+					"{currentReplicas: 3, desiredReplicas: 3, "+looked+"}"),
 			},
 			want: ScaledReplicas{Least: 2, Most: 7, Current: 5},
 		},
@@ -81,7 +87,9 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 		"what the autoscaler wrote a moment ago": {
 			objects: []client.Object{
 				kept(t, scaledDeployment),
-				keptAutoscaler(t, "{currentReplicas: 3, desiredReplicas: 9, conditions: [{type: AbleToScale, status: 'True', reason: SucceededRescale}]}"),
+				keptAutoscaler(t,
+					"{currentReplicas: 3, desiredReplicas: 9, conditions: [{type: AbleToScale, status: 'True', reason: "+
+						"SucceededRescale}]}"),
 			},
 			want: ScaledReplicas{Most: 100, Current: 9},
 		},
@@ -92,7 +100,9 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 		"an autoscaler that does not find the target": {
 			objects: []client.Object{
 				kept(t, scaledDeployment),
-				keptAutoscaler(t, "{currentReplicas: 3, desiredReplicas: 3, conditions: [{type: AbleToScale, status: 'False', reason: FailedGetScale}]}"),
+				keptAutoscaler(t,
+					"{currentReplicas: 3, desiredReplicas: 3, conditions: [{type: AbleToScale, status: 'False', reason: "+
+						"FailedGetScale}]}"),
 			},
 			wrong: backlog.ErrNoData,
 		},
@@ -108,7 +118,8 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := rememberedScaledObjects(t, test.objects...).Replicas(types.NamespacedName{Namespace: "media", Name: "so"})
+			got, err := rememberedScaledObjects(t,
+				test.objects...).Replicas(types.NamespacedName{Namespace: "media", Name: "so"})
 			require.ErrorIs(t, err, test.wrong)
 			require.Equal(t, test.want, got)
 		})
@@ -119,7 +130,8 @@ func rememberedScaledObjects(t *testing.T, objects ...client.Object) *ScaledObje
 	t.Helper()
 	scheme, err := Scheme()
 	require.NoError(t, err)
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(newWorkload(kindAutoscaler), indexOwner, indexByScaledObject)
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(newWorkload(kindAutoscaler),
+		indexOwner, indexByScaledObject)
 	return &ScaledObjects{
 		reader: builder.Build(), installed: func(string) bool { return true }, missing: func(string) error { return nil },
 	}
@@ -148,6 +160,9 @@ func TestOfAutoscalersOfOthersOnlyWhoTheyAreIsKept(t *testing.T) {
 	object := kept(t, `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: a, name: b, labels: {x: y}},
   spec: {maxReplicas: 3}, status: {currentReplicas: 3}}`)
 	require.Equal(t, map[string]any{
-		"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{"namespace": "a", "name": "b"},
+		"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{
+			"namespace": "a",
+			"name":      "b",
+		},
 	}, object.(*unstructured.Unstructured).Object)
 }

@@ -62,10 +62,12 @@ func (s *secrets) find(ctx context.Context, read secretRead) (secretContent, err
 	})
 }
 
-// get asks the API server. A Secret that is missing is a mistake, one that may not be read a decision of the platform's.
+// get asks the API server. A Secret that is missing is a mistake, one that may not be read a decision of the
+// platform's.
 func (s *secrets) get(ctx context.Context, read secretRead) (secretContent, error) {
 	if problems := validation.IsDNS1123Subdomain(read.name); len(problems) > 0 {
-		return blocked(false, "spec.pulsar.%s is %q, which cannot be the name of a Secret: %s", read.field, read.name, problems[0]), nil
+		return blocked(false, "spec.pulsar.%s is %q, which cannot be the name of a Secret: %s", read.field, read.name,
+			problems[0]), nil
 	}
 	var secret corev1.Secret
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: read.namespace, Name: read.name}, &secret)
@@ -73,8 +75,10 @@ func (s *secrets) get(ctx context.Context, read secretRead) (secretContent, erro
 	case apierrors.IsNotFound(err):
 		return blocked(false, "Secret %s, which spec.pulsar.%s names, does not exist: create it", read.name, read.field), nil
 	case apierrors.IsForbidden(err):
-		return blocked(true, "Secret %s, which spec.pulsar.%s names, may not be read: grant the adapter get on secrets, or give it credentials of its own "+
-			"(--pulsar-token-file and others)", read.name, read.field), nil
+		return blocked(true,
+			"Secret %s, which spec.pulsar.%s names, may not be read: grant the adapter get on secrets, or give it credentials "+
+				"of its own "+
+				"(--pulsar-token-file and others)", read.name, read.field), nil
 	case err != nil:
 		return secretContent{}, fmt.Errorf("reading Secret %s/%s: %w", read.namespace, read.name, err)
 	}
@@ -82,12 +86,14 @@ func (s *secrets) get(ctx context.Context, read secretRead) (secretContent, erro
 	for i, key := range read.keys {
 		value := secret.Data[key]
 		if len(value) > maxSecretValue {
-			return blocked(false, "key %s of Secret %s, which spec.pulsar.%s names, is longer than %d bytes", key, read.name, read.field, maxSecretValue), nil
+			return blocked(false, "key %s of Secret %s, which spec.pulsar.%s names, is longer than %d bytes", key, read.name,
+				read.field, maxSecretValue), nil
 		}
 		content.values[i] = strings.TrimSpace(string(value))
 	}
 	if read.required && content.values[0] == "" {
-		return blocked(false, "Secret %s, which spec.pulsar.%s names, has no key %q: add it or correct the key", read.name, read.field, read.keys[0]), nil
+		return blocked(false, "Secret %s, which spec.pulsar.%s names, has no key %q: add it or correct the key", read.name,
+			read.field, read.keys[0]), nil
 	}
 	return content, nil
 }
@@ -96,8 +102,8 @@ func blocked(replaceable bool, format string, args ...any) secretContent {
 	return secretContent{obstacle: obstacle{text: fmt.Sprintf(format, args...), replaceable: replaceable}}
 }
 
-// inPodFile finds out whether the parameters of an authentication plugin name a file, which is one of the function's pod.
-// The forms are those of Pulsar's plugins: file:///path, JSON, and key:path pairs.
+// inPodFile finds out whether the parameters of an authentication plugin name a file, which is one of the function's
+// pod. The forms are those of Pulsar's plugins: file:///path, JSON, and key:path pairs.
 func inPodFile(params string) obstacle {
 	params = strings.TrimSpace(params)
 	path := ""
@@ -122,8 +128,13 @@ func inPodFile(params string) obstacle {
 	if path == "" {
 		return obstacle{}
 	}
-	return obstacle{replaceable: true, text: fmt.Sprintf("the credentials are in %s inside of the pods, which the adapter cannot read: put their content into the Secret, "+
-		"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own (--pulsar-token-file and others)", path)}
+	return obstacle{
+		replaceable: true,
+		text: fmt.Sprintf(
+			"the credentials are in %s inside of the pods, which the adapter cannot read: put their content into the Secret, "+
+				"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own (--pulsar-token-file "+
+				"and others)", path),
+	}
 }
 
 // fileKeys are the keys of parameters that may name a file.
@@ -140,6 +151,10 @@ func isPath(value string) bool {
 
 // trustInPod is about a file of certificates.
 func trustInPod(path string) obstacle {
-	return obstacle{replaceable: true, text: fmt.Sprintf("the certificates to trust are in %s (tlsTrustCertsFilePath) inside of the pods, which the adapter cannot read: "+
-		"set spec.pulsar.tlsConfig of the policy to a Secret with them, or --pulsar-ca-file of the adapter", path)}
+	return obstacle{
+		replaceable: true,
+		text: fmt.Sprintf(
+			"the certificates to trust are in %s (tlsTrustCertsFilePath) inside of the pods, which the adapter cannot read: "+
+				"set spec.pulsar.tlsConfig of the policy to a Secret with them, or --pulsar-ca-file of the adapter", path),
+	}
 }

@@ -25,8 +25,8 @@ type resourceLists interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// served looks whether a kind whose objects are in memory can still be made. Its CustomResourceDefinition may be deleted, as KEDA's
-// are when it is uninstalled, and then memory merely falls empty. Every replica runs it.
+// served looks whether a kind whose objects are in memory can still be made. Its CustomResourceDefinition may be
+// deleted, as KEDA's are when it is uninstalled, and then memory merely falls empty. Every replica runs it.
 type served struct {
 	kind      string
 	resources resourceLists
@@ -92,8 +92,9 @@ func (s *served) look(ctx context.Context) error {
 	return nil
 }
 
-// makes says that objects of a kind can be made: not while its CustomResourceDefinition is being deleted, which lasts for as long as
-// somebody holds one of its objects back.
+// makes says that objects of a kind can be made: not while its CustomResourceDefinition is being deleted, which lasts
+// for as long as somebody holds one of its objects back.
 func makes(list *metav1.APIResourceList, kind string) bool {
-	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind && slices.Contains(r.Verbs, "create") })
+	return slices.ContainsFunc(list.APIResources,
+		func(r metav1.APIResource) bool { return r.Kind == kind && slices.Contains(r.Verbs, "create") })
 }

@@ -40,7 +40,9 @@ func (f *fakeResources) questions() []string {
 	return slices.Clone(f.asked)
 }
 
-func (f *fakeResources) ServerResourcesForGroupVersionWithContext(_ context.Context, groupVersion string) (*metav1.APIResourceList, error) {
+func (f *fakeResources) ServerResourcesForGroupVersionWithContext(_ context.Context,
+	groupVersion string,
+) (*metav1.APIResourceList, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked = append(f.asked, groupVersion)
@@ -51,11 +53,20 @@ func (f *fakeResources) ServerResourcesForGroupVersionWithContext(_ context.Cont
 func TestKEDAThatIsUninstalledIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var installed atomic.Bool
-		scaledObjects := metav1.APIResource{Name: "scaledobjects", Kind: kindScaledObject, Verbs: metav1.Verbs{"get", "list", "create", "delete"}}
-		leaving := metav1.APIResource{Name: "scaledobjects", Kind: kindScaledObject, Verbs: metav1.Verbs{"get", "list", "delete"}}
+		scaledObjects := metav1.APIResource{
+			Name: "scaledobjects", Kind: kindScaledObject,
+			Verbs: metav1.Verbs{"get", "list", "create", "delete"},
+		}
+		leaving := metav1.APIResource{
+			Name: "scaledobjects", Kind: kindScaledObject,
+			Verbs: metav1.Verbs{"get", "list", "delete"},
+		}
 		others := metav1.APIResource{Name: "scaledjobs", Kind: "ScaledJob", Verbs: metav1.Verbs{"create"}}
 		server := &fakeResources{}
-		s := &served{kind: kindScaledObject, resources: server, installed: func(string) bool { return installed.Load() }, every: lookForKindEvery}
+		s := &served{
+			kind: kindScaledObject, resources: server, installed: func(string) bool { return installed.Load() },
+			every: lookForKindEvery,
+		}
 		done := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { done <- s.Start(ctx) }()

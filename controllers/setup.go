@@ -110,8 +110,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// CacheOptions keep of Leases the given one, of Functions, Sinks and Sources what scaling rests on, and of no object who
-// manages its fields, which is half of it.
+// CacheOptions keep of Leases the given one, of Functions, Sinks and Sources what scaling rests on, and of no object
+// who manages its fields, which is half of it.
 func CacheOptions(lease types.NamespacedName) cache.Options {
 	return cache.Options{
 		DefaultTransform: slim,
@@ -149,9 +149,11 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	}
 	targets, err := NewTargets(TargetsConfig{
 		Workloads: mgr.GetCache(), Installed: all.installed, Objects: mgr.GetAPIReader(),
-		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials, OwnCredentials: config.OwnCredentials,
-		WorkerCredentials: config.WorkerCredentials, InstanceMetrics: config.InstanceMetrics, Worker: config.Worker, WorkerUpdateInterval: config.WorkerUpdateInterval,
-		Consumers: config.consumers, Now: config.Clock,
+		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
+		OwnCredentials:    config.OwnCredentials,
+		WorkerCredentials: config.WorkerCredentials, InstanceMetrics: config.InstanceMetrics, Worker: config.Worker,
+		WorkerUpdateInterval: config.WorkerUpdateInterval,
+		Consumers:            config.consumers, Now: config.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -216,7 +218,8 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, indexSelectedKind, indexFleet); err != nil {
 		return fmt.Errorf("indexing policies by the kind they select: %w", err)
 	}
-	if err := indexer.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget, indexAutoscaler); err != nil {
+	if err := indexer.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget,
+		indexAutoscaler); err != nil {
 		return fmt.Errorf("indexing HorizontalPodAutoscalers: %w", err)
 	}
 	return nil
@@ -231,7 +234,8 @@ func watch(mgr manager.Manager, reconciler *PolicyReconciler, all installations,
 	c, err := builder.ControllerManagedBy(mgr).
 		Named(controllerName).
 		Watches(&v1alpha1.AutoscalingPolicy{}, siblings(mgr.GetCache()), builder.WithPredicates(policyChanged())).
-		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, autoscalerUsers(mgr.GetCache()), builder.WithPredicates(autoscalerChanged())).
+		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, autoscalerUsers(mgr.GetCache()),
+			builder.WithPredicates(autoscalerChanged())).
 		WatchesRawSource(arrival).
 		WatchesRawSource(abilityNews{abilities}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: passTimeout}).

@@ -20,7 +20,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// indexSubscription is the index of Functions, Sinks, Sources and StatefulSets of the function worker by what they consume: see indexKeys.
+// indexSubscription is the index of Functions, Sinks, Sources and StatefulSets of the function worker by what they
+// consume: see indexKeys.
 const indexSubscription = "subscription"
 
 // indexWorkload is the function of that index. What cannot be told is not indexed, as it cannot be scaled either.
@@ -41,8 +42,8 @@ func indexWorkload(object client.Object) []string {
 	return indexKeys(c.subscription)
 }
 
-// indexKeys are the keys of a subscription, each once: its topics, and the Pulsar namespaces that it has topics and patterns
-// of. Its name alone would not do: a platform may give the same one to thousands that have no topic in common.
+// indexKeys are the keys of a subscription, each once: its topics, and the Pulsar namespaces that it has topics and
+// patterns of. Its name alone would not do: a platform may give the same one to thousands that have no topic in common.
 func indexKeys(s backlog.Subscription) []string {
 	name := shortName(s.Name)
 	var keys []string
@@ -87,14 +88,15 @@ func shortName(name string) string {
 const (
 	// maxSharers bounds what is named of those who share a subscription.
 	maxSharers = 10
-	// maxSuspects bounds what is looked at: each may name a ConfigMap of its own, which is read. It is more than the namespaces
-	// in which a platform runs one Function on clusters of their own, as a rule.
+	// maxSuspects bounds what is looked at: each may name a ConfigMap of its own, which is read. It is more than the
+	// namespaces in which a platform runs one Function on clusters of their own, as a rule.
 	maxSuspects = 100
 )
 
-// sharers are the other Functions, Sinks, Sources and StatefulSets of the function worker that consume what the target consumes:
-// the same subscription of the same cluster on at least one common topic, as "Function media/crop", sorted. The index makes it
-// a few looks, which find nothing as a rule. What cannot be told of others is left out and is no error: it is not the policy's.
+// sharers are the other Functions, Sinks, Sources and StatefulSets of the function worker that consume what the target
+// consumes: the same subscription of the same cluster on at least one common topic, as "Function media/crop", sorted.
+// The index makes it a few looks, which find nothing as a rule. What cannot be told of others is left out and is no
+// error: it is not the policy's.
 func (t *Targets) sharers(ctx context.Context, namespace string, target *policy.Target) ([]string, error) {
 	if target == nil || target.Invalid != "" {
 		return nil, nil
@@ -113,9 +115,11 @@ func (t *Targets) sharers(ctx context.Context, namespace string, target *policy.
 	return found, nil
 }
 
-// suspects are what the index knows, without the target, each once: first those in its namespace, which are the likeliest,
-// and in one order, for the index has none and a status must not change with it.
-func (t *Targets) suspects(ctx context.Context, namespace string, target *policy.Target) ([]*unstructured.Unstructured, error) {
+// suspects are what the index knows, without the target, each once: first those in its namespace, which are the
+// likeliest, and in one order, for the index has none and a status must not change with it.
+func (t *Targets) suspects(ctx context.Context, namespace string, target *policy.Target) ([]*unstructured.Unstructured,
+	error,
+) {
 	var all []*unstructured.Unstructured
 	for _, kind := range measuredKinds() {
 		if !t.config.Installed(kind) {
@@ -123,7 +127,8 @@ func (t *Targets) suspects(ctx context.Context, namespace string, target *policy
 		}
 		for _, key := range overlapKeys(target.Subscription) {
 			list := newWorkloadList(kind)
-			if err := t.config.Workloads.List(ctx, list, client.MatchingFields{indexSubscription: key}, client.UnsafeDisableDeepCopy); err != nil {
+			if err := t.config.Workloads.List(ctx, list, client.MatchingFields{indexSubscription: key},
+				client.UnsafeDisableDeepCopy); err != nil {
 				return nil, fmt.Errorf("listing objects of kind %s by subscription: %w", kind, err)
 			}
 			for i := range list.Items {
@@ -141,7 +146,8 @@ func (t *Targets) suspects(ctx context.Context, namespace string, target *policy
 		return 1
 	}
 	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(far(a)-far(b), strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()),
+		return cmp.Or(far(a)-far(b), strings.Compare(a.GetNamespace(), b.GetNamespace()),
+			strings.Compare(a.GetName(), b.GetName()),
 			strings.Compare(a.GetKind(), b.GetKind()))
 	})
 	return slices.CompactFunc(all, func(a, b *unstructured.Unstructured) bool {
@@ -150,14 +156,16 @@ func (t *Targets) suspects(ctx context.Context, namespace string, target *policy
 }
 
 // shares says whether an object consumes from the same cluster and topics. A policy of its own may send it to another
-// cluster; that is not looked up. The cluster comes first: the same Function on many clusters is common, and it costs less.
+// cluster; that is not looked up. The cluster comes first: the same Function on many clusters is common, and it costs
+// less.
 func (t *Targets) shares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
 	if object.GetKind() == kindStatefulSet {
 		return t.setShares(ctx, object, target)
 	}
 	with := target.Subscription
 	configMap, _, _ := unstructured.NestedString(object.Object, "spec", "pulsar", "pulsarConfig")
-	if t.clusters.presumed(ctx, types.NamespacedName{Namespace: object.GetNamespace(), Name: configMap}) != with.Cluster.AdminURL {
+	if t.clusters.presumed(ctx,
+		types.NamespacedName{Namespace: object.GetNamespace(), Name: configMap}) != with.Cluster.AdminURL {
 		return false
 	}
 	w, err := decodeWorkload(object.GetKind(), object.Object)

@@ -27,7 +27,8 @@ func indexStatefulSet(object client.Object) []string {
 	return indexKeys(c.subscription)
 }
 
-// consumedBySet is what a StatefulSet of the function worker runs and consumes; not ok for others, and where it cannot be told.
+// consumedBySet is what a StatefulSet of the function worker runs and consumes; not ok for others, and where it cannot
+// be told.
 func consumedBySet(object *unstructured.Unstructured) (w workload, c consumed, ok bool) {
 	if !isWorkersStatefulSet(object) {
 		return w, c, false
@@ -44,8 +45,9 @@ func consumedBySet(object *unstructured.Unstructured) (w workload, c consumed, o
 	return w, c, invalid == ""
 }
 
-// setShares is shares for StatefulSets. They do not say where their Pulsar is, so the policy of one is asked first. What a
-// policy scales through the worker may run as a StatefulSet of another namespace: that is the same, and no other.
+// setShares is shares for StatefulSets. They do not say where their Pulsar is, so the policy of one is asked first.
+// What a policy scales through the worker may run as a StatefulSet of another namespace: that is the same, and no
+// other.
 func (t *Targets) setShares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
 	w, c, ok := consumedBySet(object)
 	with := target.Subscription

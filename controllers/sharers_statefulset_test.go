@@ -42,8 +42,14 @@ func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
 		policy func(p *v1alpha1.AutoscalingPolicy)
 		want   []string
 	}{
-		"by a Function":          {target: ofFunction, want: []string{"StatefulSet default/pf-public-default-first", "StatefulSet default/pf-public-default-twin"}},
-		"by another StatefulSet": {target: ofFirst, want: []string{"Function default/resize", "StatefulSet default/pf-public-default-twin"}},
+		"by a Function": {
+			target: ofFunction,
+			want:   []string{"StatefulSet default/pf-public-default-first", "StatefulSet default/pf-public-default-twin"},
+		},
+		"by another StatefulSet": {
+			target: ofFirst,
+			want:   []string{"Function default/resize", "StatefulSet default/pf-public-default-twin"},
+		},
 		"in another namespace": {
 			target: ofFirst, change: func(twin *unstructured.Unstructured) { twin.SetNamespace("shop") },
 			policy: func(p *v1alpha1.AutoscalingPolicy) { p.Namespace = "shop" },
@@ -54,19 +60,30 @@ func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
 			want: []string{"Function default/resize"},
 		},
 		"and not where the cluster is unknown": {
-			target: ofFirst, policy: func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Pulsar = nil }, want: []string{"Function default/resize"},
+			target: ofFirst, policy: func(
+				p *v1alpha1.AutoscalingPolicy,
+			) {
+				p.Spec.Pulsar = nil
+			}, want: []string{"Function default/resize"},
 		},
 		"and not on other topics": {
-			target: ofFirst, change: func(twin *unstructured.Unstructured) { told(t, twin, "twin", `"persistent://public/default/out":{}`) },
+			target: ofFirst, change: func(twin *unstructured.Unstructured) {
+				told(t, twin, "twin",
+					`"persistent://public/default/out":{}`)
+			},
 			want: []string{"Function default/resize"},
 		},
 		"and not by another name": {
-			target: ofFirst, change: func(twin *unstructured.Unstructured) { twin.SetName("pf-public-default-copy") }, want: []string{"Function default/resize"},
+			target: ofFirst, change: func(twin *unstructured.Unstructured) {
+				twin.SetName(
+					"pf-public-default-copy")
+			}, want: []string{"Function default/resize"},
 		},
 		"and not of Function Mesh, whose Function is told of": {
 			target: ofFirst, change: func(twin *unstructured.Unstructured) {
 				twin.SetOwnerReferences([]metav1.OwnerReference{{
-					APIVersion: workloadKind(kindFunction).GroupVersion().String(), Kind: kindFunction, Name: "resize", UID: "1", Controller: new(true),
+					APIVersion: workloadKind(
+						kindFunction).GroupVersion().String(), Kind: kindFunction, Name: "resize", UID: "1", Controller: new(true),
 				}})
 			},
 			want: []string{"Function default/resize"},
@@ -102,7 +119,8 @@ func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
 			found.Target.Scaling, found.Target.Component = policy.ByWorker, "public/default/twin"
 			sharers, err = targets.sharers(t.Context(), test.target.Namespace, found.Target)
 			require.NoError(t, err)
-			require.NotContains(t, sharers, "StatefulSet default/"+twin.GetName(), "what a worker runs as a StatefulSet is no other")
+			require.NotContains(t, sharers, "StatefulSet default/"+twin.GetName(),
+				"what a worker runs as a StatefulSet is no other")
 		})
 	}
 }

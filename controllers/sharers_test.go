@@ -125,7 +125,10 @@ func (s shuffled) List(ctx context.Context, list client.ObjectList, options ...c
 }
 
 func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
-	for name, configMap := range map[string]string{"a name that cannot be": "a/b", "a ConfigMap that cannot be read now": "away"} {
+	for name, configMap := range map[string]string{
+		"a name that cannot be":               "a/b",
+		"a ConfigMap that cannot be read now": "away",
+	} {
 		t.Run(name, func(t *testing.T) {
 			twin := testFunction()
 			twin.SetNamespace("shop")
@@ -146,7 +149,9 @@ type failing struct {
 	name string
 }
 
-func (f failing) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (f failing) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption,
+) error {
 	if key.Name == f.name {
 		return errors.New("etcd is away")
 	}

@@ -36,8 +36,9 @@ const (
 	maxUnresolved = 1024
 )
 
-// Signals reads what was measured for policies, Functions, Sinks, Sources and StatefulSets of the function worker, for what a worker
-// runs and for subscriptions by name, from memory, on every replica. What nobody asked for before is not tracked yet: the first answers are backlog.ErrNoData. It is safe for concurrent use.
+// Signals reads what was measured for policies, Functions, Sinks, Sources and StatefulSets of the function worker, for
+// what a worker runs and for subscriptions by name, from memory, on every replica. What nobody asked for before is not
+// tracked yet: the first answers are backlog.ErrNoData. It is safe for concurrent use.
 type Signals struct {
 	config SignalsConfig
 	queue  chan asked
@@ -119,11 +120,14 @@ func NewSignals(config SignalsConfig) (*Signals, error) {
 	return &Signals{config: config, queue: make(chan asked, maxUnresolved), known: map[asked]*way{}}, nil
 }
 
-// Read returns what is known of the object's subscription: of autoscalingpolicies.pulsar-autoscaler.io, functions, sinks and
-// sources of compute.functionmesh.io, or statefulsets.apps. Of the details Bytes is understood: it is measured from the first time on that it
-// is asked for, until nobody does. An object that does not exist is an API server's NotFound; any other error says why
-// the reading is unknown, in words for the user, and wraps a reason of package backlog where there is one.
-func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, detail backlog.Detail, now time.Time) (backlog.Reading, error) {
+// Read returns what is known of the object's subscription: of autoscalingpolicies.pulsar-autoscaler.io, functions,
+// sinks and sources of compute.functionmesh.io, or statefulsets.apps. Of the details Bytes is understood: it is
+// measured from the first time on that it is asked for, until nobody does. An object that does not exist is an API
+// server's NotFound; any other error says why the reading is unknown, in words for the user, and wraps a reason of
+// package backlog where there is one.
+func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, detail backlog.Detail,
+	now time.Time,
+) (backlog.Reading, error) {
 	subscription, err := s.subscription(asked{resource: resource, key: key}, detail, now)
 	if err != nil {
 		return backlog.Reading{}, err
@@ -206,7 +210,8 @@ func (s *Signals) exists(a asked) error {
 	case kind != "":
 		return s.config.Targets.exists(kind, a.key)
 	default:
-		return fmt.Errorf("%w: signals are served for %s, functions, sinks and sources of %s, and %s, not for %s", backlog.ErrNotTracked,
+		return fmt.Errorf("%w: signals are served for %s, functions, sinks and sources of %s, and %s, not for %s",
+			backlog.ErrNotTracked,
 			v1alpha1.GroupResource(), functionMeshGroup, workloadResource(kindStatefulSet), a.resource)
 	}
 }

@@ -13,16 +13,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// maxNamed bounds what is known when something is asked for by name. Objects are as many as Kubernetes has, but who asks by name may
-// make up as many as he likes, and each would be polled.
+// maxNamed bounds what is known when something is asked for by name. Objects are as many as Kubernetes has, but who
+// asks by name may make up as many as he likes, and each would be polled.
 const maxNamed = 20_000
 
 // maxNamedTopics bounds the topics of subscriptions by name, of which one may have a hundred.
 const maxNamedTopics = 50_000
 
-// ReadComponent returns what is known of the subscription of what a function worker runs, as Read does for an object. The worker is
-// asked in the background, and again while somebody asks. The first answer is backlog.ErrNoData. What the worker says of it is the
-// error: backlog.ErrFunctionNotFound, ErrNoWorker, ErrForbidden and so on; trouble after a good answer leaves that in force.
+// ReadComponent returns what is known of the subscription of what a function worker runs, as Read does for an object.
+// The worker is asked in the background, and again while somebody asks. The first answer is backlog.ErrNoData. What the
+// worker says of it is the error: backlog.ErrFunctionNotFound, ErrNoWorker, ErrForbidden and so on; trouble after a
+// good answer leaves that in force.
 func (s *Signals) ReadComponent(component backlog.Component, now time.Time) (backlog.Reading, error) {
 	a := asked{component: component}
 	if err := s.bounded(a, 0); err != nil {
@@ -38,7 +39,8 @@ func (s *Signals) ReadComponent(component backlog.Component, now time.Time) (bac
 // ReadSubscription returns what is known of the subscription. It is tracked from the first question on, whose answer is
 // backlog.ErrNoData, until nobody asks for a few minutes.
 func (s *Signals) ReadSubscription(subscription backlog.Subscription, now time.Time) (backlog.Reading, error) {
-	a := asked{subscription: fmt.Sprintf("%s on %q at %s %q", subscription.Name, slices.Concat(subscription.Topics, subscription.Patterns),
+	a := asked{subscription: fmt.Sprintf("%s on %q at %s %q", subscription.Name,
+		slices.Concat(subscription.Topics, subscription.Patterns),
 		subscription.Cluster.AdminURL, subscription.Cluster.Access)}
 	if err := s.bounded(a, len(subscription.Topics)); err != nil {
 		return backlog.Reading{}, err
@@ -64,10 +66,12 @@ func (s *Signals) bounded(a asked, topics int) error {
 	case s.known[a] != nil:
 		return nil
 	case s.topics+topics > maxNamedTopics:
-		return backlog.Because(backlog.ErrNotTracked, "%d topics were asked for by name in the last %s, and %d are the most: remove triggers that nobody needs",
+		return backlog.Because(backlog.ErrNotTracked,
+			"%d topics were asked for by name in the last %s, and %d are the most: remove triggers that nobody needs",
 			s.topics, trackFor, maxNamedTopics)
 	case len(s.known) >= maxNamed:
-		return backlog.Because(backlog.ErrNotTracked, "%s is one too many: %d were asked for in the last %s, remove triggers that nobody needs", a,
+		return backlog.Because(backlog.ErrNotTracked,
+			"%s is one too many: %d were asked for in the last %s, remove triggers that nobody needs", a,
 			maxNamed, trackFor)
 	}
 	return nil

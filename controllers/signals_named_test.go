@@ -15,7 +15,10 @@ import (
 )
 
 func testComponent() backlog.Component {
-	return backlog.Component{Cluster: testCluster(), Kind: backlog.FunctionKind, Tenant: "public", Namespace: "default", Name: "resize"}
+	return backlog.Component{
+		Cluster: testCluster(), Kind: backlog.FunctionKind, Tenant: "public", Namespace: "default",
+		Name: "resize",
+	}
 }
 
 func requireReady(t *testing.T, want float64, reading backlog.Reading, err error) {
@@ -32,7 +35,8 @@ func TestWhatAWorkerRunsIsAskedForInTheBackground(t *testing.T) {
 	for range 3 {
 		_, err := s.ReadComponent(testComponent(), w.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
-		require.ErrorContains(t, err, "first question about function public/default/resize, its subscription is being looked up")
+		require.ErrorContains(t, err,
+			"first question about function public/default/resize, its subscription is being looked up")
 	}
 	require.Zero(t, w.worker.described, "who asks never waits for the worker")
 	require.Equal(t, 1, look())
@@ -67,8 +71,9 @@ func TestTheInstancesOfWhatAWorkerRunsAreMeasuredWherePodsAre(t *testing.T) {
 
 func TestWhatAWorkerSaysIsTheReason(t *testing.T) {
 	for name, reason := range map[string]error{
-		"there is no such function": backlog.ErrFunctionNotFound, "there is no worker": backlog.ErrNoWorker, "it may not be asked": backlog.ErrForbidden,
-		"nobody answers": backlog.ErrUnreachable, "it cannot be asked so": backlog.ErrUnsupported,
+		"there is no such function": backlog.ErrFunctionNotFound, "there is no worker": backlog.ErrNoWorker,
+		"it may not be asked": backlog.ErrForbidden,
+		"nobody answers":      backlog.ErrUnreachable, "it cannot be asked so": backlog.ErrUnsupported,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkerWorld(t)

@@ -13,12 +13,16 @@ import (
 )
 
 // Partitions returns what is known of each partition of what Read sums up for the object. It fails as Read does.
-func (s *Signals) Partitions(resource schema.GroupResource, key types.NamespacedName, now time.Time) ([]backlog.PartitionReading, error) {
+func (s *Signals) Partitions(resource schema.GroupResource, key types.NamespacedName,
+	now time.Time,
+) ([]backlog.PartitionReading, error) {
 	return s.partitions(asked{resource: resource, key: key}, now)
 }
 
 // PartitionsOfComponent likewise, of what ReadComponent does.
-func (s *Signals) PartitionsOfComponent(component backlog.Component, now time.Time) ([]backlog.PartitionReading, error) {
+func (s *Signals) PartitionsOfComponent(component backlog.Component, now time.Time) ([]backlog.PartitionReading,
+	error,
+) {
 	a := asked{component: component}
 	if err := s.bounded(a, 0); err != nil {
 		return nil, err
@@ -27,7 +31,9 @@ func (s *Signals) PartitionsOfComponent(component backlog.Component, now time.Ti
 }
 
 // PartitionsOfSubscription likewise, of what ReadSubscription does, which begins to track it.
-func (s *Signals) PartitionsOfSubscription(subscription backlog.Subscription, now time.Time) ([]backlog.PartitionReading, error) {
+func (s *Signals) PartitionsOfSubscription(subscription backlog.Subscription,
+	now time.Time,
+) ([]backlog.PartitionReading, error) {
 	return s.config.Store.Partitions(subscription, now)
 }
 

@@ -45,9 +45,18 @@ func TestAStatefulSetIsAskedAboutTheClusterThatItsPolicyNames(t *testing.T) {
 		want     string
 		wrong    string
 	}{
-		"the policy's":          {policies: []client.Object{elsewhere, ofAnother, policyAt("p", "http://pulsar:8080")}, want: "http://pulsar:8080"},
-		"the first of two":      {policies: []client.Object{policyAt("p", "http://p:8080"), policyAt("b", "http://b:8080")}, want: "http://b:8080"},
-		"none without a policy": {policies: []client.Object{elsewhere, ofAnother}, wrong: "--pulsar-admin-url of the adapter"},
+		"the policy's": {
+			policies: []client.Object{elsewhere, ofAnother, policyAt("p", "http://pulsar:8080")},
+			want:     "http://pulsar:8080",
+		},
+		"the first of two": {
+			policies: []client.Object{policyAt("p", "http://p:8080"), policyAt("b", "http://b:8080")},
+			want:     "http://b:8080",
+		},
+		"none without a policy": {
+			policies: []client.Object{elsewhere, ofAnother},
+			wrong:    "--pulsar-admin-url of the adapter",
+		},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -77,13 +86,15 @@ func TestAStatefulSetThatIsNotTheWorkersIsRefusedAtOnce(t *testing.T) {
 	}{
 		"a database": {
 			change: func(object *unstructured.Unstructured) { withCommand(t, object, []any{"postgres", "-D", "/data"}) },
-			want: "StatefulSet pf-public-default-resize is none that Pulsar's function worker made: its containers do not run a Pulsar instance " +
+			want: "StatefulSet pf-public-default-resize is none that Pulsar's function worker made: its containers do not run " +
+				"a Pulsar instance " +
 				"(--function_details or -instance-conf)",
 		},
 		"one of Function Mesh": {
 			change: func(object *unstructured.Unstructured) {
 				object.SetOwnerReferences([]metav1.OwnerReference{{
-					APIVersion: workloadKind(kindFunction).GroupVersion().String(), Kind: kindFunction, Name: "resize", UID: "1", Controller: new(true),
+					APIVersion: workloadKind(
+						kindFunction).GroupVersion().String(), Kind: kindFunction, Name: "resize", UID: "1", Controller: new(true),
 				}})
 			},
 			want: "StatefulSet pf-public-default-resize is controlled by Function resize: ask for that",

@@ -41,7 +41,8 @@ func newSignals(t *testing.T, w *testWorld) (s *Signals, look func() int) {
 
 func TestWhatIsAskedForIsTrackedAndThenAnswered(t *testing.T) {
 	for name, resource := range map[string]schema.GroupResource{
-		"for a policy": v1alpha1.GroupResource(), "for a Function": workloadResource(kindFunction), "for a Sink": workloadResource(kindSink),
+		"for a policy": v1alpha1.GroupResource(), "for a Function": workloadResource(
+			kindFunction), "for a Sink": workloadResource(kindSink),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTestWorld(t, testFunction(), testWorkload(kindSink), testPolicy(), testConfigMap())
@@ -78,7 +79,8 @@ func TestBytesAreMeasuredWhileSomebodyAsksForThem(t *testing.T) {
 	before := s.known[asked{resource: workloadResource(kindFunction), key: testKey()}].trackedAt
 	w.after(time.Second)
 	require.True(t, read(backlog.Bytes).Bytes)
-	require.NotEqual(t, before, s.known[asked{resource: workloadResource(kindFunction), key: testKey()}].trackedAt, "the store is told at once")
+	require.NotEqual(t, before, s.known[asked{resource: workloadResource(kindFunction), key: testKey()}].trackedAt,
+		"the store is told at once")
 	w.after(trackFor)
 	require.True(t, read(backlog.Slim).Bytes, "those who ask for other numbers do not end it")
 	w.after(time.Second)

@@ -16,8 +16,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// slim is what every object goes through on its way into memory. A Function takes 15 KB there with its pod template and its
-// status, and 4.5 KB without: at 10k of them 100 MB of the 512 MB that the adapter is given.
+// slim is what every object goes through on its way into memory. A Function takes 15 KB there with its pod template and
+// its status, and 4.5 KB without: at 10k of them 100 MB of the 512 MB that the adapter is given.
 func slim(object any) (any, error) {
 	if fields, err := meta.Accessor(object); err == nil {
 		fields.SetManagedFields(nil)
@@ -39,8 +39,8 @@ func slim(object any) (any, error) {
 	return object, nil
 }
 
-// slimWorkload drops what workload does not decode. Labels stay, for Objects selects by them; and the selector of a mesh's child,
-// whose pods a policy tells of.
+// slimWorkload drops what workload does not decode. Labels stay, for Objects selects by them; and the selector of a
+// mesh's child, whose pods a policy tells of.
 func slimWorkload(u *unstructured.Unstructured) {
 	pending, _, _ := unstructured.NestedString(u.Object, "status", "pendingChange")
 	selector := podSelector(u)
@@ -81,14 +81,15 @@ func slimMesh(u *unstructured.Unstructured) {
 	}
 }
 
-// slimOtherAutoscaler keeps who it is, what it scales and whether it does: of a cluster with 10k ScaledObjects the triggers and
-// the status, and of VerticalPodAutoscalers the recommendation, are most. Nothing of it is written from memory. Of a ScaledObject that
-// was made for a policy all that is compared and told of stays.
+// slimOtherAutoscaler keeps who it is, what it scales and whether it does: of a cluster with 10k ScaledObjects the
+// triggers and the status, and of VerticalPodAutoscalers the recommendation, are most. Nothing of it is written from
+// memory. Of a ScaledObject that was made for a policy all that is compared and told of stays.
 func slimOtherAutoscaler(u *unstructured.Unstructured) {
 	annotations := u.GetAnnotations()
 	maps.DeleteFunc(annotations, func(key, _ string) bool {
 		return !slices.Contains([]string{
-			annotationPaused, annotationPausedAt, annotationPausedIn, annotationPausedOut, annotationForced, policy.AnnotationPausedBy,
+			annotationPaused, annotationPausedAt, annotationPausedIn, annotationPausedOut, annotationForced,
+			policy.AnnotationPausedBy,
 		}, key)
 	})
 	if u.GetKind() == kindScaledObject && ownedByPolicy(u) {
@@ -144,7 +145,8 @@ func slimPodSpec(spec map[string]any) {
 // slimIdentity is the metadata that says who an object is and whose, with more of it where that is asked for.
 func slimIdentity(u *unstructured.Unstructured, more ...string) map[string]any {
 	return picked(u.Object["metadata"], append([]string{
-		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "ownerReferences",
+		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+		"ownerReferences",
 	}, more...)...)
 }
 

@@ -68,7 +68,10 @@ func TestWhatIsKeptOfAFunctionIsAllThatIsDecoded(t *testing.T) {
 
 	text, err := json.Marshal(u.Object)
 	require.NoError(t, err)
-	for _, gone := range []string{"hunter2", "hunter3", "checksum", "resources", "image", "managedFields", "conditions", "last-applied"} {
+	for _, gone := range []string{
+		"hunter2", "hunter3", "checksum", "resources", "image", "managedFields", "conditions",
+		"last-applied",
+	} {
 		require.NotContains(t, string(text), gone)
 	}
 	require.Equal(t, map[string]string{"team": "a"}, u.GetLabels())
@@ -76,7 +79,8 @@ func TestWhatIsKeptOfAFunctionIsAllThatIsDecoded(t *testing.T) {
 	require.Equal(t, "7", u.GetResourceVersion())
 	fields, ok := u.Object["spec"].(map[string]any)
 	require.True(t, ok)
-	require.Len(t, fields, reflect.TypeFor[workloadSpec]().NumField(), "the text above has every field: %v", slices.Sorted(maps.Keys(fields)))
+	require.Len(t, fields, reflect.TypeFor[workloadSpec]().NumField(), "the text above has every field: %v",
+		slices.Sorted(maps.Keys(fields)))
 }
 
 func TestOfOtherAutoscalersIsKeptWhoTheyAreAndWhatTheyScale(t *testing.T) {
@@ -89,7 +93,8 @@ func TestOfOtherAutoscalersIsKeptWhoTheyAreAndWhatTheyScale(t *testing.T) {
 		object.SetResourceVersion("70")
 		object.SetLabels(map[string]string{"scaledobject.keda.sh/name": "other"})
 		object.SetAnnotations(map[string]string{
-			annotationPaused: "true", annotationPausedAt: "3", policy.AnnotationPausedBy: "resize", "note": strings.Repeat("x", 10_000),
+			annotationPaused: "true", annotationPausedAt: "3", policy.AnnotationPausedBy: "resize", "note": strings.Repeat("x",
+				10_000),
 			corev1.LastAppliedConfigAnnotation: "{}",
 		})
 		ownedBy(object, "v1", "Widget", "w")
@@ -110,7 +115,8 @@ func TestOfOtherAutoscalersIsKeptWhoTheyAreAndWhatTheyScale(t *testing.T) {
 		}, object.GetAnnotations())
 		require.Empty(t, object.GetLabels())
 		require.Equal(t, "Widget w", controllerOf(object))
-		require.Equal(t, []any{"uid", int64(7), "70", kind}, []any{string(object.GetUID()), object.GetGeneration(), object.GetResourceVersion(), object.GetKind()})
+		require.Equal(t, []any{"uid", int64(7), "70", kind},
+			[]any{string(object.GetUID()), object.GetGeneration(), object.GetResourceVersion(), object.GetKind()})
 	}
 }
 

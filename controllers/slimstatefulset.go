@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// slimStatefulSet keeps what scaling rests on. All StatefulSets of the cluster pass here: of those that run no instance of
-// Pulsar only who they are is kept, to tell what a policy that names one is wrong about. The command is kept of those that
-// Pulsar's function worker made, for nothing else says what they run: 3 KB as a rule, of 40 KB where the worker hands its own
-// class path on. Of Function Mesh's the object says that.
+// slimStatefulSet keeps what scaling rests on. All StatefulSets of the cluster pass here: of those that run no instance
+// of Pulsar only who they are is kept, to tell what a policy that names one is wrong about. The command is kept of
+// those that Pulsar's function worker made, for nothing else says what they run: 3 KB as a rule, of 40 KB where the
+// worker hands its own class path on. Of Function Mesh's the object says that.
 func slimStatefulSet(u *unstructured.Unstructured) {
 	s, err := decodeStatefulSet(u.Object)
 	if err != nil {
@@ -26,7 +26,8 @@ func slimStatefulSet(u *unstructured.Unstructured) {
 	}
 	if ours || mesh != "" {
 		slim["metadata"] = slimIdentity(u, "labels", "annotations")
-		slim["status"] = picked(u.Object["status"], "replicas", "readyReplicas", "updatedReplicas", "observedGeneration", "currentRevision",
+		slim["status"] = picked(u.Object["status"], "replicas", "readyReplicas", "updatedReplicas", "observedGeneration",
+			"currentRevision",
 			"updateRevision")
 		slim["spec"] = slimStatefulSetSpec(u, ours)
 	}

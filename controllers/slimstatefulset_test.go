@@ -34,14 +34,20 @@ func TestOfAStatefulSetIsKeptWhatScalingRestsOn(t *testing.T) {
 	for _, gone := range []string{"last-applied", "tolerations", "imagePullPolicy", "podManagementPolicy"} {
 		require.NotContains(t, text, gone)
 	}
-	for _, stays := range []string{`"uid"`, `"selector"`, `"currentRevision"`, `"labels"`, `"generation"`, `"updateStrategy"`, annotationPort} {
+	for _, stays := range []string{
+		`"uid"`, `"selector"`, `"currentRevision"`, `"labels"`, `"generation"`,
+		`"updateStrategy"`, annotationPort,
+	} {
 		require.Contains(t, text, stays)
 	}
 
 	mesh := ours.DeepCopy()
 	mesh.SetName("resize-function")
 	yes := true
-	mesh.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: kindFunction, Name: "resize", UID: "1", Controller: &yes}})
+	mesh.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: kindFunction,
+		Name: "resize", UID: "1", Controller: &yes,
+	}})
 	_, text = keep(mesh)
 	require.NotContains(t, text, argumentDetails)
 	require.Contains(t, text, `"updateStrategy"`)
@@ -57,7 +63,10 @@ func TestOfAStatefulSetIsKeptWhatScalingRestsOn(t *testing.T) {
 	require.NotContains(t, text, `"labels"`)
 	require.Less(t, len(text), 400)
 
-	other := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": kindStatefulSet, "spec": "no object"}}
+	other := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": kindStatefulSet,
+		"spec": "no object",
+	}}
 	kept, _ = keep(other)
 	require.Equal(t, "no object", kept["spec"])
 }

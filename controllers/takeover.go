@@ -37,8 +37,8 @@ const (
 	reasonGiveBackFailed = "GiveBackFailed"
 )
 
-// putAway is what was put away by this process, for one generation of a policy. Who puts it back, such as a GitOps controller,
-// is not fought: it is told of.
+// putAway is what was put away by this process, for one generation of a policy. Who puts it back, such as a GitOps
+// controller, is not fought: it is told of.
 type putAway struct {
 	generation int64
 	since      map[string]time.Time
@@ -64,8 +64,8 @@ func (a *putAway) note(what string, now time.Time) {
 	a.since[what] = now
 }
 
-// takeOver puts one thing away and returns true, or leaves in the outcome what stands in the way. The finalizer and the record
-// are written before, so that a crash in between loses nothing.
+// takeOver puts one thing away and returns true, or leaves in the outcome what stands in the way. The finalizer and the
+// record are written before, so that a crash in between loses nothing.
 func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) bool {
 	found := outcome.Violation
 	step, violation := policy.TakeOver(*outcome)
@@ -77,7 +77,8 @@ func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome
 	if !step.LeftBehind && memory.putAway.again(p, step.String(), outcome.Now) {
 		outcome.Violation = &policy.Violation{
 			Condition: found.Condition, Reason: policy.ReasonPutBack,
-			Message: fmt.Sprintf("%s was put away and is back: whoever writes it (GitOps?) has to stop that first. %s", step, found.Message),
+			Message: fmt.Sprintf("%s was put away and is back: whoever writes it (GitOps?) has to stop that first. %s", step,
+				found.Message),
 		}
 		return false
 	}
@@ -87,13 +88,15 @@ func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome
 	}
 	if err != nil {
 		outcome.Violation = &policy.Violation{
-			Condition: found.Condition, Reason: policy.ReasonTakeOverFailed, Message: fmt.Sprintf("taking over %s, which is tried again: %s", step, err),
+			Condition: found.Condition, Reason: policy.ReasonTakeOverFailed, Message: fmt.Sprintf(
+				"taking over %s, which is tried again: %s", step, err),
 		}
 		outcome.ApplyFailed = fmt.Errorf("taking over %s: %w", step, err)
 		return false
 	}
 	memory.putAway.note(step.String(), outcome.Now)
-	r.config.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonTookOver, "TakeOver", "%s was put away; it is given back when the policy goes", step)
+	r.config.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonTookOver, "TakeOver",
+		"%s was put away; it is given back when the policy goes", step)
 	log.FromContext(ctx).Info("taken over", "what", step.String(), "target", policy.ShortName(p.Spec))
 	return true
 }
@@ -112,10 +115,13 @@ func (r *PolicyReconciler) record(ctx context.Context, p *v1alpha1.AutoscalingPo
 }
 
 // setFinalizers fails when somebody else wrote the policy meanwhile: the list is written as a whole.
-func (r *PolicyReconciler) setFinalizers(ctx context.Context, p *v1alpha1.AutoscalingPolicy, finalizers []string) error {
+func (r *PolicyReconciler) setFinalizers(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+	finalizers []string,
+) error {
 	before := p.DeepCopy()
 	p.Finalizers = finalizers
-	err := r.config.Client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(policy.FieldManager))
+	err := r.config.Client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+		client.FieldOwner(policy.FieldManager))
 	if client.IgnoreNotFound(err) != nil {
 		p.Finalizers = before.Finalizers
 		return fmt.Errorf("writing the finalizers of the policy: %w", err)
@@ -123,12 +129,15 @@ func (r *PolicyReconciler) setFinalizers(ctx context.Context, p *v1alpha1.Autosc
 	return nil
 }
 
-// setTakenOver fails when somebody else wrote the policy meanwhile: its lists are written as wholes, and one that is left out is
-// never given back.
-func (r *PolicyReconciler) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPolicy, taken *v1alpha1.TakenOver) error {
+// setTakenOver fails when somebody else wrote the policy meanwhile: its lists are written as wholes, and one that is
+// left out is never given back.
+func (r *PolicyReconciler) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+	taken *v1alpha1.TakenOver,
+) error {
 	before := p.DeepCopy()
 	p.Status.TakenOver = taken
-	if err := r.config.Client.Status().Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.config.Client.Status().Patch(ctx, p,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		p.Status.TakenOver = before.Status.TakenOver
 		return fmt.Errorf("writing status.takenOver: %w", err)
 	}
@@ -157,7 +166,9 @@ func (r *PolicyReconciler) putAway(ctx context.Context, world policy.World, step
 }
 
 // editScaledObject changes the annotations of a ScaledObject as it is now.
-func (r *PolicyReconciler) editScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy, name string, edit func(map[string]string)) error {
+func (r *PolicyReconciler) editScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy, name string,
+	edit func(map[string]string),
+) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live := newWorkload(kindScaledObject)
 		if err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, live); err != nil {
@@ -173,7 +184,8 @@ func (r *PolicyReconciler) editScaledObject(ctx context.Context, p *v1alpha1.Aut
 		if equality.Semantic.DeepEqual(before.GetAnnotations(), live.GetAnnotations()) {
 			return nil
 		}
-		return r.config.Client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(policy.FieldManager))
+		return r.config.Client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+			client.FieldOwner(policy.FieldManager))
 	})
 }
 

@@ -34,11 +34,14 @@ func takingOver(t *testing.T, objects ...client.Object) *testWorld {
 func rivals() []client.Object {
 	foreign := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
 	foreign.Labels, foreign.Annotations = map[string]string{"team": "media"}, map[string]string{"note": "by hand"}
-	return []client.Object{meshAutoscaler(), foreign, testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize"), kedaAutoscaler()}
+	return []client.Object{
+		meshAutoscaler(), foreign,
+		testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize"), kedaAutoscaler(),
+	}
 }
 
-// pass is one of the controller, as it is in life: KEDA and Function Mesh do their part before, Pulsar answers, and an error is
-// tried again. Whatever happens, replicas stay, and there are never two autoscalers because of us.
+// pass is one of the controller, as it is in life: KEDA and Function Mesh do their part before, Pulsar answers, and an
+// error is tried again. Whatever happens, replicas stay, and there are never two autoscalers because of us.
 func (w *testWorld) pass() {
 	w.t.Helper()
 	w.keda()
@@ -158,7 +161,8 @@ func TestEverythingIsTakenOverAndGivenBack(t *testing.T) {
 
 	t.Log("the policy refuses by now")
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
-	w.until("nothing to hold any more", func() bool { return w.policy().Status.TakenOver == nil && len(w.policy().Finalizers) == 0 })
+	w.until("nothing to hold any more",
+		func() bool { return w.policy().Status.TakenOver == nil && len(w.policy().Finalizers) == 0 })
 	w.requireGivenBack()
 	for range 8 {
 		w.pass()
@@ -175,7 +179,8 @@ func TestEverythingIsTakenOverAndGivenBack(t *testing.T) {
 	w.requireGivenBack()
 }
 
-// TestACrashAnywhereLosesNothing ends the process at every write on the way there and back, before and after it arrives.
+// TestACrashAnywhereLosesNothing ends the process at every write on the way there and back, before and after it
+// arrives.
 func TestACrashAnywhereLosesNothing(t *testing.T) {
 	for _, arrived := range []bool{false, true} {
 		for at, ended := 1, true; ended; at++ {
@@ -213,11 +218,23 @@ func TestNothingIsPutAwayInVain(t *testing.T) {
 		want    string
 		message string
 	}{
-		"another controller makes one of them": {objects: []client.Object{owned("Widget", "w")}, want: "False/FunctionHasOwnAutoscaler", message: "Widget w made it"},
-		"one is too large to be given back":    {objects: []client.Object{large}, want: "False/FunctionHasOwnAutoscaler", message: "more than 16 KiB"},
-		"there are too many":                   {objects: many(), want: "False/FunctionHasOwnAutoscaler", message: "at most 4 each can be given back"},
-		"another policy goes first":            {objects: []client.Object{older}, want: "False/OlderPolicy"},
-		"a rollout is paused":                  {change: pauseRollout, want: "False/FunctionHasOwnAutoscaler", message: "it is not taken over for now: a rollout"},
+		"another controller makes one of them": {
+			objects: []client.Object{owned("Widget", "w")},
+			want:    "False/FunctionHasOwnAutoscaler", message: "Widget w made it",
+		},
+		"one is too large to be given back": {
+			objects: []client.Object{large}, want: "False/FunctionHasOwnAutoscaler",
+			message: "more than 16 KiB",
+		},
+		"there are too many": {
+			objects: many(), want: "False/FunctionHasOwnAutoscaler",
+			message: "at most 4 each can be given back",
+		},
+		"another policy goes first": {objects: []client.Object{older}, want: "False/OlderPolicy"},
+		"a rollout is paused": {
+			change: pauseRollout, want: "False/FunctionHasOwnAutoscaler",
+			message: "it is not taken over for now: a rollout",
+		},
 		"a Function has our autoscaler's name": {objects: []client.Object{namesake()}, want: "False/AutoscalerNameClash"},
 	}
 	for name, test := range tests {
@@ -373,8 +390,14 @@ func TestADeletedPolicyNeverHangs(t *testing.T) {
 			},
 			event: "GaveBack", most: 3,
 		},
-		"a permission is missing": {spoil: func(w *testWorld) { w.patchFails = forbidden }, event: "restore by hand", most: 3},
-		"the API server fails":    {spoil: func(w *testWorld) { w.patchFails = errors.New("boom") }, event: "restore by hand", most: maxFarewells + 2},
+		"a permission is missing": {
+			spoil: func(w *testWorld) { w.patchFails = forbidden }, event: "restore by hand",
+			most: 3,
+		},
+		"the API server fails": {
+			spoil: func(w *testWorld) { w.patchFails = errors.New("boom") }, event: "restore by hand",
+			most: maxFarewells + 2,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -402,15 +425,22 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 	mesh.SetNamespace(testNamespace)
 	mesh.SetName("re")
 	mesh.Object["spec"] = map[string]any{"sinks": []any{map[string]any{"name": "size"}}, "functions": []any{
-		map[string]any{"name": "other", "maxReplicas": int64(7)}, map[string]any{"name": "size", "replicas": int64(2), "maxReplicas": int64(5)},
+		map[string]any{"name": "other", "maxReplicas": int64(7)}, map[string]any{
+			"name": "size", "replicas": int64(2),
+			"maxReplicas": int64(5),
+		},
 	}}
 	w := newTestWorld(t, mesh)
 	p := testPolicy()
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
-		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "re", Component: v1alpha1.MeshComponent{Kind: "Function", Name: "size"},
+		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "re",
+		Component: v1alpha1.MeshComponent{Kind: "Function", Name: "size"},
 	}
 	world := policy.World{Policy: p, Target: &policy.Target{
-		Scaling: policy.ByMesh, Ref: v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "re-size"},
+		Scaling: policy.ByMesh, Ref: v1alpha1.ScaleTargetRef{
+			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function",
+			Name: "re-size",
+		},
 	}}
 	entries := func() []any {
 		live := newWorkload(kindFunctionMesh)
@@ -425,7 +455,8 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 	require.NoError(t, w.reconciler.setMaxReplicas(t.Context(), world, new(int32(5)), nil))
 	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2)}}, entries())
 	require.NoError(t, w.reconciler.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
-	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2), "maxReplicas": int64(5)}}, entries())
+	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2), "maxReplicas": int64(5)}},
+		entries())
 	world.Policy.Spec.ScaleTargetRef.Component.Name = "gone"
 	require.NoError(t, w.reconciler.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
 }

@@ -15,11 +15,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// meshComponent finds an entry of a FunctionMesh. Function Mesh writes the whole entry over the object that it makes of it, the
-// child, at each event of either: so the entry says what to run, and only its replicas stay what they were set to.
+// meshComponent finds an entry of a FunctionMesh. Function Mesh writes the whole entry over the object that it makes of
+// it, the child, at each event of either: so the entry says what to run, and only its replicas stay what they were set
+// to.
 //
 // Source: Function Mesh's controllers/function_mesh.go, run on its v0.27.2.
-func (t *Targets) meshComponent(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+func (t *Targets) meshComponent(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
+	error,
+) {
 	ref := spec.ScaleTargetRef
 	if !t.config.Installed(kindFunctionMesh) {
 		return notInstalled(kindFunctionMesh), nil
@@ -89,8 +92,8 @@ func entryLists() []string {
 	return lists
 }
 
-// findEntry returns the one entry of that name, or why there is not one. Nothing makes names unique but the child, which two
-// of a name would share.
+// findEntry returns the one entry of that name, or why there is not one. Nothing makes names unique but the child,
+// which two of a name would share.
 func findEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent) (found meshEntry, invalid string) {
 	list := policy.MeshList(component.Kind)
 	entries, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", list)
@@ -106,11 +109,13 @@ func findEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent
 	}
 	switch first := slices.Index(names, component.Name); {
 	case first < 0:
-		return meshEntry{}, fmt.Sprintf("FunctionMesh %s has no entry %s in spec.%s%s: add it, or create another policy with the right "+
-			"scaleTargetRef.component", mesh.GetName(), component.Name, list, thereIs(names))
+		return meshEntry{},
+			fmt.Sprintf("FunctionMesh %s has no entry %s in spec.%s%s: add it, or create another policy with the right "+
+				"scaleTargetRef.component", mesh.GetName(), component.Name, list, thereIs(names))
 	case first != found.index:
-		return meshEntry{}, fmt.Sprintf("FunctionMesh %s has two entries %s in spec.%s, which share one %s: rename one of them",
-			mesh.GetName(), component.Name, list, component.Kind)
+		return meshEntry{},
+			fmt.Sprintf("FunctionMesh %s has two entries %s in spec.%s, which share one %s: rename one of them",
+				mesh.GetName(), component.Name, list, component.Kind)
 	}
 	return found, ""
 }

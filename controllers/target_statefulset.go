@@ -62,10 +62,13 @@ func (s statefulSet) instance() (w workload, invalid string) {
 	w = d.workload(s.Metadata.Namespace, s.Metadata.Name)
 	switch name := s.Metadata.Name; {
 	case !d.isNameOf(name):
-		return workload{}, fmt.Sprintf("it runs %s, whose StatefulSet Pulsar's function worker calls %s: use that one", w.component(), d.statefulSet(""))
+		return workload{},
+			fmt.Sprintf("it runs %s, whose StatefulSet Pulsar's function worker calls %s: use that one", w.component(),
+				d.statefulSet(""))
 	case w.Kind == kindSource && w.Spec.BatchSourceConfig == nil:
-		return workload{}, fmt.Sprintf("source %s brings data into Pulsar and consumes nothing there, so there is no backlog to scale on: "+
-			"use a HorizontalPodAutoscaler on its CPU", w.component())
+		return workload{},
+			fmt.Sprintf("source %s brings data into Pulsar and consumes nothing there, so there is no backlog to scale on: "+
+				"use a HorizontalPodAutoscaler on its CPU", w.component())
 	}
 	return w, ""
 }
@@ -86,7 +89,9 @@ func (s statefulSet) scrapable() bool {
 }
 
 // statefulSet finds a StatefulSet that Pulsar's function worker made.
-func (t *Targets) statefulSet(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+func (t *Targets) statefulSet(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
+	error,
+) {
 	ref := spec.ScaleTargetRef
 	if !t.config.Installed(kindStatefulSet) {
 		return Found{}, notRead(kindStatefulSet)
@@ -99,7 +104,10 @@ func (t *Targets) statefulSet(ctx context.Context, namespace string, spec v1alph
 	case err != nil:
 		return Found{}, fmt.Errorf("reading StatefulSet %s/%s: %w", namespace, ref.Name, err)
 	}
-	target := policy.Target{Ref: ref, Scaling: policy.BySubresource, Scaled: []v1alpha1.ScaleTargetRef{ref}, Owner: controllerOf(object), UID: string(object.GetUID())}
+	target := policy.Target{
+		Ref: ref, Scaling: policy.BySubresource, Scaled: []v1alpha1.ScaleTargetRef{ref},
+		Owner: controllerOf(object), UID: string(object.GetUID()),
+	}
 	s, err := decodeStatefulSet(object.Object)
 	if err != nil {
 		target.Invalid = err.Error()
@@ -113,7 +121,9 @@ func (t *Targets) statefulSet(ctx context.Context, namespace string, spec v1alph
 }
 
 // complete adds what the pods consume, and where.
-func (t *Targets) complete(ctx context.Context, target *policy.Target, s statefulSet, connection *v1alpha1.PulsarConnection) error {
+func (t *Targets) complete(ctx context.Context, target *policy.Target, s statefulSet,
+	connection *v1alpha1.PulsarConnection,
+) error {
 	refuse := func(why string) {
 		target.Invalid = fmt.Sprintf("StatefulSet %s cannot be scaled: %s", s.Metadata.Name, why)
 	}
@@ -129,7 +139,8 @@ func (t *Targets) complete(ctx context.Context, target *policy.Target, s statefu
 	}
 	target.Component, target.NeverAcknowledges, target.NeverZero = w.component(), w.neverAcknowledges(), w.Kind == kindSource
 	if t.clusters.defaultURL == "" && (connection == nil || connection.AdminURL == "") {
-		refuse("the admin URL of its Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or --pulsar-admin-url of the adapter")
+		refuse("the admin URL of its Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " +
+			"--pulsar-admin-url of the adapter")
 		return nil
 	}
 	cluster, invalid, err := t.cluster(ctx, w, connection)
@@ -185,6 +196,7 @@ func measurable(object *unstructured.Unstructured) error {
 	case owner != "":
 		return mistakeError(fmt.Sprintf("StatefulSet %s is controlled by %s: ask for that", object.GetName(), owner))
 	default:
-		return mistakeError(fmt.Sprintf("StatefulSet %s is none that Pulsar's function worker made: %s", object.GetName(), errNoInstance))
+		return mistakeError(fmt.Sprintf("StatefulSet %s is none that Pulsar's function worker made: %s", object.GetName(),
+			errNoInstance))
 	}
 }

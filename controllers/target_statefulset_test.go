@@ -77,7 +77,8 @@ func TestWhatTheWorkersStatefulSetsConsumeIsRead(t *testing.T) {
 		invalid string
 	}{
 		"pf-public-default-resize": {want: consumption{
-			component: "public/default/resize", name: "public/default/resize", kind: backlog.Shared, topics: []string{"persistent://public/default/resize-in"},
+			component: "public/default/resize", name: "public/default/resize", kind: backlog.Shared,
+			topics: []string{"persistent://public/default/resize-in"},
 		}},
 		"pf-public-my-space-cropit-6c8db9d4": {want: consumption{
 			component: "public/My_Space/CropIt", name: "it's mine", kind: backlog.Failover,
@@ -88,22 +89,27 @@ func TestWhatTheWorkersStatefulSetsConsumeIsRead(t *testing.T) {
 			topics: []string{"persistent://public/default/literal"}, patterns: []string{"persistent://public/default/rx-.*"},
 		}},
 		"pf-public-default-drain": {want: consumption{
-			component: "public/default/drain", name: "mine", kind: backlog.KeyShared, topics: []string{"persistent://public/default/sink-in"},
+			component: "public/default/drain", name: "mine", kind: backlog.KeyShared,
+			topics: []string{"persistent://public/default/sink-in"},
 		}},
 		"pf-public-default-tasks": {want: consumption{
 			component: "public/default/tasks", name: "BatchSourceExecutor-public/default/tasks", kind: backlog.Shared,
 			topics: []string{"persistent://public/default/tasks-intermediate"}, neverZero: true,
 		}},
 		"pf-public-default-snake": {want: consumption{
-			component: "public/default/snake", name: "public/default/snake", kind: backlog.Shared, topics: []string{"persistent://public/default/snake-in"},
+			component: "public/default/snake", name: "public/default/snake", kind: backlog.Shared,
+			topics: []string{"persistent://public/default/snake-in"},
 		}},
 		"pf-public-default-gopher": {want: consumption{
-			component: "public/default/gopher", name: "public/default/gopher", kind: backlog.Failover, topics: []string{"persistent://public/default/gopher-in"},
+			component: "public/default/gopher", name: "public/default/gopher", kind: backlog.Failover,
+			topics: []string{"persistent://public/default/gopher-in"},
 		}},
 		"pf-public-default-job": {want: consumption{
-			component: "public/default/job", name: "public/default/job", kind: backlog.Shared, topics: []string{"persistent://public/default/j-in"},
+			component: "public/default/job", name: "public/default/job", kind: backlog.Shared,
+			topics: []string{"persistent://public/default/j-in"},
 		}},
-		"pf-public-default-silent": {invalid: "source public/default/silent brings data into Pulsar and consumes nothing there"},
+		"pf-public-default-silent": {invalid: "source public/default/silent brings data into Pulsar and consumes nothing " +
+			"there"},
 	}
 	recorded := recordedStatefulSets(t)
 	require.Len(t, tests, len(recorded), "all that were recorded")
@@ -119,7 +125,8 @@ func TestWhatTheWorkersStatefulSetsConsumeIsRead(t *testing.T) {
 			require.Empty(t, found.Target.Invalid)
 			target := *found.Target
 			require.Equal(t, test.want, consumption{
-				component: target.Component, name: target.Subscription.Name, kind: target.SubscriptionType, topics: target.Subscription.Topics,
+				component: target.Component, name: target.Subscription.Name, kind: target.SubscriptionType,
+				topics:   target.Subscription.Topics,
 				patterns: slices.Concat(target.Subscription.Patterns), neverZero: target.NeverZero,
 			})
 			require.Equal(t, "StatefulSet/default/"+name, target.Subscription.Workload)
@@ -146,8 +153,9 @@ func TestOtherStatefulSetsAreRefusedWithTheReason(t *testing.T) {
 			invalid: "do not run a Pulsar instance",
 		},
 		"a copy under another name": {
-			change:  func(object *unstructured.Unstructured) { object.SetName("pf-public-default-other") },
-			invalid: "it runs public/default/resize, whose StatefulSet Pulsar's function worker calls pf-public-default-resize: use that one",
+			change: func(object *unstructured.Unstructured) { object.SetName("pf-public-default-other") },
+			invalid: "it runs public/default/resize, whose StatefulSet Pulsar's function worker calls " +
+				"pf-public-default-resize: use that one",
 		},
 		"one whose details cannot be read": {
 			change: func(object *unstructured.Unstructured) {
@@ -190,14 +198,17 @@ func TestAStatefulSetOfFunctionMeshIsScaledByItsFunction(t *testing.T) {
 	object.SetName("resize-function")
 	yes := true
 	object.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: workloadKind(kindFunction).GroupVersion().String(), Kind: kindFunction, Name: "resize", UID: "1", Controller: &yes,
+		APIVersion: workloadKind(
+			kindFunction).GroupVersion().String(), Kind: kindFunction, Name: "resize", UID: "1", Controller: &yes,
 	}})
 	p := statefulSetPolicy("resize-function")
 	found := findStatefulSet(t, p, object)
 	v := policy.Check(policy.World{Policy: p, Target: found.Target})
 	require.Equal(t, policy.ReasonControlled, v.Reason)
-	require.Equal(t, "StatefulSet resize-function is controlled by Function resize, which sets its replicas back: set spec.scaleTargetRef to kind "+
-		"Function, name resize instead", v.Message)
+	require.Equal(t,
+		"StatefulSet resize-function is controlled by Function resize, which sets its replicas back: set "+
+			"spec.scaleTargetRef to kind "+
+			"Function, name resize instead", v.Message)
 }
 
 func TestInstancesWithoutMetricsAreNotAsked(t *testing.T) {
@@ -219,8 +230,9 @@ func TestAWindowOfAStatefulSetThatNeverAcknowledgesIsTold(t *testing.T) {
 			object := recordedStatefulSets(t)["pf-public-default-resize"]
 			config, err := json.Marshal(`{"__WINDOWCONFIGS__":` + test.window + `}`)
 			require.NoError(t, err)
-			withCommand(t, object, []any{"java", "--function_details", `{"tenant":"public","namespace":"default","name":"resize",` +
-				`"processingGuarantees":"MANUAL","userConfig":` + string(config) + `,"source":{"inputSpecs":{"in":{}}}}`})
+			withCommand(t, object,
+				[]any{"java", "--function_details", `{"tenant":"public","namespace":"default","name":"resize",` +
+					`"processingGuarantees":"MANUAL","userConfig":` + string(config) + `,"source":{"inputSpecs":{"in":{}}}}`})
 			target := findStatefulSet(t, statefulSetPolicy(object.GetName()), object).Target
 			require.Empty(t, target.Invalid)
 			require.Equal(t, test.never, target.NeverAcknowledges)
@@ -235,7 +247,9 @@ func TestAStatefulSetThatIsGoneIsNotFound(t *testing.T) {
 // withCommand gives the containers another command.
 func withCommand(t *testing.T, object *unstructured.Unstructured, command []any) {
 	t.Helper()
-	require.NoError(t, unstructured.SetNestedSlice(object.Object, []any{map[string]any{"name": "c", "command": command}}, "spec", "template", "spec", "containers"))
+	require.NoError(t,
+		unstructured.SetNestedSlice(object.Object, []any{map[string]any{"name": "c", "command": command}}, "spec", "template",
+			"spec", "containers"))
 }
 
 func TestTheNameOfAStatefulSetFollowsTheWorkersRule(t *testing.T) {
@@ -252,12 +266,16 @@ func TestTheNameOfAStatefulSetFollowsTheWorkersRule(t *testing.T) {
 			not: []string{"pf-public-default-resize-5c52e3ec", "pf-public-default-resize2", "resize", "", "-", "x-"},
 		},
 		"has a hash where it had to be changed": {
-			details: details("public", "My_Space", "CropIt", ""), is: []string{"pf-public-my-space-cropit-6c8db9d4"}, not: []string{"pf-public-my-space-cropit"},
+			details: details("public", "My_Space", "CropIt",
+				""), is: []string{"pf-public-my-space-cropit-6c8db9d4"}, not: []string{"pf-public-my-space-cropit"},
 		},
 		"may begin with a job's name": { // sha1("etl-public-default-job"), sha1("Nightly_Jobs-public-default-job")
 			details: details("public", "default", "job", `{"jobName":"Nightly_Jobs"}`),
-			is:      []string{"pf-public-default-job", "etl-" + shortHash("etl-public-default-job"), "nightly-jobs-" + shortHash("Nightly_Jobs-public-default-job")},
-			not:     []string{"etl-" + shortHash("etl-public-default-other"), "etl-00000000"},
+			is: []string{
+				"pf-public-default-job", "etl-" + shortHash("etl-public-default-job"),
+				"nightly-jobs-" + shortHash("Nightly_Jobs-public-default-job"),
+			},
+			not: []string{"etl-" + shortHash("etl-public-default-other"), "etl-00000000"},
 		},
 	}
 	for name, test := range tests {

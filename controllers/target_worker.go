@@ -24,17 +24,21 @@ const reasonWorkerRestarts = "WorkerRestartsAll"
 // selector, and there are no pods. Nothing has this label.
 const selectorOfNothing = v1alpha1.Group + "/runs=in-the-function-worker"
 
-// workerFunction finds what a function worker runs. There is no object in Kubernetes for it, so nothing but the next pass
-// notices a change.
-func (t *Targets) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+// workerFunction finds what a function worker runs. There is no object in Kubernetes for it, so nothing but the next
+// pass notices a change.
+func (t *Targets) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
+	error,
+) {
 	if t.config.Worker == nil {
 		return Found{Unsupported: "nobody here asks function workers"}, nil
 	}
 	ref := spec.PulsarFunctionRef
 	target := &policy.Target{
-		Scaling: policy.ByWorker, NeverZero: true, Component: ref.FullName(), Selector: selectorOfNothing, Disturbances: workerDisturbances(ref.Kind),
+		Scaling: policy.ByWorker, NeverZero: true, Component: ref.FullName(), Selector: selectorOfNothing,
+		Disturbances: workerDisturbances(ref.Kind),
 	}
-	cluster, invalid, err := t.cluster(ctx, workload{Kind: string(ref.Kind), Metadata: workloadMetadata{Namespace: namespace}}, spec.Pulsar)
+	cluster, invalid, err := t.cluster(ctx,
+		workload{Kind: string(ref.Kind), Metadata: workloadMetadata{Namespace: namespace}}, spec.Pulsar)
 	if err != nil {
 		return Found{}, err
 	}
@@ -94,20 +98,23 @@ func componentOf(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (compo
 	return component, ""
 }
 
-// ranInKubernetes refuses what the worker runs as a StatefulSet of the policy's namespace: a change of its parallelism would
-// delete that and make it anew, with all pods gone meanwhile, where the StatefulSet itself is scaled without.
-func (t *Targets) ranInKubernetes(ctx context.Context, namespace string, ref v1alpha1.PulsarFunctionRef) (invalid string, err error) {
+// ranInKubernetes refuses what the worker runs as a StatefulSet of the policy's namespace: a change of its parallelism
+// would delete that and make it anew, with all pods gone meanwhile, where the StatefulSet itself is scaled without.
+func (t *Targets) ranInKubernetes(ctx context.Context, namespace string,
+	ref v1alpha1.PulsarFunctionRef,
+) (invalid string, err error) {
 	name := workerStatefulSet(cmp.Or(ref.Tenant, "public"), cmp.Or(ref.Namespace, "default"), ref.Name)
 	set, err := t.remembered(ctx, kindStatefulSet, namespace, name)
 	if err != nil || set == nil {
 		return "", err
 	}
-	return fmt.Sprintf("the function worker runs it as StatefulSet %s, which it would delete and make anew at each change: in place of "+
-		"spec.pulsarFunctionRef set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name %s", name, name), nil
+	return fmt.Sprintf(
+		"the function worker runs it as StatefulSet %s, which it would delete and make anew at each change: in place of "+
+			"spec.pulsarFunctionRef set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name %s", name, name), nil
 }
 
-// ofOneCluster says whether two policies that name something of the same kind and name in a function worker mean the same; of
-// others it says that they do. It reads nothing: policies alone say where.
+// ofOneCluster says whether two policies that name something of the same kind and name in a function worker mean the
+// same; of others it says that they do. It reads nothing: policies alone say where.
 func (t *Targets) ofOneCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
 	if a.Spec.PulsarFunctionRef.Name == "" || b.Spec.PulsarFunctionRef.Name == "" {
 		return true
@@ -123,7 +130,8 @@ func (t *Targets) ofOneCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPo
 func workerDisturbances(kind v1alpha1.WorkloadKind) []policy.Disturbance {
 	message := "each change of the number of instances restarts all of them"
 	if cmp.Or(kind, v1alpha1.WorkloadFunction) == v1alpha1.WorkloadFunction {
-		message += ", and Pulsar's update loses consumerProperties, skipToLatest, customSchemaOutputs, maxPendingAsyncRequests and " +
+		message += ", and Pulsar's update loses consumerProperties, skipToLatest, customSchemaOutputs, " +
+			"maxPendingAsyncRequests and " +
 			"exposePulsarAdminClientEnabled where the function has them: do without these, or run it on Kubernetes"
 	}
 	return []policy.Disturbance{{Reason: reasonWorkerRestarts, Message: message, Restarts: true}}

@@ -36,7 +36,10 @@ func (f *fakeWorker) Describe(_ context.Context, c backlog.Component) (backlog.C
 	f.components[c] = true
 	subscription := backlog.NewSubscription(c.Cluster, c.FullName(), testTopic)
 	subscription.Workload = c.Workload()
-	return backlog.ComponentConfig{Subscription: subscription, Type: backlog.Shared, Parallelism: f.parallelism, Runtime: backlog.JavaRuntime, NeverAcknowledges: f.neverAcknowledges}, f.describeFails
+	return backlog.ComponentConfig{
+		Subscription: subscription, Type: backlog.Shared, Parallelism: f.parallelism,
+		Runtime: backlog.JavaRuntime, NeverAcknowledges: f.neverAcknowledges,
+	}, f.describeFails
 }
 
 func (f *fakeWorker) Status(context.Context, backlog.Component) (backlog.ComponentStatus, error) {
@@ -76,14 +79,18 @@ func newWorkerWorld(t *testing.T, objects ...client.Object) *testWorld {
 // consumed is an answer of Pulsar with so many consumers and messages that wait.
 func (w *testWorld) consumed(consumers int, waiting, published int64) {
 	entries := published
-	s := backlog.SubscriptionSample{Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: waiting, DeliveredMessages: published - waiting}
+	s := backlog.SubscriptionSample{
+		Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: waiting,
+		DeliveredMessages: published - waiting,
+	}
 	for i := range consumers {
 		s.Consumers = append(s.Consumers, backlog.ConsumerSample{ID: fmt.Sprint(i)})
 	}
 	w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, backlog.TopicSample{
 		At: w.now, Detail: backlog.Full,
 		Partitions: []backlog.PartitionSample{{
-			Index: backlog.NotPartitioned, PublishedMessages: published, AddedEntries: &entries, Subscriptions: []backlog.SubscriptionSample{s},
+			Index: backlog.NotPartitioned, PublishedMessages: published, AddedEntries: &entries,
+			Subscriptions: []backlog.SubscriptionSample{s},
 		}},
 	})
 }
@@ -268,8 +275,15 @@ func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
 	} {
 		w := newTestWorld(t)
 		targets, err := NewTargets(TargetsConfig{
-			Workloads: w.client, Installed: func(string) bool { return true }, Objects: w.client, FunctionCredentials: UseFunctionCredentials,
-			InstanceMetrics: mode, Now: w.clock, Worker: worker, Consumers: func(backlog.Subscription) (int, error) { return 3, nil },
+			Workloads: w.client, Installed: func(
+				string,
+			) bool {
+				return true
+			}, Objects: w.client, FunctionCredentials: UseFunctionCredentials,
+			InstanceMetrics: mode, Now: w.clock, Worker: worker, Consumers: func(backlog.Subscription) (int, error) {
+				return 3,
+					nil
+			},
 		})
 		require.NoError(t, err)
 		p := workerPolicy()
@@ -289,7 +303,8 @@ func TestWhatTheWorkerRunsInKubernetesIsRefused(t *testing.T) {
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionTargetFound)
 	require.Equal(t, "False/TargetInvalid", status)
-	require.Contains(t, message, "set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name pf-public-default-resize")
+	require.Contains(t, message,
+		"set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name pf-public-default-resize")
 	require.Zero(t, w.worker.described)
 }
 
@@ -341,7 +356,8 @@ func TestOneFunctionOfAWorkerHasOnePolicyWhateverItsNamespace(t *testing.T) {
 
 func TestTheIntervalOfUpdatesHasBounds(t *testing.T) {
 	for every, problem := range map[time.Duration]string{
-		time.Millisecond: "WorkerUpdateInterval is 1ms, must be from 1s to 1h", 2 * time.Hour: "WorkerUpdateInterval is 2h0m0s, must be from 1s to 1h",
+		time.Millisecond: "WorkerUpdateInterval is 1ms, must be from 1s to 1h",
+		2 * time.Hour:    "WorkerUpdateInterval is 2h0m0s, must be from 1s to 1h",
 	} {
 		_, err := newWorkerFunctions(TargetsConfig{WorkerUpdateInterval: every, Now: time.Now})
 		require.EqualError(t, err, problem)

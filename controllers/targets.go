@@ -29,7 +29,8 @@ type Targets struct {
 	workers     *workerFunctions
 }
 
-// TargetsConfig is what NewTargets needs; all fields but DefaultAdminURL, OwnCredentials and those of workers are required.
+// TargetsConfig is what NewTargets needs; all fields but DefaultAdminURL, OwnCredentials and those of workers are
+// required.
 type TargetsConfig struct {
 	// Workloads reads Functions, Sinks, Sources and StatefulSets, as unstructured objects, and policies, from memory.
 	Workloads client.Reader
@@ -46,9 +47,11 @@ type TargetsConfig struct {
 	InstanceMetrics   InstanceMetrics
 	// Worker asks function workers; nil where they are left alone.
 	Worker Worker
-	// Consumers is how many consumers a subscription has, as was measured last, or why that is unknown; required with Worker.
+	// Consumers is how many consumers a subscription has, as was measured last, or why that is unknown; required with
+	// Worker.
 	Consumers func(backlog.Subscription) (int, error)
-	// WorkerUpdateInterval is the least time between two changes of one function, from 1s to 1h; 0 is DefaultWorkerUpdateInterval.
+	// WorkerUpdateInterval is the least time between two changes of one function, from 1s to 1h; 0 is
+	// DefaultWorkerUpdateInterval.
 	WorkerUpdateInterval time.Duration
 	// Now is the time, such as time.Now.
 	Now func() time.Time
@@ -60,7 +63,8 @@ func NewTargets(config TargetsConfig) (*Targets, error) {
 		return nil, errors.New("targets: Workloads, Installed, Objects and Now must be set")
 	}
 	if config.InstanceMetrics != PodInstanceMetrics && config.InstanceMetrics != NoInstanceMetrics {
-		return nil, fmt.Errorf("targets: InstanceMetrics is %q, must be %s or %s", config.InstanceMetrics, PodInstanceMetrics, NoInstanceMetrics)
+		return nil, fmt.Errorf("targets: InstanceMetrics is %q, must be %s or %s", config.InstanceMetrics, PodInstanceMetrics,
+			NoInstanceMetrics)
 	}
 	address := ""
 	if config.DefaultAdminURL != "" {
@@ -81,7 +85,8 @@ func NewTargets(config TargetsConfig) (*Targets, error) {
 		return nil, fmt.Errorf("targets: %w", err)
 	}
 	return &Targets{
-		config: config, clusters: newClusters(config.Objects, address, config.Now), credentials: credentials, workers: workers,
+		config: config, clusters: newClusters(config.Objects, address,
+			config.Now), credentials: credentials, workers: workers,
 	}, nil
 }
 
@@ -93,8 +98,8 @@ type Found struct {
 	Unsupported string
 }
 
-// Find returns what a policy in the namespace scales: the target and the connection of its spec. What the user has to mend is
-// in the answer; an error is worth a retry.
+// Find returns what a policy in the namespace scales: the target and the connection of its spec. What the user has to
+// mend is in the answer; an error is worth a retry.
 func (t *Targets) Find(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
 	ref := spec.ScaleTargetRef
 	switch kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind); {
@@ -107,13 +112,17 @@ func (t *Targets) Find(ctx context.Context, namespace string, spec v1alpha1.Auto
 	case slices.Contains(workloadKinds(), ref.Kind) && kind == workloadKind(ref.Kind):
 		return t.workload(ctx, namespace, ref, spec.Pulsar)
 	default:
-		return Found{Unsupported: fmt.Sprintf("kind %s of %s is not supported: use %s, %s, %s or %s of %s, or StatefulSet of apps/v1", ref.Kind,
-			ref.APIVersion, kindFunction, kindSink, kindSource, kindFunctionMesh, workloadKind(kindFunction).GroupVersion())}, nil
+		return Found{Unsupported: fmt.Sprintf(
+			"kind %s of %s is not supported: use %s, %s, %s or %s of %s, or StatefulSet of apps/v1", ref.Kind,
+			ref.APIVersion, kindFunction, kindSink, kindSource, kindFunctionMesh, workloadKind(
+				kindFunction).GroupVersion())}, nil
 	}
 }
 
 // workload finds a Function, Sink or Source.
-func (t *Targets) workload(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef, connection *v1alpha1.PulsarConnection) (Found, error) {
+func (t *Targets) workload(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef,
+	connection *v1alpha1.PulsarConnection,
+) (Found, error) {
 	kind := ref.Kind
 	if !t.config.Installed(kind) {
 		return notInstalled(kind), nil
@@ -136,7 +145,8 @@ func (t *Targets) workload(ctx context.Context, namespace string, ref v1alpha1.S
 }
 
 func notInstalled(kind string) Found {
-	return Found{Unsupported: fmt.Sprintf("kind %s of %s is not installed in this cluster: install Function Mesh, which is noticed within %s",
+	return Found{Unsupported: fmt.Sprintf(
+		"kind %s of %s is not installed in this cluster: install Function Mesh, which is noticed within %s",
 		kind, workloadKind(kind).GroupVersion(), lookForKindEvery)}
 }
 
@@ -187,8 +197,8 @@ func (w workload) configMap() types.NamespacedName {
 	return types.NamespacedName{Namespace: w.Metadata.Namespace, Name: w.Spec.Pulsar.PulsarConfig}
 }
 
-// exists fails with an API server's NotFound when there is no such object in memory, and with a mistakeError for a StatefulSet
-// that the function worker did not make.
+// exists fails with an API server's NotFound when there is no such object in memory, and with a mistakeError for a
+// StatefulSet that the function worker did not make.
 func (t *Targets) exists(kind string, key types.NamespacedName) error {
 	if !t.config.Installed(kind) {
 		return notRead(kind)

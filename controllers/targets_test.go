@@ -33,7 +33,9 @@ func newConfigMaps(t *testing.T, data map[string]string) *configMaps {
 	t.Helper()
 	c := &configMaps{}
 	b := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
-		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, obj client.Object,
+			opts ...client.GetOption,
+		) error {
 			c.reads++
 			if c.fails != nil {
 				return c.fails
@@ -63,27 +65,34 @@ func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
 			otherwise: "http://default:8080", cluster: "https://mine:8443",
 		},
 		"the ConfigMap comes next": {
-			configMap: "pulsar", data: map[string]string{"webServiceURL": " http://its:8080/\n"}, otherwise: "http://default:8080", cluster: "http://its:8080",
+			configMap: "pulsar", data: map[string]string{"webServiceURL": " http://its:8080/\n"},
+			otherwise: "http://default:8080", cluster: "http://its:8080",
 		},
 		"a ConfigMap that does not say leaves it to the default": {
-			configMap: "pulsar", data: map[string]string{"brokerServiceURL": "pulsar://its:6650"}, otherwise: "http://default:8080", cluster: "http://default:8080",
+			configMap: "pulsar", data: map[string]string{"brokerServiceURL": "pulsar://its:6650"},
+			otherwise: "http://default:8080", cluster: "http://default:8080",
 		},
 		"no ConfigMap leaves it to the default": {otherwise: "http://default:8080", cluster: "http://default:8080"},
 		"a ConfigMap that is missing may name another cluster than the default": {
-			configMap: "pulsar", otherwise: "http://default:8080", invalid: "ConfigMap pulsar, which spec.pulsar.pulsarConfig names, does not exist",
+			configMap: "pulsar", otherwise: "http://default:8080",
+			invalid: "ConfigMap pulsar, which spec.pulsar.pulsarConfig names, does not exist",
 		},
 		"a ConfigMap that may not be read may name another cluster than the default": {
-			configMap: "pulsar", fails: forbidden, otherwise: "http://default:8080", invalid: "grant the adapter get on configmaps",
+			configMap: "pulsar", fails: forbidden, otherwise: "http://default:8080",
+			invalid: "grant the adapter get on configmaps",
 		},
 		"several hosts are one too many": {
-			configMap: "pulsar", data: map[string]string{"webServiceURL": "http://a:8080,b:8080"}, invalid: "webServiceURL in ConfigMap pulsar",
+			configMap: "pulsar", data: map[string]string{"webServiceURL": "http://a:8080,b:8080"},
+			invalid: "webServiceURL in ConfigMap pulsar",
 		},
 		"credentials are never repeated": {
-			configMap: "pulsar", data: map[string]string{"webServiceURL": "http://user:hunter2@a:8080"}, invalid: "no credentials",
+			configMap: "pulsar", data: map[string]string{"webServiceURL": "http://user:hunter2@a:8080"},
+			invalid: "no credentials",
 		},
 		"nobody says": {
 			configMap: "pulsar", data: map[string]string{},
-			invalid: "set spec.pulsar.adminURL of the policy, or webServiceURL in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL",
+			invalid: "set spec.pulsar.adminURL of the policy, or webServiceURL in the ConfigMap that spec.pulsar.pulsarConfig " +
+				"names, or the default admin URL",
 		},
 	}
 	for name, test := range tests {
@@ -162,7 +171,9 @@ func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
 func TestADefaultAdminURLThatIsNoneIsRefused(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	_, err := NewTargets(TargetsConfig{
-		Workloads: api.client, Objects: api.client, FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, Installed: func(string) bool { return true }, Now: time.Now, DefaultAdminURL: "pulsar://broker:6650",
+		Workloads: api.client, Objects: api.client, FunctionCredentials: UseFunctionCredentials,
+		InstanceMetrics: NoInstanceMetrics, Installed: func(string) bool { return true }, Now: time.Now,
+		DefaultAdminURL: "pulsar://broker:6650",
 	})
 	require.ErrorContains(t, err, "DefaultAdminURL must be http://host:port")
 }

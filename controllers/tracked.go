@@ -40,8 +40,8 @@ type policyMemory struct {
 	// followed is the last subscription of a target that was there, and followedAt when that was.
 	followed   *backlog.Subscription
 	followedAt time.Time
-	// putAway is what was taken over; gaveBackAt when it was given back, while the policy stays; farewells are the tries to give
-	// it back since the policy was deleted, and leavesSince when they ended.
+	// putAway is what was taken over; gaveBackAt when it was given back, while the policy stays; farewells are the tries
+	// to give it back since the policy was deleted, and leavesSince when they ended.
 	putAway     putAway
 	gaveBackAt  time.Time
 	farewells   int
@@ -71,8 +71,8 @@ func (r *refusal) stands(p *v1alpha1.AutoscalingPolicy, met string, now time.Tim
 	return r != nil && r.generation == p.Generation && r.met == met && now.Sub(r.at) < retryRefusedEvery
 }
 
-// met is what an apply meets: the autoscaler of one actuator or the other, by what does not change with the status that is written
-// of it at every sync.
+// met is what an apply meets: the autoscaler of one actuator or the other, by what does not change with the status that
+// is written of it at every sync.
 func met(outcome *policy.Outcome) string {
 	identity := string(outcome.Actuator.Type) + " "
 	switch hpa, object := outcome.World.Autoscaler, outcome.World.ScaledObject; {
@@ -84,8 +84,8 @@ func met(outcome *policy.Outcome) string {
 	return identity
 }
 
-// retryToleranceEvery is how often an autoscaler without the tolerance is applied anew: a server that was upgraded to 1.35
-// keeps it then. At 10k policies on an older one that is 3 applies a second, which change nothing.
+// retryToleranceEvery is how often an autoscaler without the tolerance is applied anew: a server that was upgraded to
+// 1.35 keeps it then. At 10k policies on an older one that is 3 applies a second, which change nothing.
 const retryToleranceEvery = time.Hour
 
 // toleranceDue says that it is time to try.
@@ -103,7 +103,9 @@ func (m *policyMemory) toleranceDue(live *autoscalingv2.HorizontalPodAutoscaler,
 }
 
 // state is where the last decision left off, in this process or in the one before it.
-func (m *policyMemory) state(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) policy.State {
+func (m *policyMemory) state(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32,
+	now time.Time,
+) policy.State {
 	paused := m.paused
 	m.paused = false
 	switch {
@@ -183,7 +185,9 @@ func (t *trackedPolicies) forget(key types.NamespacedName) {
 }
 
 // list makes the policy a user of these inputs and namespaces and of no others. mu is held.
-func (t *trackedPolicies) list(key types.NamespacedName, memory *policyMemory, inputs []backlog.Topic, namespaces []backlog.Namespace) {
+func (t *trackedPolicies) list(key types.NamespacedName, memory *policyMemory, inputs []backlog.Topic,
+	namespaces []backlog.Namespace,
+) {
 	relist(t.users, key, memory.inputs, inputs)
 	relist(t.matchers, key, memory.namespaces, namespaces)
 	memory.inputs, memory.namespaces = inputs, namespaces
@@ -220,8 +224,8 @@ func (t *trackedPolicies) deliverTo(queue workqueue.TypedRateLimitingInterface[r
 	t.queue = queue
 }
 
-// gatherFor is how long news of topics that a pattern may match are gathered: there may be thousands, each with news every
-// few seconds, and a pass reads them all.
+// gatherFor is how long news of topics that a pattern may match are gathered: there may be thousands, each with news
+// every few seconds, and a pass reads them all.
 const gatherFor = time.Second
 
 // poked queues the policies that use the input: a topic, or a pattern by its text.

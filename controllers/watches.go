@@ -35,8 +35,8 @@ func siblings(reader client.Reader) handler.EventHandler {
 	})
 }
 
-// autoscalerUsers queues the policies that scale what the HorizontalPodAutoscaler scales, which is its owner or those it
-// stands in the way of.
+// autoscalerUsers queues the policies that scale what the HorizontalPodAutoscaler scales, which is its owner or those
+// it stands in the way of.
 func autoscalerUsers(reader client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		hpa, ok := object.(*autoscalingv2.HorizontalPodAutoscaler)
@@ -50,7 +50,8 @@ func autoscalerUsers(reader client.Reader) handler.EventHandler {
 		}
 		for _, owner := range hpa.OwnerReferences {
 			if owner.Kind == v1alpha1.KindAutoscalingPolicy {
-				requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: hpa.Namespace, Name: owner.Name}})
+				requests = append(requests,
+					reconcile.Request{NamespacedName: client.ObjectKey{Namespace: hpa.Namespace, Name: owner.Name}})
 			}
 		}
 		return requests
@@ -59,13 +60,19 @@ func autoscalerUsers(reader client.Reader) handler.EventHandler {
 
 // workloadUsers queues the policies that scale the object, or what it scales.
 func workloadUsers(reader client.Reader) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
-	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, object *unstructured.Unstructured) []reconcile.Request {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context,
+		object *unstructured.Unstructured,
+	) []reconcile.Request {
 		var requests []reconcile.Request
 		for _, target := range concerns(object) {
 			requests = append(requests, policiesOf(ctx, reader, object.GetNamespace(), target)...)
 		}
 		if ownedByPolicy(object) && object.GetKind() == kindScaledObject { // whatever it scales
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: metav1.GetControllerOfNoCopy(object).Name}})
+			requests = append(requests,
+				reconcile.Request{NamespacedName: client.ObjectKey{
+					Namespace: object.GetNamespace(),
+					Name:      metav1.GetControllerOfNoCopy(object).Name,
+				}})
 		}
 		return requests
 	})
@@ -88,7 +95,8 @@ func concerns(object *unstructured.Unstructured) []string {
 	}
 }
 
-// replicasOf are the keys of all whose replicas something is: of a StatefulSet, itself and what Function Mesh made it for.
+// replicasOf are the keys of all whose replicas something is: of a StatefulSet, itself and what Function Mesh made it
+// for.
 func replicasOf(key, kind, name string) []string {
 	if kind == kindStatefulSet {
 		if workload, name := workloadOfStatefulSet(name); workload != "" {
@@ -107,7 +115,8 @@ func workloadTarget(kind, name string) string {
 // index; what would be missed then comes at the next poll.
 func policiesOf(ctx context.Context, reader client.Reader, namespace, target string) []reconcile.Request {
 	var list v1alpha1.AutoscalingPolicyList
-	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexScaleTarget: target}); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(namespace),
+		client.MatchingFields{indexScaleTarget: target}); err != nil {
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
@@ -127,8 +136,8 @@ func policyChanged() predicate.Predicate {
 	})
 }
 
-// autoscalerChanged lets pass what a policy's status or the search for rivals depends on. A HorizontalPodAutoscaler has no
-// generation, and its status changes at every sync, every 15 s.
+// autoscalerChanged lets pass what a policy's status or the search for rivals depends on. A HorizontalPodAutoscaler has
+// no generation, and its status changes at every sync, every 15 s.
 func autoscalerChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, isBefore := e.ObjectOld.(*autoscalingv2.HorizontalPodAutoscaler)
@@ -155,8 +164,8 @@ func scalingActive(hpa *autoscalingv2.HorizontalPodAutoscaler) mirrored {
 	return mirrored{}
 }
 
-// rollout is the part of a status that says how far a change of the pods is: of a Function that it waits, of a StatefulSet
-// that it runs.
+// rollout is the part of a status that says how far a change of the pods is: of a Function that it waits, of a
+// StatefulSet that it runs.
 func rollout(object *unstructured.Unstructured) [3]string {
 	pending, _, _ := unstructured.NestedString(object.Object, "status", "pendingChange")
 	current, _, _ := unstructured.NestedString(object.Object, "status", "currentRevision")
@@ -164,10 +173,12 @@ func rollout(object *unstructured.Unstructured) [3]string {
 	return [3]string{pending, current, next}
 }
 
-// workloadChanged lets pass changes of the spec, the annotations, the owners, the rollout and, where it is kept, the selector;
-// Function Mesh writes the status several times at every change.
+// workloadChanged lets pass changes of the spec, the annotations, the owners, the rollout and, where it is kept, the
+// selector; Function Mesh writes the status several times at every change.
 func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
-	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(e event.TypedUpdateEvent[*unstructured.Unstructured]) bool {
+	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(
+		e event.TypedUpdateEvent[*unstructured.Unstructured],
+	) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
 			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||

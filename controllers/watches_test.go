@@ -56,8 +56,14 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 		object client.Object
 		want   []string
 	}{
-		"an autoscaler on the Function":          {otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize"), []string{"resize", "sibling"}},
-		"an autoscaler on the StatefulSet":       {otherAutoscaler("apps/v1", "StatefulSet", "resize-function"), []string{"resize", "sibling"}},
+		"an autoscaler on the Function": {
+			otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize"),
+			[]string{"resize", "sibling"},
+		},
+		"an autoscaler on the StatefulSet": {
+			otherAutoscaler("apps/v1", "StatefulSet", "resize-function"),
+			[]string{"resize", "sibling"},
+		},
 		"an autoscaler on something else":        {otherAutoscaler("apps/v1", "Deployment", "resize"), nil},
 		"a Function of another group":            {otherAutoscaler("openfaas.com/v1", "Function", "resize"), nil},
 		"an autoscaler of ours that was altered": {ours, []string{"other"}},
@@ -69,12 +75,17 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(w.client), testFunction()))
 	worker := testPolicy()
-	worker.Name, worker.Spec.ScaleTargetRef = "worker", v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "pf-public-default-my-function"}
+	worker.Name, worker.Spec.ScaleTargetRef = "worker", v1alpha1.ScaleTargetRef{
+		APIVersion: "apps/v1", Kind: "StatefulSet",
+		Name: "pf-public-default-my-function",
+	}
 	require.NoError(t, w.client.Create(t.Context(), worker))
 	onWorker := otherAutoscaler("apps/v1", "StatefulSet", "pf-public-default-my-function")
-	require.Equal(t, []string{"worker"}, queued[client.Object](t, autoscalerUsers(w.client), onWorker), "although the name ends as those of Function Mesh do")
+	require.Equal(t, []string{"worker"}, queued[client.Object](t, autoscalerUsers(w.client), onWorker),
+		"although the name ends as those of Function Mesh do")
 	for what, object := range map[string]*unstructured.Unstructured{
-		"a ScaledObject on the Function":             testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize"),
+		"a ScaledObject on the Function": testScaledObject("compute.functionmesh.io/v1alpha1", "Function",
+			"resize"),
 		"a ScaledObject on its StatefulSet":          testScaledObject("apps/v1", "StatefulSet", "resize-function"),
 		"a VerticalPodAutoscaler on its StatefulSet": testVerticalAutoscaler("Auto"),
 		"its StatefulSet":                            testStatefulSet(nil),
@@ -111,12 +122,21 @@ func TestAnAutoscalersSyncsWakeNobody(t *testing.T) {
 	}{
 		"its metrics moved": {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Status.DesiredReplicas = 9 }, false},
 		"its spec changed":  {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Spec.MaxReplicas = 99 }, true},
-		"a label changed":   {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Labels = map[string]string{"a": "b"} }, true},
+		"a label changed": {
+			func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Labels = map[string]string{"a": "b"} },
+			true,
+		},
 		"its owner changed": {func(h *autoscalingv2.HorizontalPodAutoscaler) {
 			h.OwnerReferences = []metav1.OwnerReference{{Name: "x"}}
 		}, true},
-		"it stopped scaling":  {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Status.Conditions = scalingInactive() }, true},
-		"it scaled for once ": {func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Status.LastScaleTime = &metav1.Time{} }, false},
+		"it stopped scaling": {
+			func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Status.Conditions = scalingInactive() },
+			true,
+		},
+		"it scaled for once ": {
+			func(h *autoscalingv2.HorizontalPodAutoscaler) { h.Status.LastScaleTime = &metav1.Time{} },
+			false,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +149,10 @@ func TestAnAutoscalersSyncsWakeNobody(t *testing.T) {
 }
 
 func scalingInactive() []autoscalingv2.HorizontalPodAutoscalerCondition {
-	return []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse}}
+	return []autoscalingv2.HorizontalPodAutoscalerCondition{{
+		Type:   autoscalingv2.ScalingActive,
+		Status: corev1.ConditionFalse,
+	}}
 }
 
 func TestAFunctionsStatusWakesNobody(t *testing.T) {
@@ -137,9 +160,17 @@ func TestAFunctionsStatusWakesNobody(t *testing.T) {
 		change func(*unstructured.Unstructured)
 		wakes  bool
 	}{
-		"its status moved":      {func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"replicas": int64(4)} }, false},
-		"its spec changed":      {func(u *unstructured.Unstructured) { u.SetGeneration(9) }, true},
-		"an annotation changed": {func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{annotationManaged: "false"}) }, true},
+		"its status moved": {func(
+			u *unstructured.Unstructured,
+		) {
+			u.Object["status"] = map[string]any{"replicas": int64(4)}
+		}, false},
+		"its spec changed": {func(u *unstructured.Unstructured) { u.SetGeneration(9) }, true},
+		"an annotation changed": {func(
+			u *unstructured.Unstructured,
+		) {
+			u.SetAnnotations(map[string]string{annotationManaged: "false"})
+		}, true},
 		"it joined a mesh": {func(u *unstructured.Unstructured) {
 			u.SetOwnerReferences([]metav1.OwnerReference{{Kind: kindFunctionMesh, Name: "m"}})
 		}, true},
@@ -148,7 +179,8 @@ func TestAFunctionsStatusWakesNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before, after := testFunction(), testFunction()
 			test.change(after)
-			require.Equal(t, test.wakes, workloadChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
+			require.Equal(t, test.wakes,
+				workloadChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
 		})
 	}
 }
@@ -170,14 +202,16 @@ func TestFunctionsAreWatchedOnceTheirKindIsInstalled(t *testing.T) {
 		kind := &lateKind{}
 		watched := make(chan struct{})
 		f := &installation{
-			kind: kindSink, kinds: kind, cache: &informertest.FakeInformers{Scheme: scheme}, every: lookForKindEvery, looked: make(chan struct{}),
-			watch: func() error { close(watched); return nil },
+			kind: kindSink, kinds: kind, cache: &informertest.FakeInformers{Scheme: scheme}, every: lookForKindEvery,
+			looked: make(chan struct{}),
+			watch:  func() error { close(watched); return nil },
 		}
 		done := make(chan error, 1)
 		go func() { done <- f.Start(t.Context()) }()
 		<-f.looked // an absent kind holds nobody back
 		require.False(t, f.ready.Load())
-		require.NoError(t, news{tracked: newTrackedPolicies(nil), looked: []<-chan struct{}{f.looked}}.WaitForSync(t.Context()))
+		require.NoError(t,
+			news{tracked: newTrackedPolicies(nil), looked: []<-chan struct{}{f.looked}}.WaitForSync(t.Context()))
 
 		synctest.Wait()
 		kind.installed.Store(true)
@@ -211,9 +245,12 @@ func TestKindsOfOthersHoldNobodyBack(t *testing.T) {
 				watched := make(chan struct{})
 				f := &installation{
 					kind: kind, kinds: known, every: lookForKindEvery, looked: make(chan struct{}),
-					cache: &informertest.FakeInformers{Scheme: scheme, InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{
-						watchedKind(kind): unread,
-					}},
+					cache: &informertest.FakeInformers{
+						Scheme: scheme,
+						InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{
+							watchedKind(kind): unread,
+						},
+					},
 					watch: func() error { close(watched); return nil },
 				}
 				done := make(chan error, 1)
@@ -259,7 +296,10 @@ func TestALookForFunctionsEndsWithTheProcess(t *testing.T) {
 		kind := &lateKind{}
 		kind.installed.Store(true)
 		f := &installation{
-			kind: kindSink, kinds: kind, cache: &informertest.FakeInformers{Scheme: scheme, Error: errors.New("the API server is away")},
+			kind: kindSink, kinds: kind, cache: &informertest.FakeInformers{
+				Scheme: scheme,
+				Error:  errors.New("the API server is away"),
+			},
 			every: lookForKindEvery, looked: make(chan struct{}), watch: func() error { return nil },
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -32,8 +32,8 @@ func (s *Signals) resolve(ctx context.Context, a asked) {
 	}
 }
 
-// found takes in what a look led to, and returns what to track, and whether the look is the first of a row in vain. Then
-// the last good way, or the last word about why there is none, stays in force.
+// found takes in what a look led to, and returns what to track, and whether the look is the first of a row in vain.
+// Then the last good way, or the last word about why there is none, stays in force.
 func (s *Signals) found(a asked, subscription backlog.Subscription, err error, now time.Time) (
 	wanted *backlog.Subscription, troubled bool,
 ) {
@@ -50,7 +50,8 @@ func (s *Signals) found(a asked, subscription backlog.Subscription, err error, n
 	case err != nil && !a.isAnswer(err):
 		troubled = !w.failing
 		w.failing, w.due = true, now.Add(resolveAfterError)
-		if a.component != (backlog.Component{}) && w.err != nil { // no good way yet, and a worker's trouble is the user's as a rule
+		// no good way yet, and a worker's trouble is the user's as a rule
+		if a.component != (backlog.Component{}) && w.err != nil {
 			w.err = err
 		}
 	case err != nil:
@@ -111,7 +112,8 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 	case found.Target == nil && kind != "":
 		return backlog.Subscription{}, apierrors.NewNotFound(a.resource, a.key.Name)
 	case found.Target == nil:
-		return backlog.Subscription{}, mistakeError(fmt.Sprintf("%s does not exist in namespace %s", policy.Name(spec), a.key.Namespace))
+		return backlog.Subscription{},
+			mistakeError(fmt.Sprintf("%s does not exist in namespace %s", policy.Name(spec), a.key.Namespace))
 	case found.Target.Invalid != "":
 		return backlog.Subscription{}, mistakeError(found.Target.Invalid)
 	case found.Target.Owner != "":

@@ -17,7 +17,10 @@ import (
 
 // testSecret holds a token, or nothing.
 func testSecret(name string, data map[string]string) *corev1.Secret {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name}, Data: map[string][]byte{}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name},
+		Data:       map[string][]byte{},
+	}
 	for key, value := range data {
 		secret.Data[key] = []byte(value)
 	}
@@ -26,7 +29,8 @@ func testSecret(name string, data map[string]string) *corev1.Secret {
 
 // Who may create policies in one namespace must not change, by them, what the adapter may change and he may not.
 func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
-	token := testSecret("token", map[string]string{"clientAuthenticationPlugin": tokenPlugin, "clientAuthenticationParameters": "token:hunter2"})
+	token := testSecret("token",
+		map[string]string{"clientAuthenticationPlugin": tokenPlugin, "clientAuthenticationParameters": "token:hunter2"})
 	tests := map[string]struct {
 		own     OwnCredentials
 		mode    FunctionCredentials
@@ -38,13 +42,21 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 		"the adapter has none but knows certificates": {own: OwnCredentials{TrustsMore: true}},
 		"the adapter has some, the policy has none": {
 			own: OwnCredentials{Authenticates: true},
-			refused: "the adapter's own credentials are not for changing what function workers run (--worker-credentials=Policy): set spec.pulsar.authSecret to a " +
-				"Secret that the adapter may read, with credentials that may change public/default/resize, or run the adapter with --worker-credentials=Own",
+			refused: "the adapter's own credentials are not for changing what function workers run " +
+				"(--worker-credentials=Policy): set spec.pulsar.authSecret to a " +
+				"Secret that the adapter may read, with credentials that may change public/default/resize, or run the adapter " +
+				"with --worker-credentials=Own",
 		},
-		"both have some":                               {own: OwnCredentials{Authenticates: true}, secret: "token"},
-		"the policy's Secret says nothing":             {own: OwnCredentials{Authenticates: true}, secret: "empty", refused: "--worker-credentials=Policy"},
+		"both have some": {own: OwnCredentials{Authenticates: true}, secret: "token"},
+		"the policy's Secret says nothing": {
+			own: OwnCredentials{Authenticates: true}, secret: "empty",
+			refused: "--worker-credentials=Policy",
+		},
 		"the policy's Secret says nothing, and nobody": {secret: "empty"},
-		"the platform allows the adapter's":            {own: OwnCredentials{Authenticates: true}, workers: OwnWorkerCredentials},
+		"the platform allows the adapter's": {
+			own:     OwnCredentials{Authenticates: true},
+			workers: OwnWorkerCredentials,
+		},
 		"the adapter's are for everything": {
 			own: OwnCredentials{Authenticates: true}, mode: IgnoreFunctionCredentials,
 			refused: "with --function-credentials=Ignore there are no others: run the adapter with --worker-credentials=Own",
@@ -83,7 +95,8 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 func TestWorkerCredentialsAreOneOfTwoWords(t *testing.T) {
 	_, err := NewTargets(TargetsConfig{
 		Workloads: newTestWorld(t).client, Installed: func(string) bool { return true }, Objects: newTestWorld(t).client,
-		FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, WorkerCredentials: "own", Now: time.Now,
+		FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, WorkerCredentials: "own",
+		Now: time.Now,
 	})
 	require.EqualError(t, err, `targets: WorkerCredentials is "own", must be Policy or Own`)
 }
@@ -98,8 +111,11 @@ func TestAPolicyOfAnotherNamespaceThatMayNotScaleAFunctionStandsInNobodysWay(t *
 		namespace string
 		want      string
 	}{
-		"refused":                              {found: metav1.ConditionFalse, namespace: "other", want: "True/Direct"},
-		"refused, of the same namespace":       {found: metav1.ConditionFalse, namespace: testNamespace, want: "False/OlderPolicy"},
+		"refused": {found: metav1.ConditionFalse, namespace: "other", want: "True/Direct"},
+		"refused, of the same namespace": {
+			found: metav1.ConditionFalse, namespace: testNamespace,
+			want: "False/OlderPolicy",
+		},
 		"found":                                {found: metav1.ConditionTrue, namespace: "other", want: "False/OlderPolicy"},
 		"nobody has looked whether it may yet": {namespace: "other", want: "False/OlderPolicy"},
 	}
@@ -108,7 +124,10 @@ func TestAPolicyOfAnotherNamespaceThatMayNotScaleAFunctionStandsInNobodysWay(t *
 			older := older.DeepCopy()
 			older.Namespace = test.namespace
 			if test.found != "" {
-				older.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionTargetFound, Status: test.found, Reason: "Some"}}
+				older.Status.Conditions = []metav1.Condition{{
+					Type: v1alpha1.ConditionTargetFound, Status: test.found,
+					Reason: "Some",
+				}}
 			}
 			w := newWorkerWorld(t, workerPolicy(), older)
 			w.settle(700)

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// DefaultWorkerUpdateInterval is the least time between two changes of one function: each one restarts all its instances,
-	// fetches its package on the worker, and takes about 10 s an instance where its code swallows interrupts, during which the
-	// worker starts nothing else.
+	// DefaultWorkerUpdateInterval is the least time between two changes of one function: each one restarts all its
+	// instances, fetches its package on the worker, and takes about 10 s an instance where its code swallows interrupts,
+	// during which the worker starts nothing else.
 	DefaultWorkerUpdateInterval = time.Minute
 	// workerLookupFor is how old the answer of a function worker may be. It gives it from memory.
 	workerLookupFor = 30 * time.Second
@@ -79,7 +79,8 @@ func newWorkerFunctions(config TargetsConfig) (*workerFunctions, error) {
 	return w, nil
 }
 
-// find returns what the worker says, or what it said last with the trouble since. An error is that of a context that ended.
+// find returns what the worker says, or what it said last with the trouble since. An error is that of a context that
+// ended.
 func (w *workerFunctions) find(ctx context.Context, component backlog.Component) (workerAnswer, error) {
 	before, _ := w.known.recall(component)
 	return w.known.find(ctx, component, func(ctx context.Context) (workerAnswer, bool, error) {
@@ -102,10 +103,11 @@ func (w *workerFunctions) ask(ctx context.Context, component backlog.Component, 
 	}
 	consumers, err := w.consumers(config.Subscription)
 	after := workerAnswer{known: true, config: config, unseen: err != nil}
-	// To ask how its instances are costs the worker more than anything else, so it is asked when nothing consumes: somebody may
-	// have stopped it. Where what consumes is unknown nothing is decided, and what was decided before is looked into before it
-	// is written.
-	if runs := err == nil && consumers > 0; runs || (!before.idle && (err != nil || w.wroteWithin(component, restartSettles))) {
+	// To ask how its instances are costs the worker more than anything else, so it is asked when nothing consumes:
+	// somebody may have stopped it. Where what consumes is unknown nothing is decided, and what was decided before is
+	// looked into before it is written.
+	if runs := err == nil && consumers > 0; runs ||
+		(!before.idle && (err != nil || w.wroteWithin(component, restartSettles))) {
 		return after
 	}
 	status, err := w.worker.Status(ctx, component)
@@ -126,17 +128,26 @@ func (w *workerFunctions) sawIdle(component backlog.Component) {
 	}
 }
 
-// frozen is why the component has to be left as it is for now; nil when it may be changed. What holds a decision is in the
-// status; the scaler asks again, for a HorizontalPodAutoscaler may want what was decided before.
+// frozen is why the component has to be left as it is for now; nil when it may be changed. What holds a decision is in
+// the status; the scaler asks again, for a HorizontalPodAutoscaler may want what was decided before.
 func (w *workerFunctions) frozen(component backlog.Component, run workerAnswer) *policy.Hold {
 	switch trouble := cmp.Or(run.trouble, run.unsure); {
 	case trouble != nil:
-		return &policy.Hold{Reason: policy.HoldWorkerUnknown, Message: "the function worker does not say how it runs: " + trouble.Error()}
+		return &policy.Hold{
+			Reason:  policy.HoldWorkerUnknown,
+			Message: "the function worker does not say how it runs: " + trouble.Error(),
+		}
 	case run.idle:
-		return &policy.Hold{Reason: policy.HoldWorkerUnknown, Message: "no instance runs: it is being started, or was stopped"}
+		return &policy.Hold{
+			Reason:  policy.HoldWorkerUnknown,
+			Message: "no instance runs: it is being started, or was stopped",
+		}
 	case w.wroteWithin(component, w.every):
-		return &policy.Hold{Reason: policy.HoldWorkerUpdate, Message: fmt.Sprintf("the last change restarted all instances, %s are left between two "+
-			"(--worker-update-interval)", w.every)}
+		return &policy.Hold{
+			Reason: policy.HoldWorkerUpdate,
+			Message: fmt.Sprintf("the last change restarted all instances, %s are left between two "+
+				"(--worker-update-interval)", w.every),
+		}
 	default:
 		return nil
 	}

@@ -82,7 +82,10 @@ func testWorkload(kind string) *unstructured.Unstructured {
 func testConfigMap() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "pulsar"},
-		Data:       map[string]string{"webServiceURL": testCluster().AdminURL + "/", "brokerServiceURL": "pulsar://pulsar:6650"},
+		Data: map[string]string{
+			"webServiceURL":    testCluster().AdminURL + "/",
+			"brokerServiceURL": "pulsar://pulsar:6650",
+		},
 	}
 }
 
@@ -91,7 +94,10 @@ func otherAutoscaler(apiVersion, kind, name string) *autoscalingv2.HorizontalPod
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "theirs"},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: apiVersion, Kind: kind, Name: name}, MaxReplicas: 9,
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
+				APIVersion: apiVersion, Kind: kind,
+				Name: name,
+			}, MaxReplicas: 9,
 		},
 	}
 }
@@ -160,7 +166,8 @@ func (w *testWorld) restart() {
 	w.t.Helper()
 	w.registry = prometheus.NewRegistry()
 	finding := TargetsConfig{
-		Workloads: w.client, Installed: func(string) bool { return w.installed }, Objects: w.client, FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, Now: w.clock,
+		Workloads: w.client, Installed: func(string) bool { return w.installed }, Objects: w.client,
+		FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, Now: w.clock,
 	}
 	if w.worker != nil {
 		finding.Worker, finding.Consumers = w.worker, Config{Store: w.store, Clock: w.clock}.consumers
@@ -172,7 +179,8 @@ func (w *testWorld) restart() {
 	require.NoError(w.t, err)
 	reconciling := ReconcilerConfig{
 		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets, Pods: w.pods,
-		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry, Abilities: func() policy.Abilities { return w.abilities },
+		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry,
+		Abilities: func() policy.Abilities { return w.abilities },
 	}
 	if w.worker != nil {
 		reconciling.Worker = w.worker
@@ -192,7 +200,9 @@ func (w *testWorld) counting() interceptor.Funcs {
 	}
 	note := func(verb string, object runtime.Object) { add(fmt.Sprintf("%s %T", verb, object)) }
 	return interceptor.Funcs{
-		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration,
+			opts ...client.ApplyOption,
+		) error {
 			add("apply")
 			if w.applyFails != nil {
 				return w.applyFails
@@ -207,7 +217,9 @@ func (w *testWorld) counting() interceptor.Funcs {
 			note("update", obj)
 			return c.Update(ctx, obj, opts...)
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch,
+			opts ...client.PatchOption,
+		) error {
 			note("patch", obj)
 			if _, ours := obj.(*v1alpha1.AutoscalingPolicy); w.patchFails != nil && !ours {
 				return w.patchFails
@@ -218,7 +230,9 @@ func (w *testWorld) counting() interceptor.Funcs {
 			add("delete " + obj.GetName())
 			return w.crashing(func() error { return c.Delete(ctx, obj, opts...) })
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption,
+		) error {
 			if sub == "scale" {
 				return w.scaled(ctx, c, obj, p)
 			}
@@ -228,8 +242,8 @@ func (w *testWorld) counting() interceptor.Funcs {
 	}
 }
 
-// crashing writes, unless the process is to end with this write: then nothing that follows in the pass is written either, and
-// another process begins.
+// crashing writes, unless the process is to end with this write: then nothing that follows in the pass is written
+// either, and another process begins.
 func (w *testWorld) crashing(write func() error) error {
 	if !w.passing || w.crashAt == 0 {
 		return write()
@@ -263,8 +277,9 @@ func (w *testWorld) answer(waiting, published int64) {
 		Partitions: []backlog.PartitionSample{{
 			Index: backlog.NotPartitioned, PublishedMessages: published, AddedEntries: &entries,
 			Subscriptions: []backlog.SubscriptionSample{{
-				Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: waiting, DeliveredMessages: published - waiting,
-				Consumers: []backlog.ConsumerSample{{ID: "0"}, {ID: "1"}, {ID: "2"}},
+				Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: waiting,
+				DeliveredMessages: published - waiting,
+				Consumers:         []backlog.ConsumerSample{{ID: "0"}, {ID: "1"}, {ID: "2"}},
 			}},
 		}},
 	})
@@ -302,7 +317,8 @@ func (w *testWorld) condition(name string) (string, string) {
 func (w *testWorld) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	w.t.Helper()
 	var hpa autoscalingv2.HorizontalPodAutoscaler
-	err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: testNamespace, Name: policy.AutoscalerName("resize")}, &hpa)
+	err := w.client.Get(w.t.Context(),
+		types.NamespacedName{Namespace: testNamespace, Name: policy.AutoscalerName("resize")}, &hpa)
 	require.NoError(w.t, client.IgnoreNotFound(err))
 	if err != nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 
 // Abilities are what a cluster can do, as it was probed. The zero value is a cluster of which nothing is known yet.
 type Abilities struct {
-	// MetricsAPIHolder is who serves custom.metrics.k8s.io instead of us, such as "Service monitoring/prometheus-adapter"; empty
-	// when we do, or when that is not known.
+	// MetricsAPIHolder is who serves custom.metrics.k8s.io instead of us, such as "Service monitoring/prometheus-adapter";
+	// empty when we do, or when that is not known.
 	MetricsAPIHolder string
 	// NoMetricsAPI says that nobody serves it.
 	NoMetricsAPI bool
@@ -35,7 +35,10 @@ func (a Abilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.Ac
 	case a.notAsked() != "":
 		return a.withoutMetrics(scaling)
 	case scaling == ByWorker:
-		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "the function worker has no pods for a HorizontalPodAutoscaler to look after"}
+		return v1alpha1.ActuatorStatus{
+			Type:   v1alpha1.ActuatorDirect,
+			Reason: "the function worker has no pods for a HorizontalPodAutoscaler to look after",
+		}
 	default:
 		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter"}
 	}
@@ -45,7 +48,8 @@ func (a Abilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.Ac
 func (a Abilities) notAsked() string {
 	switch {
 	case a.MetricsAPIHolder != "":
-		return "custom.metrics.k8s.io is served by " + a.MetricsAPIHolder + ", so no HorizontalPodAutoscaler can ask the adapter"
+		return "custom.metrics.k8s.io is served by " + a.MetricsAPIHolder +
+			", so no HorizontalPodAutoscaler can ask the adapter"
 	case a.NoMetricsAPI:
 		return "nobody serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter"
 	default:
@@ -53,12 +57,16 @@ func (a Abilities) notAsked() string {
 	}
 }
 
-// withoutMetrics is the choice where the adapter is not asked: KEDA's HorizontalPodAutoscaler asks KEDA, and KEDA our scaler.
+// withoutMetrics is the choice where the adapter is not asked: KEDA's HorizontalPodAutoscaler asks KEDA, and KEDA our
+// scaler.
 func (a Abilities) withoutMetrics(scaling Scaling) v1alpha1.ActuatorStatus {
 	direct := v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: a.notAsked()}
 	switch {
 	case scaling != ByWorker && a.KEDA && a.Scaler.Address != "":
-		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: a.notAsked() + "; KEDA is installed, and asks " + a.Scaler.Address}
+		return v1alpha1.ActuatorStatus{
+			Type:   v1alpha1.ActuatorKEDA,
+			Reason: a.notAsked() + "; KEDA is installed, and asks " + a.Scaler.Address,
+		}
 	case a.NoMetricsAPI:
 		direct.Reason += ": apply its APIService"
 	case scaling != ByWorker && a.KEDA:
@@ -82,7 +90,8 @@ func (w World) Choose() v1alpha1.ActuatorStatus {
 	}
 	without.KEDA = false
 	chosen = without.Choose(wanted, w.Target.Scaling)
-	chosen.Reason += fmt.Sprintf("; KEDA has %s %s on the same target already", kindScaledObject, strings.Join(w.OtherScaledObjects, ", "))
+	chosen.Reason += fmt.Sprintf("; KEDA has %s %s on the same target already", kindScaledObject,
+		strings.Join(w.OtherScaledObjects, ", "))
 	return chosen
 }
 

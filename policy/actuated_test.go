@@ -29,7 +29,10 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 		message              string
 	}{
 		"Direct": {
-			3, []func(*policy.Outcome){byDirect}, "True/Scaling", "True/Direct", "True/Direct", "the target follows the decisions",
+			3,
+			[]func(*policy.Outcome){byDirect},
+			"True/Scaling", "True/Direct", "True/Direct",
+			"the target follows the decisions",
 		},
 		"at zero with Direct": {
 			0,
@@ -47,33 +50,58 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 			0, []func(*policy.Outcome){mayBeZero}, "True/ScaledToZero", "True/ScaledToZero", "True/Applied", "scaled to zero",
 		},
 		"back from zero before the autoscaler looked": {
-			4, []func(*policy.Outcome){mayBeZero, disabled}, "True/Scaling", "True/Scaling", "True/Applied", "the target follows the decisions",
+			4, []func(*policy.Outcome){
+				mayBeZero,
+				disabled,
+			}, "True/Scaling", "True/Scaling", "True/Applied", "the target follows the decisions",
 		},
 		"on the way back because minReplicas was raised": {
-			0, []func(*policy.Outcome){disabled, atZero}, "True/ScaledToZero", "True/ScaledToZero", "True/Applied", "scaled to zero",
+			0, []func(*policy.Outcome){
+				disabled,
+				atZero,
+			}, "True/ScaledToZero", "True/ScaledToZero", "True/Applied", "scaled to zero",
 		},
 		"switched off by hand": {
 			0,
 			[]func(*policy.Outcome){disabled},
 			"False/SwitchedOff", "False/SwitchedOff", "True/Applied",
-			"replicas of Function resize are 0 although minReplicas is 1, which switches scaling off: set them to 1 or more, or minReplicas to 0",
+			"replicas of Function resize are 0 although minReplicas is 1, which switches scaling off: set them to 1 or more, " +
+				"or minReplicas to 0",
 		},
 		"switched off by hand with Direct": {
-			0, []func(*policy.Outcome){byDirect}, "False/SwitchedOff", "False/SwitchedOff", "True/Direct", "switches scaling off",
+			0,
+			[]func(*policy.Outcome){byDirect},
+			"False/SwitchedOff", "False/SwitchedOff", "True/Direct",
+			"switches scaling off",
 		},
 		"a number that could not be written": {
 			3,
-			[]func(*policy.Outcome){byDirect, func(o *policy.Outcome) { o.ScaleFailed = errors.New("scaling Function resize to 7: forbidden") }},
-			"Unknown/ScaleFailed", "True/Direct", "Unknown/ScaleFailed", "it is tried again: scaling Function resize to 7: forbidden",
+			[]func(*policy.Outcome){
+				byDirect,
+				func(o *policy.Outcome) { o.ScaleFailed = errors.New("scaling Function resize to 7: forbidden") },
+			},
+			"Unknown/ScaleFailed", "True/Direct", "Unknown/ScaleFailed",
+			"it is tried again: scaling Function resize to 7: forbidden",
 		},
 		"the autoscaler at work": {
 			3,
-			[]func(*policy.Outcome){func(o *policy.Outcome) { saying(o, corev1.ConditionTrue, "ValidMetricFound", "the HPA was able to") }},
+			[]func(*policy.Outcome){func(o *policy.Outcome) {
+				saying(o, corev1.ConditionTrue, "ValidMetricFound",
+					"the HPA was able to")
+			}},
 			"True/Scaling", "True/ValidMetricFound", "True/Applied", "the target follows the decisions",
 		},
-		"Off": {3, []func(*policy.Outcome){mode(v1alpha1.ModeOff)}, "True/Off", "", "", "mode is Off: nothing is measured, decided or changed"},
+		"Off": {
+			3,
+			[]func(*policy.Outcome){mode(v1alpha1.ModeOff)},
+			"True/Off", "", "",
+			"mode is Off: nothing is measured, decided or changed",
+		},
 		"Recommend at zero": {
-			0, []func(*policy.Outcome){mode(v1alpha1.ModeRecommend), mayBeZero}, "True/Recommending", "", "True/RecommendOnly", "shown and not carried out",
+			0, []func(*policy.Outcome){
+				mode(v1alpha1.ModeRecommend),
+				mayBeZero,
+			}, "True/Recommending", "", "True/RecommendOnly", "shown and not carried out",
 		},
 	}
 	for name, test := range tests {
@@ -84,7 +112,8 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 			}
 			conditions := policy.Conditions(o.World.Policy.Status.Conditions, o)
 			for conditionType, want := range map[string]string{
-				v1alpha1.ConditionReady: test.ready, v1alpha1.ConditionScalingActive: test.active, v1alpha1.ConditionAutoscalerApplied: test.apply,
+				v1alpha1.ConditionReady: test.ready, v1alpha1.ConditionScalingActive: test.active,
+				v1alpha1.ConditionAutoscalerApplied: test.apply,
 			} {
 				got := ""
 				if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
@@ -117,7 +146,8 @@ func TestOffKeepsWhatWasLearnedAndShowsNothingOld(t *testing.T) {
 	require.Equal(t, int32(3), *after.CurrentReplicas)
 	require.True(t, policy.StatusDiffers(before, after, noon()))
 	o.Now, o.World.Policy.Status = noon().Add(time.Hour), after
-	require.False(t, policy.StatusDiffers(after, policy.Status(after, o, nil), o.Now), "nothing is written while it is off")
+	require.False(t, policy.StatusDiffers(after, policy.Status(after, o, nil), o.Now),
+		"nothing is written while it is off")
 }
 
 func TestATargetThatWasSwitchedOffHasNoDesiredReplicas(t *testing.T) {
@@ -127,8 +157,10 @@ func TestATargetThatWasSwitchedOffHasNoDesiredReplicas(t *testing.T) {
 	in.Frozen = policy.Frozen(o.World)
 	decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(500)})
 	require.Zero(t, decision.Replicas)
-	status := policy.Status(v1alpha1.AutoscalingPolicyStatus{DesiredReplicas: new(int32(3))}, o, &policy.Result{Decision: decision, State: state, Reading: in.Reading})
-	require.Nil(t, status.DesiredReplicas, "an autoscaler that finds replicas again keeps them until there is a new number")
+	status := policy.Status(v1alpha1.AutoscalingPolicyStatus{DesiredReplicas: new(int32(3))}, o,
+		&policy.Result{Decision: decision, State: state, Reading: in.Reading})
+	require.Nil(t, status.DesiredReplicas,
+		"an autoscaler that finds replicas again keeps them until there is a new number")
 	require.Empty(t, status.LastDecisions)
 	require.Equal(t, policy.HoldSwitchedOff, status.Decision.Hold.Reason)
 	require.NotNil(t, status.Signals)
@@ -147,7 +179,11 @@ func TestTheLastDecisionsAreRemembered(t *testing.T) {
 	require.Empty(t, status.LastDecisions, "a decision that changes nothing is none to remember")
 	decide(7, "much to do")
 	decide(7, "much to do still")
-	require.Equal(t, []v1alpha1.PastDecision{{Time: metav1.NewTime(noon().Add(2 * time.Minute)), From: 3, To: 7, Why: "much to do"}}, status.LastDecisions)
+	require.Equal(t,
+		[]v1alpha1.PastDecision{{
+			Time: metav1.NewTime(noon().Add(2 * time.Minute)), From: 3, To: 7,
+			Why: "much to do",
+		}}, status.LastDecisions)
 	for n := range int32(6) {
 		decide(10+n, "more")
 	}
@@ -207,7 +243,8 @@ func TestWhatSomebodyElseRaisedIsHeldForAWindow(t *testing.T) {
 		require.Equal(t, int32(12), decided[second/10], "after %d s", second)
 	}
 	require.Equal(t, int32(3), decided[len(decided)-1], "then what is needed counts")
-	require.NotEqual(t, int32(12), meddled(once, v1alpha1.ModeRecommend)[7], "beside another autoscaler Recommend says what it would do itself")
+	require.NotEqual(t, int32(12), meddled(once, v1alpha1.ModeRecommend)[7],
+		"beside another autoscaler Recommend says what it would do itself")
 }
 
 func TestWhatSomebodyElseLoweredIsAddedAgain(t *testing.T) {

@@ -21,8 +21,8 @@ type Arrivals struct {
 	Rise float64 `json:"rise,omitempty"`
 	// Peak is the highest Fast lately, forgotten over an hour: there is room for what was seen before, not for more.
 	Peak float64 `json:"peak,omitempty"`
-	// Rose says that the last rate was a step up, and FellAt since when rates were far below Fast: one a rate's window later
-	// that is so too makes a step down.
+	// Rose says that the last rate was a step up, and FellAt since when rates were far below Fast: one a rate's window
+	// later that is so too makes a step down.
 	Rose   bool      `json:"rose,omitempty"`
 	FellAt time.Time `json:"fell,omitzero"`
 	// Past has Fast of the last reaction time, oldest first.
@@ -50,8 +50,8 @@ const (
 	fallConfirmed = 8 * time.Second
 	// pastRates is how many rates of a reaction time are kept.
 	pastRates = 16
-	// noise is how many deviations Fast has to be above Slow for a trend, which leads a tenth above the Peak at most: after a
-	// step it would go on rising for as long as Slow takes to follow.
+	// noise is how many deviations Fast has to be above Slow for a trend, which leads a tenth above the Peak at most:
+	// after a step it would go on rising for as long as Slow takes to follow.
 	noise, abovePeak = 1.5, 1.1
 )
 
@@ -65,7 +65,10 @@ type published struct {
 // learnArrivals takes in a publish rate; react is the reaction time in seconds.
 func learnArrivals(before *Arrivals, p published, react float64) *Arrivals {
 	if before == nil {
-		return &Arrivals{At: p.at, Fast: p.rate, Slow: p.rate, Peak: p.rate, Rise: firstRise, Past: []RateAt{{At: p.at, Rate: p.rate}}}
+		return &Arrivals{
+			At: p.at, Fast: p.rate, Slow: p.rate, Peak: p.rate, Rise: firstRise,
+			Past: []RateAt{{At: p.at, Rate: p.rate}},
+		}
 	}
 	elapsed := time.Duration(0)
 	if !before.At.IsZero() {
@@ -146,8 +149,8 @@ func (a *Arrivals) planned(in Input, react float64) float64 {
 }
 
 const (
-	// leastUtilisation leaves room for a rise to six times as much. At 0.5 what arrived in the first minute of a pulse, where replicas
-	// take longer to start than the objective forgives, was late each time.
+	// leastUtilisation leaves room for a rise to six times as much. At 0.5 what arrived in the first minute of a pulse,
+	// where replicas take longer to start than the objective forgives, was late each time.
 	leastUtilisation = 0.15
 	mostUtilisation  = 0.93
 	// ofPeak is the room above the Peak that is worth having.
@@ -156,8 +159,8 @@ const (
 	plainUtilisation = 0.7
 )
 
-// utilisation to plan for at a planned rate: what may arrive before help is ready costs headroom, what the objective forgives
-// earns it.
+// utilisation to plan for at a planned rate: what may arrive before help is ready costs headroom, what the objective
+// forgives earns it.
 func (a *Arrivals) utilisation(in Input, planned, react float64) float64 {
 	if in.without(PartHeadroom) {
 		return plainUtilisation

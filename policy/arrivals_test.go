@@ -73,18 +73,30 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 			require.InDelta(t, 103.9, a.Fast, 0.1) // 1 - exp(-10/20)
 			require.InDelta(t, 101.05, a.Slow, 0.1)
 		}},
-		"remembers a peak for an hour, ever less": {append(steadily(100, 20, 300, 300), steadily(100, 360)...), func(t *testing.T, a policy.Arrivals) {
-			require.InDelta(t, 100+200/2.718, a.Peak, 5)
-		}},
-		"expects a rise like the last one": {append(steadily(100, 20), steadily(200, 20)...), func(t *testing.T, a policy.Arrivals) {
-			require.Greater(t, a.Rise, 0.4)
-		}},
-		"forgets a rise in two hours": {append(append(steadily(100, 20), steadily(200, 20)...), steadily(200, 720)...), func(t *testing.T, a policy.Arrivals) {
-			require.InDelta(t, 0.05, a.Rise, 0.02)
-		}},
-		"expects seven times as much at most": {append(steadily(1, 20), steadily(10_000, 20)...), func(t *testing.T, a policy.Arrivals) {
-			require.LessOrEqual(t, a.Rise, 6.0)
-		}},
+		"remembers a peak for an hour, ever less": {
+			append(steadily(100, 20, 300, 300), steadily(100, 360)...),
+			func(t *testing.T, a policy.Arrivals) {
+				require.InDelta(t, 100+200/2.718, a.Peak, 5)
+			},
+		},
+		"expects a rise like the last one": {
+			append(steadily(100, 20), steadily(200, 20)...),
+			func(t *testing.T, a policy.Arrivals) {
+				require.Greater(t, a.Rise, 0.4)
+			},
+		},
+		"forgets a rise in two hours": {
+			append(append(steadily(100, 20), steadily(200, 20)...), steadily(200, 720)...),
+			func(t *testing.T, a policy.Arrivals) {
+				require.InDelta(t, 0.05, a.Rise, 0.02)
+			},
+		},
+		"expects seven times as much at most": {
+			append(steadily(1, 20), steadily(10_000, 20)...),
+			func(t *testing.T, a policy.Arrivals) {
+				require.LessOrEqual(t, a.Rise, 6.0)
+			},
+		},
 		"keeps the rates of a reaction time": {steadily(100, 300), func(t *testing.T, a policy.Arrivals) {
 			require.Len(t, a.Past, 6, "50 s, every 10 s")
 		}},
@@ -120,8 +132,14 @@ func TestTheRateThatIsPlannedFor(t *testing.T) {
 			arrivals: policy.Arrivals{Fast: 100, Slow: 93, Peak: 200}, want: 100 + 7.0/70*50,
 		},
 		"is a tenth above the highest seen at most": {arrivals: policy.Arrivals{Fast: 100, Slow: 50, Peak: 100}, want: 110},
-		"follows no trend that may be noise":        {arrivals: policy.Arrivals{Fast: 100, Slow: 93, Peak: 200, Deviation: 5}, want: 100},
-		"follows no trend without that part":        {arrivals: policy.Arrivals{Fast: 100, Slow: 93, Peak: 200}, without: policy.PartTrend, want: 100},
+		"follows no trend that may be noise": {
+			arrivals: policy.Arrivals{Fast: 100, Slow: 93, Peak: 200, Deviation: 5},
+			want:     100,
+		},
+		"follows no trend without that part": {
+			arrivals: policy.Arrivals{Fast: 100, Slow: 93, Peak: 200},
+			without:  policy.PartTrend, want: 100,
+		},
 		"stays at the slow one while the fast dips": {arrivals: policy.Arrivals{Fast: 60, Slow: 100, Peak: 100}, want: 100},
 	}
 	for name, test := range tests {

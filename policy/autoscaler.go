@@ -29,8 +29,8 @@ const FieldManager = "pulsar-autoscaler"
 const LabelPolicy = v1alpha1.Group + "/policy"
 
 // AutoscalerName is the name of the policy's HorizontalPodAutoscaler. It never equals the name of a Function, Sink or
-// Source that Function Mesh might delete or adopt it for (<cr>, <cr>-function): those cannot end in a hash of ours. The hash
-// covers the whole policy name, so long names that are cut stay apart.
+// Source that Function Mesh might delete or adopt it for (<cr>, <cr>-function): those cannot end in a hash of ours. The
+// hash covers the whole policy name, so long names that are cut stay apart.
 func AutoscalerName(policy string) string {
 	const prefix, longest = "pap-", 63
 	hash := fnv.New32a()
@@ -49,7 +49,9 @@ func AutoscalerName(policy string) string {
 // Source: Kubernetes replica_calculator.go: ceil(V/1), and the tolerance fields that are on by default since 1.35.
 //
 // A target without a scale subresource is scaled through the policy's own.
-func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target, abilities Abilities) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
+func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
+	abilities Abilities,
+) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
 	gv, ref := v1alpha1.GroupVersion().String(), ScaledBy(p, target)
 	least := LeastReplicas(p.Spec)
 	if target.NeverZero || !abilities.ScaleToZero {
@@ -83,7 +85,10 @@ func ScaledBy(p *v1alpha1.AutoscalingPolicy, target *Target) v1alpha1.ScaleTarge
 	if target.Scaling == BySubresource {
 		return target.Ref
 	}
-	return v1alpha1.ScaleTargetRef{APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name}
+	return v1alpha1.ScaleTargetRef{
+		APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy,
+		Name: p.Name,
+	}
 }
 
 // ownLabels are on what is made for a policy.
@@ -96,7 +101,10 @@ func unfilteredRules() autoscalingv2.HPAScalingRules {
 	largest, none := autoscalingv2.MaxChangePolicySelect, resource.MustParse("0")
 	return autoscalingv2.HPAScalingRules{
 		StabilizationWindowSeconds: new(int32), SelectPolicy: &largest, Tolerance: &none,
-		Policies: []autoscalingv2.HPAScalingPolicy{{Type: autoscalingv2.PodsScalingPolicy, Value: math.MaxInt16, PeriodSeconds: 1}},
+		Policies: []autoscalingv2.HPAScalingPolicy{{
+			Type: autoscalingv2.PodsScalingPolicy, Value: math.MaxInt16,
+			PeriodSeconds: 1,
+		}},
 	}
 }
 
@@ -108,7 +116,8 @@ func unfiltered() *acautoscalingv2.HPAScalingRulesApplyConfiguration {
 		WithSelectPolicy(*rules.SelectPolicy).
 		WithTolerance(*rules.Tolerance).
 		WithPolicies(acautoscalingv2.HPAScalingPolicy().
-			WithType(rules.Policies[0].Type).WithValue(rules.Policies[0].Value).WithPeriodSeconds(rules.Policies[0].PeriodSeconds))
+			WithType(rules.Policies[0].Type).WithValue(
+			rules.Policies[0].Value).WithPeriodSeconds(rules.Policies[0].PeriodSeconds))
 }
 
 // AutoscalerIsCurrent says whether the live HorizontalPodAutoscaler already is what we would apply. A server before
@@ -162,8 +171,8 @@ func FunctionMeshName(ref v1alpha1.ScaleTargetRef) string {
 	return ref.Name + "-" + strings.ToLower(ref.Kind)
 }
 
-// selectorOf the pods that the policy's own scale subresource tells. A HorizontalPodAutoscaler refuses an empty one, so what
-// has no pods has one that matches none.
+// selectorOf the pods that the policy's own scale subresource tells. A HorizontalPodAutoscaler refuses an empty one, so
+// what has no pods has one that matches none.
 func selectorOf(w World) string {
 	if w.Target.Selector != "" {
 		return w.Target.Selector

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// normalBacklog is what is in flight anyway: five seconds of arrivals, or a quarter of a tight objective, are no backlog
-	// to work off.
+	// normalBacklog is what is in flight anyway: five seconds of arrivals, or a quarter of a tight objective, are no
+	// backlog to work off.
 	normalBacklog = 5 * time.Second
 	// spareWait is the share of the objective that a message may be expected to wait before replicas are added: what is
 	// there is to be used.
@@ -60,8 +60,11 @@ func capacity(in Input, state State) answer {
 	a := l.needed(in)
 	if a.replicas > in.CurrentReplicas && !a.overloaded && !l.urgent(state, a.replicas) {
 		a.replicas = in.CurrentReplicas
-		a.hold = &Hold{Reason: HoldWithinObjective, Message: fmt.Sprintf("at %d replicas messages wait %.0fs at most, within the objective of %.0fs",
-			in.CurrentReplicas, math.Ceil(l.wait()), l.objective)}
+		a.hold = &Hold{
+			Reason: HoldWithinObjective,
+			Message: fmt.Sprintf("at %d replicas messages wait %.0fs at most, within the objective of %.0fs",
+				in.CurrentReplicas, math.Ceil(l.wait()), l.objective),
+		}
 	}
 	return a
 }
@@ -94,12 +97,17 @@ func (l load) needed(in Input) answer {
 		}
 	}
 	steady, drain := l.planned/(l.utilisation*l.one), (l.planned+l.waiting/l.drain)/l.one
-	a := answer{replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady * l.one / l.cautious), drain: replicasFor(drain)}
+	a := answer{
+		replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady * l.one / l.cautious),
+		drain: replicasFor(drain),
+	}
 	a.terms = l.terms()
 	if steady >= drain {
-		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.planned), l.utilisation, short(l.one), steady)
+		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.planned), l.utilisation,
+			short(l.one), steady)
 	} else {
-		a.equation = fmt.Sprintf("(%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(l.planned), short(l.waiting),
+		a.equation = fmt.Sprintf("(%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(l.planned),
+			short(l.waiting),
 			l.drain, short(l.one), drain)
 	}
 	if l.restarting && float64(a.replicas) > l.current { // nobody works meanwhile
@@ -139,18 +147,22 @@ func (l load) urgent(state State, wanted int32) bool {
 	return late || float64(wanted) > l.current+1 || l.planned > min(full, 1.05*l.utilisation)*have
 }
 
-// unknownCapacity is for a Function of which no replica was seen busy yet, with so much work. What is to show what a replica
-// can do must be there first: more messages wait than there are consumers, each of which may be stuck on one.
+// unknownCapacity is for a Function of which no replica was seen busy yet, with so much work. What is to show what a
+// replica can do must be there first: more messages wait than there are consumers, each of which may be stuck on one.
 func unknownCapacity(in Input, arrival, work float64) answer {
 	consumers, err := in.Reading.Consumers.Value()
 	idle, known := idling(in, nil)
 	switch {
-	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 && work > max(consumers, arrival*longBacklog.Seconds()) && (!known || !idle):
-		return same(2*in.CurrentReplicas, fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(work),
-			longBacklog.Seconds(), short(arrival), in.CurrentReplicas))
+	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 &&
+		work > max(consumers, arrival*longBacklog.Seconds()) && (!known || !idle):
+		return same(2*in.CurrentReplicas,
+			fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(work),
+				longBacklog.Seconds(), short(arrival), in.CurrentReplicas))
 	case work < 1 && in.CurrentReplicas > 1:
 		fewer := max(1, replicasFor(leastDown*float64(in.CurrentReplicas)))
-		return same(in.CurrentReplicas-fewer, fmt.Sprintf("nothing waiting at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer, in.CurrentReplicas))
+		return same(in.CurrentReplicas-fewer,
+			fmt.Sprintf("nothing waiting at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,
+				in.CurrentReplicas))
 	default:
 		return hold(in, HoldLearning, "no replica was seen busy yet, so what one processes is unknown")
 	}

@@ -122,10 +122,12 @@ func nothingControlsTheStatefulSet(w World) *Violation {
 func Controlled(target *Target) string {
 	kind, name, _ := strings.Cut(target.Owner, " ")
 	fix := "scale that instead"
-	if slices.Contains([]v1alpha1.WorkloadKind{v1alpha1.WorkloadFunction, v1alpha1.WorkloadSink, v1alpha1.WorkloadSource}, v1alpha1.WorkloadKind(kind)) {
+	if slices.Contains([]v1alpha1.WorkloadKind{v1alpha1.WorkloadFunction, v1alpha1.WorkloadSink, v1alpha1.WorkloadSource},
+		v1alpha1.WorkloadKind(kind)) {
 		fix = fmt.Sprintf("set spec.scaleTargetRef to kind %s, name %s instead", kind, name)
 	}
-	return fmt.Sprintf("StatefulSet %s is controlled by %s, which sets its replicas back: %s", target.Ref.Name, target.Owner, fix)
+	return fmt.Sprintf("StatefulSet %s is controlled by %s, which sets its replicas back: %s", target.Ref.Name,
+		target.Owner, fix)
 }
 
 func targetHasReplicas(w World) *Violation {
@@ -141,7 +143,8 @@ func targetIsNotInAMesh(w World) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, ReasonMeshOwned, fmt.Sprintf(
-		"%s %s belongs to FunctionMesh %s, which sets its replicas back at every change: replace this policy by one with scaleTargetRef %s",
+		"%s %s belongs to FunctionMesh %s, which sets its replicas back at every change: replace this policy by one with "+
+			"scaleTargetRef %s",
 		w.Target.Ref.Kind, w.Target.Ref.Name, w.Target.MeshOwner, throughMesh(w.Target.Ref, w.Target.MeshOwner))}
 }
 
@@ -151,7 +154,8 @@ func targetIsManaged(w World) *Violation {
 	}
 	by := cmp.Or(w.Target.UnmanagedBy, w.Target.Ref.Kind+" "+w.Target.Ref.Name)
 	return &Violation{v1alpha1.ConditionTargetFound, ReasonUnmanaged, fmt.Sprintf(
-		"%s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the annotation", by)}
+		"%s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the "+
+			"annotation", by)}
 }
 
 func autoscalerIsOurs(w World) *Violation {

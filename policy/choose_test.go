@@ -24,16 +24,30 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 		want    v1alpha1.Actuator
 		reason  string
 	}{
-		"the HPA while nothing is known": {policy.Abilities{}, auto, policy.BySubresource, hpa, "custom.metrics.k8s.io is served by the adapter"},
-		"KEDA beside us is no reason":    {policy.Abilities{KEDA: true}, auto, policy.BySubresource, hpa, "custom.metrics.k8s.io is served by the adapter"},
-		"nothing wanted is Auto":         {policy.Abilities{}, "", policy.ByMesh, hpa, "custom.metrics.k8s.io is served by the adapter"},
+		"the HPA while nothing is known": {
+			policy.Abilities{},
+			auto, policy.BySubresource, hpa,
+			"custom.metrics.k8s.io is served by the adapter",
+		},
+		"KEDA beside us is no reason": {
+			policy.Abilities{KEDA: true},
+			auto, policy.BySubresource, hpa,
+			"custom.metrics.k8s.io is served by the adapter",
+		},
+		"nothing wanted is Auto": {
+			policy.Abilities{},
+			"", policy.ByMesh, hpa,
+			"custom.metrics.k8s.io is served by the adapter",
+		},
 		"Direct when the API is somebody else's": {
 			theirs, auto, policy.BySubresource, direct,
-			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can ask the adapter",
+			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can ask " +
+				"the adapter",
 		},
 		"Direct, and a word about KEDA": {
 			withKEDA, auto, policy.BySubresource, direct,
-			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can ask the adapter; " +
+			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can ask " +
+				"the adapter; " +
 				"KEDA is installed, and works with --keda-scaler-address of the adapter",
 		},
 		"Direct when the API is nobody's": {
@@ -42,11 +56,14 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 			"nobody serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter: apply its APIService",
 		},
 		"Direct for what has no pods": {
-			policy.Abilities{}, auto, policy.ByWorker, direct, "the function worker has no pods for a HorizontalPodAutoscaler to look after",
+			policy.Abilities{},
+			auto, policy.ByWorker, direct,
+			"the function worker has no pods for a HorizontalPodAutoscaler to look after",
 		},
 		"a named one, whatever the cluster": {
 			theirs, hpa, policy.BySubresource, hpa,
-			"spec.actuator says so, although custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter and not by the adapter: use Direct",
+			"spec.actuator says so, although custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter and not " +
+				"by the adapter: use Direct",
 		},
 		"a named one that is right": {theirs, direct, policy.BySubresource, direct, "spec.actuator says so"},
 	}

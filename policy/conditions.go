@@ -30,7 +30,8 @@ type Outcome struct {
 	Actuator v1alpha1.ActuatorStatus
 	// ScaleFailed is why the target's replicas were not written; nil when they were, or need not be.
 	ScaleFailed error
-	// ApplyFailed is why it is not known whether our autoscaler is as it should be: a write of it failed and is tried again.
+	// ApplyFailed is why it is not known whether our autoscaler is as it should be: a write of it failed and is tried
+	// again.
 	ApplyFailed error
 }
 
@@ -128,7 +129,8 @@ func offConditions(before []metav1.Condition, o Outcome) []metav1.Condition {
 		after = append(after, *last)
 	}
 	meta.SetStatusCondition(&after, metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonOff, ObservedGeneration: o.World.Policy.Generation,
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonOff,
+		ObservedGeneration: o.World.Policy.Generation,
 		LastTransitionTime: metav1.NewTime(o.Now), Message: "mode is Off: nothing is measured, decided or changed",
 	})
 	return after
@@ -143,7 +145,10 @@ func ready(mode v1alpha1.Mode, target, known, applied metav1.Condition, active *
 	}
 	for _, part := range parts {
 		if part.Status != metav1.ConditionTrue {
-			return metav1.Condition{Type: v1alpha1.ConditionReady, Status: part.Status, Reason: part.Reason, Message: part.Message}
+			return metav1.Condition{
+				Type: v1alpha1.ConditionReady, Status: part.Status, Reason: part.Reason,
+				Message: part.Message,
+			}
 		}
 	}
 	if mode == v1alpha1.ModeRecommend {
@@ -153,7 +158,10 @@ func ready(mode v1alpha1.Mode, target, known, applied metav1.Condition, active *
 		}
 	}
 	if active != nil && active.Reason == ReasonAtZero {
-		return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonAtZero, Message: active.Message}
+		return metav1.Condition{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonAtZero,
+			Message: active.Message,
+		}
 	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: ReasonScaling,
@@ -206,18 +214,22 @@ func autoscalerApplied(o Outcome) metav1.Condition {
 		c.Reason, c.Message = ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
 	case o.World.Autoscaler == nil && !o.World.Target.mayHaveAutoscaler(o.World.Policy.Spec):
 		c.Status, c.Reason = metav1.ConditionUnknown, ReasonPending
-		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is made when they may change: " + o.World.Target.Frozen.Message
+		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is made when they may " +
+			"change: " + o.World.Target.Frozen.Message
 	case o.World.Autoscaler == nil && o.Unknown != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "the HorizontalPodAutoscaler is made when the first answer of Pulsar is in"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "the HorizontalPodAutoscaler is made when "+
+			"the first answer of Pulsar is in"
 	case o.World.Autoscaler != nil && !ToleranceHonoured(o.World.Autoscaler):
 		c.Reason, c.Message = ReasonToleranceUnsupported, toleranceIsDropped
 	default:
-		c.Reason, c.Message = ReasonApplied, "HorizontalPodAutoscaler "+AutoscalerName(o.World.Policy.Name)+" is as it should be"
+		c.Reason, c.Message = ReasonApplied, "HorizontalPodAutoscaler "+AutoscalerName(
+			o.World.Policy.Name)+" is as it should be"
 	}
 	return c
 }
 
-const toleranceIsDropped = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler: changes of up to 10 % are not carried out"
+const toleranceIsDropped = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler: changes of up " +
+	"to 10 % are not carried out"
 
 // scalingActive mirrors the condition of our HPA, or what KEDA says; nil where there is nothing to mirror.
 func scalingActive(o Outcome) *metav1.Condition {
@@ -235,10 +247,12 @@ func scalingActive(o Outcome) *metav1.Condition {
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.World.ownScaledObject() != nil && o.World.ownScaledObject().Paused:
 		return paused(o.World.ownScaledObject())
 	case *o.World.Target.Replicas == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAtZero, "scaled to zero: replicas come back when there is something to do"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAtZero, "scaled to zero: replicas come back when there "+
+			"is something to do"
 		return &c
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonDirect, "the controller writes the number of replicas itself"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonDirect, "the controller writes the number of replicas "+
+			"itself"
 		return &c
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
 		c = o.kedaScales()
@@ -251,15 +265,19 @@ func scalingActive(o Outcome) *metav1.Condition {
 }
 
 // mirrored is what a HorizontalPodAutoscaler says of itself, where it does.
-func (o Outcome) mirrored(c metav1.Condition, conditions []autoscalingv2.HorizontalPodAutoscalerCondition) metav1.Condition {
+func (o Outcome) mirrored(c metav1.Condition,
+	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
+) metav1.Condition {
 	for _, theirs := range conditions {
 		switch {
 		case theirs.Type != autoscalingv2.ScalingActive:
 		case theirs.Reason == reasonScalingDisabled:
 			// It says so of zero replicas, and there are some: it has not looked since.
-			c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonScaling, "replicas are back from zero; the HorizontalPodAutoscaler goes on at its next look"
+			c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonScaling, "replicas are back from zero; the "+
+				"HorizontalPodAutoscaler goes on at its next look"
 		default:
-			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason, ReasonScaling), theirs.Message
+			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
+				ReasonScaling), theirs.Message
 			if theirs.Reason == reasonAmbiguousSelector {
 				c.Message = ambiguity(o.World, theirs.Message)
 			}

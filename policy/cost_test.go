@@ -92,7 +92,8 @@ func TestTheStatesOfTenThousandFunctionsFitInto50Megabytes(t *testing.T) {
 	require.Less(t, bytesPerState(100), 50e6/10_000)
 }
 
-// many has the inputs and states that cost the most: work at all times of a long window, and one of a Failover subscription.
+// many has the inputs and states that cost the most: work at all times of a long window, and one of a Failover
+// subscription.
 func many() map[string]poll {
 	l := newLife(1)
 	for range 360 {
@@ -111,7 +112,10 @@ func many() map[string]poll {
 	plateau.run(900)
 	last := func(p *plant) poll { return p.log[len(p.log)-1] }
 	return map[string]poll{
-		"steady": last(newPlant(5, 400, 100).knowing().run(600)), "any": {in: l.next(), before: l.state}, "plateau": last(plateau),
+		"steady": last(newPlant(5, 400, 100).knowing().run(600)), "any": {
+			in:     l.next(),
+			before: l.state,
+		}, "plateau": last(plateau),
 		"a window of an hour, falling": last(falling), "64 partitions": last(failover),
 	}
 }
@@ -130,7 +134,10 @@ func BenchmarkDecide(b *testing.B) {
 // Whatever the load, and with everything that a state can hold.
 func TestADecisionAllocatesLittle(t *testing.T) {
 	// With the race detector there are a few more than without.
-	most := map[string]float64{"steady": 30, "any": 40, "plateau": 40, "a window of an hour, falling": 40, "64 partitions": 45}
+	most := map[string]float64{
+		"steady": 30, "any": 40, "plateau": 40, "a window of an hour, falling": 40,
+		"64 partitions": 45,
+	}
 	for name, one := range many() {
 		t.Run(name, func(t *testing.T) {
 			require.LessOrEqual(t, testing.AllocsPerRun(100, func() { policy.Decide(one.in, one.before) }), most[name])

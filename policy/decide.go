@@ -27,8 +27,10 @@ func Decide(in Input, before State) (Decision, State) {
 	winner := ask(in, after)
 	asked := after.asked(in)
 	adopted := before.adopted(in)
-	after.Recommendations = recommend(before.Recommendations, Recommendation{At: in.Now, Replicas: max(adopted, winner.steady)}, downWindow(in))
-	after.Drains = recommend(before.Drains, Recommendation{At: in.Now, Replicas: max(adopted, winner.drain)}, drainWindow(in))
+	after.Recommendations = recommend(before.Recommendations,
+		Recommendation{At: in.Now, Replicas: max(adopted, winner.steady)}, downWindow(in))
+	after.Drains = recommend(before.Drains, Recommendation{At: in.Now, Replicas: max(adopted, winner.drain)},
+		drainWindow(in))
 	target, held := direct(in, after, winner, asked)
 	if in.Frozen != nil {
 		held = in.Frozen
@@ -37,7 +39,8 @@ func Decide(in Input, before State) (Decision, State) {
 		held = winner.hold
 	}
 	decision := Decision{
-		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms, Hold: held,
+		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
+		Hold: held,
 		Wait: wait(in.Reading, after.Capacity),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
@@ -57,8 +60,8 @@ func Decide(in Input, before State) (Decision, State) {
 	return decision, after
 }
 
-// learnEvery is the least time between two readings that capacity is learned from: rates are measured over 10 s, and what
-// counts polls in a row would count one twice.
+// learnEvery is the least time between two readings that capacity is learned from: rates are measured over 10 s, and
+// what counts polls in a row would count one twice.
 const learnEvery = 5 * time.Second
 
 // learn takes in a reading, and says whether the pool was saturated. From one that was seen before there is nothing to
@@ -73,7 +76,8 @@ func learn(in Input, before State) (after State, saturated bool) {
 	}
 	after.ReadAt = in.Reading.At
 	if rate, err := in.Reading.PublishRate.Value(); err == nil {
-		after.Arrivals = learnArrivals(before.Arrivals, published{rate, in.Reading.Window, in.Reading.At}, after.Start.react(in))
+		after.Arrivals = learnArrivals(before.Arrivals, published{rate, in.Reading.Window, in.Reading.At},
+			after.Start.react(in))
 	}
 	elapsed := in.Reading.At.Sub(before.LearnedAt)
 	if elapsed < learnEvery {
@@ -110,8 +114,9 @@ func (s State) asked(in Input) int32 {
 	return s.Raised.Replicas
 }
 
-// adopted is the present number where somebody else raised it, 0 where nobody did. It is held for a stabilization window, as if it
-// had been needed, for whoever did it may know why. A lowered one is not: what is needed is added again.
+// adopted is the present number where somebody else raised it, 0 where nobody did. It is held for a stabilization
+// window, as if it had been needed, for whoever did it may know why. A lowered one is not: what is needed is added
+// again.
 func (s State) adopted(in Input) int32 {
 	before := s.Start.Replicas
 	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 || in.CurrentReplicas <= max(before, s.Raised.Replicas) {
@@ -130,7 +135,8 @@ func direct(in Input, after State, winner answer, asked int32) (target int32, he
 		if held := holdUp(in, after); held != nil {
 			return current, held
 		}
-		if held := holdForPods(in); held != nil { // others may start where these do not, for what arrives but not for a backlog
+		// others may start where these do not, for what arrives but not for a backlog
+		if held := holdForPods(in); held != nil {
 			return max(current, min(up, winner.steady)), held
 		}
 		return up, nil
@@ -151,10 +157,10 @@ func direct(in Input, after State, winner answer, asked int32) (target int32, he
 	return stabilized(in, after, wanted)
 }
 
-// keep is the decision when there is nothing to decide on. The recommendation window is kept alive, so that replicas
-// do not fall the moment an outage ends. Of a target at zero whose subscription is gone, by a fresh answer of Pulsar, one replica
-// makes it again: what is published until then would be nobody's (subscriptionExpirationTimeMinutes removes idle ones). And one
-// replica works on what waits for sure, where a topic of several is unknown.
+// keep is the decision when there is nothing to decide on. The recommendation window is kept alive, so that replicas do
+// not fall the moment an outage ends. Of a target at zero whose subscription is gone, by a fresh answer of Pulsar, one
+// replica makes it again: what is published until then would be nobody's (subscriptionExpirationTimeMinutes removes
+// idle ones). And one replica works on what waits for sure, where a topic of several is unknown.
 func keep(in Input, before State, hold Hold) (Decision, State) {
 	after := before
 	now := Recommendation{At: in.Now, Replicas: in.CurrentReplicas}
@@ -208,8 +214,8 @@ func ask(in Input, state State) answer {
 	return winner
 }
 
-// bound keeps replicas within minReplicas and maxReplicas and names the bound that mattered; or where they are, when they have
-// to stay there.
+// bound keeps replicas within minReplicas and maxReplicas and names the bound that mattered; or where they are, when
+// they have to stay there.
 func (in Input) bound(replicas int32) (bounded int32, by string) {
 	least := in.least()
 	switch {

@@ -35,13 +35,15 @@ func scalesWithoutRestart(o Outcome) metav1.Condition {
 	case target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound):
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotChecked, "the target has to be found first"
 	case len(target.Disturbances) == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonUndisturbed, "a change of the number of replicas leaves those that run alone"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonUndisturbed, "a change of the number of replicas "+
+			"leaves those that run alone"
 	default:
 		var messages []string
 		for _, d := range target.Disturbances {
 			messages = append(messages, d.Message)
 		}
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, target.Disturbances[0].Reason, Shorten(strings.Join(messages, "; "), maxMessage)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, target.Disturbances[0].Reason, Shorten(strings.Join(messages,
+			"; "), maxMessage)
 	}
 	return c
 }

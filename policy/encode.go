@@ -40,7 +40,8 @@ type encoded struct {
 }
 
 // Encode writes the state as compact JSON of less than 4096 bytes, about 700 in use, for status.state: numbers with six
-// digits, times with tenths of a second, and long lists thinned out. A state with a number that none can have is an error.
+// digits, times with tenths of a second, and long lists thinned out. A state with a number that none can have is an
+// error.
 func (s State) Encode() (string, error) {
 	rounded, err := round(reflect.ValueOf(s), tags{})
 	if err != nil {
@@ -60,7 +61,8 @@ func (s State) Encode() (string, error) {
 	return string(text), nil
 }
 
-// DecodeState reads what Encode wrote. Fields it does not know, another version and numbers that no state has are errors.
+// DecodeState reads what Encode wrote. Fields it does not know, another version and numbers that no state has are
+// errors.
 func DecodeState(text string) (State, error) {
 	if len(text) > mostEncoded {
 		return State{}, fmt.Errorf("decoding the state: it has %d bytes, at most %d are read", len(text), mostEncoded)
@@ -176,7 +178,8 @@ func roundFields(into, from reflect.Value, tag tags) error {
 		if !field.IsExported() {
 			return fmt.Errorf("%s is not exported, so it would be lost", field.Name)
 		}
-		value, err := round(from.Field(i), tags{name: field.Name, signed: field.Tag.Get("state") == "signed", strict: tag.strict})
+		value, err := round(from.Field(i),
+			tags{name: field.Name, signed: field.Tag.Get("state") == "signed", strict: tag.strict})
 		if err != nil {
 			return err
 		}

@@ -111,8 +111,8 @@ func TestEveryFieldOfAStateIsWrittenAndRead(t *testing.T) {
 	require.Equal(t, want, have)
 }
 
-// The file is what the first version of the encoding wrote. When it differs because a field was added, write it anew with
-// -update; when something in it means another thing than before, raise the version.
+// The file is what the first version of the encoding wrote. When it differs because a field was added, write it anew
+// with -update; when something in it means another thing than before, raise the version.
 func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 	path := filepath.Join("testdata", "state-v1.json")
 	text, err := complete().Encode()
@@ -132,29 +132,38 @@ func TestTheEncodingIsStillThatOfVersion1(t *testing.T) {
 func TestAStateFromElsewhereIsRefused(t *testing.T) {
 	many := `{"v":1,"past":[` + strings.Repeat(`{"n":1},`, 80) + `{"n":1}]}`
 	tests := map[string]struct{ text, want string }{
-		"nothing":                              {"", "unexpected end"},
-		"no object":                            {"[]", "cannot unmarshal array"},
-		"no version":                           {"{}", "state of another version"},
-		"the next version":                     {`{"v":2}`, "state of another version"},
-		"a field of a newer controller":        {`{"v":1,"mood":3}`, `unknown field "mood"`},
-		"a field further down":                 {`{"v":1,"plateau":{"mood":3}}`, `unknown field "mood"`},
-		"something behind it":                  {`{"v":1}{"v":1}`, "after top-level value"},
-		"a negative rate":                      {`{"v":1,"arrivals":{"fast":-1}}`, "Fast is -1"},
-		"a rate without bounds":                {`{"v":1,"arrivals":{"fast":1e16}}`, "Fast is 1e+16"},
-		"a rate that is no number":             {`{"v":1,"arrivals":{"fast":1e999}}`, "cannot unmarshal number 1e999"},
-		"a negative number of replicas":        {`{"v":1,"raised":{"n":-1}}`, "Replicas is -1"},
-		"more replicas than can be":            {`{"v":1,"raised":{"n":2000000}}`, "Replicas is 2000000"},
-		"half a replica":                       {`{"v":1,"raised":{"n":1.5}}`, "cannot unmarshal number 1.5"},
-		"a time before there was Pulsar":       {`{"v":1,"at":"1999-12-31T00:00:00Z"}`, "DecidedAt is in the year 1999"},
-		"a time in the far future":             {`{"v":1,"at":"2300-12-31T00:00:00Z"}`, "DecidedAt is in the year 2300"},
-		"a block of a year":                    {`{"v":1,"plateau":{"block":31536000000000000}}`, "Block lasts"},
-		"a long list":                          {strings.Replace(many, "past", "steady", 1), "Recommendations has 81 entries"},
+		"nothing":                        {"", "unexpected end"},
+		"no object":                      {"[]", "cannot unmarshal array"},
+		"no version":                     {"{}", "state of another version"},
+		"the next version":               {`{"v":2}`, "state of another version"},
+		"a field of a newer controller":  {`{"v":1,"mood":3}`, `unknown field "mood"`},
+		"a field further down":           {`{"v":1,"plateau":{"mood":3}}`, `unknown field "mood"`},
+		"something behind it":            {`{"v":1}{"v":1}`, "after top-level value"},
+		"a negative rate":                {`{"v":1,"arrivals":{"fast":-1}}`, "Fast is -1"},
+		"a rate without bounds":          {`{"v":1,"arrivals":{"fast":1e16}}`, "Fast is 1e+16"},
+		"a rate that is no number":       {`{"v":1,"arrivals":{"fast":1e999}}`, "cannot unmarshal number 1e999"},
+		"a negative number of replicas":  {`{"v":1,"raised":{"n":-1}}`, "Replicas is -1"},
+		"more replicas than can be":      {`{"v":1,"raised":{"n":2000000}}`, "Replicas is 2000000"},
+		"half a replica":                 {`{"v":1,"raised":{"n":1.5}}`, "cannot unmarshal number 1.5"},
+		"a time before there was Pulsar": {`{"v":1,"at":"1999-12-31T00:00:00Z"}`, "DecidedAt is in the year 1999"},
+		"a time in the far future":       {`{"v":1,"at":"2300-12-31T00:00:00Z"}`, "DecidedAt is in the year 2300"},
+		"a block of a year":              {`{"v":1,"plateau":{"block":31536000000000000}}`, "Block lasts"},
+		"a long list": {
+			strings.Replace(many, "past", "steady", 1),
+			"Recommendations has 81 entries",
+		},
 		"a capacity of nothing":                {`{"v":1,"capacity":{"var":1}}`, "a replica processes 0 messages per second"},
 		"a coverage of more than all":          {`{"v":1,"capacity":{"rate":1,"cover":1.5}}`, "the coverage is 1.5"},
 		"a variance beyond all that is likely": {`{"v":1,"capacity":{"rate":1,"var":100000}}`, "the variance is 100000"},
-		"an episode of no replicas":            {`{"v":1,"plateau":{"open":true,"each":1}}`, "0 replicas that each process 1"},
-		"a ceiling that nothing showed":        {`{"v":1,"plateau":{"ceiling":3}}`, "0 replicas showed a ceiling"},
-		"more bytes than the status keeps":     {`{"v":1,` + strings.Repeat(" ", 4096) + `"at":"2026-11-21T12:00:00Z"}`, "at most 4096 are read"},
+		"an episode of no replicas": {
+			`{"v":1,"plateau":{"open":true,"each":1}}`,
+			"0 replicas that each process 1",
+		},
+		"a ceiling that nothing showed": {`{"v":1,"plateau":{"ceiling":3}}`, "0 replicas showed a ceiling"},
+		"more bytes than the status keeps": {
+			`{"v":1,` + strings.Repeat(" ", 4096) + `"at":"2026-11-21T12:00:00Z"}`,
+			"at most 4096 are read",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +197,8 @@ func TestALongHistoryIsThinnedOutAndHoldsReplicasNoLess(t *testing.T) {
 		at := noon().Add(time.Duration(i) * 6 * time.Second)
 		r := policy.Recommendation{At: at, Replicas: int32(9000 - 10*i)} //nolint:gosec // small
 		state.Recommendations, state.Drains = append(state.Recommendations, r), append(state.Drains, r)
-		state.Arrivals.Past = append(state.Arrivals.Past, policy.RateAt{At: at.Add(time.Second / 10), Rate: 1234.5678 + float64(i)/7})
+		state.Arrivals.Past = append(state.Arrivals.Past,
+			policy.RateAt{At: at.Add(time.Second / 10), Rate: 1234.5678 + float64(i)/7})
 	}
 	text, err := state.Encode()
 	require.NoError(t, err)

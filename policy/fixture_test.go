@@ -40,7 +40,8 @@ func reading(ready, publish float64) backlog.Reading {
 	return backlog.Reading{
 		At: noon(), ExactAt: noon(), Type: backlog.Shared, Window: 10 * time.Second,
 		Total: backlog.Known(ready), Ready: backlog.Known(ready), LeastReady: backlog.Known(ready),
-		Delayed: backlog.Known(0), Unacked: backlog.Known(0), Undispatched: backlog.Known(ready), LeastUndispatched: backlog.Known(0),
+		Delayed: backlog.Known(
+			0), Unacked: backlog.Known(0), Undispatched: backlog.Known(ready), LeastUndispatched: backlog.Known(0),
 		PublishRate: backlog.Known(publish), ProcessRate: backlog.Known(publish), Consumers: backlog.Known(1),
 	}
 }

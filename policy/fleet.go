@@ -31,8 +31,8 @@ const (
 // kindFunctionMesh is what owns the objects of a mesh.
 const kindFunctionMesh = "FunctionMesh"
 
-// Selectable is an object of the kind that a fleet selects: a policy with a targetSelector is a fleet, and the policies that
-// are made from it are its children.
+// Selectable is an object of the kind that a fleet selects: a policy with a targetSelector is a fleet, and the policies
+// that are made from it are its children.
 type Selectable struct {
 	Name   string
 	Labels map[string]string
@@ -84,7 +84,10 @@ func FleetOf(p *v1alpha1.AutoscalingPolicy) *metav1.OwnerReference {
 func FleetSelector(p *v1alpha1.AutoscalingPolicy) (labels.Selector, *Violation) {
 	selector, err := metav1.LabelSelectorAsSelector(&p.Spec.TargetSelector.LabelSelector)
 	if err != nil {
-		return nil, &Violation{v1alpha1.ConditionTargetFound, ReasonSelectorInvalid, "correct spec.targetSelector: " + err.Error()}
+		return nil, &Violation{
+			v1alpha1.ConditionTargetFound, ReasonSelectorInvalid,
+			"correct spec.targetSelector: " + err.Error(),
+		}
 	}
 	return selector, nil
 }
@@ -99,9 +102,11 @@ func FleetRef(p *v1alpha1.AutoscalingPolicy, name string) v1alpha1.ScaleTargetRe
 	return v1alpha1.ScaleTargetRef{APIVersion: apiVersion, Kind: string(kind), Name: name}
 }
 
-// NewFleetWorld says what becomes of the objects that match, given all policies and all objects of the namespace and kind.
-// A policy that names an object goes first, whatever its age and mode; of two fleets the older.
-func NewFleetWorld(p *v1alpha1.AutoscalingPolicy, policies []v1alpha1.AutoscalingPolicy, objects []Selectable) FleetWorld {
+// NewFleetWorld says what becomes of the objects that match, given all policies and all objects of the namespace and
+// kind. A policy that names an object goes first, whatever its age and mode; of two fleets the older.
+func NewFleetWorld(p *v1alpha1.AutoscalingPolicy, policies []v1alpha1.AutoscalingPolicy,
+	objects []Selectable,
+) FleetWorld {
 	w := FleetWorld{Policy: p}
 	selector, violation := FleetSelector(p)
 	if violation != nil {
@@ -122,8 +127,8 @@ func NewFleetWorld(p *v1alpha1.AutoscalingPolicy, policies []v1alpha1.Autoscalin
 	return w
 }
 
-// selectable says that a fleet may mean the object. Of StatefulSets names tell nothing: with a jobName the function worker calls
-// them <jobName>-<hash>.
+// selectable says that a fleet may mean the object. Of StatefulSets names tell nothing: with a jobName the function
+// worker calls them <jobName>-<hash>.
 func selectable(kind v1alpha1.SelectedKind, object Selectable) bool {
 	return kind != kindStatefulSet || object.OfWorker
 }
@@ -169,7 +174,8 @@ func newOthers(p *v1alpha1.AutoscalingPolicy, policies []v1alpha1.AutoscalingPol
 
 // addOlder takes in another fleet if it goes before this one. One that cannot be read governs nothing.
 func (o *others) addOlder(p, other *v1alpha1.AutoscalingPolicy) {
-	if other.Name == p.Name || other.DeletionTimestamp != nil || other.Spec.TargetSelector.Kind != p.Spec.TargetSelector.Kind || ByAge(other, p) > 0 {
+	if other.Name == p.Name || other.DeletionTimestamp != nil ||
+		other.Spec.TargetSelector.Kind != p.Spec.TargetSelector.Kind || ByAge(other, p) > 0 {
 		return
 	}
 	if selector, violation := FleetSelector(other); violation == nil {
@@ -179,7 +185,8 @@ func (o *others) addOlder(p, other *v1alpha1.AutoscalingPolicy) {
 
 // ByAge orders policies by when they were made, then by name and namespace where two are of the same second.
 func ByAge(a, b *v1alpha1.AutoscalingPolicy) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name),
+		strings.Compare(a.Namespace, b.Namespace))
 }
 
 // claim says who has the object instead of the fleet.
@@ -203,7 +210,8 @@ func (object FleetObject) isTaken(p *v1alpha1.AutoscalingPolicy) bool {
 	return object.Live != nil && !metav1.IsControlledBy(object.Live, p)
 }
 
-// isLeaving says that a child is being deleted, of this fleet or of one that had its name before: it is made anew once it is gone.
+// isLeaving says that a child is being deleted, of this fleet or of one that had its name before: it is made anew once
+// it is gone.
 func (object FleetObject) isLeaving(p *v1alpha1.AutoscalingPolicy) bool {
 	if object.Live == nil {
 		return false

@@ -16,13 +16,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// AnnotationFleetSpec tells which spec of the fleet a child was last made from. Without it nobody would notice that a field is
-// gone from the fleet: one that the fleet does not say is the child's own.
+// AnnotationFleetSpec tells which spec of the fleet a child was last made from. Without it nobody would notice that a
+// field is gone from the fleet: one that the fleet does not say is the child's own.
 const AnnotationFleetSpec = v1alpha1.Group + "/fleet-spec"
 
 // ChildName is the name of the policy for one object of a fleet: <fleet>-<object>-<hash>, of at most 50 bytes, so that
-// AutoscalerName need not cut it. The hash, of 40 bits, covers both whole names and the kind, which a fleet may change and a
-// child may not.
+// AutoscalerName need not cut it. The hash, of 40 bits, covers both whole names and the kind, which a fleet may change
+// and a child may not.
 func ChildName(fleet string, ref v1alpha1.ScaleTargetRef) string {
 	const longest = 50
 	hash := fnv.New64a()
@@ -41,8 +41,8 @@ func cutName(name string, most int) string {
 	return strings.TrimRight(name[:most], "-.")
 }
 
-// ChildApplyConfiguration is a child as it is applied; there is no generated one for this API. It is typed, for the client waits
-// for what it wrote unstructured in a second memory of all policies.
+// ChildApplyConfiguration is a child as it is applied; there is no generated one for this API. It is typed, for the
+// client waits for what it wrote unstructured in a second memory of all policies.
 type ChildApplyConfiguration struct {
 	acmetav1.TypeMetaApplyConfiguration    `json:",inline"`
 	*acmetav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
@@ -89,7 +89,10 @@ func (t childTemplate) labels() map[string]string {
 func (t childTemplate) child(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.ScaleTargetRef) *ChildApplyConfiguration {
 	gv, name := v1alpha1.GroupVersion().String(), ChildName(t.fleet.Name, ref)
 	spec := t.specFor(ref)
-	child := &ChildApplyConfiguration{ObjectMetaApplyConfiguration: &acmetav1.ObjectMetaApplyConfiguration{}, Spec: spec.DeepCopy()}
+	child := &ChildApplyConfiguration{
+		ObjectMetaApplyConfiguration: &acmetav1.ObjectMetaApplyConfiguration{},
+		Spec:                         spec.DeepCopy(),
+	}
 	child.WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy)
 	child.WithName(name).WithNamespace(t.fleet.Namespace).WithLabels(t.labels()).
 		WithAnnotations(map[string]string{AnnotationFleetSpec: t.mark}).
@@ -102,8 +105,8 @@ func (t childTemplate) child(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.Scal
 	return child
 }
 
-// isCurrent says whether applying would change nothing: what the fleet says is what the child says. What it says beyond that
-// is its own.
+// isCurrent says whether applying would change nothing: what the fleet says is what the child says. What it says beyond
+// that is its own.
 func (t childTemplate) isCurrent(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.ScaleTargetRef) (bool, error) {
 	if live == nil || live.Annotations[AnnotationFleetSpec] != t.mark {
 		return false, nil
@@ -140,7 +143,8 @@ func asFields(spec v1alpha1.AutoscalingPolicySpec) (any, error) {
 	return fields, nil
 }
 
-// holdsAll says that each field that is wanted is there and the same; lists are one field, as in the schema of a policy.
+// holdsAll says that each field that is wanted is there and the same; lists are one field, as in the schema of a
+// policy.
 func holdsAll(has, wanted any) bool {
 	fields, isObject := wanted.(map[string]any)
 	if !isObject {

@@ -20,8 +20,8 @@ import (
 const (
 	// maxFleetTargets is how many targets the status names: 100 of up to 1.5 KB, and mostly 0.2 KB.
 	maxFleetTargets = 100
-	// fleetRefreshEvery bounds how often the status of a fleet is written while no condition changes: 1000 targets that each
-	// change their replicas once a minute would ask for 17 writes a second of 20 KB each, and get one in ten seconds.
+	// fleetRefreshEvery bounds how often the status of a fleet is written while no condition changes: 1000 targets that
+	// each change their replicas once a minute would ask for 17 writes a second of 20 KB each, and get one in ten seconds.
 	fleetRefreshEvery = 10 * time.Second
 	// maxNamed is how many objects a message names, and maxNamedText how much it says of each.
 	maxNamed, maxNamedText = 3, 250
@@ -56,9 +56,11 @@ func FleetStatus(before v1alpha1.AutoscalingPolicyStatus, o FleetOutcome) v1alph
 	return after
 }
 
-// FleetStatusDue says how long to wait before a status is written that was last written so long ago: nothing when a condition
-// changed its status or the spec changed; false when there is nothing to write.
-func FleetStatusDue(before, after v1alpha1.AutoscalingPolicyStatus, since time.Duration) (wait time.Duration, differs bool) {
+// FleetStatusDue says how long to wait before a status is written that was last written so long ago: nothing when a
+// condition changed its status or the spec changed; false when there is nothing to write.
+func FleetStatusDue(before, after v1alpha1.AutoscalingPolicyStatus, since time.Duration) (wait time.Duration,
+	differs bool,
+) {
 	switch {
 	case equality.Semantic.DeepEqual(before, after):
 		return 0, false
@@ -78,13 +80,15 @@ func FleetStatusDue(before, after v1alpha1.AutoscalingPolicyStatus, since time.D
 func FleetHasNoMetric(p *v1alpha1.AutoscalingPolicy) string {
 	fleet := p.Status.Fleet
 	if fleet == nil || fleet.Governed == 0 {
-		return fmt.Sprintf("AutoscalingPolicy %s has a targetSelector and governs nothing so far: ask for a policy that names its target", p.Name)
+		return fmt.Sprintf("AutoscalingPolicy %s has a targetSelector and governs nothing so far: ask for a policy that "+
+			"names its target", p.Name)
 	}
 	var names []string
 	for _, target := range fleet.Targets {
 		names = append(names, target.Policy)
 	}
-	return fmt.Sprintf("AutoscalingPolicy %s has a targetSelector and no number of its own: ask for one of its %d policies: %s", p.Name, fleet.Governed,
+	return fmt.Sprintf("AutoscalingPolicy %s has a targetSelector and no number of its own: ask for one of its %d "+
+		"policies: %s", p.Name, fleet.Governed,
 		enumerate(names, int(fleet.Governed)))
 }
 
@@ -114,11 +118,15 @@ func (c fleetChild) rank() int {
 func (w FleetWorld) children() []fleetChild {
 	var all []fleetChild
 	for _, object := range w.Matched {
-		if object.LeftBecause != "" || (object.Refused != "" && object.Live == nil) || (object.isTaken(w.Policy) && !object.isLeaving(w.Policy)) {
+		if object.LeftBecause != "" || (object.Refused != "" && object.Live == nil) ||
+			(object.isTaken(w.Policy) && !object.isLeaving(w.Policy)) {
 			continue
 		}
 		child := fleetChild{
-			target:  v1alpha1.FleetTarget{Name: object.Name, Policy: ChildName(w.Policy.Name, FleetRef(w.Policy, object.Name)), Reason: ReasonPending},
+			target: v1alpha1.FleetTarget{
+				Name: object.Name, Policy: ChildName(w.Policy.Name, FleetRef(w.Policy, object.Name)),
+				Reason: ReasonPending,
+			},
 			message: "its policy is new",
 		}
 		if live := object.Live; live != nil && !object.isLeaving(w.Policy) {
@@ -166,7 +174,8 @@ func (w FleetWorld) targetFound() metav1.Condition {
 		c.Reason, c.Message = w.Violation.Reason, w.Violation.Message
 	case len(w.Matched) == 0:
 		c.Reason = ReasonNothingMatches
-		c.Message = fmt.Sprintf("no %s in namespace %s matches %q: label one so, or correct spec.targetSelector", w.Policy.Spec.TargetSelector.Kind,
+		c.Message = fmt.Sprintf("no %s in namespace %s matches %q: label one so, or correct spec.targetSelector",
+			w.Policy.Spec.TargetSelector.Kind,
 			w.Policy.Namespace, metav1.FormatLabelSelector(&w.Policy.Spec.TargetSelector.LabelSelector))
 		if w.Policy.Spec.TargetSelector.Kind == kindStatefulSet {
 			c.Message += "; only those that Pulsar's function worker made count"
@@ -192,7 +201,8 @@ func (o FleetOutcome) ready(found metav1.Condition, children []fleetChild) metav
 		c.Status, c.Reason, c.Message = found.Status, found.Reason, found.Message
 	case len(taken) > 0:
 		c.Reason = ReasonPolicyNameTaken
-		c.Message = "a policy that is not this one's has the name of one that is to be made, rename or delete it: " + enumerate(taken, len(taken))
+		c.Message = "a policy that is not this one's has the name of one that is to be made, rename or delete it: " +
+			enumerate(taken, len(taken))
 	case len(refused) > 0:
 		c.Reason, c.Message = ReasonRefused, "the API server refuses policies: "+enumerate(refused, len(refused))
 	case o.Failed != nil:
@@ -213,7 +223,8 @@ func (o FleetOutcome) ready(found metav1.Condition, children []fleetChild) metav
 			c.Status = metav1.ConditionUnknown
 		}
 		c.Reason = children[0].target.Reason
-		c.Message = fmt.Sprintf("%d of %d %s are not ready: %s", len(unready), len(children), kinds(o.World.Policy), enumerate(unready, len(unready)))
+		c.Message = fmt.Sprintf("%d of %d %s are not ready: %s", len(unready), len(children), kinds(o.World.Policy),
+			enumerate(unready, len(unready)))
 	}
 	return c
 }

@@ -33,7 +33,9 @@ func fleet(name string) *v1alpha1.AutoscalingPolicy {
 }
 
 // madeBy is the child of the fleet for an object, as an API server keeps it, Ready as said.
-func madeBy(t testing.TB, f *v1alpha1.AutoscalingPolicy, object string, ready metav1.ConditionStatus, reason string) v1alpha1.AutoscalingPolicy {
+func madeBy(t testing.TB, f *v1alpha1.AutoscalingPolicy, object string, ready metav1.ConditionStatus,
+	reason string,
+) v1alpha1.AutoscalingPolicy {
 	t.Helper()
 	plan, err := policy.NewFleetPlan(policy.NewFleetWorld(f, nil, []policy.Selectable{member(object)}))
 	require.NoError(t, err)
@@ -69,15 +71,16 @@ func TestNamesOfChildrenAreValidStableAndApart(t *testing.T) {
 	long := strings.Repeat("a", 60)
 	seen := map[string]string{}
 	for what, name := range map[string]string{
-		"a Function":                     policy.ChildName("media", function("resize")),
-		"the Sink of its name":           policy.ChildName("media", sink),
-		"another fleet":                  policy.ChildName("media-resize", function("x")),
-		"one that reads the same":        policy.ChildName("media", function("resize-x")),
-		"a long object":                  policy.ChildName("media", function(long)),
-		"a longer object":                policy.ChildName("media", function(long+"b")),
-		"a long fleet":                   policy.ChildName(long, function("resize")),
-		"both long":                      policy.ChildName(long, function(long)),
-		"long names that end in a point": policy.ChildName("abcdefghijklmnopqr.stuvwxyzabcdef", function("abcdefghijklmnopqr.stuvwxyzabcdefghijkl")),
+		"a Function":              policy.ChildName("media", function("resize")),
+		"the Sink of its name":    policy.ChildName("media", sink),
+		"another fleet":           policy.ChildName("media-resize", function("x")),
+		"one that reads the same": policy.ChildName("media", function("resize-x")),
+		"a long object":           policy.ChildName("media", function(long)),
+		"a longer object":         policy.ChildName("media", function(long+"b")),
+		"a long fleet":            policy.ChildName(long, function("resize")),
+		"both long":               policy.ChildName(long, function(long)),
+		"long names that end in a point": policy.ChildName("abcdefghijklmnopqr.stuvwxyzabcdef",
+			function("abcdefghijklmnopqr.stuvwxyzabcdefghijkl")),
 	} {
 		require.Empty(t, validation.IsDNS1123Subdomain(name), what)
 		require.LessOrEqual(t, len(name), 50, what)
@@ -107,20 +110,42 @@ func TestAFleetGoverns(t *testing.T) {
 		object   policy.Selectable
 		left     string
 	}{
-		"what matches":                                     {nil, member("resize"), ""},
-		"not what a policy names":                          {[]v1alpha1.AutoscalingPolicy{naming("one", ours, "Function", "resize")}, member("resize"), "AutoscalingPolicy one names it"},
-		"not what one names in another version":            {[]v1alpha1.AutoscalingPolicy{naming("one", "compute.functionmesh.io/v2", "Function", "resize")}, member("resize"), "AutoscalingPolicy one names it"},
-		"not even what one names that only recommends":     {[]v1alpha1.AutoscalingPolicy{recommending}, member("resize"), "AutoscalingPolicy one names it"},
-		"what has the name of a Sink that one names":       {[]v1alpha1.AutoscalingPolicy{naming("one", ours, "Sink", "resize")}, member("resize"), ""},
-		"what its own child names":                         {[]v1alpha1.AutoscalingPolicy{madeBy(t, fleet("media"), "resize", "True", "Scaling")}, member("resize"), ""},
-		"what a younger fleet selects as well":             {[]v1alpha1.AutoscalingPolicy{*younger, madeBy(t, younger, "resize", "True", "Scaling")}, member("resize"), ""},
-		"not what an older fleet selects":                  {[]v1alpha1.AutoscalingPolicy{*older}, member("resize"), "the older AutoscalingPolicy early selects it"},
-		"not what one of its age and before it selects":    {[]v1alpha1.AutoscalingPolicy{*sameAge}, member("resize"), "the older AutoscalingPolicy a-first selects it"},
+		"what matches": {nil, member("resize"), ""},
+		"not what a policy names": {[]v1alpha1.AutoscalingPolicy{naming("one", ours, "Function",
+			"resize")}, member("resize"), "AutoscalingPolicy one names it"},
+		"not what one names in another version": {[]v1alpha1.AutoscalingPolicy{naming("one",
+			"compute.functionmesh.io/v2", "Function", "resize")}, member("resize"), "AutoscalingPolicy one names it"},
+		"not even what one names that only recommends": {
+			[]v1alpha1.AutoscalingPolicy{recommending},
+			member("resize"),
+			"AutoscalingPolicy one names it",
+		},
+		"what has the name of a Sink that one names": {[]v1alpha1.AutoscalingPolicy{naming("one", ours, "Sink",
+			"resize")}, member("resize"), ""},
+		"what its own child names": {[]v1alpha1.AutoscalingPolicy{madeBy(t, fleet("media"), "resize",
+			"True", "Scaling")}, member("resize"), ""},
+		"what a younger fleet selects as well": {[]v1alpha1.AutoscalingPolicy{
+			*younger,
+			madeBy(t, younger, "resize", "True", "Scaling"),
+		}, member("resize"), ""},
+		"not what an older fleet selects": {
+			[]v1alpha1.AutoscalingPolicy{*older},
+			member("resize"),
+			"the older AutoscalingPolicy early selects it",
+		},
+		"not what one of its age and before it selects": {
+			[]v1alpha1.AutoscalingPolicy{*sameAge},
+			member("resize"),
+			"the older AutoscalingPolicy a-first selects it",
+		},
 		"what an older one does not select":                {[]v1alpha1.AutoscalingPolicy{*elsewhere}, member("resize"), ""},
 		"what an older one of Sinks would select":          {[]v1alpha1.AutoscalingPolicy{*ofSinks}, member("resize"), ""},
 		"what an older one that cannot be read may select": {[]v1alpha1.AutoscalingPolicy{*unread}, member("resize"), ""},
 		"what an older one that is being deleted selects":  {[]v1alpha1.AutoscalingPolicy{*leaving}, member("resize"), ""},
-		"not what is in a mesh":                            {nil, inMesh, "it belongs to FunctionMesh etl: name its component in a policy of its own"},
+		"not what is in a mesh": {
+			nil, inMesh,
+			"it belongs to FunctionMesh etl: name its component in a policy of its own",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,13 +176,15 @@ func TestOfStatefulSetsThoseOfTheFunctionWorkerAreMeant(t *testing.T) {
 	require.Equal(t, "nightly-1c2d3e4f", w.Matched[0].Name, "a worker with a jobName gives other names")
 	plan, err := policy.NewFleetPlan(w)
 	require.NoError(t, err)
-	require.Equal(t, v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "pf-public-default-resize"}, plan.Apply[1].Child.Spec.ScaleTargetRef)
+	require.Equal(t, v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "pf-public-default-resize"},
+		plan.Apply[1].Child.Spec.ScaleTargetRef)
 }
 
 func TestFleetStatusSaysWhatIsNotReadyFirst(t *testing.T) {
 	f := fleet("media")
 	policies := []v1alpha1.AutoscalingPolicy{
-		*f, madeBy(t, f, "a", "True", "Scaling"), madeBy(t, f, "b", "Unknown", "Pending"), madeBy(t, f, "c", "False", "RivalAutoscaler"),
+		*f, madeBy(t, f, "a", "True", "Scaling"), madeBy(t, f, "b", "Unknown", "Pending"), madeBy(t, f, "c", "False",
+			"RivalAutoscaler"),
 		naming("own", "compute.functionmesh.io/v1alpha1", "Function", "d"),
 	}
 	policies[1].Status.CurrentReplicas, policies[1].Status.DesiredReplicas = new(int32(2)), new(int32(3))
@@ -188,7 +215,8 @@ func TestFleetStatusIsWrittenAtOnceOnlyWhenReadyChanges(t *testing.T) {
 		child := madeBy(t, f, "a", ready, "Any")
 		child.Status.DesiredReplicas = &desired
 		w := policy.NewFleetWorld(f, []v1alpha1.AutoscalingPolicy{child}, []policy.Selectable{member("a")})
-		return policy.FleetStatus(v1alpha1.AutoscalingPolicyStatus{}, policy.FleetOutcome{Now: time.Unix(1_800_000_000, 0), World: w})
+		return policy.FleetStatus(v1alpha1.AutoscalingPolicyStatus{},
+			policy.FleetOutcome{Now: time.Unix(1_800_000_000, 0), World: w})
 	}
 	before := at(3, "True")
 	tests := map[string]struct {
@@ -220,8 +248,13 @@ func withGeneration(s v1alpha1.AutoscalingPolicyStatus, generation int64) v1alph
 func TestAFleetAsAWholeHasNoMetric(t *testing.T) {
 	f := fleet("media")
 	require.Contains(t, policy.FleetHasNoMetric(f), "governs nothing so far")
-	f.Status.Fleet = &v1alpha1.Fleet{Governed: 5, Targets: []v1alpha1.FleetTarget{{Policy: "a"}, {Policy: "b"}, {Policy: "c"}, {Policy: "d"}}}
-	require.Equal(t, "AutoscalingPolicy media has a targetSelector and no number of its own: ask for one of its 5 policies: a; b; c; and 2 more",
+	f.Status.Fleet = &v1alpha1.Fleet{
+		Governed: 5,
+		Targets:  []v1alpha1.FleetTarget{{Policy: "a"}, {Policy: "b"}, {Policy: "c"}, {Policy: "d"}},
+	}
+	require.Equal(t,
+		"AutoscalingPolicy media has a targetSelector and no number of its own: ask for one of its 5 policies: a; b; c; "+
+			"and 2 more",
 		policy.FleetHasNoMetric(f))
 }
 

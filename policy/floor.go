@@ -9,8 +9,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Floor is backlog that is no work: messages that are held, that fail for ever, markers, and counts that drifted. It is what
-// waited all the while that replicas were not busy. KEDA's Kafka scaler has a like rule, excludePersistentLag.
+// Floor is backlog that is no work: messages that are held, that fail for ever, markers, and counts that drifted. It is
+// what waited all the while that replicas were not busy. KEDA's Kafka scaler has a like rule, excludePersistentLag.
 type Floor struct {
 	// Messages of the backlog that no replica works on.
 	Messages float64 `json:"messages,omitempty"`
@@ -23,9 +23,9 @@ const (
 	// idleShare of the coverage: replicas that are less busy than that would take more work if there were any.
 	idleShare = 0.7
 	idlePolls = 2
-	// A backlog is work after all where more is finished than arrives, by shrinkingShare, and it is gone within shrinkingSeconds at
-	// that: what one replica holds in its receive queue is done by that one alone, at rest with all others. Without it the pool was
-	// scaled down to those that held it, and what arrived had to wait behind it.
+	// A backlog is work after all where more is finished than arrives, by shrinkingShare, and it is gone within
+	// shrinkingSeconds at that: what one replica holds in its receive queue is done by that one alone, at rest with all
+	// others. Without it the pool was scaled down to those that held it, and what arrived had to wait behind it.
 	shrinkingShare, shrinkingSeconds = 0.3, 600
 )
 
@@ -71,8 +71,8 @@ func shrinking(in Input) bool {
 	return err == nil && unknown == nil && drained(in) > max(shrinkingShare*arriving, ready/shrinkingSeconds)
 }
 
-// idling says whether all replicas are there, keep up, and would take more work. How busy they are tells nothing of a Failover
-// subscription, where one may have all the work.
+// idling says whether all replicas are there, keep up, and would take more work. How busy they are tells nothing of a
+// Failover subscription, where one may have all the work.
 func idling(in Input, capacity *LearnedCapacity) (idle, known bool) {
 	busy, timed := busyShare(in.Reading)
 	consumers, err := in.Reading.Consumers.Value()
@@ -100,5 +100,6 @@ const failingShare = 0.5
 func failing(in Input) bool {
 	failed, err := in.Reading.Instances.UserExceptionRate.Value()
 	processed, unknown := in.Reading.Instances.ProcessRate.Value()
-	return err == nil && unknown == nil && failed > 0 && failed > failingShare*(failed+processed) && !in.without(PartExceptions)
+	return err == nil && unknown == nil && failed > 0 && failed > failingShare*(failed+processed) &&
+		!in.without(PartExceptions)
 }

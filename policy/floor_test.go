@@ -16,7 +16,8 @@ import (
 // resting are two replicas of which each is busy so much, while so many messages wait.
 func resting(poll int, ready, busy float64) policy.Input {
 	in := showing(poll, 50, busy, false)
-	in.Reading.Ready, in.Reading.Total, in.Reading.LeastReady = backlog.Known(ready), backlog.Known(ready), backlog.Known(ready)
+	in.Reading.Ready, in.Reading.Total, in.Reading.LeastReady = backlog.Known(
+		ready), backlog.Known(ready), backlog.Known(ready)
 	return in
 }
 
@@ -37,8 +38,14 @@ func TestTheFloorOfABacklog(t *testing.T) {
 		"takes two polls in a row": {3, func(poll int, in *policy.Input) {
 			in.Reading.Instances.Busy = backlog.Known([]float64{0.1, 0.8, 0.1}[poll-1])
 		}, 0},
-		"is nothing while replicas are busy": {9, func(_ int, in *policy.Input) { in.Reading.Instances.Busy = backlog.Known(0.65) }, 0},
-		"grows while replicas rest":          {3, func(poll int, in *policy.Input) { in.Reading.Ready = backlog.Known(100 * float64(poll)) }, 300},
+		"is nothing while replicas are busy": {
+			9,
+			func(_ int, in *policy.Input) { in.Reading.Instances.Busy = backlog.Known(0.65) }, 0,
+		},
+		"grows while replicas rest": {
+			3,
+			func(poll int, in *policy.Input) { in.Reading.Ready = backlog.Known(100 * float64(poll)) }, 300,
+		},
 		"does not grow while they are busy": {3, func(poll int, in *policy.Input) {
 			if poll == 3 {
 				*in = resting(3, 900, 0.9)
@@ -72,12 +79,30 @@ func TestTheFloorOfABacklog(t *testing.T) {
 				in.Reading.Ready = backlog.Unknown(backlog.ErrPartial)
 			}
 		}, 500},
-		"is nothing where replicas do not say how busy they are": {9, func(_ int, in *policy.Input) { in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked) }, 0},
-		"is nothing of an asynchronous function":                 {9, func(_ int, in *policy.Input) { in.Reading.Instances.Asynchronous = true }, 0},
-		"is nothing while replicas start":                        {9, func(_ int, in *policy.Input) { in.CurrentReplicas = 3 }, 0},
-		"is nothing while consumers come and go":                 {9, func(_ int, in *policy.Input) { in.Reading.SteadyConsumers = false }, 0},
-		"is nothing of a Failover subscription":                  {9, func(_ int, in *policy.Input) { in.Reading.Type = backlog.Failover }, 0},
-		"is nothing while less is done than arrives":             {9, func(_ int, in *policy.Input) { in.Reading.PublishRate = backlog.Known(130) }, 0},
+		"is nothing where replicas do not say how busy they are": {
+			9,
+			func(_ int, in *policy.Input) { in.Reading.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked) }, 0,
+		},
+		"is nothing of an asynchronous function": {
+			9,
+			func(_ int, in *policy.Input) { in.Reading.Instances.Asynchronous = true }, 0,
+		},
+		"is nothing while replicas start": {
+			9,
+			func(_ int, in *policy.Input) { in.CurrentReplicas = 3 }, 0,
+		},
+		"is nothing while consumers come and go": {
+			9,
+			func(_ int, in *policy.Input) { in.Reading.SteadyConsumers = false }, 0,
+		},
+		"is nothing of a Failover subscription": {
+			9,
+			func(_ int, in *policy.Input) { in.Reading.Type = backlog.Failover }, 0,
+		},
+		"is nothing while less is done than arrives": {
+			9,
+			func(_ int, in *policy.Input) { in.Reading.PublishRate = backlog.Known(130) }, 0,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +136,8 @@ func TestAFunctionThatMostlyThrowsGetsNoReplicasForWhatWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := input(2, reading(40_500, 100))
 			in.Reading.Instances.UserExceptionRate, in.Reading.Instances.ProcessRate = test.failed, test.processed
-			decision, _ := policy.Decide(in, policy.State{Arrivals: arrivals(100), Capacity: learned(100), ReadAt: noon().Add(time.Second)})
+			decision, _ := policy.Decide(in,
+				policy.State{Arrivals: arrivals(100), Capacity: learned(100), ReadAt: noon().Add(time.Second)})
 			require.Equal(t, test.want, decision.Replicas, decision.Equation)
 		})
 	}

@@ -116,7 +116,8 @@ func (s *source) input() policy.Input {
 	window := int32(s.below(3600))
 	in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}}
 	all := []v1alpha1.Strategy{
-		{Type: v1alpha1.StrategyCapacity}, backlogStrategy(1 + s.below(1000)), rateStrategy("1m"), utilizationStrategy(1 + int32(s.below(100))),
+		{Type: v1alpha1.StrategyCapacity}, backlogStrategy(1 + s.below(1000)), rateStrategy("1m"), utilizationStrategy(1 +
+			int32(s.below(100))),
 	}
 	first := s.below(4)
 	in.Spec.Strategies = all[first : first+1+s.below(uint64(4-first))] //nolint:gosec // 1 to 4
@@ -126,7 +127,10 @@ func (s *source) input() policy.Input {
 	}
 	in.Without = policy.Part(s.below(4) / 3 * s.below(1<<16)) //nolint:gosec // not negative
 	s.set(reflect.ValueOf(&in.Reading).Elem())
-	in.Reading.Type = []backlog.SubscriptionType{backlog.Shared, backlog.KeyShared, backlog.Failover, backlog.Exclusive, backlog.NoType}[s.below(5)]
+	in.Reading.Type = []backlog.SubscriptionType{
+		backlog.Shared, backlog.KeyShared, backlog.Failover, backlog.Exclusive,
+		backlog.NoType,
+	}[s.below(5)]
 	s.set(reflect.ValueOf(&in.Partitions).Elem())
 	for i := range in.Partitions {
 		in.Partitions[i].Index = in.Partitions[i].Index%300 - 1

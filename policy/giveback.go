@@ -96,8 +96,8 @@ func (w World) keepsMaxReplicas() string {
 	}
 }
 
-// keepsAutoscaler says why one is not made again; empty when it is. A status may be written by others than us, so nothing is
-// made from it that would scale anything but the target.
+// keepsAutoscaler says why one is not made again; empty when it is. A status may be written by others than us, so
+// nothing is made from it that would scale anything but the target.
 func (w World) keepsAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) string {
 	if w.Target == nil {
 		return "the target is gone"
@@ -118,7 +118,8 @@ func (w World) keepsAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) strin
 	return ""
 }
 
-// besideWhatIsGivenBack is what scales the target by now, so that nothing is given back beside it; empty when nothing does.
+// besideWhatIsGivenBack is what scales the target by now, so that nothing is given back beside it; empty when nothing
+// does.
 func (w World) besideWhatIsGivenBack(taken *v1alpha1.TakenOver) string {
 	if w.Target == nil {
 		return ""
@@ -131,8 +132,8 @@ func (w World) besideWhatIsGivenBack(taken *v1alpha1.TakenOver) string {
 	return ""
 }
 
-// scaledWithTarget says that a reference is one of those whose replicas are the target's. The policy's own number is not worth
-// an autoscaler when the policy goes.
+// scaledWithTarget says that a reference is one of those whose replicas are the target's. The policy's own number is
+// not worth an autoscaler when the policy goes.
 func (w World) scaledWithTarget(ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
 	all := w.Target.Scaled
@@ -149,7 +150,8 @@ func (w World) scaledWithTarget(ref autoscalingv2.CrossVersionObjectReference) b
 // takenOver says that a rival is one of those that were put away, or follows from one.
 func (w World) takenOver(taken *v1alpha1.TakenOver, r Rival) bool {
 	own := w.Target.MaxReplicas
-	given := taken.MaxReplicas != nil && (own == nil || *own == *taken.MaxReplicas) // so that what follows from it is given back, too
+	// so that what follows from it is given back, too
+	given := taken.MaxReplicas != nil && (own == nil || *own == *taken.MaxReplicas)
 	if r.Leaving || slices.Contains(taken.ScaledObjects, v1alpha1.ObjectName(r.Name)) || given && w.ofFunctionMesh(r) {
 		return true
 	}

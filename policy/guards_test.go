@@ -46,8 +46,11 @@ func TestWhatIsUnknownChangesNoReplicasButOfASubscriptionThatIsGone(t *testing.T
 		want    int32
 		hold    string
 	}{
-		"at zero, one makes the subscription again":                  {0, gone, nil, 1, policy.HoldUnknown},
-		"at zero, not for an answer that is old":                     {0, fmt.Errorf("%w: %w", backlog.ErrStale, gone), nil, 0, policy.HoldUnknown},
+		"at zero, one makes the subscription again": {0, gone, nil, 1, policy.HoldUnknown},
+		"at zero, not for an answer that is old": {
+			0, fmt.Errorf("%w: %w", backlog.ErrStale, gone), nil,
+			0, policy.HoldUnknown,
+		},
 		"at zero, not while Pulsar does not answer":                  {0, backlog.ErrUnreachable, nil, 0, policy.HoldUnknown},
 		"at zero, not while they have to stay as they are":           {0, gone, paused, 0, policy.HoldRolloutPaused},
 		"those that run stay, whatever became of their subscription": {5, gone, nil, 5, policy.HoldUnknown},
@@ -77,7 +80,8 @@ func TestARaiseIsAskedForUntilAnAutoscalerHasHadTheTime(t *testing.T) {
 	decision, _ = raised(45, 90)
 	require.Less(t, decision.Replicas, int32(4), "nobody acted on it, and it is not needed")
 	decision, after = raised(20, 1500)
-	require.Equal(t, policy.Recommendation{At: noon().Add(20 * time.Second), Replicas: decision.Replicas}, after.Raised, "a higher one is new")
+	require.Equal(t, policy.Recommendation{At: noon().Add(20 * time.Second), Replicas: decision.Replicas}, after.Raised,
+		"a higher one is new")
 	require.Greater(t, decision.Replicas, int32(8))
 
 	in, state := wanting(90, 0) // the autoscaler went part of the way: that was no other person
@@ -92,9 +96,13 @@ func TestWhatPodsHaveAgainstABacklogTakesNoReplicasAway(t *testing.T) {
 		pods policy.Pods
 		held bool
 	}{
-		"a replica crashes, and few messages arrive":  {90, policy.Pods{CrashLooping: 1}, true},
-		"nothing is wrong with the pods":              {360, policy.Pods{}, false},
-		"one has not started for a short time":        {360, policy.Pods{Unready: 1, UnreadySince: ago(4 * time.Minute)}, false},
+		"a replica crashes, and few messages arrive": {90, policy.Pods{CrashLooping: 1}, true},
+		"nothing is wrong with the pods":             {360, policy.Pods{}, false},
+		"one has not started for a short time": {
+			360,
+			policy.Pods{Unready: 1, UnreadySince: ago(4 * time.Minute)},
+			false,
+		},
 		"one of many has not started for a long time": {360, policy.Pods{Unready: 0, UnreadySince: ago(time.Hour)}, false},
 	}
 	for name, test := range tests {
@@ -169,7 +177,10 @@ func TestWhatIsLeftWhenTheLastReplicaGoes(t *testing.T) {
 }
 
 func TestTheLastReplicaSaysWhatItWaitsFor(t *testing.T) {
-	state := policy.State{DecidedAt: ago(10 * time.Second), ReadAt: ago(10 * time.Second), Zero: policy.Zero{IdleSince: ago(100 * time.Second)}}
+	state := policy.State{
+		DecidedAt: ago(10 * time.Second), ReadAt: ago(10 * time.Second),
+		Zero: policy.Zero{IdleSince: ago(100 * time.Second)},
+	}
 	state.Capacity, state.Arrivals = learned(100), arrivals(0)
 	in := idle(1, 0)
 	decision, _ := policy.Decide(in, state)
@@ -187,7 +198,10 @@ func TestTheLastReplicaSaysWhatItWaitsFor(t *testing.T) {
 func TestAPauseAfterAWakeInVainIsKept(t *testing.T) {
 	in := idle(0, 0)
 	in.Reading.Ready, in.Reading.Total = backlog.Known(5), backlog.Known(5)
-	state := policy.State{Capacity: learned(100), Arrivals: arrivals(0), Zero: policy.Zero{IdleSince: ago(10 * time.Minute)}}
+	state := policy.State{
+		Capacity: learned(100), Arrivals: arrivals(0),
+		Zero: policy.Zero{IdleSince: ago(10 * time.Minute)},
+	}
 	decision, state := policy.Decide(in, state)
 	require.Equal(t, policy.HoldWakeBackoff, decision.Hold.Reason)
 	decision, state = policy.Decide(at(in, 29), state)
@@ -223,13 +237,17 @@ func TestWhatARaiseIsComparedWith(t *testing.T) {
 	same := func(*policy.Input, *policy.State) {}
 	begun := raise(1500, same)
 	require.True(t, begun.Open)
-	require.InDelta(t, 1000, begun.Did, 1e-9, "what ten that were not full were believed to do, not the 700 that they had to")
+	require.InDelta(t, 1000, begun.Did, 1e-9,
+		"what ten that were not full were believed to do, not the 700 that they had to")
 	require.False(t, raise(1020, same).Open, "one more of ten tells nothing")
 	require.Equal(t, ago(time.Minute), raise(1500, func(_ *policy.Input, state *policy.State) {
 		state.Plateau = policy.Plateau{Open: true, Since: ago(time.Minute), From: 4, Did: 400, Each: 100, Asked: 10}
 	}).Since, "a second raise begins no second episode")
 	require.Zero(t, raise(1500, func(in *policy.Input, state *policy.State) {
-		in.Spec.Mode, state.Plateau = v1alpha1.ModeRecommend, policy.Plateau{Open: true, Since: ago(time.Minute), From: 4, Did: 400, Each: 100, Asked: 10}
+		in.Spec.Mode, state.Plateau = v1alpha1.ModeRecommend, policy.Plateau{
+			Open: true, Since: ago(time.Minute), From: 4,
+			Did: 400, Each: 100, Asked: 10,
+		}
 	}), "nobody follows what is only recommended")
 }
 
@@ -251,15 +269,42 @@ func TestTheWaitOfADecision(t *testing.T) {
 		want                        float64
 		unknown                     error
 	}{
-		"nothing waits":                               {backlog.Known(0.5), backlog.Known(4), backlog.Known(0), capacity, 0, nil},
-		"by what replicas can do":                     {backlog.Known(800), backlog.Known(4), backlog.Known(50), capacity, 2, nil},
-		"by what is done while that is not known":     {backlog.Known(800), backlog.Known(4), backlog.Known(50), nil, 16, nil},
-		"by what is done while nobody consumes":       {backlog.Known(800), backlog.Known(0), backlog.Known(50), capacity, 16, nil},
-		"by what is done where consumers are unknown": {backlog.Known(800), backlog.Unknown(backlog.ErrPartial), backlog.Known(50), capacity, 16, nil},
-		"not known where nothing moves":               {backlog.Known(800), backlog.Known(4), backlog.Known(0), nil, 0, backlog.ErrNoRate},
-		"not known where what is done is not":         {backlog.Known(800), backlog.Known(4), backlog.Unknown(backlog.ErrStale), nil, 0, backlog.ErrStale},
-		"not known where it is not known what waits":  {backlog.Unknown(backlog.ErrPartial), backlog.Known(4), backlog.Known(50), capacity, 0, backlog.ErrPartial},
-		"others on the subscription help":             {backlog.Known(800), backlog.Known(8), backlog.Known(50), capacity, 1, nil},
+		"nothing waits": {
+			backlog.Known(0.5), backlog.Known(4), backlog.Known(0), capacity, 0,
+			nil,
+		},
+		"by what replicas can do": {
+			backlog.Known(800), backlog.Known(4), backlog.Known(50), capacity, 2,
+			nil,
+		},
+		"by what is done while that is not known": {
+			backlog.Known(800), backlog.Known(4), backlog.Known(50), nil, 16,
+			nil,
+		},
+		"by what is done while nobody consumes": {
+			backlog.Known(800), backlog.Known(0), backlog.Known(50), capacity, 16,
+			nil,
+		},
+		"by what is done where consumers are unknown": {
+			backlog.Known(800), backlog.Unknown(backlog.ErrPartial),
+			backlog.Known(50), capacity, 16, nil,
+		},
+		"not known where nothing moves": {
+			backlog.Known(800), backlog.Known(4), backlog.Known(0), nil, 0,
+			backlog.ErrNoRate,
+		},
+		"not known where what is done is not": {
+			backlog.Known(800), backlog.Known(4),
+			backlog.Unknown(backlog.ErrStale), nil, 0, backlog.ErrStale,
+		},
+		"not known where it is not known what waits": {
+			backlog.Unknown(backlog.ErrPartial), backlog.Known(4),
+			backlog.Known(50), capacity, 0, backlog.ErrPartial,
+		},
+		"others on the subscription help": {
+			backlog.Known(800), backlog.Known(8), backlog.Known(50), capacity, 1,
+			nil,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +325,8 @@ func TestWhileAFunctionThrowsNothingIsLearnedOfIt(t *testing.T) {
 	state.LearnedAt = ago(10 * time.Second)
 	learnedAt := func(second int, failed float64) float64 {
 		now := at(in, second)
-		now.Reading.Instances.UserExceptionRate, now.Reading.Instances.ProcessRate = backlog.Known(failed), backlog.Known(300-failed)
+		now.Reading.Instances.UserExceptionRate, now.Reading.Instances.ProcessRate = backlog.Known(
+			failed), backlog.Known(300-failed)
 		_, state = policy.Decide(now, state)
 		return state.Capacity.MessagesPerSecond
 	}

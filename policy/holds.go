@@ -14,12 +14,13 @@ const (
 	// strandedShare of the replicas that do not start, for so long, says that more would not start either.
 	strandedShare = 0.2
 	strandedFor   = 5 * time.Minute
-	// keySharedInterval between changes of a Key_Shared subscription, whose hashes wait for their former consumer each time.
+	// keySharedInterval between changes of a Key_Shared subscription, whose hashes wait for their former consumer each
+	// time.
 	keySharedInterval = 2 * time.Minute
 	// restartInterval between changes that restart all replicas, in starts.
 	restartInterval = 4
-	// leastDown is the share of the replicas that a scale-down has to save to be worth an action: each one moves messages from
-	// one replica to another. One that restarts all of them has to save more.
+	// leastDown is the share of the replicas that a scale-down has to save to be worth an action: each one moves messages
+	// from one replica to another. One that restarts all of them has to save more.
 	leastDown, leastRestartingDown = 0.10, 0.3
 	// worthwhile is the share of what is to be saved in the end that a step down has to save at once.
 	worthwhile = 0.7
@@ -28,10 +29,16 @@ const (
 // holdUp says why replicas are not added.
 func holdUp(in Input, state State) *Hold {
 	if in.Reading.Blocked {
-		return &Hold{Reason: HoldBlocked, Message: "dispatch is blocked until messages are acknowledged: more replicas would get none"}
+		return &Hold{
+			Reason:  HoldBlocked,
+			Message: "dispatch is blocked until messages are acknowledged: more replicas would get none",
+		}
 	}
 	if in.Reading.Throttled {
-		return &Hold{Reason: HoldThrottled, Message: "a dispatch rate limit of Pulsar holds messages back: more replicas would get no more"}
+		return &Hold{
+			Reason:  HoldThrottled,
+			Message: "a dispatch rate limit of Pulsar holds messages back: more replicas would get no more",
+		}
 	}
 	if state.unbearable(in) {
 		return nil
@@ -47,12 +54,18 @@ func holdForPods(in Input) *Hold {
 	}
 	many := strandedShare * float64(in.CurrentReplicas)
 	if float64(pods.CrashLooping) > many {
-		return &Hold{Reason: HoldCrashLooping, Message: fmt.Sprintf("%d of %d replicas end with an error again and again: look at their logs",
-			pods.CrashLooping, in.CurrentReplicas)}
+		return &Hold{
+			Reason: HoldCrashLooping,
+			Message: fmt.Sprintf("%d of %d replicas end with an error again and again: look at their logs",
+				pods.CrashLooping, in.CurrentReplicas),
+		}
 	}
 	if since := in.Now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > strandedFor {
-		return &Hold{Reason: HoldPodsPending, Message: fmt.Sprintf("%d of %d replicas have not started for %s: look at the events of their pods",
-			pods.Unready, in.CurrentReplicas, since.Truncate(time.Second))}
+		return &Hold{
+			Reason: HoldPodsPending,
+			Message: fmt.Sprintf("%d of %d replicas have not started for %s: look at the events of their pods",
+				pods.Unready, in.CurrentReplicas, since.Truncate(time.Second)),
+		}
 	}
 	return nil
 }
@@ -71,14 +84,22 @@ func (s State) unbearable(in Input) bool {
 func (s State) tooSoon(in Input) *Hold {
 	since := in.Now.Sub(s.Start.Changed)
 	if in.Reading.Type == backlog.KeyShared && since < keySharedInterval && !in.without(PartKeyShared) {
-		return &Hold{Reason: HoldRebalancing, Message: fmt.Sprintf("keys moved to other replicas %s ago, %s are left between two changes", since.Truncate(time.Second),
-			keySharedInterval)}
+		return &Hold{
+			Reason: HoldRebalancing,
+			Message: fmt.Sprintf("keys moved to other replicas %s ago, %s are left between two changes",
+				since.Truncate(time.Second),
+				keySharedInterval),
+		}
 	}
 	if !s.Start.restarts(in) {
 		return nil
 	}
 	if pause := fromSeconds(restartInterval * s.Start.seconds(in)); since < pause {
-		return &Hold{Reason: HoldRestarting, Message: fmt.Sprintf("the change %s ago restarted all replicas, %s are left between two", since.Truncate(time.Second), pause)}
+		return &Hold{
+			Reason: HoldRestarting,
+			Message: fmt.Sprintf("the change %s ago restarted all replicas, %s are left between two",
+				since.Truncate(time.Second), pause),
+		}
 	}
 	return nil
 }
@@ -92,7 +113,10 @@ func holdDown(in Input, state State) *Hold {
 		return &Hold{Reason: HoldUnknown, Message: err.Error()}
 	}
 	if s := state.Start; s.Open {
-		return &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("replicas are starting since %s ago", in.Now.Sub(s.Changed).Truncate(time.Second))}
+		return &Hold{
+			Reason:  HoldStabilizing,
+			Message: fmt.Sprintf("replicas are starting since %s ago", in.Now.Sub(s.Changed).Truncate(time.Second)),
+		}
 	}
 	if in.Pods != nil && in.Pods.Updating && !in.without(PartPods) {
 		return &Hold{Reason: HoldUpdating, Message: "pods are being replaced by those of a new revision"}
@@ -100,8 +124,8 @@ func holdDown(in Input, state State) *Hold {
 	return state.tooSoon(in)
 }
 
-// stabilized is how far to go down: to the largest number that was needed within the window, once that saves most of what
-// can be saved.
+// stabilized is how far to go down: to the largest number that was needed within the window, once that saves most of
+// what can be saved.
 func stabilized(in Input, state State, wanted int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	largest := state.Recommendations[0]
@@ -115,15 +139,22 @@ func stabilized(in Input, state State, wanted int32) (target int32, held *Hold) 
 	}
 	patient := saved < worthwhile*float64(current-wanted) && !in.without(PartPatientDown)
 	if target > wanted {
-		held = &Hold{Reason: HoldStabilizing, Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
-			largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in))}
+		held = &Hold{
+			Reason: HoldStabilizing,
+			Message: fmt.Sprintf("%d replicas were needed %s ago, within the stabilization window of %s",
+				largest.Replicas, in.Now.Sub(largest.At).Truncate(time.Second), downWindow(in)),
+		}
 	}
 	switch {
 	case held != nil && (patient || target == current):
 		return current, held
 	case saved < least*float64(current) && !in.without(PartLeastDown):
-		return current, &Hold{Reason: HoldSmallChange, Message: fmt.Sprintf("%d of %d replicas are enough, which saves less than %.0f %%", target,
-			current, percent*least)}
+		return current,
+			&Hold{
+				Reason: HoldSmallChange,
+				Message: fmt.Sprintf("%d of %d replicas are enough, which saves less than %.0f %%", target,
+					current, percent*least),
+			}
 	default:
 		return target, held
 	}

@@ -34,10 +34,20 @@ func TestWhatHoldsReplicas(t *testing.T) {
 		hold        string
 		part        string
 	}{
-		"up: dispatch is blocked":   {rate: more, change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true }, hold: policy.HoldBlocked},
-		"up: dispatch is throttled": {rate: more, change: func(in *policy.Input, _ *policy.State) { in.Reading.Throttled = true }, hold: policy.HoldThrottled},
+		"up: dispatch is blocked": {
+			rate:   more,
+			change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true }, hold: policy.HoldBlocked,
+		},
+		"up: dispatch is throttled": {
+			rate:   more,
+			change: func(in *policy.Input, _ *policy.State) { in.Reading.Throttled = true }, hold: policy.HoldThrottled,
+		},
 		"up for a backlog: one replica of four crashes again and again": {
-			rate: 360, ready: 30_000, change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{CrashLooping: 1} }, hold: policy.HoldCrashLooping, part: "pods",
+			rate: 360, ready: 30_000, change: func(in *policy.Input,
+				_ *policy.State,
+			) {
+				in.Pods = &policy.Pods{CrashLooping: 1}
+			}, hold: policy.HoldCrashLooping, part: "pods",
 		},
 		"up for a backlog: one of four has not started for long": {
 			rate: 360, ready: 30_000, change: func(in *policy.Input, _ *policy.State) {
@@ -53,8 +63,14 @@ func TestWhatHoldsReplicas(t *testing.T) {
 		"up for what arrives, not held: one replica of four crashes again and again": {
 			rate: more, change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{CrashLooping: 1} },
 		},
-		"up, not held: nothing is wrong with the pods": {rate: more, change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{} }},
-		"up, not held: pods are replaced":              {rate: more, change: func(in *policy.Input, _ *policy.State) { in.Pods = updating }},
+		"up, not held: nothing is wrong with the pods": {
+			rate:   more,
+			change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{} },
+		},
+		"up, not held: pods are replaced": {
+			rate:   more,
+			change: func(in *policy.Input, _ *policy.State) { in.Pods = updating },
+		},
 		"up: keys have just moved": {
 			rate: more, change: func(in *policy.Input, state *policy.State) {
 				in.Reading.Type, state.Start.Changed = backlog.KeyShared, ago(119*time.Second)
@@ -88,10 +104,24 @@ func TestWhatHoldsReplicas(t *testing.T) {
 				state.Start.Restarts, state.Start.Changed = 1, ago(10*time.Second)
 			},
 		},
-		"down: pods are replaced":  {rate: fewer, change: func(in *policy.Input, _ *policy.State) { in.Pods = updating }, hold: policy.HoldUpdating, part: "pods"},
-		"down: the reading is old": {rate: fewer, change: func(in *policy.Input, _ *policy.State) { in.Reading.At = ago(31 * time.Second) }, hold: policy.HoldOldReading},
+		"down: pods are replaced": {
+			rate: fewer, change: func(in *policy.Input, _ *policy.State) { in.Pods = updating },
+			hold: policy.HoldUpdating, part: "pods",
+		},
+		"down: the reading is old": {
+			rate: fewer,
+			change: func(in *policy.Input,
+				_ *policy.State,
+			) {
+				in.Reading.At = ago(31 * time.Second)
+			}, hold: policy.HoldOldReading,
+		},
 		"down: what arrives is not known": {
-			rate: fewer, change: func(in *policy.Input, _ *policy.State) { in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate) }, hold: policy.HoldUnknown,
+			rate: fewer, change: func(in *policy.Input,
+				_ *policy.State,
+			) {
+				in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
+			}, hold: policy.HoldUnknown,
 		},
 		"down: keys have just moved, whatever waits": {
 			rate: fewer, change: func(in *policy.Input, state *policy.State) {
@@ -105,8 +135,14 @@ func TestWhatHoldsReplicas(t *testing.T) {
 			},
 			hold: policy.HoldRestarting, part: "restarts",
 		},
-		"down, not held: dispatch is blocked": {rate: fewer, change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true }},
-		"down, not held: a replica crashes":   {rate: fewer, change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{CrashLooping: 1} }},
+		"down, not held: dispatch is blocked": {
+			rate:   fewer,
+			change: func(in *policy.Input, _ *policy.State) { in.Reading.Blocked = true },
+		},
+		"down, not held: a replica crashes": {
+			rate:   fewer,
+			change: func(in *policy.Input, _ *policy.State) { in.Pods = &policy.Pods{CrashLooping: 1} },
+		},
 		"down: more was needed within the window": {
 			rate: fewer,
 			change: func(_ *policy.Input, state *policy.State) {
@@ -140,9 +176,15 @@ func TestWhatHoldsReplicas(t *testing.T) {
 			hold: policy.HoldStabilizing, part: "patient-down",
 		},
 		"down: it saves a tenth": {
-			rate: 850, change: func(in *policy.Input, state *policy.State) { in.CurrentReplicas, state.Start.Replicas = 11, 11 }, hold: policy.HoldSmallChange, part: "least-down",
+			rate: 850, change: func(in *policy.Input, state *policy.State) {
+				in.CurrentReplicas, state.Start.Replicas = 11,
+					11
+			}, hold: policy.HoldSmallChange, part: "least-down",
 		},
-		"up: what waits is within the objective": {rate: 380, change: func(*policy.Input, *policy.State) {}, hold: policy.HoldWithinObjective, part: "lazy-up"},
+		"up: what waits is within the objective": {
+			rate: 380, change: func(*policy.Input, *policy.State) {},
+			hold: policy.HoldWithinObjective, part: "lazy-up",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,20 +16,20 @@ type Input struct {
 	Spec v1alpha1.AutoscalingPolicySpec
 	// CurrentReplicas is the target's spec.replicas.
 	CurrentReplicas int32
-	// NeverZero says that the target may not be without replicas whatever minReplicas says: a batch source discovers its work
-	// with one of its own, and the function worker runs at least one.
+	// NeverZero says that the target may not be without replicas whatever minReplicas says: a batch source discovers its
+	// work with one of its own, and the function worker runs at least one.
 	NeverZero bool
 	// Restarts says that each change of the number of replicas is known to restart all of them; others are found out.
 	Restarts bool
 	// Frozen keeps the replicas as they are whatever the bounds, such as while a rollout is paused; nil for no reason to.
 	Frozen *Hold
-	// Recreated says that the target was deleted and made anew since the last decision: the replicas that it has were somebody
-	// else's choice, and that all of them started is no consequence of their number.
+	// Recreated says that the target was deleted and made anew since the last decision: the replicas that it has were
+	// somebody else's choice, and that all of them started is no consequence of their number.
 	Recreated bool
 	// Reading of the target's subscription; ignored when Unknown is set.
 	Reading backlog.Reading
-	// Promised is how the replicas subscribe by the target's fields: what counts while the broker does not know, as after it loaded
-	// the topics of a target at zero. Empty for nothing promised.
+	// Promised is how the replicas subscribe by the target's fields: what counts while the broker does not know, as after
+	// it loaded the topics of a target at zero. Empty for nothing promised.
 	Promised backlog.SubscriptionType
 	// Partitions of the subscription: with Failover replicas are sized for the busiest. Empty where they are not known.
 	Partitions []backlog.PartitionReading
@@ -174,8 +174,8 @@ const (
 	cappedByMax        = "maxReplicas"
 )
 
-// defaultLatencyObjective, defaultDownWindow and defaultCooldown are the defaults of the CRD, for policies that never met an API
-// server: tests and the simulator.
+// defaultLatencyObjective, defaultDownWindow and defaultCooldown are the defaults of the CRD, for policies that never
+// met an API server: tests and the simulator.
 const (
 	defaultLatencyObjective = time.Minute
 	defaultDownWindow       = 90 * time.Second

@@ -27,8 +27,8 @@ func (w World) ownScaledObject() *LiveScaledObject {
 	return w.ScaledObject
 }
 
-// kedaRemains says that KEDA may still scale the target for us: the ScaledObject is there, which KEDA holds back for as long as it
-// takes to stop, or the HorizontalPodAutoscaler that goes after it.
+// kedaRemains says that KEDA may still scale the target for us: the ScaledObject is there, which KEDA holds back for as
+// long as it takes to stop, or the HorizontalPodAutoscaler that goes after it.
 func (w World) kedaRemains() bool { return w.ownScaledObject() != nil || w.KEDAAutoscaler != nil }
 
 // kedaIsThere: a policy that names KEDA goes without it nowhere else.
@@ -38,11 +38,17 @@ func kedaIsThere(w World) *Violation {
 	}
 	switch {
 	case w.Abilities.Scaler.Address == "":
-		return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonScalerUnknown, "actuator is KEDA, and the adapter was not told where KEDA reaches its scaler: " +
-			"deploy the scaler and set --" + FlagScalerAddress + ", or set actuator: Auto"}
+		return &Violation{
+			v1alpha1.ConditionAutoscalerApplied, ReasonScalerUnknown,
+			"actuator is KEDA, and the adapter was not told where KEDA reaches its scaler: " +
+				"deploy the scaler and set --" + FlagScalerAddress + ", or set actuator: Auto",
+		}
 	case !w.Abilities.KEDA:
-		return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonKEDAMissing, "actuator is KEDA, and there are no ScaledObjects in this cluster that the adapter may see: " +
-			"install KEDA, grant the adapter get, list and watch on scaledobjects.keda.sh, or set actuator: Auto"}
+		return &Violation{
+			v1alpha1.ConditionAutoscalerApplied, ReasonKEDAMissing,
+			"actuator is KEDA, and there are no ScaledObjects in this cluster that the adapter may see: " +
+				"install KEDA, grant the adapter get, list and watch on scaledobjects.keda.sh, or set actuator: Auto",
+		}
 	default:
 		return nil
 	}
@@ -56,7 +62,8 @@ func scaledObjectIsOurs(w World) *Violation {
 		"%s %s exists and is not this policy's: rename or delete it", kindScaledObject, w.ScaledObject.Name)}
 }
 
-// kedaAdmitsOurs: KEDA's webhook refuses a second ScaledObject of a target, even beside one that is paused. What scales now goes on.
+// kedaAdmitsOurs: KEDA's webhook refuses a second ScaledObject of a target, even beside one that is paused. What scales
+// now goes on.
 //
 // Source: KEDA 2.21, apis/keda/v1alpha1/scaledobject_webhook.go, verifyScaledObjects.
 func kedaAdmitsOurs(w World) *Violation {
@@ -64,13 +71,15 @@ func kedaAdmitsOurs(w World) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonOtherScaledObject, fmt.Sprintf(
-		"%s %s is for the same target, and KEDA admits one of a target even where it is paused: delete it, or set actuator: HPA or Direct",
+		"%s %s is for the same target, and KEDA admits one of a target even where it is paused: delete it, or set "+
+			"actuator: HPA or Direct",
 		kindScaledObject, strings.Join(w.OtherScaledObjects, ", "))}
 }
 
-// planKEDA plans for actuator KEDA: one thing at a time, so that there are never two autoscalers, which KEDA's webhook refuses.
-// KEDA takes a target from 0 to 1, and then its HorizontalPodAutoscaler goes on: the controller writes the number that is needed
-// itself. It tells the status before, in both directions: else KEDA would take back what was written by what was decided before.
+// planKEDA plans for actuator KEDA: one thing at a time, so that there are never two autoscalers, which KEDA's webhook
+// refuses. KEDA takes a target from 0 to 1, and then its HorizontalPodAutoscaler goes on: the controller writes the
+// number that is needed itself. It tells the status before, in both directions: else KEDA would take back what was
+// written by what was decided before.
 func (o Outcome) planKEDA(current, decided int32, off bool) Plan {
 	live := o.World.ownScaledObject()
 	var plan Plan
@@ -86,7 +95,8 @@ func (o Outcome) planKEDA(current, decided int32, off bool) Plan {
 	}
 	plan = plan.beside(o, current, decided, off || live.keeps(current, decided))
 	told := o.World.Policy.Status.DesiredReplicas
-	untold := plan.ScaledObject != nil && live == nil && (told == nil || *told != decided) // the scaler has to know by then
+	// the scaler has to know by then
+	untold := plan.ScaledObject != nil && live == nil && (told == nil || *told != decided)
 	plan.StatusFirst = untold || (plan.Replicas != nil && (current == 0 || *plan.Replicas == 0))
 	return plan
 }
@@ -96,14 +106,14 @@ func (l *LiveScaledObject) keeps(current, decided int32) bool {
 	return l != nil && (l.Paused || (l.PausedIn && decided < current) || (l.PausedOut && decided > current))
 }
 
-// mayHaveScaledObject is false where KEDA would move what is to stay: it brings a target within bounds like any autoscaler, and one
-// that somebody set to 0 back to minReplicas, which a HorizontalPodAutoscaler does not.
+// mayHaveScaledObject is false where KEDA would move what is to stay: it brings a target within bounds like any
+// autoscaler, and one that somebody set to 0 back to minReplicas, which a HorizontalPodAutoscaler does not.
 func (o Outcome) mayHaveScaledObject() bool {
 	return o.World.Target.mayHaveAutoscaler(o.World.Policy.Spec) && !SwitchedOff(o.World)
 }
 
-// scaledObjectHasToWait until the one before is gone with all that KEDA made of it, and for the first decision: what KEDA makes of a
-// scaler that knows nothing yet is nobody's to foresee.
+// scaledObjectHasToWait until the one before is gone with all that KEDA made of it, and for the first decision: what
+// KEDA makes of a scaler that knows nothing yet is nobody's to foresee.
 func (o Outcome) scaledObjectHasToWait() bool {
 	live := o.World.ownScaledObject()
 	if live == nil {

@@ -46,7 +46,8 @@ func byKEDA(t testing.TB) func(*policy.Outcome) {
 func TestTheScaledObjectAsksForTheDecision(t *testing.T) {
 	w := world()
 	w.Policy.Spec.MinReplicas = new(int32)
-	fields, err := policy.ScaledObject(w.Policy, w.Target, policy.Scaler{Address: "scaler:9090", TLS: true, Authentication: "ca"}).Fields()
+	fields, err := policy.ScaledObject(w.Policy, w.Target,
+		policy.Scaler{Address: "scaler:9090", TLS: true, Authentication: "ca"}).Fields()
 	require.NoError(t, err)
 	text, err := json.MarshalIndent(fields["spec"], "", " ")
 	require.NoError(t, err)
@@ -75,7 +76,11 @@ func TestTheScaledObjectAsksForTheDecision(t *testing.T) {
 	never := bounds(func(w *policy.World) { w.Policy.Spec.MinReplicas, w.Target.NeverZero = new(int32), true })
 	require.Equal(t, int32(1), never.MinReplicaCount)
 	mesh := bounds(func(w *policy.World) { w.Target.Scaling = policy.ByMesh })
-	require.Equal(t, policy.ScaledObjectTarget{APIVersion: "pulsar-autoscaler.io/v1alpha1", Kind: "AutoscalingPolicy", Name: "resize"}, mesh.ScaleTargetRef)
+	require.Equal(t,
+		policy.ScaledObjectTarget{
+			APIVersion: "pulsar-autoscaler.io/v1alpha1", Kind: "AutoscalingPolicy",
+			Name: "resize",
+		}, mesh.ScaleTargetRef)
 }
 
 func TestAScaledObjectIsCurrentWhenOurFieldsAre(t *testing.T) {
@@ -87,13 +92,20 @@ func TestAScaledObjectIsCurrentWhenOurFieldsAre(t *testing.T) {
 		change func(*policy.LiveScaledObject)
 		want   bool
 	}{
-		"as it is":                 {func(*policy.LiveScaledObject) {}, true},
-		"KEDA's label":             {func(l *policy.LiveScaledObject) { l.Labels["scaledobject.keda.sh/name"] = "x" }, true},
-		"a cooldown of somebody":   {func(l *policy.LiveScaledObject) { l.Spec.CooldownPeriod = new(int32(5)) }, true},
-		"another bound":            {func(l *policy.LiveScaledObject) { l.Spec.MaxReplicaCount = 3 }, false},
-		"another trigger beside":   {func(l *policy.LiveScaledObject) { l.Spec.Triggers = append(l.Spec.Triggers, l.Spec.Triggers[0]) }, false},
-		"cached metrics":           {func(l *policy.LiveScaledObject) { l.Spec.Triggers[0].UseCachedMetrics = true }, false},
-		"replicas set back at end": {func(l *policy.LiveScaledObject) { l.Spec.Advanced.RestoreToOriginalReplicaCount = true }, false},
+		"as it is":               {func(*policy.LiveScaledObject) {}, true},
+		"KEDA's label":           {func(l *policy.LiveScaledObject) { l.Labels["scaledobject.keda.sh/name"] = "x" }, true},
+		"a cooldown of somebody": {func(l *policy.LiveScaledObject) { l.Spec.CooldownPeriod = new(int32(5)) }, true},
+		"another bound":          {func(l *policy.LiveScaledObject) { l.Spec.MaxReplicaCount = 3 }, false},
+		"another trigger beside": {func(l *policy.LiveScaledObject) {
+			l.Spec.Triggers = append(l.Spec.Triggers,
+				l.Spec.Triggers[0])
+		}, false},
+		"cached metrics": {func(l *policy.LiveScaledObject) { l.Spec.Triggers[0].UseCachedMetrics = true }, false},
+		"replicas set back at end": {func(
+			l *policy.LiveScaledObject,
+		) {
+			l.Spec.Advanced.RestoreToOriginalReplicaCount = true
+		}, false},
 		"without a tolerance": {func(l *policy.LiveScaledObject) {
 			l.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior.ScaleUp.Tolerance = nil
 		}, false},
@@ -143,11 +155,19 @@ func TestNewPlanForKEDA(t *testing.T) {
 		given            changes
 		want             string
 	}{
-		"KEDA follows a raise":                              {3, 7, nil, " scaledobject(min 1)"},
-		"KEDA follows a lower number":                       {7, 3, changes{mayBeZero}, " scaledobject(min 0)"},
-		"the status goes before the first":                  {3, 7, changes{none}, "status scaledobject(min 1)"},
-		"the controller wakes all that are needed":          {0, 4, changes{mayBeZero}, "status replicas=4 scaledobject(min 0)"},
-		"the controller takes the last, after the status":   {1, 0, changes{mayBeZero}, "status replicas=0 scaledobject(min 0)"},
+		"KEDA follows a raise":             {3, 7, nil, " scaledobject(min 1)"},
+		"KEDA follows a lower number":      {7, 3, changes{mayBeZero}, " scaledobject(min 0)"},
+		"the status goes before the first": {3, 7, changes{none}, "status scaledobject(min 1)"},
+		"the controller wakes all that are needed": {
+			0, 4,
+			changes{mayBeZero},
+			"status replicas=4 scaledobject(min 0)",
+		},
+		"the controller takes the last, after the status": {
+			1, 0,
+			changes{mayBeZero},
+			"status replicas=0 scaledobject(min 0)",
+		},
 		"nothing moves at zero":                             {0, 0, changes{mayBeZero}, " scaledobject(min 0)"},
 		"nothing moves while Pulsar is away":                {0, 0, changes{mayBeZero, unknown}, " scaledobject(min 0)"},
 		"nothing is made before the first decision":         {3, 3, changes{none, unknown}, ""},
@@ -157,25 +177,64 @@ func TestNewPlanForKEDA(t *testing.T) {
 		"frozen out of bounds":                              {80, 80, changes{frozen}, " gone"},
 		"paused by somebody, nothing is woken":              {0, 4, changes{mayBeZero, paused}, " scaledobject(min 0)"},
 		"paused by somebody, nothing is taken":              {2, 0, changes{mayBeZero, paused}, " scaledobject(min 0)"},
-		"paused downwards, nothing is taken":                {2, 0, changes{mayBeZero, func(o *policy.Outcome) { o.World.ScaledObject.PausedIn = true }}, " scaledobject(min 0)"},
-		"paused downwards, it is woken":                     {0, 2, changes{mayBeZero, func(o *policy.Outcome) { o.World.ScaledObject.PausedIn = true }}, "status replicas=2 scaledobject(min 0)"},
-		"paused upwards, nothing is woken":                  {0, 2, changes{mayBeZero, func(o *policy.Outcome) { o.World.ScaledObject.PausedOut = true }}, " scaledobject(min 0)"},
-		"our HPA goes first, and nothing else":              {0, 4, changes{mayBeZero, none, ours}, "remove"},
-		"the next waits for the one before":                 {3, 7, changes{leaving}, ""},
-		"and for its HPA":                                   {3, 7, changes{left}, ""},
-		"Direct waits for the ScaledObject":                 {3, 7, changes{direct}, " gone"},
-		"Direct waits for KEDA's HPA":                       {3, 7, changes{direct, left}, " gone"},
-		"the HPA waits for the ScaledObject":                {0, 7, changes{hpa, mayBeZero}, " gone"},
-		"the HPA waits for KEDA's HPA":                      {3, 7, changes{hpa, left}, " gone"},
-		"a violation freezes":                               {3, 7, changes{violated(policy.ReasonRivalAutoscaler)}, ""},
-		"a policy that goes first":                          {3, 7, changes{violated(policy.ReasonOlderPolicy)}, "remove gone"},
-		"Recommend has none":                                {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove gone"},
-		"Off has none":                                      {3, 7, changes{mode(v1alpha1.ModeOff)}, "remove gone"},
-		"the policy holds what runs before there is one":    {3, 7, changes{none, handedOn(9)}, "own=3 status scaledobject(min 1)"},
-		"what KEDA wrote is handed on":                      {3, 7, changes{handedOn(7), seen(3)}, "replicas=7 scaledobject(min 1)"},
-		"a component is woken":                              {0, 4, changes{mayBeZero, handedOn(0)}, "own=4 status replicas=4 scaledobject(min 0)"},
-		"a component is taken":                              {2, 0, changes{mayBeZero, handedOn(2)}, "own=0 status replicas=0 scaledobject(min 0)"},
-		"a paused component stays":                          {2, 0, changes{mayBeZero, handedOn(2), paused}, " scaledobject(min 0)"},
+		"paused downwards, nothing is taken": {
+			2, 0,
+			changes{mayBeZero, func(o *policy.Outcome) { o.World.ScaledObject.PausedIn = true }},
+			" scaledobject(min 0)",
+		},
+		"paused downwards, it is woken": {
+			0, 2,
+			changes{
+				mayBeZero,
+				func(o *policy.Outcome) { o.World.ScaledObject.PausedIn = true },
+			},
+			"status replicas=2 scaledobject(min 0)",
+		},
+		"paused upwards, nothing is woken": {
+			0, 2,
+			changes{mayBeZero, func(o *policy.Outcome) { o.World.ScaledObject.PausedOut = true }},
+			" scaledobject(min 0)",
+		},
+		"our HPA goes first, and nothing else": {0, 4, changes{mayBeZero, none, ours}, "remove"},
+		"the next waits for the one before":    {3, 7, changes{leaving}, ""},
+		"and for its HPA":                      {3, 7, changes{left}, ""},
+		"Direct waits for the ScaledObject":    {3, 7, changes{direct}, " gone"},
+		"Direct waits for KEDA's HPA":          {3, 7, changes{direct, left}, " gone"},
+		"the HPA waits for the ScaledObject":   {0, 7, changes{hpa, mayBeZero}, " gone"},
+		"the HPA waits for KEDA's HPA":         {3, 7, changes{hpa, left}, " gone"},
+		"a violation freezes":                  {3, 7, changes{violated(policy.ReasonRivalAutoscaler)}, ""},
+		"a policy that goes first": {
+			3, 7,
+			changes{violated(policy.ReasonOlderPolicy)},
+			"remove gone",
+		},
+		"Recommend has none": {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove gone"},
+		"Off has none":       {3, 7, changes{mode(v1alpha1.ModeOff)}, "remove gone"},
+		"the policy holds what runs before there is one": {
+			3, 7,
+			changes{none, handedOn(9)},
+			"own=3 status scaledobject(min 1)",
+		},
+		"what KEDA wrote is handed on": {
+			3, 7,
+			changes{handedOn(7), seen(3)},
+			"replicas=7 scaledobject(min 1)",
+		},
+		"a component is woken": {
+			0, 4,
+			changes{mayBeZero, handedOn(0)},
+			"own=4 status replicas=4 scaledobject(min 0)",
+		},
+		"a component is taken": {
+			2, 0,
+			changes{mayBeZero, handedOn(2)},
+			"own=0 status replicas=0 scaledobject(min 0)",
+		},
+		"a paused component stays": {
+			2, 0,
+			changes{mayBeZero, handedOn(2), paused},
+			" scaledobject(min 0)",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -223,40 +282,83 @@ func TestConditionsOfKEDA(t *testing.T) {
 		want      string
 		message   string
 	}{
-		"all is well":           {changes{ready, hpaSays("True", "ValidMetricFound", "fine")}, active, "True/ValidMetricFound", "fine"},
-		"all is applied":        {changes{ready}, applied, "True/Applied", "ScaledObject pap-resize-"},
-		"its HPA has not run":   {changes{ready}, active, "Unknown/Pending", "KEDA has not looked"},
-		"KEDA made nothing yet": {changes{ready, func(o *policy.Outcome) { o.World.KEDAAutoscaler = nil }}, active, "Unknown/Pending", "KEDA has not made its HorizontalPodAutoscaler yet"},
+		"all is well": {
+			changes{ready, hpaSays("True", "ValidMetricFound", "fine")},
+			active,
+			"True/ValidMetricFound", "fine",
+		},
+		"all is applied":      {changes{ready}, applied, "True/Applied", "ScaledObject pap-resize-"},
+		"its HPA has not run": {changes{ready}, active, "Unknown/Pending", "KEDA has not looked"},
+		"KEDA made nothing yet": {
+			changes{ready, func(o *policy.Outcome) { o.World.KEDAAutoscaler = nil }},
+			active,
+			"Unknown/Pending", "KEDA has not made its HorizontalPodAutoscaler yet",
+		},
 		"KEDA finds fault": {
-			changes{says("Ready", metav1.ConditionFalse, "ScaledObjectCheckFailed", "no scaler")}, active, "False/ScaledObjectCheckFailed", "KEDA says of ScaledObject pap-resize-",
+			changes{says("Ready", metav1.ConditionFalse, "ScaledObjectCheckFailed",
+				"no scaler")}, active, "False/ScaledObjectCheckFailed", "KEDA says of ScaledObject pap-resize-",
 		},
 		"the HPA gets no metric": {
-			changes{ready, hpaSays("False", "FailedGetExternalMetric", "no metric")}, active, "False/FailedGetExternalMetric", "no metric",
+			changes{
+				ready,
+				hpaSays("False", "FailedGetExternalMetric", "no metric"),
+			}, active, "False/FailedGetExternalMetric", "no metric",
 		},
 		"KEDA falls back": {
-			changes{ready, says("Fallback", metav1.ConditionTrue, "FallbackExists", "one trigger"), hpaSays("True", "ValidMetricFound", "")},
+			changes{
+				ready, says("Fallback", metav1.ConditionTrue, "FallbackExists", "one trigger"),
+				hpaSays("True", "ValidMetricFound", ""),
+			},
 			active, "False/Fallback", "KEDA gets no answer of the scaler",
 		},
 		"KEDA is about to take the last": {
-			changes{ready, mayBeZero, hpaSays("True", "ValidMetricFound", ""), says("Active", metav1.ConditionFalse, "ScalerCooldown", "cooling down")},
+			changes{
+				ready, mayBeZero, hpaSays("True", "ValidMetricFound", ""),
+				says("Active", metav1.ConditionFalse, "ScalerCooldown", "cooling down"),
+			},
 			active, "True/ValidMetricFound", "KEDA is about to take the last replica (ScalerCooldown): cooling down",
 		},
-		"KEDA is back from zero": {changes{ready, hpaSays("False", "ScalingDisabled", "zero")}, active, "True/Scaling", "back from zero"},
-		"somebody paused it":     {changes{ready, func(o *policy.Outcome) { o.World.ScaledObject.Paused = true }}, active, "False/ScaledObjectPaused", "remove it to go on"},
-		"somebody paused it at zero": {
-			changes{mayBeZero, at(0), func(o *policy.Outcome) { o.World.ScaledObject.Paused = true }}, active, "False/ScaledObjectPaused", "switches scaling off",
+		"KEDA is back from zero": {
+			changes{ready, hpaSays("False", "ScalingDisabled", "zero")},
+			active, "True/Scaling",
+			"back from zero",
 		},
-		"at zero":                   {changes{mayBeZero, at(0)}, active, "True/ScaledToZero", "replicas come back"},
-		"switched off":              {changes{at(0), none}, applied, "True/SwitchedOff", "KEDA would set the replicas again"},
-		"an old server":             {changes{func(o *policy.Outcome) { o.World.KEDAAutoscaler.Spec.Behavior = nil }}, applied, "True/ToleranceUnsupported", "changes of up to 10 %"},
-		"nothing is decided yet":    {changes{none, func(o *policy.Outcome) { o.Unknown = backlog.ErrUnreachable }}, applied, "Unknown/Pending", "when there is a first decision"},
-		"our HPA was deleted now":   {changes{none}, applied, "Unknown/Pending", "is gone"},
-		"the one before is leaving": {changes{leaving}, applied, "Unknown/Pending", "waiting until KEDA has let ScaledObject"},
-		"its HPA is left":           {changes{left}, applied, "Unknown/Pending", "which KEDA made"},
-		"it stays":                  {changes{stays}, applied, "False/ScaledObjectStays", "see that KEDA's operator runs"},
-		"it stays before an HPA":    {changes{stays, hpa}, applied, "False/ScaledObjectStays", "deleted at 11:58:00"},
+		"somebody paused it": {
+			changes{ready, func(o *policy.Outcome) { o.World.ScaledObject.Paused = true }},
+			active,
+			"False/ScaledObjectPaused", "remove it to go on",
+		},
+		"somebody paused it at zero": {
+			changes{
+				mayBeZero, at(0),
+				func(o *policy.Outcome) { o.World.ScaledObject.Paused = true },
+			}, active, "False/ScaledObjectPaused", "switches scaling off",
+		},
+		"at zero":      {changes{mayBeZero, at(0)}, active, "True/ScaledToZero", "replicas come back"},
+		"switched off": {changes{at(0), none}, applied, "True/SwitchedOff", "KEDA would set the replicas again"},
+		"an old server": {
+			changes{func(o *policy.Outcome) { o.World.KEDAAutoscaler.Spec.Behavior = nil }},
+			applied, "True/ToleranceUnsupported", "changes of up to 10 %",
+		},
+		"nothing is decided yet": {
+			changes{none, func(o *policy.Outcome) { o.Unknown = backlog.ErrUnreachable }},
+			applied,
+			"Unknown/Pending", "when there is a first decision",
+		},
+		"our HPA was deleted now": {changes{none}, applied, "Unknown/Pending", "is gone"},
+		"the one before is leaving": {
+			changes{leaving},
+			applied, "Unknown/Pending",
+			"waiting until KEDA has let ScaledObject",
+		},
+		"its HPA is left":        {changes{left}, applied, "Unknown/Pending", "which KEDA made"},
+		"it stays":               {changes{stays}, applied, "False/ScaledObjectStays", "see that KEDA's operator runs"},
+		"it stays before an HPA": {changes{stays, hpa}, applied, "False/ScaledObjectStays", "deleted at 11:58:00"},
 		"frozen out of bounds": {
-			changes{none, at(80), func(o *policy.Outcome) { o.World.Target.Frozen = &policy.Hold{Message: "a rollout is paused"} }}, applied, "Unknown/Pending", "within bounds",
+			changes{
+				none, at(80),
+				func(o *policy.Outcome) { o.World.Target.Frozen = &policy.Hold{Message: "a rollout is paused"} },
+			}, applied, "Unknown/Pending", "within bounds",
 		},
 	}
 	for name, test := range tests {
@@ -287,14 +389,31 @@ func TestChecksOfKEDA(t *testing.T) {
 		want    string
 		message string
 	}{
-		"all is well":         {changes{named}, "", ""},
-		"no address":          {changes{named, func(o *policy.Outcome) { o.World.Abilities.Scaler = policy.Scaler{} }}, policy.ReasonScalerUnknown, "set --keda-scaler-address"},
-		"no KEDA":             {changes{named, func(o *policy.Outcome) { o.World.Abilities.KEDA = false }}, policy.ReasonKEDAMissing, "install KEDA"},
-		"a stranger's":        {changes{named, stranger}, policy.ReasonNameTaken, "is not this policy's: rename or delete it"},
-		"a stranger's, Auto":  {changes{auto, stranger}, policy.ReasonNameTaken, "rename or delete it"},
-		"another, paused":     {changes{named, other}, policy.ReasonOtherScaledObject, "ScaledObject theirs is for the same target"},
-		"Auto does without":   {changes{auto, other}, "", ""},
-		"the HPA is not KEDA": {changes{stranger, func(o *policy.Outcome) { o.World.Policy.Spec.Actuator = v1alpha1.ActuatorHPA }}, "", ""},
+		"all is well": {changes{named}, "", ""},
+		"no address": {
+			changes{named, func(o *policy.Outcome) { o.World.Abilities.Scaler = policy.Scaler{} }},
+			policy.ReasonScalerUnknown, "set --keda-scaler-address",
+		},
+		"no KEDA": {
+			changes{named, func(o *policy.Outcome) { o.World.Abilities.KEDA = false }},
+			policy.ReasonKEDAMissing, "install KEDA",
+		},
+		"a stranger's": {
+			changes{named, stranger},
+			policy.ReasonNameTaken,
+			"is not this policy's: rename or delete it",
+		},
+		"a stranger's, Auto": {changes{auto, stranger}, policy.ReasonNameTaken, "rename or delete it"},
+		"another, paused": {
+			changes{named, other},
+			policy.ReasonOtherScaledObject,
+			"ScaledObject theirs is for the same target",
+		},
+		"Auto does without": {changes{auto, other}, "", ""},
+		"the HPA is not KEDA": {changes{
+			stranger,
+			func(o *policy.Outcome) { o.World.Policy.Spec.Actuator = v1alpha1.ActuatorHPA },
+		}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := outcome(t, 3)
@@ -321,7 +440,10 @@ func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
 		change func(*policy.World)
 		want   v1alpha1.ActuatorStatus
 	}{
-		"with all there": {func(*policy.World) {}, v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: reason + "; KEDA is installed, and asks scaler:9090"}},
+		"with all there": {
+			func(*policy.World) {},
+			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: reason + "; KEDA is installed, and asks scaler:9090"},
+		},
 		"without the scaler": {
 			func(w *policy.World) { w.Abilities.Scaler = policy.Scaler{} },
 			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: reason + ": apply its APIService"},
@@ -332,7 +454,10 @@ func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
 		},
 		"where KEDA would refuse": {
 			func(w *policy.World) { w.OtherScaledObjects = []string{"theirs"} },
-			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: reason + ": apply its APIService; KEDA has ScaledObject theirs on the same target already"},
+			v1alpha1.ActuatorStatus{
+				Type:   v1alpha1.ActuatorDirect,
+				Reason: reason + ": apply its APIService; KEDA has ScaledObject theirs on the same target already",
+			},
 		},
 		"where the adapter is asked": {
 			func(w *policy.World) { w.Abilities.NoMetricsAPI = false },

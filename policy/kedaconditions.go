@@ -36,20 +36,26 @@ const (
 	kedaActive   = "Active"
 )
 
-// kedaGoes says how far a ScaledObject is that is not wanted any more, or stands in the way of the next one; nil when there is none.
+// kedaGoes says how far a ScaledObject is that is not wanted any more, or stands in the way of the next one; nil when
+// there is none.
 func (o Outcome) kedaGoes() *metav1.Condition {
 	live := o.World.ownScaledObject()
-	c := &metav1.Condition{Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionUnknown, Reason: ReasonPending}
+	c := &metav1.Condition{
+		Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionUnknown,
+		Reason: ReasonPending,
+	}
 	switch wanted := o.Actuator.Type == v1alpha1.ActuatorKEDA && o.mayHaveScaledObject(); {
 	case live != nil && live.DeletionTimestamp != nil && o.Now.Sub(live.DeletionTimestamp.Time) > kedaLetsGoWithin:
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonScaledObjectStays
-		c.Message = fmt.Sprintf("ScaledObject %s was deleted at %s and is still there, so KEDA may still scale the target: see that KEDA's operator runs, "+
+		c.Message = fmt.Sprintf("ScaledObject %s was deleted at %s and is still there, so KEDA may still scale the target: "+
+			"see that KEDA's operator runs, "+
 			"which lets it go, or if KEDA is gone remove finalizer finalizer.keda.sh of it", live.Name, live.DeletionTimestamp.UTC().Format(time.TimeOnly))
 	case live != nil && (live.DeletionTimestamp != nil || !wanted):
 		c.Message = fmt.Sprintf("waiting until KEDA has let ScaledObject %s go", live.Name)
 	case o.World.KEDAAutoscaler != nil && (live == nil || !wanted):
-		c.Message = fmt.Sprintf("waiting until HorizontalPodAutoscaler %s is gone, which KEDA made and which goes after its ScaledObject; "+
-			"if KEDA is gone and it stays, delete it", o.World.KEDAAutoscaler.Name)
+		c.Message = fmt.Sprintf(
+			"waiting until HorizontalPodAutoscaler %s is gone, which KEDA made and which goes after its ScaledObject; "+
+				"if KEDA is gone and it stays, delete it", o.World.KEDAAutoscaler.Name)
 	default:
 		return nil
 	}
@@ -64,7 +70,8 @@ func (o Outcome) KEDAStays() *Violation {
 	return nil
 }
 
-// byKEDA is AutoscalerApplied where KEDA scales the target, is about to, or has not stopped to; nil where it has nothing to do with it.
+// byKEDA is AutoscalerApplied where KEDA scales the target, is about to, or has not stopped to; nil where it has
+// nothing to do with it.
 func (o Outcome) byKEDA() *metav1.Condition {
 	if c := o.kedaGoes(); c != nil {
 		return c
@@ -77,13 +84,18 @@ func (o Outcome) byKEDA() *metav1.Condition {
 }
 
 func (o Outcome) scaledObjectApplied() metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionUnknown, Reason: ReasonPending}
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionUnknown,
+		Reason: ReasonPending,
+	}
 	name := AutoscalerName(o.World.Policy.Name)
 	switch {
 	case SwitchedOff(o.World):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonSwitchedOff, "KEDA would set the replicas again, so there is no ScaledObject while they are 0"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonSwitchedOff, "KEDA would set the replicas again, so "+
+			"there is no ScaledObject while they are 0"
 	case !o.mayHaveScaledObject():
-		c.Message = "KEDA would bring the replicas within bounds, so the ScaledObject is made when they may change: " + o.World.Target.Frozen.Message
+		c.Message = "KEDA would bring the replicas within bounds, so the ScaledObject is made when they may change: " +
+			o.World.Target.Frozen.Message
 	case o.World.ownScaledObject() != nil && o.World.KEDAAutoscaler != nil && !ToleranceHonoured(o.World.KEDAAutoscaler):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonToleranceUnsupported, toleranceIsDropped
 	case o.World.ownScaledObject() != nil:
@@ -99,23 +111,30 @@ func (o Outcome) scaledObjectApplied() metav1.Condition {
 // kedaScales says in KEDA's words whether it does. The target has replicas.
 func (o Outcome) kedaScales() metav1.Condition {
 	live, hpa := o.World.ownScaledObject(), o.World.KEDAAutoscaler
-	c := metav1.Condition{Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: ReasonPending, Message: "KEDA has not looked at the ScaledObject yet"}
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: ReasonPending,
+		Message: "KEDA has not looked at the ScaledObject yet",
+	}
 	if live == nil {
 		return c
 	}
-	ready, fallback := meta.FindStatusCondition(live.Status.Conditions, kedaReady), meta.FindStatusCondition(live.Status.Conditions, kedaFallback)
+	ready, fallback := meta.FindStatusCondition(live.Status.Conditions,
+		kedaReady), meta.FindStatusCondition(live.Status.Conditions, kedaFallback)
 	switch {
 	case ready != nil && ready.Status == metav1.ConditionFalse:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, cmp.Or(ready.Reason, ReasonPending), fmt.Sprintf("KEDA says of ScaledObject %s: %s", live.Name, ready.Message)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, cmp.Or(ready.Reason,
+			ReasonPending), fmt.Sprintf("KEDA says of ScaledObject %s: %s", live.Name, ready.Message)
 	case fallback != nil && fallback.Status == metav1.ConditionTrue:
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonFallback
-		c.Message = fmt.Sprintf("KEDA gets no answer of the scaler and keeps the replicas (fallback), see the events of ScaledObject %s: %s", live.Name, fallback.Message)
+		c.Message = fmt.Sprintf("KEDA gets no answer of the scaler and keeps the replicas (fallback), see the events of "+
+			"ScaledObject %s: %s", live.Name, fallback.Message)
 	case hpa != nil:
 		c = o.mirrored(c, hpa.Status.Conditions)
 	case ready != nil && ready.Status == metav1.ConditionTrue:
 		c.Message = "KEDA has not made its HorizontalPodAutoscaler yet"
 	}
-	if active := meta.FindStatusCondition(live.Status.Conditions, kedaActive); c.Status == metav1.ConditionTrue && active != nil && active.Status == metav1.ConditionFalse {
+	if active := meta.FindStatusCondition(live.Status.Conditions, kedaActive); c.Status == metav1.ConditionTrue &&
+		active != nil && active.Status == metav1.ConditionFalse {
 		c.Message = fmt.Sprintf("KEDA is about to take the last replica (%s): %s", active.Reason, active.Message)
 	}
 	return c
@@ -125,6 +144,7 @@ func (o Outcome) kedaScales() metav1.Condition {
 func paused(live *LiveScaledObject) *metav1.Condition {
 	return &metav1.Condition{
 		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionFalse, Reason: ReasonPaused,
-		Message: fmt.Sprintf("ScaledObject %s is paused by an annotation (autoscaling.keda.sh/paused or paused-replicas), which switches scaling off: remove it to go on", live.Name),
+		Message: fmt.Sprintf("ScaledObject %s is paused by an annotation (autoscaling.keda.sh/paused or paused-replicas), "+
+			"which switches scaling off: remove it to go on", live.Name),
 	}
 }

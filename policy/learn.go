@@ -10,8 +10,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// LearnedCapacity is what one busy replica processes, and how sure that is: a Kalman filter on the logarithm of the rate,
-// since errors of a rate are factors.
+// LearnedCapacity is what one busy replica processes, and how sure that is: a Kalman filter on the logarithm of the
+// rate, since errors of a rate are factors.
 type LearnedCapacity struct {
 	MessagesPerSecond float64 `json:"rate,omitempty"`
 	// Variance of the logarithm: 0.01 is 10 % either way.
@@ -19,7 +19,8 @@ type LearnedCapacity struct {
 	// Coverage is the share of a busy replica's time that its own metric sees, from 0 to 1: the rest goes to fetching,
 	// acknowledging and conversion. 0 before a replica was seen with work all the time.
 	Coverage float64 `json:"cover,omitempty"`
-	// Surprise is the direction of an observation that was too far off to be believed on its own: 1 up, -1 down, 0 for none.
+	// Surprise is the direction of an observation that was too far off to be believed on its own: 1 up, -1 down, 0 for
+	// none.
 	Surprise     int8      `json:"surprise,omitempty" state:"signed"`
 	Observations int32     `json:"n,omitempty"`
 	LearnedAt    time.Time `json:"t,omitzero"`
@@ -46,19 +47,20 @@ const (
 	// surprise: an observation three deviations off, and the next one too, is another regime, such as new code or a slow
 	// dependency; one alone is a broker or a replica that paused.
 	surprise = 9
-	// firstCoverage is a little below what real Java instances showed (0.98 to 0.995, calls of 1 to 20 ms); it rises quickly and
-	// falls slowly, for polls that only just count as saturated would pull it down and with it what busy time says of the capacity.
+	// firstCoverage is a little below what real Java instances showed (0.98 to 0.995, calls of 1 to 20 ms); it rises
+	// quickly and falls slowly, for polls that only just count as saturated would pull it down and with it what busy time
+	// says of the capacity.
 	firstCoverage = 0.95
 	coverageRise  = 0.2
 	coverageFall  = 0.02
 	// saturatedShare of the coverage is as busy as a replica gets; leastBusy is enough to tell a capacity from.
 	saturatedShare = 0.88
 	leastBusy      = 0.1
-	// leftBehind: replicas that finish less than this share of what arrives while work waits are as busy as they get, whatever
-	// they show. Of calls so short that most of the time passes between them that is half and less.
+	// leftBehind: replicas that finish less than this share of what arrives while work waits are as busy as they get,
+	// whatever they show. Of calls so short that most of the time passes between them that is half and less.
 	leftBehind = 0.85
-	// windowsDiffer is by how much more or less instances may say to have done than Pulsar saw, less by so many deviations of what
-	// independent messages make of a count too: slow functions finish few in a window.
+	// windowsDiffer is by how much more or less instances may say to have done than Pulsar saw, less by so many deviations
+	// of what independent messages make of a count too: slow functions finish few in a window.
 	windowsDiffer, windowsLuck = 0.15, 2
 	// waitingWork is how much of the pool's work has to wait all the time for the pool to count as busy.
 	waitingWork = time.Second
@@ -72,9 +74,11 @@ type learning struct {
 	frozen  bool
 }
 
-// capacity takes in a reading, and says whether the pool was saturated: every replica had work all through the window. The
-// answer is known only when the same replicas were there throughout.
-func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *LearnedCapacity, left Tally, saturated, known bool) {
+// capacity takes in a reading, and says whether the pool was saturated: every replica had work all through the window.
+// The answer is known only when the same replicas were there throughout.
+func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *LearnedCapacity, left Tally, saturated,
+	known bool,
+) {
 	before, r := before.drifted(l.elapsed), l.in.Reading
 	processed, consumers, known := working(r)
 	if !known {
@@ -138,9 +142,10 @@ func working(r backlog.Reading) (processed, consumers float64, known bool) {
 	return processed, consumers, err == nil && consumers >= 1
 }
 
-// sameWindow says that Pulsar saw as much done as the instances say they did in the time that they were busy. After a step
-// they are asked about different times: the rate of one with the busy time of the other made 20/s of 47/s when the load fell,
-// and 65/s of 40/s when it rose. Fewer successes than Pulsar saw done may be failures, or those of instances that did not answer.
+// sameWindow says that Pulsar saw as much done as the instances say they did in the time that they were busy. After a
+// step they are asked about different times: the rate of one with the busy time of the other made 20/s of 47/s when the
+// load fell, and 65/s of 40/s when it rose. Fewer successes than Pulsar saw done may be failures, or those of instances
+// that did not answer.
 func sameWindow(r backlog.Reading, processed, consumers float64) bool {
 	theirs, err := r.Instances.ProcessRate.Value()
 	if err != nil {
@@ -156,8 +161,8 @@ func sameWindow(r backlog.Reading, processed, consumers float64) bool {
 	return theirs <= (1+windowsDiffer)*processed && theirs+user+system >= (1-windowsDiffer)*processed-luck
 }
 
-// processRate is what replicas finish. Of a Failover subscription Pulsar counts what they were sent, which is more while they
-// fill their receive queues.
+// processRate is what replicas finish. Of a Failover subscription Pulsar counts what they were sent, which is more
+// while they fill their receive queues.
 func processRate(r backlog.Reading) (float64, error) {
 	if r.Type != backlog.Failover {
 		return r.ProcessRate.Value()
@@ -175,8 +180,8 @@ func busyShare(r backlog.Reading) (busy float64, timed bool) {
 }
 
 // alwaysWaiting says that a second of the pool's work waited all through the window. Replicas that time themselves may
-// have it in their receive queues; of others it has to be undispatched, or a lone one may hold it while the others idle.
-// Of several on a Failover subscription one may have it all, whatever they say.
+// have it in their receive queues; of others it has to be undispatched, or a lone one may hold it while the others
+// idle. Of several on a Failover subscription one may have it all, whatever they say.
 func alwaysWaiting(r backlog.Reading, processed, consumers float64, timed bool) bool {
 	if r.Type == backlog.Failover && consumers > 1 {
 		return false
@@ -219,8 +224,8 @@ func (c *LearnedCapacity) observe(messagesPerSecond, variance float64, now time.
 	}
 }
 
-// observeBusy takes in what busy time says. Before the coverage is known all of that is wrong by the same factor, so more of
-// it makes nothing surer.
+// observeBusy takes in what busy time says. Before the coverage is known all of that is wrong by the same factor, so
+// more of it makes nothing surer.
 func (c *LearnedCapacity) observeBusy(messagesPerSecond, luck float64, now time.Time) *LearnedCapacity {
 	if c != nil && c.Coverage > 0 {
 		return c.observe(messagesPerSecond, max(busyVariance, luck), now)
@@ -249,7 +254,8 @@ func (c *LearnedCapacity) cautious(in Input) float64 {
 	return c.MessagesPerSecond * math.Exp(-math.Sqrt(c.Variance))
 }
 
-// cover is the coverage after a saturated pool was this busy. The first one that is clear tells more than what others show.
+// cover is the coverage after a saturated pool was this busy. The first one that is clear tells more than what others
+// show.
 func cover(before *LearnedCapacity, r backlog.Reading, busy float64) float64 {
 	coverage, weight := before.coverage(), coverageFall
 	switch {

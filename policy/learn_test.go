@@ -23,15 +23,37 @@ func TestCapacityIsLearnedOnlyFromReplicasThatWereBusyThroughout(t *testing.T) {
 		change func(*backlog.Reading)
 		want   float64 // 0: nothing learned
 	}{
-		"something was always left to dispatch":               {func(*backlog.Reading) {}, 100},
-		"everything was dispatched at some time":              {func(r *backlog.Reading) { r.LeastUndispatched = backlog.Known(0) }, 0},
-		"only what was published a moment ago":                {func(r *backlog.Reading) { r.LeastUndispatched = backlog.Known(5) }, 0},
-		"a replica joined":                                    {func(r *backlog.Reading) { r.SteadyConsumers = false }, 0},
-		"dispatch was blocked":                                {func(r *backlog.Reading) { r.Blocked = true }, 0},
-		"nothing was processed":                               {func(r *backlog.Reading) { r.ProcessRate = backlog.Known(0) }, 0},
-		"the number of consumers is unknown":                  {func(r *backlog.Reading) { r.Consumers = backlog.Unknown(backlog.ErrNotAsked) }, 0},
-		"several consumers of a Failover subscription":        {func(r *backlog.Reading) { r.LeastUndispatched = backlog.Unknown(backlog.ErrNoData) }, 0},
-		"one consumer that held all of more than it could do": {func(r *backlog.Reading) { r.LeastUndispatched, r.Consumers = backlog.Known(0), backlog.Known(1) }, 300},
+		"something was always left to dispatch": {func(*backlog.Reading) {}, 100},
+		"everything was dispatched at some time": {func(
+			r *backlog.Reading,
+		) {
+			r.LeastUndispatched = backlog.Known(0)
+		}, 0},
+		"only what was published a moment ago": {func(
+			r *backlog.Reading,
+		) {
+			r.LeastUndispatched = backlog.Known(5)
+		}, 0},
+		"a replica joined":     {func(r *backlog.Reading) { r.SteadyConsumers = false }, 0},
+		"dispatch was blocked": {func(r *backlog.Reading) { r.Blocked = true }, 0},
+		"nothing was processed": {
+			func(r *backlog.Reading) { r.ProcessRate = backlog.Known(0) },
+			0,
+		},
+		"the number of consumers is unknown": {func(
+			r *backlog.Reading,
+		) {
+			r.Consumers = backlog.Unknown(backlog.ErrNotAsked)
+		}, 0},
+		"several consumers of a Failover subscription": {func(
+			r *backlog.Reading,
+		) {
+			r.LeastUndispatched = backlog.Unknown(backlog.ErrNoData)
+		}, 0},
+		"one consumer that held all of more than it could do": {func(r *backlog.Reading) {
+			r.LeastUndispatched,
+				r.Consumers = backlog.Known(0), backlog.Known(1)
+		}, 300},
 		"one consumer that nearly ran dry": {func(r *backlog.Reading) {
 			r.LeastUndispatched, r.Consumers, r.LeastReady = backlog.Known(0), backlog.Known(1), backlog.Known(299)
 		}, 0},
@@ -51,8 +73,8 @@ func TestCapacityIsLearnedOnlyFromReplicasThatWereBusyThroughout(t *testing.T) {
 	}
 }
 
-// Calls that take less than what passes between them show half of the time and less at most. Such a pool was taken for one
-// that idles, and its whole backlog for messages that nobody can process: it stayed at one replica for ever.
+// Calls that take less than what passes between them show half of the time and less at most. Such a pool was taken for
+// one that idles, and its whole backlog for messages that nobody can process: it stayed at one replica for ever.
 func TestAPoolWhoseCallsAreShortIsSeenToBeBusy(t *testing.T) {
 	for _, covered := range []float64{0.2, 0.35, 0.5, 0.6, 0.7, 0.85, 1} {
 		p := newPlant(1, 1000, 100)
@@ -80,7 +102,8 @@ func TestTheCapacityIsRightAfterThreeSaturatedPolls(t *testing.T) {
 		p.run(3 * p.poll)
 		require.NotNil(t, p.state.Capacity, "covered %.2f", p.covered)
 		off := math.Abs(math.Log(p.state.Capacity.MessagesPerSecond / one))
-		require.LessOrEqual(t, off, math.Log(1.12), "covered %.2f, %d replicas: %+v of %g", p.covered, current, p.state.Capacity, one)
+		require.LessOrEqual(t, off, math.Log(1.12), "covered %.2f, %d replicas: %+v of %g", p.covered, current,
+			p.state.Capacity, one)
 		if off > math.Log(1.1) {
 			worse++
 		}
@@ -101,8 +124,8 @@ func TestAPoolAtItsMaximumGoesOnLearning(t *testing.T) {
 	require.InEpsilon(t, 50, p.state.Capacity.MessagesPerSecond, 0.05)
 }
 
-// showing is a poll of two replicas, so many times ten seconds after noon, that process so much each and are so busy; with
-// work waiting all the time or never.
+// showing is a poll of two replicas, so many times ten seconds after noon, that process so much each and are so busy;
+// with work waiting all the time or never.
 func showing(poll int, each, busy float64, waiting bool) policy.Input {
 	in := input(2, reading(0, 2*each))
 	in.Spec.MinReplicas, in.Spec.MaxReplicas = new(int32(2)), 2
@@ -111,7 +134,10 @@ func showing(poll int, each, busy float64, waiting bool) policy.Input {
 	in.Reading.Consumers, in.Reading.ProcessRate = backlog.Known(2), backlog.Known(2*each)
 	in.Reading.Instances.Busy = backlog.Known(busy)
 	if waiting {
-		for _, m := range []*backlog.Measurement{&in.Reading.Ready, &in.Reading.LeastReady, &in.Reading.Undispatched, &in.Reading.LeastUndispatched} {
+		for _, m := range []*backlog.Measurement{
+			&in.Reading.Ready, &in.Reading.LeastReady, &in.Reading.Undispatched,
+			&in.Reading.LeastUndispatched,
+		} {
 			*m = backlog.Known(1e6)
 		}
 	}
@@ -127,9 +153,17 @@ func TestWhatIsLearnedOfCapacity(t *testing.T) {
 		coverage float64
 		variance float64 // at least
 	}{
-		"one far off is not believed":                {known, []policy.Input{showing(1, 20, 0.9, true)}, 100, 0.9, 0},
-		"the second far off is":                      {known, []policy.Input{showing(1, 20, 0.9, true), showing(2, 20, 0.9, true)}, 20.9, 0.9, 0},
-		"two far off in opposite directions are not": {known, []policy.Input{showing(1, 20, 0.9, true), showing(2, 500, 0.9, true)}, 100, 0.9, 0},
+		"one far off is not believed": {known, []policy.Input{showing(1, 20, 0.9, true)}, 100, 0.9, 0},
+		"the second far off is": {
+			known,
+			[]policy.Input{showing(1, 20, 0.9, true), showing(2, 20, 0.9, true)},
+			20.9, 0.9, 0,
+		},
+		"two far off in opposite directions are not": {
+			known,
+			[]policy.Input{showing(1, 20, 0.9, true), showing(2, 500, 0.9, true)},
+			100, 0.9, 0,
+		},
 		"one far off is forgotten after a usual one": {
 			known, []policy.Input{showing(1, 20, 0.9, true), showing(2, 100, 0.9, true), showing(3, 20, 0.9, true)}, 100, 0.9, 0,
 		},

@@ -27,13 +27,17 @@ type life struct {
 
 func newLife(seed uint64) *life {
 	r := rand.New(rand.NewPCG(seed, 99))
-	l := &life{random: r, now: noon(), in: input(1+r.Int32N(10), backlog.Reading{}), mean: math.Exp(r.Float64() * 9), limit: math.Inf(1), poll: 10 * time.Second}
+	l := &life{
+		random: r, now: noon(), in: input(1+r.Int32N(10), backlog.Reading{}), mean: math.Exp(r.Float64() * 9),
+		limit: math.Inf(1), poll: 10 * time.Second,
+	}
 	l.rate, l.one = l.mean, l.mean/(1+r.Float64()*20)
 	if r.IntN(3) == 0 {
 		l.limit = l.mean * (0.5 + r.Float64())
 	}
 	kinds := []v1alpha1.Strategy{
-		{Type: v1alpha1.StrategyCapacity}, backlogStrategy(1 + int64(l.mean*10)), rateStrategy("100"), utilizationStrategy(70),
+		{Type: v1alpha1.StrategyCapacity}, backlogStrategy(1 +
+			int64(l.mean*10)), rateStrategy("100"), utilizationStrategy(70),
 	}
 	l.in.Spec.Strategies = kinds[:1+r.IntN(len(kinds))]
 	window := r.Int32N(600)

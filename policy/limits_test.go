@@ -15,7 +15,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// The API server refuses a status as a whole when one text of it is longer than its definition allows, or a reason is empty.
+// The API server refuses a status as a whole when one text of it is longer than its definition allows, or a reason is
+// empty.
 func TestAStatusFitsItsDefinition(t *testing.T) {
 	name, long := strings.Repeat("n", 253), strings.Repeat("because ", 10<<10)
 	fits := func(t *testing.T, s v1alpha1.AutoscalingPolicyStatus) {
@@ -33,7 +34,10 @@ func TestAStatusFitsItsDefinition(t *testing.T) {
 	}
 	for name, change := range map[string]func(*policy.Outcome){
 		"with the longest names of a function worker": func(o *policy.Outcome) {
-			o.World.Policy.Spec.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{Kind: v1alpha1.WorkloadFunction, Tenant: name, Namespace: name, Name: name}
+			o.World.Policy.Spec.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{
+				Kind: v1alpha1.WorkloadFunction, Tenant: name,
+				Namespace: name, Name: name,
+			}
 		},
 		"with the longest names of a FunctionMesh": func(o *policy.Outcome) {
 			o.World.Policy.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
@@ -41,7 +45,10 @@ func TestAStatusFitsItsDefinition(t *testing.T) {
 			}
 		},
 		"with what an admission webhook says at length": func(o *policy.Outcome) {
-			o.Violation = &policy.Violation{Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonRefused, Message: long}
+			o.Violation = &policy.Violation{
+				Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonRefused,
+				Message: long,
+			}
 		},
 		"with an autoscaler that gives no reason": func(o *policy.Outcome) { saying(o, corev1.ConditionTrue, "", long) },
 	} {

@@ -34,5 +34,6 @@ func withoutReplicas(w World) string {
 		return fmt.Sprintf("%s %s has no spec.replicas", w.Target.Ref.Kind, w.Target.Ref.Name)
 	}
 	ref := w.Policy.Spec.ScaleTargetRef
-	return fmt.Sprintf("entry %s in spec.%s of %s %s has no replicas", ref.Component.Name, MeshList(ref.Component.Kind), ref.Kind, ref.Name)
+	return fmt.Sprintf("entry %s in spec.%s of %s %s has no replicas", ref.Component.Name, MeshList(ref.Component.Kind),
+		ref.Kind, ref.Name)
 }

@@ -24,7 +24,11 @@ func componentWorld() policy.World {
 
 func TestAChildOfAMeshIsWhatFunctionMeshCallsIt(t *testing.T) {
 	w := componentWorld()
-	require.Equal(t, v1alpha1.ScaleTargetRef{APIVersion: w.Policy.Spec.ScaleTargetRef.APIVersion, Kind: "Function", Name: "etl-resize"}, w.Target.Ref)
+	require.Equal(t,
+		v1alpha1.ScaleTargetRef{
+			APIVersion: w.Policy.Spec.ScaleTargetRef.APIVersion, Kind: "Function",
+			Name: "etl-resize",
+		}, w.Target.Ref)
 	require.Equal(t, "sources", policy.MeshList(v1alpha1.WorkloadSource))
 }
 
@@ -39,19 +43,23 @@ func TestCheckNamesTheEntryOfAMesh(t *testing.T) {
 		},
 		"with an autoscaler of Function Mesh": {
 			func(w *policy.World) { w.Target.OwnAutoscaler = true },
-			"Function resize of FunctionMesh etl sets maxReplicas, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: " +
+			"Function resize of FunctionMesh etl sets maxReplicas, so Function Mesh runs a HorizontalPodAutoscaler of its own " +
+				"for it: " +
 				"remove maxReplicas, then delete HorizontalPodAutoscaler etl-resize-function, or set conflictPolicy: TakeOver",
 		},
 		"of a mesh that is left alone": {
 			func(w *policy.World) { w.Target.Unmanaged, w.Target.UnmanagedBy = true, "FunctionMesh etl" },
-			"FunctionMesh etl has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the annotation",
+			"FunctionMesh etl has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: " +
+				"remove the annotation",
 		},
 		"when the child is named directly": {
 			func(w *policy.World) {
 				w.Policy.Spec.ScaleTargetRef, w.Target.Scaling, w.Target.MeshOwner = w.Target.Ref, policy.BySubresource, "etl"
 			},
-			"Function etl-resize belongs to FunctionMesh etl, which sets its replicas back at every change: replace this policy by one with " +
-				"scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, name: etl, component: {kind: Function, name: resize}}",
+			"Function etl-resize belongs to FunctionMesh etl, which sets its replicas back at every change: replace this " +
+				"policy by one with " +
+				"scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, name: etl, component: {kind: " +
+				"Function, name: resize}}",
 		},
 	}
 	for name, test := range tests {
@@ -68,5 +76,9 @@ func TestCheckNamesTheEntryOfAMesh(t *testing.T) {
 func TestTheAutoscalerOfAComponentScalesThePolicy(t *testing.T) {
 	w := componentWorld()
 	ref := applied(t, w).Spec.ScaleTargetRef
-	require.Equal(t, autoscalingv2.CrossVersionObjectReference{APIVersion: "pulsar-autoscaler.io/v1alpha1", Kind: "AutoscalingPolicy", Name: "resize"}, ref)
+	require.Equal(t,
+		autoscalingv2.CrossVersionObjectReference{
+			APIVersion: "pulsar-autoscaler.io/v1alpha1", Kind: "AutoscalingPolicy",
+			Name: "resize",
+		}, ref)
 }

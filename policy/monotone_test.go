@@ -84,7 +84,8 @@ func TestMoreWorkAndLessCapacityNeverAskForFewerReplicas(t *testing.T) {
 				less, _ := policy.Decide(in, state)
 				inMore, stateMore := more(r, in, state)
 				asked, _ := policy.Decide(inMore, stateMore)
-				require.GreaterOrEqual(t, asked.Wanted, less.Wanted, "%d at %+v\n%s\n%s", in.CurrentReplicas, state.Arrivals, less.Equation, asked.Equation)
+				require.GreaterOrEqual(t, asked.Wanted, less.Wanted, "%d at %+v\n%s\n%s", in.CurrentReplicas, state.Arrivals,
+					less.Equation, asked.Equation)
 				compared++
 				if asked.Wanted > less.Wanted {
 					higher++

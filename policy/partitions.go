@@ -13,8 +13,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// share is what one partition has of the load, in messages per second; the number-th replica of n is active on those whose
-// index is the number modulo n, of every topic.
+// share is what one partition has of the load, in messages per second; the number-th replica of n is active on those
+// whose index is the number modulo n, of every topic.
 //
 // Source: Pulsar's AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer: partition modulo consumers.
 type share struct {
@@ -27,9 +27,9 @@ type share struct {
 func byRate(s share) float64 { return s.rate }
 func byLoad(s share) float64 { return s.load }
 
-// failoverReplicas is the least number of replicas, up to a bound, at which none has more than limit to do; where no number is
-// enough, the least at which the busiest has the least. A partition that is more than a replica can do counts as all that one
-// can: what the others need is the same however much waits there.
+// failoverReplicas is the least number of replicas, up to a bound, at which none has more than limit to do; where no
+// number is enough, the least at which the busiest has the least. A partition that is more than a replica can do counts
+// as all that one can: what the others need is the same however much waits there.
 func failoverReplicas(shares []share, of func(share) float64, limit float64, bound int32) int32 {
 	most, loads, total := 1, make([]float64, len(shares)), 0.0
 	for i, s := range shares {
@@ -75,8 +75,8 @@ func overloaded(shares []share, of func(share) float64, replicas int, limit floa
 	return busiest(shares, loads, make([]float64, replicas), limit) > limit
 }
 
-// indexOf the i-th partition of a reading. Topics that are not partitioned count as partitions of one topic: which replica gets
-// them depends on who was there first.
+// indexOf the i-th partition of a reading. Topics that are not partitioned count as partitions of one topic: which
+// replica gets them depends on who was there first.
 func indexOf(p backlog.PartitionReading, i int) int {
 	if p.Index < 0 {
 		return i
@@ -110,8 +110,8 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 	return shares, len(shares) > 0
 }
 
-// useful is how many replicas of a Failover subscription can have a partition; not known while nothing is known of those. An
-// Exclusive one refuses all consumers but the first.
+// useful is how many replicas of a Failover subscription can have a partition; not known while nothing is known of
+// those. An Exclusive one refuses all consumers but the first.
 func useful(in Input) (replicas int32, known bool) {
 	if in.Reading.Type == backlog.Exclusive {
 		return 1, true
@@ -139,7 +139,8 @@ func (a answer) withinPartitions(in Input) answer {
 	return a
 }
 
-// unknownLoad is why a load that replicas are sized for is not known, or nothing. The last known one is no reason to go down.
+// unknownLoad is why a load that replicas are sized for is not known, or nothing. The last known one is no reason to go
+// down.
 func unknownLoad(in Input) error {
 	if !slices.ContainsFunc(strategies(in.Spec), func(s v1alpha1.Strategy) bool {
 		return s.Type == v1alpha1.StrategyCapacity || s.Type == v1alpha1.StrategyRatePerReplica
@@ -171,10 +172,12 @@ func (l load) failover(in Input) (answer, bool) {
 		return answer{}, false
 	}
 	most := in.Spec.MaxReplicas
-	steady, drain := failoverReplicas(shares, byRate, l.utilisation*l.one, most), failoverReplicas(shares, byLoad, l.one, most)
+	steady, drain := failoverReplicas(shares, byRate, l.utilisation*l.one, most), failoverReplicas(shares, byLoad, l.one,
+		most)
 	a := answer{
 		replicas: max(steady, drain), steady: failoverReplicas(shares, byRate, l.utilisation*l.cautious, most), drain: drain,
-		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s waiting", max(steady, drain), len(shares),
+		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s waiting",
+			max(steady, drain), len(shares),
 			short(l.one), short(l.planned), short(l.excess)),
 		terms: l.terms(),
 	}

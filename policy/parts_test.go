@@ -31,10 +31,13 @@ func TestEachPartHasAName(t *testing.T) {
 
 func TestTheNamesOfPartsAreInTheOrderOfTheirBits(t *testing.T) {
 	for name, want := range map[string]policy.Part{
-		"busy-time": policy.PartBusyTime, "trend": policy.PartTrend, "headroom": policy.PartHeadroom, "lazy-up": policy.PartLazyUp,
+		"busy-time": policy.PartBusyTime, "trend": policy.PartTrend, "headroom": policy.PartHeadroom,
+		"lazy-up":    policy.PartLazyUp,
 		"least-down": policy.PartLeastDown, "cautious-down": policy.PartCautiousDown, "patient-down": policy.PartPatientDown,
-		"plateau": policy.PartPlateau, "failover": policy.PartFailover, "floor": policy.PartFloor, "exceptions": policy.PartExceptions,
-		"start": policy.PartStart, "restarts": policy.PartRestarts, "key-shared": policy.PartKeyShared, "pods": policy.PartPods,
+		"plateau": policy.PartPlateau, "failover": policy.PartFailover, "floor": policy.PartFloor,
+		"exceptions": policy.PartExceptions,
+		"start":      policy.PartStart, "restarts": policy.PartRestarts, "key-shared": policy.PartKeyShared,
+		"pods": policy.PartPods,
 	} {
 		have, err := policy.ParsePart(name)
 		require.NoError(t, err)
@@ -48,10 +51,12 @@ func troubled(r *rand.Rand, in policy.Input, state policy.State) (policy.Input, 
 		in.Reading.Type = backlog.KeyShared
 	}
 	state.Start = policy.Start{
-		Replicas: in.CurrentReplicas, Changed: in.Now.Add(-time.Duration(r.IntN(300)) * time.Second), Seconds: 60 * r.Float64(), Count: 5, Restarts: r.Int32N(2),
+		Replicas: in.CurrentReplicas, Changed: in.Now.Add(
+			-time.Duration(r.IntN(300)) * time.Second), Seconds: 60 * r.Float64(), Count: 5, Restarts: r.Int32N(2),
 	}
 	in.Pods = &policy.Pods{CrashLooping: r.Int32N(3), Updating: r.IntN(5) == 0}
-	in.Reading.Instances.UserExceptionRate, in.Reading.Instances.ProcessRate = backlog.Known(r.Float64()*100), backlog.Known(r.Float64()*100)
+	in.Reading.Instances.UserExceptionRate, in.Reading.Instances.ProcessRate = backlog.Known(
+		r.Float64()*100), backlog.Known(r.Float64()*100)
 	ready, _ := in.Reading.Ready.Value()
 	state.Floor.Messages = ready * r.Float64()
 	return in, state

@@ -12,9 +12,11 @@ import (
 // maxPast is how many decisions are remembered: what happened lately, for a person who comes when it is over.
 const maxPast = 5
 
-// withDecision is the list of past decisions with one more, if that asks for another number of replicas. The first counts from
-// the replicas that run.
-func withDecision(before v1alpha1.AutoscalingPolicyStatus, to int32, current *int32, decision *v1alpha1.Decision) []v1alpha1.PastDecision {
+// withDecision is the list of past decisions with one more, if that asks for another number of replicas. The first
+// counts from the replicas that run.
+func withDecision(before v1alpha1.AutoscalingPolicyStatus, to int32, current *int32,
+	decision *v1alpha1.Decision,
+) []v1alpha1.PastDecision {
 	from := before.DesiredReplicas
 	if from == nil {
 		from = current

@@ -28,18 +28,18 @@ type Plan struct {
 	Replicas *int32
 	// OwnReplicas to write to spec.replicas of the policy, which its autoscaler scales in place of the target.
 	OwnReplicas *int32
-	// StatusFirst says that the status is to be written before Replicas. An autoscaler does nothing at zero and goes on the moment
-	// there are replicas: it would take them down to what the metric said before.
+	// StatusFirst says that the status is to be written before Replicas. An autoscaler does nothing at zero and goes on
+	// the moment there are replicas: it would take them down to what the metric said before.
 	StatusFirst bool
 }
 
 // NewPlan says what to write. While there is a violation nothing is touched, ours included: taking ours away would hand
-// the target to a rival, which knows nothing of the backlog. Every violation thus freezes what runs until a person has decided.
-// There is one exception: a policy that another goes before gives way, else that one would wait for ever.
+// the target to a rival, which knows nothing of the backlog. Every violation thus freezes what runs until a person has
+// decided. There is one exception: a policy that another goes before gives way, else that one would wait for ever.
 //
-// Nothing goes to a target that is frozen, nor to one whose replicas were set to 0 by hand while minReplicas is more: as for
-// a HorizontalPodAutoscaler, that is how to switch scaling off. Any other number that somebody writes is taken for the present
-// one: Decide goes on from it.
+// Nothing goes to a target that is frozen, nor to one whose replicas were set to 0 by hand while minReplicas is more:
+// as for a HorizontalPodAutoscaler, that is how to switch scaling off. Any other number that somebody writes is taken
+// for the present one: Decide goes on from it.
 func NewPlan(o Outcome, decision *Decision) Plan {
 	p := o.World.Policy
 	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModeOff {
@@ -85,14 +85,14 @@ func (plan Plan) beside(o Outcome, current, decided int32, off bool) Plan {
 	return plan
 }
 
-// throughZero says that the way goes where our autoscaler does not: one that reaches zero does nothing while the backlog is
-// unknown, for it gets no metric then.
+// throughZero says that the way goes where our autoscaler does not: one that reaches zero does nothing while the
+// backlog is unknown, for it gets no metric then.
 func (o Outcome) throughZero(decided, current int32) bool {
 	return (decided == 0 || current == 0) && (o.Unknown != nil || !o.autoscalerReachesZero())
 }
 
-// mayHaveAutoscaler is false for what is frozen out of bounds: an autoscaler would bring it back into them at once, and one that
-// is there does so as soon as the bounds change, for they bound the metric.
+// mayHaveAutoscaler is false for what is frozen out of bounds: an autoscaler would bring it back into them at once, and
+// one that is there does so as soon as the bounds change, for they bound the metric.
 func (t *Target) mayHaveAutoscaler(spec v1alpha1.AutoscalingPolicySpec) bool {
 	return t.Frozen == nil || (*t.Replicas >= LeastReplicas(spec) && *t.Replicas <= spec.MaxReplicas)
 }
@@ -105,9 +105,9 @@ func differing(decided, current int32, off bool) *int32 {
 	return &decided
 }
 
-// handedOn plans for a target whose autoscaler scales the policy: the number it writes there is handed on. Until there is an
-// autoscaler the policy holds what runs, so that neither jumps when scaling begins or is resumed; and it takes over what somebody
-// else wrote to the target.
+// handedOn plans for a target whose autoscaler scales the policy: the number it writes there is handed on. Until there
+// is an autoscaler the policy holds what runs, so that neither jumps when scaling begins or is resumed; and it takes
+// over what somebody else wrote to the target.
 func (plan Plan) handedOn(o Outcome, current, decided int32, off bool) Plan {
 	held := o.World.Policy.Spec.Replicas
 	switch {
@@ -131,14 +131,15 @@ func (o Outcome) hasAutoscaler() bool {
 	return o.World.Autoscaler != nil
 }
 
-// movedByOthers says that the target has left the number that the policy holds, which is what it had when it was last seen.
+// movedByOthers says that the target has left the number that the policy holds, which is what it had when it was last
+// seen.
 func movedByOthers(w World, held, current int32) bool {
 	seen := w.Policy.Status.CurrentReplicas
 	return seen == nil || (held == *seen && current != *seen)
 }
 
-// autoscalerReachesZero says that ours goes to zero and back by itself. One that has not gone there itself does nothing at
-// zero (ScalingDisabled).
+// autoscalerReachesZero says that ours goes to zero and back by itself. One that has not gone there itself does nothing
+// at zero (ScalingDisabled).
 func (o Outcome) autoscalerReachesZero() bool {
 	live := o.World.Autoscaler
 	if !o.World.Abilities.ScaleToZero || live == nil {
@@ -155,10 +156,12 @@ func (o Outcome) autoscalerReachesZero() bool {
 // reasonScalingDisabled is what a HorizontalPodAutoscaler says of a target at zero that it did not take there.
 const reasonScalingDisabled = "ScalingDisabled"
 
-// SwitchedOff says that somebody set the target's replicas to 0 although the policy wants some. One that was at zero because there
-// was nothing to do, and whose minReplicas was raised since, is not switched off: the condition of the last pass tells.
+// SwitchedOff says that somebody set the target's replicas to 0 although the policy wants some. One that was at zero
+// because there was nothing to do, and whose minReplicas was raised since, is not switched off: the condition of the
+// last pass tells.
 func SwitchedOff(w World) bool {
-	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 || (LeastReplicas(w.Policy.Spec) == 0 && !w.Target.NeverZero) {
+	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 ||
+		(LeastReplicas(w.Policy.Spec) == 0 && !w.Target.NeverZero) {
 		return false
 	}
 	last := meta.FindStatusCondition(w.Policy.Status.Conditions, v1alpha1.ConditionScalingActive)
@@ -178,6 +181,7 @@ func Frozen(w World) *Hold {
 }
 
 func switchedOff(w World) string {
-	return fmt.Sprintf("replicas of %s are 0 although minReplicas is %d, which switches scaling off: set them to 1 or more, or minReplicas to 0",
+	return fmt.Sprintf("replicas of %s are 0 although minReplicas is %d, which switches scaling off: set them to 1 or "+
+		"more, or minReplicas to 0",
 		Name(w.Policy.Spec), max(1, LeastReplicas(w.Policy.Spec)))
 }

@@ -38,7 +38,8 @@ func saying(o *policy.Outcome, status corev1.ConditionStatus, reason, message st
 }
 
 func disabled(o *policy.Outcome) {
-	saying(o, corev1.ConditionFalse, "ScalingDisabled", "scaling is disabled since the replica count of the target is zero")
+	saying(o, corev1.ConditionFalse, "ScalingDisabled",
+		"scaling is disabled since the replica count of the target is zero")
 }
 
 // atZero is what the status says of a target that the policy took to zero.
@@ -104,52 +105,180 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 		given            changes
 		want             string
 	}{
-		"the autoscaler follows a raise":                                         {3, 7, nil, "apply(min 1)"},
-		"the autoscaler follows a lower number":                                  {7, 3, nil, "apply(min 1)"},
-		"Direct raises":                                                          {3, 7, changes{byDirect}, "remove replicas=7"},
-		"Direct lowers":                                                          {7, 3, changes{byDirect}, "remove replicas=3"},
-		"Direct leaves what is right alone":                                      {7, 7, changes{byDirect}, "remove"},
-		"Direct goes to zero":                                                    {2, 0, changes{byDirect, mayBeZero}, "remove replicas=0"},
-		"Direct comes back from zero":                                            {0, 4, changes{byDirect, mayBeZero}, "remove replicas=4"},
-		"Direct leaves a target alone that was switched off by hand":             {0, 4, changes{byDirect}, "remove"},
-		"the controller takes the last one where the autoscaler cannot":          {1, 0, changes{mayBeZero}, "apply(min 1) replicas=0"},
-		"the controller takes several at once":                                   {5, 0, changes{mayBeZero}, "apply(min 1) replicas=0"},
-		"the controller wakes all that are needed, after the status":             {0, 4, changes{mayBeZero, disabled}, "apply(min 1) status replicas=4"},
-		"nothing is written at zero while nothing is needed":                     {0, 0, changes{mayBeZero, disabled}, "apply(min 1)"},
-		"an autoscaler that can takes the last one itself":                       {1, 0, changes{byHPAToZero}, "apply(min 0)"},
-		"an autoscaler that can wakes itself":                                    {0, 4, changes{byHPAToZero}, "apply(min 0)"},
-		"an autoscaler that could, but found zero there, is helped":              {0, 4, changes{byHPAToZero, disabled}, "apply(min 0) status replicas=4"},
-		"without an autoscaler the controller wakes":                             {0, 4, changes{byHPAToZero, func(o *policy.Outcome) { o.World.Autoscaler = nil }}, "apply(min 0) status replicas=4"},
-		"a target that may not be without replicas keeps its autoscaler from it": {1, 1, changes{byHPAToZero, func(o *policy.Outcome) { o.World.Target.NeverZero = true }}, "apply(min 1)"},
-		"nothing goes to a target that was switched off by hand":                 {0, 4, changes{disabled}, "apply(min 1)"},
-		"one at zero whose minReplicas was raised comes back":                    {0, 1, changes{disabled, atZero}, "apply(min 1) status replicas=1"},
-		"a violation freezes":                                                    {3, 7, changes{violated}, ""},
-		"a violation freezes Direct":                                             {3, 7, changes{violated, byDirect}, ""},
-		"a violation freezes at zero":                                            {0, 7, changes{violated, mayBeZero}, ""},
-		"frozen within bounds it keeps its autoscaler":                           {3, 3, changes{frozen}, "apply(min 1)"},
-		"frozen out of bounds it loses the autoscaler that would move it":        {80, 80, changes{frozen}, "remove"},
-		"so does what the autoscaler scales through the policy":                  {80, 80, changes{frozen, handedOn(80)}, "remove"},
-		"a missing target is left alone":                                         {3, 7, changes{func(o *policy.Outcome) { o.World.Target = nil }}, ""},
-		"Recommend takes our autoscaler away":                                    {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove"},
-		"Recommend takes it away whatever is in the way":                         {3, 7, changes{mode(v1alpha1.ModeRecommend), violated}, "remove"},
-		"Recommend with Direct writes nothing":                                   {3, 7, changes{mode(v1alpha1.ModeRecommend), byDirect}, "remove"},
-		"Off takes our autoscaler away":                                          {3, 7, changes{mode(v1alpha1.ModeOff)}, "remove"},
-		"Off with Direct writes nothing":                                         {0, 7, changes{mode(v1alpha1.ModeOff), byDirect, mayBeZero}, "remove"},
+		"the autoscaler follows a raise":        {3, 7, nil, "apply(min 1)"},
+		"the autoscaler follows a lower number": {7, 3, nil, "apply(min 1)"},
+		"Direct raises": {
+			3, 7,
+			changes{byDirect},
+			"remove replicas=7",
+		},
+		"Direct lowers": {
+			7, 3,
+			changes{byDirect},
+			"remove replicas=3",
+		},
+		"Direct leaves what is right alone": {7, 7, changes{byDirect}, "remove"},
+		"Direct goes to zero": {
+			2, 0,
+			changes{byDirect, mayBeZero},
+			"remove replicas=0",
+		},
+		"Direct comes back from zero": {
+			0, 4,
+			changes{byDirect, mayBeZero},
+			"remove replicas=4",
+		},
+		"Direct leaves a target alone that was switched off by hand": {0, 4, changes{byDirect}, "remove"},
+		"the controller takes the last one where the autoscaler cannot": {
+			1, 0,
+			changes{mayBeZero},
+			"apply(min 1) replicas=0",
+		},
+		"the controller takes several at once": {
+			5, 0,
+			changes{mayBeZero},
+			"apply(min 1) replicas=0",
+		},
+		"the controller wakes all that are needed, after the status": {
+			0, 4,
+			changes{mayBeZero, disabled},
+			"apply(min 1) status replicas=4",
+		},
+		"nothing is written at zero while nothing is needed": {
+			0, 0,
+			changes{mayBeZero, disabled},
+			"apply(min 1)",
+		},
+		"an autoscaler that can takes the last one itself": {
+			1, 0,
+			changes{byHPAToZero},
+			"apply(min 0)",
+		},
+		"an autoscaler that can wakes itself": {
+			0, 4,
+			changes{byHPAToZero},
+			"apply(min 0)",
+		},
+		"an autoscaler that could, but found zero there, is helped": {
+			0, 4,
+			changes{byHPAToZero, disabled},
+			"apply(min 0) status replicas=4",
+		},
+		"without an autoscaler the controller wakes": {
+			0, 4,
+			changes{byHPAToZero, func(o *policy.Outcome) { o.World.Autoscaler = nil }},
+			"apply(min 0) status replicas=4",
+		},
+		"a target that may not be without replicas keeps its autoscaler from it": {
+			1, 1,
+			changes{byHPAToZero, func(o *policy.Outcome) { o.World.Target.NeverZero = true }},
+			"apply(min 1)",
+		},
+		"nothing goes to a target that was switched off by hand": {0, 4, changes{disabled}, "apply(min 1)"},
+		"one at zero whose minReplicas was raised comes back": {
+			0, 1,
+			changes{disabled, atZero},
+			"apply(min 1) status replicas=1",
+		},
+		"a violation freezes":                                             {3, 7, changes{violated}, ""},
+		"a violation freezes Direct":                                      {3, 7, changes{violated, byDirect}, ""},
+		"a violation freezes at zero":                                     {0, 7, changes{violated, mayBeZero}, ""},
+		"frozen within bounds it keeps its autoscaler":                    {3, 3, changes{frozen}, "apply(min 1)"},
+		"frozen out of bounds it loses the autoscaler that would move it": {80, 80, changes{frozen}, "remove"},
+		"so does what the autoscaler scales through the policy": {
+			80, 80,
+			changes{frozen, handedOn(80)},
+			"remove",
+		},
+		"a missing target is left alone": {
+			3, 7,
+			changes{func(o *policy.Outcome) { o.World.Target = nil }},
+			"",
+		},
+		"Recommend takes our autoscaler away": {
+			3, 7,
+			changes{mode(v1alpha1.ModeRecommend)},
+			"remove",
+		},
+		"Recommend takes it away whatever is in the way": {
+			3, 7,
+			changes{mode(v1alpha1.ModeRecommend), violated},
+			"remove",
+		},
+		"Recommend with Direct writes nothing": {
+			3, 7,
+			changes{mode(v1alpha1.ModeRecommend), byDirect},
+			"remove",
+		},
+		"Off takes our autoscaler away": {
+			3, 7,
+			changes{mode(v1alpha1.ModeOff)},
+			"remove",
+		},
+		"Off with Direct writes nothing": {
+			0, 7,
+			changes{mode(v1alpha1.ModeOff), byDirect, mayBeZero},
+			"remove",
+		},
 
-		"the policy takes over what runs before it has an autoscaler":  {3, 7, changes{handedOn(9), func(o *policy.Outcome) { o.World.Autoscaler = nil }}, "own=3 apply(min 1)"},
-		"the policy takes over what runs when it holds nothing yet":    {3, 7, changes{handedOn(0), func(o *policy.Outcome) { o.World.Policy.Spec.Replicas = nil }}, "own=3 apply(min 1)"},
-		"what the autoscaler wrote to the policy is handed on":         {3, 7, changes{handedOn(7)}, "apply(min 1) replicas=7"},
-		"what was handed on is not written again":                      {7, 7, changes{handedOn(7), seen(3)}, "apply(min 1)"},
-		"a decision that the autoscaler has not followed waits":        {3, 7, changes{handedOn(3)}, "apply(min 1)"},
-		"what somebody wrote to the target is taken over":              {5, 7, changes{handedOn(3), seen(3)}, "own=5 apply(min 1)"},
-		"where both were changed the autoscaler's number goes on":      {5, 7, changes{handedOn(7), seen(3)}, "apply(min 1) replicas=7"},
-		"a target that comes back is taken as it is":                   {1, 7, changes{handedOn(9), func(o *policy.Outcome) { o.World.Policy.Status.CurrentReplicas = nil }}, "own=1 apply(min 1)"},
-		"a handed-on target goes to zero with its policy":              {2, 0, changes{handedOn(2), mayBeZero}, "own=0 apply(min 1) replicas=0"},
-		"a handed-on target wakes with its policy":                     {0, 4, changes{handedOn(0), mayBeZero, disabled}, "own=4 apply(min 1) status replicas=4"},
-		"a handed-on target at zero waits for the autoscaler that can": {0, 4, changes{handedOn(0), byHPAToZero}, "apply(min 0)"},
-		"a handed-on target that was switched off stays off":           {0, 4, changes{handedOn(3), seen(3), disabled}, "own=0 apply(min 1)"},
-		"Direct writes to a handed-on target itself":                   {3, 7, changes{handedOn(9), byDirect}, "remove replicas=7"},
-		"a violation freezes a handed-on target":                       {3, 7, changes{handedOn(9), violated}, ""},
+		"the policy takes over what runs before it has an autoscaler": {
+			3, 7,
+			changes{handedOn(9), func(o *policy.Outcome) { o.World.Autoscaler = nil }},
+			"own=3 apply(min 1)",
+		},
+		"the policy takes over what runs when it holds nothing yet": {
+			3, 7,
+			changes{handedOn(0), func(o *policy.Outcome) { o.World.Policy.Spec.Replicas = nil }},
+			"own=3 apply(min 1)",
+		},
+		"what the autoscaler wrote to the policy is handed on": {
+			3, 7,
+			changes{handedOn(7)},
+			"apply(min 1) replicas=7",
+		},
+		"what was handed on is not written again":               {7, 7, changes{handedOn(7), seen(3)}, "apply(min 1)"},
+		"a decision that the autoscaler has not followed waits": {3, 7, changes{handedOn(3)}, "apply(min 1)"},
+		"what somebody wrote to the target is taken over": {
+			5, 7,
+			changes{handedOn(3), seen(3)},
+			"own=5 apply(min 1)",
+		},
+		"where both were changed the autoscaler's number goes on": {
+			5, 7,
+			changes{handedOn(7), seen(3)},
+			"apply(min 1) replicas=7",
+		},
+		"a target that comes back is taken as it is": {
+			1, 7,
+			changes{handedOn(9), func(o *policy.Outcome) { o.World.Policy.Status.CurrentReplicas = nil }},
+			"own=1 apply(min 1)",
+		},
+		"a handed-on target goes to zero with its policy": {
+			2, 0,
+			changes{handedOn(2), mayBeZero},
+			"own=0 apply(min 1) replicas=0",
+		},
+		"a handed-on target wakes with its policy": {
+			0, 4,
+			changes{handedOn(0), mayBeZero, disabled},
+			"own=4 apply(min 1) status replicas=4",
+		},
+		"a handed-on target at zero waits for the autoscaler that can": {
+			0, 4,
+			changes{handedOn(0), byHPAToZero},
+			"apply(min 0)",
+		},
+		"a handed-on target that was switched off stays off": {
+			0, 4,
+			changes{handedOn(3), seen(3), disabled},
+			"own=0 apply(min 1)",
+		},
+		"Direct writes to a handed-on target itself": {
+			3, 7,
+			changes{handedOn(9), byDirect},
+			"remove replicas=7",
+		},
+		"a violation freezes a handed-on target": {3, 7, changes{handedOn(9), violated}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +292,10 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 }
 
 func TestAPlanWithoutADecisionKeepsReplicas(t *testing.T) {
-	for name, change := range map[string]func(*policy.Outcome){"HPA": mayBeZero, "Direct": func(o *policy.Outcome) { mayBeZero(o); byDirect(o) }} {
+	for name, change := range map[string]func(*policy.Outcome){
+		"HPA":    mayBeZero,
+		"Direct": func(o *policy.Outcome) { mayBeZero(o); byDirect(o) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			for _, current := range []int32{0, 1, 5} {
 				o := outcome(t, current)
@@ -225,10 +357,13 @@ func TestNothingButTheBoundsMovesReplicasOnWhatIsUnknown(t *testing.T) {
 		in.Spec, in.NeverZero, in.Frozen = o.World.Policy.Spec, o.World.Target.NeverZero, policy.Frozen(o.World)
 		decision, _ := policy.Decide(in, state)
 		plan := policy.NewPlan(o, &decision)
-		if plan.Replicas == nil || (plan.Autoscaler != nil && o.World.Target.Scaling != policy.BySubresource && *plan.Replicas == *o.World.Policy.Spec.Replicas) {
+		if plan.Replicas == nil ||
+			(plan.Autoscaler != nil && o.World.Target.Scaling != policy.BySubresource &&
+				*plan.Replicas == *o.World.Policy.Spec.Replicas) {
 			continue // what our autoscaler wrote to the policy, which obeys the metric, is handed on
 		}
-		require.Equal(t, held, *plan.Replicas, "of %d, unknown %v, frozen %v, violation %v", in.CurrentReplicas, in.Unknown, in.Frozen, o.Violation)
+		require.Equal(t, held, *plan.Replicas, "of %d, unknown %v, frozen %v, violation %v", in.CurrentReplicas, in.Unknown,
+			in.Frozen, o.Violation)
 	}
 }
 
@@ -285,7 +420,8 @@ func TestWhatMayNotBeWithoutReplicasKeepsOne(t *testing.T) {
 func TestAKnownRestartOfAllReplicasIsMindedFromTheFirstChange(t *testing.T) {
 	in := input(10, reading(0, 750))
 	in.Reading.Consumers, in.Reading.SteadyConsumers = backlog.Known(10), true
-	state := policy.State{Capacity: learned(100), Arrivals: arrivals(750)} // 8 to 9 are enough: worth it, unless all restart
+	// 8 to 9 are enough: worth it, unless all restart
+	state := policy.State{Capacity: learned(100), Arrivals: arrivals(750)}
 	gentle, _ := policy.Decide(in, state)
 	in.Restarts = true
 	harsh, _ := policy.Decide(in, state)
@@ -305,15 +441,47 @@ func TestAbilitiesChooseWhoWrites(t *testing.T) {
 		want      v1alpha1.Actuator
 		because   string
 	}{
-		"Auto is the autoscaler where the adapter is asked":     {policy.Abilities{}, v1alpha1.ActuatorAuto, policy.BySubresource, v1alpha1.ActuatorHPA, "served by the adapter"},
-		"an absent field is Auto":                               {policy.Abilities{}, "", policy.ByMesh, v1alpha1.ActuatorHPA, "served by the adapter"},
+		"Auto is the autoscaler where the adapter is asked": {
+			policy.Abilities{},
+			v1alpha1.ActuatorAuto,
+			policy.BySubresource, v1alpha1.ActuatorHPA, "served by the adapter",
+		},
+		"an absent field is Auto": {
+			policy.Abilities{},
+			"", policy.ByMesh, v1alpha1.ActuatorHPA,
+			"served by the adapter",
+		},
 		"Auto is Direct where somebody else serves the metrics": {policy.Abilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter"}, v1alpha1.ActuatorAuto, policy.BySubresource, v1alpha1.ActuatorDirect, "served by Service monitoring/prometheus-adapter"},
-		"Auto is Direct where nobody serves them":               {policy.Abilities{NoMetricsAPI: true}, v1alpha1.ActuatorAuto, policy.BySubresource, v1alpha1.ActuatorDirect, "nobody serves custom.metrics.k8s.io"},
-		"Auto is Direct for what a worker runs":                 {policy.Abilities{}, v1alpha1.ActuatorAuto, policy.ByWorker, v1alpha1.ActuatorDirect, "function worker"},
-		"HPA is taken at its word":                              {policy.Abilities{}, v1alpha1.ActuatorHPA, policy.ByWorker, v1alpha1.ActuatorHPA, "spec.actuator says so"},
-		"HPA that cannot work is warned of":                     {policy.Abilities{MetricsAPIHolder: "Service a/b"}, v1alpha1.ActuatorHPA, policy.BySubresource, v1alpha1.ActuatorHPA, "although custom.metrics.k8s.io is served by Service a/b and not by the adapter: use Direct"},
-		"HPA without a metrics API is warned of":                {policy.Abilities{NoMetricsAPI: true}, v1alpha1.ActuatorHPA, policy.BySubresource, v1alpha1.ActuatorHPA, "apply the adapter's APIService, or use Direct"},
-		"Direct is taken at its word":                           {policy.Abilities{}, v1alpha1.ActuatorDirect, policy.BySubresource, v1alpha1.ActuatorDirect, "spec.actuator says so"},
+		"Auto is Direct where nobody serves them": {
+			policy.Abilities{NoMetricsAPI: true},
+			v1alpha1.ActuatorAuto,
+			policy.BySubresource, v1alpha1.ActuatorDirect, "nobody serves custom.metrics.k8s.io",
+		},
+		"Auto is Direct for what a worker runs": {
+			policy.Abilities{},
+			v1alpha1.ActuatorAuto, policy.ByWorker,
+			v1alpha1.ActuatorDirect, "function worker",
+		},
+		"HPA is taken at its word": {
+			policy.Abilities{},
+			v1alpha1.ActuatorHPA, policy.ByWorker,
+			v1alpha1.ActuatorHPA, "spec.actuator says so",
+		},
+		"HPA that cannot work is warned of": {
+			policy.Abilities{MetricsAPIHolder: "Service a/b"},
+			v1alpha1.ActuatorHPA, policy.BySubresource, v1alpha1.ActuatorHPA,
+			"although custom.metrics.k8s.io is served by Service a/b and not by the adapter: use Direct",
+		},
+		"HPA without a metrics API is warned of": {
+			policy.Abilities{NoMetricsAPI: true},
+			v1alpha1.ActuatorHPA,
+			policy.BySubresource, v1alpha1.ActuatorHPA, "apply the adapter's APIService, or use Direct",
+		},
+		"Direct is taken at its word": {
+			policy.Abilities{},
+			v1alpha1.ActuatorDirect,
+			policy.BySubresource, v1alpha1.ActuatorDirect, "spec.actuator says so",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -330,9 +498,21 @@ func TestTheAutoscalerMayGoWhereTheClusterLetsIt(t *testing.T) {
 		least     int32
 		ref, kind string
 	}{
-		"to one where the cluster takes no zero":  {[]func(*policy.Outcome){mayBeZero}, 1, "compute.functionmesh.io/v1alpha1", "Function"},
-		"to zero where it does":                   {[]func(*policy.Outcome){byHPAToZero}, 0, "compute.functionmesh.io/v1alpha1", "Function"},
-		"through the policy for a mesh component": {[]func(*policy.Outcome){byHPAToZero, handedOn(1)}, 0, "pulsar-autoscaler.io/v1alpha1", "AutoscalingPolicy"},
+		"to one where the cluster takes no zero": {
+			[]func(*policy.Outcome){mayBeZero},
+			1, "compute.functionmesh.io/v1alpha1",
+			"Function",
+		},
+		"to zero where it does": {
+			[]func(*policy.Outcome){byHPAToZero},
+			0,
+			"compute.functionmesh.io/v1alpha1", "Function",
+		},
+		"through the policy for a mesh component": {
+			[]func(*policy.Outcome){byHPAToZero, handedOn(1)},
+			0,
+			"pulsar-autoscaler.io/v1alpha1", "AutoscalingPolicy",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -340,7 +520,8 @@ func TestTheAutoscalerMayGoWhereTheClusterLetsIt(t *testing.T) {
 			for _, change := range test.given {
 				change(&o)
 			}
-			live, wanted := applied(t, o.World), policy.HorizontalPodAutoscaler(o.World.Policy, o.World.Target, o.World.Abilities)
+			live, wanted := applied(t, o.World), policy.HorizontalPodAutoscaler(o.World.Policy, o.World.Target,
+				o.World.Abilities)
 			require.Equal(t, test.least, *live.Spec.MinReplicas)
 			require.Equal(t, test.ref, live.Spec.ScaleTargetRef.APIVersion)
 			require.Equal(t, test.kind, live.Spec.ScaleTargetRef.Kind)

@@ -13,16 +13,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// plant is the simplest Function that a decision can be followed by: one queue, replicas that are alike and consume some
-// time after they were asked for, and an autoscaler that copies the last decision from time to time. All in steps of a second.
+// plant is the simplest Function that a decision can be followed by: one queue, replicas that are alike and consume
+// some time after they were asked for, and an autoscaler that copies the last decision from time to time. All in steps
+// of a second.
 type plant struct {
 	// rate of what arrives at a second, and one that a replica processes, in messages per second; limit of all replicas.
 	rate       func(second int) float64
 	one, limit float64
 	// stuck messages are in the queue and are nobody's work.
 	stuck float64
-	// start is how long a replica takes, poll the time between two readings, sync that between two looks of the autoscaler,
-	// which acts at once with 0; in seconds.
+	// start is how long a replica takes, poll the time between two readings, sync that between two looks of the
+	// autoscaler, which acts at once with 0; in seconds.
 	start, poll, sync int
 	// covered is the share of its time that a busy replica reports, 0 for replicas that do not say; noise is the relative
 	// deviation of what is measured.

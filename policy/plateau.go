@@ -20,16 +20,16 @@ import (
 //
 // Nothing is concluded from one poll.
 type Plateau struct {
-	// Open since a scale-up at Since: From replicas did Did messages per second, each was believed to be able to do Each, and
-	// Asked were asked for.
+	// Open since a scale-up at Since: From replicas did Did messages per second, each was believed to be able to do Each,
+	// and Asked were asked for.
 	Open  bool      `json:"open,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 	From  float64   `json:"from,omitempty"`
 	Did   float64   `json:"did,omitempty"`
 	Each  float64   `json:"each,omitempty"`
 	Asked int32     `json:"asked,omitempty"`
-	// Good, Bad and Slow polls in a row: the new replicas add what they should, do not, or all do less than before; Sum is what
-	// came out in the bad ones.
+	// Good, Bad and Slow polls in a row: the new replicas add what they should, do not, or all do less than before; Sum is
+	// what came out in the bad ones.
 	Good int     `json:"good,omitempty"`
 	Bad  int     `json:"bad,omitempty"`
 	Slow int     `json:"slow,omitempty"`
@@ -57,8 +57,8 @@ const (
 	badPolls     = 3
 	// slowedDown is the share of what came out before below which the replicas themselves became slower.
 	slowedDown = 0.85
-	// unverifiedGrowth is how far replicas may grow beyond what was asked for first until it is known whether that helps: the
-	// first answer saw part of a step only, and what piles up while replicas start comes on top.
+	// unverifiedGrowth is how far replicas may grow beyond what was asked for first until it is known whether that helps:
+	// the first answer saw part of a step only, and what piles up while replicas start comes on top.
 	unverifiedGrowth = 4
 	// tellingShare of new replicas is the least whose effect stands out from the noise of a rate.
 	tellingShare = 1.15
@@ -78,8 +78,8 @@ const (
 // active says that what comes out may be somebody else's limit.
 func (p Plateau) active() bool { return p.Open || p.Ceiling > 0 }
 
-// hides says that the capacity is not to be learned now. Until the first of those that were added consumes, a pool that does
-// what it did tells of itself what it told before: the episode has not begun.
+// hides says that the capacity is not to be learned now. Until the first of those that were added consumes, a pool that
+// does what it did tells of itself what it told before: the episode has not begun.
 func (p Plateau) hides(r backlog.Reading) bool {
 	consumers, missing := r.Consumers.Value()
 	processed, err := processRate(r)
@@ -94,7 +94,8 @@ func (p Plateau) none() Plateau { return Plateau{Block: p.Block, Quiet: p.Quiet}
 func (p Plateau) begin(in Input, one float64, saturated bool, wanted int32) Plateau {
 	did, err := processRate(in.Reading)
 	consumers, missing := in.Reading.Consumers.Value()
-	if err != nil || missing != nil || consumers < 1 || p.active() || in.Now.Before(p.Quiet) || in.Spec.Mode == v1alpha1.ModeRecommend {
+	if err != nil || missing != nil || consumers < 1 || p.active() || in.Now.Before(p.Quiet) ||
+		in.Spec.Mode == v1alpha1.ModeRecommend {
 		return p
 	}
 	if !saturated {
@@ -148,9 +149,9 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	}
 }
 
-// rebase an episode whose replicas do clearly less than before it while new ones are still to come: whatever made them slower, it
-// was not those. What they add is to be told from there, or a Function that became slower while it was scaled up looks like one
-// that waits for something.
+// rebase an episode whose replicas do clearly less than before it while new ones are still to come: whatever made them
+// slower, it was not those. What they add is to be told from there, or a Function that became slower while it was
+// scaled up looks like one that waits for something.
 func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
 	if !complete && processed < slowedDown*p.Did {
 		p.Did, p.From, p.Good, p.Bad, p.Sum = processed, consumers, 0, 0, 0
@@ -158,8 +159,8 @@ func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
 	return p
 }
 
-// judge what the new replicas of an episode add, beside what one of a pool with work all the time did before: a dependency
-// that is slower for each is no plateau, and is to be learned.
+// judge what the new replicas of an episode add, beside what one of a pool with work all the time did before: a
+// dependency that is slower for each is no plateau, and is to be learned.
 func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
 	switch gain := (processed - p.Did) / ((consumers - p.From) * min(p.Each, p.Did/p.From)); {
 	case processed < slowedDown*p.Did:

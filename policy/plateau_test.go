@@ -13,7 +13,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// doing is an input of so many replicas that have work all the time and process so much; one more poll makes ten seconds.
+// doing is an input of so many replicas that have work all the time and process so much; one more poll makes ten
+// seconds.
 func doing(current int32, processed float64, polls int) policy.Input {
 	in := input(current, stuck(float64(current)))
 	in.Reading.ProcessRate = backlog.Known(processed)
@@ -52,11 +53,14 @@ func TestAnEpisode(t *testing.T) {
 		in    func(poll int) policy.Input
 		check func(*testing.T, policy.Plateau)
 	}{
-		"opens when a pool with work all the time is raised": {with(policy.Plateau{}), 1, same(5, 500), func(t *testing.T, p policy.Plateau) {
-			require.True(t, p.Open)
-			require.Equal(t, []float64{5, 500}, []float64{p.From, p.Did})
-			require.InEpsilon(t, 100, p.Each, 0.01)
-		}},
+		"opens when a pool with work all the time is raised": {
+			with(policy.Plateau{}), 1, same(5, 500),
+			func(t *testing.T, p policy.Plateau) {
+				require.True(t, p.Open)
+				require.Equal(t, []float64{5, 500}, []float64{p.From, p.Did})
+				require.InEpsilon(t, 100, p.Each, 0.01)
+			},
+		},
 		"does not open when a raise is held": {justChanged(with(policy.Plateau{})), 1, func(poll int) policy.Input {
 			in := doing(5, 500, poll)
 			in.Reading.Type = backlog.KeyShared
@@ -68,9 +72,12 @@ func TestAnEpisode(t *testing.T) {
 			in.Spec.MaxReplicas = 5
 			return in
 		}, func(t *testing.T, p policy.Plateau) { require.False(t, p.Open) }},
-		"does not open soon after a false alarm": {with(policy.Plateau{Quiet: noon().Add(time.Minute)}), 1, same(5, 500), func(t *testing.T, p policy.Plateau) {
-			require.False(t, p.Open)
-		}},
+		"does not open soon after a false alarm": {
+			with(policy.Plateau{Quiet: noon().Add(time.Minute)}), 1, same(5, 500),
+			func(t *testing.T, p policy.Plateau) {
+				require.False(t, p.Open)
+			},
+		},
 		"goes on after one good poll": {with(open), 1, same(10, 900), func(t *testing.T, p policy.Plateau) {
 			require.True(t, p.Open)
 			require.Equal(t, 1, p.Good)
@@ -83,24 +90,30 @@ func TestAnEpisode(t *testing.T) {
 			require.True(t, p.Open)
 			require.Zero(t, p.Bad)
 		}},
-		"begins again from what is done when each became slower before the new ones came": {with(open), 2, func(poll int) policy.Input {
-			if poll == 1 {
-				in := doing(10, 250, poll)
-				in.Reading.Consumers = backlog.Known(5)
+		"begins again from what is done when each became slower before the new ones came": {
+			with(open), 2,
+			func(poll int) policy.Input {
+				if poll == 1 {
+					in := doing(10, 250, poll)
+					in.Reading.Consumers = backlog.Known(5)
+					return in
+				}
+				return doing(10, 480, poll)
+			}, func(t *testing.T, p policy.Plateau) {
+				require.Equal(t, []float64{5, 250}, []float64{p.From, p.Did})
+				require.Equal(t, 1, p.Good, "5 more do 230 more, of 250")
+			},
+		},
+		"ends with a ceiling when less came out before the new ones came, and no more since": {
+			with(open), 4,
+			func(poll int) policy.Input {
+				in := doing(10, 400, poll)
+				if poll == 1 {
+					in.Reading.Consumers = backlog.Known(5)
+				}
 				return in
-			}
-			return doing(10, 480, poll)
-		}, func(t *testing.T, p policy.Plateau) {
-			require.Equal(t, []float64{5, 250}, []float64{p.From, p.Did})
-			require.Equal(t, 1, p.Good, "5 more do 230 more, of 250")
-		}},
-		"ends with a ceiling when less came out before the new ones came, and no more since": {with(open), 4, func(poll int) policy.Input {
-			in := doing(10, 400, poll)
-			if poll == 1 {
-				in.Reading.Consumers = backlog.Known(5)
-			}
-			return in
-		}, func(t *testing.T, p policy.Plateau) { require.Equal(t, int32(5), p.Ceiling, "400 / (0.9 x 100)") }},
+			}, func(t *testing.T, p policy.Plateau) { require.Equal(t, int32(5), p.Ceiling, "400 / (0.9 x 100)") },
+		},
 		"goes on after two bad polls": {with(open), 2, same(10, 500), func(t *testing.T, p policy.Plateau) {
 			require.True(t, p.Open)
 			require.Equal(t, 2, p.Bad)
@@ -120,12 +133,16 @@ func TestAnEpisode(t *testing.T) {
 			require.True(t, p.Open)
 			require.Zero(t, p.Bad)
 		}},
-		"ends when more do less, for each became slower": {with(open), 2, same(10, 400), func(t *testing.T, p policy.Plateau) {
-			require.False(t, p.Open)
-			require.Zero(t, p.Ceiling)
-		}},
+		"ends when more do less, for each became slower": {
+			with(open), 2, same(10, 400),
+			func(t *testing.T, p policy.Plateau) {
+				require.False(t, p.Open)
+				require.Zero(t, p.Ceiling)
+			},
+		},
 		"keeps the block of an earlier ceiling": {
-			with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Block: 40 * time.Minute}), 3, same(10, 500),
+			with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Block: 40 * time.Minute}), 3, same(10,
+				500),
 			func(t *testing.T, p policy.Plateau) { require.Equal(t, 40*time.Minute, p.Block) },
 		},
 		"teaches nothing of the capacity": {with(open), 2, same(10, 500), func(*testing.T, policy.Plateau) {}},
@@ -142,11 +159,12 @@ func TestAnEpisode(t *testing.T) {
 }
 
 func TestReplicasThatHelpAreVerified(t *testing.T) {
-	state := after(with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Asked: 10}), 2, func(poll int) policy.Input {
-		in := doing(10, 900, poll)
-		in.Spec.MaxReplicas = 10 // so that no other episode opens at once
-		return in
-	})
+	state := after(with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 500, Each: 100, Asked: 10}), 2,
+		func(poll int) policy.Input {
+			in := doing(10, 900, poll)
+			in.Spec.MaxReplicas = 10 // so that no other episode opens at once
+			return in
+		})
 	require.False(t, state.Plateau.Open)
 	require.Zero(t, state.Plateau.Ceiling)
 }
@@ -159,45 +177,76 @@ func TestACeiling(t *testing.T) {
 		in      func(poll int) policy.Input
 		want    policy.Plateau
 	}{
-		"stays while as much comes out": {found, 20, func(poll int) policy.Input { return doing(6, 500, poll) }, func() policy.Plateau {
-			p := found
-			p.Checked = 3
-			return p
-		}()},
-		"is lifted when more comes out three times": {found, 3, func(poll int) policy.Input { return doing(6, 541, poll) }, policy.Plateau{Block: 10 * time.Minute}},
-		"stays when more comes out once": {found, 4, func(poll int) policy.Input { return doing(6, []float64{541, 541, 500, 541}[poll-1], poll) }, func() policy.Plateau {
-			p := found
-			p.Checked, p.More = 3, 1
-			return p
-		}()},
+		"stays while as much comes out": {
+			found, 20, func(poll int) policy.Input { return doing(6, 500, poll) },
+			func() policy.Plateau {
+				p := found
+				p.Checked = 3
+				return p
+			}(),
+		},
+		"is lifted when more comes out three times": {
+			found, 3, func(poll int) policy.Input { return doing(6, 541, poll) },
+			policy.Plateau{Block: 10 * time.Minute},
+		},
+		"stays when more comes out once": {
+			found, 4,
+			func(poll int) policy.Input { return doing(6, []float64{541, 541, 500, 541}[poll-1], poll) }, func() policy.Plateau {
+				p := found
+				p.Checked, p.More = 3, 1
+				return p
+			}(),
+		},
 		"is lifted when nothing waits": {found, 1, func(poll int) policy.Input {
 			in := doing(6, 500, poll)
-			in.Reading.Ready, in.Reading.LeastReady, in.Reading.LeastUndispatched = backlog.Known(10), backlog.Known(0), backlog.Known(0)
+			in.Reading.Ready, in.Reading.LeastReady, in.Reading.LeastUndispatched = backlog.Known(
+				10), backlog.Known(0), backlog.Known(0)
 			return in
 		}, policy.Plateau{Block: 10 * time.Minute}},
 		"was a false alarm when fewer do less": {
-			found, 3, func(poll int) policy.Input { return doing(6, 350, poll) }, policy.Plateau{Block: 10 * time.Minute, Quiet: noon().Add(30*time.Minute + 30*time.Second)},
+			found, 3, func(poll int) policy.Input { return doing(6, 350, poll) }, policy.Plateau{
+				Block: 10 * time.Minute,
+				Quiet: noon().Add(30*time.Minute + 30*time.Second),
+			},
 		},
 		"is probed a quarter higher after its block": {
 			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute},
 			1,
 			func(poll int) policy.Input { return doing(6, 500, poll) },
-			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true},
+			policy.Plateau{
+				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute,
+				Probing: true,
+			},
 		},
 		"goes back after a probe in vain, for twice as long": {
-			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true},
+			policy.Plateau{
+				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute,
+				Probing: true,
+			},
 			3,
 			func(poll int) policy.Input { return doing(8, 500, poll) },
-			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(30 * time.Second), Block: 20 * time.Minute, Checked: 3},
+			policy.Plateau{
+				Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(30 * time.Second), Block: 20 * time.Minute,
+				Checked: 3,
+			},
 		},
 		"blocks an hour at most": {
-			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(time.Hour), Block: 40 * time.Minute, Probing: true, Checked: 2},
+			policy.Plateau{
+				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(time.Hour), Block: 40 * time.Minute, Probing: true,
+				Checked: 2,
+			},
 			1,
 			func(poll int) policy.Input { return doing(8, 500, poll) },
-			policy.Plateau{Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(10 * time.Second), Block: time.Hour, Checked: 3},
+			policy.Plateau{
+				Ceiling: 6, Before: 500, BeforeN: 10, Since: noon().Add(10 * time.Second), Block: time.Hour,
+				Checked: 3,
+			},
 		},
 		"is lifted by a probe that brings more": {
-			policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute, Probing: true},
+			policy.Plateau{
+				Ceiling: 8, Before: 500, BeforeN: 10, Since: ago(11 * time.Minute), Block: 10 * time.Minute,
+				Probing: true,
+			},
 			3,
 			func(poll int) policy.Input { return doing(8, 600, poll) },
 			policy.Plateau{Block: 10 * time.Minute},
@@ -231,8 +280,8 @@ func TestReplicasGrowToFourTimesWhatWasAskedUntilTheyAreVerified(t *testing.T) {
 }
 
 // A step raised the pool before a poll showed it with work all the time, and the first polls that do come while the new
-// replicas start: on a real Pulsar nothing was learned from them, and 46/s were known of replicas that did 50/s for as long
-// as none waited again.
+// replicas start: on a real Pulsar nothing was learned from them, and 46/s were known of replicas that did 50/s for as
+// long as none waited again.
 func TestAPoolIsLearnedFromUntilTheFirstOfTheNewReplicasConsumes(t *testing.T) {
 	before := with(policy.Plateau{Open: true, Since: noon(), From: 5, Did: 460, Each: 92, Asked: 10})
 	before.Capacity = learned(92)

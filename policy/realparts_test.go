@@ -14,8 +14,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// What a raise asks for stays asked until the autoscaler has acted on it. With a window shorter than that a Function went
-// 8, 6, 8, 6... every two seconds: at 8 the raise was done and 6 were enough, and at 6 it looked as if it was still to come.
+// What a raise asks for stays asked until the autoscaler has acted on it. With a window shorter than that a Function
+// went 8, 6, 8, 6... every two seconds: at 8 the raise was done and 6 were enough, and at 6 it looked as if it was
+// still to come.
 func TestARaiseThatWasActedOnIsNotAskedForAgain(t *testing.T) {
 	window := int32(0)
 	state := policy.State{
@@ -40,14 +41,17 @@ func TestARaiseThatWasActedOnIsNotAskedForAgain(t *testing.T) {
 	require.Equal(t, []int32{5}, seen, "400/s at 100/s and 0.93 are 5 replicas")
 }
 
-// A reconciler decides more often than Pulsar answers: at every poll, at news of it and when an object changes. The same
-// answer is no second witness.
+// A reconciler decides more often than Pulsar answers: at every poll, at news of it and when an object changes. The
+// same answer is no second witness.
 func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	saturated := reading(10_000, 1000)
 	saturated.ProcessRate, saturated.Consumers, saturated.SteadyConsumers = backlog.Known(240), backlog.Known(10), true
 	saturated.LeastUndispatched = backlog.Known(8000)
 	before := policy.State{
-		DecidedAt: noon(), Arrivals: arrivals(1000), Capacity: learned(100), Raised: policy.Recommendation{At: noon(), Replicas: 40},
+		DecidedAt: noon(), Arrivals: arrivals(1000), Capacity: learned(100), Raised: policy.Recommendation{
+			At:       noon(),
+			Replicas: 40,
+		},
 	}
 
 	in := input(10, saturated)
@@ -55,7 +59,8 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	in.Now = in.Now.Add(time.Second)
 	_, twice := policy.Decide(in, once)
 	require.Equal(t, once.Capacity.Observations, twice.Capacity.Observations)
-	require.InDelta(t, once.Capacity.MessagesPerSecond, twice.Capacity.MessagesPerSecond, 1e-9, "one reading is one surprise")
+	require.InDelta(t, once.Capacity.MessagesPerSecond, twice.Capacity.MessagesPerSecond, 1e-9,
+		"one reading is one surprise")
 
 	before.Raised = policy.Recommendation{} // all that were asked for are there
 	before.Plateau = policy.Plateau{Open: true, Since: noon(), From: 2, Did: 240, Each: 100}
@@ -69,8 +74,8 @@ func TestAReadingIsLearnedFromOnce(t *testing.T) {
 	require.Zero(t, state.Plateau.Ceiling)
 }
 
-// The load rises at once, so that the raise comes before any reading shows replicas with work all the time. What the new
-// ones wait for has a limit of its own: they must not be taken for slow ones, of which more are needed.
+// The load rises at once, so that the raise comes before any reading shows replicas with work all the time. What the
+// new ones wait for has a limit of its own: they must not be taken for slow ones, of which more are needed.
 func TestAFirstRaiseBeforeSaturationIsWatchedToo(t *testing.T) {
 	const one, limit, most, seconds = 50.0, 120.0, 20, 10
 	state, queue, current, had := policy.State{DecidedAt: noon(), Capacity: learned(one)}, 0.0, int32(1), int32(1)
@@ -97,7 +102,8 @@ func TestAFirstRaiseBeforeSaturationIsWatchedToo(t *testing.T) {
 		if decision.Hold != nil {
 			hold = decision.Hold.Reason
 		}
-		t.Logf("%3.0fs %d -> %d: %s %s; %.0f wait, %.4g/s", now.Sub(noon()).Seconds(), current, decision.Replicas, decision.Equation, hold, queue,
+		t.Logf("%3.0fs %d -> %d: %s %s; %.0f wait, %.4g/s", now.Sub(noon()).Seconds(), current, decision.Replicas,
+			decision.Equation, hold, queue,
 			state.Capacity.MessagesPerSecond)
 		ineffective = ineffective || hold == policy.HoldIneffective
 		current = decision.Replicas
@@ -107,7 +113,8 @@ func TestAFirstRaiseBeforeSaturationIsWatchedToo(t *testing.T) {
 	require.Less(t, largest, int32(most))
 }
 
-// Replicas of a raise are still starting when the next one comes: those that do not consume yet were not restarted by it.
+// Replicas of a raise are still starting when the next one comes: those that do not consume yet were not restarted by
+// it.
 func TestReplicasThatAreStillStartingWereNotRestarted(t *testing.T) {
 	state := policy.State{DecidedAt: noon(), Arrivals: arrivals(20), Capacity: learned(50)}
 	seen := []struct {
@@ -157,8 +164,8 @@ func TestWhatIsMeasuredOverAWindowIsNotHeldAgainstAStep(t *testing.T) {
 	require.False(t, state.Plateau.Open, "all are there and not busy: something else is in the way")
 }
 
-// Pulsar and the instances are asked at different moments. When the load fell between the two, few messages of the one with
-// the busy time of the other are no sign of slow replicas.
+// Pulsar and the instances are asked at different moments. When the load fell between the two, few messages of the one
+// with the busy time of the other are no sign of slow replicas.
 func TestRatesAndBusyTimeOfDifferentWindowsTellNoCapacity(t *testing.T) {
 	fell := func(instances backlog.Measurement) policy.State {
 		state := policy.State{DecidedAt: noon(), Arrivals: arrivals(100), Capacity: learned(40)}
@@ -171,12 +178,14 @@ func TestRatesAndBusyTimeOfDifferentWindowsTellNoCapacity(t *testing.T) {
 		return state
 	}
 	before := learned(40).MessagesPerSecond
-	require.InDelta(t, before, fell(backlog.Known(90)).Capacity.MessagesPerSecond, 1e-9, "90/s were done while they were busy")
+	require.InDelta(t, before, fell(backlog.Known(90)).Capacity.MessagesPerSecond, 1e-9,
+		"90/s were done while they were busy")
 	require.Less(t, fell(backlog.Known(73)).Capacity.MessagesPerSecond, before, "they agree, so each does 36/s")
 	require.Less(t, fell(backlog.Known(20)).Capacity.MessagesPerSecond, before, "most fail")
 }
 
-// The other way round, after a step up, few messages' busy time makes the many that Pulsar saw done since look quick: 65/s of 40/s.
+// The other way round, after a step up, few messages' busy time makes the many that Pulsar saw done since look quick:
+// 65/s of 40/s.
 func TestBusyTimeOfBeforeAStepUpTellsNoCapacity(t *testing.T) {
 	rose := func(theirs, failed, answering float64) policy.State {
 		state := policy.State{DecidedAt: noon(), Arrivals: arrivals(10), Capacity: learned(40)}
@@ -184,7 +193,8 @@ func TestBusyTimeOfBeforeAStepUpTellsNoCapacity(t *testing.T) {
 		in := input(1, reading(0, 34))
 		in.Reading.ProcessRate, in.Reading.SteadyConsumers, in.Reading.Window = backlog.Known(34), true, 4*time.Second
 		in.Reading.Consumers, in.Reading.Instances.Busy = backlog.Known(1), backlog.Known(0.7)
-		in.Reading.Instances.ProcessRate, in.Reading.Instances.UserExceptionRate = backlog.Known(theirs), backlog.Known(failed)
+		in.Reading.Instances.ProcessRate, in.Reading.Instances.UserExceptionRate = backlog.Known(
+			theirs), backlog.Known(failed)
 		in.Reading.Instances.SystemExceptionRate, in.Reading.Instances.Answering = backlog.Known(0), backlog.Known(answering)
 		_, state = policy.Decide(in, state)
 		return state

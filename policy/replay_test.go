@@ -15,7 +15,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// recorded are the inputs of a life with what was decided on each, some of it Failover, with pods and with minReplicas 0.
+// recorded are the inputs of a life with what was decided on each, some of it Failover, with pods and with minReplicas
+// 0.
 func recorded(seed uint64, polls int) (inputs []policy.Input, decisions []policy.Decision, states []policy.State) {
 	l := newLife(seed)
 	r := rand.New(rand.NewPCG(seed, 3))
@@ -25,7 +26,10 @@ func recorded(seed uint64, polls int) (inputs []policy.Input, decisions []policy
 		if seed%3 == 0 && in.Unknown == nil {
 			in = partitioned(rand.New(rand.NewPCG(seed, 2)), in, 8)
 		}
-		in.Pods = &policy.Pods{Unready: r.Int32N(3), UnreadySince: in.Now.Add(-time.Duration(r.IntN(600)) * time.Second), Updating: r.IntN(30) == 0}
+		in.Pods = &policy.Pods{
+			Unready: r.Int32N(3), UnreadySince: in.Now.Add(-time.Duration(r.IntN(600)) * time.Second),
+			Updating: r.IntN(30) == 0,
+		}
 		var decision policy.Decision
 		decision, l.state = policy.Decide(in, l.state)
 		l.in.CurrentReplicas = decision.Replicas
@@ -79,8 +83,8 @@ func TestTheSameInputsGiveTheSameDecisionsThroughRestarts(t *testing.T) {
 	require.Greater(t, decided, 4000)
 }
 
-// copied is a value that shares nothing with another. Slices have room left, as they have after an append, so that one that
-// writes there is found too.
+// copied is a value that shares nothing with another. Slices have room left, as they have after an append, so that one
+// that writes there is found too.
 func copied(v reflect.Value) reflect.Value {
 	after := reflect.New(v.Type()).Elem()
 	after.Set(v)      // what is not exported too
@@ -115,7 +119,8 @@ func roomy(in policy.Input, state policy.State) []any {
 		past = state.Arrivals.Past
 	}
 	return []any{
-		state.Recommendations[:cap(state.Recommendations)], state.Drains[:cap(state.Drains)], past[:cap(past)], in.Partitions[:cap(in.Partitions)],
+		state.Recommendations[:cap(
+			state.Recommendations)], state.Drains[:cap(state.Drains)], past[:cap(past)], in.Partitions[:cap(in.Partitions)],
 	}
 }
 
@@ -148,7 +153,8 @@ func TestTheOrderOfPartitionsMattersToNoNumber(t *testing.T) {
 	eachInput(9, func(r *rand.Rand, in policy.Input, state policy.State) {
 		want, _ := policy.Decide(in, state)
 		in.Partitions = append([]backlog.PartitionReading(nil), in.Partitions...)
-		r.Shuffle(len(in.Partitions), func(i, j int) { in.Partitions[i], in.Partitions[j] = in.Partitions[j], in.Partitions[i] })
+		r.Shuffle(len(in.Partitions),
+			func(i, j int) { in.Partitions[i], in.Partitions[j] = in.Partitions[j], in.Partitions[i] })
 		have, _ := policy.Decide(in, state)
 		require.Equal(t, want.Replicas, have.Replicas)
 	})

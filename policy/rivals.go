@@ -33,8 +33,8 @@ func noOtherPolicyGoesFirst(w World) *Violation {
 		"AutoscalingPolicy %s %s the same target: delete one of the two", w.OlderPolicy, why)}
 }
 
-// nameIsOurs: without maxReplicas every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of its
-// own name, whoever made it.
+// nameIsOurs: without maxReplicas every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of
+// its own name, whoever made it.
 //
 // Source: Function Mesh v0.27.2, controllers/common.go deleteHPA.
 func nameIsOurs(w World) *Violation {
@@ -42,18 +42,20 @@ func nameIsOurs(w World) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonNameClash, fmt.Sprintf(
-		"%s has the name of this policy's HorizontalPodAutoscaler, which Function Mesh would delete again and again: make the policy anew under another name",
+		"%s has the name of this policy's HorizontalPodAutoscaler, which Function Mesh would delete again and again: make "+
+			"the policy anew under another name",
 		w.NameClash)}
 }
 
-// nothingIsBeingGivenBack: what another policy gives back would stand beside our autoscaler, and both would stop. One that runs
-// already goes on, for nothing is given back beside it.
+// nothingIsBeingGivenBack: what another policy gives back would stand beside our autoscaler, and both would stop. One
+// that runs already goes on, for nothing is given back beside it.
 func nothingIsBeingGivenBack(w World) *Violation {
 	if w.GivingBack == "" || w.Autoscaler != nil || w.kedaRemains() {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonGivingBack, fmt.Sprintf(
-		"AutoscalingPolicy %s goes, and first gives back what it took over on the same target, which is seen to within a minute", w.GivingBack)}
+		"AutoscalingPolicy %s goes, and first gives back what it took over on the same target, which is seen to within a "+
+			"minute", w.GivingBack)}
 }
 
 func functionHasNoAutoscalerOfItsOwn(w World) *Violation {
@@ -65,18 +67,21 @@ func functionHasNoAutoscalerOfItsOwn(w World) *Violation {
 		field = "maxReplicas"
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonOwnAutoscaler, fmt.Sprintf(
-		"%s sets %s, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: remove %s, then delete HorizontalPodAutoscaler %s"+orTakeOver,
+		"%s sets %s, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: remove %s, then delete "+
+			"HorizontalPodAutoscaler %s"+orTakeOver,
 		Name(w.Policy.Spec), field, field, FunctionMeshName(w.Target.Ref))}
 }
 
-// noAutoscalerIsLeftBehind: Function Mesh means to delete its own when maxReplicas goes, and looks for it under a wrong name.
+// noAutoscalerIsLeftBehind: Function Mesh means to delete its own when maxReplicas goes, and looks for it under a wrong
+// name.
 func noAutoscalerIsLeftBehind(w World) *Violation {
 	at := slices.IndexFunc(w.Rivals, w.leftBehind)
 	if at < 0 {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, ReasonLeftBehind, fmt.Sprintf(
-		"HorizontalPodAutoscaler %s still scales %s %s although maxReplicas is gone: Function Mesh left it behind, delete it"+orTakeOver,
+		"HorizontalPodAutoscaler %s still scales %s %s although maxReplicas is gone: Function Mesh left it behind, delete "+
+			"it"+orTakeOver,
 		w.Rivals[at].Name, w.Rivals[at].TargetKind, w.Rivals[at].TargetName)}
 }
 
@@ -111,11 +116,12 @@ func (r Rival) String() string {
 	return fmt.Sprintf("%s %s scales %s %s", r.Kind, r.Name, r.TargetKind, r.TargetName)
 }
 
-// harm is what comes of a rival. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: of a StatefulSet that was scaled
-// from 8 to 2, 6 pods were deleted and made anew at every sync of the HorizontalPodAutoscaler, without end.
+// harm is what comes of a rival. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: of a StatefulSet that was
+// scaled from 8 to 2, 6 pods were deleted and made anew at every sync of the HorizontalPodAutoscaler, without end.
 func (w World) harm(r Rival) string {
 	if r.TargetKind == kindStatefulSet && w.Target.Ref.Kind != kindStatefulSet {
-		return fmt.Sprintf(", which belongs to %s %s: Function Mesh sets its replicas back each time, so pods are DELETED AND MADE ANEW AT EVERY SYNC",
+		return fmt.Sprintf(", which belongs to %s %s: Function Mesh sets its replicas back each time, so pods are DELETED "+
+			"AND MADE ANEW AT EVERY SYNC",
 			w.Target.Ref.Kind, w.Target.Ref.Name)
 	}
 	return ", and two autoscalers on the same pods stop both"
@@ -145,7 +151,8 @@ func remedy(r Rival) string {
 // reasonAmbiguousSelector is what a HorizontalPodAutoscaler says when another one selects the same pods: both stop.
 const reasonAmbiguousSelector = "AmbiguousSelector"
 
-// ambiguity names the others of a message such as "pods by selector ... are controlled by multiple HPAs: [media/ours media/theirs]".
+// ambiguity names the others of a message such as "pods by selector ... are controlled by multiple HPAs: [media/ours
+// media/theirs]".
 //
 // Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, validateAndParseSelector.
 func ambiguity(w World, theirs string) string {
@@ -158,6 +165,7 @@ func ambiguity(w World, theirs string) string {
 	if len(others) == 0 {
 		return theirs
 	}
-	return fmt.Sprintf("HorizontalPodAutoscaler %s selects the same pods, which stops both: delete it, or give its pods labels of their own",
+	return fmt.Sprintf(
+		"HorizontalPodAutoscaler %s selects the same pods, which stops both: delete it, or give its pods labels of their own",
 		strings.Join(others, ", "))
 }

@@ -21,7 +21,8 @@ type Scaler struct {
 	Address string
 	// TLS says that the scaler speaks it.
 	TLS bool
-	// Authentication is the name of a ClusterTriggerAuthentication with the CA, or with a client certificate; empty for none.
+	// Authentication is the name of a ClusterTriggerAuthentication with the CA, or with a client certificate; empty for
+	// none.
 	Authentication string
 }
 
@@ -65,7 +66,8 @@ type ScaledObjectTarget struct {
 	Name       string `json:"name"`
 }
 
-// ScaledObjectAdvanced is how KEDA makes its HorizontalPodAutoscaler, and whether deleting the ScaledObject moves replicas.
+// ScaledObjectAdvanced is how KEDA makes its HorizontalPodAutoscaler, and whether deleting the ScaledObject moves
+// replicas.
 type ScaledObjectAdvanced struct {
 	// RestoreToOriginalReplicaCount is written as false, which KEDA leaves out where it writes the object.
 	RestoreToOriginalReplicaCount bool                   `json:"restoreToOriginalReplicaCount"`
@@ -121,8 +123,9 @@ const (
 	kedaAPIVersion = "keda.sh/v1alpha1"
 	// kedaPollingSeconds is KEDA's default. It asks for replicas from zero on; the scaler tells it of them before.
 	kedaPollingSeconds = 30
-	// leastKEDACooldown is for how long KEDA leaves the last replica that the adapter did not take, at least: it is a net. The
-	// adapter takes it at once when it is decided; KEDA would on one wrong "inactive" too, such as it was seen to make of an error.
+	// leastKEDACooldown is for how long KEDA leaves the last replica that the adapter did not take, at least: it is a net.
+	// The adapter takes it at once when it is decided; KEDA would on one wrong "inactive" too, such as it was seen to make
+	// of an error.
 	leastKEDACooldown = time.Minute
 	// kedaFailures is after how many answers in a row that fail KEDA keeps the replicas by a number of its own.
 	kedaFailures = 3
@@ -130,8 +133,9 @@ const (
 	fallbackCurrent = "currentReplicas"
 )
 
-// ScaledObject is what we apply for a policy of actuator KEDA: one trigger, which asks our scaler for the decision, and a
-// HorizontalPodAutoscaler of KEDA's that sets exactly that, as HorizontalPodAutoscaler says. Deleting it moves no replica.
+// ScaledObject is what we apply for a policy of actuator KEDA: one trigger, which asks our scaler for the decision, and
+// a HorizontalPodAutoscaler of KEDA's that sets exactly that, as HorizontalPodAutoscaler says. Deleting it moves no
+// replica.
 //
 // A target without a scale subresource is scaled through the policy's own.
 func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) *ScaledObjectConfiguration {
@@ -143,13 +147,17 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 	spec := ScaledObjectSpec{
 		ScaleTargetRef:  ScaledObjectTarget{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name},
 		MinReplicaCount: least, MaxReplicaCount: p.Spec.MaxReplicas,
-		Advanced: ScaledObjectAdvanced{HorizontalPodAutoscalerConfig: ScaledObjectAutoscaler{Name: name, Behavior: unfilteredBehavior()}},
+		Advanced: ScaledObjectAdvanced{HorizontalPodAutoscalerConfig: ScaledObjectAutoscaler{
+			Name:     name,
+			Behavior: unfilteredBehavior(),
+		}},
 		Fallback: ScaledObjectFallback{FailureThreshold: kedaFailures, Replicas: max(1, least), Behavior: fallbackCurrent},
 		Triggers: []ScaledObjectTrigger{trigger(p, scaler)},
 	}
 	if least == 0 {
 		seconds := int32(max(leastKEDACooldown, cooldown(p.Spec)) / time.Second)
-		spec.PollingInterval, spec.CooldownPeriod, spec.InitialCooldownPeriod = new(int32(kedaPollingSeconds)), &seconds, &seconds
+		spec.PollingInterval, spec.CooldownPeriod, spec.InitialCooldownPeriod = new(
+			int32(kedaPollingSeconds)), &seconds, &seconds
 	}
 	controller := true
 	return &ScaledObjectConfiguration{
@@ -157,7 +165,8 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 		Metadata: ScaledObjectOwned{
 			Name: name, Namespace: p.Namespace, Labels: ownLabels(p),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name, UID: p.UID, Controller: &controller,
+				APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy, Name: p.Name, UID: p.UID,
+				Controller: &controller,
 			}},
 		},
 	}
@@ -165,7 +174,10 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 
 // trigger that pushes: it wakes KEDA without a poll.
 func trigger(p *v1alpha1.AutoscalingPolicy, scaler Scaler) ScaledObjectTrigger {
-	t := ScaledObjectTrigger{Type: "external-push", Metadata: map[string]string{"scalerAddress": scaler.Address, "policy": p.Name}}
+	t := ScaledObjectTrigger{
+		Type:     "external-push",
+		Metadata: map[string]string{"scalerAddress": scaler.Address, "policy": p.Name},
+	}
 	if scaler.TLS {
 		t.Metadata["enableTLS"] = "true"
 	}
@@ -181,8 +193,8 @@ func unfilteredBehavior() *autoscalingv2.HorizontalPodAutoscalerBehavior {
 	return &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: &up, ScaleDown: &down}
 }
 
-// ScaledObjectIsCurrent says whether the live ScaledObject already is what we would apply. What we would leave out may be anything:
-// applying without a field that is another's does not remove it.
+// ScaledObjectIsCurrent says whether the live ScaledObject already is what we would apply. What we would leave out may
+// be anything: applying without a field that is another's does not remove it.
 func ScaledObjectIsCurrent(live *LiveScaledObject, wanted *ScaledObjectConfiguration) bool {
 	if live == nil {
 		return false

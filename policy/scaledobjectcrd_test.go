@@ -25,15 +25,19 @@ import (
 // kedaSchema is that of the ScaledObjects of the KEDA that go.mod names.
 func kedaSchema(t *testing.T) *apiextensions.JSONSchemaProps {
 	t.Helper()
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/kedacore/keda/v2").Output()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/kedacore/keda/v2").Output()
 	require.NoError(t, err)
-	content, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "bases", "keda.sh_scaledobjects.yaml"))
+	content, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "bases",
+		"keda.sh_scaledobjects.yaml"))
 	require.NoError(t, err)
 	var crd apiextensionsv1.CustomResourceDefinition
 	require.NoError(t, yaml.UnmarshalStrict(content, &crd))
 	require.Len(t, crd.Spec.Versions, 1)
 	var schema apiextensions.JSONSchemaProps
-	require.NoError(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &schema, nil))
+	require.NoError(t,
+		apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+			crd.Spec.Versions[0].Schema.OpenAPIV3Schema, &schema, nil))
 	return &schema
 }
 
@@ -49,7 +53,8 @@ func TestKEDAKnowsEveryFieldOfOurScaledObject(t *testing.T) {
 		for _, problem := range validation.ValidateCustomResource(nil, fields, validator) {
 			all = append(all, problem.Error())
 		}
-		unknown := pruning.PruneWithOptions(fields, structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+		unknown := pruning.PruneWithOptions(fields, structural, true,
+			structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 		return append(all, unknown...)
 	}
 	for name, change := range map[string]func(*policy.World, *policy.Scaler){
@@ -59,7 +64,8 @@ func TestKEDAKnowsEveryFieldOfOurScaledObject(t *testing.T) {
 		"through the policy": func(w *policy.World, _ *policy.Scaler) { w.Target.Scaling = policy.ByMesh },
 		"a day of cooldown": func(w *policy.World, _ *policy.Scaler) {
 			w.Policy.Spec.MinReplicas = new(int32)
-			w.Policy.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: new(int32(86400))}}
+			w.Policy.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: new(
+				int32(86400))}}
 		},
 		"with TLS and a name": func(_ *policy.World, s *policy.Scaler) { s.TLS, s.Authentication = true, "scaler-ca" },
 	} {

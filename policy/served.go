@@ -33,8 +33,8 @@ type Served struct {
 	Held string
 }
 
-// Decided returns what was decided for the policy, or why an autoscaler that keeps its replicas on an error is to be told nothing:
-// ErrFleet or ErrUndecided, in words for the user.
+// Decided returns what was decided for the policy, or why an autoscaler that keeps its replicas on an error is to be
+// told nothing: ErrFleet or ErrUndecided, in words for the user.
 //
 // A status of an older generation counts: its target is the same, since scaleTargetRef cannot change, and the number
 // is brought within the present bounds, so that a change of maxReplicas acts at once instead of freezing the
@@ -47,8 +47,8 @@ func Decided(p *v1alpha1.AutoscalingPolicy) (Served, error) {
 	return served, err
 }
 
-// LastDecided returns the same while what it rests on is unknown: for autoscalers that might take an error for nothing to do.
-// Decide keeps replicas where they are then, so the number is no guess.
+// LastDecided returns the same while what it rests on is unknown: for autoscalers that might take an error for nothing
+// to do. Decide keeps replicas where they are then, so the number is no guess.
 func LastDecided(p *v1alpha1.AutoscalingPolicy) (Served, error) {
 	if p.Spec.TargetSelector != nil {
 		return Served{}, because(ErrFleet, FleetHasNoMetric(p))
@@ -75,18 +75,19 @@ func LastDecided(p *v1alpha1.AutoscalingPolicy) (Served, error) {
 	return served, nil
 }
 
-// wakeWithin is how long the controller may take to write the first replicas: milliseconds where all is well, and this long where the
-// API server has to be asked again.
+// wakeWithin is how long the controller may take to write the first replicas: milliseconds where all is well, and this
+// long where the API server has to be asked again.
 const wakeWithin = 10 * time.Second
 
-// BeingWoken says that the controller is about to write all replicas that were decided to a target that has none. KEDA would write 1
-// at the same time, were it told that there is something to do, and of two writes the later one stands. When the controller has not
-// done it in time, it is KEDA's turn.
+// BeingWoken says that the controller is about to write all replicas that were decided to a target that has none. KEDA
+// would write 1 at the same time, were it told that there is something to do, and of two writes the later one stands.
+// When the controller has not done it in time, it is KEDA's turn.
 func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
 	status := p.Status
 	return (p.Spec.Mode == v1alpha1.ModeAuto || p.Spec.Mode == "") &&
 		status.Actuator != nil && status.Actuator.Type == v1alpha1.ActuatorKEDA &&
-		status.DesiredReplicas != nil && *status.DesiredReplicas > 0 && status.CurrentReplicas != nil && *status.CurrentReplicas == 0 &&
+		status.DesiredReplicas != nil && *status.DesiredReplicas > 0 && status.CurrentReplicas != nil &&
+		*status.CurrentReplicas == 0 &&
 		status.Decision != nil && now.Sub(status.Decision.Time.Time) < wakeWithin
 }
 

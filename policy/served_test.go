@@ -46,7 +46,11 @@ func TestWhatWasDecidedLastIsKnownWhileTheBacklogIsNot(t *testing.T) {
 	require.EqualError(t, err, "Pulsar is silent")
 	served, err := policy.LastDecided(p)
 	require.NoError(t, err)
-	require.Equal(t, policy.Served{Replicas: 7, MeasuredAt: time.Unix(1000, 0), HeldSince: time.Unix(2000, 0), Held: "Pulsar is silent"}, served)
+	require.Equal(t,
+		policy.Served{
+			Replicas: 7, MeasuredAt: time.Unix(1000, 0), HeldSince: time.Unix(2000, 0),
+			Held: "Pulsar is silent",
+		}, served)
 }
 
 func TestNothingWasDecidedLast(t *testing.T) {
@@ -62,10 +66,12 @@ func TestNothingWasDecidedLast(t *testing.T) {
 			policy.ErrFleet, "AutoscalingPolicy orders has a targetSelector and governs nothing so far",
 		},
 		"for a new policy": {
-			func(p *v1alpha1.AutoscalingPolicy) { p.Status.DesiredReplicas = nil }, policy.ErrUndecided, "no decision yet: the policy is new",
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.DesiredReplicas = nil }, policy.ErrUndecided,
+			"no decision yet: the policy is new",
 		},
 		"at no time": {
-			func(p *v1alpha1.AutoscalingPolicy) { p.Status.Decision = nil }, policy.ErrUndecided, "no decision yet: the status does not say when",
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.Decision = nil }, policy.ErrUndecided,
+			"no decision yet: the status does not say when",
 		},
 	}
 	for name, tt := range tests {
@@ -93,14 +99,34 @@ func TestTheControllerWakesAndKEDADoesWhenItDoesNot(t *testing.T) {
 		after  time.Duration
 		want   bool
 	}{
-		"the controller is about to":                 {nil, 9 * time.Second, true},
-		"the controller did not":                     {nil, 10 * time.Second, false},
-		"it has":                                     {func(p *v1alpha1.AutoscalingPolicy) { *p.Status.CurrentReplicas = 7 }, 0, false},
-		"it has not seen the target":                 {func(p *v1alpha1.AutoscalingPolicy) { p.Status.CurrentReplicas = nil }, 0, false},
-		"there is nothing to do":                     {func(p *v1alpha1.AutoscalingPolicy) { *p.Status.DesiredReplicas = 0 }, 0, false},
-		"a policy that recommends writes nothing":    {func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend }, 0, false},
-		"another's ScaledObject is not its affair":   {func(p *v1alpha1.AutoscalingPolicy) { p.Status.Actuator.Type = v1alpha1.ActuatorHPA }, 0, false},
-		"an actuator that is not chosen is nobody's": {func(p *v1alpha1.AutoscalingPolicy) { p.Status.Actuator = nil }, 0, false},
+		"the controller is about to": {nil, 9 * time.Second, true},
+		"the controller did not":     {nil, 10 * time.Second, false},
+		"it has": {
+			func(p *v1alpha1.AutoscalingPolicy) { *p.Status.CurrentReplicas = 7 },
+			0, false,
+		},
+		"it has not seen the target": {
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.CurrentReplicas = nil },
+			0, false,
+		},
+		"there is nothing to do": {
+			func(p *v1alpha1.AutoscalingPolicy) { *p.Status.DesiredReplicas = 0 },
+			0, false,
+		},
+		"a policy that recommends writes nothing": {func(
+			p *v1alpha1.AutoscalingPolicy,
+		) {
+			p.Spec.Mode = v1alpha1.ModeRecommend
+		}, 0, false},
+		"another's ScaledObject is not its affair": {func(
+			p *v1alpha1.AutoscalingPolicy,
+		) {
+			p.Status.Actuator.Type = v1alpha1.ActuatorHPA
+		}, 0, false},
+		"an actuator that is not chosen is nobody's": {
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.Actuator = nil }, 0,
+			false,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,10 @@ func anyPlant(r *rand.Rand) *plant {
 	one := math.Exp(math.Log(2) + r.Float64()*math.Log(250)) // 2 to 500
 	load := math.Exp(r.Float64() * math.Log(60))
 	p := newPlant(1, one*load, one)
-	p.in.Spec.LatencyObjective.Duration = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute}[r.IntN(4)]
+	p.in.Spec.LatencyObjective.Duration = []time.Duration{
+		10 * time.Second, 30 * time.Second, time.Minute,
+		5 * time.Minute,
+	}[r.IntN(4)]
 	window := []int32{90, 150, 300, 600}[r.IntN(4)]
 	p.in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}}
 	p.poll, p.sync, p.start = []int{1, 10}[r.IntN(2)], r.IntN(16), 5+r.IntN(40)
@@ -32,7 +35,8 @@ func anyPlant(r *rand.Rand) *plant {
 }
 
 func (p *plant) String() string {
-	return fmt.Sprintf("%.4g/s at %.4g/s per replica, objective %s, window %d s, poll %d s, sync %d s, start %d s, covered %.1f", p.rate(0), p.one,
+	return fmt.Sprintf("%.4g/s at %.4g/s per replica, objective %s, window %d s, poll %d s, sync %d s, start %d s, "+
+		"covered %.1f", p.rate(0), p.one,
 		p.in.Spec.LatencyObjective.Duration, *p.in.Spec.Behavior.ScaleDown.StabilizationWindowSeconds, p.poll, p.sync, p.start, p.covered)
 }
 
@@ -49,8 +53,8 @@ func (p *plant) changes() []int32 {
 	return slices.Compact(p.replicas())
 }
 
-// With a poll each second an autoscaler that is 10 s late or more makes a second raise of what waits meanwhile, and in a few
-// such cases replicas go in two steps.
+// With a poll each second an autoscaler that is 10 s late or more makes a second raise of what waits meanwhile, and in
+// a few such cases replicas go in two steps.
 func TestAConstantLoadTakesThreeActionsAtMostAndThenNone(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(21, 22))
@@ -116,7 +120,8 @@ func TestReplicasStayForAWindowAfterTheLastHigherNeed(t *testing.T) {
 	}
 }
 
-// Needs of every poll are written down by a twin that forgets nothing, and each way down is compared with all of its window.
+// Needs of every poll are written down by a twin that forgets nothing, and each way down is compared with all of its
+// window.
 func TestNoDecisionGoesBelowWhatWasNeededWithinTheWindow(t *testing.T) {
 	t.Parallel()
 	downs := 0
@@ -142,8 +147,10 @@ func TestNoDecisionGoesBelowWhatWasNeededWithinTheWindow(t *testing.T) {
 			underCeiling := l.state.Plateau.Ceiling > 0 && l.state.Plateau.Ceiling < in.CurrentReplicas
 			if decision.Replicas < min(in.CurrentReplicas, in.Spec.MaxReplicas) && !underCeiling {
 				downs++
-				require.GreaterOrEqual(t, decision.Replicas, min(in.Spec.MaxReplicas, largest(steady, in.Now, window)), "seed %d, %+v", seed, decision)
-				require.GreaterOrEqual(t, decision.Replicas, min(in.Spec.MaxReplicas, largest(drain, in.Now, window/2)), "seed %d, %+v", seed, decision)
+				require.GreaterOrEqual(t, decision.Replicas, min(in.Spec.MaxReplicas, largest(steady, in.Now, window)),
+					"seed %d, %+v", seed, decision)
+				require.GreaterOrEqual(t, decision.Replicas, min(in.Spec.MaxReplicas, largest(drain, in.Now, window/2)),
+					"seed %d, %+v", seed, decision)
 			}
 			l.in.CurrentReplicas = decision.Replicas
 		}

@@ -20,7 +20,10 @@ func TestRecommendMindsNoOtherAutoscaler(t *testing.T) {
 	w := world()
 	w.Target.OwnAutoscaler = true
 	w.OlderPolicy = "first"
-	w.Rivals = []policy.Rival{{Kind: "HorizontalPodAutoscaler", Name: "theirs", TargetKind: "Function", TargetName: "resize"}}
+	w.Rivals = []policy.Rival{{
+		Kind: "HorizontalPodAutoscaler", Name: "theirs", TargetKind: "Function",
+		TargetName: "resize",
+	}}
 	require.NotNil(t, policy.Check(w))
 	w.Policy.Spec.Mode = v1alpha1.ModeRecommend
 	require.Nil(t, policy.Check(w))
@@ -32,7 +35,8 @@ func TestATargetThatCannotBeScaledHasNoDesiredReplicas(t *testing.T) {
 	w := world()
 	desired := int32(7)
 	before := v1alpha1.AutoscalingPolicyStatus{
-		DesiredReplicas: &desired, Signals: &v1alpha1.Signals{}, Decision: &v1alpha1.Decision{}, Capacity: &v1alpha1.Capacity{Observations: 3},
+		DesiredReplicas: &desired, Signals: &v1alpha1.Signals{}, Decision: &v1alpha1.Decision{},
+		Capacity: &v1alpha1.Capacity{Observations: 3},
 	}
 	tests := map[string]struct {
 		condition string
@@ -44,7 +48,10 @@ func TestATargetThatCannotBeScaledHasNoDesiredReplicas(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			after := policy.Status(before, policy.Outcome{
-				Now: time.Unix(1_800_000_000, 0), World: w, Violation: &policy.Violation{Condition: test.condition, Reason: "Why", Message: "why"},
+				Now: time.Unix(1_800_000_000, 0), World: w, Violation: &policy.Violation{
+					Condition: test.condition, Reason: "Why",
+					Message: "why",
+				},
 			}, nil)
 			require.Equal(t, test.kept, after.DesiredReplicas != nil)
 			require.Equal(t, test.kept, after.Signals != nil)

@@ -5,13 +5,14 @@ package policy
 
 import "time"
 
-// Start is what was learned of scaling itself: how long a replica takes from the write of spec.replicas until it consumes,
-// and whether such a write restarts the others too.
+// Start is what was learned of scaling itself: how long a replica takes from the write of spec.replicas until it
+// consumes, and whether such a write restarts the others too.
 type Start struct {
 	// Seconds a start takes, after so many of them; startSeconds before the first.
 	Seconds float64 `json:"s,omitempty"`
 	Count   int32   `json:"n,omitempty"`
-	// Restarts counts scale writes, up to mostRestarts, in which most consumers went away, less those in which they did not.
+	// Restarts counts scale writes, up to mostRestarts, in which most consumers went away, less those in which they did
+	// not.
 	Restarts int32 `json:"restarts,omitempty"`
 
 	// Replicas that were seen last, and Changed, when they were others before.

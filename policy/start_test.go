@@ -41,17 +41,41 @@ func TestWhatIsLearnedOfStarts(t *testing.T) {
 		count, restarting int32
 		least, most       float64
 	}{
-		"nothing before a change":                          {looks: []look{{2, 2}, {2, 2}, {2, 1}, {2, 2}}},
-		"the time until all consume":                       {looks: []look{{2, 2}, {4, 2}, {4, 2}, {4, 3}, {4, 3}, {4, 3}, {4, 3}, {4, 4}}, count: 1, least: 40, most: 50},
-		"a start that is faster than the prior":            {looks: []look{{2, 2}, {4, 2}, {4, 4}}, count: 1, least: 10, most: 20},
-		"nothing of a way down":                            {looks: []look{{4, 4}, {2, 4}, {2, 2}}},
-		"nothing while they still start":                   {looks: []look{{2, 2}, {4, 2}, {4, 3}, {4, 3}}},
-		"nothing of a change without consumers known":      {looks: []look{{2, 2}, {4, -1}, {4, 4}, {4, 4}}},
-		"the time since the last of several changes":       {looks: []look{{2, 2}, {4, 2}, {4, 2}, {6, 2}, {6, 6}}, count: 1, least: 10, most: 20},
-		"that a way up restarts all":                       {looks: []look{{4, 4}, {6, 4}, {6, 0}, {6, 3}, {6, 6}}, count: 1, least: 15, most: 30, restarting: 1},
-		"that a way down restarts all":                     {looks: []look{{6, 6}, {4, 6}, {4, 0}, {4, 4}}, restarting: 1},
-		"that a change after a restarting one restarts no": {looks: []look{{6, 6}, {4, 6}, {4, 0}, {4, 4}, {6, 4}, {6, 6}}, count: 1, least: 10, most: 20},
-		"no restart of replicas that did not consume yet":  {looks: []look{{4, 0}, {6, 0}, {6, 0}, {6, 6}}, count: 1, least: 10, most: 30},
+		"nothing before a change": {looks: []look{{2, 2}, {2, 2}, {2, 1}, {2, 2}}},
+		"the time until all consume": {looks: []look{
+			{2, 2},
+			{4, 2},
+			{4, 2},
+			{4, 3},
+			{4, 3},
+			{4, 3},
+			{4, 3},
+			{4, 4},
+		}, count: 1, least: 40, most: 50},
+		"a start that is faster than the prior": {
+			looks: []look{{2, 2}, {4, 2}, {4, 4}}, count: 1, least: 10,
+			most: 20,
+		},
+		"nothing of a way down":                       {looks: []look{{4, 4}, {2, 4}, {2, 2}}},
+		"nothing while they still start":              {looks: []look{{2, 2}, {4, 2}, {4, 3}, {4, 3}}},
+		"nothing of a change without consumers known": {looks: []look{{2, 2}, {4, -1}, {4, 4}, {4, 4}}},
+		"the time since the last of several changes": {
+			looks: []look{{2, 2}, {4, 2}, {4, 2}, {6, 2}, {6, 6}}, count: 1,
+			least: 10, most: 20,
+		},
+		"that a way up restarts all": {
+			looks: []look{{4, 4}, {6, 4}, {6, 0}, {6, 3}, {6, 6}}, count: 1,
+			least: 15, most: 30, restarting: 1,
+		},
+		"that a way down restarts all": {looks: []look{{6, 6}, {4, 6}, {4, 0}, {4, 4}}, restarting: 1},
+		"that a change after a restarting one restarts no": {
+			looks: []look{{6, 6}, {4, 6}, {4, 0}, {4, 4}, {6, 4}, {6, 6}},
+			count: 1, least: 10, most: 20,
+		},
+		"no restart of replicas that did not consume yet": {
+			looks: []look{{4, 0}, {6, 0}, {6, 0}, {6, 6}}, count: 1,
+			least: 10, most: 30,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

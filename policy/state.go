@@ -12,9 +12,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// State is what one decision hands to the next. Nothing in it is ever changed: a decision returns a new one. All of it is
-// in the status too, as Encode writes it: its fields, and those of what it is made of, are exported and take part by
-// themselves. They are not negative, and no time in them is after the decision, unless tagged state:"signed" or "until".
+// State is what one decision hands to the next. Nothing in it is ever changed: a decision returns a new one. All of it
+// is in the status too, as Encode writes it: its fields, and those of what it is made of, are exported and take part by
+// themselves. They are not negative, and no time in them is after the decision, unless tagged state:"signed" or
+// "until".
 type State struct {
 	// DecidedAt is when the last decision was made, or when the state was resumed; what is learned next counts for the
 	// time since.
@@ -36,8 +37,8 @@ type State struct {
 	Zero     Zero             `json:"zero,omitzero"`
 	// Raised is the last raise, for as long as an autoscaler may take to act on it.
 	Raised Recommendation `json:"raised,omitzero"`
-	// Recommendations and Drains of the stabilization window, oldest first, each larger than all after it: what the arrivals
-	// needed, and what the arrivals with the backlog did.
+	// Recommendations and Drains of the stabilization window, oldest first, each larger than all after it: what the
+	// arrivals needed, and what the arrivals with the backlog did.
 	Recommendations []Recommendation `json:"steady,omitempty"`
 	Drains          []Recommendation `json:"drain,omitempty"`
 }
@@ -55,9 +56,9 @@ const (
 	percent         = 100
 )
 
-// Resume returns where the last process left off, as far as the status says: all of it from status.state, or the capacity
-// alone where that is absent. It holds the present replicas for one stabilization window, for what was needed since the
-// status was written is not known. The error is why status.state was not used; the state is good in any case.
+// Resume returns where the last process left off, as far as the status says: all of it from status.state, or the
+// capacity alone where that is absent. It holds the present replicas for one stabilization window, for what was needed
+// since the status was written is not known. The error is why status.state was not used; the state is good in any case.
 func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) (State, error) {
 	state := State{DecidedAt: now, Capacity: resumedCapacity(status.Capacity)}
 	var unread error
@@ -70,8 +71,8 @@ func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now 
 	return state.holding(currentReplicas, now), unread
 }
 
-// Continue is the state after a pause in which nothing was decided: it holds the present replicas for one stabilization window, as
-// Resume does.
+// Continue is the state after a pause in which nothing was decided: it holds the present replicas for one stabilization
+// window, as Resume does.
 func (s State) Continue(currentReplicas int32, now time.Time) State {
 	return s.resumedAt(now).holding(currentReplicas, now)
 }
@@ -90,8 +91,8 @@ const (
 	furthest = time.Hour
 )
 
-// resumedAt is the state for a process that begins now: its clock may be behind that of the one before, and the rates of
-// the last reaction time are those of another.
+// resumedAt is the state for a process that begins now: its clock may be behind that of the one before, and the rates
+// of the last reaction time are those of another.
 func (s State) resumedAt(now time.Time) State {
 	notAfter(reflect.ValueOf(&s).Elem(), now, now.Add(furthest))
 	if s.DecidedAt.IsZero() {

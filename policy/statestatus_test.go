@@ -109,7 +109,8 @@ func TestAStateIsWrittenWithTheStatusAndCausesAWriteOnlyForWhatTakesLongToLearn(
 	lower := capped
 	lower.Plateau.Ceiling = 4
 	older := capped
-	older.Plateau.Since, older.Plateau.Block, older.DecidedAt = noon().Add(-time.Minute), time.Hour, noon().Add(time.Minute)
+	older.Plateau.Since, older.Plateau.Block, older.DecidedAt = noon().Add(
+		-time.Minute), time.Hour, noon().Add(time.Minute)
 	later := quiet
 	later.Arrivals, later.DecidedAt = arrivals(600), noon().Add(time.Minute)
 	later.Recommendations = []policy.Recommendation{{At: noon(), Replicas: 7}}

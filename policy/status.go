@@ -26,8 +26,8 @@ type Result struct {
 // Status is the status to write: the outcome, and the decision where there was one. What is unknown keeps its last
 // value: desiredReplicas stays what was decided last, and the conditions say whether it is still served. Without a
 // target that can be scaled there is nothing to decide for, and a last value would go on steering whatever bears its
-// name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned capacity stays.
-// The state is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
+// name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned capacity
+// stays. The state is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
 func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) v1alpha1.AutoscalingPolicyStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.World.Policy.Generation
@@ -84,12 +84,14 @@ func (o Outcome) writer() (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject 
 
 // nothingToDecide says that the mode is Off, or that there is no target that can be scaled.
 func (o Outcome) nothingToDecide() bool {
-	return o.World.Policy.Spec.Mode == v1alpha1.ModeOff || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
+	return o.World.Policy.Spec.Mode == v1alpha1.ModeOff ||
+		(o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
 }
 
 func decisionStatus(d Decision) *v1alpha1.Decision {
 	status := &v1alpha1.Decision{
-		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: Shorten(d.Equation, maxText), CappedBy: d.CappedBy,
+		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: Shorten(d.Equation,
+			maxText), CappedBy: d.CappedBy,
 	}
 	if d.Hold != nil {
 		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: Shorten(d.Hold.Message, maxText)}
@@ -149,7 +151,8 @@ const (
 // changed, or a ceiling was found or lifted, which takes minutes to learn anew; every refreshEvery when signals or the
 // capacity moved by more than a tenth; and once a heartbeat. Nothing else in status.state is worth one.
 func StatusDiffers(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
-	if !equality.Semantic.DeepEqual(decisive(before), decisive(after)) || ceilingIn(before.State) != ceilingIn(after.State) {
+	if !equality.Semantic.DeepEqual(decisive(before), decisive(after)) ||
+		ceilingIn(before.State) != ceilingIn(after.State) {
 		return true
 	}
 	if after.Decision == nil {
@@ -199,7 +202,9 @@ func moved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
 	if (before.Signals == nil) != (after.Signals == nil) || (before.Capacity == nil) != (after.Capacity == nil) {
 		return true
 	}
-	if before.Capacity != nil && differ(before.Capacity.MessagesPerSecond.AsApproximateFloat64(), after.Capacity.MessagesPerSecond.AsApproximateFloat64()) {
+	if before.Capacity != nil &&
+		differ(before.Capacity.MessagesPerSecond.AsApproximateFloat64(),
+			after.Capacity.MessagesPerSecond.AsApproximateFloat64()) {
 		return true
 	}
 	if before.Signals == nil {
@@ -221,7 +226,8 @@ func differ(a, b float64) bool {
 	return gap > 1 && gap > max(a, b)/10
 }
 
-// The most bytes that the API takes as status.target, and as the other texts of a status but the messages of conditions.
+// The most bytes that the API takes as status.target, and as the other texts of a status but the messages of
+// conditions.
 const (
 	maxTarget = 512
 	maxText   = 1024

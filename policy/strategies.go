@@ -36,8 +36,8 @@ func consult(strategy v1alpha1.Strategy, in Input, state State) answer {
 	return a
 }
 
-// fooled says whether a strategy goes on asking for more when more replicas do no more. One that follows the publish rate
-// alone does not: it asks for what its user said.
+// fooled says whether a strategy goes on asking for more when more replicas do no more. One that follows the publish
+// rate alone does not: it asks for what its user said.
 func fooled(strategy v1alpha1.StrategyType) bool {
 	switch strategy {
 	case v1alpha1.StrategyCapacity, v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization:
@@ -57,15 +57,16 @@ func backlogPerReplica(in Input, messages int64) answer {
 	return same(replicasFor(needed), fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
 }
 
-// ratePerReplica asks for one replica for each so many messages per second, without the trend that the capacity model adds:
-// the number is the user's, and so is the room in it.
+// ratePerReplica asks for one replica for each so many messages per second, without the trend that the capacity model
+// adds: the number is the user's, and so is the room in it.
 func ratePerReplica(in Input, state State, messagesPerSecond float64) answer {
 	if state.Arrivals == nil {
 		return hold(in, HoldLearning, "the publish rate needs two answers of Pulsar")
 	}
 	arriving := max(state.Arrivals.Fast, state.Arrivals.Slow)
 	needed := arriving / messagesPerSecond
-	return same(replicasFor(needed), fmt.Sprintf("%s/s arriving / %s/s per replica = %.2f", short(arriving), short(messagesPerSecond), needed))
+	return same(replicasFor(needed),
+		fmt.Sprintf("%s/s arriving / %s/s per replica = %.2f", short(arriving), short(messagesPerSecond), needed))
 }
 
 const (
@@ -83,9 +84,9 @@ func targetShare(u *v1alpha1.Utilization) float64 {
 	return float64(u.TargetPercent) / percent
 }
 
-// utilization asks for as many replicas as bring the mean share of the time that each is busy to the target. Replicas that
-// do not consume yet count as idle while more are needed and as busy to the target while fewer are, so that they turn no
-// decision round.
+// utilization asks for as many replicas as bring the mean share of the time that each is busy to the target. Replicas
+// that do not consume yet count as idle while more are needed and as busy to the target while fewer are, so that they
+// turn no decision round.
 //
 // Source: Kubernetes' replica_calculator.go, which treats pods without metrics so.
 func utilization(in Input, state State, target float64) answer {
@@ -111,13 +112,15 @@ func utilization(in Input, state State, target float64) answer {
 	case deviation > 0 && starting > 0 && needed <= current*(1+tolerance):
 		return same(in.CurrentReplicas, fmt.Sprintf("%s, and %.0f are starting", equation, starting))
 	case deviation < 0 && starting > 0:
-		return same(min(in.CurrentReplicas, replicasFor(needed+starting)), fmt.Sprintf("%s, and %.0f are starting", equation, starting))
+		return same(min(in.CurrentReplicas, replicasFor(needed+starting)),
+			fmt.Sprintf("%s, and %.0f are starting", equation, starting))
 	default:
 		return same(replicasFor(needed), equation)
 	}
 }
 
-// utilized is the share of its time that a replica uses, from 0 to 1: 1 where it shows what one does with work all the time.
+// utilized is the share of its time that a replica uses, from 0 to 1: 1 where it shows what one does with work all the
+// time.
 func utilized(instances backlog.InstancesReading, capacity *LearnedCapacity) (float64, error) {
 	const fix = "use strategy Capacity or RatePerReplica"
 	busy, err := instances.Busy.Value()
@@ -125,7 +128,8 @@ func utilized(instances backlog.InstancesReading, capacity *LearnedCapacity) (fl
 	case instances.Asynchronous:
 		return 0, errors.New("the function is asynchronous, so its instances do not measure how busy they are: " + fix)
 	case errors.Is(err, backlog.ErrNotAsked):
-		return 0, errors.New("instances are not asked how busy they are: start the adapter with --instance-metrics, or " + fix)
+		return 0, errors.New("instances are not asked how busy they are: start the adapter with --instance-metrics, or " +
+			fix)
 	case err != nil:
 		return 0, fmt.Errorf("how busy instances are is not known (%w): if it stays so, %s", err, fix)
 	}

@@ -62,17 +62,20 @@ func TestStrategies(t *testing.T) {
 			want: 16, equation: "10 replicas x 80% busy / 50% = 16.00",
 		},
 		"takes what a busy replica usually shows before it was seen": {
-			in: asking(10, used(10, usual), utilizationStrategy(50)), want: 20, equation: "10 replicas x 100% busy / 50% = 20.00",
+			in: asking(10, used(10, usual),
+				utilizationStrategy(50)), want: 20, equation: "10 replicas x 100% busy / 50% = 20.00",
 		},
 		"never takes a replica for busier than all the time": {
 			in: asking(10, used(10, 0.99), utilizationStrategy(100)), want: 10,
 		},
 		"has a target of 70 percent": {
-			in:   asking(10, used(10, usual), v1alpha1.Strategy{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{}}),
+			in: asking(10, used(10, usual),
+				v1alpha1.Strategy{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{}}),
 			want: 15, equation: "10 replicas x 100% busy / 70% = 14.29",
 		},
 		"removes replicas that idle": {
-			in: asking(10, used(10, 0.2*usual), utilizationStrategy(50)), want: 4, equation: "10 replicas x 20% busy / 50% = 4.00",
+			in: asking(10, used(10, 0.2*usual),
+				utilizationStrategy(50)), want: 4, equation: "10 replicas x 20% busy / 50% = 4.00",
 		},
 		"leaves a tenth above the target alone": {
 			in: asking(10, used(10, usual*0.54), utilizationStrategy(50)), want: 10,
@@ -93,7 +96,8 @@ func TestStrategies(t *testing.T) {
 			in: asking(10, used(9, usual), utilizationStrategy(50)), want: 18,
 		},
 		"holds before a replica consumes": {
-			in: asking(3, used(0, 0), utilizationStrategy(50)), want: 3, hold: policy.HoldNotTimed, message: "no replica consumes yet",
+			in: asking(3, used(0, 0),
+				utilizationStrategy(50)), want: 3, hold: policy.HoldNotTimed, message: "no replica consumes yet",
 		},
 		"holds where consumers are not known": {
 			in: func() policy.Input {
@@ -168,14 +172,20 @@ func TestStrategies(t *testing.T) {
 		"keeps use below a ceiling that was found": {
 			in: asking(8, stuck(8), utilizationStrategy(50)),
 			state: policy.State{
-				Capacity: covering(0.85), Plateau: policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 16, Since: noon(), Block: time.Hour},
+				Capacity: covering(0.85), Plateau: policy.Plateau{
+					Ceiling: 8, Before: 500, BeforeN: 16, Since: noon(),
+					Block: time.Hour,
+				},
 			},
 			want: 8, hold: policy.HoldIneffective,
 		},
 		"keeps backlog below a ceiling that was found": {
 			in: asking(8, reading(50_000, 500), backlogStrategy(1000)),
 			state: policy.State{
-				Capacity: covering(0.85), Plateau: policy.Plateau{Ceiling: 8, Before: 500, BeforeN: 16, Since: noon(), Block: time.Hour},
+				Capacity: covering(0.85), Plateau: policy.Plateau{
+					Ceiling: 8, Before: 500, BeforeN: 16, Since: noon(),
+					Block: time.Hour,
+				},
 			},
 			want: 8, hold: policy.HoldIneffective,
 		},
@@ -216,7 +226,10 @@ func TestStrategies(t *testing.T) {
 
 func TestAPoolWhoseUseStaysHighGetsACeilingInsteadOfAllReplicas(t *testing.T) {
 	// Whatever the replicas, 500 messages per second come out and all are busy: a database has that limit.
-	for name, strategy := range map[string]v1alpha1.Strategy{"by use": utilizationStrategy(50), "by backlog": backlogStrategy(100)} {
+	for name, strategy := range map[string]v1alpha1.Strategy{
+		"by use":     utilizationStrategy(50),
+		"by backlog": backlogStrategy(100),
+	} {
 		t.Run(name, func(t *testing.T) {
 			var state policy.State
 			current, held := int32(5), map[string]bool{}

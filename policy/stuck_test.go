@@ -13,8 +13,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// A message that takes long, or that no replica can finish, is work for one replica: with no arrivals and nothing learned
-// it took a new policy from 1 to 50 replicas within a minute.
+// A message that takes long, or that no replica can finish, is work for one replica: with no arrivals and nothing
+// learned it took a new policy from 1 to 50 replicas within a minute.
 func TestReplicasDoNotOutgrowTheMessagesThatWait(t *testing.T) {
 	for ready, most := range map[float64]int32{1: 1, 3: 4, 40: 64} {
 		state, current := policy.State{DecidedAt: noon()}, int32(1)

@@ -47,7 +47,8 @@ type Step struct {
 	// Name and UID of the object; empty for maxReplicas.
 	Name string
 	UID  types.UID
-	// Record is what status.takenOver has to say before the step is taken, so that whatever happens then it can be given back.
+	// Record is what status.takenOver has to say before the step is taken, so that whatever happens then it can be given
+	// back.
 	Record v1alpha1.TakenOver
 	// LeftBehind says that nobody makes it again: Function Mesh forgot it when its maxReplicas went.
 	LeftBehind bool
@@ -68,11 +69,11 @@ func (s Step) String() string {
 // maxTakenOver is how many of a kind a status can hold.
 const maxTakenOver = 4
 
-// TakeOver is the next thing to put away, or nil and what stands in the way still. Nothing is put away for a policy that could
-// not go on from there: before its own decision is known, or while another thing stays in the way.
+// TakeOver is the next thing to put away, or nil and what stands in the way still. Nothing is put away for a policy
+// that could not go on from there: before its own decision is known, or while another thing stays in the way.
 //
-// The order is that of Function Mesh v0.27.2: while maxReplicas is set it makes its autoscaler anew within 11 ms, so that goes
-// first; then what it leaves behind.
+// The order is that of Function Mesh v0.27.2: while maxReplicas is set it makes its autoscaler anew within 11 ms, so
+// that goes first; then what it leaves behind.
 func TakeOver(o Outcome) (*Step, *Violation) {
 	w, v := o.World, o.Violation
 	if v == nil || w.Policy.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver ||
@@ -146,7 +147,8 @@ func (w World) cannotTakeOver() string {
 		}
 	}
 	if max(autoscalers, len(paused)) > maxTakenOver {
-		return fmt.Sprintf("%d HorizontalPodAutoscalers and %d ScaledObjects scale %s, those that are paused for it among them, of which at most %d each "+
+		return fmt.Sprintf("%d HorizontalPodAutoscalers and %d ScaledObjects scale %s, those that are paused for it among "+
+			"them, of which at most %d each "+
 			"can be given back: delete some, or set conflictPolicy: Refuse once to have given back what was taken over",
 			autoscalers, len(paused), Name(w.Policy.Spec), maxTakenOver)
 	}

@@ -19,7 +19,10 @@ import (
 func contested(rivals ...policy.Rival) policy.World {
 	w := world()
 	w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
-	w.Target.Scaled = []v1alpha1.ScaleTargetRef{w.Target.Ref, {APIVersion: "apps/v1", Kind: "StatefulSet", Name: "resize-function"}}
+	w.Target.Scaled = []v1alpha1.ScaleTargetRef{
+		w.Target.Ref,
+		{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "resize-function"},
+	}
 	w.Rivals = rivals
 	return w
 }
@@ -52,17 +55,26 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 	}{
 		"nothing": {},
 		"maxReplicas before the autoscaler that follows from it": {
-			rivals: []policy.Rival{own, theirs}, change: set, action: policy.ClearMaxReplicas, record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
+			rivals: []policy.Rival{
+				own,
+				theirs,
+			}, change: set, action: policy.ClearMaxReplicas, record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
 		},
 		"what is left behind of it, without a manifest: Function Mesh makes it again": {
-			rivals: []policy.Rival{own}, change: func(w *policy.World) { w.Policy.Status.TakenOver = &v1alpha1.TakenOver{MaxReplicas: new(int32(5))} },
+			rivals: []policy.Rival{own}, change: func(
+				w *policy.World,
+			) {
+				w.Policy.Status.TakenOver = &v1alpha1.TakenOver{MaxReplicas: new(int32(5))}
+			},
 			action: policy.DeleteAutoscaler, name: "resize-function", record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
 		},
 		"no fifth ScaledObject beside four that are paused": {
-			rivals: []policy.Rival{rival(so, "fifth", "")}, change: paused("one", "two", "three", "four"), reason: policy.ReasonRivalAutoscaler,
+			rivals: []policy.Rival{rival(so, "fifth", "")}, change: paused("one", "two", "three",
+				"four"), reason: policy.ReasonRivalAutoscaler,
 		},
 		"one of four that somebody let go on": {
-			rivals: []policy.Rival{rival(so, "two", "")}, change: paused("one", "two", "three", "four"), action: policy.PauseScaledObject, name: "two",
+			rivals: []policy.Rival{rival(so, "two", "")}, change: paused("one", "two", "three",
+				"four"), action: policy.PauseScaledObject, name: "two",
 			record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"one", "two", "three", "four"}},
 		},
 		"what was left behind before": {
@@ -78,24 +90,50 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 			change: func(w *policy.World) {
 				w.Policy.Status.TakenOver = &v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{`{"metadata":{"name":"theirs"},"spec":{}}`}}
 			},
-			action: policy.DeleteAutoscaler, name: "theirs", record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{theirs.Manifest}},
+			action: policy.DeleteAutoscaler, name: "theirs",
+			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{theirs.Manifest}},
 		},
 		"a ScaledObject": {
-			rivals: []policy.Rival{rival(so, "so", "")}, action: policy.PauseScaledObject, name: "so", record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}},
+			rivals: []policy.Rival{rival(so, "so",
+				"")}, action: policy.PauseScaledObject, name: "so", record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}},
 		},
 		"nothing while KEDA has to delete its own": {rivals: []policy.Rival{leaving}, reason: policy.ReasonTakingOver},
 		"nothing of a policy that refuses": {
-			rivals: []policy.Rival{theirs}, change: func(w *policy.World) { w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictRefuse }, reason: policy.ReasonRivalAutoscaler,
+			rivals: []policy.Rival{theirs}, change: func(
+				w *policy.World,
+			) {
+				w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictRefuse
+			}, reason: policy.ReasonRivalAutoscaler,
 		},
-		"nothing while the backlog is unknown": {rivals: []policy.Rival{theirs}, unknown: errors.New("down"), reason: policy.ReasonRivalAutoscaler},
+		"nothing while the backlog is unknown": {
+			rivals: []policy.Rival{theirs}, unknown: errors.New("down"),
+			reason: policy.ReasonRivalAutoscaler,
+		},
 		"nothing while a rollout is paused": {
-			rivals: []policy.Rival{theirs}, change: func(w *policy.World) { w.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} }, reason: policy.ReasonRivalAutoscaler,
+			rivals: []policy.Rival{theirs},
+			change: func(w *policy.World) { w.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} },
+			reason: policy.ReasonRivalAutoscaler,
 		},
-		"nothing while one of them cannot be":      {rivals: []policy.Rival{theirs, rival(hpa, "z", "Widget w")}, reason: policy.ReasonRivalAutoscaler},
-		"nothing of another policy":                {rivals: []policy.Rival{rival(hpa, "z", "AutoscalingPolicy z")}, reason: policy.ReasonRivalAutoscaler},
-		"nothing where maxReplicas cannot be told": {change: func(w *policy.World) { w.Target.OwnAutoscaler = true }, reason: policy.ReasonOwnAutoscaler},
-		"nothing in a mesh":                        {rivals: []policy.Rival{theirs}, change: func(w *policy.World) { w.Target.MeshOwner = "m" }, reason: policy.ReasonMeshOwned},
-		"nothing that is not managed":              {rivals: []policy.Rival{theirs}, change: func(w *policy.World) { w.Target.Unmanaged = true }, reason: policy.ReasonUnmanaged},
+		"nothing while one of them cannot be": {
+			rivals: []policy.Rival{theirs, rival(hpa, "z", "Widget w")},
+			reason: policy.ReasonRivalAutoscaler,
+		},
+		"nothing of another policy": {
+			rivals: []policy.Rival{rival(hpa, "z", "AutoscalingPolicy z")},
+			reason: policy.ReasonRivalAutoscaler,
+		},
+		"nothing where maxReplicas cannot be told": {
+			change: func(w *policy.World) { w.Target.OwnAutoscaler = true },
+			reason: policy.ReasonOwnAutoscaler,
+		},
+		"nothing in a mesh": {
+			rivals: []policy.Rival{theirs},
+			change: func(w *policy.World) { w.Target.MeshOwner = "m" }, reason: policy.ReasonMeshOwned,
+		},
+		"nothing that is not managed": {
+			rivals: []policy.Rival{theirs},
+			change: func(w *policy.World) { w.Target.Unmanaged = true }, reason: policy.ReasonUnmanaged,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,11 +161,13 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 
 func TestWhatIsGivenBack(t *testing.T) {
 	manifest := func(name, apiVersion, kind, target string) v1alpha1.Manifest {
-		return v1alpha1.Manifest(`{"metadata":{"name":"` + name + `"},"spec":{"scaleTargetRef":{"apiVersion":"` + apiVersion + `","kind":"` + kind + `","name":"` + target + `"}}}`)
+		return v1alpha1.Manifest(`{"metadata":{"name":"` + name + `"},"spec":{"scaleTargetRef":{"apiVersion":"` + apiVersion +
+			`","kind":"` + kind + `","name":"` + target + `"}}}`)
 	}
 	onTarget := manifest("theirs", "apps/v1", "StatefulSet", "resize-function")
 	taken := v1alpha1.TakenOver{
-		MaxReplicas: new(int32(5)), HorizontalPodAutoscalers: []v1alpha1.Manifest{onTarget}, ScaledObjects: []v1alpha1.ObjectName{"so"},
+		MaxReplicas: new(
+			int32(5)), HorizontalPodAutoscalers: []v1alpha1.Manifest{onTarget}, ScaledObjects: []v1alpha1.ObjectName{"so"},
 	}
 	type given struct {
 		max         bool
@@ -145,20 +185,31 @@ func TestWhatIsGivenBack(t *testing.T) {
 		"the target is gone": {func(w *policy.World) { w.Target = nil }, given{kept: []string{
 			"maxReplicas 5: the target is gone", "HorizontalPodAutoscaler theirs: the target is gone",
 		}}},
-		"somebody set maxReplicas": {func(w *policy.World) { w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(9)) }, given{
+		"somebody set maxReplicas": {func(w *policy.World) {
+			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true,
+				new(int32(9))
+		}, given{
 			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: somebody set it meanwhile"},
 		}},
 		"at zero, where what is given back does nothing": {func(w *policy.World) { w.Target.Replicas = new(int32) }, given{
 			max: true, autoscalers: []string{"theirs"},
-			kept: []string{"replicas of Function resize: they stay 0, where a HorizontalPodAutoscaler does nothing: set them to 1 or more"},
+			kept: []string{"replicas of Function resize: they stay 0, where a HorizontalPodAutoscaler does nothing: set them " +
+				"to 1 or more"},
 		}},
 		"a rollout is paused": {func(w *policy.World) { w.Target.Frozen = &policy.Hold{Message: "paused"} }, given{
 			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: paused"},
 		}},
-		"an autoscaler is there again": {func(w *policy.World) { w.Rivals = []policy.Rival{rival("HorizontalPodAutoscaler", "theirs", "")} }, given{
+		"an autoscaler is there again": {func(w *policy.World) {
+			w.Rivals = []policy.Rival{rival("HorizontalPodAutoscaler",
+				"theirs", "")}
+		}, given{
 			max: true, kept: []string{"HorizontalPodAutoscaler theirs: it is there already"},
 		}},
-		"another autoscaler is there by now": {func(w *policy.World) { w.Rivals = []policy.Rival{rival("HorizontalPodAutoscaler", "new", "")} }, given{
+		"another autoscaler is there by now": {func(
+			w *policy.World,
+		) {
+			w.Rivals = []policy.Rival{rival("HorizontalPodAutoscaler", "new", "")}
+		}, given{
 			paused: true, kept: []string{
 				"ScaledObject so: HorizontalPodAutoscaler new scales Function resize by now",
 				"maxReplicas 5: HorizontalPodAutoscaler new scales Function resize by now",
@@ -240,7 +291,8 @@ func TestAnAmbiguousSelectorNamesTheOtherAutoscaler(t *testing.T) {
 	w := world()
 	ours := "media/" + policy.AutoscalerName("resize")
 	for theirs, want := range map[string]string{
-		"pods are controlled by multiple HPAs: [media/other " + ours + "]": "HorizontalPodAutoscaler media/other selects the same pods, which stops both: " +
+		"pods are controlled by multiple HPAs: [media/other " + ours +
+			"]": "HorizontalPodAutoscaler media/other selects the same pods, which stops both: " +
 			"delete it, or give its pods labels of their own",
 		"no list":             "no list",
 		"only [" + ours + "]": "only [" + ours + "]",

@@ -26,9 +26,10 @@ const (
 
 // subscriptionVerified compares what the target's fields promise with what the broker and Kubernetes report.
 //
-// It warns and does not stop scaling. The backlog is measured rightly in any case, and who is behind it is known only as
-// far as consumers say: stopping would leave work undone, in the worst case for the name of a consumer that is about to
-// leave. With two on one subscription each policy scales for the whole backlog, which is too much and never too little.
+// It warns and does not stop scaling. The backlog is measured rightly in any case, and who is behind it is known only
+// as far as consumers say: stopping would leave work undone, in the worst case for the name of a consumer that is about
+// to leave. With two on one subscription each policy scales for the whole backlog, which is too much and never too
+// little.
 func subscriptionVerified(o Outcome) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionSubscriptionVerified}
 	if o.World.Target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound) {
@@ -40,27 +41,34 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 	switch sharers := sharers(o); {
 	case target.NeverAcknowledges:
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonNeverAcknowledged
-		c.Message = "the window function never acknowledges messages, so its backlog only grows and says nothing about its work: " + acknowledging(target)
+		c.Message = "the window function never acknowledges messages, so its backlog only grows and says nothing about its " +
+			"work: " + acknowledging(target)
 	case len(sharers) > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonSubscriptionShared
-		c.Message = fmt.Sprintf("subscription %q is consumed by %s too, so each takes a part of one backlog and would be scaled for all of it: "+
-			"give each a spec.subscriptionName of its own", name, strings.Join(sharers, ", "))
+		c.Message = fmt.Sprintf(
+			"subscription %q is consumed by %s too, so each takes a part of one backlog and would be scaled for all of it: "+
+				"give each a spec.subscriptionName of its own", name, strings.Join(sharers, ", "))
 	case o.Reading == nil && o.Unknown != nil && !errors.Is(o.Unknown, backlog.ErrNoData):
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "what the broker reports is not known now, see condition BacklogKnown"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "what the broker reports is not known now, "+
+			"see condition BacklogKnown"
 	case o.Reading == nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "the broker has not reported the subscription yet"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonPending, "the broker has not reported the "+
+			"subscription yet"
 	case o.Reading.Type == backlog.NoType || o.Reading.Type == "":
 		c.Status, c.Reason = metav1.ConditionUnknown, ReasonNoConsumerSeen
 		c.Message = "nobody has consumed the subscription since the broker loaded its topics"
 	case o.Reading.Type != target.SubscriptionType:
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonSubscriptionDiffers
-		c.Message = fmt.Sprintf("%s %s promises subscription %q of type %s and the broker reports %s: restart the replicas if they run an older "+
-			"configuration or image, or give the target a spec.subscriptionName that nobody else consumes",
+		c.Message = fmt.Sprintf(
+			"%s %s promises subscription %q of type %s and the broker reports %s: restart the replicas if they run an older "+
+				"configuration or image, or give the target a spec.subscriptionName that nobody else consumes",
 			target.Ref.Kind, target.Ref.Name, name, target.SubscriptionType, o.Reading.Type)
 	case o.Reading.OtherType != "":
 		c.Status, c.Reason = metav1.ConditionFalse, ReasonSubscriptionDiffers
-		c.Message = fmt.Sprintf("%s %s promises subscription %q of type %s and the broker reports %s on some topics or partitions and %s on others, "+
-			"which refuse its replicas: disconnect whoever else consumes it there, or give the target a spec.subscriptionName that nobody else consumes",
+		c.Message = fmt.Sprintf("%s %s promises subscription %q of type %s and the broker reports %s on some topics or "+
+			"partitions and %s on others, "+
+			"which refuse its replicas: disconnect whoever else consumes it there, or give the target a spec.subscriptionName "+
+			"that nobody else consumes",
 			target.Ref.Kind, target.Ref.Name, name, target.SubscriptionType, o.Reading.Type, o.Reading.OtherType)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, ReasonVerified
@@ -77,7 +85,8 @@ const maxMessage = 32 << 10
 // Pulsar's function worker.
 func acknowledging(target *Target) string {
 	if target.Scaling == ByWorker || target.Ref.Kind == string(kindStatefulSet) {
-		return "update the function with windowConfig.processingGuarantees ATLEAST_ONCE, or with processingGuarantees ATLEAST_ONCE"
+		return "update the function with windowConfig.processingGuarantees ATLEAST_ONCE, or with processingGuarantees " +
+			"ATLEAST_ONCE"
 	}
 	return "set spec.windowConfig.processingGuarantees to ATLEAST_ONCE, or spec.processingGuarantee to atleast_once"
 }

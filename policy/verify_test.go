@@ -21,14 +21,26 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 		want    string
 		message string
 	}{
-		"all is as the fields promise": {want: "True/AsExpected", message: `subscription "public/default/resize" of type Failover`},
-		"the broker has not answered":  {change: func(o *policy.Outcome) { o.Reading, o.Unknown = nil, backlog.ErrNoData }, want: "Unknown/Pending"},
+		"all is as the fields promise": {
+			want:    "True/AsExpected",
+			message: `subscription "public/default/resize" of type Failover`,
+		},
+		"the broker has not answered": {
+			change: func(o *policy.Outcome) { o.Reading, o.Unknown = nil, backlog.ErrNoData },
+			want:   "Unknown/Pending",
+		},
 		"the broker answers no more": {
 			change: func(o *policy.Outcome) { o.Reading, o.Unknown = nil, backlog.ErrUnreachable }, want: "Unknown/Pending",
 			message: "not known now, see condition BacklogKnown",
 		},
-		"nobody has consumed yet":    {change: func(o *policy.Outcome) { o.Reading.Type = backlog.NoType }, want: "Unknown/NoConsumerSeen"},
-		"the type has not been told": {change: func(o *policy.Outcome) { o.Reading.Type = "" }, want: "Unknown/NoConsumerSeen"},
+		"nobody has consumed yet": {
+			change: func(o *policy.Outcome) { o.Reading.Type = backlog.NoType },
+			want:   "Unknown/NoConsumerSeen",
+		},
+		"the type has not been told": {
+			change: func(o *policy.Outcome) { o.Reading.Type = "" },
+			want:   "Unknown/NoConsumerSeen",
+		},
 		"another type": {
 			change: func(o *policy.Outcome) { o.Reading.Type = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
 			message: "of type Failover and the broker reports Shared: restart the replicas",
@@ -52,7 +64,10 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			want: "False/SubscriptionShared", message: "is consumed by Sink media/files too, so each",
 		},
 		"another object in Kubernetes, before any answer": {
-			change: func(o *policy.Outcome) { o.World.Sharers, o.Reading = []string{"Sink media/files"}, nil }, want: "False/SubscriptionShared",
+			change: func(o *policy.Outcome) {
+				o.World.Sharers, o.Reading = []string{"Sink media/files"},
+					nil
+			}, want: "False/SubscriptionShared",
 		},
 		"a window that never acknowledges": {
 			change: func(o *policy.Outcome) { o.World.Target.NeverAcknowledges = true }, want: "False/NeverAcknowledged",
@@ -110,6 +125,7 @@ func TestOfManySharersSomeAreNamed(t *testing.T) {
 	for i := range 1000 {
 		components = append(components, "public/default/"+string(rune('a'+i%26))+string(rune('a'+i/26)))
 	}
-	conditions := policy.Conditions(nil, policy.Outcome{World: w, Reading: &backlog.Reading{Type: backlog.Shared, Components: components}})
+	conditions := policy.Conditions(nil,
+		policy.Outcome{World: w, Reading: &backlog.Reading{Type: backlog.Shared, Components: components}})
 	require.Less(t, len(meta.FindStatusCondition(conditions, v1alpha1.ConditionSubscriptionVerified).Message), 1024)
 }

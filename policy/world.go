@@ -24,34 +24,36 @@ type World struct {
 	Rivals []Rival
 	// Sharers are other objects that consume the target's subscription, such as "Function media/crop", sorted.
 	Sharers []string
-	// OlderPolicy is the name of a policy on the same target that goes first; empty when there is none. OlderNames says that it
-	// goes first because it names the target, which this one does by a selector.
+	// OlderPolicy is the name of a policy on the same target that goes first; empty when there is none. OlderNames says
+	// that it goes first because it names the target, which this one does by a selector.
 	OlderPolicy string
 	OlderNames  bool
-	// GivingBack is the name of a policy on the same target that goes, and first gives back what it took over; empty when there
-	// is none.
+	// GivingBack is the name of a policy on the same target that goes, and first gives back what it took over; empty when
+	// there is none.
 	GivingBack string
-	// NameClash is an object for whose name Function Mesh would delete our HorizontalPodAutoscaler, such as "Function pap-x";
-	// empty when there is none.
+	// NameClash is an object for whose name Function Mesh would delete our HorizontalPodAutoscaler, such as "Function
+	// pap-x"; empty when there is none.
 	NameClash string
 	// Autoscaler is our HorizontalPodAutoscaler as it is; nil when it does not exist.
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
-	// ScaledObject is the one of our name as it is, and KEDAAutoscaler what KEDA made of it, under that name too; nil when they do
-	// not exist. KEDA's goes some time after the ScaledObject.
+	// ScaledObject is the one of our name as it is, and KEDAAutoscaler what KEDA made of it, under that name too; nil when
+	// they do not exist. KEDA's goes some time after the ScaledObject.
 	ScaledObject   *LiveScaledObject
 	KEDAAutoscaler *autoscalingv2.HorizontalPodAutoscaler
-	// OtherScaledObjects are those of others on what ours would scale, even where they are paused, sorted: KEDA admits one.
+	// OtherScaledObjects are those of others on what ours would scale, even where they are paused, sorted: KEDA admits
+	// one.
 	OtherScaledObjects []string
 }
 
 // Target is what a policy scales, as its own fields say.
 type Target struct {
-	// Ref is the object that runs the replicas: what the policy names, or the child of a FunctionMesh; zero for what a function
-	// worker runs.
+	// Ref is the object that runs the replicas: what the policy names, or the child of a FunctionMesh; zero for what a
+	// function worker runs.
 	Ref v1alpha1.ScaleTargetRef
 	// Scaling is how a number of replicas gets to it.
 	Scaling Scaling
-	// Scaled are the objects whose replicas are the target's: autoscalers on them are rivals. The target's own is among them.
+	// Scaled are the objects whose replicas are the target's: autoscalers on them are rivals. The target's own is among
+	// them.
 	Scaled []v1alpha1.ScaleTargetRef
 	// UID changes when the target is deleted and made anew; empty where that is not told.
 	UID string
@@ -73,11 +75,12 @@ type Target struct {
 	Invalid string
 	// InvalidReason is the reason of the condition then; empty for ReasonTargetInvalid.
 	InvalidReason string
-	// OwnAutoscaler is true when the target's operator makes an autoscaler of its own: MaxReplicas is its spec.maxReplicas.
+	// OwnAutoscaler is true when the target's operator makes an autoscaler of its own: MaxReplicas is its
+	// spec.maxReplicas.
 	OwnAutoscaler bool
 	MaxReplicas   *int32
-	// MeshOwner is the FunctionMesh that controls the target and sets its replicas back; empty when there is none, or when the
-	// policy scales it through the mesh.
+	// MeshOwner is the FunctionMesh that controls the target and sets its replicas back; empty when there is none, or when
+	// the policy scales it through the mesh.
 	MeshOwner string
 	// Owner is what controls a StatefulSet that is to be scaled, such as "Function resize"; empty when nothing does.
 	Owner string

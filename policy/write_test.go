@@ -32,7 +32,8 @@ func world() policy.World {
 		Policy: p,
 		Target: &policy.Target{
 			Ref: p.Spec.ScaleTargetRef, Replicas: &replicas,
-			Subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "public/default/resize", "in"),
+			Subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "public/default/resize",
+				"in"),
 		},
 	}
 }
@@ -79,7 +80,8 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 			func(w *policy.World) { w.Target.MeshOwner = "pipeline" },
 			v1alpha1.ConditionTargetFound, "OwnedByFunctionMesh",
 			"Function resize belongs to FunctionMesh pipeline, which sets its replicas back at every change: " +
-				"replace this policy by one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, name: pipeline, component: {kind: Function, name: resize}}",
+				"replace this policy by one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: " +
+				"FunctionMesh, name: pipeline, component: {kind: Function, name: resize}}",
 		},
 		"the operator leaves it alone": {
 			func(w *policy.World) { w.Target.Unmanaged = true },
@@ -99,18 +101,24 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 		},
 		"another autoscaler scales the StatefulSet behind it": {
 			func(w *policy.World) {
-				w.Rivals = []policy.Rival{{Kind: "HorizontalPodAutoscaler", Name: "by-hand", TargetKind: "StatefulSet", TargetName: "resize-function"}}
+				w.Rivals = []policy.Rival{{
+					Kind: "HorizontalPodAutoscaler", Name: "by-hand", TargetKind: "StatefulSet",
+					TargetName: "resize-function",
+				}}
 			},
 			v1alpha1.ConditionAutoscalerApplied, "RivalAutoscaler",
-			"HorizontalPodAutoscaler by-hand scales StatefulSet resize-function, which belongs to Function resize: Function Mesh sets its replicas back " +
+			"HorizontalPodAutoscaler by-hand scales StatefulSet resize-function, which belongs to Function resize: Function " +
+				"Mesh sets its replicas back " +
 				"each time, so pods are DELETED AND MADE ANEW AT EVERY SYNC: delete it, or set conflictPolicy: TakeOver",
 		},
 		"somebody else has our name": {
 			func(w *policy.World) {
-				w.Autoscaler = &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: policy.AutoscalerName("resize")}}
+				w.Autoscaler = &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: policy.AutoscalerName(
+					"resize")}}
 			},
 			v1alpha1.ConditionAutoscalerApplied, "AutoscalerNameTaken",
-			"HorizontalPodAutoscaler " + policy.AutoscalerName("resize") + " exists and is not this policy's: rename or delete it",
+			"HorizontalPodAutoscaler " + policy.AutoscalerName("resize") +
+				" exists and is not this policy's: rename or delete it",
 		},
 	}
 	for name, test := range tests {
@@ -171,7 +179,8 @@ func TestAutoscalerIsCurrent(t *testing.T) {
 			require.Equal(t, test.want, current)
 		})
 	}
-	current, err := policy.AutoscalerIsCurrent(nil, policy.HorizontalPodAutoscaler(world().Policy, world().Target, policy.Abilities{}))
+	current, err := policy.AutoscalerIsCurrent(nil,
+		policy.HorizontalPodAutoscaler(world().Policy, world().Target, policy.Abilities{}))
 	require.NoError(t, err)
 	require.False(t, current)
 }
@@ -203,7 +212,10 @@ func TestConditions(t *testing.T) {
 	}{
 		"the target follows": {
 			failing(corev1.ConditionTrue, "ValidMetricFound", "the HPA was able to compute"),
-			map[string]string{"Ready": "True/Scaling", "TargetFound": "True/Found", "BacklogKnown": "True/Measured", "AutoscalerApplied": "True/Applied", "ScalingActive": "True/ValidMetricFound"},
+			map[string]string{
+				"Ready": "True/Scaling", "TargetFound": "True/Found", "BacklogKnown": "True/Measured",
+				"AutoscalerApplied": "True/Applied", "ScalingActive": "True/ValidMetricFound",
+			},
 		},
 		"the autoscaler has not run yet": {
 			func(t testing.TB, o *policy.Outcome) { o.World.Autoscaler = applied(t, o.World) },
@@ -218,14 +230,20 @@ func TestConditions(t *testing.T) {
 				failing(corev1.ConditionFalse, "FailedGetObjectMetric", "unable to get metric")(t, o)
 				o.Unknown = fmt.Errorf("%w: %w: connection refused", backlog.ErrStale, backlog.ErrUnreachable)
 			},
-			map[string]string{"Ready": "False/Stale", "BacklogKnown": "False/Stale", "ScalingActive": "False/FailedGetObjectMetric"},
+			map[string]string{
+				"Ready": "False/Stale", "BacklogKnown": "False/Stale",
+				"ScalingActive": "False/FailedGetObjectMetric",
+			},
 		},
 		"the target is missing": {
 			func(_ testing.TB, o *policy.Outcome) {
 				o.World.Target = nil
 				o.Violation = policy.Check(o.World)
 			},
-			map[string]string{"Ready": "False/TargetNotFound", "TargetFound": "False/TargetNotFound", "BacklogKnown": "Unknown/NotChecked", "AutoscalerApplied": "Unknown/NotChecked", "ScalingActive": ""},
+			map[string]string{
+				"Ready": "False/TargetNotFound", "TargetFound": "False/TargetNotFound",
+				"BacklogKnown": "Unknown/NotChecked", "AutoscalerApplied": "Unknown/NotChecked", "ScalingActive": "",
+			},
 		},
 		"mode is Recommend": {
 			func(_ testing.TB, o *policy.Outcome) { o.World.Policy.Spec.Mode = v1alpha1.ModeRecommend },
@@ -294,13 +312,32 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 		at    time.Duration
 		want  bool
 	}{
-		"nothing changed":                         {decide(noon().Add(10*time.Second), reading(100, 200), nil), 10 * time.Second, false},
-		"the backlog moved a moment later":        {decide(noon().Add(10*time.Second), reading(900, 200), nil), 10 * time.Second, false},
-		"the backlog moved by more than a tenth":  {decide(noon().Add(30*time.Second), reading(900, 200), nil), 30 * time.Second, true},
-		"the backlog moved by less than a tenth":  {decide(noon().Add(30*time.Second), reading(105, 200), nil), 30 * time.Second, false},
-		"five minutes passed":                     {decide(noon().Add(5*time.Minute), reading(100, 200), nil), 5 * time.Minute, true},
-		"another number of replicas":              {decide(noon().Add(time.Second), reading(100, 900), nil), time.Second, true},
-		"the broker went away":                    {decide(noon().Add(time.Second), backlog.Reading{}, backlog.ErrUnreachable), time.Second, true},
+		"nothing changed": {
+			decide(noon().Add(10*time.Second), reading(100, 200), nil),
+			10 * time.Second, false,
+		},
+		"the backlog moved a moment later": {
+			decide(noon().Add(10*time.Second), reading(900, 200), nil),
+			10 * time.Second, false,
+		},
+		"the backlog moved by more than a tenth": {
+			decide(noon().Add(30*time.Second), reading(900, 200), nil),
+			30 * time.Second, true,
+		},
+		"the backlog moved by less than a tenth": {
+			decide(noon().Add(30*time.Second), reading(105, 200), nil),
+			30 * time.Second, false,
+		},
+		"five minutes passed": {
+			decide(noon().Add(5*time.Minute), reading(100, 200), nil),
+			5 * time.Minute, true,
+		},
+		"another number of replicas": {
+			decide(noon().Add(time.Second), reading(100, 900), nil), time.Second,
+			true,
+		},
+		"the broker went away": {decide(noon().Add(time.Second), backlog.Reading{},
+			backlog.ErrUnreachable), time.Second, true},
 		"nothing was decided and nothing changed": {policy.Status(first, outcome, nil), time.Second, false},
 	}
 	for name, test := range tests {
@@ -313,7 +350,8 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 func TestWhatIsUnknownKeepsTheLastDecision(t *testing.T) {
 	outcome := policy.Outcome{Now: noon(), World: world()}
 	decision, state := policy.Decide(input(3, reading(100, 500)), policy.State{Capacity: learned(100)})
-	before := policy.Status(v1alpha1.AutoscalingPolicyStatus{}, outcome, &policy.Result{Decision: decision, State: state, Reading: reading(100, 500)})
+	before := policy.Status(v1alpha1.AutoscalingPolicyStatus{}, outcome,
+		&policy.Result{Decision: decision, State: state, Reading: reading(100, 500)})
 
 	outcome.Unknown = fmt.Errorf("%w: connection refused", backlog.ErrUnreachable)
 	in := input(3, backlog.Reading{})

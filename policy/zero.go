@@ -70,8 +70,8 @@ func (z Zero) gone(in Input) Zero {
 	return z
 }
 
-// empty says that nothing is left that could be worked on: seen fresh and whole and counted exactly, with nothing delayed and
-// nothing held by a replica that may hang.
+// empty says that nothing is left that could be worked on: seen fresh and whole and counted exactly, with nothing
+// delayed and nothing held by a replica that may hang.
 func empty(in Input, floor Floor) bool {
 	total, err := in.Reading.Total.Value()
 	if err != nil || in.Reading.Trouble != nil || in.Reading.ExactAt.IsZero() || in.Now.Sub(in.Reading.At) > in.FreshFor {
@@ -105,7 +105,8 @@ func (s State) because(in Input, replicas int32) (equation string) {
 	case in.Frozen != nil || in.least() > 0 || err != nil:
 		return ""
 	case replicas == 0 && in.CurrentReplicas > 0:
-		return fmt.Sprintf("nothing has arrived, been done or been left for %s = 0", in.Now.Sub(s.Zero.IdleSince).Truncate(time.Second))
+		return fmt.Sprintf("nothing has arrived, been done or been left for %s = 0",
+			in.Now.Sub(s.Zero.IdleSince).Truncate(time.Second))
 	case replicas == 0 && ready < 1:
 		return "nothing waits = 0"
 	case replicas == 0 || in.CurrentReplicas > 0:
@@ -133,8 +134,11 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 	case ready < 1:
 		return 0, nil
 	case in.Now.Before(until):
-		return 0, &Hold{Reason: HoldWakeBackoff, Message: fmt.Sprintf("%s messages wait that were not processed when replicas were there: next try in %s",
-			short(ready), until.Sub(in.Now).Truncate(time.Second))}
+		return 0, &Hold{
+			Reason: HoldWakeBackoff,
+			Message: fmt.Sprintf("%s messages wait that were not processed when replicas were there: next try in %s",
+				short(ready), until.Sub(in.Now).Truncate(time.Second)),
+		}
 	}
 	needed, _ := state.wakes(in, work)
 	return max(1, same(needed, "").withinPartitions(in).replicas), nil
@@ -150,8 +154,8 @@ func (s State) wakesUnknown(in Input) bool {
 	return replicas > 0
 }
 
-// wakes is how many replicas the work needs that waits at zero, by what one can do and by the thresholds that the policy has, and
-// the equation of it; empty where neither says.
+// wakes is how many replicas the work needs that waits at zero, by what one can do and by the thresholds that the
+// policy has, and the equation of it; empty where neither says.
 func (s State) wakes(in Input, work float64) (replicas int32, equation string) {
 	if work < 1 {
 		return 0, ""
@@ -176,15 +180,19 @@ func (s State) wakes(in Input, work float64) (replicas int32, equation string) {
 func (s State) wakesByCapacity(in Input, work float64) (needed float64, equation string) {
 	arriving, drain := math.Min(s.Arrivals.Fast, work/wakeWindow.Seconds()), drainShare*latencyObjective(in.Spec).Seconds()
 	needed = (arriving + work/drain) / s.Capacity.MessagesPerSecond
-	return needed, fmt.Sprintf("woken from zero: (%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(arriving), short(work), drain,
-		short(s.Capacity.MessagesPerSecond), needed)
+	return needed,
+		fmt.Sprintf("woken from zero: (%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(arriving),
+			short(work), drain,
+			short(s.Capacity.MessagesPerSecond), needed)
 }
 
-// stuckAtZero says that nobody wakes the target when all is given back, for a HorizontalPodAutoscaler does not, where KEDA does;
-// empty when that is not so.
+// stuckAtZero says that nobody wakes the target when all is given back, for a HorizontalPodAutoscaler does not, where
+// KEDA does; empty when that is not so.
 func (w World) stuckAtZero(back Return) string {
-	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 || (back.MaxReplicas == nil && len(back.Autoscalers) == 0) {
+	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 ||
+		(back.MaxReplicas == nil && len(back.Autoscalers) == 0) {
 		return ""
 	}
-	return fmt.Sprintf("replicas of %s: they stay 0, where a HorizontalPodAutoscaler does nothing: set them to 1 or more", Name(w.Policy.Spec))
+	return fmt.Sprintf("replicas of %s: they stay 0, where a HorizontalPodAutoscaler does nothing: set them to 1 or more",
+		Name(w.Policy.Spec))
 }

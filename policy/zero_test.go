@@ -25,7 +25,8 @@ func idle(current int32, seconds int) policy.Input {
 	return in
 }
 
-// wentToZero is after how many seconds the last replica went, of ten minutes with a poll every ten seconds; -1 for never.
+// wentToZero is after how many seconds the last replica went, of ten minutes with a poll every ten seconds; -1 for
+// never.
 func wentToZero(change func(second int, in *policy.Input)) int {
 	state, current := policy.State{Capacity: learned(100), Arrivals: arrivals(0)}, int32(1)
 	for second := 0; second <= 600; second += 10 {
@@ -47,21 +48,61 @@ func TestTheLastReplicaGoesOnGoodEvidenceAlone(t *testing.T) {
 		change func(second int, in *policy.Input)
 		want   int
 	}{
-		"goes after five minutes without anything":          {func(int, *policy.Input) {}, 300},
-		"stays where minReplicas is 1":                      {func(_ int, in *policy.Input) { in.Spec.MinReplicas = new(int32(1)) }, -1},
-		"stays while messages arrive":                       {func(_ int, in *policy.Input) { in.Reading.PublishRate = some }, -1},
-		"stays while messages are processed":                {func(_ int, in *policy.Input) { in.Reading.ProcessRate = some }, -1},
-		"stays while messages are ready":                    {func(_ int, in *policy.Input) { in.Reading.Total, in.Reading.Ready = backlog.Known(1), backlog.Known(1) }, -1},
-		"stays while the backlog was counted quickly alone": {func(_ int, in *policy.Input) { in.Reading.ExactAt = time.Time{} }, -1},
+		"goes after five minutes without anything": {func(int, *policy.Input) {}, 300},
+		"stays where minReplicas is 1": {func(_ int,
+			in *policy.Input,
+		) {
+			in.Spec.MinReplicas = new(int32(1))
+		}, -1},
+		"stays while messages arrive": {
+			func(_ int, in *policy.Input) { in.Reading.PublishRate = some },
+			-1,
+		},
+		"stays while messages are processed": {
+			func(_ int, in *policy.Input) { in.Reading.ProcessRate = some },
+			-1,
+		},
+		"stays while messages are ready": {func(_ int, in *policy.Input) {
+			in.Reading.Total,
+				in.Reading.Ready = backlog.Known(1), backlog.Known(1)
+		}, -1},
+		"stays while the backlog was counted quickly alone": {func(_ int,
+			in *policy.Input,
+		) {
+			in.Reading.ExactAt = time.Time{}
+		}, -1},
 		"stays while messages are delayed": {func(_ int, in *policy.Input) {
 			in.Reading.Total, in.Reading.Delayed = backlog.Known(5), backlog.Known(5)
 		}, -1},
-		"stays while the backlog is unknown":       {func(_ int, in *policy.Input) { in.Reading.Total = backlog.Unknown(backlog.ErrPartial) }, -1},
-		"stays while what arrives is unknown":      {func(_ int, in *policy.Input) { in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate) }, -1},
-		"stays while what is processed is unknown": {func(_ int, in *policy.Input) { in.Reading.ProcessRate = backlog.Unknown(backlog.ErrNoRate) }, -1},
-		"stays while Pulsar does not answer":       {func(_ int, in *policy.Input) { in.Unknown = backlog.ErrUnreachable }, -1},
-		"stays while answers are old":              {func(_ int, in *policy.Input) { in.Reading.At = in.Now.Add(-31 * time.Second) }, -1},
-		"stays while newer answers are in trouble": {func(_ int, in *policy.Input) { in.Reading.Trouble = errors.New("connection refused") }, -1},
+		"stays while the backlog is unknown": {func(_ int,
+			in *policy.Input,
+		) {
+			in.Reading.Total = backlog.Unknown(backlog.ErrPartial)
+		}, -1},
+		"stays while what arrives is unknown": {func(_ int,
+			in *policy.Input,
+		) {
+			in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
+		}, -1},
+		"stays while what is processed is unknown": {func(_ int,
+			in *policy.Input,
+		) {
+			in.Reading.ProcessRate = backlog.Unknown(backlog.ErrNoRate)
+		}, -1},
+		"stays while Pulsar does not answer": {
+			func(_ int, in *policy.Input) { in.Unknown = backlog.ErrUnreachable },
+			-1,
+		},
+		"stays while answers are old": {func(_ int,
+			in *policy.Input,
+		) {
+			in.Reading.At = in.Now.Add(-31 * time.Second)
+		}, -1},
+		"stays while newer answers are in trouble": {func(_ int,
+			in *policy.Input,
+		) {
+			in.Reading.Trouble = errors.New("connection refused")
+		}, -1},
 		"begins anew after a message": {func(second int, in *policy.Input) {
 			if second == 200 {
 				in.Reading.PublishRate = some
@@ -92,13 +133,25 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 		want  int32
 		hold  string
 	}{
-		"stays at zero when nothing waits":                   {in: waiting(0), state: known},
-		"wakes one for one message":                          {in: waiting(1), state: known, want: 1},
-		"wakes one when nothing is known of the Function":    {in: waiting(1e6), want: 1, hold: policy.HoldLearning},
-		"wakes all that work it off within the objective":    {in: waiting(36_000), state: known, want: 10},
-		"adds those for what arrived until then":             {in: waiting(36_000), state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 20},
-		"believes no rate that what waits does not bear out": {in: waiting(500), state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 2},
-		"does not wake for messages that are nobody's work":  {in: waiting(500), state: policy.State{Capacity: learned(100), Arrivals: arrivals(0), Floor: policy.Floor{Messages: 500}}, hold: policy.HoldWakeBackoff},
+		"stays at zero when nothing waits":                {in: waiting(0), state: known},
+		"wakes one for one message":                       {in: waiting(1), state: known, want: 1},
+		"wakes one when nothing is known of the Function": {in: waiting(1e6), want: 1, hold: policy.HoldLearning},
+		"wakes all that work it off within the objective": {in: waiting(36_000), state: known, want: 10},
+		"adds those for what arrived until then": {
+			in:    waiting(36_000),
+			state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 20,
+		},
+		"believes no rate that what waits does not bear out": {
+			in:    waiting(500),
+			state: policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}, want: 2,
+		},
+		"does not wake for messages that are nobody's work": {
+			in: waiting(500),
+			state: policy.State{
+				Capacity: learned(100), Arrivals: arrivals(0),
+				Floor: policy.Floor{Messages: 500},
+			}, hold: policy.HoldWakeBackoff,
+		},
 		"stays at zero while the backlog is unknown": {
 			in: func() policy.Input {
 				in := waiting(9)
@@ -119,8 +172,11 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 			state: known, hold: policy.HoldUnknown,
 		},
 		"does not wake during a back-off for what waits on the topics that are known": {
-			in:    func() policy.Input { in := waiting(0); in.Unknown, in.ReadyAtLeast = backlog.ErrPartial, 9; return in }(),
-			state: policy.State{Capacity: learned(100), Zero: policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)}}, hold: policy.HoldUnknown,
+			in: func() policy.Input { in := waiting(0); in.Unknown, in.ReadyAtLeast = backlog.ErrPartial, 9; return in }(),
+			state: policy.State{
+				Capacity: learned(100),
+				Zero:     policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)},
+			}, hold: policy.HoldUnknown,
 		},
 		"keeps what minReplicas asks for while a topic is unknown": {
 			in: func() policy.Input {
@@ -131,14 +187,25 @@ func TestReplicasWakeForWhatWaits(t *testing.T) {
 			state: known, want: 3, hold: policy.HoldUnknown,
 		},
 		"does not wake during a back-off": {
-			in: waiting(9), state: policy.State{Capacity: learned(100), Zero: policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)}}, hold: policy.HoldWakeBackoff,
+			in: waiting(9), state: policy.State{
+				Capacity: learned(100),
+				Zero:     policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)},
+			}, hold: policy.HoldWakeBackoff,
 		},
 		"wakes as soon as messages arrive, whatever the back-off": {
-			in:    func() policy.Input { in := waiting(9); in.Reading.PublishRate = backlog.Known(1); return in }(),
-			state: policy.State{Capacity: learned(100), Zero: policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)}}, want: 1,
+			in: func() policy.Input { in := waiting(9); in.Reading.PublishRate = backlog.Known(1); return in }(),
+			state: policy.State{
+				Capacity: learned(100),
+				Zero:     policy.Zero{Backoff: time.Minute, Until: noon().Add(time.Minute)},
+			}, want: 1,
 		},
 		"wakes to minReplicas where that is more than zero": {
-			in: func() policy.Input { in := waiting(0); in.Spec.MinReplicas = new(int32(2)); return in }(), state: known, want: 2,
+			in: func() policy.Input {
+				in := waiting(
+					0)
+				in.Spec.MinReplicas = new(int32(2))
+				return in
+			}(), state: known, want: 2,
 		},
 	}
 	for name, test := range tests {
@@ -180,7 +247,10 @@ func TestReplicasWakeByAThresholdWhereNobodyKnowsWhatOneCanDo(t *testing.T) {
 		why        string
 	}{
 		"by the backlog": {
-			[]v1alpha1.Strategy{{Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100}}},
+			[]v1alpha1.Strategy{{
+				Type:              v1alpha1.StrategyBacklogPerReplica,
+				BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100},
+			}},
 			4, "woken from zero: 380 waiting / 100 per replica = 3.80",
 		},
 		"by the larger of two": {
@@ -191,7 +261,10 @@ func TestReplicasWakeByAThresholdWhereNobodyKnowsWhatOneCanDo(t *testing.T) {
 			8, "woken from zero: 380 waiting / 50 per replica = 7.60",
 		},
 		"within maxReplicas": {
-			[]v1alpha1.Strategy{{Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 1}}},
+			[]v1alpha1.Strategy{{
+				Type:              v1alpha1.StrategyBacklogPerReplica,
+				BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 1},
+			}},
 			10, "woken from zero: 380 waiting / 1 per replica = 380.00",
 		},
 		"by one without a threshold": {nil, 1, "woken from zero: 380 waiting, and what a replica can do is not known = 1"},
@@ -212,16 +285,26 @@ func TestDecisionsAboutZeroSayWhy(t *testing.T) {
 	waiting := idle(0, 0)
 	waiting.Reading.Ready, waiting.Reading.Total = backlog.Known(36_000), backlog.Known(36_000)
 	known := policy.State{Capacity: learned(100), Arrivals: arrivals(1000)}
-	due := policy.State{Zero: policy.Zero{IdleSince: noon().Add(-6 * time.Minute)}, Capacity: learned(100), DecidedAt: noon(), ReadAt: noon()}
+	due := policy.State{
+		Zero: policy.Zero{IdleSince: noon().Add(-6 * time.Minute)}, Capacity: learned(100),
+		DecidedAt: noon(), ReadAt: noon(),
+	}
 	for sentence, test := range map[string]struct {
 		in    policy.Input
 		state policy.State
 		want  string
 	}{
-		"going":                  {idle(1, 0), due, "nothing has arrived, been done or been left for 6m0s = 0"},
-		"staying":                {idle(0, 0), known, "nothing waits = 0"},
-		"waking":                 {waiting, known, "woken from zero: (1000/s arriving + 36000 waiting / 36s) / 100/s per replica = 20.00"},
-		"waking for the unknown": {waiting, policy.State{}, "woken from zero: 36000 waiting, and what a replica can do is not known = 1"},
+		"going":   {idle(1, 0), due, "nothing has arrived, been done or been left for 6m0s = 0"},
+		"staying": {idle(0, 0), known, "nothing waits = 0"},
+		"waking": {
+			waiting, known,
+			"woken from zero: (1000/s arriving + 36000 waiting / 36s) / 100/s per replica = 20.00",
+		},
+		"waking for the unknown": {
+			waiting,
+			policy.State{},
+			"woken from zero: 36000 waiting, and what a replica can do is not known = 1",
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			decision, _ := policy.Decide(test.in, test.state)
@@ -233,7 +316,8 @@ func TestDecisionsAboutZeroSayWhy(t *testing.T) {
 func TestAWakeInVainDoublesThePauseBeforeTheNext(t *testing.T) {
 	pauses, state := wakesInVain(policy.State{}, 9)
 	require.Equal(t, []time.Duration{
-		30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 32 * time.Minute, time.Hour, time.Hour,
+		30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 32 * time.Minute,
+		time.Hour, time.Hour,
 	}, pauses)
 
 	in := idle(0, 5000)

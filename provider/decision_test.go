@@ -53,7 +53,8 @@ func TestDesiredReplicas(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := newTestProvider(t, Config{Policies: fakePolicies{"orders": decidedPolicy(tt.change)}})
-			value, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), policy.MetricDesiredReplicas), labels.Everything())
+			value, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), policy.MetricDesiredReplicas),
+				labels.Everything())
 			require.NoError(t, err)
 			require.Equal(t, tt.want, value.Value.Value())
 			require.Equal(t, measuredAt(), value.Timestamp.Time)
@@ -79,8 +80,9 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 		want    string
 	}{
 		"while the backlog is unknown": {
-			changes: []func(*v1alpha1.AutoscalingPolicy){condition(v1alpha1.ConditionBacklogKnown, "stale: last good answer is 61s old")},
-			want:    "stale: last good answer is 61s old",
+			changes: []func(*v1alpha1.AutoscalingPolicy){condition(v1alpha1.ConditionBacklogKnown,
+				"stale: last good answer is 61s old")},
+			want: "stale: last good answer is 61s old",
 		},
 		"while the backlog is unknown and nobody wrote why": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){condition(v1alpha1.ConditionBacklogKnown, "")},
@@ -96,13 +98,17 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 		},
 		"before the first decision, for the target is missing": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){
-				undecided, condition(v1alpha1.ConditionReady, "not ready"), condition(v1alpha1.ConditionTargetFound, "no Function orders"),
+				undecided, condition(v1alpha1.ConditionReady, "not ready"), condition(v1alpha1.ConditionTargetFound,
+					"no Function orders"),
 			},
 			want: "no decision yet: no Function orders",
 		},
 		"in mode Off": {
-			changes: []func(*v1alpha1.AutoscalingPolicy){undecided, func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeOff }},
-			want:    "no decision yet: mode is Off, so nothing is decided: set it to Auto or Recommend",
+			changes: []func(*v1alpha1.AutoscalingPolicy){
+				undecided,
+				func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeOff },
+			},
+			want: "no decision yet: mode is Off, so nothing is decided: set it to Auto or Recommend",
 		},
 		"in mode Recommend while replicas are 0 by hand": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){undecided, func(p *v1alpha1.AutoscalingPolicy) {
@@ -112,8 +118,11 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 			want: "no decision yet: replicas are 0",
 		},
 		"without a time of measurement": {
-			changes: []func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) { p.Status.Signals, p.Status.Decision = nil, nil }},
-			want:    "no decision yet: the status does not say when its signals were measured",
+			changes: []func(*v1alpha1.AutoscalingPolicy){func(p *v1alpha1.AutoscalingPolicy) {
+				p.Status.Signals,
+					p.Status.Decision = nil, nil
+			}},
+			want: "no decision yet: the status does not say when its signals were measured",
 		},
 	}
 	for name, tt := range tests {
@@ -124,7 +133,8 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 				}
 			})
 			c := newTestProvider(t, Config{Policies: fakePolicies{"orders": p}, DecisionMaker: fakeDecisionMaker{dead: tt.dead}})
-			_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), policy.MetricDesiredReplicas), labels.Everything())
+			_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), policy.MetricDesiredReplicas),
+				labels.Everything())
 			requireStatus(t, err, 503, tt.want)
 		})
 	}
@@ -133,11 +143,17 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 func TestAPolicyWithASelectorHasNoNumberOfItsOwn(t *testing.T) {
 	p := decidedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
 		p.Spec.TargetSelector = &v1alpha1.TargetSelector{Kind: "Function"}
-		p.Status.Fleet = &v1alpha1.Fleet{Governed: 1, Targets: []v1alpha1.FleetTarget{{Name: "resize", Policy: "orders-resize-1"}}}
+		p.Status.Fleet = &v1alpha1.Fleet{
+			Governed: 1,
+			Targets:  []v1alpha1.FleetTarget{{Name: "resize", Policy: "orders-resize-1"}},
+		}
 	})
 	c := newTestProvider(t, Config{Policies: fakePolicies{"orders": p}})
-	_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), policy.MetricDesiredReplicas), labels.Everything())
-	requireStatus(t, err, 400, "AutoscalingPolicy orders has a targetSelector and no number of its own: ask for one of its 1 policies: orders-resize-1")
+	_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), policy.MetricDesiredReplicas),
+		labels.Everything())
+	requireStatus(t, err, 400,
+		"AutoscalingPolicy orders has a targetSelector and no number of its own: ask for one of its 1 policies: "+
+			"orders-resize-1")
 }
 
 func TestErrorTextsFitAnEvent(t *testing.T) {

@@ -1,11 +1,12 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider answers the Kubernetes custom metrics API, and the external one where that is asked for: what was decided for
-// an AutoscalingPolicy, and what was measured for it or for a Function, Sink or Source, from memory.
+// Package provider answers the Kubernetes custom metrics API, and the external one where that is asked for: what was
+// decided for an AutoscalingPolicy, and what was measured for it or for a Function, Sink or Source, from memory.
 //
-// Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, the metrics APIs. It never
-// calls Pulsar or Kubernetes, never decides, and never turns "unknown" into a number: what is not known is an error.
+// Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, the metrics APIs. It
+// never calls Pulsar or Kubernetes, never decides, and never turns "unknown" into a number: what is not known is an
+// error.
 //
 //	request -> query (what is asked, is there such a thing) -> decision or signal -> MetricValue or StatusError
 //

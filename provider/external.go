@@ -15,22 +15,24 @@ import (
 	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 )
 
-// Labels of the selector of an external metric. Topics and subscriptions cannot be among them: a label value has no slash.
+// Labels of the selector of an external metric. Topics and subscriptions cannot be among them: a label value has no
+// slash.
 const (
 	labelPolicy = "policy"
 	labelKind   = "kind"
 	labelName   = "name"
 )
 
-// ExternalMetrics answers requests for external metrics: the same numbers, under the same rules. It is safe for concurrent use.
+// ExternalMetrics answers requests for external metrics: the same numbers, under the same rules. It is safe for
+// concurrent use.
 type ExternalMetrics struct{ custom *CustomMetrics }
 
 // External is the same as external metrics.
 func (c *CustomMetrics) External() *ExternalMetrics { return &ExternalMetrics{custom: c} }
 
-// GetExternalMetric returns one metric of one object of the namespace, or a *StatusError of the table in errors.go. The selector
-// is policy=<name>, or kind=Function,name=<name>, where kind is Function, Sink, Source or StatefulSet. There is one value at
-// most: a HorizontalPodAutoscaler takes the sum of all that it gets.
+// GetExternalMetric returns one metric of one object of the namespace, or a *StatusError of the table in errors.go. The
+// selector is policy=<name>, or kind=Function,name=<name>, where kind is Function, Sink, Source or StatefulSet. There
+// is one value at most: a HorizontalPodAutoscaler takes the sum of all that it gets.
 func (e *ExternalMetrics) GetExternalMetric(ctx context.Context, namespace string, metricSelector labels.Selector,
 	info cma.ExternalMetricInfo,
 ) (*external_metrics.ExternalMetricValueList, error) {
@@ -39,7 +41,8 @@ func (e *ExternalMetrics) GetExternalMetric(ctx context.Context, namespace strin
 		if err != nil {
 			return nil, err
 		}
-		q, err := e.custom.query(namespace, cma.CustomMetricInfo{GroupResource: kind.resource, Namespaced: true, Metric: info.Metric}, nil)
+		q, err := e.custom.query(namespace,
+			cma.CustomMetricInfo{GroupResource: kind.resource, Namespaced: true, Metric: info.Metric}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +110,8 @@ func equalities(selector labels.Selector) (wanted map[string]string, exact bool)
 	for _, r := range requirements {
 		values := r.Values().UnsortedList()
 		_, twice := wanted[r.Key()]
-		isEquality := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals || r.Operator() == selection.In
+		isEquality := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals ||
+			r.Operator() == selection.In
 		if !isEquality || len(values) != 1 || twice {
 			return wanted, false
 		}

@@ -43,17 +43,36 @@ func TestExternalMetricsAreTheSameNumbers(t *testing.T) {
 		window           *int64
 		labels           map[string]string
 	}{
-		"a decision":                   {"policy=orders", policy.MetricDesiredReplicas, 7000, nil, map[string]string{"policy": "orders"}},
-		"the backlog of a policy":      {"policy=orders", "pulsar_function_backlog_ready_messages", 100_000, nil, map[string]string{"policy": "orders"}},
-		"the backlog of a Function":    {"kind=Function,name=orders", "pulsar_function_backlog_messages", 120_000, nil, map[string]string{"kind": "Function", "name": "orders"}},
-		"a rate, with its window":      {"name=orders,kind=Sink", "pulsar_function_publish_rate", 12_346, new(int64(10)), map[string]string{"kind": "Sink", "name": "orders"}},
-		"the backlog of a StatefulSet": {"kind=StatefulSet,name=orders", "pulsar_function_backlog_messages", 120_000, nil, map[string]string{"kind": "StatefulSet", "name": "orders"}},
-		"a set of one":                 {"policy in (orders)", "pulsar_function_consumers", 3_000, nil, map[string]string{"policy": "orders"}},
+		"a decision": {
+			"policy=orders", policy.MetricDesiredReplicas, 7000, nil,
+			map[string]string{"policy": "orders"},
+		},
+		"the backlog of a policy": {
+			"policy=orders", "pulsar_function_backlog_ready_messages", 100_000, nil,
+			map[string]string{"policy": "orders"},
+		},
+		"the backlog of a Function": {
+			"kind=Function,name=orders", "pulsar_function_backlog_messages", 120_000, nil,
+			map[string]string{"kind": "Function", "name": "orders"},
+		},
+		"a rate, with its window": {
+			"name=orders,kind=Sink", "pulsar_function_publish_rate", 12_346, new(int64(10)),
+			map[string]string{"kind": "Sink", "name": "orders"},
+		},
+		"the backlog of a StatefulSet": {
+			"kind=StatefulSet,name=orders", "pulsar_function_backlog_messages", 120_000, nil,
+			map[string]string{"kind": "StatefulSet", "name": "orders"},
+		},
+		"a set of one": {
+			"policy in (orders)", "pulsar_function_consumers", 3_000, nil,
+			map[string]string{"policy": "orders"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := newTestProvider(t, Config{}).External()
-			list, err := e.GetExternalMetric(t.Context(), "shop", selecting(t, tt.selector), cma.ExternalMetricInfo{Metric: tt.metric})
+			list, err := e.GetExternalMetric(t.Context(), "shop", selecting(t, tt.selector),
+				cma.ExternalMetricInfo{Metric: tt.metric})
 			require.NoError(t, err)
 			require.Len(t, list.Items, 1)
 			value := list.Items[0]
@@ -69,7 +88,8 @@ func TestExternalMetricsAreTheSameNumbers(t *testing.T) {
 func TestExternalMetricsSayWhatIsWrong(t *testing.T) {
 	const backlogMetric = "pulsar_function_backlog_ready_messages"
 	unclear := func(selector string) string {
-		return `selector "` + selector + `" does not name one object: use matchLabels policy: <name>, or kind: Function and name: <name>`
+		return `selector "` + selector +
+			`" does not name one object: use matchLabels policy: <name>, or kind: Function and name: <name>`
 	}
 	tests := map[string]struct {
 		namespace, selector, metric string
@@ -77,27 +97,55 @@ func TestExternalMetricsSayWhatIsWrong(t *testing.T) {
 		code                        int32
 		text                        string
 	}{
-		"no selector":                 {"shop", "", backlogMetric, nil, 400, unclear("")},
-		"a name without a kind":       {"shop", "name=orders", backlogMetric, nil, 400, unclear("name=orders")},
-		"a label that is unknown":     {"shop", "policy=orders,topic=in", backlogMetric, nil, 400, unclear("policy=orders,topic=in")},
-		"a policy and a Function":     {"shop", "kind=Function,name=orders,policy=orders", backlogMetric, nil, 400, unclear("kind=Function,name=orders,policy=orders")},
-		"several policies":            {"shop", "policy in (orders,returns)", backlogMetric, nil, 400, unclear("policy in (orders,returns)")},
-		"all but one":                 {"shop", "policy!=orders", backlogMetric, nil, 400, unclear("policy!=orders")},
-		"a policy without a name":     {"shop", "policy=", backlogMetric, nil, 400, unclear("policy=")},
-		"a kind that is not one":      {"shop", "kind=Deployment,name=orders", backlogMetric, nil, 400, `kind "Deployment" has no metrics: select one of Function, Sink, Source, StatefulSet, or policy=<name>`},
-		"no namespace":                {"", "policy=orders", backlogMetric, nil, 400, "autoscalingpolicies.pulsar-autoscaler.io live in a namespace: name it"},
-		"a metric that is not ours":   {"shop", "policy=orders", "queue_length", nil, 404, `no metric "queue_length" is served for autoscalingpolicies.pulsar-autoscaler.io`},
-		"a decision of a Function":    {"shop", "kind=Function,name=orders", policy.MetricDesiredReplicas, nil, 404, `no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`},
-		"an object that is not there": {"shop", "kind=Function,name=gone", backlogMetric, nil, 404, `functions.compute.functionmesh.io "gone" not found in namespace "shop"`},
+		"no selector":           {"shop", "", backlogMetric, nil, 400, unclear("")},
+		"a name without a kind": {"shop", "name=orders", backlogMetric, nil, 400, unclear("name=orders")},
+		"a label that is unknown": {
+			"shop", "policy=orders,topic=in", backlogMetric, nil, 400,
+			unclear("policy=orders,topic=in"),
+		},
+		"a policy and a Function": {
+			"shop", "kind=Function,name=orders,policy=orders", backlogMetric, nil, 400,
+			unclear("kind=Function,name=orders,policy=orders"),
+		},
+		"several policies": {
+			"shop", "policy in (orders,returns)", backlogMetric, nil, 400,
+			unclear("policy in (orders,returns)"),
+		},
+		"all but one":             {"shop", "policy!=orders", backlogMetric, nil, 400, unclear("policy!=orders")},
+		"a policy without a name": {"shop", "policy=", backlogMetric, nil, 400, unclear("policy=")},
+		"a kind that is not one": {
+			"shop", "kind=Deployment,name=orders", backlogMetric, nil, 400,
+			`kind "Deployment" has no metrics: select one of Function, Sink, Source, StatefulSet, or policy=<name>`,
+		},
+		"no namespace": {
+			"", "policy=orders", backlogMetric, nil, 400,
+			"autoscalingpolicies.pulsar-autoscaler.io live in a namespace: name it",
+		},
+		"a metric that is not ours": {
+			"shop", "policy=orders", "queue_length", nil, 404,
+			`no metric "queue_length" is served for autoscalingpolicies.pulsar-autoscaler.io`,
+		},
+		"a decision of a Function": {
+			"shop", "kind=Function,name=orders", policy.MetricDesiredReplicas, nil, 404,
+			`no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`,
+		},
+		"an object that is not there": {
+			"shop", "kind=Function,name=gone", backlogMetric, nil, 404,
+			`functions.compute.functionmesh.io "gone" not found in namespace "shop"`,
+		},
 		"what is not known": {
 			"shop", "policy=orders", backlogMetric,
-			fakeSignals(func(Object) (backlog.Reading, error) { return backlog.Reading{}, backlog.ErrStale }), 503, backlog.ErrStale.Error(),
+			fakeSignals(func(Object) (backlog.Reading, error) {
+				return backlog.Reading{},
+					backlog.ErrStale
+			}), 503, backlog.ErrStale.Error(),
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := newTestProvider(t, Config{Signals: tt.signals}).External()
-			_, err := e.GetExternalMetric(t.Context(), tt.namespace, selecting(t, tt.selector), cma.ExternalMetricInfo{Metric: tt.metric})
+			_, err := e.GetExternalMetric(t.Context(), tt.namespace, selecting(t, tt.selector),
+				cma.ExternalMetricInfo{Metric: tt.metric})
 			requireStatus(t, err, tt.code, tt.text)
 		})
 	}
@@ -111,7 +159,8 @@ func TestTheListOfExternalMetricsIsConstantAndInLowerCase(t *testing.T) {
 	}
 }
 
-// externalAPI serves external metrics through the handlers of the library, as it installs them (pkg/apiserver/emapis.go).
+// externalAPI serves external metrics through the handlers of the library, as it installs them
+// (pkg/apiserver/emapis.go).
 func externalAPI(t *testing.T, metrics cma.ExternalMetricsProvider) http.Handler {
 	t.Helper()
 	group := genericapiserver.NewDefaultAPIGroupInfo(external_metrics.GroupName, apiserver.Scheme,
@@ -138,7 +187,8 @@ func TestTheAutoscalersClientReadsExternalMetrics(t *testing.T) {
 	t.Cleanup(server.Close)
 	client, err := metricsclient.NewForConfig(&rest.Config{Host: server.URL})
 	require.NoError(t, err)
-	list, err := client.NamespacedMetrics("shop").List("pulsar_function_backlog_ready_messages", selecting(t, "kind=Function,name=orders"))
+	list, err := client.NamespacedMetrics("shop").List("pulsar_function_backlog_ready_messages",
+		selecting(t, "kind=Function,name=orders"))
 	require.NoError(t, err)
 	require.Len(t, list.Items, 1)
 	require.Equal(t, int64(100_000), list.Items[0].Value.MilliValue())

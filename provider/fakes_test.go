@@ -79,7 +79,8 @@ func reading() backlog.Reading {
 		UnreadMessages:   backlog.Known(17),
 		Instances: backlog.InstancesReading{
 			At: measuredAt().Add(-time.Second), Window: 15 * time.Second,
-			Silent: backlog.Known(1), InFlight: backlog.Known(5), Busy: backlog.Known(0.8765), ServiceTime: backlog.Known(0.0123),
+			Silent: backlog.Known(
+				1), InFlight: backlog.Known(5), Busy: backlog.Known(0.8765), ServiceTime: backlog.Known(0.0123),
 			UserExceptionRate: backlog.Known(0.5), SystemExceptionRate: backlog.Known(0.25),
 		},
 	}

@@ -72,7 +72,9 @@ func apiVersions() map[string]schema.GroupVersion {
 
 // hpaClient is the client of the HorizontalPodAutoscaler controller. It counts requests, and checks that no answer asks
 // it to wait.
-func hpaClient(t *testing.T, config Config, version schema.GroupVersion) (metricsclient.MetricsInterface, *atomic.Int32) {
+func hpaClient(t *testing.T, config Config, version schema.GroupVersion) (metricsclient.MetricsInterface,
+	*atomic.Int32,
+) {
 	t.Helper()
 	handler, requests := metricsAPI(t, newTestProvider(t, config)), &atomic.Int32{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -134,7 +136,8 @@ func TestTheAutoscalersClientReadsSeveralObjects(t *testing.T) {
 	for version, gv := range apiVersions() {
 		t.Run(version, func(t *testing.T) {
 			client, _ := hpaClient(t, Config{Lister: fakeLister{"orders", "gone"}}, gv)
-			list, err := client.GetForObjects(functionKind(), labels.Everything(), "pulsar_function_consumers", labels.Everything())
+			list, err := client.GetForObjects(functionKind(), labels.Everything(), "pulsar_function_consumers",
+				labels.Everything())
 			require.NoError(t, err)
 			require.Len(t, list.Items, 1)
 		})
@@ -152,7 +155,8 @@ func TestTheAutoscalersClientGetsReasonsAtOnce(t *testing.T) {
 			"orders", "pulsar_function_consumers", "", apierrors.IsServiceUnavailable, "stale",
 		},
 		"that a metric is not served": {
-			"orders", "pulsar_function_luck", "", apierrors.IsNotFound, `no metric "pulsar_function_luck" is served for autoscalingpolicies.pulsar-autoscaler.io`,
+			"orders", "pulsar_function_luck", "", apierrors.IsNotFound,
+			`no metric "pulsar_function_luck" is served for autoscalingpolicies.pulsar-autoscaler.io`,
 		},
 		"that a policy is missing": {
 			"gone", policy.MetricDesiredReplicas, "", apierrors.IsNotFound,

@@ -38,10 +38,10 @@ type Object struct {
 
 // Signals reads what was measured, from memory.
 type Signals interface {
-	// Read returns what is known of the object's subscription, and has the details measured from now on. Asking for an object that is not tracked starts to track
-	// it for a few minutes and fails with backlog.ErrNoData until the first answer is in. An object that does not exist
-	// is ErrObjectNotFound or an API server's NotFound; any other error says why the signal is unknown, in words for
-	// the user.
+	// Read returns what is known of the object's subscription, and has the details measured from now on. Asking for an
+	// object that is not tracked starts to track it for a few minutes and fails with backlog.ErrNoData until the first
+	// answer is in. An object that does not exist is ErrObjectNotFound or an API server's NotFound; any other error says
+	// why the signal is unknown, in words for the user.
 	Read(object Object, detail backlog.Detail, now time.Time) (backlog.Reading, error)
 }
 
@@ -168,7 +168,8 @@ type query struct {
 func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selector labels.Selector) (query, error) {
 	kind, ok := c.kinds[info.GroupResource]
 	if !ok {
-		return query{}, newFault(errNotServed, "no metrics are served for %s, only for %s", info.GroupResource, describedResources())
+		return query{},
+			newFault(errNotServed, "no metrics are served for %s, only for %s", info.GroupResource, describedResources())
 	}
 	m, ok := c.metrics[info.Metric]
 	if !ok || !kind.serves(m) {
@@ -193,7 +194,9 @@ func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selec
 }
 
 // values answers for every object whose labels match.
-func (c *CustomMetrics) values(q query, selector labels.Selector, now time.Time) (*custom_metrics.MetricValueList, error) {
+func (c *CustomMetrics) values(q query, selector labels.Selector, now time.Time) (*custom_metrics.MetricValueList,
+	error,
+) {
 	if c.config.Lister == nil {
 		return nil, newFault(errBadRequest, "%s are served one by one: name one instead of *", q.kind.resource)
 	}

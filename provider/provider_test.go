@@ -106,7 +106,9 @@ func TestRefusals(t *testing.T) {
 		},
 		"an object of another kind": {
 			resource: schema.GroupResource{Resource: "pods"}, metric: ready, code: 404,
-			text: "no metrics are served for pods, only for autoscalingpolicies.pulsar-autoscaler.io, functions.compute.functionmesh.io, sinks.compute.functionmesh.io, sources.compute.functionmesh.io, statefulsets.apps",
+			text: "no metrics are served for pods, only for autoscalingpolicies.pulsar-autoscaler.io, " +
+				"functions.compute.functionmesh.io, sinks.compute.functionmesh.io, sources.compute.functionmesh.io, " +
+				"statefulsets.apps",
 		},
 		"no namespace": {
 			name: types.NamespacedName{Name: "orders"}, metric: ready, code: 400,
@@ -117,7 +119,8 @@ func TestRefusals(t *testing.T) {
 			text: `metric pulsar_function_backlog_ready_messages has no labels, so the selector "topic=orders" matches nothing: remove it`,
 		},
 		"a signal that is still under way": {
-			signals: reads(backlog.Reading{}, fmt.Errorf("%w: first answer about t is under way", backlog.ErrNoData)), metric: ready, code: 503,
+			signals: reads(backlog.Reading{},
+				fmt.Errorf("%w: first answer about t is under way", backlog.ErrNoData)), metric: ready, code: 503,
 			text: "no data yet: first answer about t is under way",
 		},
 		"a topic that does not exist": {
@@ -143,7 +146,8 @@ func TestRefusals(t *testing.T) {
 			}
 			selector, err := labels.Parse(tt.selector)
 			require.NoError(t, err)
-			value, err := newTestProvider(t, Config{Signals: tt.signals}).GetMetricByName(t.Context(), tt.name, info(tt.resource, tt.metric), selector)
+			value, err := newTestProvider(t, Config{Signals: tt.signals}).GetMetricByName(t.Context(), tt.name,
+				info(tt.resource, tt.metric), selector)
 			require.Nil(t, value)
 			requireStatus(t, err, tt.code, tt.text)
 		})
@@ -153,7 +157,8 @@ func TestRefusals(t *testing.T) {
 func TestASelectorThatMatchesNoLabelsIsEchoed(t *testing.T) {
 	selector, err := labels.Parse("!topic")
 	require.NoError(t, err)
-	value, err := newTestProvider(t, Config{}).GetMetricByName(t.Context(), orders(), info(functions(), "pulsar_function_consumers"), selector)
+	value, err := newTestProvider(t, Config{}).GetMetricByName(t.Context(), orders(),
+		info(functions(), "pulsar_function_consumers"), selector)
 	require.NoError(t, err)
 	require.Equal(t, "topic", value.Metric.Selector.MatchExpressions[0].Key)
 }
@@ -166,12 +171,24 @@ func TestBySelector(t *testing.T) {
 		code   int32
 		text   string
 	}{
-		"answers for every object":                      {lister: fakeLister{"orders", "orders"}, want: []string{"orders", "orders"}},
-		"leaves out what is unknown":                    {lister: fakeLister{"gone", "orders"}, want: []string{"orders"}},
-		"answers nothing for nothing":                   {lister: fakeLister{}, want: []string{}},
-		"fails with the reason when nothing is known":   {lister: fakeLister{"gone"}, code: 404, text: `functions.compute.functionmesh.io "gone" not found in namespace "shop"`},
-		"refuses when objects cannot be listed at all":  {code: 400, text: "functions.compute.functionmesh.io are served one by one: name one instead of *"},
-		"fails with the lister's words when that fails": {lister: brokenLister{}, code: 503, text: "caches are not filled yet"},
+		"answers for every object": {
+			lister: fakeLister{"orders", "orders"},
+			want:   []string{"orders", "orders"},
+		},
+		"leaves out what is unknown":  {lister: fakeLister{"gone", "orders"}, want: []string{"orders"}},
+		"answers nothing for nothing": {lister: fakeLister{}, want: []string{}},
+		"fails with the reason when nothing is known": {
+			lister: fakeLister{"gone"}, code: 404,
+			text: `functions.compute.functionmesh.io "gone" not found in namespace "shop"`,
+		},
+		"refuses when objects cannot be listed at all": {
+			code: 400,
+			text: "functions.compute.functionmesh.io are served one by one: name one instead of *",
+		},
+		"fails with the lister's words when that fails": {
+			lister: brokenLister{}, code: 503,
+			text: "caches are not filled yet",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AutoscalingPolicy keeps the messages of a Pulsar Function, Sink or batch Source within a latency objective at the least
-// replicas.
+// AutoscalingPolicy keeps the messages of a Pulsar Function, Sink or batch Source within a latency objective at the
+// least replicas.
 //
 // The controller reads the target's subscription from Pulsar, decides a number of replicas, and hands that number to
 // a HorizontalPodAutoscaler of its own, which scales the target; or writes it itself, where that cannot be.
@@ -67,22 +67,22 @@ type AutoscalingPolicyList struct {
 type AutoscalingPolicySpec struct {
 	// scaleTargetRef names the object to scale, in the policy's own namespace. Supported: kinds Function, Sink and Source
 	// (with batchSourceConfig) of compute.functionmesh.io/v1alpha1; a component of a FunctionMesh, with component; and a
-	// StatefulSet of apps/v1 that Pulsar's own function worker made (pf-...). It cannot change: what was learned belongs to the
-	// target.
+	// StatefulSet of apps/v1 that Pulsar's own function worker made (pf-...). It cannot change: what was learned belongs
+	// to the target.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="scaleTargetRef cannot be changed; create another policy and delete this one"
 	ScaleTargetRef ScaleTargetRef `json:"scaleTargetRef,omitzero"`
 
 	// pulsarFunctionRef names a function, sink or source that Pulsar's function worker runs as threads or processes of its
-	// own: the policy changes its parallelism by the worker's REST API, which restarts all its instances at every change. It
-	// cannot change.
+	// own: the policy changes its parallelism by the worker's REST API, which restarts all its instances at every change.
+	// It cannot change.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="pulsarFunctionRef cannot be changed; create another policy and delete this one"
 	PulsarFunctionRef PulsarFunctionRef `json:"pulsarFunctionRef,omitzero"`
 
 	// targetSelector governs every object of one kind in the policy's namespace whose labels match, each with an
-	// AutoscalingPolicy of its own, which the controller makes from this one and keeps. A policy that names an object itself
-	// goes first, and of two selectors the older.
+	// AutoscalingPolicy of its own, which the controller makes from this one and keeps. A policy that names an object
+	// itself goes first, and of two selectors the older.
 	// +optional
 	TargetSelector *TargetSelector `json:"targetSelector,omitempty"`
 
@@ -115,9 +115,9 @@ type AutoscalingPolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="latencyObjective must be from 1s to 24h"
 	LatencyObjective metav1.Duration `json:"latencyObjective,omitempty"`
 
-	// strategies say how replicas follow from what was measured, each type at most once; the largest answer wins, as with the
-	// metrics of a HorizontalPodAutoscaler, and the guards and bounds hold for all. Default: one Capacity strategy, which has
-	// nothing to tune.
+	// strategies say how replicas follow from what was measured, each type at most once; the largest answer wins, as with
+	// the metrics of a HorizontalPodAutoscaler, and the guards and bounds hold for all. Default: one Capacity strategy,
+	// which has nothing to tune.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -130,8 +130,8 @@ type AutoscalingPolicySpec struct {
 	// +optional
 	Behavior *Behavior `json:"behavior,omitempty"`
 
-	// mode says whether decisions are carried out (Auto), only shown in the status (Recommend) or not made at all (Off). In
-	// the latter two replicas stay where they are. Default Auto.
+	// mode says whether decisions are carried out (Auto), only shown in the status (Recommend) or not made at all (Off).
+	// In the latter two replicas stay where they are. Default Auto.
 	// +optional
 	// +kubebuilder:default=Auto
 	Mode Mode `json:"mode,omitempty"`
@@ -143,15 +143,16 @@ type AutoscalingPolicySpec struct {
 	// +kubebuilder:default=Auto
 	Actuator Actuator `json:"actuator,omitempty"`
 
-	// conflictPolicy says what becomes of another autoscaler on the same target. Refuse writes nothing and says in a condition
-	// what stands in the way. TakeOver puts it away (removes Function Mesh's maxReplicas and the HorizontalPodAutoscaler that
-	// follows from it, deletes a HorizontalPodAutoscaler, pauses a ScaledObject) and gives it back when the policy is deleted or
-	// refuses again. Default Refuse.
+	// conflictPolicy says what becomes of another autoscaler on the same target. Refuse writes nothing and says in a
+	// condition what stands in the way. TakeOver puts it away (removes Function Mesh's maxReplicas and the
+	// HorizontalPodAutoscaler that follows from it, deletes a HorizontalPodAutoscaler, pauses a ScaledObject) and gives it
+	// back when the policy is deleted or refuses again. Default Refuse.
 	// +optional
 	// +kubebuilder:default=Refuse
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
-	// pulsar says how to reach the Pulsar cluster of the target, where the target does not say it or the policy is to differ.
+	// pulsar says how to reach the Pulsar cluster of the target, where the target does not say it or the policy is to
+	// differ.
 	// +optional
 	Pulsar *PulsarConnection `json:"pulsar,omitempty"`
 }
@@ -207,8 +208,8 @@ type BacklogPerReplica struct {
 
 // RatePerReplica are the parameters of the strategy of that name.
 type RatePerReplica struct {
-	// messagesPerSecond is how many published messages per second one replica is for, above 0 and up to 10^12, such as "100"
-	// or "2500m".
+	// messagesPerSecond is how many published messages per second one replica is for, above 0 and up to 10^12, such as
+	// "100" or "2500m".
 	// +required
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0')) && quantity(string(self)).compareTo(quantity('1T')) <= 0",message="messagesPerSecond must be above 0 and at most 10^12, such as 100 or 2500m"
 	MessagesPerSecond resource.Quantity `json:"messagesPerSecond"`

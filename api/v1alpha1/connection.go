@@ -3,8 +3,8 @@
 
 package v1alpha1
 
-// PulsarConnection says how to reach a Pulsar cluster. What it says wins over the target's own; what it does not say, the
-// target says.
+// PulsarConnection says how to reach a Pulsar cluster. What it says wins over the target's own; what it does not say,
+// the target says.
 type PulsarConnection struct {
 	// adminURL is the cluster's admin service, such as http://pulsar-broker:8080. Its host must be among those that the
 	// administrator of the adapter allows (--allowed-pulsar-hosts); it is shown the target's credentials. Default: the
@@ -14,8 +14,8 @@ type PulsarConnection struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://([A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*[.]?|[[][0-9A-Fa-f:.]+[]])(:[0-9]{1,5})?/?$')",message="adminURL must be http://host:port or https://host:port, one host, with no path and no credentials"
 	AdminURL string `json:"adminURL,omitempty"`
 	// authSecret is the name of a Secret in the policy's namespace with the credentials to show to Pulsar: keys
-	// clientAuthenticationPlugin and clientAuthenticationParameters, as in a target's own authSecret. With pulsarFunctionRef
-	// they also change the parallelism, and are required where the adapter has credentials of its own
+	// clientAuthenticationPlugin and clientAuthenticationParameters, as in a target's own authSecret. With
+	// pulsarFunctionRef they also change the parallelism, and are required where the adapter has credentials of its own
 	// (--worker-credentials). Default: the target's own credentials, else the adapter's.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Rate is a number of messages per second. It is written as people write it, 47.3, where a Quantity would be 47300m; any
-// form of a Quantity can be read.
+// Rate is a number of messages per second. It is written as people write it, 47.3, where a Quantity would be 47300m;
+// any form of a Quantity can be read.
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MaxLength=32
@@ -30,7 +30,8 @@ const (
 	mostDecimals = 3
 )
 
-// NewRate rounds messages per second to three digits that count, and to whole ones from 100 on: 0.047, 4.73, 47.3, 4730.
+// NewRate rounds messages per second to three digits that count, and to whole ones from 100 on: 0.047, 4.73, 47.3,
+// 4730.
 func NewRate(perSecond float64) Rate {
 	perSecond = max(0, min(perSecond, mostRate))
 	decimals := 0

@@ -13,8 +13,8 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// target is what is scaled, such as Function/resize, FunctionMesh/etl:Function/resize, function:public/default/resize or, with
-	// a selector, "5 of 6 Functions".
+	// target is what is scaled, such as Function/resize, FunctionMesh/etl:Function/resize, function:public/default/resize
+	// or, with a selector, "5 of 6 Functions".
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Target string `json:"target,omitempty"`
@@ -54,9 +54,9 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	Capacity *Capacity `json:"capacity,omitempty"`
 
-	// state is the controller's own memory: what the next decision rests on after a restart, versioned, as of the last write
-	// of the status. It is no API: its form changes without notice, nothing but the controller is to read it, and one that
-	// cannot be read is ignored.
+	// state is the controller's own memory: what the next decision rests on after a restart, versioned, as of the last
+	// write of the status. It is no API: its form changes without notice, nothing but the controller is to read it, and
+	// one that cannot be read is ignored.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	State string `json:"state,omitempty"`
@@ -121,7 +121,8 @@ type TakenOver struct {
 	// maxReplicas of the target, which made Function Mesh run an autoscaler of its own.
 	// +optional
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
-	// horizontalPodAutoscalers that were deleted, as the JSON of what is created again: name, labels, annotations and spec.
+	// horizontalPodAutoscalers that were deleted, as the JSON of what is created again: name, labels, annotations and
+	// spec.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
@@ -145,7 +146,8 @@ type ObjectName string
 
 // Fleet sums up the targets of a selector.
 type Fleet struct {
-	// matched objects, and how many of them are governed by this policy rather than by one that names them or that is older.
+	// matched objects, and how many of them are governed by this policy rather than by one that names them or that is
+	// older.
 	// +required
 	Matched int32 `json:"matched"`
 	// governed objects have a policy that follows this one.
@@ -280,8 +282,8 @@ const (
 	// ConditionSubscriptionVerified is True when the broker reports the subscription that the target's fields promise, and
 	// nobody else consumes it. It is a warning: Ready does not depend on it.
 	ConditionSubscriptionVerified = "SubscriptionVerified"
-	// ConditionScalesWithoutRestart is False when a change of the number of replicas restarts those that run, or disturbs what
-	// is learned of them. It is a warning: Ready does not depend on it.
+	// ConditionScalesWithoutRestart is False when a change of the number of replicas restarts those that run, or disturbs
+	// what is learned of them. It is a warning: Ready does not depend on it.
 	ConditionScalesWithoutRestart = "ScalesWithoutRestart"
 	// ConditionAutoscalerApplied is True when our HorizontalPodAutoscaler is as it should be.
 	ConditionAutoscalerApplied = "AutoscalerApplied"

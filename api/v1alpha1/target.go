@@ -100,10 +100,11 @@ type SelectedKind string
 
 // TargetSelector selects objects in the policy's namespace.
 type TargetSelector struct {
-	// kind of the objects: Function, Sink or Source of compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1, of which
-	// those that Pulsar's function worker made are meant.
+	// kind of the objects: Function, Sink or Source of compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1, of
+	// which those that Pulsar's function worker made are meant.
 	// +required
 	Kind SelectedKind `json:"kind"`
-	// matchLabels and matchExpressions select by labels, as everywhere in Kubernetes; without any, all objects of the kind.
+	// matchLabels and matchExpressions select by labels, as everywhere in Kubernetes; without any, all objects of the
+	// kind.
 	metav1.LabelSelector `json:",inline"`
 }

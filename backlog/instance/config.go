@@ -32,8 +32,8 @@ type Config struct {
 	Addresses Addresses
 	// RequestTimeout bounds one request, from connecting to the last byte; 10 ms to 1 min, default 2 s.
 	RequestTimeout time.Duration
-	// MaxAnswerBytes bounds one answer; 1 KiB to 1 GiB, default 16 MiB. It is time, not memory: lines are forgotten as they
-	// are read.
+	// MaxAnswerBytes bounds one answer; 1 KiB to 1 GiB, default 16 MiB. It is time, not memory: lines are forgotten as
+	// they are read.
 	MaxAnswerBytes int64
 	// Concurrency bounds the requests under way, over all workloads; 1 to 1024, default 32.
 	Concurrency int

@@ -118,7 +118,8 @@ func samples(found map[identity]*tally, address backlog.InstanceAddress) ([]back
 	all := make([]backlog.InstanceSample, 0, len(identities))
 	for _, id := range identities {
 		if id.kind != identities[0].kind || id.component != identities[0].component {
-			return nil, fmt.Errorf("it has metrics of %s and %s: it must be said which is meant", identities[0].component, id.component)
+			return nil, fmt.Errorf("it has metrics of %s and %s: it must be said which is meant", identities[0].component,
+				id.component)
 		}
 		sample, err := found[id].sample(id.kind)
 		if err != nil {

@@ -124,19 +124,23 @@ func TestDecodeBearsWhatInstancesWrite(t *testing.T) {
 		"plain": functionText(),
 		"scientific numbers": functionText(`pulsar_function_received_total{fqfn="t/n/f",instance_id="0"} 5E0`,
 			`pulsar_function_process_latency_ms_sum{fqfn="t/n/f",instance_id="0"} 1.0e+03`),
-		"timestamps":                     strings.ReplaceAll(functionText(), "\n", " 1795266661641\n"),
-		"exemplars":                      strings.ReplaceAll(functionText(), "\n", " # {trace=\"a b\"} 1 1.5\n"),
-		"carriage returns":               strings.ReplaceAll(functionText(), "\n", "\r\n"),
-		"spaces":                         strings.NewReplacer("{", " { ", ",", " , ", "=", " = ", "}", " } ").Replace(functionText()),
+		"timestamps":       strings.ReplaceAll(functionText(), "\n", " 1795266661641\n"),
+		"exemplars":        strings.ReplaceAll(functionText(), "\n", " # {trace=\"a b\"} 1 1.5\n"),
+		"carriage returns": strings.ReplaceAll(functionText(), "\n", "\r\n"),
+		"spaces": strings.NewReplacer("{", " { ", ",", " , ", "=", " = ", "}",
+			" } ").Replace(functionText()),
 		"names without _total":           strings.ReplaceAll(functionText(), "_total", ""),
 		"no labels at all":               strings.ReplaceAll(functionText(), `{fqfn="t/n/f",instance_id="0"}`, ""),
 		"labels with all kinds of marks": strings.ReplaceAll(functionText(), `{`, `{error="a \"}, {\\",empty="",`),
 		"OpenMetrics with its end":       functionText() + "# EOF",
 		"a user metric of any name": functionText(`pulsar_function_user_metric_{metric="received_total"} NaN`,
-			`pulsar_function_user_metric_received_total 1`, `pulsar_functionless 3`, `pulsar_ 3`, `pulsar_function_ 3`, `pulsar_function__total 3`),
-		"bad lines of others":       functionText(`user_metric{`, `{"quoted"} 1`, `up`, `=`, `"`),
-		"windows of a minute":       functionText(`pulsar_function_received_1min_total{} 1`, `pulsar_function_received_total_1min{} 1`, `pulsar_function_received_1min 1`),
-		"a line longer than memory": functionText(`pulsar_function_user_exception{error="` + strings.Repeat("x", 3*maxLineBytes) + `"} 1`),
+			`pulsar_function_user_metric_received_total 1`, `pulsar_functionless 3`, `pulsar_ 3`, `pulsar_function_ 3`,
+			`pulsar_function__total 3`),
+		"bad lines of others": functionText(`user_metric{`, `{"quoted"} 1`, `up`, `=`, `"`),
+		"windows of a minute": functionText(`pulsar_function_received_1min_total{} 1`,
+			`pulsar_function_received_total_1min{} 1`, `pulsar_function_received_1min 1`),
+		"a line longer than memory": functionText(`pulsar_function_user_exception{error="` +
+			strings.Repeat("x", 3*maxLineBytes) + `"} 1`),
 		"a latency that is no summary": functionText(
 			`pulsar_function_process_latency_ms{fqfn="t/n/f",instance_id="0"} 1`),
 	} {
@@ -150,10 +154,13 @@ func TestDecodeBearsWhatInstancesWrite(t *testing.T) {
 
 func TestDecodeRefusesWhatCannotBe(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"nothing":              {"", "no metrics of a function, sink or source"},
-		"another program":      {"# TYPE up gauge\nup 1\n", "is that the metrics port of an instance?"},
-		"a web page":           {"<html>\n<body>\n", "no metrics of a function, sink or source"},
-		"no value":             {functionText(`pulsar_function_received_total{fqfn="t/n/f"}`), "reading pulsar_function_received_total: it has no value"},
+		"nothing":         {"", "no metrics of a function, sink or source"},
+		"another program": {"# TYPE up gauge\nup 1\n", "is that the metrics port of an instance?"},
+		"a web page":      {"<html>\n<body>\n", "no metrics of a function, sink or source"},
+		"no value": {
+			functionText(`pulsar_function_received_total{fqfn="t/n/f"}`),
+			"reading pulsar_function_received_total: it has no value",
+		},
 		"a word for a value":   {functionText(`pulsar_function_received_total{} many`), "invalid syntax"},
 		"NaN":                  {functionText(`pulsar_function_received_total{} NaN`), "its value NaN cannot be"},
 		"infinity":             {functionText(`pulsar_function_process_latency_ms_sum{} +Inf`), "its value +Inf cannot be"},
@@ -164,9 +171,12 @@ func TestDecodeRefusesWhatCannotBe(t *testing.T) {
 		"a label without end":  {functionText(`pulsar_function_received_total{fqfn="t/n/f} 5`), "its labels cannot be read"},
 		"a label without name": {functionText(`pulsar_function_received_total{"t/n/f"} 5`), "its labels cannot be read"},
 		"labels without end":   {functionText(`pulsar_function_received_total{fqfn="t/n/f" 5`), "its labels cannot be read"},
-		"a series twice":       {functionText() + "pulsar_function_received_total{fqfn=\"t/n/f\",instance_id=\"0\"} 6\n", "it has pulsar_function_received_total twice"},
-		"a number cut off":     {strings.TrimSuffix(functionText(), "00\n"), "cut off"},
-		"a name cut off":       {functionText() + "pulsar_function_rec", "cut off"},
+		"a series twice": {
+			functionText() + "pulsar_function_received_total{fqfn=\"t/n/f\",instance_id=\"0\"} 6\n",
+			"it has pulsar_function_received_total twice",
+		},
+		"a number cut off": {strings.TrimSuffix(functionText(), "00\n"), "cut off"},
+		"a name cut off":   {functionText() + "pulsar_function_rec", "cut off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := decode(strings.NewReader(test.text), backlog.InstanceAddress{})
@@ -209,7 +219,10 @@ func TestDecodeBoundsTheInstancesOfAProcess(t *testing.T) {
 func TestDecodeReadsConnectors(t *testing.T) {
 	for _, k := range []kind{sink, source} {
 		text := ""
-		for _, line := range []string{"received_total 7", "written_total 6", string(k) + "_exceptions_total 1", "system_exceptions_total 0"} {
+		for _, line := range []string{
+			"received_total 7", "written_total 6", string(k) + "_exceptions_total 1",
+			"system_exceptions_total 0",
+		} {
 			text += "pulsar_" + string(k) + "_" + line + "\n"
 		}
 		got, err := decode(strings.NewReader(text), backlog.InstanceAddress{ID: "s"})

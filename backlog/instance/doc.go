@@ -1,22 +1,22 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package instance reads what the instances of functions, sinks and sources count themselves, from the metrics port that
-// each of them serves: it implements backlog.InstanceSource.
+// Package instance reads what the instances of functions, sinks and sources count themselves, from the metrics port
+// that each of them serves: it implements backlog.InstanceSource.
 //
 // Floor 2, an edge: it knows package backlog and one outside system, the metrics of Pulsar's Java, Python and Go
 // instances. Where the instances are it is told by Addresses, from memory. It computes no rate, sends no credentials,
 // follows no redirect, uses no proxy and keeps no connection open: one for each instance would hold a thread or a file
 // on both sides between two looks, and break when the pod goes.
 //
-// Only the series that are read are asked for, with name[]: of a Java instance's 80 KB that leaves 2.4 KB, whatever user
-// code adds. Java and Python obey that, Go sends everything.
+// Only the series that are read are asked for, with name[]: of a Java instance's 80 KB that leaves 2.4 KB, whatever
+// user code adds. Java and Python obey that, Go sends everything.
 //
-// An instance that seems to work on several messages at once is asked twice, see inflight.go: what it says then of messages
-// in flight is true even if its counters were not read at one time.
+// An instance that seems to work on several messages at once is asked twice, see inflight.go: what it says then of
+// messages in flight is true even if its counters were not read at one time.
 //
-// Otherwise nothing is tried again. An instance that does not answer counts as silent and is asked again at the next look,
-// which is seconds away; a second try would only make a dead one cost twice as long.
+// Otherwise nothing is tried again. An instance that does not answer counts as silent and is asked again at the next
+// look, which is seconds away; a second try would only make a dead one cost twice as long.
 //
 // What is read, with the differences that were measured (Pulsar 4.0.8, 4.2.4 and 5.0.0-M1, Go's of about 3.2):
 //
@@ -29,9 +29,9 @@
 //	pulsar_function_process_latency_ms_count       Calls; sinks and sources have none
 //	pulsar_function_process_latency_ms_sum         BusyTime, in ms for all three languages
 //
-// Series are known by name alone: the totals are counters in Java and Python and gauges in Go, so the type says nothing.
-// A name without _total means the same. The 1-minute series, which restart at 0 each minute, *_created and user metrics
-// are skipped. So is last_invocation, which nothing needs and which is ns in Go and ms elsewhere.
+// Series are known by name alone: the totals are counters in Java and Python and gauges in Go, so the type says
+// nothing. A name without _total means the same. The 1-minute series, which restart at 0 each minute, *_created and
+// user metrics are skipped. So is last_invocation, which nothing needs and which is ns in Go and ms elsewhere.
 //
 // FailedCallsCounted is true when the latency has quantiles: Java's has four from the start (NaN while idle), Python's
 // and Go's have none, and of the three only Java counts calls that failed.

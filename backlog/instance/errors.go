@@ -25,7 +25,8 @@ import (
 //	an address that cannot be                ErrProtocol      Scraper.scrape; nothing was sent
 
 func newFault(reason error, address backlog.InstanceAddress, cause error, words string) error {
-	fault := backlog.Because(reason, "%s at %s: %s", backlog.Quote(address.ID), backlog.Quote(address.HostPort), backlog.Quote(words))
+	fault := backlog.Because(reason, "%s at %s: %s", backlog.Quote(address.ID), backlog.Quote(address.HostPort),
+		backlog.Quote(words))
 	fault.Cause = cause
 	return fault
 }
@@ -34,7 +35,8 @@ func statusFault(address backlog.InstanceAddress, status int) error {
 	said := fmt.Sprintf("it answered %d", status)
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return newFault(backlog.ErrForbidden, address, nil, said+", which instances never do: does a service mesh in between refuse it?")
+		return newFault(backlog.ErrForbidden, address, nil,
+			said+", which instances never do: does a service mesh in between refuse it?")
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
 		return newFault(backlog.ErrUnavailable, address, nil, said+": asked again soon")
 	default:
@@ -60,7 +62,8 @@ func (s *Scraper) noAnswer(ctx context.Context, address backlog.InstanceAddress,
 		if ctx.Err() != nil {
 			words = "no whole answer in time"
 		}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE):
 		words = "the connection was closed before the answer was complete"
 	default:
 		words = innermost(err).Error()

@@ -5,16 +5,16 @@ package instance
 
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 
-// mostSynchronous is how many messages an instance holds whose function works on one at a time: that one (Java, Go), and two
-// that Python has read ahead.
+// mostSynchronous is how many messages an instance holds whose function works on one at a time: that one (Java, Go),
+// and two that Python has read ahead.
 const mostSynchronous = 3
 
 // seemsBusyWithSeveral says that an instance seems to have more messages in flight than a synchronous one can.
 //
-// It only seems so, for an instance reads its counters one after the other while it answers, in an order of chance. When
-// what was received comes last, messages that were received meanwhile count as in flight: up to 442 for a synchronous
-// function with 4000 messages/s on a machine with too much to do (Pulsar 5.0.0-M1), 9 when only our series are asked for,
-// and 4 for a Python one with 12 messages/s.
+// It only seems so, for an instance reads its counters one after the other while it answers, in an order of chance.
+// When what was received comes last, messages that were received meanwhile count as in flight: up to 442 for a
+// synchronous function with 4000 messages/s on a machine with too much to do (Pulsar 5.0.0-M1), 9 when only our series
+// are asked for, and 4 for a Python one with 12 messages/s.
 func seemsBusyWithSeveral(s backlog.InstanceSample) bool {
 	return s.Received-finished(s) > mostSynchronous
 }

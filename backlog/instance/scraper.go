@@ -51,7 +51,8 @@ func (s *Scraper) FetchInstances(ctx context.Context, workload string) (backlog.
 	at := time.Now()
 	answers := s.scrapeAll(ctx, addresses)
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return backlog.InstancesSample{}, fmt.Errorf("%w: asking the instances of %s: %w", backlog.ErrUnreachable, workload, ctx.Err())
+		return backlog.InstancesSample{},
+			fmt.Errorf("%w: asking the instances of %s: %w", backlog.ErrUnreachable, workload, ctx.Err())
 	}
 	return gather(workload, at, answers)
 }
@@ -81,7 +82,8 @@ func gather(workload string, at time.Time, answers []answer) (backlog.InstancesS
 	case sample.Silent == 1:
 		return backlog.InstancesSample{}, fmt.Errorf("the only instance of %s: %w", workload, first)
 	default:
-		return backlog.InstancesSample{}, fmt.Errorf("none of the %d instances of %s answers; the first: %w", sample.Silent, workload, first)
+		return backlog.InstancesSample{},
+			fmt.Errorf("none of the %d instances of %s answers; the first: %w", sample.Silent, workload, first)
 	}
 }
 
@@ -156,7 +158,8 @@ func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
 	case err == nil:
 		return samples, nil
 	case errors.Is(err, errTooLong):
-		return nil, newFault(backlog.ErrProtocol, address, nil, fmt.Sprintf("its metrics have more than %d bytes: remove user metrics", s.maxBytes))
+		return nil, newFault(backlog.ErrProtocol, address, nil,
+			fmt.Sprintf("its metrics have more than %d bytes: remove user metrics", s.maxBytes))
 	case body.broken != nil:
 		return nil, s.noAnswer(ctx, address, body.broken)
 	default:
@@ -171,7 +174,8 @@ func metricsURL(hostPort string) (string, error) {
 	if err != nil || portErr != nil || number == 0 || !plainHost(host) {
 		return "", errors.New("its address must look like 10.2.0.17:9094")
 	}
-	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/metrics", RawQuery: onlyOurs()}).String(), nil
+	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/metrics", RawQuery: onlyOurs()}).String(),
+		nil
 }
 
 // plainHost says whether it can be an IP address or a name.

@@ -145,7 +145,8 @@ func TestFetchTakesAnInstanceForSilentThatIsSilentTheSecondTime(t *testing.T) {
 }
 
 func TestFetchCountsWhoIsSilent(t *testing.T) {
-	s := scraper(t, Config{}, nobody(t, "dead"), serve(t, "alive", says(functionText())), serve(t, "wrong", says("up 1\n")))
+	s := scraper(t, Config{}, nobody(t, "dead"), serve(t, "alive", says(functionText())),
+		serve(t, "wrong", says("up 1\n")))
 	got, err := s.FetchInstances(t.Context(), "w")
 	require.NoError(t, err)
 	require.Equal(t, 2, got.Silent)
@@ -185,14 +186,29 @@ func TestFetchWithoutAnyAnswerSaysWhy(t *testing.T) {
 		reason  error
 		want    string
 	}{
-		"a broken connection":  {cutOff, backlog.ErrUnreachable, "the connection was closed before the answer was complete"},
-		"another program":      {says("up 1\n"), backlog.ErrProtocol, "is that the metrics port of an instance?"},
-		"another path":         {status(http.StatusNotFound), backlog.ErrProtocol, "it answered 404"},
-		"a service mesh":       {status(http.StatusForbidden), backlog.ErrForbidden, "does a service mesh in between refuse it?"},
-		"an overloaded one":    {status(http.StatusServiceUnavailable), backlog.ErrUnavailable, "it answered 503: asked again soon"},
-		"more than the limit":  {says(functionText() + strings.Repeat("x 1\n", 1000)), backlog.ErrProtocol, "its metrics have more than 1024 bytes"},
-		"an endless line":      {says("# " + strings.Repeat("x", 4*maxLineBytes)), backlog.ErrProtocol, "its metrics have more than 1024 bytes"},
-		"no end of the number": {says(strings.TrimSuffix(functionText(), "00\n")), backlog.ErrProtocol, "its metrics are cut off"},
+		"a broken connection": {cutOff, backlog.ErrUnreachable, "the connection was closed before the answer was complete"},
+		"another program":     {says("up 1\n"), backlog.ErrProtocol, "is that the metrics port of an instance?"},
+		"another path":        {status(http.StatusNotFound), backlog.ErrProtocol, "it answered 404"},
+		"a service mesh": {
+			status(http.StatusForbidden), backlog.ErrForbidden,
+			"does a service mesh in between refuse it?",
+		},
+		"an overloaded one": {
+			status(http.StatusServiceUnavailable), backlog.ErrUnavailable,
+			"it answered 503: asked again soon",
+		},
+		"more than the limit": {
+			says(functionText() + strings.Repeat("x 1\n", 1000)), backlog.ErrProtocol,
+			"its metrics have more than 1024 bytes",
+		},
+		"an endless line": {
+			says("# " + strings.Repeat("x", 4*maxLineBytes)), backlog.ErrProtocol,
+			"its metrics have more than 1024 bytes",
+		},
+		"no end of the number": {
+			says(strings.TrimSuffix(functionText(), "00\n")), backlog.ErrProtocol,
+			"its metrics are cut off",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := scraper(t, Config{MaxAnswerBytes: 1 << 10}, serve(t, "pod-0", test.handler))
@@ -244,7 +260,8 @@ func TestFetchGivesUpOnSlowInstances(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}
-	s := scraper(t, Config{RequestTimeout: 50 * time.Millisecond}, serve(t, "drips", drip), serve(t, "alive", says(functionText())))
+	s := scraper(t, Config{RequestTimeout: 50 * time.Millisecond}, serve(t, "drips", drip),
+		serve(t, "alive", says(functionText())))
 	t.Cleanup(func() { close(release) })
 	got, err := s.FetchInstances(t.Context(), "w")
 	require.NoError(t, err)
@@ -304,10 +321,12 @@ func TestFetchBoundsWhatIsUnderWay(t *testing.T) {
 
 func TestFetchAsksOnlyPlainAddresses(t *testing.T) {
 	for _, hostPort := range []string{
-		"", "10.2.0.17", "10.2.0.17:", "10.2.0.17:0", "10.2.0.17:99999", "10.2.0.17:http", ":9094", "user@host:9094", "host/path:80",
+		"", "10.2.0.17", "10.2.0.17:", "10.2.0.17:0", "10.2.0.17:99999", "10.2.0.17:http", ":9094", "user@host:9094",
+		"host/path:80",
 		"host?x:80", "ho st:80", "host#x:80", "http://host:80", "::1:9094",
 	} {
-		_, err := scraper(t, Config{}, backlog.InstanceAddress{ID: "pod-0", HostPort: hostPort}).FetchInstances(t.Context(), "w")
+		_, err := scraper(t, Config{}, backlog.InstanceAddress{ID: "pod-0", HostPort: hostPort}).FetchInstances(t.Context(),
+			"w")
 		require.ErrorIs(t, err, backlog.ErrProtocol, hostPort)
 		require.ErrorContains(t, err, "its address must look like 10.2.0.17:9094", hostPort)
 	}
@@ -326,11 +345,17 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		spoil func(*Config)
 		want  string
 	}{
-		"no registerer":       {func(c *Config) { c.Registerer = nil }, "registerer is missing"},
-		"no addresses":        {func(c *Config) { c.Addresses = nil }, "addresses is missing"},
-		"no time":             {func(c *Config) { c.RequestTimeout = time.Nanosecond }, "requestTimeout is 1ns: it must be from 10ms to 1m"},
-		"too much time":       {func(c *Config) { c.RequestTimeout = time.Hour }, "requestTimeout is 1h0m0s"},
-		"a tiny answer":       {func(c *Config) { c.MaxAnswerBytes = 1 }, "maxAnswerBytes is 1: it must be from 1024 to 1073741824"},
+		"no registerer": {func(c *Config) { c.Registerer = nil }, "registerer is missing"},
+		"no addresses":  {func(c *Config) { c.Addresses = nil }, "addresses is missing"},
+		"no time": {
+			func(c *Config) { c.RequestTimeout = time.Nanosecond },
+			"requestTimeout is 1ns: it must be from 10ms to 1m",
+		},
+		"too much time": {func(c *Config) { c.RequestTimeout = time.Hour }, "requestTimeout is 1h0m0s"},
+		"a tiny answer": {
+			func(c *Config) { c.MaxAnswerBytes = 1 },
+			"maxAnswerBytes is 1: it must be from 1024 to 1073741824",
+		},
 		"a huge answer":       {func(c *Config) { c.MaxAnswerBytes = 1 << 40 }, "maxAnswerBytes is 1099511627776"},
 		"nothing at a time":   {func(c *Config) { c.Concurrency = -1 }, "concurrency is -1: it must be from 1 to 1024"},
 		"everything at once":  {func(c *Config) { c.Concurrency = 2000 }, "concurrency is 2000"},

@@ -115,8 +115,8 @@ type series struct {
 
 var errLabels = errors.New("its labels cannot be read")
 
-// parse reads a line; wanted is false for comments and whatever else is not ours, of which nothing but the name is looked
-// at: user code may write anything there.
+// parse reads a line; wanted is false for comments and whatever else is not ours, of which nothing but the name is
+// looked at: user code may write anything there.
 func parse(line []byte) (s series, wanted bool, err error) {
 	if !bytes.HasPrefix(line, []byte(prefix)) {
 		return series{}, false, nil
@@ -208,8 +208,8 @@ func (s *series) label(name string, value []byte) {
 	}
 }
 
-// onlyOurs asks for our series alone. Instances of Java (from the Prometheus client 0.5) and Python obey, Go's ignore it
-// and send everything.
+// onlyOurs asks for our series alone. Instances of Java (from the Prometheus client 0.5) and Python obey, Go's ignore
+// it and send everything.
 //
 // That is not for the size: the counters of a process are read one after the other while the answer is written, and the
 // less is between them, the less happens between them.

@@ -73,7 +73,10 @@ func New(config Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{config: config, host: base.Host, api: apiv1.NewAPI(client), metrics: m, transport: transport.next, now: time.Now}, nil
+	return &Source{
+		config: config, host: base.Host, api: apiv1.NewAPI(client), metrics: m, transport: transport.next,
+		now: time.Now,
+	}, nil
 }
 
 func (c *Config) check() (*url.URL, error) {
@@ -84,8 +87,10 @@ func (c *Config) check() (*url.URL, error) {
 	switch {
 	case c.Registerer == nil:
 		return nil, errors.New("registerer is missing: metrics need one")
-	case (base.Scheme != "http" && base.Scheme != "https") || base.Hostname() == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "":
-		return nil, fmt.Errorf("url is %q: it must be like http://prometheus.monitoring:9090, with no credentials and no query", base.Redacted())
+	case (base.Scheme != "http" && base.Scheme != "https") || base.Hostname() == "" || base.User != nil ||
+		base.RawQuery != "" || base.Fragment != "":
+		return nil, fmt.Errorf(
+			"url is %q: it must be like http://prometheus.monitoring:9090, with no credentials and no query", base.Redacted())
 	case c.Timeout < 100*time.Millisecond || c.Timeout > 2*time.Minute:
 		return nil, fmt.Errorf("timeout is %s: it must be from 100ms to 2m", c.Timeout)
 	case c.MaxAnswerBytes < 1<<10 || c.MaxAnswerBytes > 1<<30:

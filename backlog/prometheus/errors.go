@@ -36,22 +36,27 @@ func queryFault(host string, status int, err error) error {
 	case errors.As(err, &token):
 		return backlog.Because(backlog.ErrUnauthenticated, "nothing was sent to Prometheus at %s: %s", host, token)
 	case errors.As(err, &long):
-		return backlog.Because(backlog.ErrProtocol, "Prometheus at %s sent more than %d bytes: raise the limit on answers, or select fewer series", host, long.limit)
+		return backlog.Because(backlog.ErrProtocol,
+			"Prometheus at %s sent more than %d bytes: raise the limit on answers, or select fewer series", host, long.limit)
 	case status == 0 || !errors.As(err, &words):
 		f := backlog.Because(backlog.ErrUnreachable, "Prometheus at %s: %s", host, transportCause(err))
 		f.Cause = err
 		return f
 	case status == http.StatusUnauthorized:
-		return backlog.Because(backlog.ErrUnauthenticated, "Prometheus at %s does not accept the credentials: is the token missing or expired?", host)
+		return backlog.Because(backlog.ErrUnauthenticated,
+			"Prometheus at %s does not accept the credentials: is the token missing or expired?", host)
 	case status == http.StatusForbidden:
 		return backlog.Because(backlog.ErrForbidden, "Prometheus at %s refuses queries of this token", host)
-	case status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError ||
+	case status == http.StatusRequestTimeout || status == http.StatusTooManyRequests ||
+		status >= http.StatusInternalServerError ||
 		words.Type == apiv1.ErrTimeout || words.Type == apiv1.ErrCanceled:
-		return backlog.Because(backlog.ErrUnavailable, "Prometheus at %s answered %d: %s", host, status, backlog.Quote(words.Msg))
+		return backlog.Because(backlog.ErrUnavailable, "Prometheus at %s answered %d: %s", host, status,
+			backlog.Quote(words.Msg))
 	case status/100 == 3:
 		return backlog.Because(backlog.ErrProtocol, "Prometheus at %s redirects: give the URL that it redirects to", host)
 	default:
-		return backlog.Because(backlog.ErrProtocol, "Prometheus at %s answered %d: %s", host, status, backlog.Quote(words.Msg))
+		return backlog.Because(backlog.ErrProtocol, "Prometheus at %s answered %d: %s", host, status,
+			backlog.Quote(words.Msg))
 	}
 }
 

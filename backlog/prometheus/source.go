@@ -46,8 +46,8 @@ var _ backlog.BulkSource = (*Source)(nil)
 // Close closes connections that are not in use.
 func (s *Source) Close() { s.transport.CloseIdleConnections() }
 
-// FetchBulk reads the topics of the cluster that Prometheus has scraped lately. Errors wrap a reason of package backlog,
-// see the table in errors.go.
+// FetchBulk reads the topics of the cluster that Prometheus has scraped lately. Errors wrap a reason of package
+// backlog, see the table in errors.go.
 func (s *Source) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlog.BulkSample, error) {
 	at := s.now()
 	selector, err := s.selector(cluster)
@@ -59,12 +59,14 @@ func (s *Source) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlo
 		return backlog.BulkSample{}, err
 	}
 	if len(oldest) != 1 {
-		return backlog.BulkSample{}, backlog.Because(backlog.ErrNoData, "Prometheus at %s has no %s of topics: does it scrape the brokers, "+
-			"and have they exposeTopicLevelMetricsInPrometheus=true?", s.host, publishedSeries)
+		return backlog.BulkSample{},
+			backlog.Because(backlog.ErrNoData, "Prometheus at %s has no %s of topics: does it scrape the brokers, "+
+				"and have they exposeTopicLevelMetricsInPrometheus=true?", s.host, publishedSeries)
 	}
 	scraped, ok := instant(float64(oldest[0].Value))
 	if !ok {
-		return backlog.BulkSample{}, backlog.Because(backlog.ErrProtocol, "Prometheus at %s gives %v for a time", s.host, oldest[0].Value)
+		return backlog.BulkSample{},
+			backlog.Because(backlog.ErrProtocol, "Prometheus at %s gives %v for a time", s.host, oldest[0].Value)
 	}
 	found := newFindings(cluster, s.config.Wanted)
 	for _, series := range []string{publishedSeries, backlogSeries, consumersSeries} {
@@ -78,26 +80,28 @@ func (s *Source) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlo
 		return backlog.BulkSample{}, backlog.Because(backlog.ErrUnsupported,
 			"Prometheus at %s has several Pulsar clusters (%s and %s among them): give the selector of each", s.host, names[0], names[1])
 	}
-	// Its clock may be ahead of ours. And ours may be set: an age is measured by the clock that nobody sets, as that of all
-	// other answers is, or this one could look newer than all that are to come.
+	// Its clock may be ahead of ours. And ours may be set: an age is measured by the clock that nobody sets, as that of
+	// all other answers is, or this one could look newer than all that are to come.
 	age := max(0, at.Sub(scraped))
 	return backlog.BulkSample{At: at.Add(-age), Topics: found.topics()}, nil
 }
 
-// selector of the cluster's series. Where none is given, all series are taken for one cluster's, so there may be one such
-// cluster only: topics have the same names in a cluster and its standby, and there is nothing in the series that is found in
-// an admin URL too.
+// selector of the cluster's series. Where none is given, all series are taken for one cluster's, so there may be one
+// such cluster only: topics have the same names in a cluster and its standby, and there is nothing in the series that
+// is found in an admin URL too.
 func (s *Source) selector(cluster backlog.Cluster) (string, error) {
 	if own := s.config.Selectors[cluster.AdminURL]; own != "" {
 		return "{" + topicSelector + "," + own + "}", nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at, known := slices.BinarySearch(s.unselected, cluster.AdminURL); !known && len(s.unselected) < 2 { // two are enough to doubt
+	// two are enough to doubt
+	if at, known := slices.BinarySearch(s.unselected, cluster.AdminURL); !known && len(s.unselected) < 2 {
 		s.unselected = slices.Insert(s.unselected, at, cluster.AdminURL)
 	}
 	if len(s.unselected) > 1 {
-		return "", backlog.Because(backlog.ErrUnsupported, "it is not known which Pulsar cluster Prometheus at %s has: %s or %s; give the selector of each",
+		return "", backlog.Because(backlog.ErrUnsupported,
+			"it is not known which Pulsar cluster Prometheus at %s has: %s or %s; give the selector of each",
 			s.host, s.unselected[0], s.unselected[1])
 	}
 	return "{" + topicSelector + "}", nil
@@ -116,7 +120,8 @@ func (s *Source) query(ctx context.Context, query string, at time.Time) (vector 
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, backlog.Because(backlog.ErrProtocol, "Prometheus at %s answered with a %s instead of a vector", s.host, value.Type())
+		return nil, backlog.Because(backlog.ErrProtocol, "Prometheus at %s answered with a %s instead of a vector", s.host,
+			value.Type())
 	}
 	return vector, nil
 }

@@ -116,7 +116,10 @@ func (p *fakePrometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"resultType": "vector", "result": results}})
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"status": "success",
+		"data":   map[string]any{"resultType": "vector", "result": results},
+	})
 }
 
 // selected knows the one matcher of this package, and label="value".
@@ -217,7 +220,8 @@ func TestClustersAreToldApart(t *testing.T) {
 	require.Equal(t, map[string]backlog.BulkTopic{"persistent://a/b/c": {
 		PublishedMessages: 4, Subscriptions: map[string]backlog.BulkSubscription{"s": {BacklogEntries: 4, Consumers: 4}},
 	}}, sample.Topics)
-	require.Equal(t, `min(timestamp(pulsar_in_messages_total{topic=~"persistent://.+",cluster="us"}))`, fake.queries[len(fake.queries)-4])
+	require.Equal(t, `min(timestamp(pulsar_in_messages_total{topic=~"persistent://.+",cluster="us"}))`,
+		fake.queries[len(fake.queries)-4])
 }
 
 func TestOnePrometheusSpeaksForOneCluster(t *testing.T) {
@@ -236,8 +240,9 @@ func TestOnePrometheusSpeaksForOneCluster(t *testing.T) {
 	for _, one := range []backlog.Cluster{other, cluster} {
 		_, err = source.FetchBulk(t.Context(), one)
 		require.ErrorIs(t, err, backlog.ErrUnsupported)
-		require.ErrorContains(t, err, "it is not known which Pulsar cluster Prometheus at "+strings.TrimPrefix(fake.URL, "http://")+
-			" has: http://broker:8080 or http://standby:8080; give the selector of each")
+		require.ErrorContains(t, err,
+			"it is not known which Pulsar cluster Prometheus at "+strings.TrimPrefix(fake.URL, "http://")+
+				" has: http://broker:8080 or http://standby:8080; give the selector of each")
 	}
 	require.Len(t, fake.queries, asked)
 }
@@ -264,25 +269,30 @@ func TestNothingScrapedIsNotNothingWaiting(t *testing.T) {
 func TestSeriesThatSayTooLittleAreLeftOut(t *testing.T) {
 	const topic = `cluster="a",topic="persistent://a/b/c"`
 	good := backlog.BulkSubscription{BacklogEntries: 5, Consumers: 2}
-	base := lines("pulsar_in_messages_total{" + topic + "} 9\n" + `pulsar_subscription_back_log{` + topic + `,subscription="good"} 5` + "\n" +
+	base := lines("pulsar_in_messages_total{" + topic + "} 9\n" + `pulsar_subscription_back_log{` + topic +
+		`,subscription="good"} 5` + "\n" +
 		`pulsar_subscription_consumers_count{` + topic + `,subscription="good"} 2` + "\n")
 	tests := map[string]struct {
 		more string
 		want map[string]backlog.BulkSubscription
 	}{
 		"a subscription without consumers counted": {more: `pulsar_subscription_back_log{` + topic + `,subscription="s"} 1`},
-		"a subscription without a backlog":         {more: `pulsar_subscription_consumers_count{` + topic + `,subscription="s"} 1`},
+		"a subscription without a backlog": {more: `pulsar_subscription_consumers_count{` + topic +
+			`,subscription="s"} 1`},
 		"a backlog below 0": {
-			more: `pulsar_subscription_back_log{` + topic + `,subscription="s"} -1` + "\n" + `pulsar_subscription_consumers_count{` + topic + `,subscription="s"} 1`,
+			more: `pulsar_subscription_back_log{` + topic + `,subscription="s"} -1` + "\n" +
+				`pulsar_subscription_consumers_count{` + topic + `,subscription="s"} 1`,
 		},
 		"a backlog that is no number": {
-			more: `pulsar_subscription_back_log{` + topic + `,subscription="s"} NaN` + "\n" + `pulsar_subscription_consumers_count{` + topic + `,subscription="s"} 1`,
+			more: `pulsar_subscription_back_log{` + topic + `,subscription="s"} NaN` + "\n" +
+				`pulsar_subscription_consumers_count{` + topic + `,subscription="s"} 1`,
 		},
 		"a topic that was not counted": {more: `pulsar_subscription_back_log{cluster="a",topic="persistent://a/b/d",subscription="s"} 1`},
 		"a topic without backlog":      {more: `pulsar_subscription_back_log{cluster="a",topic="non-persistent://a/b/d",subscription="s"} 1`},
 		"a partition that is none":     {more: `pulsar_in_messages_total{cluster="a",topic="persistent://a/b/d",partition="x"} 1`},
 		"two brokers while a topic moves: the larger counts": {
-			more: `pulsar_subscription_back_log{` + topic + `,subscription="good",pod="b"} 8` + "\n" + `pulsar_in_messages_total{` + topic + `,pod="b"} 1`,
+			more: `pulsar_subscription_back_log{` + topic + `,subscription="good",pod="b"} 8` + "\n" +
+				`pulsar_in_messages_total{` + topic + `,pod="b"} 1`,
 			want: map[string]backlog.BulkSubscription{"good": {BacklogEntries: 8, Consumers: 2}},
 		},
 	}
@@ -294,7 +304,8 @@ func TestSeriesThatSayTooLittleAreLeftOut(t *testing.T) {
 			fake := newFakePrometheus(t, lines(base, tt.more+"\n"))
 			sample, err := newSource(t, Config{URL: fake.URL}).FetchBulk(t.Context(), cluster)
 			require.NoError(t, err)
-			require.Equal(t, map[string]backlog.BulkTopic{"persistent://a/b/c": {PublishedMessages: 9, Subscriptions: tt.want}}, sample.Topics)
+			require.Equal(t, map[string]backlog.BulkTopic{"persistent://a/b/c": {PublishedMessages: 9, Subscriptions: tt.want}},
+				sample.Topics)
 		})
 	}
 }
@@ -313,8 +324,11 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		reason       error
 		result, text string
 	}{
-		"the credentials": {sends(401, "no"), backlog.ErrUnauthenticated, "unauthenticated", "does not accept the credentials"},
-		"the permission":  {sends(403, "no"), backlog.ErrForbidden, "forbidden", "refuses queries of this token"},
+		"the credentials": {
+			sends(401, "no"), backlog.ErrUnauthenticated, "unauthenticated",
+			"does not accept the credentials",
+		},
+		"the permission": {sends(403, "no"), backlog.ErrForbidden, "forbidden", "refuses queries of this token"},
 		"a redirect, which would show the token": {
 			sends(302, ""), backlog.ErrProtocol, "protocol", "redirects: give the URL that it redirects to",
 		},
@@ -337,7 +351,10 @@ func TestAnswersBecomeReasons(t *testing.T) {
 			sends(200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1020,"NaN"]}]}}`),
 			backlog.ErrProtocol, "ok", "gives NaN for a time",
 		},
-		"too much": {sends(200, `{"status":"`+strings.Repeat("x", 2000)), backlog.ErrProtocol, "protocol", "sent more than 1024 bytes: raise the limit"},
+		"too much": {
+			sends(200, `{"status":"`+strings.Repeat("x", 2000)), backlog.ErrProtocol, "protocol",
+			"sent more than 1024 bytes: raise the limit",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -379,7 +396,10 @@ func TestTheTokenIsReadForEveryQueryAndNeverShown(t *testing.T) {
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.ErrorContains(t, err, "nothing was sent to Prometheus at")
 	require.Empty(t, fake.queries)
-	for content, problem := range map[string]string{"": "it is empty", "se cret": "it has a space", strings.Repeat("x", maxTokenBytes+1): "longer than"} {
+	for content, problem := range map[string]string{
+		"": "it is empty", "se cret": "it has a space",
+		strings.Repeat("x", maxTokenBytes+1): "longer than",
+	} {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		_, err = source.FetchBulk(t.Context(), cluster)
 		require.ErrorContains(t, err, problem)

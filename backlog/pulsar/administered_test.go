@@ -48,7 +48,8 @@ func TestAnAdministratorsCredentialsMayBeInFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
 		_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"), backlog.Slim)
 		require.NoError(t, err)
-		require.Equal(t, "Bearer "+token, broker.request(len(broker.asked())-1).Header.Get("Authorization"), "a rotated token is used at once")
+		require.Equal(t, "Bearer "+token, broker.request(len(broker.asked())-1).Header.Get("Authorization"),
+			"a rotated token is used at once")
 	}
 	require.NoError(t, os.Remove(file))
 	_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"), backlog.Slim)
@@ -66,7 +67,10 @@ func TestAnAdministratorsCredentialsMayBeInFiles(t *testing.T) {
 func TestAnAdministratorsCredentialsAreForTheURLsThatHeGave(t *testing.T) {
 	broker, other := newOrders(t), newOrders(t)
 	source := newStrictSource(t, &fakeConnections{
-		fakeCredentials{named: map[string]backlog.Credentials{"connection/east": {Plugin: "token", Params: "s3cret"}, "media/secret": {}}},
+		fakeCredentials{named: map[string]backlog.Credentials{
+			"connection/east": {Plugin: "token", Params: "s3cret"},
+			"media/secret":    {},
+		}},
 		map[string][]string{"connection/east": {broker.URL}},
 	})
 	for name, topic := range map[string]backlog.Topic{
@@ -90,9 +94,12 @@ func TestAnAdministratorsCredentialsAreForTheURLsThatHeGave(t *testing.T) {
 }
 
 func TestAnAdministratorsCredentialsMayAskTheIssuerThatTheyName(t *testing.T) {
-	known := &fakeConnections{urls: map[string][]string{"connection/east": nil}, fakeCredentials: fakeCredentials{named: map[string]backlog.Credentials{
-		"connection/east": {Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"data:,{}"}`},
-	}}}
+	known := &fakeConnections{
+		urls: map[string][]string{"connection/east": nil},
+		fakeCredentials: fakeCredentials{named: map[string]backlog.Credentials{
+			"connection/east": {Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"data:,{}"}`},
+		}},
+	}
 	source := newStrictSource(t, known)
 	shown, err := source.client.credentials.of(t.Context(), "connection/east")
 	require.NoError(t, err)

@@ -33,7 +33,8 @@ func onAge(with, without http.HandlerFunc) http.HandlerFunc {
 
 func TestAnAgeThatCannotBeReadDoesNotCostTheRest(t *testing.T) {
 	good := answers(subscription(map[string]any{"backlogSize": 5, "earliestMsgPublishTimeInBacklog": 0}))
-	trace := sends(http.StatusInternalServerError, "text/plain", " --- An unexpected error occurred in the server ---\n\norg.apache.bookkeeper...")
+	trace := sends(http.StatusInternalServerError, "text/plain",
+		" --- An unexpected error occurred in the server ---\n\norg.apache.bookkeeper...")
 	tests := map[string]struct {
 		with    http.HandlerFunc
 		without http.HandlerFunc
@@ -130,8 +131,8 @@ func TestStorageThatHangsHoldsFewConnections(t *testing.T) {
 	})
 }
 
-// spells are when something began and ended. Who waits for one to end may begin the next before the server of the first has
-// noticed, but not at an earlier time: so they are told apart by the clock, not by who came first.
+// spells are when something began and ended. Who waits for one to end may begin the next before the server of the first
+// has noticed, but not at an earlier time: so they are told apart by the clock, not by who came first.
 type spells struct {
 	mu    sync.Mutex
 	edges []edge // guarded by mu

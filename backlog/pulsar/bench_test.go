@@ -60,7 +60,8 @@ func BenchmarkDecodeStats(b *testing.B) {
 					if partitions == 0 {
 						answer, err = decodeStats(bytes.NewReader(content), shape.detail)
 					} else {
-						answer, err = decodePartitionedStats(bytes.NewReader(content), "persistent://public/default/dp", partitions, shape.detail)
+						answer, err = decodePartitionedStats(bytes.NewReader(content), "persistent://public/default/dp", partitions,
+							shape.detail)
 					}
 					if err != nil || len(answer.partitions) != max(1, partitions) {
 						b.Fatal(len(answer.partitions), err)

@@ -54,8 +54,8 @@ func drain(body io.Reader) {
 	_, _ = io.CopyN(io.Discard, body, maxDrainBytes) // an error only costs the connection
 }
 
-// boundedBody is a body that ends in tooLongError after limit bytes. It remembers an error of the connection, which would
-// otherwise look like bad JSON.
+// boundedBody is a body that ends in tooLongError after limit bytes. It remembers an error of the connection, which
+// would otherwise look like bad JSON.
 type boundedBody struct {
 	body   io.Reader
 	left   int64

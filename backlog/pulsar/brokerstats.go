@@ -60,8 +60,8 @@ func (s *Source) BrokerStats(config BrokerStatsConfig) (*BrokerStats, error) {
 	return &BrokerStats{client: s.client, config: config, now: s.now}, nil
 }
 
-// FetchBulk asks all brokers of the cluster. Those that do not answer are missing, as their topics then are; there is an
-// error only when none did, or when the cluster does not say which there are.
+// FetchBulk asks all brokers of the cluster. Those that do not answer are missing, as their topics then are; there is
+// an error only when none did, or when the cluster does not say which there are.
 func (b *BrokerStats) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlog.BulkSample, error) {
 	brokers, err := b.brokers(ctx, cluster)
 	if err != nil {
@@ -81,7 +81,8 @@ func (b *BrokerStats) FetchBulk(ctx context.Context, cluster backlog.Cluster) (b
 	if err := group.Wait(); err != nil {
 		return backlog.BulkSample{}, err
 	}
-	if i := slices.IndexFunc(problems, func(err error) bool { return err != nil }); i >= 0 && !slices.Contains(problems, nil) {
+	if i := slices.IndexFunc(problems, func(err error) bool { return err != nil }); i >= 0 &&
+		!slices.Contains(problems, nil) {
 		return backlog.BulkSample{}, problems[i]
 	}
 	return backlog.BulkSample{At: at, Topics: merge(answers)}, nil
@@ -142,7 +143,9 @@ func (b *BrokerStats) brokers(ctx context.Context, cluster backlog.Cluster) ([]*
 }
 
 // read asks one broker.
-func (b *BrokerStats) read(ctx context.Context, cluster backlog.Cluster, broker *url.URL) (topics map[string]backlog.BulkTopic, err error) {
+func (b *BrokerStats) read(ctx context.Context, cluster backlog.Cluster,
+	broker *url.URL,
+) (topics map[string]backlog.BulkTopic, err error) {
 	a := superuserAddress(cluster, broker, "/admin/v2/broker-stats", "all topics of "+broker.Host)
 	a.patience = bulkPatience
 	wanted := func(name string) bool {

@@ -26,8 +26,9 @@ func allOfThem(string) bool { return true }
 
 // loaded is an answer about one topic of a broker.
 func loaded(topic string, backlogEntries int) string {
-	return fmt.Sprintf(`{"public/default":{"0x00000000_0xffffffff":{"persistent":{"persistent://public/default/%s":{"msgInCount":9,`+
-		`"subscriptions":{"s":{"msgBacklog":%d,"consumers":[]}}}}}}}`, topic, backlogEntries)
+	return fmt.Sprintf(
+		`{"public/default":{"0x00000000_0xffffffff":{"persistent":{"persistent://public/default/%s":{"msgInCount":9,`+
+			`"subscriptions":{"s":{"msgBacklog":%d,"consumers":[]}}}}}}}`, topic, backlogEntries)
 }
 
 func bulkTopic(backlogEntries int64) backlog.BulkTopic {
@@ -157,10 +158,12 @@ func TestFetchBulkWhileBrokersAreTroubled(t *testing.T) {
 		"an empty list of brokers": {hosts: answers(`[]`), reason: backlog.ErrProtocol, text: "it names no broker"},
 		"a broker without a name":  {hosts: answers(`[""]`), reason: backlog.ErrProtocol, text: `broker "" is not host:port`},
 		"a broker that is not allowed": {
-			hosts: answers(`["elsewhere:8080"]`), reason: backlog.ErrForbidden, text: "elsewhere:8080 is not an allowed Pulsar host",
+			hosts: answers(
+				`["elsewhere:8080"]`), reason: backlog.ErrForbidden, text: "elsewhere:8080 is not an allowed Pulsar host",
 		},
 		"an answer that is cut off": {
-			first: answers(`{"public/default":{"0x0":{"persi`), second: answers(`[]`), reason: backlog.ErrProtocol, text: "cut off",
+			first: answers(
+				`{"public/default":{"0x0":{"persi`), second: answers(`[]`), reason: backlog.ErrProtocol, text: "cut off",
 		},
 	}
 	for name, tt := range tests {
@@ -172,7 +175,8 @@ func TestFetchBulkWhileBrokersAreTroubled(t *testing.T) {
 			first.on(allHosts, tt.hosts)
 			first.on(allTopics, tt.first)
 			second.on(allTopics, tt.second)
-			sample, err := newBrokerStats(t, BrokerStatsConfig{}, first, second).FetchBulk(t.Context(), backlog.Cluster{AdminURL: first.URL})
+			sample, err := newBrokerStats(t, BrokerStatsConfig{}, first, second).FetchBulk(t.Context(),
+				backlog.Cluster{AdminURL: first.URL})
 			if tt.reason != nil {
 				require.ErrorIs(t, err, tt.reason)
 				require.ErrorContains(t, err, tt.text)
@@ -194,7 +198,8 @@ func TestBulkTopicsThatCannotBeRightAreNotMentioned(t *testing.T) {
 		"a negative backlog": `{"msgInCount":1,"subscriptions":{"s":{"msgBacklog":-1}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := `{"a/b":{"0x0":{"non-persistent":{"non-persistent://a/b/x":[1]},"persistent":{"persistent://a/b/bad":` + topic +
+			answer := `{"a/b":{"0x0":{"non-persistent":{"non-persistent://a/b/x":[1]},"persistent":{"persistent://a/b/bad":` +
+				topic +
 				`,"persistent://a/b/good":{"msgInCount":1,"subscriptions":{}}}}}}`
 			topics, err := decodeBrokerStats(strings.NewReader(answer), allOfThem)
 			require.NoError(t, err)
@@ -207,7 +212,10 @@ func TestBulkTopicsThatCannotBeRightAreNotMentioned(t *testing.T) {
 
 func TestBrokersThatAreNoURLs(t *testing.T) {
 	source := newSource(t, Config{})
-	_, err := source.BrokerStats(BrokerStatsConfig{Brokers: map[string][]string{"http://b:8080": {"http://b:8080", "b:8080"}}})
+	_, err := source.BrokerStats(BrokerStatsConfig{Brokers: map[string][]string{"http://b:8080": {
+		"http://b:8080",
+		"b:8080",
+	}}})
 	require.ErrorContains(t, err, "brokers[http://b:8080][1] must be http://host:port")
 	stats, err := source.BrokerStats(BrokerStatsConfig{})
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 
 // bulkDecoder reads broker-stats/topics: {namespace: {bundle: {domain: {topic: ...}}}}.
 //
-// Source: org.apache.pulsar.broker.service.PulsarStats and persistent.PersistentTopic.updateRates. Names differ from those
-// of /stats, and a number may be missing.
+// Source: org.apache.pulsar.broker.service.PulsarStats and persistent.PersistentTopic.updateRates. Names differ from
+// those of /stats, and a number may be missing.
 type bulkDecoder struct {
 	*scanner
 	wanted func(name string) bool
@@ -23,8 +23,8 @@ type bulkDecoder struct {
 	entries int
 }
 
-// decodeBrokerStats keeps the wanted topics of domain persistent. A topic with a number that cannot be right is left out:
-// not mentioned is unknown.
+// decodeBrokerStats keeps the wanted topics of domain persistent. A topic with a number that cannot be right is left
+// out: not mentioned is unknown.
 func decodeBrokerStats(r io.Reader, wanted func(name string) bool) (map[string]backlog.BulkTopic, error) {
 	d := &bulkDecoder{scanner: newScanner(r), wanted: wanted, topics: map[string]backlog.BulkTopic{}}
 	namespaces := d.object

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// caFile is a file of PEM certificates. It is read when it has changed: the system's bundle of 200 KB for each request would
-// cost more than the request.
+// caFile is a file of PEM certificates. It is read when it has changed: the system's bundle of 200 KB for each request
+// would cost more than the request.
 type caFile struct {
 	path string
 

@@ -78,7 +78,8 @@ func tlsCause(err error) string {
 	}
 }
 
-// tlsAlert is what the other side said when it ended a handshake, empty when it did not. The type of its words is crypto/tls's own.
+// tlsAlert is what the other side said when it ended a handshake, empty when it did not. The type of its words is
+// crypto/tls's own.
 func tlsAlert(err error) string {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" {
@@ -87,8 +88,8 @@ func tlsAlert(err error) string {
 	return ""
 }
 
-// refusesCertificate says that the other side ended a handshake because of our certificate, or for want of one: all alerts
-// that speak of a certificate do (RFC 8446 §6.2).
+// refusesCertificate says that the other side ended a handshake because of our certificate, or for want of one: all
+// alerts that speak of a certificate do (RFC 8446 §6.2).
 func refusesCertificate(err error) bool { return strings.Contains(tlsAlert(err), "certificate") }
 
 // connectionBroken says that the other side ended a connection that had been made.

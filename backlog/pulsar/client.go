@@ -38,8 +38,8 @@ type client struct {
 // decodeFunc reads one good answer. Its errors are turned into faults by answerFault.
 type decodeFunc func(io.Reader) error
 
-// get calls once, and once more after a 502, a 503 or a kept connection that broke, or when refused credentials have been
-// changed meanwhile, all within the request timeout. Finding the credentials has a time of its own.
+// get calls once, and once more after a 502, a 503 or a kept connection that broke, or when refused credentials have
+// been changed meanwhile, all within the request timeout. Finding the credentials has a time of its own.
 func (c *client) get(ctx context.Context, a address, call callName, query string, decode decodeFunc) error {
 	return (&exchange{client: c, address: a, decode: decode}).complete(ctx, call, query)
 }
@@ -175,7 +175,8 @@ func (e *exchange) follow(ctx context.Context, resource string) error {
 		}
 		u = next
 	}
-	return backlog.Because(backlog.ErrUnavailable, "%s was redirected %d times, last by %s: do the brokers agree on its owner?",
+	return backlog.Because(backlog.ErrUnavailable,
+		"%s was redirected %d times, last by %s: do the brokers agree on its owner?",
 		e.address.subject, maxRedirects+1, u.Host)
 }
 
@@ -190,7 +191,8 @@ func (e *exchange) send(ctx context.Context, u *url.URL) (next *url.URL, err err
 		return nil, badAdminURL()
 	}
 	if e.proof.method == methodTLS && u.Scheme != "https" {
-		return nil, backlog.Because(backlog.ErrUnsupported, "a client certificate cannot be shown to %s://%s: use the https port of the brokers",
+		return nil, backlog.Because(backlog.ErrUnsupported,
+			"a client certificate cannot be shown to %s://%s: use the https port of the brokers",
 			u.Scheme, u.Host)
 	}
 	req.Header.Set("Accept", "application/json")
@@ -232,7 +234,8 @@ func (e *exchange) answer(u *url.URL, resp *http.Response) (next *url.URL, err e
 
 func redirects(resp *http.Response) bool {
 	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return resp.Header.Get("Location") != ""
 	default:
 		return false
@@ -244,18 +247,21 @@ func keepsMethod(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusTemporaryRedirect || resp.StatusCode == http.StatusPermanentRedirect
 }
 
-// redirect decides about a redirect. A broker redirects to the owner of the topic, which is another host; net/http would
-// drop the token on the way, or follow anywhere.
+// redirect decides about a redirect. A broker redirects to the owner of the topic, which is another host; net/http
+// would drop the token on the way, or follow anywhere.
 func (e *exchange) redirect(from *url.URL, location string) (*url.URL, error) {
 	to, err := from.Parse(location)
 	switch {
 	case err != nil || (to.Scheme != "http" && to.Scheme != "https") || to.Hostname() == "" || to.User != nil:
-		return nil, backlog.Because(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?", from.Host, e.address.subject)
+		return nil, backlog.Because(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?",
+			from.Host, e.address.subject)
 	case from.Scheme == "https" && to.Scheme == "http":
-		return nil, backlog.Because(backlog.ErrForbidden, "%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
+		return nil, backlog.Because(backlog.ErrForbidden,
+			"%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
 			from.Host, e.address.subject, backlog.Quote(to.Host))
 	case !e.hosts.allow(to) && !e.credentials.administeredFor(e.address.cluster.Access, to):
-		return nil, backlog.Because(backlog.ErrForbidden, "%s redirects %s to %s, which is not an allowed Pulsar host: add it to %s",
+		return nil, backlog.Because(backlog.ErrForbidden,
+			"%s redirects %s to %s, which is not an allowed Pulsar host: add it to %s",
 			from.Host, e.address.subject, backlog.Quote(to.Host), AllowedHostsFlag)
 	default:
 		return to, nil

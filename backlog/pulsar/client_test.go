@@ -67,34 +67,41 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 	}{
 		"a host that is not allowed": {
 			location: elsewhere.URL, reason: backlog.ErrForbidden,
-			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " + elsewhere.host() +
+			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " +
+				elsewhere.host() +
 				", which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
 		},
 		"the allowed host by another name": {
 			location: strings.Replace(front.URL, "127.0.0.1", "localhost", 1), reason: backlog.ErrForbidden,
 			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " +
-				strings.Replace(front.host(), "127.0.0.1", "localhost", 1) + ", which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
+				strings.Replace(front.host(), "127.0.0.1", "localhost", 1) +
+				", which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
 		},
 		"a URL with credentials that looks like the allowed host": {
 			location: "http://" + front.host() + "@" + elsewhere.host(), reason: backlog.ErrProtocol,
-			text: "unexpected answer: " + front.host() + " redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
+			text: "unexpected answer: " + front.host() +
+				" redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
 		},
 		"a host without an end": {
 			location: "http://" + strings.Repeat("x", 5000), reason: backlog.ErrForbidden,
-			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " + strings.Repeat("x", backlog.MostQuoted) +
+			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " +
+				strings.Repeat("x", backlog.MostQuoted) +
 				"..., which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
 		},
 		"what cannot be read": {
 			location: "http://[::1%.pulsar]:8080", reason: backlog.ErrProtocol,
-			text: "unexpected answer: " + front.host() + " redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
+			text: "unexpected answer: " + front.host() +
+				" redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
 		},
 		"a file": {
 			location: "file://" + front.host(), reason: backlog.ErrProtocol,
-			text: "unexpected answer: " + front.host() + " redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
+			text: "unexpected answer: " + front.host() +
+				" redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
 		},
 		"an allowed host in clear text after TLS": {
 			location: front.URL, overTLS: true, reason: backlog.ErrForbidden,
-			text: "permission missing: " + secureHost + " redirects persistent://public/default/orders from https to http://" + front.host() +
+			text: "permission missing: " + secureHost + " redirects persistent://public/default/orders from https to http://" +
+				front.host() +
 				": set webServicePortTls on the brokers",
 		},
 	}
@@ -122,7 +129,8 @@ func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
 			source := newSource(t, Config{Token: "secret", AllowedHosts: allowed})
 			_, err := source.Fetch(t.Context(), elsewhere.topic("orders"), backlog.Slim)
 			require.ErrorIs(t, err, backlog.ErrForbidden)
-			require.EqualError(t, err, "permission missing: "+elsewhere.host()+" is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
+			require.EqualError(t, err,
+				"permission missing: "+elsewhere.host()+" is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
 			require.Empty(t, elsewhere.asked())
 		})
 	}
@@ -136,7 +144,8 @@ func TestAnAddressThatLooksLikeAnAllowedNameIsSentNothing(t *testing.T) {
 	_, port, err := net.SplitHostPort(elsewhere.host())
 	require.NoError(t, err)
 	front := newFakeBroker(t)
-	for layer, percent := 0, "%25"; layer < 6; layer, percent = layer+1, percent+"25" { // each time that it is read takes one away
+	// each time that it is read takes one away
+	for layer, percent := 0, "%25"; layer < 6; layer, percent = layer+1, percent+"25" {
 		t.Run(percent, func(t *testing.T) {
 			source := newSource(t, Config{Token: "secret", AllowedHosts: []string{"*.pulsar.svc"}}, front)
 			disguised := "http://[::ffff:127.0.0.1" + percent + ".pulsar.svc]:" + port
@@ -183,13 +192,24 @@ func TestRetriesOnceAndOnlyWhereItHelps(t *testing.T) {
 		reason  error
 		calls   int
 	}{
-		"after a 503":                       {[]http.HandlerFunc{says(503, "starting"), good}, nil, 2},
-		"after a 502":                       {[]http.HandlerFunc{sends(502, "text/html", ""), good}, nil, 2},
-		"after a kept connection broke":     {[]http.HandlerFunc{breaks(t), good}, nil, 2},
-		"not after a second 503":            {[]http.HandlerFunc{says(503, "starting"), says(503, "starting"), good}, backlog.ErrUnavailable, 2},
-		"not after a fresh connection":      {[]http.HandlerFunc{breaks(t), breaks(t), good}, backlog.ErrUnreachable, 2},
-		"not after a 500":                   {[]http.HandlerFunc{sends(500, "text/plain", ""), good}, backlog.ErrUnavailable, 1},
-		"not after a 429":                   {[]http.HandlerFunc{sends(429, "text/html", ""), good}, backlog.ErrUnavailable, 1},
+		"after a 503":                   {[]http.HandlerFunc{says(503, "starting"), good}, nil, 2},
+		"after a 502":                   {[]http.HandlerFunc{sends(502, "text/html", ""), good}, nil, 2},
+		"after a kept connection broke": {[]http.HandlerFunc{breaks(t), good}, nil, 2},
+		"not after a second 503": {
+			[]http.HandlerFunc{says(503, "starting"), says(503, "starting"), good},
+			backlog.ErrUnavailable, 2,
+		},
+		"not after a fresh connection": {[]http.HandlerFunc{breaks(t), breaks(t), good}, backlog.ErrUnreachable, 2},
+		"not after a 500": {
+			[]http.HandlerFunc{sends(500, "text/plain", ""), good},
+			backlog.ErrUnavailable,
+			1,
+		},
+		"not after a 429": {
+			[]http.HandlerFunc{sends(429, "text/html", ""), good},
+			backlog.ErrUnavailable,
+			1,
+		},
 		"not after a page that is not JSON": {[]http.HandlerFunc{sends(200, "text/html", ""), good}, backlog.ErrProtocol, 1},
 	}
 	for name, tt := range tests {
@@ -238,14 +258,16 @@ func TestAnswersAreBounded(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("orders/partitions", answers(notPartitioned))
 			broker.on("orders/stats", tt.answer)
-			_, err := newSource(t, Config{MaxAnswerBytes: limit}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+			_, err := newSource(t, Config{MaxAnswerBytes: limit}, broker).Fetch(t.Context(), broker.topic("orders"),
+				backlog.Slim)
 			if tt.good {
 				require.NoError(t, err)
 				return
 			}
 			require.ErrorIs(t, err, backlog.ErrProtocol)
 			require.EqualError(t, err, "unexpected answer: "+broker.host()+
-				" sent more than 1024 bytes for persistent://public/default/orders: raise the limit on answers, or remove unused subscriptions")
+				" sent more than 1024 bytes for persistent://public/default/orders: raise the limit on answers, or remove unused "+
+				"subscriptions")
 		})
 	}
 }
@@ -271,7 +293,8 @@ func TestABrokerThatHangsIsGivenUp(t *testing.T) {
 			source := newSource(t, Config{RequestTimeout: 20 * time.Millisecond}, broker)
 			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 			require.ErrorIs(t, err, backlog.ErrUnreachable)
-			require.EqualError(t, err, "unreachable: "+broker.host()+" for persistent://public/default/orders: no answer within 20ms")
+			require.EqualError(t, err,
+				"unreachable: "+broker.host()+" for persistent://public/default/orders: no answer within 20ms")
 		})
 	}
 }
@@ -316,7 +339,8 @@ func TestTheCallersEndIsNotTakenForOurs(t *testing.T) {
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("orders/partitions", answers(notPartitioned))
-	broker.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`), says(500, "no"), redirectsTo(broker.URL), answers(`{"msgInCounter":5,"subscriptions":{}}`))
+	broker.on("orders/stats", answers(`{"msgInCounter":5,"subscriptions":{}}`), says(500, "no"), redirectsTo(broker.URL),
+		answers(`{"msgInCounter":5,"subscriptions":{}}`))
 	source := newSource(t, Config{}, broker)
 	for range 4 {
 		_, _ = source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)

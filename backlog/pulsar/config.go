@@ -18,8 +18,8 @@ const (
 	DefaultMaxAnswerBytes  = 64 << 20
 	DefaultPartitionsTTL   = time.Minute
 	DefaultMaxConnsPerHost = 16
-	// DefaultMaxRequestsPerSecondPerHost is 10,000 topics every 10 s through one address, such as the Service of all brokers.
-	// A broker whose own limit is on (httpRequestsLimitEnabled) allows 100.
+	// DefaultMaxRequestsPerSecondPerHost is 10,000 topics every 10 s through one address, such as the Service of all
+	// brokers. A broker whose own limit is on (httpRequestsLimitEnabled) allows 100.
 	DefaultMaxRequestsPerSecondPerHost = 1000
 )
 
@@ -27,19 +27,21 @@ const (
 type Config struct {
 	// Registerer takes the metrics; required.
 	Registerer prometheus.Registerer
-	// AllowedHosts are the hosts that may be called and be shown the token, as host, host:port or a URL. A host without a port
-	// allows every port, a URL its scheme and its one port alone; "*." before a name stands for one or more labels:
+	// AllowedHosts are the hosts that may be called and be shown the token, as host, host:port or a URL. A host without a
+	// port allows every port, a URL its scheme and its one port alone; "*." before a name stands for one or more labels:
 	// "*.pulsar.svc:8080", "https://*.pulsar.svc:8443". Empty allows nothing.
 	AllowedHosts []string
 	// RequestTimeout bounds one call with its redirects and its retry; 10 ms to 1 min, default 3 s.
 	RequestTimeout time.Duration
 	// MaxAnswerBytes bounds one answer after decompression; 1 KiB to 1 GiB, default 64 MiB.
 	MaxAnswerBytes int64
-	// PartitionsTTL is how long the number of partitions of a topic is believed after the last good answer; 1 s to 1 h, default 1 min.
+	// PartitionsTTL is how long the number of partitions of a topic is believed after the last good answer; 1 s to 1 h,
+	// default 1 min.
 	PartitionsTTL time.Duration
 	// MaxConnsPerHost bounds the connections to one broker; 1 to 1024, default 16.
 	MaxConnsPerHost int
-	// MaxRequestsPerSecondPerHost bounds the requests to one broker, after a second's worth at once; 1 to 100000, default 1000.
+	// MaxRequestsPerSecondPerHost bounds the requests to one broker, after a second's worth at once; 1 to 100000, default
+	// 1000.
 	MaxRequestsPerSecondPerHost int
 	// Token is a literal token; at most one of Token, TokenFile and AuthPlugin is set.
 	Token string
@@ -54,8 +56,8 @@ type Config struct {
 	CAFile string
 	// Credentials knows what a backlog.Cluster names by Access; nil for a program where none does.
 	Credentials CredentialSource
-	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may ask for tokens. That of AuthParams is always
-	// allowed.
+	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may ask for tokens. That of AuthParams is
+	// always allowed.
 	AllowedIssuers []string
 }
 
@@ -133,7 +135,8 @@ func (c *Config) checkOwn() error {
 	case c.AuthPlugin != "" && (c.Token != "" || c.TokenFile != ""):
 		return fmt.Errorf("authPlugin %q is set together with token or tokenFile: only one may be", c.AuthPlugin)
 	case c.AuthPlugin == "" && (c.AuthParams != "" || c.AuthParamsFile != ""):
-		return errors.New("authParams or authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2")
+		return errors.New(
+			"authParams or authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2")
 	case c.AuthParams != "" && c.AuthParamsFile != "":
 		return fmt.Errorf("authParams and authParamsFile %q are both set: only one may be", c.AuthParamsFile)
 	}

@@ -27,26 +27,83 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		change func(*Config)
 		text   string
 	}{
-		"no registerer":                   {func(c *Config) { c.Registerer = nil }, "registerer is missing: metrics need one"},
-		"too short a timeout":             {func(c *Config) { c.RequestTimeout = time.Millisecond }, "requestTimeout is 1ms: it must be from 10ms to 1m"},
-		"a negative timeout":              {func(c *Config) { c.RequestTimeout = -1 }, "requestTimeout is -1ns: it must be from 10ms to 1m"},
-		"a tiny answer":                   {func(c *Config) { c.MaxAnswerBytes = 10 }, "maxAnswerBytes is 10: it must be from 1024 to 1073741824"},
-		"too long a memory":               {func(c *Config) { c.PartitionsTTL = 2 * time.Hour }, "partitionsTTL is 2h0m0s: it must be from 1s to 1h"},
-		"negative connections":            {func(c *Config) { c.MaxConnsPerHost = -1 }, "maxConnsPerHost is -1: it must be from 1 to 1024"},
-		"too many requests":               {func(c *Config) { c.MaxRequestsPerSecondPerHost = 100_001 }, "maxRequestsPerSecondPerHost is 100001: it must be from 1 to 100000"},
-		"two tokens":                      {func(c *Config) { c.Token, c.TokenFile = "s3cret", "/t" }, `token and tokenFile "/t" are both set: only one may be`},
-		"a token and a plugin":            {func(c *Config) { c.Token, c.AuthPlugin = "s3cret", "basic" }, `authPlugin "basic" is set together with token or tokenFile: only one may be`},
-		"parameters of nothing":           {func(c *Config) { c.AuthParams = "s3cret" }, "authParams or authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2"},
-		"parameters twice":                {func(c *Config) { c.AuthPlugin, c.AuthParams, c.AuthParamsFile = "token", "s3cret", "/p" }, `authParams and authParamsFile "/p" are both set: only one may be`},
-		"bad parameters":                  {func(c *Config) { c.AuthPlugin, c.AuthParams = "basic", "s3cret" }, `parameters of the basic plugin: they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`},
-		"a parameter file that is absent": {func(c *Config) { c.AuthPlugin, c.AuthParamsFile = "basic", "/nope" }, "authParamsFile /nope: no such file or directory"},
-		"a parameter file without any":    {func(c *Config) { c.AuthPlugin, c.AuthParamsFile = "token", empty }, "authParamsFile " + empty + ": parameters of the token plugin: token: it is empty"},
-		"an issuer that is no URL":        {func(c *Config) { c.AllowedIssuers = []string{"https://good", "me:s3cret@bad"} }, "allowedIssuers[1] must be a URL such as https://issuer/path, with no credentials and no query"},
-		"a token with a new line":         {func(c *Config) { c.Token = "s3c\nret" }, "token: it has a space, a line break or a character outside ASCII inside"},
-		"a blank token":                   {func(c *Config) { c.Token = " " }, "token: it is empty"},
-		"a CA file without any":           {func(c *Config) { c.CAFile = empty }, `caFile "` + empty + `" has no certificate: it must be PEM with at least one`},
-		"a CA file that is absent":        {func(c *Config) { c.CAFile = "/nope" }, `reading caFile "/nope": no such file or directory`},
-		"every host":                      {func(c *Config) { c.AllowedHosts = []string{"a", "*"} }, `allowedHosts[1] is "*": it must be host, host:port or a URL such as https://host:port, where host may start with "*." and has no other *`},
+		"no registerer": {
+			func(c *Config) { c.Registerer = nil },
+			"registerer is missing: metrics need one",
+		},
+		"too short a timeout": {
+			func(c *Config) { c.RequestTimeout = time.Millisecond },
+			"requestTimeout is 1ms: it must be from 10ms to 1m",
+		},
+		"a negative timeout": {
+			func(c *Config) { c.RequestTimeout = -1 },
+			"requestTimeout is -1ns: it must be from 10ms to 1m",
+		},
+		"a tiny answer": {
+			func(c *Config) { c.MaxAnswerBytes = 10 },
+			"maxAnswerBytes is 10: it must be from 1024 to 1073741824",
+		},
+		"too long a memory": {
+			func(c *Config) { c.PartitionsTTL = 2 * time.Hour },
+			"partitionsTTL is 2h0m0s: it must be from 1s to 1h",
+		},
+		"negative connections": {
+			func(c *Config) { c.MaxConnsPerHost = -1 },
+			"maxConnsPerHost is -1: it must be from 1 to 1024",
+		},
+		"too many requests": {
+			func(c *Config) { c.MaxRequestsPerSecondPerHost = 100_001 },
+			"maxRequestsPerSecondPerHost is 100001: it must be from 1 to 100000",
+		},
+		"two tokens": {
+			func(c *Config) { c.Token, c.TokenFile = "s3cret", "/t" },
+			`token and tokenFile "/t" are both set: only one may be`,
+		},
+		"a token and a plugin": {
+			func(c *Config) { c.Token, c.AuthPlugin = "s3cret", "basic" },
+			`authPlugin "basic" is set together with token or tokenFile: only one may be`,
+		},
+		"parameters of nothing": {
+			func(c *Config) { c.AuthParams = "s3cret" },
+			"authParams or authParamsFile is set without authPlugin: it must be one of token, tls, basic, oauth2",
+		},
+		"parameters twice": {func(c *Config) {
+			c.AuthPlugin, c.AuthParams, c.AuthParamsFile = "token",
+				"s3cret", "/p"
+		}, `authParams and authParamsFile "/p" are both set: only one may be`},
+		"bad parameters": {
+			func(c *Config) { c.AuthPlugin, c.AuthParams = "basic", "s3cret" },
+			`parameters of the basic plugin: they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`,
+		},
+		"a parameter file that is absent": {
+			func(c *Config) { c.AuthPlugin, c.AuthParamsFile = "basic", "/nope" },
+			"authParamsFile /nope: no such file or directory",
+		},
+		"a parameter file without any": {
+			func(c *Config) { c.AuthPlugin, c.AuthParamsFile = "token", empty },
+			"authParamsFile " + empty + ": parameters of the token plugin: token: it is empty",
+		},
+		"an issuer that is no URL": {
+			func(c *Config) { c.AllowedIssuers = []string{"https://good", "me:s3cret@bad"} },
+			"allowedIssuers[1] must be a URL such as https://issuer/path, with no credentials and no query",
+		},
+		"a token with a new line": {
+			func(c *Config) { c.Token = "s3c\nret" },
+			"token: it has a space, a line break or a character outside ASCII inside",
+		},
+		"a blank token": {func(c *Config) { c.Token = " " }, "token: it is empty"},
+		"a CA file without any": {
+			func(c *Config) { c.CAFile = empty },
+			`caFile "` + empty + `" has no certificate: it must be PEM with at least one`,
+		},
+		"a CA file that is absent": {
+			func(c *Config) { c.CAFile = "/nope" },
+			`reading caFile "/nope": no such file or directory`,
+		},
+		"every host": {
+			func(c *Config) { c.AllowedHosts = []string{"a", "*"} },
+			`allowedHosts[1] is "*": it must be host, host:port or a URL such as https://host:port, where host may start with "*." and has no other *`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +131,10 @@ func TestAllowedHosts(t *testing.T) {
 		refuses []string
 	}{
 		"a host allows each of its ports": {
-			"broker", []string{"http://broker", "https://broker:8443", "http://BROKER.:8080"}, []string{"http://broker.evil", "http://abroker", "http://b"},
+			"broker", []string{"http://broker", "https://broker:8443", "http://BROKER.:8080"}, []string{
+				"http://broker.evil",
+				"http://abroker", "http://b",
+			},
 		},
 		"a host and a port allow only that port": {
 			"broker:8080", []string{"http://broker:8080"}, []string{"http://broker", "http://broker:80801"},
@@ -98,14 +158,19 @@ func TestAllowedHosts(t *testing.T) {
 		"an IPv4 address": {
 			"127.0.0.1:8080",
 			[]string{"http://127.0.0.1:8080", "http://[::ffff:127.0.0.1]:8080"},
-			[]string{"http://127.1:8080", "http://0x7f000001:8080", "http://2130706433:8080", "http://[::1]:8080", "http://127.0.0.1.:8080"},
+			[]string{
+				"http://127.1:8080", "http://0x7f000001:8080", "http://2130706433:8080", "http://[::1]:8080",
+				"http://127.0.0.1.:8080",
+			},
 		},
 		"a star stands for names alone": {
 			"*.pulsar.svc",
 			[]string{"http://b-0.pulsar.svc"},
 			[]string{
-				"http://[::1%25.pulsar.svc]:8080", "http://[::1%252525.pulsar.svc]:8080", "http://[fe80::1%25a.pulsar.svc]", "http://[::1]",
-				"http://evil..pulsar.svc", "http://a;b.pulsar.svc", "http://a,b.pulsar.svc", "http://ｅvil.pulsar.svc", "http://evil%E3%80%82x.pulsar.svc",
+				"http://[::1%25.pulsar.svc]:8080", "http://[::1%252525.pulsar.svc]:8080", "http://[fe80::1%25a.pulsar.svc]",
+				"http://[::1]",
+				"http://evil..pulsar.svc", "http://a;b.pulsar.svc", "http://a,b.pulsar.svc", "http://ｅvil.pulsar.svc",
+				"http://evil%E3%80%82x.pulsar.svc",
 			},
 		},
 		"a URL allows its scheme and port alone": {
@@ -114,10 +179,16 @@ func TestAllowedHosts(t *testing.T) {
 			[]string{"http://broker:8443", "https://broker", "https://broker:443", "http://broker"},
 		},
 		"a URL allows the port that its scheme implies": {
-			"http://broker", []string{"http://broker", "http://broker:80"}, []string{"http://broker:8080", "https://broker", "https://broker:80"},
+			"http://broker", []string{"http://broker", "http://broker:80"}, []string{
+				"http://broker:8080", "https://broker",
+				"https://broker:80",
+			},
 		},
 		"a URL may have a star": {
-			"https://*.pulsar.svc:8443", []string{"https://b-0.pulsar.svc:8443"}, []string{"http://b-0.pulsar.svc:8443", "https://pulsar.svc:8443"},
+			"https://*.pulsar.svc:8443", []string{"https://b-0.pulsar.svc:8443"}, []string{
+				"http://b-0.pulsar.svc:8443",
+				"https://pulsar.svc:8443",
+			},
 		},
 	}
 	for name, tt := range tests {
@@ -138,7 +209,8 @@ func TestAllowedHosts(t *testing.T) {
 	}
 	for _, wrong := range []string{
 		"", "*", "*.", "a*b", "*.*.svc", "a/b", "a:b", "a:", "u@a", "*.127.0.0.1", "a b",
-		"http://", "http://*", "http://a/", "http://a/b", "http://u:s3cret@a", "http://a?", "http://a:0", "pulsar://a:6650", "//a", "a:0", "a:65536", "a,b", "127.1",
+		"http://", "http://*", "http://a/", "http://a/b", "http://u:s3cret@a", "http://a?", "http://a:0", "pulsar://a:6650",
+		"//a", "a:0", "a:65536", "a,b", "127.1",
 		"*.1", "*.[::1]", "[::1%25lo]", "[::1%lo]", "bröker", "a..b",
 	} {
 		t.Run("refuses the pattern "+wrong, func(t *testing.T) {
@@ -182,7 +254,8 @@ func TestATokenFileThatIsNoGoodSendsNothing(t *testing.T) {
 			broker := newFakeBroker(t)
 			_, err := newSource(t, Config{TokenFile: tt.file}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 			require.ErrorIs(t, err, backlog.ErrUnauthenticated)
-			require.EqualError(t, err, "credentials refused: nothing was sent to "+broker.host()+": token file "+tt.file+": "+tt.text)
+			require.EqualError(t, err,
+				"credentials refused: nothing was sent to "+broker.host()+": token file "+tt.file+": "+tt.text)
 			require.Empty(t, broker.asked())
 		})
 	}
@@ -205,7 +278,8 @@ func TestAChangedFileOfParametersIsUsedAtOnce(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("s3cret"), 0o600))
 	_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
-	require.ErrorContains(t, err, "nothing was sent to "+broker.host()+": authParamsFile "+file+": parameters of the basic plugin")
+	require.ErrorContains(t, err,
+		"nothing was sent to "+broker.host()+": authParamsFile "+file+": parameters of the basic plugin")
 	require.NotContains(t, err.Error(), "s3cret")
 }
 

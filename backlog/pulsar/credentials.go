@@ -20,9 +20,10 @@ const AllowedIssuersFlag = "--allowed-oauth2-issuers"
 // credentialTimeout bounds what a CredentialSource takes.
 const credentialTimeout = 5 * time.Second
 
-// CredentialSource knows the credentials that a backlog.Cluster names by Access. It is asked for every call on Pulsar, so it
-// must remember; its errors are shown to users. It may also have a method Doubt(access string): it is called when Pulsar has
-// refused what was named so, and the source is asked again at once, for the credentials may have been changed.
+// CredentialSource knows the credentials that a backlog.Cluster names by Access. It is asked for every call on Pulsar,
+// so it must remember; its errors are shown to users. It may also have a method Doubt(access string): it is called when
+// Pulsar has refused what was named so, and the source is asked again at once, for the credentials may have been
+// changed.
 type CredentialSource interface {
 	Credentials(ctx context.Context, access string) (backlog.Credentials, error)
 }
@@ -32,9 +33,9 @@ type doubter interface {
 	Doubt(access string)
 }
 
-// administering is another. Administered says that the name stands for what the program's administrator gave, and not for what a
-// user's object names, and for which URLs, in the spelling of backlog.ParseAdminURL. Such credentials may be in files of the program,
-// may ask any issuer, and may be shown at these URLs whether AllowedHosts has them or not.
+// administering is another. Administered says that the name stands for what the program's administrator gave, and not
+// for what a user's object names, and for which URLs, in the spelling of backlog.ParseAdminURL. Such credentials may be
+// in files of the program, may ask any issuer, and may be shown at these URLs whether AllowedHosts has them or not.
 type administering interface {
 	Administered(access string) (urls []string, is bool)
 }
@@ -130,16 +131,18 @@ func (c *credentials) given(found backlog.Credentials) (material, error) {
 	return materialOf(decoded, found), nil
 }
 
-// named decodes credentials that were named by an object of a user, who must not make this program read its own files or
-// call an issuer that nobody has allowed.
+// named decodes credentials that were named by an object of a user, who must not make this program read its own files
+// or call an issuer that nobody has allowed.
 func (c *credentials) named(found backlog.Credentials) (material, error) {
 	decoded, err := decodeParams(found.Plugin, found.Params)
 	if err != nil {
 		return material{}, err
 	}
 	if key, path := decoded.file(); path != "" {
-		return material{}, backlog.Because(backlog.ErrUnsupported, "%s names a file inside the function's pod, which the adapter cannot read: %s: "+
-			"put its content into the Secret, or name a Secret for the adapter in the policy", key, backlog.Quote(path))
+		return material{},
+			backlog.Because(backlog.ErrUnsupported,
+				"%s names a file inside the function's pod, which the adapter cannot read: %s: "+
+					"put its content into the Secret, or name a Secret for the adapter in the policy", key, backlog.Quote(path))
 	}
 	if decoded.issuer != "" && !c.issuers[decoded.issuer] {
 		return material{}, backlog.Because(backlog.ErrForbidden, "%s is not an allowed OAuth2 issuer: add it to %s",
@@ -150,8 +153,9 @@ func (c *credentials) named(found backlog.Credentials) (material, error) {
 
 func materialOf(decoded params, found backlog.Credentials) material {
 	return material{
-		params: decoded, roots: found.TrustCerts, insecure: found.AllowInsecureConnection, anyName: found.SkipHostnameVerification,
-		named: true,
+		params: decoded, roots: found.TrustCerts, insecure: found.AllowInsecureConnection,
+		anyName: found.SkipHostnameVerification,
+		named:   true,
 	}
 }
 

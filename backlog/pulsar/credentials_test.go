@@ -68,7 +68,8 @@ func newOrders(t testing.TB) *fakeBroker {
 func needs(authorization string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != authorization {
-			sends(http.StatusUnauthorized, "text/html;charset=iso-8859-1", "<html>Error 401 Authentication required</html>")(w, r)
+			sends(http.StatusUnauthorized, "text/html;charset=iso-8859-1", "<html>Error 401 Authentication required</html>")(w,
+				r)
 			return
 		}
 		next(w, r)
@@ -79,8 +80,11 @@ func TestEachClusterIsShownItsOwnCredentials(t *testing.T) {
 	broker := newOrders(t)
 	source := newSource(t, Config{Token: "own", Credentials: &fakeCredentials{named: map[string]backlog.Credentials{
 		"a/token": {Plugin: "token", Params: "token:of-a"},
-		"b/basic": {Plugin: "org.apache.pulsar.client.impl.auth.AuthenticationBasic", Params: `{"userId":"user","password":"pass"}`},
-		"c/none":  {},
+		"b/basic": {
+			Plugin: "org.apache.pulsar.client.impl.auth.AuthenticationBasic",
+			Params: `{"userId":"user","password":"pass"}`,
+		},
+		"c/none": {},
 	}}}, broker)
 	tests := map[string]struct{ access, authorization, method string }{
 		"the program's where none are named": {"", "Bearer own", "token"},
@@ -118,7 +122,10 @@ func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
 				"put its content into the Secret, or name a Secret for the adapter in the policy",
 		},
 		"a key file of an issuer": {
-			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"file:///etc/oauth2/key.json"}`},
+			backlog.Credentials{
+				Plugin: "oauth2",
+				Params: `{"issuerUrl":"https://issuer","privateKey":"file:///etc/oauth2/key.json"}`,
+			},
 			backlog.ErrUnsupported,
 			"privateKey names a file inside the function's pod, which the adapter cannot read: /etc/oauth2/key.json: " +
 				"put its content into the Secret, or name a Secret for the adapter in the policy",
@@ -202,7 +209,8 @@ func TestCredentialsThatAreNotReadYetAreNotRefused(t *testing.T) {
 		result      string
 	}{
 		"too early": {
-			fmt.Errorf("%w: the target has not been looked up yet", backlog.ErrNoData), backlog.ErrNoData, "the target has not been looked up yet",
+			fmt.Errorf("%w: the target has not been looked up yet",
+				backlog.ErrNoData), backlog.ErrNoData, "the target has not been looked up yet",
 			"stats-age no_data",
 		},
 		"not in time": {
@@ -218,7 +226,8 @@ func TestCredentialsThatAreNotReadYetAreNotRefused(t *testing.T) {
 			broker := newOrders(t)
 			known := &unready{err: tt.err}
 			registry := prometheus.NewRegistry()
-			source, topic := newSource(t, Config{Registerer: registry, Credentials: known}, broker), broker.named("orders", "ns/secret")
+			source, topic := newSource(t, Config{Registerer: registry, Credentials: known}, broker), broker.named("orders",
+				"ns/secret")
 			source.counts.store(topic, 0, source.now())
 			_, err := source.Fetch(t.Context(), topic, backlog.Age)
 			require.EqualError(t, err, tt.reason.Error()+": nothing was sent to "+broker.host()+": "+tt.text)
@@ -251,7 +260,8 @@ func TestRefusedCredentialsThatAreStillTheSameAreShownOnce(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("orders/partitions", needs("Bearer other", answers(notPartitioned)))
 	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "wrong"}}}
-	_, err := newSource(t, Config{Credentials: known}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+	_, err := newSource(t, Config{Credentials: known}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"),
+		backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.Equal(t, []string{"ns/secret"}, known.doubts)
 	require.Len(t, broker.asked(), 1)

@@ -104,8 +104,10 @@ func decodePartitionedStats(r io.Reader, name string, known int, asked backlog.D
 		return state{}, incompleteError{text: fmt.Sprintf("%d partitions where %d were known", count, known), fewer: true}
 	}
 	if absent, total := missing(there, count); total > 0 {
-		return state{}, incompleteError{text: fmt.Sprintf("%d of %d partitions are missing (%s): a broker did not answer, or they were deleted "+
-			"(pulsar-admin topics create-missed-partitions)", total, count, absent)}
+		return state{},
+			incompleteError{text: fmt.Sprintf(
+				"%d of %d partitions are missing (%s): a broker did not answer, or they were deleted "+
+					"(pulsar-admin topics create-missed-partitions)", total, count, absent)}
 	}
 	if stray || len(samples) != count {
 		return state{}, incompleteError{text: "it names partitions that the topic should not have"}

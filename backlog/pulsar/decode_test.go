@@ -108,11 +108,14 @@ func dumbDecode(answer map[string]any, index int, asked backlog.Detail) backlog.
 		}
 		sample.Subscriptions = append(sample.Subscriptions, subscription)
 	}
-	slices.SortFunc(sample.Subscriptions, func(a, b backlog.SubscriptionSample) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(sample.Subscriptions,
+		func(a, b backlog.SubscriptionSample) int { return strings.Compare(a.Name, b.Name) })
 	return sample
 }
 
-func dumbConsumer(c map[string]any, number func(map[string]any, string) int64, text func(map[string]any, string) string) backlog.ConsumerSample {
+func dumbConsumer(c map[string]any, number func(map[string]any, string) int64,
+	text func(map[string]any, string) string,
+) backlog.ConsumerSample {
 	metadata, _ := c["metadata"].(map[string]any)
 	sample := backlog.ConsumerSample{
 		ID: text(c, "consumerName"), Name: text(c, "consumerName"), MeanBatch: number(c, "avgMessagesPerEntry"),
@@ -154,7 +157,10 @@ func TestDecodeDetails(t *testing.T) {
 			asked: backlog.Bytes | backlog.Age, changes: map[string]any{"backlogSize": -1, "earliestMsgPublishTimeInBacklog": 0},
 		},
 		"a time that cannot be": {
-			asked: backlog.Age | backlog.Bytes, changes: map[string]any{"backlogSize": 0, "earliestMsgPublishTimeInBacklog": -2}, answer: backlog.Bytes,
+			asked: backlog.Age | backlog.Bytes, changes: map[string]any{
+				"backlogSize":                     0,
+				"earliestMsgPublishTimeInBacklog": -2,
+			}, answer: backlog.Bytes,
 		},
 	}
 	for name, tt := range tests {
@@ -195,19 +201,38 @@ func TestDecodePartitionsInAnyOrderOfKeys(t *testing.T) {
 		body string
 		err  string
 	}{
-		"metadata may come last":            {`{"partitions":{` + one + `},"subscriptions":{"s":[{}]},"metadata":{"partitions":1}}`, ""},
-		"sums may be anything":              {`{"msgInCounter":-5,"subscriptions":null,"metadata":{"partitions":1},"partitions":{` + one + `}}`, ""},
-		"a partition that comes twice":      {`{"metadata":{"partitions":1},"partitions":{` + one + `,` + one + `}}`, "it names partitions that the topic should not have"},
-		"partitions that come twice":        {`{"metadata":{"partitions":1},"partitions":{` + one + `},"partitions":{` + one + `}}`, "it names partitions that the topic should not have"},
-		"partitions of null":                {`{"metadata":{"partitions":1},"partitions":null}`, "null where an object should be"},
-		"a partition of null":               {`{"metadata":{"partitions":1},"partitions":{"` + name + `-partition-0":null}}`, "null where an object should be"},
-		"no partitions where none are said": {`{"metadata":{"partitions":0},"partitions":{}}`, "0 partitions where 1 were known"},
+		"metadata may come last": {`{"partitions":{` + one +
+			`},"subscriptions":{"s":[{}]},"metadata":{"partitions":1}}`, ""},
+		"sums may be anything": {`{"msgInCounter":-5,"subscriptions":null,"metadata":{"partitions":1},"partitions":{` + one +
+			`}}`, ""},
+		"a partition that comes twice": {
+			`{"metadata":{"partitions":1},"partitions":{` + one + `,` + one + `}}`,
+			"it names partitions that the topic should not have",
+		},
+		"partitions that come twice": {`{"metadata":{"partitions":1},"partitions":{` + one + `},"partitions":{` + one +
+			`}}`, "it names partitions that the topic should not have"},
+		"partitions of null": {
+			`{"metadata":{"partitions":1},"partitions":null}`,
+			"null where an object should be",
+		},
+		"a partition of null": {
+			`{"metadata":{"partitions":1},"partitions":{"` + name + `-partition-0":null}}`,
+			"null where an object should be",
+		},
+		"no partitions where none are said": {
+			`{"metadata":{"partitions":0},"partitions":{}}`,
+			"0 partitions where 1 were known",
+		},
 		"a number of partitions beyond all reason is not counted up to": {
 			`{"metadata":{"partitions":2147483647},"partitions":{}}`,
-			"2147483647 of 2147483647 partitions are missing (0, 1, 2, 3, 4, ...): a broker did not answer, or they were deleted (pulsar-admin topics create-missed-partitions)",
+			"2147483647 of 2147483647 partitions are missing (0, 1, 2, 3, 4, ...): a broker did not answer, or they were " +
+				"deleted (pulsar-admin topics create-missed-partitions)",
 		},
 		"an answer that is cut off": {`{"metadata":{"partitions":1},"partitions":{` + one, "unexpected EOF"},
-		"two answers":               {`{"metadata":{"partitions":1},"partitions":{` + one + `}}{}`, "more than one JSON value"},
+		"two answers": {
+			`{"metadata":{"partitions":1},"partitions":{` + one + `}}{}`,
+			"more than one JSON value",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -218,7 +243,11 @@ func TestDecodePartitionsInAnyOrderOfKeys(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, []backlog.PartitionSample{{Index: 0, PublishedMessages: 4, Subscriptions: []backlog.SubscriptionSample{}}}, answer.partitions)
+			require.Equal(t,
+				[]backlog.PartitionSample{{
+					Index: 0, PublishedMessages: 4,
+					Subscriptions: []backlog.SubscriptionSample{},
+				}}, answer.partitions)
 		})
 	}
 }

@@ -16,7 +16,8 @@ import (
 
 func TestDecodeOddNumbers(t *testing.T) {
 	good := backlog.SubscriptionSample{
-		Name: "a/b/c", Type: backlog.Shared, BacklogEntries: 3, DeliveredMessages: 7, DelayedMessages: 1, UnackedMessages: 2, Blocked: true,
+		Name: "a/b/c", Type: backlog.Shared, BacklogEntries: 3, DeliveredMessages: 7, DelayedMessages: 1, UnackedMessages: 2,
+		Blocked: true,
 	}
 	with := func(change func(*backlog.SubscriptionSample)) backlog.SubscriptionSample {
 		changed := good
@@ -28,27 +29,81 @@ func TestDecodeOddNumbers(t *testing.T) {
 		sample  backlog.SubscriptionSample
 		err     string
 	}{
-		"nothing odd":                        {sample: good},
-		"a negative backlog is no number":    {map[string]any{"msgBacklog": -2}, good, "subscription a/b/c: msgBacklog is -2"},
-		"a missing backlog is not 0":         {map[string]any{"msgBacklog": "missing"}, good, "subscription a/b/c: msgBacklog is missing"},
-		"a backlog of null is not 0":         {map[string]any{"msgBacklog": nil}, good, "subscription a/b/c: msgBacklog is missing"},
-		"a backlog with a fraction":          {map[string]any{"msgBacklog": 1.5}, good, "subscription a/b/c: msgBacklog is a number 1.5"},
-		"a backlog beyond 64 bits":           {map[string]any{"msgBacklog": json.Number("9223372036854775808")}, good, "subscription a/b/c: msgBacklog is a number 9223372036854775808"},
-		"a backlog in quotes":                {map[string]any{"msgBacklog": "3"}, good, "subscription a/b/c: msgBacklog is a string"},
-		"a negative counter":                 {map[string]any{"msgOutCounter": -1}, good, "subscription a/b/c: msgOutCounter is -1"},
-		"a missing counter":                  {map[string]any{"msgOutCounter": "missing"}, good, "subscription a/b/c: msgOutCounter is missing"},
-		"missing unacked messages":           {map[string]any{"unackedMessages": "missing"}, good, "subscription a/b/c: msgDelayed or unackedMessages is missing"},
-		"missing delayed messages":           {map[string]any{"msgDelayed": "missing"}, good, "subscription a/b/c: msgDelayed or unackedMessages is missing"},
-		"negative unacked messages become 0": {map[string]any{"unackedMessages": -49860}, with(func(s *backlog.SubscriptionSample) { s.UnackedMessages = 0 }), ""},
-		"negative delayed messages become 0": {map[string]any{"msgDelayed": -1}, with(func(s *backlog.SubscriptionSample) { s.DelayedMessages = 0 }), ""},
-		"no type is type None":               {map[string]any{"type": nil}, with(func(s *backlog.SubscriptionSample) { s.Type = backlog.NoType }), ""},
-		"a type of a later Pulsar is kept":   {map[string]any{"type": "Queue"}, with(func(s *backlog.SubscriptionSample) { s.Type = "Queue" }), ""},
-		"negative replays become 0":          {map[string]any{"msgInReplay": -1, "drainingHashesCount": -1}, good, ""},
+		"nothing odd": {sample: good},
+		"a negative backlog is no number": {
+			map[string]any{"msgBacklog": -2},
+			good,
+			"subscription a/b/c: msgBacklog is -2",
+		},
+		"a missing backlog is not 0": {
+			map[string]any{"msgBacklog": "missing"},
+			good,
+			"subscription a/b/c: msgBacklog is missing",
+		},
+		"a backlog of null is not 0": {
+			map[string]any{"msgBacklog": nil},
+			good,
+			"subscription a/b/c: msgBacklog is missing",
+		},
+		"a backlog with a fraction": {
+			map[string]any{"msgBacklog": 1.5},
+			good,
+			"subscription a/b/c: msgBacklog is a number 1.5",
+		},
+		"a backlog beyond 64 bits": {
+			map[string]any{"msgBacklog": json.Number("9223372036854775808")},
+			good,
+			"subscription a/b/c: msgBacklog is a number 9223372036854775808",
+		},
+		"a backlog in quotes": {
+			map[string]any{"msgBacklog": "3"},
+			good,
+			"subscription a/b/c: msgBacklog is a string",
+		},
+		"a negative counter": {
+			map[string]any{"msgOutCounter": -1},
+			good,
+			"subscription a/b/c: msgOutCounter is -1",
+		},
+		"a missing counter": {
+			map[string]any{"msgOutCounter": "missing"},
+			good,
+			"subscription a/b/c: msgOutCounter is missing",
+		},
+		"missing unacked messages": {
+			map[string]any{"unackedMessages": "missing"},
+			good,
+			"subscription a/b/c: msgDelayed or unackedMessages is missing",
+		},
+		"missing delayed messages": {
+			map[string]any{"msgDelayed": "missing"},
+			good,
+			"subscription a/b/c: msgDelayed or unackedMessages is missing",
+		},
+		"negative unacked messages become 0": {
+			map[string]any{"unackedMessages": -49860},
+			with(func(s *backlog.SubscriptionSample) { s.UnackedMessages = 0 }), "",
+		},
+		"negative delayed messages become 0": {
+			map[string]any{"msgDelayed": -1},
+			with(func(s *backlog.SubscriptionSample) { s.DelayedMessages = 0 }), "",
+		},
+		"no type is type None": {
+			map[string]any{"type": nil},
+			with(func(s *backlog.SubscriptionSample) { s.Type = backlog.NoType }), "",
+		},
+		"a type of a later Pulsar is kept": {
+			map[string]any{"type": "Queue"},
+			with(func(s *backlog.SubscriptionSample) { s.Type = "Queue" }), "",
+		},
+		"negative replays become 0": {map[string]any{"msgInReplay": -1, "drainingHashesCount": -1}, good, ""},
 		"what holds dispatch back is told": {
 			map[string]any{
-				"msgInReplay": 18, "drainingHashesCount": 3, "activeConsumerName": "x1", "dispatchThrottledMsgEventsBySubscriptionLimit": 1,
-				"dispatchThrottledBytesEventsBySubscriptionLimit": 2, "dispatchThrottledMsgEventsByTopicLimit": 4, "dispatchThrottledBytesEventsByTopicLimit": 8,
-				"dispatchThrottledMsgEventsByBrokerLimit": 16, "dispatchThrottledBytesEventsByBrokerLimit": 32,
+				"msgInReplay": 18, "drainingHashesCount": 3, "activeConsumerName": "x1",
+				"dispatchThrottledMsgEventsBySubscriptionLimit":   1,
+				"dispatchThrottledBytesEventsBySubscriptionLimit": 2, "dispatchThrottledMsgEventsByTopicLimit": 4,
+				"dispatchThrottledBytesEventsByTopicLimit": 8,
+				"dispatchThrottledMsgEventsByBrokerLimit":  16, "dispatchThrottledBytesEventsByBrokerLimit": 32,
 			},
 			with(func(s *backlog.SubscriptionSample) {
 				s.InReplayEntries, s.DrainingHashes, s.ActiveConsumer, s.ThrottledEvents = 18, 3, "x1", 63
@@ -58,14 +113,24 @@ func TestDecodeOddNumbers(t *testing.T) {
 		"a field that nobody knows is passed": {map[string]any{"newInPulsar6": []any{1}}, good, ""},
 		"a consumer without metadata, or with half of it, goes by its name": {
 			map[string]any{"consumers": []any{
-				map[string]any{"consumerName": "plain", "avgMessagesPerEntry": -3, "connectedSince": "2026-11-21T18:39:24.394900799+01:00"},
+				map[string]any{
+					"consumerName": "plain", "avgMessagesPerEntry": -3,
+					"connectedSince": "2026-11-21T18:39:24.394900799+01:00",
+				},
 				map[string]any{"consumerName": "timeless", "connectedSince": "yesterday"},
 				map[string]any{"consumerName": "half", "avgMessagesPerEntry": 20, "metadata": map[string]any{"id": "a/b/c"}},
 				map[string]any{"consumerName": "null", "metadata": nil},
-				map[string]any{"consumerName": "x1y2z", "availablePermits": -490, "unackedMessages": 500, "metadata": map[string]any{
-					"id": "a/b/c", "instance_id": "0", "application": "pulsar-function", "instance_hostname": "c-0", "more": []any{map[string]any{}},
-				}},
-				map[string]any{"consumerName": "odd", "unackedMessages": -1, "metadata": map[string]any{"id": "4711", "instance_id": "0"}},
+				map[string]any{
+					"consumerName": "x1y2z", "availablePermits": -490, "unackedMessages": 500,
+					"metadata": map[string]any{
+						"id": "a/b/c", "instance_id": "0", "application": "pulsar-function", "instance_hostname": "c-0",
+						"more": []any{map[string]any{}},
+					},
+				},
+				map[string]any{
+					"consumerName": "odd", "unackedMessages": -1,
+					"metadata": map[string]any{"id": "4711", "instance_id": "0"},
+				},
 				map[string]any{"consumerName": "sink", "metadata": map[string]any{"id": "a/b/s", "application": "pulsar-sink"}},
 			}},
 			with(func(s *backlog.SubscriptionSample) {
@@ -112,7 +177,10 @@ func TestDecodeWhatIsNotAnAnswer(t *testing.T) {
 			require.Error(t, err)
 		})
 	}
-	for name, body := range map[string]string{"no count": `{}`, "negative": `{"partitions":-1}`, "not a number": `{"partitions":"2"}`} {
+	for name, body := range map[string]string{
+		"no count": `{}`, "negative": `{"partitions":-1}`,
+		"not a number": `{"partitions":"2"}`,
+	} {
 		t.Run(name+" is no number of partitions", func(t *testing.T) {
 			_, err := decodePartitions(strings.NewReader(body))
 			require.Error(t, err)

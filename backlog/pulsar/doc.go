@@ -8,19 +8,20 @@
 // issuers that are allowed and where they say that tokens are, and never shows a credential in an error or a metric.
 //
 // One Fetch is one request, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker;
-// one with entry counters also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker cannot read
-// from its storage fails the whole call there, so the call is made again without it; while the storage hangs, ages are only
-// tried now and then. The number of partitions comes from
-// `/partitions` and is remembered for Config.PartitionsTTL; more of them are seen at once, fewer and another kind when the
-// call fails for it. Which broker a topic's calls are redirected to is remembered for a minute, and it is asked at once.
-// HTTP_PROXY and the like are ignored: brokers are inside the cluster.
+// one with entry counters also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker
+// cannot read from its storage fails the whole call there, so the call is made again without it; while the storage
+// hangs, ages are only tried now and then. The number of partitions comes from `/partitions` and is remembered for
+// Config.PartitionsTTL; more of them are seen at once, fewer and another kind when the call fails for it. Which broker
+// a topic's calls are redirected to is remembered for a minute, and it is asked at once. HTTP_PROXY and the like are
+// ignored: brokers are inside the cluster.
 //
 // Before every host is a gate: it bounds what is under way there and how often it is asked, and while the host fails it
-// lets one request at a time try it, at growing intervals; see verdict.go for what counts as the host's failure. Answers
-// are decoded as they arrive, and what is not needed is not kept: a huge answer costs time, not memory.
+// lets one request at a time try it, at growing intervals; see verdict.go for what counts as the host's failure.
+// Answers are decoded as they arrive, and what is not needed is not kept: a huge answer costs time, not memory.
 //
 // Worker reads functions, sinks and sources from the function worker, in the brokers or apart (backlog.InstanceSource);
-// BrokerStats reads all loaded topics of all brokers at once, roughly (backlog.BulkSource). Both use the Source's client.
+// BrokerStats reads all loaded topics of all brokers at once, roughly (backlog.BulkSource). Both use the Source's
+// client.
 //
 // Each set of credentials has a client of its own, whoever names it; backlog.Cluster.Access names one, and none for the
 // program's own. They are looked up for each call, so a change needs no restart. Credentials that an object names never
@@ -47,10 +48,10 @@
 //	pulsar_autoscaler_source_oauth2_requests_total{call,result}   requests to OAuth2 issuers; call is discovery or token
 //	pulsar_autoscaler_source_oauth2_request_duration_seconds{call}
 //
-// call is partitions, stats, partitioned-stats, stats-age and partitioned-stats-age (with the age of the oldest message),
-// internal-stats, topics, partitioned-topics, component, component-status,
-// parallelism (a change), brokers or broker-stats; result is ok, partial,
-// topic_not_found, function_not_found, no_worker, unauthenticated, forbidden, unreachable, unavailable, unsupported, protocol,
-// canceled, no_data (not sent, for the credentials are not read yet), held_back (not sent, to spare the host) or moved (a
-// broker that no longer owns the topic; the admin URL is asked next). What was not sent has no duration.
+// call is partitions, stats, partitioned-stats, stats-age and partitioned-stats-age (with the age of the oldest
+// message), internal-stats, topics, partitioned-topics, component, component-status, parallelism (a change), brokers or
+// broker-stats; result is ok, partial, topic_not_found, function_not_found, no_worker, unauthenticated, forbidden,
+// unreachable, unavailable, unsupported, protocol, canceled, no_data (not sent, for the credentials are not read yet),
+// held_back (not sent, to spare the host) or moved (a broker that no longer owns the topic; the admin URL is asked
+// next). What was not sent has no duration.
 package pulsar

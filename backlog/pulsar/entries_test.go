@@ -14,11 +14,12 @@ import (
 
 func TestSampleIsGoodWithoutEntryCounters(t *testing.T) {
 	tests := map[string]http.HandlerFunc{
-		"internal stats are forbidden":         replays(t, "4.0.8-401-role-without-permission-stats.txt"),
-		"internal stats lack the counter":      answers(`{"ledgers":[]}`),
-		"internal stats have a negative one":   answers(`{"entriesAddedCounter":-1}`),
-		"internal stats are not there":         says(http.StatusNotFound, "gone"),
-		"the broker fails on internal stats":   sends(http.StatusInternalServerError, "text/plain", "java.lang.NullPointerException\n\tat ..."),
+		"internal stats are forbidden":       replays(t, "4.0.8-401-role-without-permission-stats.txt"),
+		"internal stats lack the counter":    answers(`{"ledgers":[]}`),
+		"internal stats have a negative one": answers(`{"entriesAddedCounter":-1}`),
+		"internal stats are not there":       says(http.StatusNotFound, "gone"),
+		"the broker fails on internal stats": sends(http.StatusInternalServerError, "text/plain",
+			"java.lang.NullPointerException\n\tat ..."),
 		"internal stats are something else":    answers(`[]`),
 		"something else answers for internals": sends(http.StatusOK, "text/html", "<html>"),
 	}
@@ -63,7 +64,8 @@ func TestEntryCountersAreAddedToASampleLater(t *testing.T) {
 	sample = source.AddEntries(t.Context(), broker.topic("parts"), sample)
 	require.Equal(t, backlog.Full, sample.Detail)
 	require.Equal(t, int64(4), *sample.Partitions[3].AddedEntries)
-	require.Equal(t, []string{"parts/partitions", "parts/partitioned-stats", "parts/partitioned-internalStats"}, broker.asked())
+	require.Equal(t, []string{"parts/partitions", "parts/partitioned-stats", "parts/partitioned-internalStats"},
+		broker.asked())
 }
 
 func TestEntryCountersOfPartitions(t *testing.T) {

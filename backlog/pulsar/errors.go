@@ -51,7 +51,8 @@ func badAdminURL() error {
 }
 
 func badTopicName(name string) error {
-	return backlog.Because(backlog.ErrUnsupported, "topic name %q must look like persistent://tenant/namespace/name", backlog.Quote(name))
+	return backlog.Because(backlog.ErrUnsupported, "topic name %q must look like persistent://tenant/namespace/name",
+		backlog.Quote(name))
 }
 
 func badNamespace(name string) error {
@@ -59,15 +60,17 @@ func badNamespace(name string) error {
 }
 
 func nonPersistent(name string) error {
-	return backlog.Because(backlog.ErrUnsupported, "%s keeps no backlog to scale on: use a persistent:// topic", backlog.Quote(name))
+	return backlog.Because(backlog.ErrUnsupported, "%s keeps no backlog to scale on: use a persistent:// topic",
+		backlog.Quote(name))
 }
 
 func hostNotAllowed(host string) error {
-	return backlog.Because(backlog.ErrForbidden, "%s is not an allowed Pulsar host: add it to %s", backlog.Quote(host), AllowedHostsFlag)
+	return backlog.Because(backlog.ErrForbidden, "%s is not an allowed Pulsar host: add it to %s", backlog.Quote(host),
+		AllowedHostsFlag)
 }
 
-// noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it, and one that could not be
-// had in time refuses nobody.
+// noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it, and one that could not
+// be had in time refuses nobody.
 func noCredentials(a address, cause error) error {
 	canceled := errors.Is(cause, context.Canceled)
 	reason := backlog.ErrUnauthenticated
@@ -75,13 +78,15 @@ func noCredentials(a address, cause error) error {
 		reason = backlog.ErrUnavailable
 	}
 	for _, known := range []error{
-		backlog.ErrNoData, backlog.ErrUnreachable, backlog.ErrUnavailable, backlog.ErrForbidden, backlog.ErrProtocol, backlog.ErrUnsupported,
+		backlog.ErrNoData, backlog.ErrUnreachable, backlog.ErrUnavailable, backlog.ErrForbidden, backlog.ErrProtocol,
+		backlog.ErrUnsupported,
 	} {
 		if errors.Is(cause, known) {
 			reason = known
 		}
 	}
-	f := backlog.Because(reason, "nothing was sent to %s: %s", a.base.Host, strings.TrimPrefix(cause.Error(), reason.Error()+": "))
+	f := backlog.Because(reason, "nothing was sent to %s: %s", a.base.Host,
+		strings.TrimPrefix(cause.Error(), reason.Error()+": "))
 	if canceled { // a time that was over was not the broker's, which is what the cause of a fault says
 		f.Cause = context.Canceled
 	}
@@ -91,7 +96,8 @@ func noCredentials(a address, cause error) error {
 // errFewerPartitions marks an answer that knows fewer partitions than was believed.
 var errFewerPartitions = errors.New("fewer partitions than known")
 
-// errServerError marks a 5xx that may be due to what was asked: not 502 and 503, which speak of the broker or the topic's bundle.
+// errServerError marks a 5xx that may be due to what was asked: not 502 and 503, which speak of the broker or the
+// topic's bundle.
 var errServerError = errors.New("server error")
 
 // said is the answer's status and Pulsar's own words, empty when the body was not Pulsar's JSON.
@@ -122,7 +128,8 @@ func statusFault(a address, u *url.URL, s said, shown material) error {
 	case s.status == http.StatusNotFound && s.json:
 		return backlog.Because(a.absent, "%s: %s", subject, a.remedy)
 	case s.status == http.StatusConflict && strings.Contains(s.reason, "Function Worker is not enabled"):
-		return backlog.Because(backlog.ErrNoWorker, "%s: set functionsWorkerEnabled=true on the brokers, or give the URL of the worker that runs apart",
+		return backlog.Because(backlog.ErrNoWorker,
+			"%s: set functionsWorkerEnabled=true on the brokers, or give the URL of the worker that runs apart",
 			subject)
 	case s.status == http.StatusTooManyRequests:
 		return backlog.Because(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
@@ -146,7 +153,8 @@ func refusal(a address, u *url.URL, s said, shown material) error {
 	case s.json:
 		return backlog.Because(backlog.ErrForbidden, "%s: grant %s to the role of the credentials", subject, a.grant)
 	case s.status == http.StatusForbidden:
-		return backlog.Because(backlog.ErrForbidden, "%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
+		return backlog.Because(backlog.ErrForbidden,
+			"%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
 	default:
 		return backlog.Because(backlog.ErrUnauthenticated, "%s %s", u.Host, disbelief(shown, time.Now()))
 	}
@@ -164,9 +172,11 @@ func disbelief(shown material, now time.Time) string {
 	case methodBasic:
 		return "does not accept the user and password: does the brokers' basicAuthConf have them?"
 	case methodTLS:
-		return "does not accept the client certificate: is AuthenticationProviderTls among the brokers' authenticationProviders?"
+		return "does not accept the client certificate: is AuthenticationProviderTls among the brokers' " +
+			"authenticationProviders?"
 	case methodOAuth2:
-		return "does not accept the token of OAuth2 issuer " + shown.issuer + ": do the brokers trust that issuer and the audience?"
+		return "does not accept the token of OAuth2 issuer " + shown.issuer +
+			": do the brokers trust that issuer and the audience?"
 	default:
 		return tokenDisbelief(shown.token.content, now)
 	}
@@ -197,13 +207,15 @@ func answerFault(a address, u *url.URL, err error) error {
 		}
 		return f
 	case errors.As(err, &long):
-		return backlog.Because(backlog.ErrProtocol, "%s sent more than %d bytes for %s: raise the limit on answers, or remove unused subscriptions",
+		return backlog.Because(backlog.ErrProtocol,
+			"%s sent more than %d bytes for %s: raise the limit on answers, or remove unused subscriptions",
 			u.Host, long.limit, a.subject)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return backlog.Because(backlog.ErrProtocol, "the answer of %s for %s is cut off: is %s://%s a Pulsar admin service?",
 			u.Host, a.subject, u.Scheme, u.Host)
 	default:
-		return backlog.Because(backlog.ErrProtocol, "%s did not send the state of %s (%s): is %s://%s a Pulsar admin service?",
+		return backlog.Because(backlog.ErrProtocol,
+			"%s did not send the state of %s (%s): is %s://%s a Pulsar admin service?",
 			u.Host, a.subject, backlog.Quote(err.Error()), u.Scheme, u.Host)
 	}
 }
@@ -218,8 +230,10 @@ func transportFault(a address, u *url.URL, err error, limit time.Duration) error
 // certificateRefused is the fault for a handshake that the broker ended.
 func certificateRefused(u *url.URL, err error, shown material) error {
 	if shown.method != methodTLS {
-		return backlog.Because(backlog.ErrUnauthenticated, "%s asks for a client certificate and none is configured (%s)", u.Host, tlsAlert(err))
+		return backlog.Because(backlog.ErrUnauthenticated, "%s asks for a client certificate and none is configured (%s)",
+			u.Host, tlsAlert(err))
 	}
-	return backlog.Because(backlog.ErrUnauthenticated, "%s does not accept the client certificate (%s): is it expired, or signed by an authority "+
-		"that is not in the brokers' tlsTrustCertsFilePath?", u.Host, tlsAlert(err))
+	return backlog.Because(backlog.ErrUnauthenticated,
+		"%s does not accept the client certificate (%s): is it expired, or signed by an authority "+
+			"that is not in the brokers' tlsTrustCertsFilePath?", u.Host, tlsAlert(err))
 }

@@ -37,8 +37,10 @@ func TestAnswersBecomeReasons(t *testing.T) {
 			text: "credentials refused: BROKER asks for credentials and none are configured: give the adapter a token",
 		},
 		"401 in JSON is a missing permission": {
-			answer: says(401, "Unauthorized to validateTopicOperation for operation [GET_STATS] on topic [persistent://public/default/orders]"), reason: backlog.ErrForbidden,
-			text: `permission missing: BROKER says "Unauthorized to validateTopicOperation for operation [GET_STATS] on topic [persistent://public/default/orders]": ` +
+			answer: says(401,
+				"Unauthorized to validateTopicOperation for operation [GET_STATS] on topic [persistent://public/default/orders]"), reason: backlog.ErrForbidden,
+			text: `permission missing: BROKER says "Unauthorized to validateTopicOperation for operation [GET_STATS] on topic " +
+				"[persistent://public/default/orders]": ` +
 				`grant consume on namespace public/default to the role of the credentials`,
 		},
 		"401 in JSON without Pulsar's reason is a bad token": {
@@ -47,12 +49,14 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		},
 		"403 in JSON is a missing permission": {
 			answer: replays(t, "4.0.8-403-role-without-permission-topics.txt"), reason: backlog.ErrForbidden,
-			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on namespace [public/default]" of ` +
+			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on " +
+				"namespace [public/default]" of ` +
 				`persistent://public/default/orders: grant consume on namespace public/default to the role of the credentials`,
 		},
 		"403 in other words comes from something in between": {
 			answer: sends(403, "text/plain", "RBAC: access denied"), reason: backlog.ErrForbidden,
-			text: "permission missing: BROKER answered 403 for persistent://public/default/orders, not in Pulsar's words: does a proxy or a mesh in between refuse it?",
+			text: "permission missing: BROKER answered 403 for persistent://public/default/orders, not in Pulsar's words: " +
+				"does a proxy or a mesh in between refuse it?",
 		},
 		"404 in JSON is a missing topic": {
 			answer: says(404, "Topic persistent://public/default/orders not found"), reason: backlog.ErrTopicNotFound,
@@ -64,11 +68,13 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		},
 		"404 in HTML is not Pulsar": {
 			answer: sends(404, "text/html", "<html>not found</html>"), reason: backlog.ErrProtocol,
-			text: "unexpected answer: BROKER answered 404 for persistent://public/default/orders: is http://BROKER a Pulsar admin service?",
+			text: "unexpected answer: BROKER answered 404 for persistent://public/default/orders: is http://BROKER a Pulsar " +
+				"admin service?",
 		},
 		"404 in foreign JSON is not Pulsar": {
 			answer: sends(404, "application/json", `{"kind":"Status","code":404}`), reason: backlog.ErrProtocol,
-			text: "unexpected answer: BROKER answered 404 for persistent://public/default/orders: is http://BROKER a Pulsar admin service?",
+			text: "unexpected answer: BROKER answered 404 for persistent://public/default/orders: is http://BROKER a Pulsar " +
+				"admin service?",
 		},
 		"412 is a topic without an owner now": {
 			answer: says(412, "Failed to find ownership"), reason: backlog.ErrUnavailable,
@@ -76,10 +82,12 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		},
 		"429 is too many requests": {
 			answer: sends(429, "text/html", ""), reason: backlog.ErrUnavailable,
-			text: "unavailable: BROKER answered 429 for persistent://public/default/orders: too many requests for its httpRequestsMaxPerSecond",
+			text: "unavailable: BROKER answered 429 for persistent://public/default/orders: too many requests for its " +
+				"httpRequestsMaxPerSecond",
 		},
 		"500 with a stack trace shows none of it": {
-			answer: sends(500, "text/plain", "\n --- An unexpected error occurred in the server ---\n\njava.lang..."), reason: backlog.ErrUnavailable,
+			answer: sends(500, "text/plain",
+				"\n --- An unexpected error occurred in the server ---\n\njava.lang..."), reason: backlog.ErrUnavailable,
 			text: "unavailable: BROKER answered 500 for persistent://public/default/orders: asked again soon",
 		},
 		"503 is unavailable": {
@@ -88,27 +96,41 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		},
 		"200 in HTML is not Pulsar": {
 			answer: sends(200, "text/html", "<html>hello</html>"), reason: backlog.ErrProtocol,
-			text: "unexpected answer: BROKER did not send the state of persistent://public/default/orders (it sent content type text/html): is http://BROKER a Pulsar admin service?",
+			text: "unexpected answer: BROKER did not send the state of persistent://public/default/orders (it sent content " +
+				"type text/html): is http://BROKER a Pulsar admin service?",
 		},
 		"200 with broken JSON is not Pulsar": {
 			answer: answers(`{"msgInCounter":1,`), reason: backlog.ErrProtocol,
-			text: "unexpected answer: the answer of BROKER for persistent://public/default/orders is cut off: is http://BROKER a Pulsar admin service?",
+			text: "unexpected answer: the answer of BROKER for persistent://public/default/orders is cut off: is " +
+				"http://BROKER a Pulsar admin service?",
 		},
 		"200 with other JSON is not Pulsar": {
 			answer: answers(`{}`), reason: backlog.ErrProtocol,
-			text: "unexpected answer: BROKER did not send the state of persistent://public/default/orders (msgInCounter is missing): is http://BROKER a Pulsar admin service?",
+			text: "unexpected answer: BROKER did not send the state of persistent://public/default/orders (msgInCounter is " +
+				"missing): is http://BROKER a Pulsar admin service?",
 		},
 		"204 is not Pulsar": {
-			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, reason: backlog.ErrProtocol,
-			text: "unexpected answer: BROKER answered 204 for persistent://public/default/orders: is http://BROKER a Pulsar admin service?",
+			answer: func(w http.ResponseWriter,
+				_ *http.Request,
+			) {
+				w.WriteHeader(http.StatusNoContent)
+			}, reason: backlog.ErrProtocol,
+			text: "unexpected answer: BROKER answered 204 for persistent://public/default/orders: is http://BROKER a Pulsar " +
+				"admin service?",
 		},
 		"a redirect to nowhere is not Pulsar": {
-			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTemporaryRedirect) }, reason: backlog.ErrProtocol,
-			text: "unexpected answer: BROKER answered 307 for persistent://public/default/orders: is http://BROKER a Pulsar admin service?",
+			answer: func(w http.ResponseWriter,
+				_ *http.Request,
+			) {
+				w.WriteHeader(http.StatusTemporaryRedirect)
+			}, reason: backlog.ErrProtocol,
+			text: "unexpected answer: BROKER answered 307 for persistent://public/default/orders: is http://BROKER a Pulsar " +
+				"admin service?",
 		},
 		"long words are cut, and lines after the first": {
 			answer: says(404, long+`\nat java`), reason: backlog.ErrTopicNotFound,
-			text: `topic not found: BROKER says "` + long[:200] + `..." of persistent://public/default/orders: create it or correct its name`,
+			text: `topic not found: BROKER says "` + long[:200] +
+				`..." of persistent://public/default/orders: create it or correct its name`,
 		},
 		"a server that echoes the token does not get it into the text": {
 			answer: says(404, "no such "+secret), reason: backlog.ErrTopicNotFound,
@@ -140,13 +162,21 @@ func TestIncompleteAnswersAreNeverASum(t *testing.T) {
 		answer string
 		text   string
 	}{
-		"one partition is missing":                 {gone, "1 of 3 partitions are missing (1)" + fix},
-		"all are missing and the topic stands in":  {allGone, "3 of 3 partitions are missing (0, 1, 2)" + fix},
-		"none is there":                            {partitioned("gone", 3), "3 of 3 partitions are missing (0, 1, 2)" + fix},
-		"many are missing":                         {partitioned("gone", 9, 4), "8 of 9 partitions are missing (0, 1, 2, 3, 5, ...)" + fix},
-		"one comes twice in two spellings":         {strings.Replace(partitioned("gone", 3, 0, 1, 9), "partition-9", "partition-01", 1), "1 of 3 partitions are missing (2)" + fix},
-		"one is of another topic":                  {strings.Replace(partitioned("gone", 3, 0, 1, 2), "gone-partition-2", "other-partition-2", 1), "1 of 3 partitions are missing (2)" + fix},
-		"one more is there than there should be":   {partitioned("gone", 3, 0, 1, 2, 3), "it names partitions that the topic should not have"},
+		"one partition is missing":                {gone, "1 of 3 partitions are missing (1)" + fix},
+		"all are missing and the topic stands in": {allGone, "3 of 3 partitions are missing (0, 1, 2)" + fix},
+		"none is there":                           {partitioned("gone", 3), "3 of 3 partitions are missing (0, 1, 2)" + fix},
+		"many are missing": {
+			partitioned("gone", 9, 4),
+			"8 of 9 partitions are missing (0, 1, 2, 3, 5, ...)" + fix,
+		},
+		"one comes twice in two spellings": {strings.Replace(partitioned("gone", 3, 0, 1, 9), "partition-9",
+			"partition-01", 1), "1 of 3 partitions are missing (2)" + fix},
+		"one is of another topic": {strings.Replace(partitioned("gone", 3, 0, 1, 2), "gone-partition-2",
+			"other-partition-2", 1), "1 of 3 partitions are missing (2)" + fix},
+		"one more is there than there should be": {
+			partitioned("gone", 3, 0, 1, 2, 3),
+			"it names partitions that the topic should not have",
+		},
 		"it has fewer partitions than it was said": {partitioned("gone", 2, 0, 1), "2 partitions where 3 were known"},
 	}
 	for name, tt := range tests {
@@ -166,21 +196,49 @@ func TestIncompleteAnswersAreNeverASum(t *testing.T) {
 }
 
 func TestNamesAndURLsThatCannotBeRight(t *testing.T) {
-	const nameFix, urlFix = " must look like persistent://tenant/namespace/name", "the Pulsar admin URL must look like http://pulsar-broker.pulsar:8080, with no path and no credentials"
+	const nameFix, urlFix = " must look like persistent://tenant/namespace/name", "the Pulsar admin URL must look like " +
+		"http://pulsar-broker.pulsar:8080, with no path and no credentials"
 	tests := map[string]struct {
 		url, name string
 		text      string
 	}{
-		"a short name":                    {name: "orders", text: `not supported: topic name "orders"` + nameFix},
-		"a name without a domain":         {name: "public/default/orders", text: `not supported: topic name "public/default/orders"` + nameFix},
-		"another domain":                  {name: "topic://public/default/orders", text: `not supported: topic name "topic://public/default/orders"` + nameFix},
-		"an old name with a cluster":      {name: "persistent://a/b/c/d", text: `not supported: topic name "persistent://a/b/c/d"` + nameFix},
-		"no topic":                        {name: "persistent://a/b/", text: `not supported: topic name "persistent://a/b/"` + nameFix},
-		"no tenant":                       {name: "persistent:///b/c", text: `not supported: topic name "persistent:///b/c"` + nameFix},
-		"steps out of the namespace":      {name: "persistent://a/b/..", text: `not supported: topic name "persistent://a/b/.."` + nameFix},
-		"steps out of the tenant":         {name: "persistent://../../clusters", text: `not supported: topic name "persistent://../../clusters"` + nameFix},
-		"a query in the namespace":        {name: "persistent://a/b?c=d/e", text: `not supported: topic name "persistent://a/b?c=d/e"` + nameFix},
-		"a topic that keeps no backlog":   {name: "non-persistent://a/b/c", text: "not supported: non-persistent://a/b/c keeps no backlog to scale on: use a persistent:// topic"},
+		"a short name": {name: "orders", text: `not supported: topic name "orders"` + nameFix},
+		"a name without a domain": {
+			name: "public/default/orders",
+			text: `not supported: topic name "public/default/orders"` + nameFix,
+		},
+		"another domain": {
+			name: "topic://public/default/orders",
+			text: `not supported: topic name "topic://public/default/orders"` + nameFix,
+		},
+		"an old name with a cluster": {
+			name: "persistent://a/b/c/d",
+			text: `not supported: topic name "persistent://a/b/c/d"` + nameFix,
+		},
+		"no topic": {
+			name: "persistent://a/b/",
+			text: `not supported: topic name "persistent://a/b/"` + nameFix,
+		},
+		"no tenant": {
+			name: "persistent:///b/c",
+			text: `not supported: topic name "persistent:///b/c"` + nameFix,
+		},
+		"steps out of the namespace": {
+			name: "persistent://a/b/..",
+			text: `not supported: topic name "persistent://a/b/.."` + nameFix,
+		},
+		"steps out of the tenant": {
+			name: "persistent://../../clusters",
+			text: `not supported: topic name "persistent://../../clusters"` + nameFix,
+		},
+		"a query in the namespace": {
+			name: "persistent://a/b?c=d/e",
+			text: `not supported: topic name "persistent://a/b?c=d/e"` + nameFix,
+		},
+		"a topic that keeps no backlog": {
+			name: "non-persistent://a/b/c",
+			text: "not supported: non-persistent://a/b/c keeps no backlog to scale on: use a persistent:// topic",
+		},
 		"a service URL":                   {url: "pulsar://broker:6650", text: urlFix},
 		"a URL without a scheme":          {url: "broker:8080", text: urlFix},
 		"a URL with a path":               {url: "http://broker:8080/admin/v2", text: urlFix},
@@ -218,15 +276,29 @@ func TestMissingAnswersAreToldShortly(t *testing.T) {
 		url  string
 		text string
 	}{
-		"nothing listens":                         {"http://" + closed, "unreachable: " + closed + " for " + topic + ": connection refused"},
-		"the name is unknown":                     {"http://broker.invalid:8080", "unreachable: broker.invalid:8080 for " + topic + ": no such host"},
-		"the certificate is of an unknown signer": {secure.URL, "unreachable: " + secure.Listener.Addr().String() + " for " + topic + ": its certificate is signed by an unknown authority: give the adapter the CA file"},
-		"https to a port that speaks http":        {"https://" + plain.host(), "unreachable: " + plain.host() + " for " + topic + ": it does not speak TLS: use http://"},
+		"nothing listens": {
+			"http://" + closed,
+			"unreachable: " + closed + " for " + topic + ": connection refused",
+		},
+		"the name is unknown": {
+			"http://broker.invalid:8080",
+			"unreachable: broker.invalid:8080 for " + topic + ": no such host",
+		},
+		"the certificate is of an unknown signer": {
+			secure.URL,
+			"unreachable: " + secure.Listener.Addr().String() + " for " + topic +
+				": its certificate is signed by an unknown authority: give the adapter the CA file",
+		},
+		"https to a port that speaks http": {
+			"https://" + plain.host(),
+			"unreachable: " + plain.host() + " for " + topic + ": it does not speak TLS: use http://",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			source := newSource(t, Config{AllowedHosts: []string{"127.0.0.1", "broker.invalid"}})
-			_, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster{AdminURL: tt.url}, Name: topic}, backlog.Slim)
+			_, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster{AdminURL: tt.url}, Name: topic},
+				backlog.Slim)
 			require.ErrorIs(t, err, backlog.ErrUnreachable)
 			require.Equal(t, tt.text, err.Error())
 		})

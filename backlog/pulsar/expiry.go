@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// tokenEnd is when a token ends by its own words, which nobody has checked: brokers say the same of a token that has expired and of
-// one that is signed by others. It is false for what is no JSON Web Token and for one without an end.
+// tokenEnd is when a token ends by its own words, which nobody has checked: brokers say the same of a token that has
+// expired and of one that is signed by others. It is false for what is no JSON Web Token and for one without an end.
 //
 // Source: RFC 7519 §4.1.4 (exp, in seconds, perhaps with a fraction).
 func tokenEnd(token string) (time.Time, bool) {

@@ -22,10 +22,22 @@ func TestARefusedTokenThatHasExpiredIsToldFromAnother(t *testing.T) {
 	const either = "does not accept the token: is it expired, or signed with another key?"
 	now := time.Date(2026, 11, 22, 6, 30, 0, 0, time.UTC)
 	tests := map[string]struct{ token, want string }{
-		"it has expired":                      {jwt(`{"sub":"me","exp":1795329000}`), "does not accept the token, which expired at 2026-11-22T06:30:00Z: put a new one in its place"},
-		"it has expired with a fraction":      {jwt(`{"exp":1795328999.75}`), "does not accept the token, which expired at 2026-11-22T06:29:59Z: put a new one in its place"},
-		"it has not expired":                  {jwt(`{"exp":1795329001}`), "does not accept the token, which has not expired: is it signed with another key?"},
-		"its claims are padded":               {"e30." + base64.URLEncoding.EncodeToString([]byte(`{"exp":1}`)) + ".e30", "does not accept the token, which expired at 1970-01-01T00:00:01Z: put a new one in its place"},
+		"it has expired": {
+			jwt(`{"sub":"me","exp":1795329000}`),
+			"does not accept the token, which expired at 2026-11-22T06:30:00Z: put a new one in its place",
+		},
+		"it has expired with a fraction": {
+			jwt(`{"exp":1795328999.75}`),
+			"does not accept the token, which expired at 2026-11-22T06:29:59Z: put a new one in its place",
+		},
+		"it has not expired": {
+			jwt(`{"exp":1795329001}`),
+			"does not accept the token, which has not expired: is it signed with another key?",
+		},
+		"its claims are padded": {
+			"e30." + base64.URLEncoding.EncodeToString([]byte(`{"exp":1}`)) + ".e30",
+			"does not accept the token, which expired at 1970-01-01T00:00:01Z: put a new one in its place",
+		},
 		"it has no end":                       {jwt(`{"sub":"me"}`), either},
 		"it has an end of nothing":            {jwt(`{"exp":null}`), either},
 		"its end is a text":                   {jwt(`{"exp":"1795329000"}`), either},

@@ -51,8 +51,9 @@ func neverEnds(status int, body string) http.HandlerFunc {
 func TestFaultsOnTheWay(t *testing.T) {
 	const (
 		timeout = 3 * time.Second
-		broken  = "unreachable: broker:8080 for persistent://public/default/orders: the connection was closed before the answer was complete"
-		late    = "unreachable: broker:8080 for persistent://public/default/orders: no answer within 3s"
+		broken  = "unreachable: broker:8080 for persistent://public/default/orders: the connection was closed before the " +
+			"answer was complete"
+		late = "unreachable: broker:8080 for persistent://public/default/orders: no answer within 3s"
 	)
 	stats := string(fixture(t, "4.0.8-topic-stats-function-p2.json"))
 	tests := map[string]struct {
@@ -64,15 +65,37 @@ func TestFaultsOnTheWay(t *testing.T) {
 		text string
 		took time.Duration
 	}{
-		"a slow way is no fault":                        {fault: delays(200 * time.Millisecond), took: 400 * time.Millisecond}, // two pieces
-		"a way that is too slow":                        {fault: delays(4 * time.Second), reason: backlog.ErrUnreachable, text: late, took: timeout},
-		"a byte now and then":                           {fault: drips(200 * time.Millisecond), reason: backlog.ErrUnreachable, text: late, took: timeout},
-		"nothing after the connection is made":          {fault: swallows, reason: backlog.ErrUnreachable, text: late, took: timeout},
-		"no connection":                                 {fault: refuse, reason: backlog.ErrUnreachable, text: "unreachable: broker:8080 for persistent://public/default/orders: connection refused"},
-		"an end before the first byte":                  {fault: cutsAfter(0), reason: backlog.ErrUnreachable, text: broken},
-		"an end in the middle of the head":              {fault: cutsAfter(40), reason: backlog.ErrUnreachable, text: broken},
-		"an end in the middle of the body":              {fault: cutsAfter(1000), reason: backlog.ErrUnreachable, text: broken},
-		"an end in the middle of a body without length": {fault: cutsAfter(1000), answer: chunked(stats), reason: backlog.ErrUnreachable, text: broken},
+		// two pieces
+		"a slow way is no fault": {
+			fault: delays(200 * time.Millisecond),
+			took:  400 * time.Millisecond,
+		},
+		"a way that is too slow": {
+			fault: delays(4 * time.Second), reason: backlog.ErrUnreachable,
+			text: late, took: timeout,
+		},
+		"a byte now and then": {
+			fault:  drips(200 * time.Millisecond),
+			reason: backlog.ErrUnreachable, text: late, took: timeout,
+		},
+		"nothing after the connection is made": {
+			fault: swallows, reason: backlog.ErrUnreachable, text: late,
+			took: timeout,
+		},
+		"no connection": {
+			fault: refuse, reason: backlog.ErrUnreachable,
+			text: "unreachable: broker:8080 for persistent://public/default/orders: connection refused",
+		},
+		"an end before the first byte":     {fault: cutsAfter(0), reason: backlog.ErrUnreachable, text: broken},
+		"an end in the middle of the head": {fault: cutsAfter(40), reason: backlog.ErrUnreachable, text: broken},
+		"an end in the middle of the body": {
+			fault: cutsAfter(1000), reason: backlog.ErrUnreachable,
+			text: broken,
+		},
+		"an end in the middle of a body without length": {
+			fault: cutsAfter(1000), answer: chunked(stats),
+			reason: backlog.ErrUnreachable, text: broken,
+		},
 		"something that is not HTTP": {
 			fault: sendsInstead("\x00\x00\x00\x19\x00\x00\x00\x15 garbage \xff\xfe\n"), reason: backlog.ErrUnreachable,
 			text: "unreachable: broker:8080 for persistent://public/default/orders: malformed HTTP",
@@ -83,11 +106,15 @@ func TestFaultsOnTheWay(t *testing.T) {
 		},
 		"a 429": {
 			answer: sends(429, "text/html", "<html>"), reason: backlog.ErrUnavailable,
-			text: "unavailable: broker:8080 answered 429 for persistent://public/default/orders: too many requests for its httpRequestsMaxPerSecond",
+			text: "unavailable: broker:8080 answered 429 for persistent://public/default/orders: too many requests for its " +
+				"httpRequestsMaxPerSecond",
 		},
 		"a 500 with a stack trace": {
-			answer: sends(500, "text/plain", "\n --- An unexpected error occurred in the server ---\n\njava.lang.NullPointerException\n\tat "+strings.Repeat("org.apache", 1<<16)),
-			reason: backlog.ErrUnavailable, text: "unavailable: broker:8080 answered 500 for persistent://public/default/orders: asked again soon",
+			answer: sends(500, "text/plain",
+				"\n --- An unexpected error occurred in the server ---\n\njava.lang.NullPointerException\n\tat "+strings.Repeat(
+					"org.apache", 1<<16)),
+			reason: backlog.ErrUnavailable,
+			text:   "unavailable: broker:8080 answered 500 for persistent://public/default/orders: asked again soon",
 		},
 		"a 503 in Pulsar's words": {
 			answer: says(503, "Namespace bundle is being unloaded"), reason: backlog.ErrUnavailable, took: retryPause,
@@ -101,10 +128,14 @@ func TestFaultsOnTheWay(t *testing.T) {
 			answer: neverEnds(503, ""), reason: backlog.ErrUnavailable, took: timeout,
 			text: "unavailable: broker:8080 answered 503 for persistent://public/default/orders: asked again soon",
 		},
-		"a good answer that never ends": {answer: neverEnds(200, goodTopic), reason: backlog.ErrUnreachable, text: late, took: timeout},
+		"a good answer that never ends": {
+			answer: neverEnds(200, goodTopic), reason: backlog.ErrUnreachable, text: late,
+			took: timeout,
+		},
 		"another content type": {
 			answer: sends(200, "text/html", goodTopic), reason: backlog.ErrProtocol,
-			text: "unexpected answer: broker:8080 did not send the state of persistent://public/default/orders (it sent content type text/html): is http://broker:8080",
+			text: "unexpected answer: broker:8080 did not send the state of persistent://public/default/orders (it sent " +
+				"content type text/html): is http://broker:8080",
 		},
 		"garbage in the body": {
 			answer: answers(strings.Repeat("\x00\xff{[", 1<<16)), reason: backlog.ErrProtocol,
@@ -112,7 +143,8 @@ func TestFaultsOnTheWay(t *testing.T) {
 		},
 		"an answer about another topic's kind": {
 			answer: answers(partitioned("orders", 1, 0)), reason: backlog.ErrProtocol,
-			text: "unexpected answer: broker:8080 did not send the state of persistent://public/default/orders (msgInCounter is missing)",
+			text: "unexpected answer: broker:8080 did not send the state of persistent://public/default/orders (msgInCounter " +
+				"is missing)",
 		},
 	}
 	for name, tt := range tests {
@@ -166,15 +198,18 @@ func TestABrokerThatIsDownIsSpared(t *testing.T) {
 	}{
 		"and refuses connections": {
 			fault: refuse, asked: 3 + 9,
-			text: "unreachable: broker:8080 for persistent://public/default/%s: connection refused, since 2000-01-01T00:00:01Z: one request at a time tries it again, at least every 30s",
+			text: "unreachable: broker:8080 for persistent://public/default/%s: connection refused, since " +
+				"2000-01-01T00:00:01Z: one request at a time tries it again, at least every 30s",
 		},
 		"and load balancer says so": {
 			answer: sends(503, "text/html", ""), asked: 3 + 9,
-			text: "unavailable: broker:8080 for persistent://public/default/%s: it answers 503, since 2000-01-01T00:00:01Z: one request at a time tries it again, at least every 30s",
+			text: "unavailable: broker:8080 for persistent://public/default/%s: it answers 503, since 2000-01-01T00:00:01Z: " +
+				"one request at a time tries it again, at least every 30s",
 		},
 		"and has had too many requests": {
 			answer: sends(429, "text/html", ""), asked: 3 + 9,
-			text: "unavailable: broker:8080 for persistent://public/default/%s: it answers 429 (httpRequestsMaxPerSecond), since 2000-01-01T00:00:01Z: one request at a time tries it again, at least every 30s",
+			text: "unavailable: broker:8080 for persistent://public/default/%s: it answers 429 (httpRequestsMaxPerSecond), " +
+				"since 2000-01-01T00:00:01Z: one request at a time tries it again, at least every 30s",
 		},
 	}
 	for name, tt := range tests {

@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// addFixtures seeds with recorded answers: all of them for most decoders, since what is good for one is bad for another in
-// a way that nobody thought of.
+// addFixtures seeds with recorded answers: all of them for most decoders, since what is good for one is bad for another
+// in a way that nobody thought of.
 func addFixtures(f *testing.F, pattern string) {
 	f.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", pattern))
@@ -50,7 +50,8 @@ func requireSound(t *testing.T, answer state) {
 			names[s.Name] = true
 			require.NotEmpty(t, s.Type)
 			for _, number := range []int64{
-				s.BacklogEntries, s.DelayedMessages, s.UnackedMessages, s.DeliveredMessages, s.InReplayEntries, s.ThrottledEvents, s.DrainingHashes, s.BacklogBytes,
+				s.BacklogEntries, s.DelayedMessages, s.UnackedMessages, s.DeliveredMessages, s.InReplayEntries, s.ThrottledEvents,
+				s.DrainingHashes, s.BacklogBytes,
 			} {
 				require.GreaterOrEqual(t, number, int64(0))
 			}

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// maxHosts bounds the hosts that are remembered; beyond it the one that was not called for the longest time is dropped.
+	// maxHosts bounds the hosts that are remembered; beyond it the one that was not called for the longest time is
+	// dropped.
 	maxHosts = 1024
 	// failuresToClose in a row close a host: one may be a restart, two a retry.
 	failuresToClose = 3
@@ -37,8 +38,8 @@ type gate struct {
 	waits            prometheus.Observer
 
 	mu sync.Mutex
-	// hosts with all that is in them but slots and pace, inFlight and waiting are guarded by mu. A host has a gate for each
-	// scheme and port: plain HTTP to a port of TLS fails, which says nothing about those who speak TLS there.
+	// hosts with all that is in them but slots and pace, inFlight and waiting are guarded by mu. A host has a gate for
+	// each scheme and port: plain HTTP to a port of TLS fails, which says nothing about those who speak TLS there.
 	hosts             map[string]*hostGate
 	inFlight, waiting int
 }
@@ -145,7 +146,10 @@ func (g *gate) host(name string, now time.Time) *hostGate {
 		}
 		delete(g.hosts, oldest)
 	}
-	h := &hostGate{slots: make(chan struct{}, g.conns), pace: rate.NewLimiter(rate.Limit(g.perSecond), g.perSecond), used: now}
+	h := &hostGate{
+		slots: make(chan struct{}, g.conns), pace: rate.NewLimiter(rate.Limit(g.perSecond), g.perSecond),
+		used: now,
+	}
 	g.hosts[name] = h
 	return h
 }

@@ -193,7 +193,8 @@ func TestTheGateNeverLosesCount(t *testing.T) {
 			var flying atomic.Int64
 			var group errgroup.Group
 			for range 300 {
-				wait, took := time.Duration(random.Int64N(int64(20*time.Second))), time.Duration(random.Int64N(int64(3*time.Second)))
+				wait, took := time.Duration(
+					random.Int64N(int64(20*time.Second))), time.Duration(random.Int64N(int64(3*time.Second)))
 				v := verdict{kind: verdictKind(random.IntN(3)), retryAfter: time.Duration(random.Int64N(3)) * time.Second}
 				group.Go(func() error {
 					after(wait)

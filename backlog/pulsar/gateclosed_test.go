@@ -105,7 +105,9 @@ func TestAHostIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := testGate(16, 100)
-				require.True(t, asks(t, g, "broker:8080", verdict{kind: hostFailed, reason: backlog.ErrUnavailable, cause: "it answers 429", retryAfter: tt.asked}))
+				require.True(t,
+					asks(t, g, "broker:8080",
+						verdict{kind: hostFailed, reason: backlog.ErrUnavailable, cause: "it answers 429", retryAfter: tt.asked}))
 				after(tt.left - 1)
 				require.False(t, asks(t, g, "broker:8080", answered))
 				after(1)

@@ -16,7 +16,8 @@ import (
 // allowedHosts decides where requests, and with them the token, may go.
 type allowedHosts []hostPattern
 
-// hostPattern is one entry: an exact host, or everything below a suffix; an empty port allows every port, and an empty scheme both.
+// hostPattern is one entry: an exact host, or everything below a suffix; an empty port allows every port, and an empty
+// scheme both.
 type hostPattern struct {
 	scheme string
 	host   string
@@ -34,15 +35,17 @@ func parseAllowedHosts(patterns []string) (allowedHosts, error) {
 			if strings.Contains(pattern, "@") {
 				shown = "with credentials, which are not for here"
 			}
-			return nil, fmt.Errorf("allowedHosts[%d] is %s: it must be host, host:port or a URL such as https://host:port, where host may start with "+
-				"\"*.\" and has no other *", i, shown)
+			return nil, fmt.Errorf(
+				"allowedHosts[%d] is %s: it must be host, host:port or a URL such as https://host:port, where host may start with "+
+					"\"*.\" and has no other *", i, shown)
 		}
 		hosts = append(hosts, parsed)
 	}
 	return hosts, nil
 }
 
-// parseHostPattern takes a URL without a port for the one port that its scheme implies, and a host without one for all ports.
+// parseHostPattern takes a URL without a port for the one port that its scheme implies, and a host without one for all
+// ports.
 func parseHostPattern(pattern string) (hostPattern, bool) {
 	var parsed hostPattern
 	rest := pattern
@@ -74,7 +77,8 @@ func parseHostPattern(pattern string) (hostPattern, bool) {
 	return parsed, true
 }
 
-// allow says whether the scheme, the host and the port of the URL match an entry. What is no name and no address matches none.
+// allow says whether the scheme, the host and the port of the URL match an entry. What is no name and no address
+// matches none.
 func (hosts allowedHosts) allow(u *url.URL) bool {
 	host, ok := canonicalHost(u.Hostname())
 	if !ok {

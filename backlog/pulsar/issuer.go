@@ -19,7 +19,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// maxDiscoveryBytes is more than any issuer's document, which has some 5 KB. A token's answer is bounded by the library at 1 MiB.
+// maxDiscoveryBytes is more than any issuer's document, which has some 5 KB. A token's answer is bounded by the library
+// at 1 MiB.
 const maxDiscoveryBytes = 256 << 10
 
 // keyFile is what issuers hand out for a client. Other keys, such as client_email and issuer_url, are not needed.
@@ -148,8 +149,10 @@ func (c *issuerClient) refusal(ctx context.Context, err error) error {
 	var failed *url.Error
 	switch {
 	case errors.As(err, &answered) && answered.ErrorCode != "":
-		words := strings.ReplaceAll(answered.ErrorCode+" "+answered.ErrorDescription, c.secret, "[secret]") // before it may be cut
-		return backlog.Because(backlog.ErrUnauthenticated, "OAuth2 issuer %s refuses the client: %q", c.issuer, backlog.Quote(words))
+		// before it may be cut
+		words := strings.ReplaceAll(answered.ErrorCode+" "+answered.ErrorDescription, c.secret, "[secret]")
+		return backlog.Because(backlog.ErrUnauthenticated, "OAuth2 issuer %s refuses the client: %q", c.issuer,
+			backlog.Quote(words))
 	case errors.As(err, &answered):
 		return c.status(answered.Response.StatusCode, "the request for a token")
 	case errors.As(err, &failed):
@@ -167,12 +170,15 @@ func (c *issuerClient) refusal(ctx context.Context, err error) error {
 func (c *issuerClient) status(status int, what string) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return backlog.Because(backlog.ErrUnauthenticated, "OAuth2 issuer %s answered %d to %s: are client_id and client_secret right?",
+		return backlog.Because(backlog.ErrUnauthenticated,
+			"OAuth2 issuer %s answered %d to %s: are client_id and client_secret right?",
 			c.issuer, status, what)
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
-		return backlog.Because(backlog.ErrUnavailable, "OAuth2 issuer %s answered %d to %s: asked again soon", c.issuer, status, what)
+		return backlog.Because(backlog.ErrUnavailable, "OAuth2 issuer %s answered %d to %s: asked again soon", c.issuer,
+			status, what)
 	default:
-		return backlog.Because(backlog.ErrProtocol, "OAuth2 issuer %s answered %d to %s: is it the issuer's URL?", c.issuer, status, what)
+		return backlog.Because(backlog.ErrProtocol, "OAuth2 issuer %s answered %d to %s: is it the issuer's URL?", c.issuer,
+			status, what)
 	}
 }
 

@@ -32,11 +32,14 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 	}{
 		"the client is refused": {
 			token:  sends(401, "application/json", `{"error":"invalid_client","error_description":"bad secret s3cret"}`),
-			reason: backlog.ErrUnauthenticated, text: `OAuth2 issuer ISSUER refuses the client: "invalid_client bad secret [secret]"`,
+			reason: backlog.ErrUnauthenticated,
+			text:   `OAuth2 issuer ISSUER refuses the client: "invalid_client bad secret [secret]"`,
 		},
 		"the client is refused, at length": {
-			token:  sends(401, "application/json", `{"error":"invalid_client","error_description":"`+strings.Repeat("x", backlog.MostQuoted-18)+`s3cret"}`),
-			reason: backlog.ErrUnauthenticated, text: `OAuth2 issuer ISSUER refuses the client: "invalid_client ` + strings.Repeat("x", backlog.MostQuoted-18) + `[se..."`,
+			token: sends(401, "application/json",
+				`{"error":"invalid_client","error_description":"`+strings.Repeat("x", backlog.MostQuoted-18)+`s3cret"}`),
+			reason: backlog.ErrUnauthenticated, text: `OAuth2 issuer ISSUER refuses the client: "invalid_client ` +
+				strings.Repeat("x", backlog.MostQuoted-18) + `[se..."`,
 		},
 		"the audience is refused, with 200": {
 			token:  sends(200, "application/json", `{"error":"invalid_target"}`),
@@ -59,13 +62,16 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 				w.Header().Set("Content-Length", "100")
 				answers(`{"access_token":`)(w, r)
 			},
-			reason: backlog.ErrUnreachable, text: "OAuth2 issuer ISSUER: the connection was closed before the answer was complete",
+			reason: backlog.ErrUnreachable,
+			text:   "OAuth2 issuer ISSUER: the connection was closed before the answer was complete",
 		},
 		"it hangs": {
-			token: hangs, timeout: 20 * time.Millisecond, reason: backlog.ErrUnreachable, text: "OAuth2 issuer ISSUER: no answer in time",
+			token: hangs, timeout: 20 * time.Millisecond, reason: backlog.ErrUnreachable,
+			text: "OAuth2 issuer ISSUER: no answer in time",
 		},
 		"it hangs before that": {
-			discovery: hangs, timeout: 20 * time.Millisecond, reason: backlog.ErrUnreachable, text: "OAuth2 issuer ISSUER: no answer in time",
+			discovery: hangs, timeout: 20 * time.Millisecond, reason: backlog.ErrUnreachable,
+			text: "OAuth2 issuer ISSUER: no answer in time",
 		},
 		"it sends no token": {
 			token: answers(`{"token_type":"s3cret"}`), reason: backlog.ErrProtocol,
@@ -73,7 +79,8 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 		},
 		"it sends a token that would be two headers": {
 			token: answers(`{"access_token":"s3cret\r\nHost: evil"}`), reason: backlog.ErrProtocol,
-			text: "OAuth2 issuer ISSUER: its token is no good: it has a space, a line break or a character outside ASCII inside: is it the issuer's URL?",
+			text: "OAuth2 issuer ISSUER: its token is no good: it has a space, a line break or a character outside ASCII " +
+				"inside: is it the issuer's URL?",
 		},
 		"it sends a page": {
 			token: sends(200, "text/html", "s3cret"), reason: backlog.ErrProtocol,
@@ -101,11 +108,13 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 		},
 		"its discovery names no endpoint": {
 			discovery: document(nil), reason: backlog.ErrProtocol,
-			text: "OAuth2 issuer ISSUER: its .well-known/openid-configuration has no token_endpoint with http://: is it the issuer's URL?",
+			text: "OAuth2 issuer ISSUER: its .well-known/openid-configuration has no token_endpoint with http://: is it the " +
+				"issuer's URL?",
 		},
 		"its discovery names a file": {
 			discovery: document(map[string]string{"token_endpoint": "file://host/etc/passwd"}), reason: backlog.ErrProtocol,
-			text: "OAuth2 issuer ISSUER: its .well-known/openid-configuration has no token_endpoint with http://: is it the issuer's URL?",
+			text: "OAuth2 issuer ISSUER: its .well-known/openid-configuration has no token_endpoint with http://: is it the " +
+				"issuer's URL?",
 		},
 	}
 	for name, tt := range tests {
@@ -127,10 +136,11 @@ func TestAnIssuerWithTLSNamesNoEndpointWithout(t *testing.T) {
 	t.Cleanup(secure.Close)
 	broker := newOrders(t)
 	params := `{"issuerUrl":"` + secure.URL + `","privateKey":"data:,{\"client_id\":\"me\",\"client_secret\":\"s3cret\"}"}`
-	source := newSource(t, Config{AllowedIssuers: []string{secure.URL}, Credentials: &fakeCredentials{named: map[string]backlog.Credentials{
-		"trusting": {Plugin: "oauth2", Params: params, TrustCerts: string(pemOf(secure.Certificate()))},
-		"careless": {Plugin: "oauth2", Params: params, AllowInsecureConnection: true, SkipHostnameVerification: true},
-	}}}, broker)
+	source := newSource(t,
+		Config{AllowedIssuers: []string{secure.URL}, Credentials: &fakeCredentials{named: map[string]backlog.Credentials{
+			"trusting": {Plugin: "oauth2", Params: params, TrustCerts: string(pemOf(secure.Certificate()))},
+			"careless": {Plugin: "oauth2", Params: params, AllowInsecureConnection: true, SkipHostnameVerification: true},
+		}}}, broker)
 	_, err := source.Fetch(t.Context(), broker.named("orders", "trusting"), backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrProtocol)
 	require.ErrorContains(t, err, "has no token_endpoint with https://")

@@ -85,7 +85,8 @@ func (l listing) decode(r io.Reader) error {
 // Source: org.apache.pulsar.common.naming.TopicName.getPartitionedTopicName.
 func withoutPartition(name string) string { return name[:baseLength(name)] }
 
-// baseLength is how much of a name comes before the partition: all of it, if there is none. An index has up to 9 digits.
+// baseLength is how much of a name comes before the partition: all of it, if there is none. An index has up to 9
+// digits.
 func baseLength[T string | []byte](name T) int {
 	index := len(name)
 	for index > 0 && name[index-1] >= '0' && name[index-1] <= '9' {

@@ -33,7 +33,8 @@ func TestListNamesEveryTopicOnce(t *testing.T) {
 		"persistent://public/default/left-partition-7","non-persistent://public/default/volatile","persistent://public/default/__change_events",
 		"persistent://public/default/__change_events-partition-0","persistent://public/default/__transaction_buffer_snapshot",
 		"persistent://public/default/plain-public/default/fn__transaction_pending_ack","persistent://other/ns/topic","persistent://public/default/\u00e9"]`))
-	broker.on(partitionedTopicsPath, answers(`["persistent://public/default/parts","persistent://public/default/never-loaded"]`))
+	broker.on(partitionedTopicsPath,
+		answers(`["persistent://public/default/parts","persistent://public/default/never-loaded"]`))
 
 	names, err := newSource(t, Config{}, broker).List(t.Context(), broker.namespace("public/default"))
 
@@ -41,7 +42,8 @@ func TestListNamesEveryTopicOnce(t *testing.T) {
 	slices.Sort(names)
 	require.Equal(t, []string{
 		"persistent://public/default/a%2Fb", "persistent://public/default/left", "persistent://public/default/never-loaded",
-		"persistent://public/default/odd-partition-01", "persistent://public/default/parts", "persistent://public/default/plain", "persistent://public/default/é",
+		"persistent://public/default/odd-partition-01", "persistent://public/default/parts",
+		"persistent://public/default/plain", "persistent://public/default/é",
 	}, names)
 	require.Equal(t, []string{topicsPath, partitionedTopicsPath}, broker.asked())
 	require.Equal(t, "includeSystemTopic=false", broker.request(0).URL.RawQuery)
@@ -57,12 +59,14 @@ func TestListSaysWhyItCannot(t *testing.T) {
 	}{
 		"a missing permission names the grant": {
 			all: replays(t, "4.0.8-403-role-without-permission-topics.txt"), reason: backlog.ErrForbidden,
-			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on namespace [public/default]" of ` +
+			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on " +
+				"namespace [public/default]" of ` +
 				`namespace public/default: grant consume on namespace public/default to the role of the credentials`,
 		},
 		"on the second call too": {
 			all: empty, parted: replays(t, "4.0.8-403-role-without-permission-topics.txt"), reason: backlog.ErrForbidden,
-			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on namespace [public/default]" of ` +
+			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on " +
+				"namespace [public/default]" of ` +
 				`namespace public/default: grant consume on namespace public/default to the role of the credentials`,
 		},
 		"bad credentials": {
@@ -75,21 +79,31 @@ func TestListSaysWhyItCannot(t *testing.T) {
 		},
 		"something else": {
 			all: answers(`{"topics":[]}`), reason: backlog.ErrProtocol,
-			text: "unexpected answer: BROKER did not send the state of namespace public/default (an object where a list should be): is http://BROKER a Pulsar admin service?",
+			text: "unexpected answer: BROKER did not send the state of namespace public/default (an object where a list " +
+				"should be): is http://BROKER a Pulsar admin service?",
 		},
 		"names that are no names": {
 			all: answers(`[1]`), reason: backlog.ErrProtocol,
-			text: "unexpected answer: BROKER did not send the state of namespace public/default (a topic is a number): is http://BROKER a Pulsar admin service?",
+			text: "unexpected answer: BROKER did not send the state of namespace public/default (a topic is a number): is " +
+				"http://BROKER a Pulsar admin service?",
 		},
 		"a list that is cut off": {
 			all: answers(`["persistent://public/default/a"`), reason: backlog.ErrProtocol,
-			text: "unexpected answer: the answer of BROKER for namespace public/default is cut off: is http://BROKER a Pulsar admin service?",
+			text: "unexpected answer: the answer of BROKER for namespace public/default is cut off: is http://BROKER a Pulsar " +
+				"admin service?",
 		},
 		"a topic for a namespace": {
-			namespace: "a/b/c", reason: backlog.ErrUnsupported, text: `not supported: namespace "a/b/c" must look like tenant/namespace`,
+			namespace: "a/b/c", reason: backlog.ErrUnsupported,
+			text: `not supported: namespace "a/b/c" must look like tenant/namespace`,
 		},
-		"steps":   {namespace: "a/..", reason: backlog.ErrUnsupported, text: `not supported: namespace "a/.." must look like tenant/namespace`},
-		"nothing": {namespace: "/", reason: backlog.ErrUnsupported, text: `not supported: namespace "/" must look like tenant/namespace`},
+		"steps": {
+			namespace: "a/..", reason: backlog.ErrUnsupported,
+			text: `not supported: namespace "a/.." must look like tenant/namespace`,
+		},
+		"nothing": {
+			namespace: "/", reason: backlog.ErrUnsupported,
+			text: `not supported: namespace "/" must look like tenant/namespace`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,6 +137,7 @@ func TestListOfManyTopics(t *testing.T) {
 	broker.on(partitionedTopicsPath, answers(string(content)))
 	names, err := newSource(t, Config{}, broker).List(t.Context(), broker.namespace("public/default"))
 	require.NoError(t, err)
-	require.ElementsMatch(t, all[:10], slices.DeleteFunc(slices.Clone(names), func(name string) bool { return len(name) > len(all[9]) }))
+	require.ElementsMatch(t, all[:10],
+		slices.DeleteFunc(slices.Clone(names), func(name string) bool { return len(name) > len(all[9]) }))
 	require.Len(t, names, len(all))
 }

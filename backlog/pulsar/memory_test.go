@@ -76,7 +76,9 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 	var consumer bytes.Buffer
 	var topic map[string]any
 	require.NoError(t, json.Unmarshal(fixture(t, "4.0.8-topic-stats-function-p2.json"), &topic))
-	require.NoError(t, json.NewEncoder(&consumer).Encode(topic["subscriptions"].(map[string]any)["public/default/sf2"].(map[string]any)["consumers"].([]any)[0]))
+	require.NoError(t,
+		json.NewEncoder(&consumer).Encode(
+			topic["subscriptions"].(map[string]any)["public/default/sf2"].(map[string]any)["consumers"].([]any)[0]))
 	const (
 		consumers = `{"subscriptions":{"public/default/sf2":{"consumers":[`
 		tooLong   = "bytes for persistent://public/default/orders: raise the limit on answers, or remove unused subscriptions"
@@ -92,19 +94,49 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 		text  string
 		most  uint64
 	}{
-		"real consumers, with their length":      {body: realConsumers, how: "with its length", text: tooLong, most: 64 << 20},
-		"real consumers, without a length":       {body: realConsumers, how: "chunked", limit: some, text: tooLong, most: some},
-		"a bomb of one string":                   {body: oneString, how: "gzip", limit: some, text: tooLong, most: some},
-		"a bomb of real consumers":               {body: realConsumers, how: "gzip", limit: some, text: tooLong, most: some},
-		"consumers of nothing":                   {body: endless{head: consumers + "{}", piece: ",{}"}, text: "more than 250000 subscriptions or consumers", most: 128 << 20},
-		"publishers, which nobody needs":         {body: endless{head: `{"publishers":[` + consumer.String(), piece: "," + consumer.String()}, limit: some, text: tooLong, most: some / 4},
-		"one string":                             {body: oneString, limit: some, text: tooLong, most: some / 4},
-		"one name of a subscription":             {body: endless{head: `{"subscriptions":{"`, piece: strings.Repeat("x", 1000)}, text: "a name is longer than 65536 bytes", most: some},
-		"one number":                             {body: endless{head: `{"msgInCounter":1`, piece: strings.Repeat("1", 1000)}, text: "msgInCounter is a number 1111", most: some},
-		"one number that nobody needs":           {body: endless{head: `{"msgRateIn":1`, piece: strings.Repeat("1", 1000)}, limit: some, text: tooLong, most: some / 4},
-		"blanks":                                 {body: endless{head: ` `, piece: strings.Repeat(" ", 1000)}, limit: some, text: tooLong, most: some / 4},
-		"lists of lists":                         {body: endless{head: `{"a":`, piece: "[[[["}, text: "values are nested more than 100 deep", most: some},
-		"a stack trace, of which little is read": {body: endless{head: "{", piece: "\tat org.apache.pulsar\n"}, how: "500", text: "answered 500", most: some},
+		"real consumers, with their length": {
+			body: realConsumers, how: "with its length", text: tooLong,
+			most: 64 << 20,
+		},
+		"real consumers, without a length": {
+			body: realConsumers, how: "chunked", limit: some, text: tooLong,
+			most: some,
+		},
+		"a bomb of one string":     {body: oneString, how: "gzip", limit: some, text: tooLong, most: some},
+		"a bomb of real consumers": {body: realConsumers, how: "gzip", limit: some, text: tooLong, most: some},
+		"consumers of nothing": {
+			body: endless{head: consumers + "{}", piece: ",{}"},
+			text: "more than 250000 subscriptions or consumers", most: 128 << 20,
+		},
+		"publishers, which nobody needs": {body: endless{
+			head:  `{"publishers":[` + consumer.String(),
+			piece: "," + consumer.String(),
+		}, limit: some, text: tooLong, most: some / 4},
+		"one string": {body: oneString, limit: some, text: tooLong, most: some / 4},
+		"one name of a subscription": {body: endless{
+			head:  `{"subscriptions":{"`,
+			piece: strings.Repeat("x", 1000),
+		}, text: "a name is longer than 65536 bytes", most: some},
+		"one number": {
+			body: endless{head: `{"msgInCounter":1`, piece: strings.Repeat("1", 1000)},
+			text: "msgInCounter is a number 1111", most: some,
+		},
+		"one number that nobody needs": {
+			body:  endless{head: `{"msgRateIn":1`, piece: strings.Repeat("1", 1000)},
+			limit: some, text: tooLong, most: some / 4,
+		},
+		"blanks": {
+			body: endless{head: ` `, piece: strings.Repeat(" ", 1000)}, limit: some,
+			text: tooLong, most: some / 4,
+		},
+		"lists of lists": {
+			body: endless{head: `{"a":`, piece: "[[[["},
+			text: "values are nested more than 100 deep", most: some,
+		},
+		"a stack trace, of which little is read": {
+			body: endless{head: "{", piece: "\tat org.apache.pulsar\n"}, how: "500",
+			text: "answered 500", most: some,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +158,8 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 
 func TestHugeListsTakeLittleMemory(t *testing.T) {
 	broker := newFakeBroker(t)
-	broker.on(topicsPath, sendsMuch("chunked", endless{head: `["persistent://public/default/a"`, piece: `,"persistent://public/default/a"`}))
+	broker.on(topicsPath,
+		sendsMuch("chunked", endless{head: `["persistent://public/default/a"`, piece: `,"persistent://public/default/a"`}))
 	source := newSource(t, Config{RequestTimeout: time.Minute, MaxAnswerBytes: 8 << 20}, broker)
 	before := allocated()
 	_, err := source.List(t.Context(), broker.namespace("public/default"))

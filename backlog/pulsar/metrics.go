@@ -143,11 +143,18 @@ func registerGauges(registerer prometheus.Registerer, g *gate) error {
 		read       func() int
 	}{
 		{"pulsar_autoscaler_source_requests_in_flight", "Requests to Pulsar's admin service under way.", g.flying},
-		{"pulsar_autoscaler_source_requests_waiting", "Requests to Pulsar's admin service that wait for their host's turn.", g.queued},
-		{"pulsar_autoscaler_source_hosts_backing_off", "Pulsar hosts that fail and are asked by one request at a time.", g.backingOff},
+		{
+			"pulsar_autoscaler_source_requests_waiting", "Requests to Pulsar's admin service that wait for their host's turn.",
+			g.queued,
+		},
+		{
+			"pulsar_autoscaler_source_hosts_backing_off", "Pulsar hosts that fail and are asked by one request at a time.",
+			g.backingOff,
+		},
 	} {
 		read := func() float64 { return float64(gauge.read()) }
-		if err := registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: gauge.name, Help: gauge.help}, read)); err != nil {
+		if err := registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: gauge.name, Help: gauge.help},
+			read)); err != nil {
 			return fmt.Errorf("registering metrics: %w", err)
 		}
 	}

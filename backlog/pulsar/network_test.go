@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// network connects a Source to fake brokers in memory, so that time in a synctest bubble goes by only while all wait. What
-// a fault does to the bytes on the way is done to each connection that is made while it lasts.
+// network connects a Source to fake brokers in memory, so that time in a synctest bubble goes by only while all wait.
+// What a fault does to the bytes on the way is done to each connection that is made while it lasts.
 type network struct {
 	t *testing.T
 

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// earlyRefresh is how long before its end a token is replaced, or a fifth of its life where that is shorter: a broker's
-	// clock may be ahead, and an issuer may be away for a while.
+	// earlyRefresh is how long before its end a token is replaced, or a fifth of its life where that is shorter: a
+	// broker's clock may be ahead, and an issuer may be away for a while.
 	earlyRefresh = time.Minute
 	// assumedLife is that of a token whose issuer does not say (RFC 6749 only recommends expires_in).
 	assumedLife = 5 * time.Minute
@@ -24,8 +24,8 @@ const (
 	issuerPause = 10 * time.Second
 )
 
-// issuerClient is a client of an OAuth2 issuer by client credentials. It remembers its token, and asks for another in the
-// course of a request that needs it, one at a time for everybody.
+// issuerClient is a client of an OAuth2 issuer by client credentials. It remembers its token, and asks for another in
+// the course of a request that needs it, one at a time for everybody.
 type issuerClient struct {
 	params
 
@@ -49,8 +49,8 @@ type issuerClient struct {
 type grant struct {
 	token                   string
 	issued, refreshed, ends time.Time
-	// doubted says that a broker has refused the token: it is to be replaced, and serves while it cannot be, for there may be
-	// other clusters that take it.
+	// doubted says that a broker has refused the token: it is to be replaced, and serves while it cannot be, for there may
+	// be other clusters that take it.
 	doubted bool
 }
 
@@ -119,8 +119,8 @@ func (g grant) proof() proof {
 	return bearer(methodOAuth2, g.token)
 }
 
-// known returns what is held, without a token when it has ended, and whether the issuer is to be asked now. The error is that
-// of the last attempt, when there is no token and it is too early for another.
+// known returns what is held, without a token when it has ended, and whether the issuer is to be asked now. The error
+// is that of the last attempt, when there is no token and it is too early for another.
 func (c *issuerClient) known() (held grant, due bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

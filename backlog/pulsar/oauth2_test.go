@@ -73,7 +73,8 @@ func (i *fakeIssuer) on(discovery, token http.HandlerFunc) {
 
 // params are those of a client with the secret "s3cret".
 func (i *fakeIssuer) params() string {
-	return `{"issuerUrl":"` + i.URL + `/realm/","privateKey":"data:,{\"client_id\":\"me\",\"client_secret\":\"s3cret\"}","audience":"pulsar","scope":"a b"}`
+	return `{"issuerUrl":"` + i.URL +
+		`/realm/","privateKey":"data:,{\"client_id\":\"me\",\"client_secret\":\"s3cret\"}","audience":"pulsar","scope":"a b"}`
 }
 
 // clock is a time that tests move.
@@ -101,7 +102,8 @@ func (i *fakeIssuer) client(t testing.TB) (*issuerClient, *clock) {
 	require.NoError(t, err)
 	decoded, err := decodeParams("oauth2", i.params())
 	require.NoError(t, err)
-	client, err := newIssuerClient(decoded, newTransport(nil, Config{RequestTimeout: time.Second, MaxConnsPerHost: 4}), counters, time.Second)
+	client, err := newIssuerClient(decoded, newTransport(nil, Config{RequestTimeout: time.Second, MaxConnsPerHost: 4}),
+		counters, time.Second)
 	require.NoError(t, err)
 	t.Cleanup(client.http.CloseIdleConnections)
 	c := &clock{at: time.Now()} // tokens end by the clock of the library
@@ -128,9 +130,11 @@ func TestTokensOfIssuersAreShownToBrokers(t *testing.T) {
 	}
 	require.Equal(t, "token", broker.request(0).Header.Get("X-Pulsar-Auth-Method-Name"))
 	require.Equal(t, []url.Values{{
-		"grant_type": {"client_credentials"}, "client_id": {"me"}, "client_secret": {"s3cret"}, "audience": {"pulsar"}, "scope": {"a b"},
+		"grant_type": {"client_credentials"}, "client_id": {"me"}, "client_secret": {"s3cret"}, "audience": {"pulsar"},
+		"scope": {"a b"},
 	}}, issuer.asked(), "one token must do")
-	require.Equal(t, map[string]float64{"discovery ok": 1, "token ok": 1}, countedIn(t, registry, "pulsar_autoscaler_source_oauth2_requests_total"))
+	require.Equal(t, map[string]float64{"discovery ok": 1, "token ok": 1},
+		countedIn(t, registry, "pulsar_autoscaler_source_oauth2_requests_total"))
 }
 
 func TestTheIssuerIsAskedOnceForEverybody(t *testing.T) {

@@ -89,8 +89,8 @@ func moved(a address, u *url.URL) error {
 	return f
 }
 
-// ask goes to the topic's owner as far as it is known, and to the admin URL otherwise, also when that turns out not to be
-// the owner any more.
+// ask goes to the topic's owner as far as it is known, and to the admin URL otherwise, also when that turns out not to
+// be the owner any more.
 func (e *exchange) ask(ctx context.Context, call callName, query string) error {
 	if base := e.owner(); base != nil {
 		there := e.address
@@ -121,8 +121,8 @@ func (e *exchange) owner() *url.URL {
 	return e.owners.lookup(e.owned())
 }
 
-// learn remembers who answered about a topic, when that is not whom the admin URL names. The host is an allowed one: it was
-// asked.
+// learn remembers who answered about a topic, when that is not whom the admin URL names. The host is an allowed one: it
+// was asked.
 func (e *exchange) learn(u *url.URL) {
 	if e.address.owned && !e.direct && u.Scheme == e.address.base.Scheme && u.Host != e.address.base.Host {
 		e.owners.store(e.owned(), &url.URL{Scheme: u.Scheme, Host: u.Host})
@@ -132,7 +132,8 @@ func (e *exchange) learn(u *url.URL) {
 // lost says that another broker may own the topic now.
 func (e *exchange) lost(err error) bool {
 	switch e.status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return true // wherever to
 	case http.StatusNotFound, http.StatusPreconditionFailed, http.StatusBadGateway, http.StatusServiceUnavailable:
 		return true

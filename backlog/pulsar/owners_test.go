@@ -59,7 +59,8 @@ func TestOwnersAreAskedAtOnce(t *testing.T) {
 		require.Len(t, o.front.asked(), 2)
 		require.Len(t, o.old.asked(), 7)
 		require.Equal(t, "Bearer secret", o.old.request(6).Header.Get("Authorization"))
-		require.Equal(t, "/admin/v2/persistent/public/default/orders/stats?"+statsQuery(false, backlog.Slim), o.old.request(6).RequestURI)
+		require.Equal(t, "/admin/v2/persistent/public/default/orders/stats?"+statsQuery(false, backlog.Slim),
+			o.old.request(6).RequestURI)
 
 		after(ownersTTL)
 		require.NoError(t, o.fetch(t, backlog.Slim))
@@ -129,7 +130,8 @@ func TestAnOwnerThatHangsIsForgotten(t *testing.T) {
 
 func TestRefusalsOfAnOwnerStand(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
-		"a missing permission": says(401, "Unauthorized"), "a 500": sends(500, "text/plain", "trace"), "garbage": answers("[]"),
+		"a missing permission": says(401, "Unauthorized"), "a 500": sends(500, "text/plain",
+			"trace"), "garbage": answers("[]"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -155,14 +157,32 @@ func TestOwnersAreRememberedForWhoAsked(t *testing.T) {
 		at           string
 		owner        string
 	}{
-		"the same topic":                 {here, here, "http://broker-0:8080/orders/stats?authoritative=true", "http://broker-0:8080"},
-		"another topic":                  {here, resource("/other", "", "http://front:8080", true), "http://broker-0:8080", ""},
-		"other credentials":              {here, resource("/orders", "a", "http://front:8080", true), "http://broker-0:8080", ""},
-		"another cluster":                {here, resource("/orders", "", "http://front-1:8080", true), "http://broker-0:8080", ""},
-		"a redirect to TLS":              {here, here, "https://broker-0:8443", ""},
-		"the admin URL itself":           {here, here, "http://front:8080/orders/stats", ""},
-		"something without an owner":     {resource("/ns", "", "http://front:8080", false), resource("/ns", "", "http://front:8080", false), "http://broker-0:8080", ""},
-		"TLS to TLS, with its own path?": {resource("/orders", "", "https://front", true), resource("/orders", "", "https://front", true), "https://broker-0:8443/x", "https://broker-0:8443"},
+		"the same topic": {
+			here, here, "http://broker-0:8080/orders/stats?authoritative=true",
+			"http://broker-0:8080",
+		},
+		"another topic": {
+			here, resource("/other", "", "http://front:8080", true), "http://broker-0:8080",
+			"",
+		},
+		"other credentials": {
+			here, resource("/orders", "a", "http://front:8080", true), "http://broker-0:8080",
+			"",
+		},
+		"another cluster": {
+			here, resource("/orders", "", "http://front-1:8080", true), "http://broker-0:8080",
+			"",
+		},
+		"a redirect to TLS":    {here, here, "https://broker-0:8443", ""},
+		"the admin URL itself": {here, here, "http://front:8080/orders/stats", ""},
+		"something without an owner": {
+			resource("/ns", "", "http://front:8080", false),
+			resource("/ns", "", "http://front:8080", false), "http://broker-0:8080", "",
+		},
+		"TLS to TLS, with its own path?": {
+			resource("/orders", "", "https://front", true),
+			resource("/orders", "", "https://front", true), "https://broker-0:8443/x", "https://broker-0:8443",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// plugins are the names that Pulsar's client.conf knows a method by. Those of brokers with which we cannot speak, Athenz,
-// SASL and Java's key stores, are missing.
+// plugins are the names that Pulsar's client.conf knows a method by. Those of brokers with which we cannot speak,
+// Athenz, SASL and Java's key stores, are missing.
 var plugins = map[string]authMethod{
 	"": methodNone,
 	"org.apache.pulsar.client.impl.auth.AuthenticationDisabled": methodNone,
@@ -148,14 +148,16 @@ func decodeBasic(text string) (user, password string, err error) {
 		user, password, _ = strings.Cut(text, ":")
 	}
 	if user == "" || password == "" || strings.Contains(user, ":") {
-		return "", "", errors.New(`they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`)
+		return "", "",
+			errors.New(`they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`)
 	}
 	return user, password, nil
 }
 
 // decodeTLS reads tlsCertFile:...,tlsKeyFile:... or the same as JSON; each is a path or a data: URL with PEM.
 //
-// Source: org.apache.pulsar.client.impl.auth.AuthenticationTls.configure, AuthenticationUtil.configureFromPulsar1AuthParamString.
+// Source: org.apache.pulsar.client.impl.auth.AuthenticationTls.configure,
+// AuthenticationUtil.configureFromPulsar1AuthParamString.
 func decodeTLS(text string) (certificate, key reference, err error) {
 	var fields struct {
 		CertFile string `json:"tlsCertFile"`
@@ -179,7 +181,8 @@ func decodeTLS(text string) (certificate, key reference, err error) {
 	return certificate, key, nil
 }
 
-// splitTLS cuts key:value pairs apart. A part that begins with no key belongs to the value before: data: URLs have commas.
+// splitTLS cuts key:value pairs apart. A part that begins with no key belongs to the value before: data: URLs have
+// commas.
 func splitTLS(text string) (certFile, keyFile string, err error) {
 	const certKey, keyKey = "tlsCertFile:", "tlsKeyFile:"
 	wrong := errors.New("they must be tlsCertFile:...,tlsKeyFile:... or the same as JSON")
@@ -203,9 +206,11 @@ func splitTLS(text string) (certFile, keyFile string, err error) {
 	return certFile, keyFile, nil
 }
 
-// decodeOAuth2 reads the parameters of the client credentials flow. Time limits are our own; a client's id comes from the key file.
+// decodeOAuth2 reads the parameters of the client credentials flow. Time limits are our own; a client's id comes from
+// the key file.
 //
-// Source: org.apache.pulsar.client.impl.auth.oauth2.{AuthenticationOAuth2,ClientCredentialsFlow}, pulsar-client-go/oauth2.
+// Source: org.apache.pulsar.client.impl.auth.oauth2.{AuthenticationOAuth2,ClientCredentialsFlow},
+// pulsar-client-go/oauth2.
 func (p *params) decodeOAuth2(text string) (err error) {
 	var fields struct {
 		Type           string          `json:"type"`
@@ -239,12 +244,13 @@ func (p *params) decodeOAuth2(text string) (err error) {
 	return nil
 }
 
-// ParseIssuer returns the one spelling of an OAuth2 issuer's URL: without a slash at the end, scheme and host as backlog.ParseAdminURL spells them.
-// The error continues a sentence about the URL, and does not repeat it.
+// ParseIssuer returns the one spelling of an OAuth2 issuer's URL: without a slash at the end, scheme and host as
+// backlog.ParseAdminURL spells them. The error continues a sentence about the URL, and does not repeat it.
 func ParseIssuer(text string) (string, error) {
 	const want = "must be a URL such as https://issuer/path, with no credentials and no query"
 	u, err := url.Parse(strings.TrimSpace(text))
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.Opaque != "" || strings.ContainsAny(text, "?#") {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.Opaque != "" ||
+		strings.ContainsAny(text, "?#") {
 		return "", errors.New(want)
 	}
 	authority, err := backlog.ParseAuthority(u)

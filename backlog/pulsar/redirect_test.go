@@ -132,7 +132,10 @@ func TestRedirectsShowCredentialsToAllowedHostsAlone(t *testing.T) {
 				Credentials: &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": tt.credentials}},
 			})
 			ask := func() error {
-				topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: front.URL, Access: "ns/secret"}, Name: "persistent://public/default/orders"}
+				topic := backlog.Topic{
+					Cluster: backlog.Cluster{AdminURL: front.URL, Access: "ns/secret"},
+					Name:    "persistent://public/default/orders",
+				}
 				_, err := source.Fetch(t.Context(), topic, backlog.Slim)
 				return err
 			}

@@ -66,8 +66,8 @@ func parseFileURL(text string) (reference, error) {
 	return reference{path: u.Path}, nil
 }
 
-// read returns the content; its errors leave the path out. Reading it each time costs some 10 µs, which no rule about modification times can beat in
-// being right: Kubernetes rotates projected tokens and Secrets by swapping a link.
+// read returns the content; its errors leave the path out. Reading it each time costs some 10 µs, which no rule about
+// modification times can beat in being right: Kubernetes rotates projected tokens and Secrets by swapping a link.
 func (r reference) read() (reference, error) {
 	if r.path == "" {
 		return r, nil

@@ -65,10 +65,13 @@ func whole(r io.Reader) io.Reader { return r }
 
 func TestScannerReadsWhatEncodingJSONReads(t *testing.T) {
 	for _, text := range []string{
-		`{}`, `[]`, `{"":{}}`, ` [ 1 , -2.5e+3 , 0 , "a" , true , false , null ] `, `{"a":{"b":[{}]},"c":"\u00e9\ud83d\ude00\n\\\/\""}`, `"é😀"`, `-0`,
+		`{}`, `[]`, `{"":{}}`, ` [ 1 , -2.5e+3 , 0 , "a" , true , false , null ] `,
+		`{"a":{"b":[{}]},"c":"\u00e9\ud83d\ude00\n\\\/\""}`, `"é😀"`, `-0`,
 		`12`, `1E9`, `0.10`, "\"\\ud83dx\"", "\"\\ud83d\\n\"", "\"\\ud83d\\ud83d\\ude00\"", "\"\\ude00\"",
-		``, ` `, `{`, `[`, `[1`, `[1,`, `[1,]`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `01`, `1.`, `.5`, `-`, `+1`, `1e`, `1e+`,
-		`tru`, `truE`, `nul`, `"a`, `"\`, `"\x"`, `"\u12"`, `"\u12g4"`, "\"\n\"", `1 2`, `{} {}`, `[] x`, `'a'`, `NaN`, "\ufeff1", "\"\\ud83d", "\"\\ud83d\\",
+		``, ` `, `{`, `[`, `[1`, `[1,`, `[1,]`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `01`, `1.`, `.5`,
+		`-`, `+1`, `1e`, `1e+`,
+		`tru`, `truE`, `nul`, `"a`, `"\`, `"\x"`, `"\u12"`, `"\u12g4"`, "\"\n\"", `1 2`, `{} {}`, `[] x`, `'a'`, `NaN`,
+		"\ufeff1", "\"\\ud83d", "\"\\ud83d\\",
 	} {
 		t.Run(strconv.Quote(text), func(t *testing.T) {
 			for name, chunk := range map[string]func(io.Reader) io.Reader{"whole": whole, "byte by byte": iotest.OneByteReader} {
@@ -99,7 +102,8 @@ func requireTwin(t *testing.T, content []byte, chunk func(io.Reader) io.Reader, 
 		return
 	}
 	require.Equal(t, good, err == nil, "%s: %v", name, err)
-	if good && !strings.ContainsRune(string(content), '\uFFFD') && len(content) < maxDigits && bytes.Equal(content, bytes.ToValidUTF8(content, nil)) {
+	if good && !strings.ContainsRune(string(content), '\uFFFD') && len(content) < maxDigits &&
+		bytes.Equal(content, bytes.ToValidUTF8(content, nil)) {
 		require.Equal(t, want, got, name)
 	}
 }
@@ -125,7 +129,8 @@ func TestScannerReadsIntegersExactly(t *testing.T) {
 	for text, want := range map[string]string{
 		"9223372036854775808": "n is a number 9223372036854775808", "1.5": "n is a number 1.5", "1e3": "n is a number 1e3",
 		`"3"`: "n is a string", "{}": "n is an object", "[]": "n is a list", "true": "n is true or false",
-		strings.Repeat("9", 1000): "n is a number " + strings.Repeat("9", maxDigits), "-": io.ErrUnexpectedEOF.Error(), "-x": `'x' where a digit should be`,
+		strings.Repeat("9", 1000): "n is a number " +
+			strings.Repeat("9", maxDigits), "-": io.ErrUnexpectedEOF.Error(), "-x": `'x' where a digit should be`,
 	} {
 		_, err := newScanner(strings.NewReader(text)).integer("n")
 		require.EqualError(t, err, want)

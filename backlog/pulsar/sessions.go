@@ -85,11 +85,14 @@ type usedName struct {
 }
 
 func newSessions(build func(material) (*session, error)) *sessions {
-	return &sessions{build: build, now: time.Now, byMaterial: map[material]*usedSession{}, byAccess: map[string]*usedName{}}
+	return &sessions{
+		build: build, now: time.Now, byMaterial: map[material]*usedSession{},
+		byAccess: map[string]*usedName{},
+	}
 }
 
-// open returns the session for what the name stands for now. When that has changed, the session that nobody names any more
-// is closed.
+// open returns the session for what the name stands for now. When that has changed, the session that nobody names any
+// more is closed.
 func (s *sessions) open(access string, m material) (*session, error) {
 	found, closing := s.lookup(access, m, nil)
 	if found == nil {

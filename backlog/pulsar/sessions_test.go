@@ -89,8 +89,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	require.NotContains(t, sessions.byMaterial, tokenOf("0"))
 }
 
-// Whatever is opened, closed and changed at the same time: what is asked for is what comes, and no name points to a session
-// that is not kept.
+// Whatever is opened, closed and changed at the same time: what is asked for is what comes, and no name points to a
+// session that is not kept.
 func TestSessionsUnderManyHands(t *testing.T) {
 	at := &clock{at: time.Now()}
 	sessions := newSessions(func(m material) (*session, error) {

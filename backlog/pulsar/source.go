@@ -27,9 +27,9 @@ var _ backlog.Source = (*Source)(nil)
 // Close closes connections that are not in use.
 func (s *Source) Close() { s.client.sessions.close() }
 
-// Fetch reads the present state of a topic: one call, or up to three where the number of partitions is to be read or entry
-// counters are wanted. An age that cannot be had is one more, and a topic whose number of partitions has changed up to three.
-// Each of them has Config.RequestTimeout, and time for finding the credentials before that.
+// Fetch reads the present state of a topic: one call, or up to three where the number of partitions is to be read or
+// entry counters are wanted. An age that cannot be had is one more, and a topic whose number of partitions has changed
+// up to three. Each of them has Config.RequestTimeout, and time for finding the credentials before that.
 func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.Detail) (backlog.TopicSample, error) {
 	a, err := topicAddress(topic)
 	if err != nil {
@@ -91,7 +91,9 @@ func (s *Source) partitions(ctx context.Context, topic backlog.Topic, a address)
 
 // stats reads the topic, which has count partitions as far as is known. The age needs a read from the broker's storage,
 // and one that fails or is slow takes the whole call with it: then the rest is asked for alone.
-func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, count int, detail backlog.Detail) (backlog.TopicSample, error) {
+func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, count int,
+	detail backlog.Detail,
+) (backlog.TopicSample, error) {
 	var sample backlog.TopicSample
 	var done bool
 	var err error
@@ -111,7 +113,9 @@ func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, coun
 	return sample, nil
 }
 
-func (s *Source) statsOnce(ctx context.Context, a address, count int, detail backlog.Detail) (backlog.TopicSample, error) {
+func (s *Source) statsOnce(ctx context.Context, a address, count int, detail backlog.Detail) (backlog.TopicSample,
+	error,
+) {
 	call := statsCall(count > 0, detail.Has(backlog.Age))
 	at := s.now()
 	var answer state

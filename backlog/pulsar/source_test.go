@@ -48,8 +48,9 @@ func TestFetchTopicThatIsNotPartitioned(t *testing.T) {
 				DeliveredMessages: 20,
 				Consumers: []backlog.ConsumerSample{
 					{
-						ID: "public/default/sf2#1", Name: "m0LVv", Component: "public/default/sf2", MeanBatch: 1, Permits: 990, UnackedMessages: 1,
-						ConnectedSince: time.Date(2026, 11, 21, 13, 17, 53, 184077298, time.UTC),
+						ID: "public/default/sf2#1", Name: "m0LVv", Component: "public/default/sf2", MeanBatch: 1, Permits: 990,
+						UnackedMessages: 1,
+						ConnectedSince:  time.Date(2026, 11, 21, 13, 17, 53, 184077298, time.UTC),
 					},
 					{
 						ID: "public/default/sf2#0", Name: "X4JJ9", Component: "public/default/sf2", MeanBatch: 1, Permits: 990,
@@ -114,7 +115,8 @@ func TestFetchAsksForNoMoreThanItNeeds(t *testing.T) {
 func partitioned(topic string, count int, there ...int) string {
 	var parts []string
 	for _, i := range there {
-		parts = append(parts, fmt.Sprintf(`"persistent://public/default/%s-partition-%d":{"msgInCounter":%d,"subscriptions":{}}`, topic, i, i*10))
+		parts = append(parts,
+			fmt.Sprintf(`"persistent://public/default/%s-partition-%d":{"msgInCounter":%d,"subscriptions":{}}`, topic, i, i*10))
 	}
 	return fmt.Sprintf(`{"metadata":{"partitions":%d,"deleted":false},"partitions":{%s}}`, count, strings.Join(parts, ","))
 }
@@ -150,7 +152,8 @@ func TestFetchPartitions(t *testing.T) {
 				require.Equal(t, i, partition.Index)
 				require.Nil(t, partition.AddedEntries)
 				for subscription, entries := range tt.backlog {
-					at := slices.IndexFunc(partition.Subscriptions, func(s backlog.SubscriptionSample) bool { return s.Name == subscription })
+					at := slices.IndexFunc(partition.Subscriptions,
+						func(s backlog.SubscriptionSample) bool { return s.Name == subscription })
 					if entries[i] < 0 {
 						require.Equal(t, -1, at, "%s is not on partition %d", subscription, i)
 						continue
@@ -185,21 +188,30 @@ func TestFetchWhilePartitionsChange(t *testing.T) {
 			partitions: []http.HandlerFunc{answers(`{"partitions":4}`), answers(`{"partitions":2}`)},
 			stats:      []http.HandlerFunc{fourOf, twoOf},
 			first:      4, second: 2,
-			asked: []string{"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats", "orders/partitions", "orders/partitioned-stats"},
+			asked: []string{
+				"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats", "orders/partitions",
+				"orders/partitioned-stats",
+			},
 		},
 		"asks again when the topic became partitioned": {
 			partitions: []http.HandlerFunc{answers(notPartitioned), answers(`{"partitions":2}`)},
 			whole:      []http.HandlerFunc{whole, gone},
 			stats:      []http.HandlerFunc{twoOf},
 			first:      1, second: 2,
-			asked: []string{"orders/partitions", "orders/stats", "orders/stats", "orders/partitions", "orders/partitioned-stats"},
+			asked: []string{
+				"orders/partitions", "orders/stats", "orders/stats", "orders/partitions",
+				"orders/partitioned-stats",
+			},
 		},
 		"asks again when the topic is no longer partitioned": {
 			partitions: []http.HandlerFunc{answers(`{"partitions":2}`), answers(notPartitioned)},
 			whole:      []http.HandlerFunc{whole},
 			stats:      []http.HandlerFunc{twoOf, gone},
 			first:      2, second: 1,
-			asked: []string{"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats", "orders/partitions", "orders/stats"},
+			asked: []string{
+				"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats", "orders/partitions",
+				"orders/stats",
+			},
 		},
 	}
 	for name, tt := range tests {
@@ -233,7 +245,11 @@ func TestPartitionCountIsConfirmedByGoodAnswersAndReadAgainAfterItsTime(t *testi
 		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 		require.NoError(t, err)
 	}
-	require.Equal(t, []string{"orders/partitions", "orders/stats", "orders/stats", "orders/stats", "orders/partitions", "orders/stats"}, broker.asked())
+	require.Equal(t,
+		[]string{
+			"orders/partitions", "orders/stats", "orders/stats", "orders/stats", "orders/partitions",
+			"orders/stats",
+		}, broker.asked())
 }
 
 func TestPartitionCountsOfTopicsThatAreNotFetchedAreDropped(t *testing.T) {
@@ -270,5 +286,6 @@ func TestTopicNamesAreEscaped(t *testing.T) {
 	source := newSource(t, Config{}, broker)
 	_, err := source.Fetch(t.Context(), broker.topic(`a b+c%2F?d#é`), backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
-	require.Equal(t, "/admin/v2/persistent/public/default/a+b%2Bc%252F%3Fd%23%C3%A9/partitions", broker.request(0).RequestURI)
+	require.Equal(t, "/admin/v2/persistent/public/default/a+b%2Bc%252F%3Fd%23%C3%A9/partitions",
+		broker.request(0).RequestURI)
 }

@@ -12,16 +12,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// newStorageGate returns what stands before looks at ages, which brokers read from their storage. While that hangs, each look
-// holds a connection until it is given up: they may have half of them, and after some in vain one look at a time tries it, as
-// with hosts. A fetch whose look is held back has everything but the age.
+// newStorageGate returns what stands before looks at ages, which brokers read from their storage. While that hangs,
+// each look holds a connection until it is given up: they may have half of them, and after some in vain one look at a
+// time tries it, as with hosts. A fetch whose look is held back has everything but the age.
 func newStorageGate(config Config) *gate {
 	unobserved := prometheus.ObserverFunc(func(float64) {})
 	return newGate(max(1, config.MaxConnsPerHost/2), config.MaxRequestsPerSecondPerHost, unobserved)
 }
 
 // look reads the topic with the age. It is not done when the storage behind the admin URL hangs.
-func (s *Source) look(ctx context.Context, a address, count int, detail backlog.Detail) (sample backlog.TopicSample, done bool, err error) {
+func (s *Source) look(ctx context.Context, a address, count int, detail backlog.Detail) (sample backlog.TopicSample,
+	done bool, err error,
+) {
 	pass, _, _ := s.storage.enter(ctx, a.base) // why not does not matter
 	if pass == nil {
 		return backlog.TopicSample{}, false, nil

@@ -77,8 +77,8 @@ func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
 	}
 }
 
-// issuerTLSConfig is how an OAuth2 issuer is checked, which it always is: its certificate may be signed by whom the parameters
-// name; else by one of the system's authorities or by one that signs the brokers' certificates.
+// issuerTLSConfig is how an OAuth2 issuer is checked, which it always is: its certificate may be signed by whom the
+// parameters name; else by one of the system's authorities or by one that signs the brokers' certificates.
 func (m material) issuerTLSConfig() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	pem := m.issuerRoots.content

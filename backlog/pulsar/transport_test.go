@@ -15,10 +15,15 @@ import (
 
 func TestACertificateWithoutTLSIsNobodysDoubt(t *testing.T) {
 	broker := newOrders(t)
-	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "tls", Params: clientPair(t, "me")}}}
-	_, err := newSource(t, Config{Credentials: known}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {
+		Plugin: "tls",
+		Params: clientPair(t, "me"),
+	}}}
+	_, err := newSource(t, Config{Credentials: known}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"),
+		backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
-	require.EqualError(t, err, "not supported: a client certificate cannot be shown to "+broker.URL+": use the https port of the brokers")
+	require.EqualError(t, err,
+		"not supported: a client certificate cannot be shown to "+broker.URL+": use the https port of the brokers")
 	require.Empty(t, known.doubts, "nobody has refused it")
 	require.Empty(t, broker.asked())
 }
@@ -46,12 +51,18 @@ func TestCertificatesAreLeftUncheckedOnlyWhenTheCredentialsSaySo(t *testing.T) {
 		access, url string
 		text        string
 	}{
-		"a stranger is refused":                                {"checked", byIP, "signed by an unknown authority"},
-		"one that is to be trusted is":                         {"trusted", byIP, ""},
-		"one that is to be trusted under other names":          {"trusted", "https://localhost:" + port, "its certificate is for another name"},
-		"other names do where the name is not checked":         {"any-name", "https://localhost:" + port, ""},
-		"a stranger is refused though the name is not checked": {"untrusted-any-name", byIP, "signed by an unknown authority"},
-		"a stranger does where nothing is checked":             {"insecure", byIP, ""},
+		"a stranger is refused":        {"checked", byIP, "signed by an unknown authority"},
+		"one that is to be trusted is": {"trusted", byIP, ""},
+		"one that is to be trusted under other names": {
+			"trusted", "https://localhost:" + port,
+			"its certificate is for another name",
+		},
+		"other names do where the name is not checked": {"any-name", "https://localhost:" + port, ""},
+		"a stranger is refused though the name is not checked": {
+			"untrusted-any-name", byIP,
+			"signed by an unknown authority",
+		},
+		"a stranger does where nothing is checked": {"insecure", byIP, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,10 @@ func (e *exchange) heard(resp *http.Response) {
 func (e *exchange) verdict(err error, took time.Duration) verdict {
 	switch e.status {
 	case http.StatusTooManyRequests:
-		return verdict{kind: hostFailed, reason: backlog.ErrUnavailable, cause: "it answers 429 (httpRequestsMaxPerSecond)", retryAfter: e.retryAfter}
+		return verdict{
+			kind: hostFailed, reason: backlog.ErrUnavailable, cause: "it answers 429 (httpRequestsMaxPerSecond)",
+			retryAfter: e.retryAfter,
+		}
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		switch {
 		case e.retryAfter > 0:
@@ -72,7 +75,10 @@ func (e *exchange) verdict(err error, took time.Duration) verdict {
 		case e.slow && e.status == http.StatusGatewayTimeout:
 			return verdict{}
 		}
-		return verdict{kind: hostFailed, reason: backlog.ErrUnavailable, cause: fmt.Sprintf("it answers %d", e.status), retryAfter: e.retryAfter}
+		return verdict{
+			kind: hostFailed, reason: backlog.ErrUnavailable, cause: fmt.Sprintf("it answers %d", e.status),
+			retryAfter: e.retryAfter,
+		}
 	case 0:
 		return e.silence(err, took)
 	default:
@@ -113,8 +119,9 @@ func noTurnFault(a address, u *url.URL, g *gate, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return transportFault(a, u, err, 0)
 	}
-	f := backlog.Because(backlog.ErrUnavailable, "%s for %s: not asked, its %d connections or %d requests per second were used up until the time was over: "+
-		"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, g.conns, g.perSecond)
+	f := backlog.Because(backlog.ErrUnavailable,
+		"%s for %s: not asked, its %d connections or %d requests per second were used up until the time was over: "+
+			"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, g.conns, g.perSecond)
 	f.Cause = errHeldBack
 	return f
 }

@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	// workerPatience is the time of six instances that do not answer: on the Kubernetes runtime the worker asks its pods one
-	// after another by gRPC and waits 5 s for each (GRPC_TIMEOUT_SECS).
+	// workerPatience is the time of six instances that do not answer: on the Kubernetes runtime the worker asks its pods
+	// one after another by gRPC and waits 5 s for each (GRPC_TIMEOUT_SECS).
 	workerPatience = 30 * time.Second
 	// workerSlots bounds what such answers hold of the connections that topics are read over.
 	workerSlots = 4
 )
 
-// Worker reads functions, sinks and sources from Pulsar's function worker, and changes their parallelism. It implements backlog.InstanceSource for
-// workloads of backlog.Component, and may be used by several goroutines.
+// Worker reads functions, sinks and sources from Pulsar's function worker, and changes their parallelism. It implements
+// backlog.InstanceSource for workloads of backlog.Component, and may be used by several goroutines.
 //
-// Describe is cheap for the worker: it answers from memory. FetchInstances and Status are not: on the Kubernetes runtime one
-// call asks every pod in turn, and with all runtimes they wait while the worker stops or deletes instances. So one at a time
-// is under way to each worker. Ask once a minute at most, and scrape the pods instead where that can be had.
+// Describe is cheap for the worker: it answers from memory. FetchInstances and Status are not: on the Kubernetes
+// runtime one call asks every pod in turn, and with all runtimes they wait while the worker stops or deletes instances.
+// So one at a time is under way to each worker. Ask once a minute at most, and scrape the pods instead where that can
+// be had.
 //
-// A redirect to the worker that owns the function (307) is followed to allowed hosts only: the workers' host names must be
-// on Config.AllowedHosts. The credentials need the action "functions", "sinks" or "sources" on the namespace.
+// A redirect to the worker that owns the function (307) is followed to allowed hosts only: the workers' host names must
+// be on Config.AllowedHosts. The credentials need the action "functions", "sinks" or "sources" on the namespace.
 type Worker struct {
 	client *client
 	now    func() time.Time
@@ -50,9 +51,12 @@ func (s *Source) Worker() *Worker {
 // Describe reads what the component consumes and how it was told to run.
 //
 // Errors wrap backlog.ErrFunctionNotFound, backlog.ErrNoWorker, backlog.ErrUnavailable while the worker is starting,
-// backlog.ErrUnsupported for a source that reads from outside Pulsar or inputs that do not share one subscription, or a reason
-// of the connection. Workers of 4.0.8 and 5.0.0-M1 do not show the consumer properties of functions: a subscription that is named there is not known.
-func (w *Worker) Describe(ctx context.Context, component backlog.Component) (config backlog.ComponentConfig, err error) {
+// backlog.ErrUnsupported for a source that reads from outside Pulsar or inputs that do not share one subscription, or a
+// reason of the connection. Workers of 4.0.8 and 5.0.0-M1 do not show the consumer properties of functions: a
+// subscription that is named there is not known.
+func (w *Worker) Describe(ctx context.Context, component backlog.Component) (config backlog.ComponentConfig,
+	err error,
+) {
 	a, err := componentAddress(component)
 	if err != nil {
 		return backlog.ComponentConfig{}, err
@@ -75,13 +79,14 @@ func (w *Worker) Describe(ctx context.Context, component backlog.Component) (con
 // FetchInstances reads what the instances of the component count. Errors are those of Describe, and
 // backlog.ErrUnsupported for a workload that is no component's.
 //
-// An instance that does not run, or whose worker could not ask it, counts as Silent: the worker sends zeros for it. There
-// are as many instances as the worker was told to run: others that somebody else added to its StatefulSet are not seen.
+// An instance that does not run, or whose worker could not ask it, counts as Silent: the worker sends zeros for it.
+// There are as many instances as the worker was told to run: others that somebody else added to its StatefulSet are not
+// seen.
 //
-// The time in calls is the lifetime mean of a call times their number, which gives back the sum that the instance keeps,
-// to the rounding of a float64, while no call is between having been measured and having been counted; then it is short
-// by that call. Of an asynchronous Java function all calls in flight are in that state. A rate over a window has that
-// error once at each end.
+// The time in calls is the lifetime mean of a call times their number, which gives back the sum that the instance
+// keeps, to the rounding of a float64, while no call is between having been measured and having been counted; then it
+// is short by that call. Of an asynchronous Java function all calls in flight are in that state. A rate over a window
+// has that error once at each end.
 func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample backlog.InstancesSample, err error) {
 	component, err := backlog.ParseComponent(workload)
 	if err != nil {
@@ -159,7 +164,8 @@ func checkNames(c backlog.Component) error {
 	switch c.Kind {
 	case backlog.FunctionKind, backlog.SinkKind, backlog.SourceKind:
 	default:
-		return backlog.Because(backlog.ErrUnsupported, "a worker runs functions, sinks and sources, not a %q", backlog.Quote(string(c.Kind)))
+		return backlog.Because(backlog.ErrUnsupported, "a worker runs functions, sinks and sources, not a %q",
+			backlog.Quote(string(c.Kind)))
 	}
 	for _, name := range []string{c.Tenant, c.Namespace, c.Name} {
 		if name == "" || name == "." || name == ".." { // the last two are steps in a path, and would lead to another resource
@@ -167,15 +173,17 @@ func checkNames(c backlog.Component) error {
 		}
 	}
 	strange := func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' || r == '\\' }
-	if !namedEntity.MatchString(c.Tenant) || !namedEntity.MatchString(c.Namespace) || strings.ContainsFunc(c.Name, strange) {
+	if !namedEntity.MatchString(c.Tenant) || !namedEntity.MatchString(c.Namespace) ||
+		strings.ContainsFunc(c.Name, strange) {
 		return badComponentName(c)
 	}
 	return nil
 }
 
 func badWorkerURL() error {
-	return backlog.Because(backlog.ErrUnsupported, "the URL of the function worker must look like http://pulsar-functions-worker.pulsar:6750, "+
-		"with no path and no credentials")
+	return backlog.Because(backlog.ErrUnsupported,
+		"the URL of the function worker must look like http://pulsar-functions-worker.pulsar:6750, "+
+			"with no path and no credentials")
 }
 
 func badComponentName(c backlog.Component) error {

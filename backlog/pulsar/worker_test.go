@@ -121,7 +121,8 @@ func TestFetchInstancesOfFunctions(t *testing.T) {
 func TestFetchInstancesOfASinkHasNoTimes(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("/admin/v3/sinks/public/default/sk/status", answers(string(fixture(t, "4.0.8-sink-status.json"))))
-	sample, err := newSource(t, Config{}, broker).Worker().FetchInstances(t.Context(), broker.component(backlog.SinkKind, "sk").Workload())
+	sample, err := newSource(t, Config{}, broker).Worker().FetchInstances(t.Context(),
+		broker.component(backlog.SinkKind, "sk").Workload())
 	require.NoError(t, err)
 	require.Equal(t, []backlog.InstanceSample{
 		{ID: "public/default/sk#0", Received: 1, Processed: 1},
@@ -144,7 +145,8 @@ func TestAWorkerThatRunsApartIsAskedAtItsOwnURL(t *testing.T) {
 
 	_, err = newSource(t, Config{}, broker).Worker().Describe(t.Context(), component)
 	require.ErrorIs(t, err, backlog.ErrForbidden)
-	require.EqualError(t, err, "permission missing: "+apart.host()+" is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
+	require.EqualError(t, err,
+		"permission missing: "+apart.host()+" is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
 	require.Len(t, apart.asked(), 1, "nothing was sent to a host that is not allowed")
 }
 
@@ -161,7 +163,8 @@ func TestTheWorkerThatOwnsAFunctionIsFollowedToAllowedHosts(t *testing.T) {
 
 	_, err = newSource(t, Config{Token: "secret"}, broker).Worker().FetchInstances(t.Context(), workload)
 	require.ErrorIs(t, err, backlog.ErrForbidden)
-	require.ErrorContains(t, err, "redirects sink public/default/sk to "+owner.host()+", which is not an allowed Pulsar host")
+	require.ErrorContains(t, err,
+		"redirects sink public/default/sk to "+owner.host()+", which is not an allowed Pulsar host")
 	require.Len(t, owner.asked(), 1)
 }
 
@@ -174,15 +177,19 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 		text   string
 	}{
 		"a broker without a worker": {
-			answer: says(http.StatusConflict, "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"),
+			answer: says(http.StatusConflict,
+				"Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"),
 			reason: backlog.ErrNoWorker, result: "no_worker",
-			text: `no function worker: HOST says "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false" of ` +
+			text: `no function worker: HOST says "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is " +
+				"set to false" of ` +
 				`function public/default/sf: set functionsWorkerEnabled=true on the brokers, or give the URL of the worker that runs apart`,
 		},
 		"a worker that is starting": {
-			answer: says(http.StatusServiceUnavailable, "Function worker service is not done initializing. Please try again in a little while."),
+			answer: says(http.StatusServiceUnavailable,
+				"Function worker service is not done initializing. Please try again in a little while."),
 			reason: backlog.ErrUnavailable, result: "unavailable",
-			text: `unavailable: HOST says "Function worker service is not done initializing. Please try again in a little while." of ` +
+			text: `unavailable: HOST says "Function worker service is not done initializing. Please try again in a little " +
+				"while." of ` +
 				`function public/default/sf: asked again soon`,
 		},
 		"a worker without a leader": {
@@ -218,11 +225,13 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 		"another function's configuration": {
 			answer: answers(`{"tenant":"public","namespace":"default","name":"other","parallelism":1}`),
 			reason: backlog.ErrProtocol, result: "protocol",
-			text: "unexpected answer: HOST did not send the state of function public/default/sf (it is about public/default/other): " +
+			text: "unexpected answer: HOST did not send the state of function public/default/sf (it is about " +
+				"public/default/other): " +
 				"is http://HOST a Pulsar admin service?",
 		},
 		"a source that reads from elsewhere": {
-			answer: answers(`{"tenant":"public","namespace":"default","name":"sf","topicName":"out","parallelism":1}`), kind: backlog.SourceKind,
+			answer: answers(`{"tenant":"public","namespace":"default","name":"sf","topicName":"out","parallelism":1}`),
+			kind:   backlog.SourceKind,
 			reason: backlog.ErrUnsupported, result: "ok",
 			text: "not supported: source public/default/sf reads from outside Pulsar: it has no backlog to scale on",
 		},
@@ -236,7 +245,8 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 			}
 			broker.on("/admin/v3/"+string(kind)+"s/public/default/sf", tt.answer)
 			registry := prometheus.NewRegistry()
-			_, err := newSource(t, Config{Registerer: registry}, broker).Worker().Describe(t.Context(), broker.component(kind, "sf"))
+			_, err := newSource(t, Config{Registerer: registry}, broker).Worker().Describe(t.Context(),
+				broker.component(kind, "sf"))
 
 			require.ErrorIs(t, err, tt.reason)
 			require.EqualError(t, err, strings.ReplaceAll(tt.text, "HOST", broker.host()))
@@ -288,7 +298,8 @@ func TestSlowStatusAnswersHoldFewConnections(t *testing.T) {
 	ctx, cancel := contextThatIsOver(t)
 	defer cancel()
 	_, err := worker.FetchInstances(ctx, backlog.Component{
-		Cluster: backlog.Cluster{AdminURL: "http://broker:8080"}, Kind: backlog.SinkKind, Tenant: "a", Namespace: "b", Name: "c",
+		Cluster: backlog.Cluster{AdminURL: "http://broker:8080"}, Kind: backlog.SinkKind, Tenant: "a", Namespace: "b",
+		Name: "c",
 	}.Workload())
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// changePatience is how long a worker may take for a change: it fetches the package and loads its classes first. Small ones
-// take 12 to 40 ms, as observed.
+// changePatience is how long a worker may take for a change: it fetches the package and loads its classes first. Small
+// ones take 12 to 40 ms, as observed.
 const changePatience = 15 * time.Second
 
 // form is the body of a change.
@@ -29,12 +29,12 @@ type form struct {
 	body        []byte
 }
 
-// SetParallelism tells the worker to run so many instances of the component, at least 1, which restarts all that run. Nothing
-// but that number is sent: a GET does not show all that there is, so what it shows must not be sent back. To ask for the
-// number that there is already changes nothing and is no error.
+// SetParallelism tells the worker to run so many instances of the component, at least 1, which restarts all that run.
+// Nothing but that number is sent: a GET does not show all that there is, so what it shows must not be sent back. To
+// ask for the number that there is already changes nothing and is no error.
 //
-// The worker answers before the instances are there. On the Kubernetes runtime it deletes the StatefulSet and makes it anew:
-// scale that instead.
+// The worker answers before the instances are there. On the Kubernetes runtime it deletes the StatefulSet and makes it
+// anew: scale that instead.
 //
 // Errors are those of Describe, and backlog.ErrUnsupported when the worker refuses.
 //
@@ -45,7 +45,8 @@ func (w *Worker) SetParallelism(ctx context.Context, component backlog.Component
 		return err
 	}
 	if instances < 1 {
-		return backlog.Because(backlog.ErrUnsupported, "%s cannot have %d instances: a worker runs 1 at least", a.subject, instances)
+		return backlog.Because(backlog.ErrUnsupported, "%s cannot have %d instances: a worker runs 1 at least", a.subject,
+			instances)
 	}
 	change, err := parallelismForm(component.Kind, instances)
 	if err != nil {
@@ -76,10 +77,11 @@ func (w *Worker) Status(ctx context.Context, component backlog.Component) (statu
 	return status, nil
 }
 
-// decodeRunning reads of /status who runs. One that the worker could not ask, or has not scheduled, has an error; one that
-// was stopped has none.
+// decodeRunning reads of /status who runs. One that the worker could not ask, or has not scheduled, has an error; one
+// that was stopped has none.
 //
-// Source: org.apache.pulsar.functions.worker.rest.api.FunctionsImpl.GetFunctionStatus (notScheduledInstance, notRunning).
+// Source: org.apache.pulsar.functions.worker.rest.api.FunctionsImpl.GetFunctionStatus (notScheduledInstance,
+// notRunning).
 func decodeRunning(r io.Reader) (backlog.ComponentStatus, error) {
 	var answer statusAnswer
 	if err := decodeJSON(r, &answer); err != nil {
@@ -88,7 +90,10 @@ func decodeRunning(r io.Reader) (backlog.ComponentStatus, error) {
 	if err := answer.check(); err != nil {
 		return backlog.ComponentStatus{}, err
 	}
-	status := backlog.ComponentStatus{Instances: *answer.NumInstances, Failed: max(0, *answer.NumInstances-len(answer.Instances))}
+	status := backlog.ComponentStatus{
+		Instances: *answer.NumInstances,
+		Failed:    max(0, *answer.NumInstances-len(answer.Instances)),
+	}
 	for _, instance := range answer.Instances {
 		switch {
 		case *instance.Status.Running:
@@ -140,6 +145,7 @@ func refusedChange(a address, u *url.URL, s said) error {
 	case strings.HasSuffix(s.reason, " doesn't exist"): // a GET says 404
 		return backlog.Because(a.absent, "%s: %s", s.subject(a, u.Host), a.remedy)
 	default:
-		return backlog.Because(backlog.ErrUnsupported, "%s: see whether pulsar-admin can update its parallelism", s.subject(a, u.Host))
+		return backlog.Because(backlog.ErrUnsupported, "%s: see whether pulsar-admin can update its parallelism",
+			s.subject(a, u.Host))
 	}
 }

@@ -36,7 +36,8 @@ func (c *changes) then(answer http.HandlerFunc) http.HandlerFunc {
 		if parts, err := r.MultipartReader(); err == nil {
 			for part, err := parts.NextPart(); err == nil; part, err = parts.NextPart() {
 				body, _ := io.ReadAll(part)
-				got.part, got.kind, got.body = got.part+part.FormName(), got.kind+part.Header.Get("Content-Type"), got.body+string(body)
+				got.part, got.kind, got.body = got.part+part.FormName(), got.kind+part.Header.Get(
+					"Content-Type"), got.body+string(body)
 			}
 		}
 		c.mu.Lock()
@@ -76,16 +77,20 @@ func TestAChangeFollowsTheWorkerThatIsToMakeIt(t *testing.T) {
 	const path = "/admin/v3/functions/public/default/sf"
 	first.on(path, redirectsTo(second.URL))
 	second.on(path, sent.then(noContent()))
-	require.NoError(t, newSource(t, Config{}, first, second).Worker().SetParallelism(t.Context(), first.component(backlog.FunctionKind, "sf"), 2))
+	require.NoError(t,
+		newSource(t, Config{}, first, second).Worker().SetParallelism(t.Context(),
+			first.component(backlog.FunctionKind, "sf"), 2))
 	require.Equal(t, []changed{{http.MethodPut, "functionConfig", "application/json", `{"parallelism":2}`}}, sent.seen)
 
-	err := newSource(t, Config{}, first).Worker().SetParallelism(t.Context(), first.component(backlog.FunctionKind, "sf"), 2)
+	err := newSource(t, Config{}, first).Worker().SetParallelism(t.Context(), first.component(backlog.FunctionKind, "sf"),
+		2)
 	require.ErrorIs(t, err, backlog.ErrForbidden)
 	require.ErrorContains(t, err, AllowedHostsFlag)
 	require.Len(t, sent.seen, 1)
 
 	first.on(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, second.URL+path, http.StatusFound) })
-	err = newSource(t, Config{}, first, second).Worker().SetParallelism(t.Context(), first.component(backlog.FunctionKind, "sf"), 2)
+	err = newSource(t, Config{}, first, second).Worker().SetParallelism(t.Context(),
+		first.component(backlog.FunctionKind, "sf"), 2)
 	require.ErrorIs(t, err, backlog.ErrProtocol)
 	require.Len(t, sent.seen, 1, "a redirect that makes a question of it is not followed")
 }
@@ -96,12 +101,23 @@ func TestWhatWorkersAnswerToAChange(t *testing.T) {
 		reason error
 		text   string
 	}{
-		"nothing to change":           {says(400, "Update contains no change"), nil, ""},
-		"the function is gone":        {says(400, "Function sf doesn't exist"), backlog.ErrFunctionNotFound, "create it or correct its name"},
-		"its package is not there":    {says(400, "Package is not provided"), backlog.ErrUnsupported, `"Package is not provided" of function public/default/sf`},
-		"the worker starts":           {says(503, "Function worker service is not done initializing. Please try again in a little while."), backlog.ErrUnavailable, "asked again soon"},
-		"there is no worker":          {says(409, "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"), backlog.ErrNoWorker, "functionsWorkerEnabled=true"},
-		"the role may not":            {says(401, "Client is not authorized to perform operation"), backlog.ErrForbidden, "grant functions on namespace public/default"},
+		"nothing to change": {says(400, "Update contains no change"), nil, ""},
+		"the function is gone": {
+			says(400, "Function sf doesn't exist"), backlog.ErrFunctionNotFound,
+			"create it or correct its name",
+		},
+		"its package is not there": {
+			says(400, "Package is not provided"), backlog.ErrUnsupported,
+			`"Package is not provided" of function public/default/sf`,
+		},
+		"the worker starts": {says(503,
+			"Function worker service is not done initializing. Please try again in a little while."), backlog.ErrUnavailable, "asked again soon"},
+		"there is no worker": {says(409,
+			"Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"), backlog.ErrNoWorker, "functionsWorkerEnabled=true"},
+		"the role may not": {
+			says(401, "Client is not authorized to perform operation"), backlog.ErrForbidden,
+			"grant functions on namespace public/default",
+		},
 		"the token is not believed":   {sends(401, "text/html", "<html>"), backlog.ErrUnauthenticated, "none are configured"},
 		"the worker has an accident":  {says(500, "boom"), backlog.ErrUnavailable, "boom"},
 		"it is no Pulsar":             {sends(400, "text/html", "<html>"), backlog.ErrProtocol, "a Pulsar admin service?"},
@@ -111,7 +127,8 @@ func TestWhatWorkersAnswerToAChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("/admin/v3/functions/public/default/sf", tt.answer)
-			err := newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(), broker.component(backlog.FunctionKind, "sf"), 3)
+			err := newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(),
+				broker.component(backlog.FunctionKind, "sf"), 3)
 			require.ErrorIs(t, err, tt.reason)
 			if tt.reason != nil {
 				require.ErrorContains(t, err, tt.text)
@@ -122,8 +139,10 @@ func TestWhatWorkersAnswerToAChange(t *testing.T) {
 
 func TestAChangeIsSentAgainToAWorkerThatComesBack(t *testing.T) {
 	broker, sent := newFakeBroker(t), &changes{}
-	broker.on("/admin/v3/functions/public/default/sf", sent.then(says(503, "Leader not yet ready. Please retry again")), sent.then(noContent()))
-	require.NoError(t, newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(), broker.component(backlog.FunctionKind, "sf"), 3))
+	broker.on("/admin/v3/functions/public/default/sf", sent.then(says(503, "Leader not yet ready. Please retry again")),
+		sent.then(noContent()))
+	require.NoError(t,
+		newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(), broker.component(backlog.FunctionKind, "sf"), 3))
 	require.Len(t, sent.seen, 2)
 	require.Equal(t, sent.seen[0], sent.seen[1])
 }
@@ -132,9 +151,11 @@ func TestNoChangeToNoInstances(t *testing.T) {
 	broker := newFakeBroker(t)
 	worker := newSource(t, Config{}, broker).Worker()
 	for _, instances := range []int32{0, -1} {
-		require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(backlog.FunctionKind, "sf"), instances), backlog.ErrUnsupported)
+		require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(backlog.FunctionKind, "sf"), instances),
+			backlog.ErrUnsupported)
 	}
-	require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(backlog.FunctionKind, ".."), 2), backlog.ErrUnsupported)
+	require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(backlog.FunctionKind, ".."), 2),
+		backlog.ErrUnsupported)
 	require.Empty(t, broker.asked())
 }
 
@@ -155,7 +176,8 @@ func TestStatusTellsAStoppedComponentFromOneThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("/admin/v3/functions/public/default/sf/status", answers(string(fixture(t, tt.file))))
-			status, err := newSource(t, Config{}, broker).Worker().Status(t.Context(), broker.component(backlog.FunctionKind, "sf"))
+			status, err := newSource(t, Config{}, broker).Worker().Status(t.Context(),
+				broker.component(backlog.FunctionKind, "sf"))
 			require.NoError(t, err)
 			require.Equal(t, tt.want, status)
 			require.Equal(t, tt.stopped, status.Stopped())

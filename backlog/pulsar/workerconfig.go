@@ -108,21 +108,31 @@ func (c configAnswer) config(component backlog.Component) (backlog.ComponentConf
 //
 // Source: org.apache.pulsar.functions.instance.InstanceUtils.getDefaultSubscriptionName.
 func (c configAnswer) agreed(component backlog.Component) (agreed backlog.Subscribes, err error) {
-	told := backlog.Subscribes{Name: cmp.Or(c.SubName, c.SinkSubscription, component.FullName()), Type: c.subscriptionType()}
+	told := backlog.Subscribes{
+		Name: cmp.Or(c.SubName, c.SinkSubscription, component.FullName()),
+		Type: c.subscriptionType(),
+	}
 	for i, input := range slices.Sorted(maps.Keys(c.InputSpecs)) {
 		as := told
 		if c.runtime() == backlog.JavaRuntime {
 			as = told.With(c.InputSpecs[input].ConsumerProperties)
 		}
 		if !as.Type.Exists() {
-			return backlog.Subscribes{}, backlog.Because(backlog.ErrUnsupported, "consumerProperties of input %s of %s %s have subscriptionType %q, which Pulsar does "+
-				"not know: use Shared, Failover or Key_Shared", backlog.Quote(input), component.Kind, component.FullName(), backlog.Quote(string(as.Type)))
+			return backlog.Subscribes{},
+				backlog.Because(backlog.ErrUnsupported,
+					"consumerProperties of input %s of %s %s have subscriptionType %q, which Pulsar does "+
+						"not know: use Shared, Failover or Key_Shared", backlog.Quote(
+						input), component.Kind, component.FullName(), backlog.Quote(string(as.Type)))
 		}
 		if i > 0 && as != agreed {
-			return backlog.Subscribes{}, backlog.Because(backlog.ErrUnsupported, "the inputs of %s %s do not share one subscription: consumerProperties make %s "+
-				"subscribe as %s (%s) and another as %s (%s): set subscriptionName and subscriptionType alike for all inputs", component.Kind,
-				component.FullName(), backlog.Quote(input), backlog.Quote(as.Name), backlog.Quote(string(as.Type)), backlog.Quote(agreed.Name),
-				backlog.Quote(string(agreed.Type)))
+			return backlog.Subscribes{},
+				backlog.Because(backlog.ErrUnsupported,
+					"the inputs of %s %s do not share one subscription: consumerProperties make %s "+
+						"subscribe as %s (%s) and another as %s (%s): set subscriptionName and subscriptionType alike for all inputs",
+					component.Kind,
+					component.FullName(), backlog.Quote(
+						input), backlog.Quote(as.Name), backlog.Quote(string(as.Type)), backlog.Quote(agreed.Name),
+					backlog.Quote(string(agreed.Type)))
 		}
 		agreed = as
 	}
@@ -145,9 +155,9 @@ func (c configAnswer) subscription(component backlog.Component, name string) bac
 	return subscription
 }
 
-// subscriptionType is the documented rule. It is the same for all runtimes: workers refuse retainKeyOrdering for Go until
-// the release whose Go instances follow it (apache/pulsar#26414, #26421). An instance that was built with an older library
-// subscribes as Shared then, which the broker reports.
+// subscriptionType is the documented rule. It is the same for all runtimes: workers refuse retainKeyOrdering for Go
+// until the release whose Go instances follow it (apache/pulsar#26414, #26421). An instance that was built with an
+// older library subscribes as Shared then, which the broker reports.
 //
 // Source: org.apache.pulsar.functions.utils.FunctionConfigUtils.convert and SinkConfigUtils.convert.
 func (c configAnswer) subscriptionType() backlog.SubscriptionType {
@@ -163,8 +173,8 @@ func (c configAnswer) subscriptionType() backlog.SubscriptionType {
 
 // neverAcknowledges says that neither the framework nor the window acknowledges.
 //
-// Source: Pulsar's WindowFunctionExecutor and JavaInstanceRunnable.handleResult: with MANUAL outside, only the window's own
-// guarantee makes it acknowledge.
+// Source: Pulsar's WindowFunctionExecutor and JavaInstanceRunnable.handleResult: with MANUAL outside, only the window's
+// own guarantee makes it acknowledge.
 func (c configAnswer) neverAcknowledges() bool {
 	return c.Window != nil && c.Guarantees == "MANUAL" && c.Window.Guarantees == ""
 }

@@ -38,23 +38,33 @@ func TestSubscriptionTypesAreThoseThatInstancesAskFor(t *testing.T) {
 		config string
 		want   backlog.SubscriptionType
 	}{
-		"by default":                   {config: `"runtime":"JAVA"`, want: backlog.Shared},
-		"at most once":                 {config: `"runtime":"JAVA","processingGuarantees":"ATMOST_ONCE"`, want: backlog.Shared},
+		"by default": {config: `"runtime":"JAVA"`, want: backlog.Shared},
+		"at most once": {
+			config: `"runtime":"JAVA","processingGuarantees":"ATMOST_ONCE"`,
+			want:   backlog.Shared,
+		},
 		"acknowledged by the function": {config: `"runtime":"PYTHON","processingGuarantees":"MANUAL"`, want: backlog.Shared},
 		"in order":                     {config: `"runtime":"JAVA","retainOrdering":true`, want: backlog.Failover},
-		"effectively once":             {config: `"runtime":"JAVA","processingGuarantees":"EFFECTIVELY_ONCE"`, want: backlog.Failover},
-		"in order in total and by key": {config: `"runtime":"JAVA","retainOrdering":true,"retainKeyOrdering":true`, want: backlog.Failover},
-		"in order by key":              {config: `"runtime":"JAVA","retainKeyOrdering":true`, want: backlog.KeyShared},
-		"in order by key in Python":    {config: `"runtime":"PYTHON","retainKeyOrdering":true`, want: backlog.KeyShared},
-		"in order by key in Go":        {config: `"runtime":"GO","retainKeyOrdering":true`, want: backlog.KeyShared},
-		"in order in Go":               {config: `"runtime":"GO","retainOrdering":true`, want: backlog.Failover},
-		"a sink in order by key":       {kind: backlog.SinkKind, config: `"retainKeyOrdering":true`, want: backlog.KeyShared},
+		"effectively once": {
+			config: `"runtime":"JAVA","processingGuarantees":"EFFECTIVELY_ONCE"`,
+			want:   backlog.Failover,
+		},
+		"in order in total and by key": {
+			config: `"runtime":"JAVA","retainOrdering":true,"retainKeyOrdering":true`,
+			want:   backlog.Failover,
+		},
+		"in order by key":           {config: `"runtime":"JAVA","retainKeyOrdering":true`, want: backlog.KeyShared},
+		"in order by key in Python": {config: `"runtime":"PYTHON","retainKeyOrdering":true`, want: backlog.KeyShared},
+		"in order by key in Go":     {config: `"runtime":"GO","retainKeyOrdering":true`, want: backlog.KeyShared},
+		"in order in Go":            {config: `"runtime":"GO","retainOrdering":true`, want: backlog.Failover},
+		"a sink in order by key":    {kind: backlog.SinkKind, config: `"retainKeyOrdering":true`, want: backlog.KeyShared},
 		"a sink whose consumers' properties say so": {
 			kind: backlog.SinkKind, want: backlog.KeyShared,
 			config: `"retainOrdering":true,"inputSpecs":{"in":{"consumerProperties":{"subscriptionType":"Key_Shared"}}}`,
 		},
 		"properties that are metadata in Python": {
-			config: `"runtime":"PYTHON","inputSpecs":{"in":{"consumerProperties":{"subscriptionType":"Key_Shared"}}}`, want: backlog.Shared,
+			config: `"runtime":"PYTHON","inputSpecs":{"in":{"consumerProperties":{"subscriptionType":"Key_Shared"}}}`,
+			want:   backlog.Shared,
 		},
 	}
 	for name, tt := range tests {
@@ -63,8 +73,9 @@ func TestSubscriptionTypesAreThoseThatInstancesAskFor(t *testing.T) {
 			if tt.kind != "" {
 				component.Kind = tt.kind
 			}
-			answer, err := decodeConfig(strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,`+
-				`"inputSpecs":{"in":{}},`+tt.config+`}`), component)
+			answer, err := decodeConfig(
+				strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,`+
+					`"inputSpecs":{"in":{}},`+tt.config+`}`), component)
 			require.NoError(t, err)
 			got, err := answer.config(component)
 			require.NoError(t, err)
@@ -78,16 +89,23 @@ func TestOnlyAWindowThatLeavesItToUserCodeNeverAcknowledges(t *testing.T) {
 		config string
 		want   bool
 	}{
-		"no window":                        {`"processingGuarantees":"MANUAL"`, false},
-		"acknowledged on receipt":          {`"processingGuarantees":"ATLEAST_ONCE","windowConfig":{"windowLengthCount":10}`, false},
-		"acknowledged by the window":       {`"processingGuarantees":"MANUAL","windowConfig":{"processingGuarantees":"ATLEAST_ONCE"}`, false},
-		"acknowledged by nobody":           {`"processingGuarantees":"MANUAL","windowConfig":{"windowLengthCount":10}`, true},
-		"acknowledged by nobody, and null": {`"processingGuarantees":"MANUAL","windowConfig":{"processingGuarantees":null}`, true},
+		"no window": {`"processingGuarantees":"MANUAL"`, false},
+		"acknowledged on receipt": {
+			`"processingGuarantees":"ATLEAST_ONCE","windowConfig":{"windowLengthCount":10}`,
+			false,
+		},
+		"acknowledged by the window": {`"processingGuarantees":"MANUAL","windowConfig":{"processingGuarantees":"ATLEAST_ONCE"}`, false},
+		"acknowledged by nobody":     {`"processingGuarantees":"MANUAL","windowConfig":{"windowLengthCount":10}`, true},
+		"acknowledged by nobody, and null": {
+			`"processingGuarantees":"MANUAL","windowConfig":{"processingGuarantees":null}`,
+			true,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			answer, err := decodeConfig(strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,`+
-				`"runtime":"JAVA","inputSpecs":{"in":{}},`+tt.config+`}`), sf)
+			answer, err := decodeConfig(
+				strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,`+
+					`"runtime":"JAVA","inputSpecs":{"in":{}},`+tt.config+`}`), sf)
 			require.NoError(t, err)
 			got, err := answer.config(sf)
 			require.NoError(t, err)
@@ -107,7 +125,10 @@ func TestInputsInEveryForm(t *testing.T) {
 		"short names are completed": {
 			config:       `"inputSpecs":{"in":{},"media/images/a":{},"persistent://media/images/b":{"regexPattern":false}}`,
 			subscription: "public/default/sf",
-			topics:       []string{"persistent://media/images/a", "persistent://media/images/b", "persistent://public/default/in"},
+			topics: []string{
+				"persistent://media/images/a", "persistent://media/images/b",
+				"persistent://public/default/in",
+			},
 		},
 		"topics and patterns together": {
 			config:       `"inputSpecs":{"in":{},"media/images/in-.*":{"regexPattern":true},"persistent://a/b/.*":{"regexPattern":true}}`,
@@ -119,17 +140,22 @@ func TestInputsInEveryForm(t *testing.T) {
 			topics: []string{"persistent://public/default/in"},
 		},
 		"a sink's subscription name": {
-			kind: backlog.SinkKind, config: `"sourceSubscriptionName":"mine","inputs":["in"],"inputSpecs":{"in":{}}`, subscription: "mine",
-			topics: []string{"persistent://public/default/in"},
+			kind: backlog.SinkKind, config: `"sourceSubscriptionName":"mine","inputs":["in"],"inputSpecs":{"in":{}}`,
+			subscription: "mine",
+			topics:       []string{"persistent://public/default/in"},
 		},
 		"a sink whose consumers' properties name it": {
-			kind: backlog.SinkKind, subscription: "mine", topics: []string{"persistent://public/default/a", "persistent://public/default/b"},
+			kind: backlog.SinkKind, subscription: "mine", topics: []string{
+				"persistent://public/default/a",
+				"persistent://public/default/b",
+			},
 			config: `"sourceSubscriptionName":"theirs","inputSpecs":{"a":{"consumerProperties":{"subscriptionName":"mine"}},` +
 				`"b":{"consumerProperties":{"subscriptionName":"mine","receiverQueueSize":"10"}}}`,
 		},
 		"a batch source consumes what it discovers": {
 			kind: backlog.SourceKind, config: `"topicName":"out","batchSourceConfig":{"discoveryTriggererClassName":"a.B"}`,
-			subscription: "BatchSourceExecutor-public/default/sf", topics: []string{"persistent://public/default/sf-intermediate"},
+			subscription: "BatchSourceExecutor-public/default/sf",
+			topics:       []string{"persistent://public/default/sf-intermediate"},
 		},
 	}
 	for name, tt := range tests {
@@ -153,15 +179,26 @@ func TestInputsInEveryForm(t *testing.T) {
 
 func TestInputsThatDoNotShareASubscriptionAreRefused(t *testing.T) {
 	sink := as(backlog.SinkKind, "sf")
-	const disagree = "the inputs of sink public/default/sf do not share one subscription: consumerProperties make b subscribe as "
+	const disagree = "the inputs of sink public/default/sf do not share one subscription: consumerProperties make b " +
+		"subscribe as "
 	for name, tt := range map[string]struct{ specs, problem string }{
-		"of another name":        {`"a":{},"b":{"consumerProperties":{"subscriptionName":"mine"}}`, disagree + "mine (Shared) and another as public/default/sf"},
-		"of another type":        {`"a":{},"b":{"consumerProperties":{"subscriptionType":"Failover"}}`, disagree + "public/default/sf (Failover)"},
-		"of a type that is none": {`"a":{"consumerProperties":{"subscriptionType":"KEY_SHARED"}}`, `input a of sink public/default/sf have subscriptionType "KEY_SHARED"`},
+		"of another name": {
+			`"a":{},"b":{"consumerProperties":{"subscriptionName":"mine"}}`,
+			disagree + "mine (Shared) and another as public/default/sf",
+		},
+		"of another type": {
+			`"a":{},"b":{"consumerProperties":{"subscriptionType":"Failover"}}`,
+			disagree + "public/default/sf (Failover)",
+		},
+		"of a type that is none": {
+			`"a":{"consumerProperties":{"subscriptionType":"KEY_SHARED"}}`,
+			`input a of sink public/default/sf have subscriptionType "KEY_SHARED"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := decodeConfig(strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,"inputSpecs":{`+
-				tt.specs+`}}`), sink)
+			answer, err := decodeConfig(
+				strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,"inputSpecs":{`+
+					tt.specs+`}}`), sink)
 			require.NoError(t, err)
 			_, err = answer.config(sink)
 			require.ErrorIs(t, err, backlog.ErrUnsupported)
@@ -194,7 +231,8 @@ func TestConfigurationsThatCannotBeRight(t *testing.T) {
 // The status has to say what the stats of the same moment say, instance by instance: that is why one call is enough.
 func TestStatusHasTheCountersOfStats(t *testing.T) {
 	for stats, status := range map[string]string{
-		"4.0.8-function-stats-idle.json": "4.0.8-function-status-idle.json", "4.0.8-function-stats-after20.json": "4.0.8-function-status-after20.json",
+		"4.0.8-function-stats-idle.json":    "4.0.8-function-status-idle.json",
+		"4.0.8-function-stats-after20.json": "4.0.8-function-status-after20.json",
 	} {
 		var counted struct {
 			Instances []struct {
@@ -213,21 +251,24 @@ func TestStatusHasTheCountersOfStats(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, sample.Instances, len(counted.Instances))
 		for _, want := range counted.Instances {
-			i := slices.IndexFunc(sample.Instances, func(s backlog.InstanceSample) bool { return s.ID == "public/default/sf#"+string(rune('0'+want.ID)) })
+			i := slices.IndexFunc(sample.Instances,
+				func(s backlog.InstanceSample) bool { return s.ID == "public/default/sf#"+string(rune('0'+want.ID)) })
 			require.GreaterOrEqual(t, i, 0)
 			got := sample.Instances[i]
 			require.Equal(t, want.Metrics.Received, got.Received)
 			require.Equal(t, want.Metrics.Processed, got.Processed)
 			require.Equal(t, want.Metrics.System, got.SystemExceptions)
 			require.Equal(t, want.Metrics.User, got.UserExceptions)
-			require.InDelta(t, want.Metrics.AvgLatency*float64(want.Metrics.Processed+want.Metrics.User), float64(got.BusyTime.Nanoseconds())/1e6, 1e-5)
+			require.InDelta(t, want.Metrics.AvgLatency*float64(want.Metrics.Processed+want.Metrics.User),
+				float64(got.BusyTime.Nanoseconds())/1e6, 1e-5)
 		}
 	}
 }
 
 // instance is one instance of a function's status.
 func instance(id int, changes string) string {
-	return `{"instanceId":` + string(rune('0'+id)) + `,"status":{"running":true,"error":"","numReceived":12,"numSuccessfullyProcessed":10,` +
+	return `{"instanceId":` + string(rune('0'+id)) +
+		`,"status":{"running":true,"error":"","numReceived":12,"numSuccessfullyProcessed":10,` +
 		`"numUserExceptions":2,"numSystemExceptions":1,"averageLatency":5.5` + changes + `}}`
 }
 
@@ -237,13 +278,28 @@ func TestInstancesThatCouldNotBeAskedAreSilent(t *testing.T) {
 		ids    []string
 		silent int
 	}{
-		"all answer":                     {`{"numInstances":2,"instances":[` + instance(1, "") + "," + instance(0, "") + `]}`, []string{"1", "0"}, 0},
-		"one is down":                    {`{"numInstances":2,"instances":[` + instance(1, "") + "," + instance(0, `,"running":false`) + `]}`, []string{"1"}, 1},
-		"one was never scheduled":        {`{"numInstances":3,"instances":[` + instance(1, "") + "," + instance(0, "") + `]}`, []string{"1", "0"}, 1},
-		"one failed before it could run": {`{"numInstances":1,"instances":[` + instance(0, `,"error":"boom","numReceived":0`) + `]}`, nil, 1},
-		"one works and had a failure":    {`{"numInstances":1,"instances":[` + instance(0, `,"error":"boom"`) + `]}`, []string{"0"}, 0},
-		"more run than were asked for":   {`{"numInstances":1,"instances":[` + instance(1, "") + "," + instance(0, `,"running":false`) + `]}`, []string{"1"}, 1},
-		"nothing is known of any":        {`{"numInstances":2,"instances":[]}`, nil, 2},
+		"all answer": {
+			`{"numInstances":2,"instances":[` + instance(1, "") + "," + instance(0, "") + `]}`,
+			[]string{"1", "0"},
+			0,
+		},
+		"one is down": {`{"numInstances":2,"instances":[` + instance(1, "") + "," +
+			instance(0, `,"running":false`) + `]}`, []string{"1"}, 1},
+		"one was never scheduled": {
+			`{"numInstances":3,"instances":[` + instance(1, "") + "," + instance(0, "") + `]}`,
+			[]string{"1", "0"},
+			1,
+		},
+		"one failed before it could run": {`{"numInstances":1,"instances":[` +
+			instance(0, `,"error":"boom","numReceived":0`) + `]}`, nil, 1},
+		"one works and had a failure": {
+			`{"numInstances":1,"instances":[` + instance(0, `,"error":"boom"`) + `]}`,
+			[]string{"0"},
+			0,
+		},
+		"more run than were asked for": {`{"numInstances":1,"instances":[` + instance(1, "") + "," +
+			instance(0, `,"running":false`) + `]}`, []string{"1"}, 1},
+		"nothing is known of any": {`{"numInstances":2,"instances":[]}`, nil, 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +316,10 @@ func TestInstancesThatCouldNotBeAskedAreSilent(t *testing.T) {
 }
 
 func TestFailedCallsAreInTheTimeOfJavaAlone(t *testing.T) {
-	for runtime, calls := range map[backlog.Runtime]int64{backlog.JavaRuntime: 12, backlog.PythonRuntime: 10, backlog.GoRuntime: 10} {
+	for runtime, calls := range map[backlog.Runtime]int64{
+		backlog.JavaRuntime: 12, backlog.PythonRuntime: 10,
+		backlog.GoRuntime: 10,
+	} {
 		sample, err := decodeStatus(strings.NewReader(`{"numInstances":1,"instances":[`+instance(0, "")+`]}`), sf, runtime)
 		require.NoError(t, err)
 		require.Equal(t, calls, *sample.Instances[0].Calls)
@@ -273,15 +332,39 @@ func TestStatusesThatCannotBeRight(t *testing.T) {
 	for name, tt := range map[string]struct{ status, problem string }{
 		"no number of instances": {`{"instances":[]}`, "numInstances is missing"},
 		"a negative one":         {`{"numInstances":-1}`, "numInstances is -1"},
-		"an instance twice":      {`{"numInstances":2,"instances":[` + instance(0, "") + "," + instance(0, "") + `]}`, "an instance has no id of its own"},
-		"an instance without id": {`{"numInstances":1,"instances":[{"status":{"running":true}}]}`, "an instance has no id of its own"},
-		"no word on running":     {`{"numInstances":1,"instances":[{"instanceId":0,"status":{}}]}`, "running is missing"},
-		"a counter is missing":   {`{"numInstances":1,"instances":[{"instanceId":0,"status":{"running":true}}]}`, "instance 0: the number of messages received is missing"},
-		"a counter is negative":  {`{"numInstances":1,"instances":[` + instance(0, `,"numUserExceptions":-1`) + `]}`, "instance 0: the number of exceptions is -1"},
-		"a sink's status":        {string(fixture(t, "4.0.8-sink-status.json")), "instance 0: the number of messages received is missing"},
-		"no latency":             {`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":null`) + `]}`, "instance 0: averageLatency is missing"},
-		"a negative latency":     {`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":-1`) + `]}`, "instance 0: averageLatency is -1"},
-		"a latency of centuries": {`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":1e300`) + `]}`, "instance 0: averageLatency is 1e+300"},
+		"an instance twice": {
+			`{"numInstances":2,"instances":[` + instance(0, "") + "," + instance(0, "") + `]}`,
+			"an instance has no id of its own",
+		},
+		"an instance without id": {
+			`{"numInstances":1,"instances":[{"status":{"running":true}}]}`,
+			"an instance has no id of its own",
+		},
+		"no word on running": {`{"numInstances":1,"instances":[{"instanceId":0,"status":{}}]}`, "running is missing"},
+		"a counter is missing": {
+			`{"numInstances":1,"instances":[{"instanceId":0,"status":{"running":true}}]}`,
+			"instance 0: the number of messages received is missing",
+		},
+		"a counter is negative": {
+			`{"numInstances":1,"instances":[` + instance(0, `,"numUserExceptions":-1`) + `]}`,
+			"instance 0: the number of exceptions is -1",
+		},
+		"a sink's status": {
+			string(fixture(t, "4.0.8-sink-status.json")),
+			"instance 0: the number of messages received is missing",
+		},
+		"no latency": {
+			`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":null`) + `]}`,
+			"instance 0: averageLatency is missing",
+		},
+		"a negative latency": {
+			`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":-1`) + `]}`,
+			"instance 0: averageLatency is -1",
+		},
+		"a latency of centuries": {
+			`{"numInstances":1,"instances":[` + instance(0, `,"averageLatency":1e300`) + `]}`,
+			"instance 0: averageLatency is 1e+300",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sample, err := decodeStatus(strings.NewReader(tt.status), sf, backlog.JavaRuntime)
@@ -342,7 +425,8 @@ func FuzzDecodeStatus(f *testing.F) {
 
 func TestNamesOfComponentsAreEscaped(t *testing.T) {
 	broker := newFakeBroker(t)
-	_, err := newSource(t, Config{}, broker).Worker().Describe(t.Context(), broker.component(backlog.FunctionKind, "a b?c#d%2F+ü"))
+	_, err := newSource(t, Config{}, broker).Worker().Describe(t.Context(),
+		broker.component(backlog.FunctionKind, "a b?c#d%2F+ü"))
 	require.ErrorIs(t, err, backlog.ErrFunctionNotFound)
 	require.Equal(t, "/admin/v3/functions/public/default/a%20b%3Fc%23d%252F+%C3%BC", broker.request(0).URL.EscapedPath())
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// hangFor is how long a worker is not asked about instances after a question that was not answered in time. The question goes
-// on to wait there, with a thread of the web server: for the lock that the worker holds while it stops instances, some 10 s
-// for one that does not heed interrupts, and while it deletes a function, for which it asks the broker about its topics. On
-// 4.0.8 eight such questions were seen to take all threads of a broker with a worker of its own, which then waited for one
-// another for minutes.
+// hangFor is how long a worker is not asked about instances after a question that was not answered in time. The
+// question goes on to wait there, with a thread of the web server: for the lock that the worker holds while it stops
+// instances, some 10 s for one that does not heed interrupts, and while it deletes a function, for which it asks the
+// broker about its topics. On 4.0.8 eight such questions were seen to take all threads of a broker with a worker of its
+// own, which then waited for one another for minutes.
 const hangFor = time.Minute
 
 // workerGate lets one question about instances at a time through to each worker, and none to one that hangs.
@@ -54,8 +54,9 @@ func (g *workerGate) through(ctx context.Context, a address, ask func() error) e
 		return transportFault(a, a.base, ctx.Err(), 0)
 	}
 	if until := g.hangs(host); !until.IsZero() {
-		return backlog.Because(backlog.ErrUnavailable, "%s did not say in time how instances are, which it does not while it stops or deletes "+
-			"some: asked again at %s", name, until.UTC().Format(time.RFC3339))
+		return backlog.Because(backlog.ErrUnavailable,
+			"%s did not say in time how instances are, which it does not while it stops or deletes "+
+				"some: asked again at %s", name, until.UTC().Format(time.RFC3339))
 	}
 	err := ask()
 	if errors.Is(err, context.DeadlineExceeded) {

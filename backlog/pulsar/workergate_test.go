@@ -38,7 +38,11 @@ func TestAWorkerThatHangsIsLeftAloneForAMinute(t *testing.T) {
 		require.ErrorIs(t, err, backlog.ErrUnavailable)
 		require.ErrorContains(t, err, "asked again at 1970-01-01T00:17:40Z")
 	}
-	_, err = worker.FetchInstances(t.Context(), backlog.Component{Cluster: other.Cluster, Kind: backlog.SinkKind, Tenant: "public", Namespace: "default", Name: "sk"}.Workload())
+	_, err = worker.FetchInstances(t.Context(),
+		backlog.Component{
+			Cluster: other.Cluster, Kind: backlog.SinkKind, Tenant: "public", Namespace: "default",
+			Name: "sk",
+		}.Workload())
 	require.ErrorIs(t, err, backlog.ErrUnavailable)
 	require.Equal(t, []string{path + "sf/status"}, broker.asked())
 	require.NoError(t, worker.SetParallelism(t.Context(), sf, 2), "what does not hang there is let through")
@@ -53,7 +57,8 @@ func TestAWorkerGetsOneQuestionAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newWorkerGate(time.Now)
 		here, err := componentAddress(backlog.Component{
-			Cluster: backlog.Cluster{AdminURL: "http://here:8080"}, Kind: backlog.SinkKind, Tenant: "public", Namespace: "default", Name: "sk",
+			Cluster: backlog.Cluster{AdminURL: "http://here:8080"}, Kind: backlog.SinkKind, Tenant: "public",
+			Namespace: "default", Name: "sk",
 		})
 		require.NoError(t, err)
 		there := here

@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// SpacedWorker asks for the instances of a component no more often than it is told to, and repeats its last answer meanwhile:
-// those that ask again and again drop what is not newer. It may be used by several goroutines.
+// SpacedWorker asks for the instances of a component no more often than it is told to, and repeats its last answer
+// meanwhile: those that ask again and again drop what is not newer. It may be used by several goroutines.
 type SpacedWorker struct {
 	worker backlog.InstanceSource
 	every  time.Duration

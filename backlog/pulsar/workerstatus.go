@@ -14,8 +14,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// statusAnswer is /status of a function, sink or source. /stats, which functions have too, shows the same counters without
-// telling an instance that is idle from one that could not be asked: both are zeros there.
+// statusAnswer is /status of a function, sink or source. /stats, which functions have too, shows the same counters
+// without telling an instance that is idle from one that could not be asked: both are zeros there.
 //
 // Source: org.apache.pulsar.common.policies.data.FunctionStatus, SinkStatus and SourceStatus; what fills them in
 // org.apache.pulsar.functions.worker.rest.api.FunctionsImpl, SinksImpl and SourcesImpl.

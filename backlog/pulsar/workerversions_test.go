@@ -14,7 +14,8 @@ import (
 
 // The same functions, sinks and sources on each version of Pulsar, as its worker shows them.
 func TestWorkersOfEachVersion(t *testing.T) {
-	function, sink, source := as(backlog.FunctionKind, "patterned"), as(backlog.SinkKind, "drain"), as(backlog.SourceKind, "tasks")
+	function, sink, source := as(backlog.FunctionKind, "patterned"), as(backlog.SinkKind, "drain"), as(backlog.SourceKind,
+		"tasks")
 	for _, version := range []string{"4.0.8", "4.2.4", "5.0.0-M1"} {
 		t.Run(version, func(t *testing.T) {
 			config := func(component backlog.Component, file string) backlog.ComponentConfig {
@@ -50,7 +51,8 @@ func TestWorkersOfEachVersion(t *testing.T) {
 				Type: backlog.Shared, Parallelism: 2, Runtime: backlog.JavaRuntime, Guarantees: "ATLEAST_ONCE",
 			}, config(source, "source-config-batch.json"))
 
-			require.Equal(t, backlog.InstancesSample{Silent: 2}, status(as(backlog.FunctionKind, "broken"), "function-status-broken.json"))
+			require.Equal(t, backlog.InstancesSample{Silent: 2},
+				status(as(backlog.FunctionKind, "broken"), "function-status-broken.json"))
 			for file, messages := range map[string]int64{"sink-status-after30.json": 30, "source-status-batch.json": 5} {
 				component := sink
 				if messages == 5 {

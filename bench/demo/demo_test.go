@@ -61,7 +61,8 @@ func requireFollowed(t *testing.T, s scenario, got summary) {
 	require.Greater(t, float64(got.ReplicasMax)*one, s.high, "fewer can never drain")
 	require.LessOrEqual(t, got.ReplicasMax, s.maxReplicas)
 	require.Equal(t, 1, got.ReplicasLast)
-	require.Greater(t, got.ReplicaSeconds, float64(got.MessagesDone)*s.serviceTime.Seconds(), "a replica works on one message at a time")
+	require.Greater(t, got.ReplicaSeconds, float64(got.MessagesDone)*s.serviceTime.Seconds(),
+		"a replica works on one message at a time")
 	require.Less(t, got.ReplicaSeconds, float64(got.ReplicasMax)*got.DurationSeconds)
 	require.NotNil(t, got.ReactionSeconds)
 	require.Greater(t, *got.ReactionSeconds, 0.0)
@@ -69,7 +70,8 @@ func requireFollowed(t *testing.T, s scenario, got summary) {
 	require.NotNil(t, got.WaitP50Seconds)
 	require.NotNil(t, got.WaitP99Seconds)
 	const clocks = 0.002 // both times have whole milliseconds
-	require.GreaterOrEqual(t, *got.WaitP50Seconds, s.serviceTime.Seconds()-clocks, "no message is done before it was worked on")
+	require.GreaterOrEqual(t, *got.WaitP50Seconds, s.serviceTime.Seconds()-clocks,
+		"no message is done before it was worked on")
 	require.GreaterOrEqual(t, *got.WaitP99Seconds, *got.WaitP50Seconds)
 	require.NotEmpty(t, got.PulsarVersion)
 	require.Regexp(t, `^v1\.\d+\.\d+$`, got.KubernetesVersion)

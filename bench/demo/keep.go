@@ -39,7 +39,8 @@ func (d *demo) keep(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 
 // hints are things to try by hand.
 func hints(out io.Writer, kubeconfig string) {
-	metric := fmt.Sprintf("/apis/custom.metrics.k8s.io/v1beta2/namespaces/%s/autoscalingpolicies.pulsar-autoscaler.io/%s/%s",
+	metric := fmt.Sprintf(
+		"/apis/custom.metrics.k8s.io/v1beta2/namespaces/%s/autoscalingpolicies.pulsar-autoscaler.io/%s/%s",
 		stage.Namespace, functionName, policy.MetricDesiredReplicas)
 	say(out, `
 Everything is still running. In another terminal:

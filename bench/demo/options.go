@@ -66,7 +66,8 @@ func knownPulsar(version string) error {
 	if version == "" || slices.Contains(broker.Versions(), version) {
 		return nil
 	}
-	return fmt.Errorf("%w %q: $%s must be one of %s", broker.ErrVersion, version, broker.VersionVariable, strings.Join(broker.Versions(), ", "))
+	return fmt.Errorf("%w %q: $%s must be one of %s", broker.ErrVersion, version, broker.VersionVariable,
+		strings.Join(broker.Versions(), ", "))
 }
 
 // check names everything that is missing at once.

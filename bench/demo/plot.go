@@ -30,9 +30,11 @@ func newPicture(o outcome, s summary) picture {
 	return picture{
 		title: fmt.Sprintf("Replicas of a Pulsar Function follow a load of %.0f, %.0f and %.0f messages/s",
 			o.scenario.low, o.scenario.high, o.scenario.low),
-		subtitle: fmt.Sprintf("More replicas %s after the step up. %d of %d messages took longer than the objective of %.0f s. "+
-			"Pulsar %s, Kubernetes %s.",
-			seconds(s.ReactionSeconds), s.MessagesLate, s.MessagesDone, s.ObjectiveSeconds, s.PulsarVersion, s.KubernetesVersion),
+		subtitle: fmt.Sprintf(
+			"More replicas %s after the step up. %d of %d messages took longer than the objective of %.0f s. "+
+				"Pulsar %s, Kubernetes %s.",
+			seconds(s.ReactionSeconds), s.MessagesLate, s.MessagesDone, s.ObjectiveSeconds, s.PulsarVersion,
+			s.KubernetesVersion),
 		scenario: o.scenario, samples: o.samples, begun: o.begun, timeline: o.timeline,
 	}
 }

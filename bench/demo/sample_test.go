@@ -71,7 +71,10 @@ func TestWhy(t *testing.T) {
 			decided(4, v1alpha1.Decision{Equation: arriving, CappedBy: "maxReplicas"}), "150/s / (0.7 x 49.8/s) = 4.31, max",
 		},
 		"a stabilization window": {
-			decided(5, v1alpha1.Decision{Equation: arriving, Hold: &v1alpha1.Hold{Reason: policy.HoldStabilizing, Message: "long"}}),
+			decided(5, v1alpha1.Decision{
+				Equation: arriving,
+				Hold:     &v1alpha1.Hold{Reason: policy.HoldStabilizing, Message: "long"},
+			}),
 			"held: 150/s / (0.7 x 49.8/s) = 4.31",
 		},
 		"a capacity that is not known": {

@@ -31,10 +31,10 @@ type scenario struct {
 	maxReplicas       int
 }
 
-// full is sized for 2 cores: a replica of 20 ms per message does 50/s, so that high needs 3 of them and more to work off what
-// waits, and starting one costs 2 CPU seconds and 160 MB. Replicas follow a load down over minutes: 60 s of high bring what
-// they follow, with a time constant of 90 s, half way up, and to where one is enough, 31/s with the room that such a step has
-// just shown to be needed, it comes back within two.
+// full is sized for 2 cores: a replica of 20 ms per message does 50/s, so that high needs 3 of them and more to work
+// off what waits, and starting one costs 2 CPU seconds and 160 MB. Replicas follow a load down over minutes: 60 s of
+// high bring what they follow, with a time constant of 90 s, half way up, and to where one is enough, 31/s with the
+// room that such a step has just shown to be needed, it comes back within two.
 func full() scenario {
 	return scenario{
 		low: 10, high: 150, calm: 20 * time.Second, busy: 60 * time.Second,

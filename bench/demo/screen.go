@@ -26,8 +26,8 @@ const (
 	wrap   = "\x1b[?7h"
 )
 
-// screen shows samples: on a terminal the last line is always the latest, rewritten; otherwise lines are appended. A row
-// stays now and then, and when the replicas changed.
+// screen shows samples: on a terminal the last line is always the latest, rewritten; otherwise lines are appended. A
+// row stays now and then, and when the replicas changed.
 type screen struct {
 	out  io.Writer
 	live bool
@@ -68,11 +68,13 @@ func (s *screen) end() {
 }
 
 func header() string {
-	return strings.TrimRight(fmt.Sprintf(rowFormat, "time", "in/s", "backlog", "wait", "desired", "current", "running", "why"), " ")
+	return strings.TrimRight(fmt.Sprintf(rowFormat, "time", "in/s", "backlog", "wait", "desired", "current", "running",
+		"why"), " ")
 }
 
 func row(one sample) string {
-	line := fmt.Sprintf(rowFormat, clock(one.at), strconv.FormatFloat(one.in, 'f', 0, 64), strconv.FormatInt(one.backlog(), 10),
+	line := fmt.Sprintf(rowFormat, clock(one.at), strconv.FormatFloat(one.in, 'f', 0, 64),
+		strconv.FormatInt(one.backlog(), 10),
 		waited(one), one.desired, one.current, strconv.Itoa(one.running), one.why)
 	return strings.TrimRight(cut(line, width), " ")
 }

@@ -129,9 +129,11 @@ func (s summary) print(out io.Writer) {
 	if undone := s.MessagesPublished - s.MessagesDone; undone > 0 {
 		lost = fmt.Sprintf("%d LOST OR STILL WAITING", undone)
 	}
-	say(out, "\nSummary of %.0f s on Pulsar %s and Kubernetes %s\n", s.DurationSeconds, s.PulsarVersion, s.KubernetesVersion)
+	say(out, "\nSummary of %.0f s on Pulsar %s and Kubernetes %s\n", s.DurationSeconds, s.PulsarVersion,
+		s.KubernetesVersion)
 	say(out, "  messages   %d published, %d done, %s\n", s.MessagesPublished, s.MessagesDone, lost)
-	say(out, "  objective  %d messages took longer than %.0f s (%s)\n", s.MessagesLate, s.ObjectiveSeconds, share(s.MessagesLate, s.MessagesDone))
+	say(out, "  objective  %d messages took longer than %.0f s (%s)\n", s.MessagesLate, s.ObjectiveSeconds,
+		share(s.MessagesLate, s.MessagesDone))
 	say(out, "  wait       p50 %s, p99 %s from publish to done\n", seconds(s.WaitP50Seconds), seconds(s.WaitP99Seconds))
 	say(out, "  reaction   %s from the step up to more spec.replicas\n", seconds(s.ReactionSeconds))
 	say(out, "  replicas   %d at most, %d at the end; %.0f replica-seconds, where always %d would have been %.0f\n",

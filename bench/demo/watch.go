@@ -16,7 +16,9 @@ import (
 const crashLines = 30
 
 // watch shows a sample a second until enough says that it was, a server crashes or ctx ends.
-func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function, begun time.Time, enough func(sample) bool) error {
+func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function, begun time.Time,
+	enough func(sample) bool,
+) error {
 	timer := time.NewTimer(lookEvery) // not a ticker: after a stall of the machine it would tick twice at once
 	defer timer.Stop()
 	done, _ := f.Score.Totals()

@@ -154,7 +154,8 @@ func legend(panel draw.Canvas, curves []Curve) {
 	for _, c := range curves {
 		end := x + vg.Points(thumbnail)
 		if c.Fill != nil {
-			panel.FillPolygon(c.Fill, []vg.Point{{X: x, Y: y - vg.Points(5)}, {X: end, Y: y - vg.Points(5)}, {X: end, Y: y}, {X: x, Y: y}})
+			panel.FillPolygon(c.Fill,
+				[]vg.Point{{X: x, Y: y - vg.Points(5)}, {X: end, Y: y - vg.Points(5)}, {X: end, Y: y}, {X: x, Y: y}})
 		}
 		panel.StrokeLine2(c.style(), x, y, end, y)
 		panel.FillText(words, vg.Point{X: end + vg.Points(gap), Y: y - vg.Points(4)}, c.Name)

@@ -73,7 +73,10 @@ func TestMarksGoThroughAllPanels(t *testing.T) {
 }
 
 func TestANumberThatIsNoneIsAnErrorThatNamesTheCurve(t *testing.T) {
-	_, err := Figure{XMax: 1, XTick: 1, Panels: []Panel{{Curves: []Curve{{Name: "nothing", Points: plotter.XYs{{Y: math.NaN()}}}}}}}.PNG()
+	_, err := Figure{
+		XMax: 1, XTick: 1,
+		Panels: []Panel{{Curves: []Curve{{Name: "nothing", Points: plotter.XYs{{Y: math.NaN()}}}}}},
+	}.PNG()
 	require.ErrorContains(t, err, "nothing")
 }
 

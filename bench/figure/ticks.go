@@ -33,8 +33,8 @@ func ticks(every float64) plot.Ticker {
 	})
 }
 
-// alignLabels makes the numbers of all Y axes equally wide, so that the labels beside them stand in one line. Two spaces
-// of this font are as wide as a digit.
+// alignLabels makes the numbers of all Y axes equally wide, so that the labels beside them stand in one line. Two
+// spaces of this font are as wide as a digit.
 func alignLabels(panels [][]*plot.Plot) {
 	widest := 0
 	for _, row := range panels {

@@ -66,20 +66,32 @@ func TestRunRefusesWhatIsNoBasisForNumbers(t *testing.T) {
 		want    error
 		message string
 	}{
-		"nothing":                               {"", errNoBenchmarks, "no benchmark in the input"},
-		"tests without benchmarks":              {"PASS\nok  \texample.com/m\t0.1s\n", errNoBenchmarks, "no benchmark in the input"},
-		"a package that failed":                 {good + "FAIL\texample.com/m\t0.1s\n", errFailed, "line 2: a benchmark failed: FAIL"},
-		"a package that does not build":         {good + "FAIL\texample.com/m [build failed]\n", errFailed, "[build failed]"},
-		"a benchmark that failed":               {good + "--- FAIL: BenchmarkB-2\n", errFailed, "BenchmarkB-2"},
-		"a sub-benchmark that failed":           {good + "    --- FAIL: BenchmarkB/c-2\n", errFailed, "BenchmarkB/c-2"},
-		"a line that the program wrote into":    {good + "BenchmarkB-2 starting up\n", errBadLine, "line 2: not a line of a benchmark: reading iterations"},
-		"a line without values":                 {"BenchmarkB-2 10\n", errBadLine, "pairs of a value and a unit"},
-		"a value without a unit":                {"BenchmarkB-2 10 5 ns/op 3\n", errBadLine, "pairs of a value and a unit"},
-		"a value that is no number":             {"BenchmarkB-2 10 NaN ns/op\n", errBadLine, "NaN ns/op is no number"},
-		"a value that is a word":                {"BenchmarkB-2 10 fast ns/op\n", errBadLine, "reading a value"},
-		"no iterations":                         {"BenchmarkB-2 0 5 ns/op\n", errBadLine, "0 iterations"},
-		"a unit twice in a line":                {"BenchmarkB-2 10 5 ns/op 6 ns/op\n", errBadLine, "two values in ns/op"},
-		"runs of two machines in one file":      {"cpu: A\n" + good + "cpu: B\n" + good, errTwoMachines, `line 3: the input is of two machines: give one file at a time: "A" and "B"`},
+		"nothing": {"", errNoBenchmarks, "no benchmark in the input"},
+		"tests without benchmarks": {
+			"PASS\nok  \texample.com/m\t0.1s\n", errNoBenchmarks,
+			"no benchmark in the input",
+		},
+		"a package that failed": {
+			good + "FAIL\texample.com/m\t0.1s\n", errFailed,
+			"line 2: a benchmark failed: FAIL",
+		},
+		"a package that does not build": {good + "FAIL\texample.com/m [build failed]\n", errFailed, "[build failed]"},
+		"a benchmark that failed":       {good + "--- FAIL: BenchmarkB-2\n", errFailed, "BenchmarkB-2"},
+		"a sub-benchmark that failed":   {good + "    --- FAIL: BenchmarkB/c-2\n", errFailed, "BenchmarkB/c-2"},
+		"a line that the program wrote into": {
+			good + "BenchmarkB-2 starting up\n", errBadLine,
+			"line 2: not a line of a benchmark: reading iterations",
+		},
+		"a line without values":     {"BenchmarkB-2 10\n", errBadLine, "pairs of a value and a unit"},
+		"a value without a unit":    {"BenchmarkB-2 10 5 ns/op 3\n", errBadLine, "pairs of a value and a unit"},
+		"a value that is no number": {"BenchmarkB-2 10 NaN ns/op\n", errBadLine, "NaN ns/op is no number"},
+		"a value that is a word":    {"BenchmarkB-2 10 fast ns/op\n", errBadLine, "reading a value"},
+		"no iterations":             {"BenchmarkB-2 0 5 ns/op\n", errBadLine, "0 iterations"},
+		"a unit twice in a line":    {"BenchmarkB-2 10 5 ns/op 6 ns/op\n", errBadLine, "two values in ns/op"},
+		"runs of two machines in one file": {
+			"cpu: A\n" + good + "cpu: B\n" + good, errTwoMachines,
+			`line 3: the input is of two machines: give one file at a time: "A" and "B"`,
+		},
 		"a line longer than any of a benchmark": {good + strings.Repeat("x", maxLineBytes+1), nil, "reading after line 1"},
 	}
 	for name, tt := range tests {

@@ -13,8 +13,8 @@ import (
 
 // account is how replicas followed one wave of load. What is nil did not come about.
 type account struct {
-	// FirstReplicaSeconds is from the first message to spec.replicas of at least 1, EnoughReplicasSeconds to as many as the load
-	// needs.
+	// FirstReplicaSeconds is from the first message to spec.replicas of at least 1, EnoughReplicasSeconds to as many as
+	// the load needs.
 	FirstReplicaSeconds   *float64 `json:"first_replica_seconds"`
 	EnoughReplicasSeconds *float64 `json:"enough_replicas_seconds"`
 	// FirstConsumingSeconds and EnoughConsumingSeconds are to as many that consume.
@@ -86,7 +86,8 @@ func during(timeline []mesh.Sample, s span) []mesh.Sample {
 // tally is what had become of a topic's messages at a time.
 type tally struct{ published, done, late int64 }
 
-// latePct of the messages between two tallies: those that were late, and those that nobody has done. Nil when there were none.
+// latePct of the messages between two tallies: those that were late, and those that nobody has done. Nil when there
+// were none.
 func latePct(before, after tally) *float64 {
 	published := after.published - before.published
 	if published <= 0 {
@@ -98,8 +99,8 @@ func latePct(before, after tally) *float64 {
 
 // fall is what an outage did to the targets of a contender.
 type fall struct {
-	// OutageMinReplicas is the least spec.replicas of any target while the broker did not answer, and OutageHadReplicas the
-	// least when that began. OutageFell of the OutageTargets were at 0 at some time of it.
+	// OutageMinReplicas is the least spec.replicas of any target while the broker did not answer, and OutageHadReplicas
+	// the least when that began. OutageFell of the OutageTargets were at 0 at some time of it.
 	OutageMinReplicas *int `json:"outage_min_replicas"`
 	OutageHadReplicas *int `json:"outage_had_replicas"`
 	OutageFell        *int `json:"outage_fell"`
@@ -133,16 +134,16 @@ func newFall(timelines [][]mesh.Sample, s span) fall {
 
 // awakening is how long targets took to wake that had work at the same time.
 type awakening struct {
-	// BurstP50Seconds, BurstP99Seconds and BurstMaxSeconds are from when the messages were there until spec.replicas of at least 1;
-	// null where fewer than that share of the targets woke.
+	// BurstP50Seconds, BurstP99Seconds and BurstMaxSeconds are from when the messages were there until spec.replicas of at
+	// least 1; null where fewer than that share of the targets woke.
 	BurstP50Seconds *float64 `json:"burst_p50_seconds"`
 	BurstP99Seconds *float64 `json:"burst_p99_seconds"`
 	BurstMaxSeconds *float64 `json:"burst_max_seconds"`
 	// BurstTargets is how many there were and BurstWoke how many woke within the time that was watched.
 	BurstTargets *int `json:"burst_targets"`
 	BurstWoke    *int `json:"burst_woke"`
-	// BurstRightSized is how many of them woke at once at more than one replica, and BurstSetUpSeconds how long KEDA took to have
-	// an autoscaler for each ScaledObject.
+	// BurstRightSized is how many of them woke at once at more than one replica, and BurstSetUpSeconds how long KEDA took
+	// to have an autoscaler for each ScaledObject.
 	BurstRightSized   *int     `json:"burst_right_sized"`
 	BurstSetUpSeconds *float64 `json:"burst_set_up_seconds"`
 }
@@ -156,8 +157,8 @@ func newAwakening(waits []time.Duration, targets int) awakening {
 	}
 }
 
-// quantile is the least wait that at least the share q of all targets does not exceed (nearest rank), in seconds, for q above
-// 0; nil when too few woke for it to be known.
+// quantile is the least wait that at least the share q of all targets does not exceed (nearest rank), in seconds, for q
+// above 0; nil when too few woke for it to be known.
 func quantile(sorted []time.Duration, targets int, q float64) *float64 {
 	rank := int(math.Ceil(q * float64(targets)))
 	if rank < 1 || rank > len(sorted) {

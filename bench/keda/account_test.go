@@ -32,7 +32,8 @@ func TestAnAccountIsOfItsWaveAlone(t *testing.T) {
 	var a account
 	a.follow(timeline, span{at(0), at(30)}, 4)
 	require.Equal(t, account{
-		FirstReplicaSeconds: new(4.0), EnoughReplicasSeconds: new(9.0), FirstConsumingSeconds: new(8.0), EnoughConsumingSeconds: new(12.0),
+		FirstReplicaSeconds: new(
+			4.0), EnoughReplicasSeconds: new(9.0), FirstConsumingSeconds: new(8.0), EnoughConsumingSeconds: new(12.0),
 		ReplicaSeconds: new(2.0*4 + 4*3 + 5*9), ReplicaChanges: new(4), MostReplicas: new(5),
 	}, a)
 }
@@ -59,12 +60,20 @@ func TestMessagesThatNobodyHasDoneAreLate(t *testing.T) {
 func TestAnOutageIsJudgedByTheTargetThatFellDeepest(t *testing.T) {
 	held := []mesh.Sample{{Time: at(-5), Desired: 6}, {Time: at(200), Desired: 0}}
 	shrank := []mesh.Sample{{Time: at(-5), Desired: 5}, {Time: at(30), Desired: 2}, {Time: at(60), Desired: 5}}
-	fell := []mesh.Sample{{Time: at(-5), Desired: 6}, {Time: at(57), Desired: 0}, {Time: at(90), Desired: 1}, {Time: at(95), Desired: 0}}
+	fell := []mesh.Sample{
+		{Time: at(-5), Desired: 6},
+		{Time: at(57), Desired: 0},
+		{Time: at(90), Desired: 1},
+		{Time: at(95), Desired: 0},
+	}
 	outage := span{at(0), at(120)}
-	require.Equal(t, fall{OutageMinReplicas: new(6), OutageHadReplicas: new(6), OutageFell: new(0), OutageTargets: new(1)}, newFall([][]mesh.Sample{held}, outage))
-	require.Equal(t, fall{OutageMinReplicas: new(2), OutageHadReplicas: new(5), OutageFell: new(0), OutageTargets: new(2)}, newFall([][]mesh.Sample{held, shrank}, outage))
+	require.Equal(t, fall{OutageMinReplicas: new(6), OutageHadReplicas: new(6), OutageFell: new(0), OutageTargets: new(1)},
+		newFall([][]mesh.Sample{held}, outage))
+	require.Equal(t, fall{OutageMinReplicas: new(2), OutageHadReplicas: new(5), OutageFell: new(0), OutageTargets: new(2)},
+		newFall([][]mesh.Sample{held, shrank}, outage))
 	require.Equal(t, fall{
-		OutageMinReplicas: new(0), OutageHadReplicas: new(5), OutageFell: new(1), OutageTargets: new(3), OutageFirstFallSeconds: new(57.0),
+		OutageMinReplicas: new(
+			0), OutageHadReplicas: new(5), OutageFell: new(1), OutageTargets: new(3), OutageFirstFallSeconds: new(57.0),
 	}, newFall([][]mesh.Sample{held, shrank, fell}, outage))
 }
 
@@ -74,9 +83,11 @@ func TestQuantilesAreOfAllTargetsAndNotOfThoseThatWoke(t *testing.T) {
 		waits = append(waits, time.Duration(100-i)*time.Second)
 	}
 	require.Equal(t, awakening{
-		BurstP50Seconds: new(50.0), BurstP99Seconds: new(99.0), BurstMaxSeconds: new(100.0), BurstTargets: new(100), BurstWoke: new(100),
+		BurstP50Seconds: new(
+			50.0), BurstP99Seconds: new(99.0), BurstMaxSeconds: new(100.0), BurstTargets: new(100), BurstWoke: new(100),
 	}, newAwakening(waits, 100))
-	require.Equal(t, awakening{BurstP50Seconds: new(75.0), BurstTargets: new(150), BurstWoke: new(100)}, newAwakening(waits, 150))
+	require.Equal(t, awakening{BurstP50Seconds: new(75.0), BurstTargets: new(150), BurstWoke: new(100)},
+		newAwakening(waits, 150))
 	require.Equal(t, awakening{BurstTargets: new(300), BurstWoke: new(100)}, newAwakening(waits, 300))
 	require.Equal(t, awakening{BurstTargets: new(1), BurstWoke: new(0)}, newAwakening(nil, 1))
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// quietTimeout is how long the last messages and the way back to zero may take: KEDA's HorizontalPodAutoscaler holds replicas
-// for 5 minutes, but its way to zero does not ask it.
+// quietTimeout is how long the last messages and the way back to zero may take: KEDA's HorizontalPodAutoscaler holds
+// replicas for 5 minutes, but its way to zero does not ask it.
 const quietTimeout = 4 * time.Minute
 
 // player is a contender with its Function.
@@ -59,8 +59,10 @@ func (t *theatre) beside(ctx context.Context, o options, r *report) (err error) 
 }
 
 func describe(contender string, a account) string {
-	return fmt.Sprintf("%s: first replica %s s, enough %s s, late %s %%, replica-seconds %s, %s changes, %s requests", contender,
-		number(a.FirstReplicaSeconds, 1), number(a.EnoughReplicasSeconds, 1), number(a.LatePct, 2), number(a.ReplicaSeconds, 0),
+	return fmt.Sprintf("%s: first replica %s s, enough %s s, late %s %%, replica-seconds %s, %s changes, %s requests",
+		contender,
+		number(a.FirstReplicaSeconds, 1), number(a.EnoughReplicasSeconds, 1), number(a.LatePct, 2), number(a.ReplicaSeconds,
+			0),
 		whole(a.ReplicaChanges), whole(a.BrokerRequests))
 }
 
@@ -96,9 +98,9 @@ func (t *theatre) cast(ctx context.Context, o options) ([]player, error) {
 	return players, err
 }
 
-// midway waits until half a pollingInterval has passed since KEDA's pulsar scaler asked last, as it does once in every interval
-// at zero: the step then waits for the next look of KEDA as long as it does on average. Without, it would come just after one,
-// since what was awaited before ends with it.
+// midway waits until half a pollingInterval has passed since KEDA's pulsar scaler asked last, as it does once in every
+// interval at zero: the step then waits for the next look of KEDA as long as it does on average. Without, it would come
+// just after one, since what was awaited before ends with it.
 func (t *theatre) midway(ctx context.Context, players []player) error {
 	asked := time.Time{}
 	for _, p := range players {
@@ -181,7 +183,8 @@ func (t *theatre) quiet(ctx context.Context, players []player) (bool, error) {
 	err := cluster.WaitFor(limited, "everybody to be done and at zero", look, func(context.Context) (bool, string, error) {
 		for _, p := range players {
 			timeline, now := t.Mesh.Timeline(stage.Namespace, p.function), p.tally()
-			if len(timeline) == 0 || timeline[len(timeline)-1].Started > 0 || timeline[len(timeline)-1].Desired > 0 || now.done < now.published {
+			if len(timeline) == 0 || timeline[len(timeline)-1].Started > 0 || timeline[len(timeline)-1].Desired > 0 ||
+				now.done < now.published {
 				return false, p.function, nil
 			}
 		}

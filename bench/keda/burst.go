@@ -25,8 +25,8 @@ import (
 const (
 	// writers create objects at the same time.
 	writers = 16
-	// together is how many control planes are prepared side by side: KEDA takes 150 s for 300 ScaledObjects and uses little of a
-	// CPU for it, since it waits for its own limit of requests. They wake one after the other.
+	// together is how many control planes are prepared side by side: KEDA takes 150 s for 300 ScaledObjects and uses
+	// little of a CPU for it, since it waits for its own limit of requests. They wake one after the other.
 	together = 2
 	// burstMessages come to each Function, which nobody processes.
 	burstMessages = 1000
@@ -93,7 +93,8 @@ func burstOf(ctx context.Context, names []string, o options, r *report, narrator
 			return fmt.Errorf("burst of %s: %w", one.contender, err)
 		}
 		r.of(one.contender, o).awakening = a
-		narrator.tell("burst: %s: %s woke, p50 %s s, p99 %s s", one.contender, of(a.BurstWoke, a.BurstTargets), number(a.BurstP50Seconds, 1), number(a.BurstP99Seconds, 1))
+		narrator.tell("burst: %s: %s woke, p50 %s s, p99 %s s", one.contender, of(a.BurstWoke, a.BurstTargets),
+			number(a.BurstP50Seconds, 1), number(a.BurstP99Seconds, 1))
 		squares[i] = nil
 		if err := one.end(); err != nil {
 			return err
@@ -103,7 +104,10 @@ func burstOf(ctx context.Context, names []string, o options, r *report, narrator
 }
 
 func newSquare(ctx context.Context, contender string, o options, narrator *theatre) *square {
-	s := &square{contender: contender, crowd: newCrowd(o.burst), theatre: &theatre{progress: narrator.progress, begun: narrator.begun}}
+	s := &square{
+		contender: contender, crowd: newCrowd(o.burst),
+		theatre: &theatre{progress: narrator.progress, begun: narrator.begun},
+	}
 	ctx, s.stop = context.WithCancel(ctx)
 	s.group, _ = errgroup.WithContext(ctx)
 	return s
@@ -145,7 +149,8 @@ func (s *square) prepare(ctx context.Context, o options) error {
 	s.tell("burst: %d of %s", len(s.crowd.names), s.contender)
 	begun := time.Now()
 	jobs := s.jobs(adminURL, o)
-	if err := each(ctx, jobs, func(ctx context.Context, j job) error { return s.client.Create(ctx, j.object()) }); err != nil {
+	if err := each(ctx, jobs,
+		func(ctx context.Context, j job) error { return s.client.Create(ctx, j.object()) }); err != nil {
 		return fmt.Errorf("creating what scales: %w", err)
 	}
 	if err := errors.Join(s.settle(ctx, jobs), s.knows(ctx, jobs)); err != nil {
@@ -168,7 +173,8 @@ func (s *square) jobs(adminURL string, o options) (jobs []job) {
 
 // populate creates the Functions, without replicas.
 func (s *square) populate(ctx context.Context, adminURL string) error {
-	if err := s.client.Create(ctx, mesh.PulsarConfig(stage.Namespace, burstConfig, adminURL, "pulsar://127.0.0.1:6650")); err != nil {
+	if err := s.client.Create(ctx,
+		mesh.PulsarConfig(stage.Namespace, burstConfig, adminURL, "pulsar://127.0.0.1:6650")); err != nil {
 		return fmt.Errorf("creating the pulsarConfig: %w", err)
 	}
 	return each(ctx, s.crowd.names, func(ctx context.Context, name string) error {

@@ -121,17 +121,20 @@ func (j job) scaledObject(trigger string, metadata map[string]any) *unstructured
 	return object
 }
 
-// setting says in words how a contender was set up, with the threshold of KEDA's tuned pulsar scaler in the part that counts.
+// setting says in words how a contender was set up, with the threshold of KEDA's tuned pulsar scaler in the part that
+// counts.
 func setting(contender string, o options) string {
 	switch contender {
 	case ours:
 		return fmt.Sprintf("AutoscalingPolicy with actuator KEDA, latencyObjective %s, nothing said of capacity", o.objective)
 	case kedaTuned:
-		return fmt.Sprintf("KEDA's pulsar scaler, msgBacklogThreshold %d: what a replica is known to do in half the objective of %s", o.tuned(), o.objective)
+		return fmt.Sprintf("KEDA's pulsar scaler, msgBacklogThreshold %d: what a replica is known to do in half the "+
+			"objective of %s", o.tuned(), o.objective)
 	case kedaDefault:
 		return "KEDA's pulsar scaler, msgBacklogThreshold 10, its default"
 	case externalPush:
-		return fmt.Sprintf("our scaler by external-push without a policy: topic, subscription, latencyObjective %s", o.objective)
+		return fmt.Sprintf("our scaler by external-push without a policy: topic, subscription, latencyObjective %s",
+			o.objective)
 	default:
 		return "our scaler by external (pull) without a policy: topic, subscription"
 	}

@@ -15,7 +15,8 @@ import (
 
 func sampleJob(contender string) job {
 	return job{
-		contender: contender, function: "resize", topic: "persistent://public/default/resize-in", adminURL: "http://proxy:1", scaler: "scaler:2",
+		contender: contender, function: "resize", topic: "persistent://public/default/resize-in", adminURL: "http://proxy:1",
+		scaler:    "scaler:2",
 		objective: 30 * time.Second, cooldown: time.Minute, most: 12,
 	}
 }
@@ -39,7 +40,10 @@ func TestAllContendersHaveTheSameBoundsAndTheSameCooldown(t *testing.T) {
 		require.NoError(t, err)
 		delete(spec, "triggers")
 		require.Equal(t, map[string]any{
-			"scaleTargetRef":  map[string]any{"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "Function", "name": "resize"},
+			"scaleTargetRef": map[string]any{
+				"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "Function",
+				"name": "resize",
+			},
 			"minReplicaCount": int64(0), "maxReplicaCount": int64(12), "cooldownPeriod": int64(60),
 		}, spec, "and nothing but KEDA's defaults beside")
 		require.Equal(t, "resize", j.scaledObjectName())
@@ -47,13 +51,17 @@ func TestAllContendersHaveTheSameBoundsAndTheSameCooldown(t *testing.T) {
 }
 
 func TestTriggersSayWhatTheirUsersWould(t *testing.T) {
-	base := map[string]any{"adminURL": "http://proxy:1", "topic": "persistent://public/default/resize-in", "subscription": "public/default/resize"}
+	base := map[string]any{
+		"adminURL": "http://proxy:1", "topic": "persistent://public/default/resize-in",
+		"subscription": "public/default/resize",
+	}
 	tuned := map[string]any{"msgBacklogThreshold": "750"}
 	for key, value := range base {
 		tuned[key] = value
 	}
 	scaler := map[string]any{
-		"scalerAddress": "scaler:2", "topic": "persistent://public/default/resize-in", "subscription": "public/default/resize", "latencyObjective": "30s",
+		"scalerAddress": "scaler:2", "topic": "persistent://public/default/resize-in",
+		"subscription": "public/default/resize", "latencyObjective": "30s",
 	}
 	for name, want := range map[string]map[string]any{
 		kedaTuned:    {"type": "pulsar", "metadata": tuned},
@@ -77,7 +85,10 @@ func TestAScaledObjectIsReadyOnceItsMetricsAreKnown(t *testing.T) {
 	status := func(ready string, metrics ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{
 			"externalMetricNames": metrics,
-			"conditions":          []any{map[string]any{"type": "Active", "status": "True"}, map[string]any{"type": "Ready", "status": ready}},
+			"conditions": []any{
+				map[string]any{"type": "Active", "status": "True"},
+				map[string]any{"type": "Ready", "status": ready},
+			},
 		}}}
 	}
 	require.True(t, readyToScale(status("True", "s0-x")))

@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command keda measures this autoscaler's work with KEDA beside KEDA's built-in pulsar scaler, in one run on one control plane,
-// with real KEDA, a real broker and real consumers.
+// Command keda measures this autoscaler's work with KEDA beside KEDA's built-in pulsar scaler, in one run on one
+// control plane, with real KEDA, a real broker and real consumers.
 //
 //	go run ./bench/keda -out bench/out/keda.json
 //

@@ -71,7 +71,8 @@ func newReport(ctx context.Context, o options, progress io.Writer) (*report, err
 		return nil, err
 	}
 	return &report{
-		KEDA: keda.Version, Kubernetes: bins.KubernetesVersion, CPUs: runtime.NumCPU(), Begun: time.Now().UTC().Truncate(time.Second),
+		KEDA: keda.Version, Kubernetes: bins.KubernetesVersion, CPUs: runtime.NumCPU(), Begun: time.Now().UTC().Truncate(
+			time.Second),
 		Settings: newSettings(o), LoadAverage: map[string][]float64{}, Contenders: map[string]*contender{},
 	}, nil
 }

@@ -59,11 +59,13 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	flags.StringVar(&some, "parts", strings.Join(parts(), ","), "parts to run, with commas between them")
 	flags.StringVar(&who, "contenders", strings.Join(all(), ","), "contenders, with commas between them")
 	flags.Float64Var(&o.rate, "rate", 200, "messages per second of the step, from 1 to 5000")
-	flags.DurationVar(&o.serviceTime, "service-time", 20*time.Millisecond, "what a message costs a replica, from 1ms to 10s")
+	flags.DurationVar(&o.serviceTime, "service-time", 20*time.Millisecond,
+		"what a message costs a replica, from 1ms to 10s")
 	flags.DurationVar(&o.objective, "objective", 30*time.Second, "how long a message may take, from 1s to 10m")
 	flags.DurationVar(&o.first, "first", 2*time.Minute, "length of the first step, from 1s to 1h")
 	flags.DurationVar(&o.second, "second", 3*time.Minute, "length of the second step, from 1s to 1h")
-	flags.DurationVar(&o.cooldown, "cooldown", defaultCooldown, "cooldownPeriod of every contender, whole seconds from 1s to 1h; 5m is the default of KEDA and of policies")
+	flags.DurationVar(&o.cooldown, "cooldown", defaultCooldown,
+		"cooldownPeriod of every contender, whole seconds from 1s to 1h; 5m is the default of KEDA and of policies")
 	flags.IntVar(&o.targets, "targets", 8, "Functions of each contender in the outage, from 1 to 50")
 	flags.DurationVar(&o.outage, "outage", 3*time.Minute, "length of the outage, from 1s to 1h")
 	flags.IntVar(&o.burst, "burst", 300, "ScaledObjects that wake at once, from 1 to 5000")
@@ -103,7 +105,8 @@ func (o options) validate() error {
 	case !(o.rate >= 1 && o.rate <= mostRate):
 		return fmt.Errorf("-rate is %g: it must be from 1 to %d", o.rate, mostRate)
 	case o.enough() > mostReplicas:
-		return fmt.Errorf("-rate is %g at %g messages per second and replica, %d replicas: at most %d may be there", o.rate, o.capacity(), o.enough(), mostReplicas)
+		return fmt.Errorf("-rate is %g at %g messages per second and replica, %d replicas: at most %d may be there", o.rate,
+			o.capacity(), o.enough(), mostReplicas)
 	case o.cooldown%time.Second != 0:
 		return fmt.Errorf("-cooldown is %s: it must be whole seconds", o.cooldown)
 	}
@@ -138,6 +141,6 @@ func (o options) capacity() float64 { return 1 / o.serviceTime.Seconds() }
 // enough is how many replicas keep up with the step.
 func (o options) enough() int { return int(math.Ceil(o.rate/o.capacity() - 1e-9)) }
 
-// tuned is the threshold of somebody who knows what a replica can do: what it does in half the objective. The other half is for
-// KEDA to notice and for the pod to start.
+// tuned is the threshold of somebody who knows what a replica can do: what it does in half the objective. The other
+// half is for KEDA to notice and for the pod to start.
 func (o options) tuned() int64 { return max(1, int64(o.capacity()*o.objective.Seconds()/2)) }

@@ -110,9 +110,9 @@ func (t *theatre) castOutage(ctx context.Context, o options) ([]player, error) {
 	return players, publishAll(ctx, players)
 }
 
-// stagger creates what scales the Functions, those of every contender one by one over a pollingInterval. What an outage does
-// depends on when KEDA's own look and that of the HorizontalPodAutoscaler come to lie over one another. Both begin with the
-// ScaledObject; once the operator has been restarted, as at any of its upgrades, all its looks begin then.
+// stagger creates what scales the Functions, those of every contender one by one over a pollingInterval. What an outage
+// does depends on when KEDA's own look and that of the HorizontalPodAutoscaler come to lie over one another. Both begin
+// with the ScaledObject; once the operator has been restarted, as at any of its upgrades, all its looks begin then.
 func (t *theatre) stagger(ctx context.Context, players []player, targets int) error {
 	t.tell("outage: creating what scales, over %s", pollingInterval)
 	for i := range targets {
@@ -136,7 +136,8 @@ func fetchLittle(object *unstructured.Unstructured) {
 	for _, topic := range topics {
 		sources[topic] = map[string]any{"receiverQueueSize": int64(ahead)}
 	}
-	_ = unstructured.SetNestedMap(object.Object, sources, "spec", "input", "sourceSpecs") // of an object that mesh.Function made
+	// of an object that mesh.Function made
+	_ = unstructured.SetNestedMap(object.Object, sources, "spec", "input", "sourceSpecs")
 }
 
 // publishAll publishes the backlogs.

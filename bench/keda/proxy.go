@@ -30,8 +30,8 @@ func (t traffic) since(before traffic) traffic {
 	return traffic{Requests: t.Requests - before.Requests, Bytes: t.Bytes - before.Bytes}
 }
 
-// proxy stands before the broker's admin service for one contender: it counts, and it can stop answering. It is safe for
-// concurrent use.
+// proxy stands before the broker's admin service for one contender: it counts, and it can stop answering. It is safe
+// for concurrent use.
 type proxy struct {
 	forward *httputil.ReverseProxy
 	server  *http.Server
@@ -59,7 +59,10 @@ func newProxy(ctx context.Context) (*proxy, error) {
 	p.forward = &httputil.ReverseProxy{
 		Rewrite: p.rewrite,
 		// The answer is passed on as the client asked for it, so that its bytes are those that the broker sends.
-		Transport:      &http.Transport{DisableCompression: true, DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext},
+		Transport: &http.Transport{
+			DisableCompression: true,
+			DialContext:        (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		},
 		ModifyResponse: p.countAnswer,
 		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}

@@ -44,7 +44,8 @@ func startProxy(t *testing.T, broker http.HandlerFunc) *proxy {
 }
 
 func TestAProxyCountsRequestsAndTheBytesOfAnswers(t *testing.T) {
-	p := startProxy(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path+"?"+r.URL.RawQuery) })
+	p := startProxy(t,
+		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path+"?"+r.URL.RawQuery) })
 	got, err := ask(t.Context(), p.URL+"/admin/v2/persistent/a/b/c%2Fd/stats?x=y")
 	require.NoError(t, err)
 	require.Equal(t, "OK /admin/v2/persistent/a/b/c/d/stats?x=y", got)

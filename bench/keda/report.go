@@ -47,7 +47,8 @@ type settings struct {
 func newSettings(o options) settings {
 	const hpaSync = 15 // the default of kube-controller-manager and of package cluster
 	return settings{
-		Rate: o.rate, Capacity: o.capacity(), EnoughReplicas: o.enough(), MaxReplicas: mostReplicas, ObjectiveSeconds: o.objective.Seconds(),
+		Rate: o.rate, Capacity: o.capacity(), EnoughReplicas: o.enough(), MaxReplicas: mostReplicas,
+		ObjectiveSeconds: o.objective.Seconds(),
 		FirstStepSeconds: o.first.Seconds(), SecondStepSeconds: o.second.Seconds(), StartDelaySeconds: startDelay.Seconds(),
 		PollingIntervalSeconds: pollingInterval.Seconds(), CooldownSeconds: o.cooldown.Seconds(), HPASyncSeconds: hpaSync,
 		OutageSeconds: o.outage.Seconds(),
@@ -154,7 +155,8 @@ func first(cell func(*account) string) func(*contender) string {
 
 func (r *report) table(out io.Writer) error {
 	s := r.Settings
-	say(out, "KEDA %s, Pulsar %s, Kubernetes %s, everything on %d CPUs, load average by part %v\n", r.KEDA, r.Pulsar, r.Kubernetes, r.CPUs, r.LoadAverage)
+	say(out, "KEDA %s, Pulsar %s, Kubernetes %s, everything on %d CPUs, load average by part %v\n", r.KEDA, r.Pulsar,
+		r.Kubernetes, r.CPUs, r.LoadAverage)
 	say(out, "%g messages/s at %g/s a replica, objective %g s; pollingInterval %g s, cooldownPeriod %g s, HPA sync %g s\n\n",
 		s.Rate, s.Capacity, s.ObjectiveSeconds, s.PollingIntervalSeconds, s.CooldownSeconds, s.HPASyncSeconds)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -218,7 +220,8 @@ func of(some, all *int) string {
 	return fmt.Sprintf("%d of %d", *some, *all)
 }
 
-// say writes for a person; a reader that has gone is no reason to leave processes behind. A tabwriter keeps its error for Flush.
+// say writes for a person; a reader that has gone is no reason to leave processes behind. A tabwriter keeps its error
+// for Flush.
 func say(out io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(out, format, args...)
 }

@@ -29,7 +29,8 @@ func sampleOptions(t *testing.T, args ...string) options {
 	return o
 }
 
-// sampleReport has a contender that was measured in every part, one in some and one in a part that did not come to an end.
+// sampleReport has a contender that was measured in every part, one in some and one in a part that did not come to an
+// end.
 func sampleReport(t *testing.T) *report {
 	t.Helper()
 	o := sampleOptions(t)
@@ -38,7 +39,8 @@ func sampleReport(t *testing.T) *report {
 		LoadAverage: map[string][]float64{partBeside: {0.5, 1.25}}, Contenders: map[string]*contender{},
 	}
 	one := r.of(ours, o)
-	one.follow([]mesh.Sample{{Time: at(4), Desired: 4, Started: 4}, {Time: at(9), Desired: 4, Started: 4, Ready: 4}}, span{at(0), at(60)}, o.enough())
+	one.follow([]mesh.Sample{{Time: at(4), Desired: 4, Started: 4}, {Time: at(9), Desired: 4, Started: 4, Ready: 4}},
+		span{at(0), at(60)}, o.enough())
 	one.LatePct, one.BrokerRequests, one.BrokerBytes = new(0.25), new(int64(40)), new(int64(123456))
 	early := one.account
 	early.EnoughReplicasSeconds = nil
@@ -46,7 +48,8 @@ func sampleReport(t *testing.T) *report {
 	one.fall = newFall([][]mesh.Sample{{{Time: at(-1), Desired: 6}}}, span{at(0), at(180)})
 	one.awakening = newAwakening([]time.Duration{time.Second, 2 * time.Second}, 2)
 	one.BurstRightSized, one.BurstSetUpSeconds = new(2), new(150.0)
-	r.of(kedaTuned, o).fall = newFall([][]mesh.Sample{{{Time: at(-1), Desired: 6}, {Time: at(57), Desired: 0}}}, span{at(0), at(180)})
+	r.of(kedaTuned, o).fall = newFall([][]mesh.Sample{{{Time: at(-1), Desired: 6}, {Time: at(57), Desired: 0}}},
+		span{at(0), at(180)})
 	r.of(externalPull, o).awakening = newAwakening([]time.Duration{22 * time.Second}, 2)
 	return r
 }
@@ -86,7 +89,8 @@ func TestEveryContenderHasEveryFigureAndNullIsWhatWasNotMeasured(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &written))
 	for _, name := range []string{ours, kedaTuned} {
 		for _, key := range []string{
-			"first_replica_seconds", "enough_replicas_seconds", "late_pct", "replica_seconds", "replica_changes", "broker_requests",
+			"first_replica_seconds", "enough_replicas_seconds", "late_pct", "replica_seconds", "replica_changes",
+			"broker_requests",
 			"broker_bytes", "outage_min_replicas", "burst_p50_seconds", "burst_p99_seconds",
 		} {
 			require.Contains(t, written.Contenders[name], key, name)

@@ -42,8 +42,8 @@ type theatre struct {
 	begun    time.Time
 }
 
-// openTheatre sets the stage with every interval as it ships and a real broker, which each of the contenders sees through a
-// proxy of its own.
+// openTheatre sets the stage with every interval as it ships and a real broker, which each of the contenders sees
+// through a proxy of its own.
 func openTheatre(ctx context.Context, names []string, progress io.Writer) (_ *theatre, err error) {
 	t := &theatre{proxies: map[string]*proxy{}, progress: progress, begun: time.Now()}
 	defer func() {
@@ -106,40 +106,42 @@ func (t *theatre) scale(ctx context.Context, function string, replicas int) erro
 func (t *theatre) settle(ctx context.Context, jobs []job) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	return cluster.WaitFor(ctx, "an autoscaler for each ScaledObject", time.Second, func(ctx context.Context) (bool, string, error) {
-		objects := &unstructured.UnstructuredList{}
-		objects.SetGroupVersionKind(scaledObjects())
-		var autoscalers autoscalingv2.HorizontalPodAutoscalerList
-		err := errors.Join(
-			t.Client.List(ctx, objects, client.InNamespace(stage.Namespace)),
-			t.Client.List(ctx, &autoscalers, client.InNamespace(stage.Namespace)),
-		)
-		if err != nil {
-			return false, "", fmt.Errorf("listing ScaledObjects and autoscalers: %w", err)
-		}
-		owned := map[string]bool{}
-		for i := range autoscalers.Items {
-			if owner := metav1.GetControllerOf(&autoscalers.Items[i]); owner != nil && owner.Kind == scaledObjects().Kind {
-				owned[owner.Name] = true
+	return cluster.WaitFor(ctx, "an autoscaler for each ScaledObject", time.Second,
+		func(ctx context.Context) (bool, string, error) {
+			objects := &unstructured.UnstructuredList{}
+			objects.SetGroupVersionKind(scaledObjects())
+			var autoscalers autoscalingv2.HorizontalPodAutoscalerList
+			err := errors.Join(
+				t.Client.List(ctx, objects, client.InNamespace(stage.Namespace)),
+				t.Client.List(ctx, &autoscalers, client.InNamespace(stage.Namespace)),
+			)
+			if err != nil {
+				return false, "", fmt.Errorf("listing ScaledObjects and autoscalers: %w", err)
 			}
-		}
-		ready := map[string]bool{}
-		for i := range objects.Items {
-			ready[objects.Items[i].GetName()] = readyToScale(&objects.Items[i])
-		}
-		settled, missing := 0, ""
-		for _, j := range jobs {
-			if name := j.scaledObjectName(); owned[name] && ready[name] {
-				settled++
-			} else {
-				missing = name
+			owned := map[string]bool{}
+			for i := range autoscalers.Items {
+				if owner := metav1.GetControllerOf(&autoscalers.Items[i]); owner != nil && owner.Kind == scaledObjects().Kind {
+					owned[owner.Name] = true
+				}
 			}
-		}
-		return settled == len(jobs), fmt.Sprintf("%d of %d, not %s", settled, len(jobs), missing), nil
-	})
+			ready := map[string]bool{}
+			for i := range objects.Items {
+				ready[objects.Items[i].GetName()] = readyToScale(&objects.Items[i])
+			}
+			settled, missing := 0, ""
+			for _, j := range jobs {
+				if name := j.scaledObjectName(); owned[name] && ready[name] {
+					settled++
+				} else {
+					missing = name
+				}
+			}
+			return settled == len(jobs), fmt.Sprintf("%d of %d, not %s", settled, len(jobs), missing), nil
+		})
 }
 
-// readyToScale says whether KEDA calls a ScaledObject ready and knows its metrics, without which it drops what is pushed.
+// readyToScale says whether KEDA calls a ScaledObject ready and knows its metrics, without which it drops what is
+// pushed.
 func readyToScale(object *unstructured.Unstructured) bool {
 	metrics, _, _ := unstructured.NestedStringSlice(object.Object, "status", "externalMetricNames")
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
@@ -155,23 +157,24 @@ func readyToScale(object *unstructured.Unstructured) bool {
 func (t *theatre) knows(ctx context.Context, jobs []job) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
-	return cluster.WaitFor(ctx, "policies to know their backlogs", time.Second, func(ctx context.Context) (bool, string, error) {
-		var policies v1alpha1.AutoscalingPolicyList
-		if err := t.Client.List(ctx, &policies, client.InNamespace(stage.Namespace)); err != nil {
-			return false, "", fmt.Errorf("listing policies: %w", err)
-		}
-		known := map[string]bool{}
-		for i := range policies.Items {
-			p := &policies.Items[i]
-			known[p.Name] = meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
-		}
-		for _, j := range jobs {
-			if j.contender == ours && !known[j.function] {
-				return false, "not that of " + j.function, nil
+	return cluster.WaitFor(ctx, "policies to know their backlogs", time.Second,
+		func(ctx context.Context) (bool, string, error) {
+			var policies v1alpha1.AutoscalingPolicyList
+			if err := t.Client.List(ctx, &policies, client.InNamespace(stage.Namespace)); err != nil {
+				return false, "", fmt.Errorf("listing policies: %w", err)
 			}
-		}
-		return true, "", nil
-	})
+			known := map[string]bool{}
+			for i := range policies.Items {
+				p := &policies.Items[i]
+				known[p.Name] = meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
+			}
+			for _, j := range jobs {
+				if j.contender == ours && !known[j.function] {
+					return false, "not that of " + j.function, nil
+				}
+			}
+			return true, "", nil
+		})
 }
 
 // stageConfig is KEDA and our scaler as they ship; the scaler asks adminURL about what has no policy.

@@ -89,7 +89,10 @@ func newClient(config *rest.Config, seen *witness) (rest.Interface, error) {
 func adapterTLS(ctx context.Context, reader client.Reader) (rest.TLSClientConfig, error) {
 	const name = "v1beta2.custom.metrics.k8s.io"
 	service := &unstructured.Unstructured{}
-	service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+	service.SetGroupVersionKind(schema.GroupVersionKind{
+		Group: "apiregistration.k8s.io", Version: "v1",
+		Kind: "APIService",
+	})
 	if err := reader.Get(ctx, client.ObjectKey{Name: name}, service); err != nil {
 		return rest.TLSClientConfig{}, fmt.Errorf("reading APIService %s: %w", name, err)
 	}

@@ -28,13 +28,26 @@ func TestAskFailsUnlessTheAnswerIsTheMetric(t *testing.T) {
 		fails  string
 	}{
 		"takes the metric of the object": {http.StatusOK, fmt.Sprintf(answerFormat, q.name, q.metric), ""},
-		"refuses another metric":         {http.StatusOK, fmt.Sprintf(answerFormat, q.name, "cpu"), "the answer is of something else"},
-		"refuses another object":         {http.StatusOK, fmt.Sprintf(answerFormat, "bills", q.metric), "the answer is of something else"},
-		"refuses an empty list": {
-			http.StatusOK, `{"kind":"MetricValueList","apiVersion":"custom.metrics.k8s.io/v1beta2","items":[]}`, "the answer is of something else",
+		"refuses another metric": {
+			http.StatusOK, fmt.Sprintf(answerFormat, q.name, "cpu"),
+			"the answer is of something else",
 		},
-		"does not repeat a request that is to wait": {http.StatusTooManyRequests, "", "asking for pulsar_function_publish_rate"},
-		"fails for a server's error":                {http.StatusInternalServerError, "", "asking for pulsar_function_publish_rate"},
+		"refuses another object": {
+			http.StatusOK, fmt.Sprintf(answerFormat, "bills", q.metric),
+			"the answer is of something else",
+		},
+		"refuses an empty list": {
+			http.StatusOK, `{"kind":"MetricValueList","apiVersion":"custom.metrics.k8s.io/v1beta2","items":[]}`,
+			"the answer is of something else",
+		},
+		"does not repeat a request that is to wait": {
+			http.StatusTooManyRequests, "",
+			"asking for pulsar_function_publish_rate",
+		},
+		"fails for a server's error": {
+			http.StatusInternalServerError, "",
+			"asking for pulsar_function_publish_rate",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +95,14 @@ func TestTLSOfAnAPIService(t *testing.T) {
 		"verifies the Service's name by its authority": {map[string]any{"caBundle": "YWJj", "service": reference}, ""},
 		"fails without an authority":                   {map[string]any{"service": reference}, "caBundle"},
 		"fails without a Service":                      {map[string]any{"caBundle": "YWJj"}, "service name"},
-		"fails without a namespace":                    {map[string]any{"caBundle": "YWJj", "service": map[string]any{"name": "a"}}, "service namespace"},
-		"fails for an authority that is not base64":    {map[string]any{"caBundle": "?", "service": reference}, "decoding the caBundle of APIService v1.test"},
+		"fails without a namespace": {map[string]any{
+			"caBundle": "YWJj",
+			"service":  map[string]any{"name": "a"},
+		}, "service namespace"},
+		"fails for an authority that is not base64": {
+			map[string]any{"caBundle": "?", "service": reference},
+			"decoding the caBundle of APIService v1.test",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -53,8 +53,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 }
 
 // shippedEfforts are one client, 16, about three times the 5 workers that the HorizontalPodAutoscaler controller has by
-// default, and 64, below the 100 requests that an API server takes on one HTTP/2 connection at the same time (apiserver's
-// secure_serving.go): above, requests would wait in the client.
+// default, and 64, below the 100 requests that an API server takes on one HTTP/2 connection at the same time
+// (apiserver's secure_serving.go): above, requests would wait in the client.
 func shippedEfforts() []effort {
 	const limit = 10 * time.Second
 	return []effort{
@@ -127,7 +127,9 @@ func (b bench) measureAll(ctx context.Context, s *stage.Stage) (report, error) {
 					return report{}, fmt.Errorf("measuring: %w", err)
 				}
 				if o.because != nil {
-					_, _ = fmt.Fprintf(b.progress, "%s, %d clients: %d requests failed, such as: %v\n", r.name, e.clients, o.failed, o.because) // the report counts them
+					// the report counts them
+					_, _ = fmt.Fprintf(b.progress, "%s, %d clients: %d requests failed, such as: %v\n", r.name, e.clients, o.failed,
+						o.because)
 				}
 				manner := r.seen.manner()
 				one := result{Route: r.name, Metric: q.metric, Protocol: manner.protocol, ContentType: manner.contentType}

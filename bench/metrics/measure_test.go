@@ -40,10 +40,11 @@ func TestMeasureAsksAsManyTimesAsTheEffortSaysWithAllClients(t *testing.T) {
 
 func TestMeasureStopsAtTheLimitAndCountsWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o, err := measure(t.Context(), effort{clients: 2, requests: 1000, limit: 9 * time.Second}, func(ctx context.Context) error {
-			time.Sleep(2 * time.Second)
-			return ctx.Err()
-		})
+		o, err := measure(t.Context(), effort{clients: 2, requests: 1000, limit: 9 * time.Second},
+			func(ctx context.Context) error {
+				time.Sleep(2 * time.Second)
+				return ctx.Err()
+			})
 		require.NoError(t, err)
 		require.Len(t, o.waits, 10)
 		require.Zero(t, o.failed)

@@ -75,15 +75,19 @@ func (r report) errors() int {
 }
 
 func (r report) writeTable(out io.Writer) error {
-	if _, err := fmt.Fprintf(out, "GET of a metric on Kubernetes %s and Pulsar %s, everything on %d CPUs\n\n", r.Kubernetes, r.Pulsar, r.CPUs); err != nil {
+	if _, err := fmt.Fprintf(out, "GET of a metric on Kubernetes %s and Pulsar %s, everything on %d CPUs\n\n",
+		r.Kubernetes, r.Pulsar, r.CPUs); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	// The writer keeps an error for Flush.
-	_, _ = fmt.Fprintln(table, "route\tmetric\tclients\trequests\terrors\tp50 ms\tp99 ms\tlongest ms\tanswers/s\tprotocol\t")
+	_, _ = fmt.Fprintln(table,
+		"route\tmetric\tclients\trequests\terrors\tp50 ms\tp99 ms\tlongest ms\tanswers/s\tprotocol\t")
 	for _, one := range r.Results {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%.0f\t%s\t\n", one.Route, one.Metric, one.Clients, one.Requests, one.Errors,
-			cell(one.P50Milliseconds), cell(one.P99Milliseconds), cell(one.LongestMilliseconds), one.AnswersPerSecond, cmp.Or(one.Protocol, unknown))
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%.0f\t%s\t\n", one.Route, one.Metric, one.Clients,
+			one.Requests, one.Errors,
+			cell(one.P50Milliseconds), cell(
+				one.P99Milliseconds), cell(one.LongestMilliseconds), one.AnswersPerSecond, cmp.Or(one.Protocol, unknown))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)

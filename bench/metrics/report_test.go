@@ -79,7 +79,10 @@ func TestQuantileCountsLikeItsTwin(t *testing.T) {
 
 func sampleReport() report {
 	r := report{Kubernetes: "v1.2.3", Pulsar: "4.5.6", CPUs: 2}
-	good := result{Route: "aggregator", Metric: "pulsar_function_desired_replicas", Protocol: "HTTP/2.0", ContentType: "application/json"}
+	good := result{
+		Route: "aggregator", Metric: "pulsar_function_desired_replicas", Protocol: "HTTP/2.0",
+		ContentType: "application/json",
+	}
 	good.addOutcome(16, outcome{
 		waits:   []time.Duration{3 * time.Millisecond, 1250 * time.Microsecond, 2 * time.Millisecond, 10 * time.Millisecond},
 		elapsed: 8 * time.Millisecond,

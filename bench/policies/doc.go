@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command policies measures what many policies at once cost a real control plane: how long it takes until each has its
-// HorizontalPodAutoscaler when all are created at the same time, and how many statuses are written a second after that, under
-// a load that keeps changing.
+// HorizontalPodAutoscaler when all are created at the same time, and how many statuses are written a second after that,
+// under a load that keeps changing.
 //
 //	go run ./bench/policies -out bench/out/policies.json
 //
-// The API server, etcd, the HorizontalPodAutoscaler controller and the adapter are real and run as they ship. Pulsar is not:
-// package puppet answers as its admin service does, about one topic for each Function, whose publish rate swings by up to 80 %
-// and whose replicas do 25 messages a second each. Nor is Function Mesh: the status of a Function follows its spec at once, and
-// there are no pods.
+// The API server, etcd, the HorizontalPodAutoscaler controller and the adapter are real and run as they ship. Pulsar is
+// not: package puppet answers as its admin service does, about one topic for each Function, whose publish rate swings
+// by up to 80 % and whose replicas do 25 messages a second each. Nor is Function Mesh: the status of a Function follows
+// its spec at once, and there are no pods.
 //
 //	main.go    flags, the order of things
 //	load.go    how much is published and processed

@@ -39,7 +39,8 @@ func newWork(i, n int, now time.Time) *work {
 	return &work{mean: least + (most-least)*share, phase: math.Mod(share*17, 1), begun: now, until: now, replicas: 1}
 }
 
-// rate is what is published at a time: a slow swing of half the mean within 4 minutes and a fast one of a third within 47 s.
+// rate is what is published at a time: a slow swing of half the mean within 4 minutes and a fast one of a third within
+// 47 s.
 func (w *work) rate(at time.Time) float64 {
 	const slow, fast, deep, shallow = 240, 47, 0.5, 0.3
 	t := at.Sub(w.begun).Seconds()

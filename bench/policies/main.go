@@ -54,7 +54,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.SetOutput(progress)
 	flags.IntVar(&b.policies, "policies", 300, "policies to create at once, from 1 to 10000")
 	flags.DurationVar(&b.settle, "settle", time.Minute, "between the last HorizontalPodAutoscaler and the steady state")
-	flags.DurationVar(&b.steady, "steady", 2*time.Minute, "how long statuses are counted; 4 minutes are a whole swing of the load")
+	flags.DurationVar(&b.steady, "steady", 2*time.Minute,
+		"how long statuses are counted; 4 minutes are a whole swing of the load")
 	flags.StringVar(&b.jsonPath, "out", "", "file for the numbers as JSON; none when empty")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -142,10 +143,11 @@ func (b bench) measureCreation(ctx context.Context, s *scene, measured *report) 
 		return err
 	}
 	measured.CreatedSeconds = time.Since(begun).Seconds()
-	err := cluster.WaitFor(ctx, "a HorizontalPodAutoscaler for each policy", look, func(context.Context) (bool, string, error) {
-		count, _ := s.autoscalers.arrivals()
-		return count >= b.policies, fmt.Sprintf("%d of %d", count, b.policies), nil
-	})
+	err := cluster.WaitFor(ctx, "a HorizontalPodAutoscaler for each policy", look,
+		func(context.Context) (bool, string, error) {
+			count, _ := s.autoscalers.arrivals()
+			return count >= b.policies, fmt.Sprintf("%d of %d", count, b.policies), nil
+		})
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,10 @@ func TestAFewPoliciesOnARealControlPlane(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policies.json")
 	require.NoError(t, bench{
 		policies: 8, steady: 6 * time.Second, jsonPath: path, out: &out, progress: os.Stderr,
-		stage: stage.Config{HPASyncPeriod: time.Second, AdapterFlags: []string{"--poll-interval=1s", "--rate-window=3s"}, Progress: os.Stderr},
+		stage: stage.Config{
+			HPASyncPeriod: time.Second, AdapterFlags: []string{"--poll-interval=1s", "--rate-window=3s"},
+			Progress: os.Stderr,
+		},
 	}.run(t.Context()))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -40,7 +43,8 @@ func TestAFewPoliciesOnARealControlPlane(t *testing.T) {
 
 func TestRunRefusesWhatMakesNoSense(t *testing.T) {
 	for flags, want := range map[string]string{
-		"-policies=0": "-policies is 0: it must be from 1 to 10000", "-steady=0s": "they must be at least 0s and 1s", "-clients=3": "-clients",
+		"-policies=0": "-policies is 0: it must be from 1 to 10000", "-steady=0s": "they must be at least 0s and 1s",
+		"-clients=3": "-clients",
 	} {
 		require.ErrorContains(t, run(t.Context(), []string{flags}, io.Discard, io.Discard), want)
 	}

@@ -54,7 +54,9 @@ func TestTheAdaptersReaderUnderstandsTheAnswers(t *testing.T) {
 	_, err = source.Fetch(t.Context(), topic, backlog.Full)
 	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
 	recorder := httptest.NewRecorder()
-	pulsarOf(works, time.Now).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/admin/v2/persistent/public/default/fn-0000-in/compaction", http.NoBody))
+	pulsarOf(works, time.Now).ServeHTTP(recorder,
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+			"/admin/v2/persistent/public/default/fn-0000-in/compaction", http.NoBody))
 	require.Equal(t, http.StatusNotFound, recorder.Code)
 }
 

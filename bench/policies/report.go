@@ -14,13 +14,13 @@ import (
 const (
 	// allHPAsGoal is how long 300 policies that come at once may wait for the last HorizontalPodAutoscaler.
 	allHPAsGoal = 15 * time.Second
-	// kedaAllHPAs is what KEDA 2.21.0 took for 300 ScaledObjects at once, 2 HorizontalPodAutoscalers a second, on 2 CPUs with
-	// its defaults: its client's limit of 20 requests a second and 5 reconciles at once. Measured once, not here.
+	// kedaAllHPAs is what KEDA 2.21.0 took for 300 ScaledObjects at once, 2 HorizontalPodAutoscalers a second, on 2 CPUs
+	// with its defaults: its client's limit of 20 requests a second and 5 reconciles at once. Measured once, not here.
 	kedaAllHPAs = 150 * time.Second
 	// refreshEvery is policy.refreshEvery: signals that keep moving are written that often.
 	refreshEvery = 30 * time.Second
-	// writesPerScale are the statuses that a change of the number of replicas is good for: one when it is decided, and one when
-	// the target has it.
+	// writesPerScale are the statuses that a change of the number of replicas is good for: one when it is decided, and one
+	// when the target has it.
 	writesPerScale = 2
 )
 
@@ -29,13 +29,15 @@ type report struct {
 	Kubernetes string `json:"kubernetes"`
 	CPUs       int    `json:"cpus"`
 	Policies   int    `json:"policies"`
-	// AllHPAsSeconds and FirstHPASeconds are from the creation of the first policy; CreatedSeconds is when the last was created.
+	// AllHPAsSeconds and FirstHPASeconds are from the creation of the first policy; CreatedSeconds is when the last was
+	// created.
 	CreatedSeconds     float64 `json:"created_seconds"`
 	FirstHPASeconds    float64 `json:"first_hpa_seconds"`
 	AllHPAsSeconds     float64 `json:"all_hpas_seconds"`
 	AllHPAsGoalSeconds float64 `json:"all_hpas_goal_seconds"`
 	KEDAAllHPAsSeconds float64 `json:"keda_all_hpas_seconds"`
-	// In the steady state, per second: statuses of policies written, their budget, and changes of spec.replicas of Functions.
+	// In the steady state, per second: statuses of policies written, their budget, and changes of spec.replicas of
+	// Functions.
 	SteadySeconds               float64 `json:"steady_seconds"`
 	StatusWritesPerSecond       float64 `json:"status_writes_per_second"`
 	StatusWritesBudgetPerSecond float64 `json:"status_writes_budget_per_second"`
@@ -44,8 +46,9 @@ type report struct {
 
 // setSteady fills in the numbers of the steady state.
 //
-// The budget: a status is written when signals moved by more than a tenth, but not more often than every 30 s, and at every
-// decision. So n policies whose load never rests may write n/30 s, and two statuses for every change of the number of replicas.
+// The budget: a status is written when signals moved by more than a tenth, but not more often than every 30 s, and at
+// every decision. So n policies whose load never rests may write n/30 s, and two statuses for every change of the
+// number of replicas.
 func (r *report) setSteady(elapsed time.Duration, writes, scales int) {
 	r.SteadySeconds = elapsed.Seconds()
 	r.StatusWritesPerSecond = float64(writes) / r.SteadySeconds
@@ -54,15 +57,18 @@ func (r *report) setSteady(elapsed time.Duration, writes, scales int) {
 }
 
 func (r report) writeTable(out io.Writer) error {
-	if _, err := fmt.Fprintf(out, "%d policies at once on Kubernetes %s, everything on %d CPUs\n\n", r.Policies, r.Kubernetes, r.CPUs); err != nil {
+	if _, err := fmt.Fprintf(out, "%d policies at once on Kubernetes %s, everything on %d CPUs\n\n", r.Policies,
+		r.Kubernetes, r.CPUs); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	// The writer keeps an error for Flush.
 	_, _ = fmt.Fprintln(table, "\tours\tgoal\tKEDA 2.21.0, 300\t")
 	_, _ = fmt.Fprintf(table, "until the first HorizontalPodAutoscaler, s\t%.1f\t\t\t\n", r.FirstHPASeconds)
-	_, _ = fmt.Fprintf(table, "until all have theirs, s\t%.1f\t%.0f\t%.0f\t\n", r.AllHPAsSeconds, r.AllHPAsGoalSeconds, r.KEDAAllHPAsSeconds)
-	_, _ = fmt.Fprintf(table, "statuses written a second\t%.1f\t%.1f\t\t\n", r.StatusWritesPerSecond, r.StatusWritesBudgetPerSecond)
+	_, _ = fmt.Fprintf(table, "until all have theirs, s\t%.1f\t%.0f\t%.0f\t\n", r.AllHPAsSeconds, r.AllHPAsGoalSeconds,
+		r.KEDAAllHPAsSeconds)
+	_, _ = fmt.Fprintf(table, "statuses written a second\t%.1f\t%.1f\t\t\n", r.StatusWritesPerSecond,
+		r.StatusWritesBudgetPerSecond)
 	_, _ = fmt.Fprintf(table, "changes of replicas a second\t%.1f\t\t\t\n", r.ScalesPerSecond)
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)

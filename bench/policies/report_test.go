@@ -28,7 +28,10 @@ func sampleReport() report {
 }
 
 func TestReport(t *testing.T) {
-	for name, write := range map[string]func(io.Writer) error{"table.txt": sampleReport().writeTable, "report.json": sampleReport().writeJSON} {
+	for name, write := range map[string]func(io.Writer) error{
+		"table.txt":   sampleReport().writeTable,
+		"report.json": sampleReport().writeJSON,
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
 			require.NoError(t, write(&got))

@@ -31,7 +31,8 @@ const (
 type scene struct {
 	client client.WithWatch
 	works  map[string]*work
-	// autoscalers, statuses and scales are what the API server was told about HorizontalPodAutoscalers, policies and Functions.
+	// autoscalers, statuses and scales are what the API server was told about HorizontalPodAutoscalers, policies and
+	// Functions.
 	autoscalers, statuses, scales ledger
 }
 
@@ -47,7 +48,8 @@ func newWorks(n int, now time.Time) map[string]*work {
 
 // createFunctions creates all Functions, with the status that Function Mesh gives them.
 func (s *scene) createFunctions(ctx context.Context, adminURL string) error {
-	if err := s.client.Create(ctx, mesh.PulsarConfig(stage.Namespace, pulsarConfig, adminURL, "pulsar://127.0.0.1:6650")); err != nil {
+	if err := s.client.Create(ctx,
+		mesh.PulsarConfig(stage.Namespace, pulsarConfig, adminURL, "pulsar://127.0.0.1:6650")); err != nil {
 		return fmt.Errorf("creating the pulsarConfig: %w", err)
 	}
 	return s.each(ctx, func(ctx context.Context, name string) error {
@@ -98,7 +100,8 @@ func (s *scene) watch(ctx context.Context, group *errgroup.Group) {
 		}
 	}
 	group.Go(func() error {
-		return puppet.Follow(ctx, s.client, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace, counting(&s.autoscalers))
+		return puppet.Follow(ctx, s.client, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace,
+			counting(&s.autoscalers))
 	})
 	group.Go(func() error {
 		return puppet.Follow(ctx, s.client, &v1alpha1.AutoscalingPolicyList{}, stage.Namespace, counting(&s.statuses))

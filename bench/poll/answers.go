@@ -69,8 +69,8 @@ func partitionState(waiting, full bool) ([]byte, error) {
 	return json.Marshal(state)
 }
 
-// answer makes the bodies about a topic with all its partitions, to each of which so many single messages were published and
-// as many delivered, after those of the real answer.
+// answer makes the bodies about a topic with all its partitions, to each of which so many single messages were
+// published and as many delivered, after those of the real answer.
 func (r *recipe) answer(topic string, waiting bool, more int64) (answers, error) {
 	var made answers
 	var err error
@@ -91,7 +91,10 @@ func (r *recipe) answer(topic string, waiting bool, more int64) (answers, error)
 
 // moved counts so many single messages more.
 func moved(state []byte, more int64) []byte {
-	for field, count := range map[string]int64{"msgInCounter": realMessages, "msgOutCounter": realMessages, "bytesInCounter": realBytes} {
+	for field, count := range map[string]int64{
+		"msgInCounter": realMessages, "msgOutCounter": realMessages,
+		"bytesInCounter": realBytes,
+	} {
 		now := count + more*count/realMessages
 		state = bytes.ReplaceAll(state, fmt.Appendf(nil, "%q:%d,", field, count), fmt.Appendf(nil, "%q:%d,", field, now))
 	}
@@ -109,7 +112,9 @@ func (r *recipe) stats(b *bytes.Buffer, topic string, state []byte) {
 // entries writes partitioned-internalStats, as far as clients read it.
 func (r *recipe) entries(b *bytes.Buffer, topic string, more int64) {
 	b.WriteString(`{"metadata":{"partitions":` + strconv.Itoa(r.partitions) + `,"deleted":false},"partitions":{`)
-	r.each(b, topic, []byte(`{"entriesAddedCounter":`+strconv.FormatInt(realMessages+more, 10)+`,"numberOfEntries":20,"totalSize":1005,"state":"LedgerOpened","ledgers":[],"cursors":{}}`))
+	r.each(b, topic,
+		[]byte(`{"entriesAddedCounter":`+strconv.FormatInt(realMessages+more,
+			10)+`,"numberOfEntries":20,"totalSize":1005,"state":"LedgerOpened","ledgers":[],"cursors":{}}`))
 	b.WriteString("}}")
 }
 

@@ -71,7 +71,10 @@ func serveBroker(ctx context.Context, s setting, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	server := &http.Server{Handler: broker, ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{
+		Handler: broker, ReadHeaderTimeout: time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if err := server.Serve(countingListener{listener, &broker.bytes}); !errors.Is(err, http.ErrServerClosed) {
@@ -95,7 +98,8 @@ const topicsPath = "/admin/v2/persistent/public/default/in-"
 func (b *fakeBroker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Path == "/traffic" {
-		_ = json.NewEncoder(w).Encode(traffic{Requests: b.requests.Load(), Bytes: b.bytes.Load(), Unknown: b.unknown.Load()}) // the reader will notice
+		// the reader will notice
+		_ = json.NewEncoder(w).Encode(traffic{Requests: b.requests.Load(), Bytes: b.bytes.Load(), Unknown: b.unknown.Load()})
 		return
 	}
 	b.requests.Add(1)

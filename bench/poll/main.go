@@ -104,11 +104,15 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 
 // measureAll has every contender poll every size, each in a process of its own against a broker of its own.
 func measureAll(ctx context.Context, o options, launch launcher, out io.Writer) error {
-	measured := report{CPUs: runtime.NumCPU(), PartitionsPerTopic: o.setting.Partitions, BusyPercent: o.setting.Busy, IntervalSeconds: o.setting.Interval.Seconds()}
+	measured := report{
+		CPUs: runtime.NumCPU(), PartitionsPerTopic: o.setting.Partitions, BusyPercent: o.setting.Busy,
+		IntervalSeconds: o.setting.Interval.Seconds(),
+	}
 	for _, size := range strings.Split(o.sizes, ",") {
 		partitions, err := strconv.Atoi(size)
 		if err != nil || partitions < o.setting.Partitions {
-			return fmt.Errorf("-sizes has %q: each must be a number of topic-partitions, at least -partitions (%d)", size, o.setting.Partitions)
+			return fmt.Errorf("-sizes has %q: each must be a number of topic-partitions, at least -partitions (%d)", size,
+				o.setting.Partitions)
 		}
 		s := o.setting
 		s.Topics = partitions / s.Partitions
@@ -119,7 +123,8 @@ func measureAll(ctx context.Context, o options, launch launcher, out io.Writer) 
 			if err != nil {
 				return fmt.Errorf("%s polling %d topic-partitions: %w", name, partitions, err)
 			}
-			measured.Results = append(measured.Results, result{Contender: name, TopicPartitions: partitions, Topics: s.Topics, figures: one})
+			measured.Results = append(measured.Results,
+				result{Contender: name, TopicPartitions: partitions, Topics: s.Topics, figures: one})
 		}
 	}
 	if err := measured.writeTable(out); err != nil {
@@ -146,7 +151,8 @@ type launcher struct {
 
 func (l launcher) command(ctx context.Context, role string, s setting, p pace, more ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, l.path, append([]string{ //nolint:gosec // this very program
-		"-role=" + role, "-topics=" + strconv.Itoa(s.Topics), "-partitions=" + strconv.Itoa(s.Partitions), "-busy=" + strconv.Itoa(s.Busy),
+		"-role=" + role, "-topics=" + strconv.Itoa(s.Topics), "-partitions=" + strconv.Itoa(s.Partitions), "-busy=" +
+			strconv.Itoa(s.Busy),
 		"-interval=" + s.Interval.String(), "-warm-up=" + strconv.Itoa(p.warmUp), "-measured=" + strconv.Itoa(p.measured),
 	}, more...)...)
 	command.Stderr = l.progress

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// perTrigger reads each topic as KEDA's scaler does (pkg/scalers/pulsar_scaler.go, read at 00efa84): a goroutine for each
-// trigger, one request an interval with no parameters, so with consumers, publishers, bytes and sums; the body read
-// whole and decoded into all of its fields. In its favour: the triggers share one client and its connections, which
-// KEDA's do not, and nobody asks a second time for the HPA.
+// perTrigger reads each topic as KEDA's scaler does (pkg/scalers/pulsar_scaler.go, read at 00efa84): a goroutine for
+// each trigger, one request an interval with no parameters, so with consumers, publishers, bytes and sums; the body
+// read whole and decoded into all of its fields. In its favour: the triggers share one client and its connections,
+// which KEDA's do not, and nobody asks a second time for the HPA.
 type perTrigger struct {
 	setting setting
 	admin   string
@@ -32,7 +32,10 @@ type perTrigger struct {
 func newPerTrigger(s setting, admin string) *perTrigger {
 	return &perTrigger{
 		setting: s, admin: admin, at: make([]atomic.Int64, s.Topics),
-		client: &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 100, MaxConnsPerHost: 100}},
+		client: &http.Client{
+			Timeout:   3 * time.Second,
+			Transport: &http.Transport{MaxIdleConnsPerHost: 100, MaxConnsPerHost: 100},
+		},
 	}
 }
 
@@ -108,7 +111,8 @@ type (
 )
 
 func (p *perTrigger) backlog(ctx context.Context, i int) (int64, error) {
-	resource := p.admin + "/admin/v2/persistent/" + strings.TrimPrefix(p.setting.topic(i), "persistent://") + "/partitioned-stats"
+	resource := p.admin + "/admin/v2/persistent/" + strings.TrimPrefix(p.setting.topic(i), "persistent://") +
+		"/partitioned-stats"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, resource, http.NoBody)
 	if err != nil {
 		return 0, fmt.Errorf("asking: %w", err)

@@ -46,12 +46,16 @@ func newTestBroker(t *testing.T) (*fakeBroker, string) {
 
 func TestBothContendersReadTheSameBacklog(t *testing.T) {
 	broker, url := newTestBroker(t)
-	source, err := pulsar.New(pulsar.Config{Registerer: prometheus.NewRegistry(), AllowedHosts: []string{strings.TrimPrefix(url, "http://")}})
+	source, err := pulsar.New(pulsar.Config{
+		Registerer:   prometheus.NewRegistry(),
+		AllowedHosts: []string{strings.TrimPrefix(url, "http://")},
+	})
 	require.NoError(t, err)
 	triggers := newPerTrigger(testSetting(), url)
 	busy := 0
 	for i := range testSetting().Topics {
-		sample, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(i)}, backlog.Full)
+		sample, err := source.Fetch(t.Context(),
+			backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(i)}, backlog.Full)
 		require.NoError(t, err)
 		require.Len(t, sample.Partitions, 2)
 		for _, partition := range sample.Partitions {
@@ -77,20 +81,28 @@ func TestBothContendersReadTheSameBacklog(t *testing.T) {
 
 func TestASlimAnswerHasNoConsumers(t *testing.T) {
 	_, url := newTestBroker(t)
-	source, err := pulsar.New(pulsar.Config{Registerer: prometheus.NewRegistry(), AllowedHosts: []string{strings.TrimPrefix(url, "http://")}})
+	source, err := pulsar.New(pulsar.Config{
+		Registerer:   prometheus.NewRegistry(),
+		AllowedHosts: []string{strings.TrimPrefix(url, "http://")},
+	})
 	require.NoError(t, err)
-	sample, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(0)}, backlog.Slim)
+	sample, err := source.Fetch(t.Context(),
+		backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(0)}, backlog.Slim)
 	require.NoError(t, err)
 	require.Empty(t, sample.Partitions[0].Subscriptions[0].Consumers)
 }
 
 func TestWhatWaitsIsPublishedAndDelivered(t *testing.T) {
 	_, url := newTestBroker(t)
-	source, err := pulsar.New(pulsar.Config{Registerer: prometheus.NewRegistry(), AllowedHosts: []string{strings.TrimPrefix(url, "http://")}})
+	source, err := pulsar.New(pulsar.Config{
+		Registerer:   prometheus.NewRegistry(),
+		AllowedHosts: []string{strings.TrimPrefix(url, "http://")},
+	})
 	require.NoError(t, err)
 	moved := 0
 	for i := range testSetting().Topics {
-		sample, err := source.Fetch(t.Context(), backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(i)}, backlog.Full)
+		sample, err := source.Fetch(t.Context(),
+			backlog.Topic{Cluster: backlog.Cluster{AdminURL: url}, Name: testSetting().topic(i)}, backlog.Full)
 		require.NoError(t, err)
 		for _, p := range sample.Partitions {
 			require.Equal(t, p.PublishedMessages, p.Subscriptions[0].DeliveredMessages)

@@ -28,12 +28,15 @@ type result struct {
 func (r report) writeTable(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	// The writer keeps an error for Flush.
-	_, _ = fmt.Fprintf(table, "every %.0f s, %d partitions a topic, %d %% of the topics with a backlog, everything on %d CPUs\n\n",
+	_, _ = fmt.Fprintf(table,
+		"every %.0f s, %d partitions a topic, %d %% of the topics with a backlog, everything on %d CPUs\n\n",
 		r.IntervalSeconds, r.PartitionsPerTopic, r.BusyPercent, r.CPUs)
-	_, _ = fmt.Fprintln(table, "partitions\tcontender\trequests/s\tKB/s\tCPU s per 1k functions and minute\tmemory MB\tfreshness p99 s\tunknown\t")
+	_, _ = fmt.Fprintln(table,
+		"partitions\tcontender\trequests/s\tKB/s\tCPU s per 1k functions and minute\tmemory MB\tfreshness p99 s\tunknown\t")
 	for _, one := range r.Results {
 		const kilo, mega = 1e3, 1e6
-		_, _ = fmt.Fprintf(table, "%d\t%s\t%.0f\t%.0f\t%.2f\t%.1f\t%.1f\t%d\t\n", one.TopicPartitions, one.Contender, one.RequestsPerSecond,
+		_, _ = fmt.Fprintf(table, "%d\t%s\t%.0f\t%.0f\t%.2f\t%.1f\t%.1f\t%d\t\n", one.TopicPartitions, one.Contender,
+			one.RequestsPerSecond,
 			one.BytesPerSecond/kilo, one.CPUSeconds, float64(one.Memory)/mega, one.Freshness, one.Unknown)
 	}
 	if err := table.Flush(); err != nil {

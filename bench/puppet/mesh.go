@@ -18,8 +18,11 @@ import (
 
 var errWatchEnded = errors.New("the API server ended a watch")
 
-// Follow tells of each event of a kind until ctx ends. A watch that ends early would have missed some, so it is an error.
-func Follow(ctx context.Context, reader client.WithWatch, list client.ObjectList, namespace string, seen func(watch.Event) error) error {
+// Follow tells of each event of a kind until ctx ends. A watch that ends early would have missed some, so it is an
+// error.
+func Follow(ctx context.Context, reader client.WithWatch, list client.ObjectList, namespace string,
+	seen func(watch.Event) error,
+) error {
 	events, err := reader.Watch(ctx, list, client.InNamespace(namespace))
 	if err != nil {
 		return fmt.Errorf("watching: %w", err)
@@ -43,9 +46,11 @@ func Follow(ctx context.Context, reader client.WithWatch, list client.ObjectList
 	}
 }
 
-// FollowFunctions gives each Function the status that Function Mesh gives it, without the time that pods take, until ctx ends,
-// and tells when the number of its replicas was changed.
-func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace string, scaled func(function string, replicas int)) error {
+// FollowFunctions gives each Function the status that Function Mesh gives it, without the time that pods take, until
+// ctx ends, and tells when the number of its replicas was changed.
+func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace string,
+	scaled func(function string, replicas int),
+) error {
 	functions := &unstructured.UnstructuredList{}
 	functions.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction + "List"))
 	return Follow(ctx, writer, functions, namespace, func(event watch.Event) error {

@@ -26,8 +26,8 @@ type Counts struct {
 // Backlog is what is published and not done.
 func (c Counts) Backlog() int64 { return c.Published - c.Done }
 
-// Pulsar answers about the topic of each Function as the admin service of Pulsar 4.0 does, as far as the adapter, the scaler and
-// KEDA's pulsar scaler ask. It returns the counts of a Function now, or false for one that does not exist.
+// Pulsar answers about the topic of each Function as the admin service of Pulsar 4.0 does, as far as the adapter, the
+// scaler and KEDA's pulsar scaler ask. It returns the counts of a Function now, or false for one that does not exist.
 type Pulsar func(function string) (Counts, bool)
 
 const topicsPath = "/admin/v2/persistent/public/default/"
@@ -59,7 +59,10 @@ func (p Pulsar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "stats":
 		answer = stats(function, now, r.URL.Query().Get("excludeConsumers") != "true")
 	case "internalStats":
-		answer = map[string]any{"entriesAddedCounter": now.Published, "state": "LedgerOpened", "ledgers": []any{}, "cursors": map[string]any{}}
+		answer = map[string]any{
+			"entriesAddedCounter": now.Published, "state": "LedgerOpened", "ledgers": []any{},
+			"cursors": map[string]any{},
+		}
 	default:
 		refuse(w, "not a call of this benchmark")
 		return

@@ -58,8 +58,8 @@ func during(timeline []mesh.Sample, begun, ended time.Time) []mesh.Sample {
 
 // trace has a value for every second since the load began.
 type trace struct {
-	// Rate is what the load was meant to be, in messages per second, and Arrived what was published in each second; none in
-	// reports that did not have it.
+	// Rate is what the load was meant to be, in messages per second, and Arrived what was published in each second; none
+	// in reports that did not have it.
 	Rate    []float64 `json:"rate"`
 	Arrived []float64 `json:"arrived,omitempty"`
 	// Real and Sim are replicas that were asked for and have not ended; Sim is the mean of all runs, beside the least and
@@ -76,7 +76,10 @@ type trace struct {
 
 // real is the part that was not simulated.
 func (t trace) real() trace {
-	return trace{Rate: t.Rate, Arrived: t.Arrived, Real: t.Real, RealConsuming: t.RealConsuming, RealBacklog: t.RealBacklog}
+	return trace{
+		Rate: t.Rate, Arrived: t.Arrived, Real: t.Real, RealConsuming: t.RealConsuming,
+		RealBacklog: t.RealBacklog,
+	}
 }
 
 // trace of the real run: what held at the end of each second.
@@ -102,8 +105,8 @@ func (o outcome) trace() trace {
 	return t
 }
 
-// arrived is what was published in each second, where looks are a second apart by and large: between two of them it is taken
-// to have come evenly, and what nobody looked at any more came with the last.
+// arrived is what was published in each second, where looks are a second apart by and large: between two of them it is
+// taken to have come evenly, and what nobody looked at any more came with the last.
 func (o outcome) arrived() []float64 {
 	if len(o.counts) == 0 {
 		return nil

@@ -19,7 +19,8 @@ func happened() outcome {
 		scenario: s, begun: begun(), ended: begun().Add(10 * time.Second),
 		timeline: []mesh.Sample{
 			state(-5, 1, 0, 0), state(-4, 1, 1, 0), state(-1, 1, 1, 1),
-			state(4, 3, 1, 1), state(4.5, 3, 3, 1), state(6, 3, 3, 2), state(8, 2, 3, 2), state(8.25, 2, 2, 2), state(11, 9, 9, 9),
+			state(4, 3, 1, 1), state(4.5, 3, 3, 1), state(6, 3, 3, 2), state(8, 2, 3, 2), state(8.25, 2, 2, 2), state(11, 9, 9,
+				9),
 		},
 		counts: []counted{
 			{at: 500 * time.Millisecond, published: 20, done: 21},

@@ -16,7 +16,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// coverage is what a saturated Java instance's own metric shows of its time, for calls of one length. What is nil is unknown.
+// coverage is what a saturated Java instance's own metric shows of its time, for calls of one length. What is nil is
+// unknown.
 type coverage struct {
 	// CallMillis is the mean length of a call, as the metric has it.
 	CallMillis *float64 `json:"call_ms"`
@@ -36,7 +37,10 @@ const (
 
 // coverageTimes are lengths of a call, the longest first: what is fetched meanwhile is not the start's doing.
 func coverageTimes() []time.Duration {
-	return []time.Duration{20 * time.Millisecond, 10 * time.Millisecond, 5 * time.Millisecond, 2 * time.Millisecond, time.Millisecond}
+	return []time.Duration{
+		20 * time.Millisecond, 10 * time.Millisecond, 5 * time.Millisecond, 2 * time.Millisecond,
+		time.Millisecond,
+	}
 }
 
 // coverageMessages are more than an instance can process meanwhile.
@@ -97,7 +101,10 @@ func (t *theatre) cover(ctx context.Context) (_ []coverage, err error) {
 
 // fill publishes what is to be processed.
 func (t *theatre) fill(ctx context.Context, topic string) error {
-	publisher, err := load.New(load.Config{ServiceURL: t.scene.Broker.ServiceURL(), Topic: topic, Batching: load.BatchingOn})
+	publisher, err := load.New(load.Config{
+		ServiceURL: t.scene.Broker.ServiceURL(), Topic: topic,
+		Batching: load.BatchingOn,
+	})
 	if err != nil {
 		return err
 	}
@@ -142,7 +149,8 @@ func covered(looks []backlog.InstancesSample) coverage {
 		}
 		a, b := before.Instances[0], after.Instances[0]
 		elapsed := after.At.Sub(before.At).Seconds()
-		if a.Calls == nil || b.Calls == nil || a.BusyTime == nil || b.BusyTime == nil || *b.Calls <= *a.Calls || elapsed <= 0 {
+		if a.Calls == nil || b.Calls == nil || a.BusyTime == nil || b.BusyTime == nil || *b.Calls <= *a.Calls ||
+			elapsed <= 0 {
 			continue
 		}
 		calls, busy := float64(*b.Calls-*a.Calls), (*b.BusyTime - *a.BusyTime).Seconds()

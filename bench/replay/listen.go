@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// timetable is when the real adapter and the real HPA controller looked at what, in seconds since the load began: what the
-// adapter's own counters told each quarter of a second.
+// timetable is when the real adapter and the real HPA controller looked at what, in seconds since the load began: what
+// the adapter's own counters told each quarter of a second.
 type timetable struct {
 	// Polls of the topics, Scrapes of the instances and Syncs, at which the HPA controller asked for its metric.
 	Polls   []float64 `json:"polls"`
@@ -33,8 +33,8 @@ const (
 // tally is what the adapter has counted.
 type tally struct{ polls, scrapes, syncs float64 }
 
-// listen to the adapter's counters until ctx ends, from what they were before the load began. One that does not answer is
-// asked again: what it counted meanwhile is one look.
+// listen to the adapter's counters until ctx ends, from what they were before the load began. One that does not answer
+// is asked again: what it counted meanwhile is one look.
 func (t *theatre) listen(ctx context.Context, before tally, begun time.Time) timetable {
 	var heard timetable
 	ticker := time.NewTicker(listenEvery)

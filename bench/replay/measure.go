@@ -32,7 +32,8 @@ type outcome struct {
 
 // measured are facts of a real run. What is nil is unknown.
 type measured struct {
-	// StartSeconds is the mean time from a scale write to a replica that consumes, StartSpread its deviation over the mean.
+	// StartSeconds is the mean time from a scale write to a replica that consumes, StartSpread its deviation over the
+	// mean.
 	StartSeconds *float64 `json:"start_seconds"`
 	StartSpread  *float64 `json:"start_spread"`
 	Starts       int      `json:"starts"`
@@ -43,8 +44,8 @@ type measured struct {
 	CapacitySpread     *float64 `json:"capacity_spread"`
 	BusyAtSaturation   *float64 `json:"busy_at_saturation"`
 	Saturated          int      `json:"saturated_observations"`
-	// CallSlack is by which share the calls of replicas that waited for messages took longer than those of replicas that did
-	// not: medians over five seconds.
+	// CallSlack is by which share the calls of replicas that waited for messages took longer than those of replicas that
+	// did not: medians over five seconds.
 	CallSlack *float64 `json:"call_slack"`
 	// WarmUpSpeed is what a replica with work does in its first ten seconds or so, as a share of what it does after 20.
 	WarmUpSpeed *float64 `json:"warm_up_speed"`

@@ -38,12 +38,18 @@ func TestStartsAreFromTheScaleWriteToConsuming(t *testing.T) {
 			starts:   1, mean: known(20.0),
 		},
 		"several at once and one after them": {
-			timeline: []mesh.Sample{state(10, 3, 1, 1), state(20, 4, 3, 1), state(28, 4, 3, 2), state(32, 4, 4, 3), state(40, 4, 4, 4)},
-			starts:   3, mean: known(20.0), spread: known(0.1),
+			timeline: []mesh.Sample{
+				state(10, 3, 1, 1), state(20, 4, 3, 1), state(28, 4, 3, 2), state(32, 4, 4, 3),
+				state(40, 4, 4, 4),
+			},
+			starts: 3, mean: known(20.0), spread: known(0.1),
 		},
 		"those that were taken back before they came": {
-			timeline: []mesh.Sample{state(10, 3, 3, 1), state(20, 2, 2, 1), state(25, 2, 2, 2), state(50, 3, 3, 2), state(65, 3, 3, 3)},
-			starts:   2, mean: known(15.0), spread: known(0.0),
+			timeline: []mesh.Sample{
+				state(10, 3, 3, 1), state(20, 2, 2, 1), state(25, 2, 2, 2), state(50, 3, 3, 2),
+				state(65, 3, 3, 3),
+			},
+			starts: 2, mean: known(15.0), spread: known(0.0),
 		},
 		"one that ended by itself and is back": {
 			timeline: []mesh.Sample{state(10, 1, 1, 0), state(30, 1, 1, 1)},
@@ -78,8 +84,14 @@ func seen(at time.Duration, held, calls int64, busy time.Duration) look {
 	return look{
 		at: at, load: known(float64(at/time.Second) / 10),
 		topic: &backlog.TopicSample{Partitions: []backlog.PartitionSample{
-			{Subscriptions: []backlog.SubscriptionSample{{Consumers: []backlog.ConsumerSample{{ID: "fn#0", UnackedMessages: held / 2}}}}},
-			{Subscriptions: []backlog.SubscriptionSample{{Consumers: []backlog.ConsumerSample{{ID: "fn#0", UnackedMessages: held - held/2}}}}},
+			{Subscriptions: []backlog.SubscriptionSample{{Consumers: []backlog.ConsumerSample{{
+				ID:              "fn#0",
+				UnackedMessages: held / 2,
+			}}}}},
+			{Subscriptions: []backlog.SubscriptionSample{{Consumers: []backlog.ConsumerSample{{
+				ID:              "fn#0",
+				UnackedMessages: held - held/2,
+			}}}}},
 		}},
 		instances: map[string]instanceLook{"pod": {consumer: "fn#0", calls: calls, busy: busy}},
 	}
@@ -133,8 +145,12 @@ func TestReplicasDifferByTheirMediansAlone(t *testing.T) {
 		return l
 	}
 	const s = time.Second
-	m := outcome{looks: []look{both(0, 0, 0), both(5*s, 200, 250), both(10*s, 400, 500), both(15*s, 402, 750), both(20*s, 602, 1000)}}.measure()
-	require.InDelta(t, math.Log(50.0/40)/math.Sqrt2, *m.CapacitySpread, 1e-9, "one was stalled once, which says nothing of its speed")
+	m := outcome{looks: []look{
+		both(0, 0, 0), both(5*s, 200, 250), both(10*s, 400, 500), both(15*s, 402, 750),
+		both(20*s, 602, 1000),
+	}}.measure()
+	require.InDelta(t, math.Log(50.0/40)/math.Sqrt2, *m.CapacitySpread, 1e-9,
+		"one was stalled once, which says nothing of its speed")
 }
 
 func TestSlackIsOfReplicasThatWaitedBesideThoseThatDidNot(t *testing.T) {
@@ -152,11 +168,20 @@ func TestLagIsInSecondsOfTheLoad(t *testing.T) {
 		counts []counted
 		want   *float64
 	}{
-		"nobody counted":         {nil, nil},
-		"all was published":      {[]counted{{at: 5 * time.Second, published: 200}, {at: 15 * time.Second, published: 1600}}, known(0.0)},
-		"half a second too late": {[]counted{{at: 5 * time.Second, published: 180}, {at: 15 * time.Second, published: 1600}}, known(0.5)},
-		"later under more load":  {[]counted{{at: 5 * time.Second, published: 180}, {at: 15 * time.Second, published: 1360}}, known(1.0)},
-		"more than was owed":     {[]counted{{at: 5 * time.Second, published: 210}}, known(0.0)},
+		"nobody counted": {nil, nil},
+		"all was published": {
+			[]counted{{at: 5 * time.Second, published: 200}, {at: 15 * time.Second, published: 1600}},
+			known(0.0),
+		},
+		"half a second too late": {
+			[]counted{{at: 5 * time.Second, published: 180}, {at: 15 * time.Second, published: 1600}},
+			known(0.5),
+		},
+		"later under more load": {
+			[]counted{{at: 5 * time.Second, published: 180}, {at: 15 * time.Second, published: 1360}},
+			known(1.0),
+		},
+		"more than was owed": {[]counted{{at: 5 * time.Second, published: 210}}, known(0.0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := lag(s, test.counts)
@@ -207,11 +232,20 @@ func TestWhatWasNotSeenIsUnknown(t *testing.T) {
 
 func TestWhatTheBrokerAndThePolicySayInTheEnd(t *testing.T) {
 	last := &backlog.TopicSample{Partitions: []backlog.PartitionSample{
-		{PublishedMessages: 60, AddedEntries: known(int64(10)), Subscriptions: []backlog.SubscriptionSample{{DeliveredMessages: 70}}},
-		{PublishedMessages: 40, AddedEntries: known(int64(10)), Subscriptions: []backlog.SubscriptionSample{{DeliveredMessages: 42}}},
+		{
+			PublishedMessages: 60, AddedEntries: known(int64(10)),
+			Subscriptions: []backlog.SubscriptionSample{{DeliveredMessages: 70}},
+		},
+		{
+			PublishedMessages: 40, AddedEntries: known(int64(10)),
+			Subscriptions: []backlog.SubscriptionSample{{DeliveredMessages: 42}},
+		},
 	}}
 	policy := &v1alpha1.AutoscalingPolicy{}
-	policy.Status.Capacity = &v1alpha1.Capacity{MessagesPerSecond: v1alpha1.NewRate(48.5), MeasuredBusyPercent: known(int32(97))}
+	policy.Status.Capacity = &v1alpha1.Capacity{
+		MessagesPerSecond:   v1alpha1.NewRate(48.5),
+		MeasuredBusyPercent: known(int32(97)),
+	}
 	m := outcome{last: last, policy: policy, published: 100, done: 100, repeated: 3}.measure()
 	require.Equal(t, int64(12), *m.Redelivered)
 	require.Equal(t, 3, m.Repeated)

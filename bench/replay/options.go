@@ -31,10 +31,12 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
 	flags.SetOutput(help)
 	flags.StringVar(&scenario, "scenario", "", "regular expression of the scenarios to run; all when empty")
-	flags.IntVar(&o.seconds, "seconds", 0, "length of each scenario, whose load is squeezed into it; 0 for as long as each is meant to be")
+	flags.IntVar(&o.seconds, "seconds", 0,
+		"length of each scenario, whose load is squeezed into it; 0 for as long as each is meant to be")
 	flags.StringVar(&o.out, "out", "", "file for the numbers as JSON; none when empty")
 	flags.StringVar(&o.plots, "plots", "", "directory for an image of each scenario; none when empty")
-	flags.StringVar(&o.again, "again", "", "file of an earlier -out: nothing is run, and what was measured then is simulated anew")
+	flags.StringVar(&o.again, "again", "",
+		"file of an earlier -out: nothing is run, and what was measured then is simulated anew")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -66,8 +68,8 @@ func (o options) scenarios() []scenario {
 	return some
 }
 
-// covers says whether the busy time of a Java instance is to be measured for calls of several lengths. A squeezed run is no
-// measurement.
+// covers says whether the busy time of a Java instance is to be measured for calls of several lengths. A squeezed run
+// is no measurement.
 func (o options) covers() bool { return o.seconds == 0 && o.scenario.MatchString(coverageName) }
 
 // write makes the files that were asked for.

@@ -17,12 +17,18 @@ func TestFlagsAreChecked(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a flag that is unknown":                 {[]string{"-speed=3"}, "-speed"},
-		"an argument":                            {[]string{"step"}, `"step" is not a flag`},
-		"too short for the HPA controller":       {[]string{"-seconds=19"}, "-seconds is 19: it must be 0, or from 20 to 3600"},
-		"longer than an hour":                    {[]string{"-seconds=3601"}, "-seconds is 3601"},
-		"an expression that is none":             {[]string{"-scenario=("}, "-scenario"},
-		"a scenario that does not exist":         {[]string{"-scenario=nonesuch"}, "names none: they are [step wave java surge coverage]"},
+		"a flag that is unknown": {[]string{"-speed=3"}, "-speed"},
+		"an argument":            {[]string{"step"}, `"step" is not a flag`},
+		"too short for the HPA controller": {
+			[]string{"-seconds=19"},
+			"-seconds is 19: it must be 0, or from 20 to 3600",
+		},
+		"longer than an hour":        {[]string{"-seconds=3601"}, "-seconds is 3601"},
+		"an expression that is none": {[]string{"-scenario=("}, "-scenario"},
+		"a scenario that does not exist": {
+			[]string{"-scenario=nonesuch"},
+			"names none: they are [step wave java surge coverage]",
+		},
 		"an earlier report that does not exist":  {[]string{"-again=/nonesuch/replay.json"}, "reading an earlier report"},
 		"an earlier report that is another file": {[]string{"-again=options_test.go"}, errReport.Error()},
 	} {

@@ -17,15 +17,20 @@ func render(r result) ([]byte, error) {
 	t := r.Trace
 	image, err := figure.Figure{
 		Title: fmt.Sprintf("%s: real and simulated replicas of a Pulsar Function under the same load", r.Name),
-		Subtitle: fmt.Sprintf("Replica-hours: %s real, %s simulated. Late: %s %% real, %s %% simulated. Start %s s, %s messages/s per replica.",
+		Subtitle: fmt.Sprintf(
+			"Replica-hours: %s real, %s simulated. Late: %s %% real, %s %% simulated. Start %s s, %s messages/s per replica.",
 			number(r.Real.ReplicaHours, 3), number(r.Sim.ReplicaHours, 3), number(r.Real.LatePct, 2), number(r.Sim.LatePct, 2),
 			number(r.Measured.StartSeconds, 1), number(r.Measured.CapacityPerReplica, 1)),
-		XLabel: "time since the load began (s)", XMax: float64(max(1, r.Seconds-1)), XTick: max(10, float64(r.Seconds/100*10)),
+		XLabel: "time since the load began (s)", XMax: float64(max(1, r.Seconds-1)), XTick: max(10,
+			float64(r.Seconds/100*10)),
 		Panels: []figure.Panel{
 			{YLabel: "messages per second", Curves: drawn(
 				figure.Curve{Name: "load", Points: points(t.Rate), Color: figure.Gray(), Fill: figure.Pale(figure.Gray())})},
 			{YLabel: "backlog (messages)", Curves: drawn(
-				figure.Curve{Name: "real", Points: points(t.RealBacklog), Color: figure.Orange(), Fill: figure.Pale(figure.Orange())},
+				figure.Curve{
+					Name: "real", Points: points(t.RealBacklog), Color: figure.Orange(),
+					Fill: figure.Pale(figure.Orange()),
+				},
 				figure.Curve{Name: "simulated, mean", Points: points(t.SimBacklog), Color: figure.Ink(), Dashes: dashes})},
 			{YLabel: "replicas", Curves: drawn(
 				figure.Curve{Name: "simulated, most", Points: points(t.SimHigh), Color: figure.Gray(), Dashes: dots, Width: 1},

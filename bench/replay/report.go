@@ -58,7 +58,8 @@ const (
 
 func compare(s scenario, m measured, ran score, happened trace, sim simulated) result {
 	r := result{
-		Name: s.name, Seconds: s.seconds(), ObjectiveSeconds: s.objective.Seconds(), Real: ran, Sim: sim.Mean, SimLow: sim.Low, SimHigh: sim.High, AnyTime: sim.anyTime,
+		Name: s.name, Seconds: s.seconds(), ObjectiveSeconds: s.objective.Seconds(), Real: ran, Sim: sim.Mean,
+		SimLow: sim.Low, SimHigh: sim.High, AnyTime: sim.anyTime,
 		Measured: m, Trace: happened,
 	}
 	r.Trace.Sim, r.Trace.SimLow, r.Trace.SimHigh, r.Trace.SimBacklog = sim.replicas, sim.least, sim.most, sim.backlog
@@ -157,7 +158,8 @@ func (r result) checkArrived() error {
 
 // table is for a person.
 func (r report) table(out io.Writer) error {
-	say(out, "Pulsar %s, Kubernetes %s, %d processors. Simulated: mean of %d runs (least..most) with polls and syncs at the times of the real "+
+	say(out, "Pulsar %s, Kubernetes %s, %d processors. Simulated: mean of %d runs (least..most) with polls and syncs at "+
+		"the times of the real "+
 		"ones; at any times: the same whenever they come.\n", r.Pulsar, r.Kubernetes, r.Processors, draws)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if len(r.Scenarios) > 0 {
@@ -165,7 +167,8 @@ func (r report) table(out io.Writer) error {
 	}
 	for _, one := range r.Scenarios {
 		say(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Name,
-			number(one.Real.ReplicaHours, 3), one.sim().show(replicaHours, 3), one.AnyTime.show(replicaHours, 3), number(one.ReplicaHoursRatio, 2),
+			number(one.Real.ReplicaHours, 3), one.sim().show(replicaHours, 3), one.AnyTime.show(replicaHours,
+				3), number(one.ReplicaHoursRatio, 2),
 			number(one.Real.LatePct, 2), one.sim().show(latePct, 2), one.AnyTime.show(latePct, 2), number(one.LateDifference, 2),
 			number(one.Real.Actions, 0), one.sim().show(actions, 0),
 			number(one.Real.MaxReplicas, 0), one.sim().show(maxReplicas, 0), verdict(one.Within))
@@ -184,9 +187,12 @@ func (r report) tableOfFacts(table io.Writer) {
 	}
 	for _, one := range r.Scenarios {
 		m := one.Measured
-		say(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", one.Name, number(m.StartSeconds, 1), number(m.StartSpread, 2), m.Starts,
-			number(m.CapacityPerReplica, 1), number(m.CapacitySpread, 3), number(m.BusyAtSaturation, 3), number(m.CallSlack, 3), number(m.WarmUpSpeed, 2),
-			number(m.LearnedCapacity, 1), whole(m.Redelivered), m.Repeated, number(m.LoadLagSeconds, 1), number(m.LoadAverage, 1))
+		say(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", one.Name, number(m.StartSeconds, 1),
+			number(m.StartSpread, 2), m.Starts,
+			number(m.CapacityPerReplica, 1), number(m.CapacitySpread, 3), number(m.BusyAtSaturation, 3), number(m.CallSlack,
+				3), number(m.WarmUpSpeed, 2),
+			number(m.LearnedCapacity, 1), whole(m.Redelivered), m.Repeated, number(m.LoadLagSeconds, 1), number(m.LoadAverage,
+				1))
 	}
 	if len(r.Coverage) > 0 {
 		say(table, "\nsaturated Java instance\tcall ms\tbusy\toverhead ms\n")
@@ -208,7 +214,8 @@ func (f figures) show(pick func(score) *float64, digits int) string {
 	if pick(f.Mean) == nil {
 		return number(nil, 0)
 	}
-	return fmt.Sprintf("%s (%s..%s)", number(pick(f.Mean), digits), number(pick(f.Low), digits), number(pick(f.High), digits))
+	return fmt.Sprintf("%s (%s..%s)", number(pick(f.Mean), digits), number(pick(f.Low), digits),
+		number(pick(f.High), digits))
 }
 
 func number(value *float64, digits int) string {

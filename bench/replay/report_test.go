@@ -64,7 +64,10 @@ func TestAReportIsReadAsItWasWritten(t *testing.T) {
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal(text, &fields))
 	first := fields["scenarios"].([]any)[0].(map[string]any)
-	for _, name := range []string{"name", "seconds", "real", "sim", "replica_hours_ratio", "late_difference_pp", "measured", "within", "trace"} {
+	for _, name := range []string{
+		"name", "seconds", "real", "sim", "replica_hours_ratio", "late_difference_pp",
+		"measured", "within", "trace",
+	} {
 		require.Contains(t, first, name)
 	}
 	require.Nil(t, first["measured"].(map[string]any)["busy_at_saturation"], "unknown is null")

@@ -15,8 +15,8 @@ const (
 	// draws are how often a scenario is simulated: replicas and their starts differ, and where the real run's timetable is
 	// not known, polls and syncs too.
 	draws = 30
-	// pollInterval and syncInterval are the adapter's and the HPA controller's as they ship, in seconds; polls wander by up to
-	// pollJitter of the interval either way.
+	// pollInterval and syncInterval are the adapter's and the HPA controller's as they ship, in seconds; polls wander by
+	// up to pollJitter of the interval either way.
 	pollInterval, syncInterval, pollJitter = 10.0, 15.0, 0.1
 	// drainSeconds follow without arrivals, as in the real world.
 	drainSeconds = 180
@@ -38,8 +38,8 @@ type figures struct {
 	High score `json:"high"`
 }
 
-// simulate runs the scenario with the facts that were measured and what arrived, nil for what was meant to: polls, scrapes
-// and syncs come when they came in the real run, as far as that is known.
+// simulate runs the scenario with the facts that were measured and what arrived, nil for what was meant to: polls,
+// scrapes and syncs come when they came in the real run, as far as that is known.
 func simulate(s scenario, m measured, arrived []float64) simulated {
 	var own, others []simRun
 	for draw := range draws {
@@ -69,8 +69,8 @@ func anyTimetable(s scenario, draw int) peer.Timetable {
 	}
 }
 
-// within is the timetable with each look at some time between the two of the adapter's counters that it was seen between.
-// After the load it goes on as usual.
+// within is the timetable with each look at some time between the two of the adapter's counters that it was seen
+// between. After the load it goes on as usual.
 func (t timetable) within(s scenario, draw int) peer.Timetable {
 	luck := rand.New(rand.NewPCG(uint64(draw), 4)) //nolint:gosec // a model, to be repeated
 	until := float64(s.seconds() + drainSeconds)
@@ -82,7 +82,8 @@ func (t timetable) within(s scenario, draw int) peer.Timetable {
 	}
 	poll, sync := func() float64 { return pollInterval }, func() float64 { return syncInterval }
 	return peer.Timetable{
-		Polls: goOn(moved(t.Polls), until, poll), Scrapes: goOn(moved(t.Scrapes), until, poll), Syncs: goOn(moved(t.Syncs), until, sync),
+		Polls: goOn(moved(t.Polls), until, poll), Scrapes: goOn(moved(t.Scrapes), until, poll), Syncs: goOn(moved(t.Syncs),
+			until, sync),
 	}
 }
 
@@ -118,7 +119,8 @@ func plantOf(s scenario, m measured, arrived []float64) plant.Scenario {
 				return s.rate(second)
 			}
 		},
-		Capacity: plant.Constant(or(m.CapacityPerReplica, 1/s.serviceTime.Seconds())), Spread: max(none, or(m.CapacitySpread, 0)),
+		Capacity: plant.Constant(or(m.CapacityPerReplica, 1/s.serviceTime.Seconds())), Spread: max(none,
+			or(m.CapacitySpread, 0)),
 		Objective: s.objective, Initial: 1, Min: 1, Max: s.maxReplicas,
 		Start:      time.Duration((start + halfSecond) * float64(time.Second)),
 		Partitions: max(1, s.partitions), Batch: or(m.MessagesPerEntry, 1),

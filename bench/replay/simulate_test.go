@@ -86,7 +86,8 @@ func TestTheSimulatorKeepsTheTimesOfTheRealRun(t *testing.T) {
 		require.Greater(t, got.Syncs[len(got.Syncs)-1].Seconds(), s.length.Seconds()+drainSeconds-16)
 	}
 	got := simulate(s, m, nil)
-	require.Less(t, *got.High.ReplicaHours-*got.Low.ReplicaHours, *got.anyTime.High.ReplicaHours-*got.anyTime.Low.ReplicaHours)
+	require.Less(t, *got.High.ReplicaHours-*got.Low.ReplicaHours,
+		*got.anyTime.High.ReplicaHours-*got.anyTime.Low.ReplicaHours)
 
 	m.Timetable.Syncs = nil
 	got = simulate(s, m, nil)

@@ -39,8 +39,8 @@ type theatre struct {
 	progress   io.Writer
 }
 
-// open sets the stage with every interval as it ships: polls each 10 s, HPA syncs each 15 s. What it starts ends with ctx
-// only while it opens; afterwards end ends it, in order.
+// open sets the stage with every interval as it ships: polls each 10 s, HPA syncs each 15 s. What it starts ends with
+// ctx only while it opens; afterwards end ends it, in order.
 func open(ctx context.Context, progress io.Writer) (_ *theatre, end func(), err error) {
 	bins, err := cluster.Binaries(ctx, progress)
 	if err != nil {
@@ -69,7 +69,10 @@ func (t *theatre) equip() error {
 	if err != nil {
 		return fmt.Errorf("reading the broker's admin URL: %w", err)
 	}
-	if t.source, err = pulsar.New(pulsar.Config{Registerer: prometheus.NewRegistry(), AllowedHosts: []string{admin.Host}}); err != nil {
+	if t.source, err = pulsar.New(pulsar.Config{
+		Registerer:   prometheus.NewRegistry(),
+		AllowedHosts: []string{admin.Host},
+	}); err != nil {
 		return err
 	}
 	t.scraper, err = instance.New(instance.Config{Registerer: prometheus.NewRegistry(), Addresses: t.roster})

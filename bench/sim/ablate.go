@@ -87,7 +87,10 @@ func (s summary) worths(variants []variant, seed uint64) []worth {
 			none   float64
 			format string
 		}{
-			{func(without, with numbers) quantity { return without.CostOverBound.over(with.CostOverBound) }, geometric, 1, "%.3f"},
+			{
+				func(without, with numbers) quantity { return without.CostOverBound.over(with.CostOverBound) }, geometric, 1,
+				"%.3f",
+			},
 			{minus(func(n numbers) quantity { return n.AvoidableLate }), mean, 0, "%+.2f"},
 			{minus(func(n numbers) quantity { return n.Actions }), mean, 0, "%+.2f"},
 			{minus(func(n numbers) quantity { return n.Flaps }), mean, 0, "%+.2f"},
@@ -124,7 +127,10 @@ func (w worth) verdict() string {
 }
 
 func worthRows(worths []worth) [][]string {
-	rows := [][]string{{"without", "cost x", "95 %", "avoidable pp", "95 %", "actions", "95 %", "flaps", "95 %", "the part"}}
+	rows := [][]string{{
+		"without", "cost x", "95 %", "avoidable pp", "95 %", "actions", "95 %", "flaps", "95 %",
+		"the part",
+	}}
 	for _, w := range worths {
 		row := []string{w.part}
 		for _, c := range w.changes {

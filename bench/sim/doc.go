@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sim compares controllers on simulated load: the named suite, held-out scenarios drawn from the seed on the
-// command line, or a load that was recorded (-trace). It prints a table of each set, can leave parts of our algorithm out
-// (-ablate), draws plots (-plots) and writes its numbers as JSON (-out). -h has all flags.
+// command line, or a load that was recorded (-trace). It prints a table of each set, can leave parts of our algorithm
+// out (-ablate), draws plots (-plots) and writes its numbers as JSON (-out). -h has all flags.
 //
 //	main.go         the order of things, exit code
 //	options.go      the command line

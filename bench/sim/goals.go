@@ -50,7 +50,10 @@ func (s summary) goals() []goal {
 			{name: "flaps / those of " + kedaName, measured: ours.whole.Flaps.over(keda.whole.Flaps), atMost: 0.1},
 			{name: "actions / those of " + kedaName, measured: ours.whole.Actions.over(keda.whole.Actions), atMost: 0.3},
 			{name: "late % - that of " + simpleName, measured: ours.whole.LatePercent.minus(simple.whole.LatePercent)},
-			{name: "cost / that of " + simpleName, measured: ours.whole.CostOverOracle.over(simple.whole.CostOverOracle), atMost: 1, strict: true},
+			{
+				name: "cost / that of " + simpleName, measured: ours.whole.CostOverOracle.over(simple.whole.CostOverOracle),
+				atMost: 1, strict: true,
+			},
 		}
 	default:
 		return nil

@@ -47,7 +47,10 @@ func (r report) written() written {
 	for _, s := range r.sets {
 		w.Sets[s.name] = map[string]writtenSet{}
 		for _, c := range s.controllers {
-			one := writtenSet{numbers: c.whole, CostInterval: c.costInterval, LateInterval: c.lateInterval, Scenarios: map[string]numbers{}}
+			one := writtenSet{
+				numbers: c.whole, CostInterval: c.costInterval, LateInterval: c.lateInterval,
+				Scenarios: map[string]numbers{},
+			}
 			for _, scenario := range c.scenarios {
 				one.Scenarios[scenario.name] = scenario.numbers
 			}

@@ -51,7 +51,8 @@ func keys(of map[string]any) []string {
 }
 
 func TestEveryControllerHasTheKeysThatReadersRelyOn(t *testing.T) {
-	printed, _, numbers := sim(t, "-seed=7", "-seeds=1", "-held-out=2", "-controller=simple|capacity", "-scenario=^(step|ramp|held-out-.*)$")
+	printed, _, numbers := sim(t, "-seed=7", "-seeds=1", "-held-out=2", "-controller=simple|capacity",
+		"-scenario=^(step|ramp|held-out-.*)$")
 	require.EqualValues(t, 7, numbers.Seed)
 	require.Len(t, numbers.Controllers, 3)
 	want := []string{"actions", "avoidable_late_pp", "cost_over_oracle", "flaps", "late_pct", "settle_seconds"}
@@ -75,7 +76,10 @@ func TestEveryControllerHasTheKeysThatReadersRelyOn(t *testing.T) {
 }
 
 func TestEqualSeedsGiveEqualBytes(t *testing.T) {
-	args := []string{"-seed=3", "-seeds=2", "-held-out=3", "-scenario=held-out|poison", "-controller=keda-default10|simple"}
+	args := []string{
+		"-seed=3", "-seeds=2", "-held-out=3", "-scenario=held-out|poison",
+		"-controller=keda-default10|simple",
+	}
 	printed, text, _ := sim(t, args...)
 	again, same, _ := sim(t, args...)
 	require.Equal(t, printed, again)
@@ -85,7 +89,8 @@ func TestEqualSeedsGiveEqualBytes(t *testing.T) {
 }
 
 func TestLeavingPartsOutAddsControllers(t *testing.T) {
-	printed, _, numbers := sim(t, "-seeds=1", "-held-out=2", "-scenario=^(step|held-out-.*)$", "-controller=^$", "-ablate=trend,lazy-up+headroom")
+	printed, _, numbers := sim(t, "-seeds=1", "-held-out=2", "-scenario=^(step|held-out-.*)$", "-controller=^$",
+		"-ablate=trend,lazy-up+headroom")
 	require.Contains(t, printed, "capacity without a part")
 	for _, s := range numbers.Sets {
 		require.Len(t, s, 4)
@@ -103,7 +108,8 @@ func TestPartsAreNamedByThePolicy(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, none)
 	for text, want := range map[string]string{
-		"trend,haste": `"haste" is no part`, "trend,": `"" is no part`, "trend,trend": "twice", "trend+lazy-up,lazy-up+trend": "twice",
+		"trend,haste": `"haste" is no part`, "trend,": `"" is no part`, "trend,trend": "twice",
+		"trend+lazy-up,lazy-up+trend": "twice",
 	} {
 		_, err := parseVariants(text)
 		require.ErrorContains(t, err, want)
@@ -121,7 +127,10 @@ func TestPlotsAreOfTheSuiteUnlessAskedFor(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "plots")
-			args := append([]string{"-seeds=1", "-held-out=1", "-scenario=^(step|held-out-.*)$", "-controller=ds2|simple", "-plots=" + dir}, tt.args...)
+			args := append([]string{
+				"-seeds=1", "-held-out=1", "-scenario=^(step|held-out-.*)$", "-controller=ds2|simple",
+				"-plots=" + dir,
+			}, tt.args...)
 			require.NoError(t, run(t.Context(), args, io.Discard, io.Discard))
 			files, err := os.ReadDir(dir)
 			require.NoError(t, err)
@@ -153,7 +162,10 @@ func TestARecordedLoadIsReplayed(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
 	plots := t.TempDir()
-	args := []string{"-trace=" + path, "-capacity=50", "-controller=simple", "-seeds=1", "-min=3", "-max=7", "-objective=30s", "-plots=" + plots}
+	args := []string{
+		"-trace=" + path, "-capacity=50", "-controller=simple", "-seeds=1", "-min=3", "-max=7",
+		"-objective=30s", "-plots=" + plots,
+	}
 	printed, _, numbers := sim(t, args...)
 	require.Contains(t, printed, "trace, seed 1")
 	require.NotContains(t, printed, "goal")
@@ -173,15 +185,18 @@ func TestARecordedLoadIsReplayed(t *testing.T) {
 
 func TestFlagsAreChecked(t *testing.T) {
 	for flag, want := range map[string]string{
-		"-seeds=0": "-seeds is 0", "-controller=(": "-controller", "-scenario=(": "-scenario", "-fast": "-fast", "fast": `"fast" is no flag`,
+		"-seeds=0": "-seeds is 0", "-controller=(": "-controller", "-scenario=(": "-scenario", "-fast": "-fast",
+		"fast":          `"fast" is no flag`,
 		"-ablate=haste": `-ablate: "haste" is no part`, "-plot=(": "-plot", "-scenario=^$": "all are run without it",
 	} {
 		require.ErrorContains(t, run(t.Context(), []string{flag}, io.Discard, io.Discard), want)
 	}
 	for flag, want := range map[string]string{
-		"-seeds=1": "-capacity is 0", "-capacity=NaN": "-capacity is NaN", "-start=-1s": "-start is -1s", "-objective=0": "-objective is 0s",
-		"-min=5 -max=4": "-min is 5 and -max 4", "-partitions=0": "-partitions is 0", "-subscription=Queue": `-subscription is "Queue"`,
-		"-gap=0": "-gap is 0s", "-capacity=5": "no such file",
+		"-seeds=1": "-capacity is 0", "-capacity=NaN": "-capacity is NaN", "-start=-1s": "-start is -1s",
+		"-objective=0":  "-objective is 0s",
+		"-min=5 -max=4": "-min is 5 and -max 4", "-partitions=0": "-partitions is 0",
+		"-subscription=Queue": `-subscription is "Queue"`,
+		"-gap=0":              "-gap is 0s", "-capacity=5": "no such file",
 	} {
 		args := []string{"-trace=testdata/no.csv"}
 		if !strings.Contains(flag, "seeds") {

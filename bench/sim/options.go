@@ -74,8 +74,9 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.IntVar(&o.heldOut, "held-out", 100, "`number` of held-out scenarios")
 	flags.StringVar(&controller, "controller", "", "`regexp` of the controllers to run; all when empty")
 	flags.StringVar(&scenario, "scenario", "", "`regexp` of the scenarios to run; all when empty")
-	flags.StringVar(&ablate, "ablate", "", "`parts` of the algorithm to leave out, one after the other: names with commas between, a+b for both at once, "+
-		"or all; they are "+partNames())
+	flags.StringVar(&ablate, "ablate", "",
+		"`parts` of the algorithm to leave out, one after the other: names with commas between, a+b for both at once, "+
+			"or all; they are "+partNames())
 	flags.StringVar(&o.out, "out", "", "`file` for the numbers as JSON; none when empty")
 	flags.StringVar(&o.plots, "plots", "", "`directory` for a plot of each scenario; none when empty")
 	flags.StringVar(&plotted, "plot", "^(oracle|keda-default10|simple|capacity)$", "`regexp` of the controllers in plots")
@@ -88,7 +89,8 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.IntVar(&f.min, "min", 1, "least `replicas` (-trace)")
 	flags.IntVar(&f.max, "max", 100, "most `replicas` (-trace)")
 	flags.IntVar(&f.partitions, "partitions", 1, "`partitions` of the topic (-trace)")
-	flags.StringVar(&subscription, "subscription", "Shared", "`type` of the subscription: Shared, Key_Shared or Failover (-trace)")
+	flags.StringVar(&subscription, "subscription", "Shared",
+		"`type` of the subscription: Shared, Key_Shared or Failover (-trace)")
 	flags.DurationVar(&f.gap, "gap", 10*time.Minute, "longest `time` between two rows (-trace)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -136,7 +138,8 @@ func (o options) check() error {
 func (f function) check() error {
 	switch {
 	case !(f.capacity > 0 && f.capacity <= 1e9): // so that NaN is none either
-		return fmt.Errorf("-capacity is %v: say how many messages per second one replica processes, above 0 and at most 1e9", f.capacity)
+		return fmt.Errorf("-capacity is %v: say how many messages per second one replica processes, above 0 and at most 1e9",
+			f.capacity)
 	case f.start < 0 || f.start > time.Hour:
 		return fmt.Errorf("-start is %s: it must be from 0s to 1h", f.start)
 	case f.objective < time.Second || f.objective > 24*time.Hour:

@@ -115,7 +115,8 @@ func measure(runs []outcome, oracle map[[2]int]outcome) numbers {
 			CostOverOracle: geometric(costs), LatePercent: mean(late), AvoidableLate: mean(avoidable),
 			Flaps: mean(flaps), Actions: mean(actions), SettleSeconds: mean(settles),
 		},
-		CostOverBound: geometric(bounds), ViolationSeconds: mean(violations), UnsettledPercent: mean(unsettled), StepsAfterStep: mean(steps),
+		CostOverBound: geometric(
+			bounds), ViolationSeconds: mean(violations), UnsettledPercent: mean(unsettled), StepsAfterStep: mean(steps),
 	}
 }
 
@@ -159,7 +160,8 @@ func (s summary) find(controller string) (performance, bool) {
 // worstPathology is the scenario of the subset on which a controller costs the most over the oracle.
 func (s summary) worstPathology(p performance) (name string, cost quantity) {
 	for _, one := range p.scenarios {
-		if slices.Contains(s.pathologies, one.name) && one.CostOverOracle.known && (!cost.known || one.CostOverOracle.value > cost.value) {
+		if slices.Contains(s.pathologies, one.name) && one.CostOverOracle.known &&
+			(!cost.known || one.CostOverOracle.value > cost.value) {
 			name, cost = one.name, one.CostOverOracle
 		}
 	}

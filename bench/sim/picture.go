@@ -71,7 +71,8 @@ func (p picture) figure() figure.Figure {
 	unit := unitFor(p.scenario.Seconds)
 	f := figure.Figure{
 		Title: p.scenario.Name + ": replicas and how long messages wait", Subtitle: p.subtitle(),
-		XLabel: "time (" + unit.name + ")", XMax: float64(p.scenario.Seconds) / unit.seconds, XTick: unit.tick(p.scenario.Seconds),
+		XLabel: "time (" + unit.name +
+			")", XMax: float64(p.scenario.Seconds) / unit.seconds, XTick: unit.tick(p.scenario.Seconds),
 	}
 	for _, at := range p.scenario.Steps {
 		f.Marks = append(f.Marks, float64(at)/unit.seconds)
@@ -91,7 +92,8 @@ func (p picture) subtitle() string {
 	for i, r := range p.runs {
 		late[i] = r.controller + " " + r.lateShare.percent().text("%.2f") + " %"
 	}
-	return fmt.Sprintf("A replica processes %.4g messages/s and starts in %.0f s. Messages later than %.0f s: %s. One run of luck.",
+	return fmt.Sprintf(
+		"A replica processes %.4g messages/s and starts in %.0f s. Messages later than %.0f s: %s. One run of luck.",
 		s.Capacity(0), s.Start.Seconds(), s.Objective.Seconds(), strings.Join(late, ", "))
 }
 
@@ -107,7 +109,8 @@ func (p picture) byScale() (many, few []outcome) {
 		for _, n := range r.replicas {
 			highest = max(highest, float64(n))
 		}
-		if r.controller != capacityName && r.controller != oracleName && highest > muchMore*min(float64(p.scenario.Max), max(need, 4)) {
+		if r.controller != capacityName && r.controller != oracleName &&
+			highest > muchMore*min(float64(p.scenario.Max), max(need, 4)) {
 			many = append(many, r)
 		} else {
 			few = append(few, r)

@@ -31,7 +31,8 @@ func (o options) recorded() (set, error) {
 	name := strings.TrimSuffix(filepath.Base(o.trace), filepath.Ext(o.trace))
 	return set{name: "trace", scenarios: []suite.Scenario{{Scenario: plant.Scenario{
 		Name: name, Seconds: load.Seconds(), Rate: load.Rate, Capacity: plant.Constant(f.capacity),
-		Objective: f.objective, Start: f.start, Initial: int(min(float64(f.max), max(float64(f.min), initial))), Min: f.min, Max: f.max,
+		Objective: f.objective, Start: f.start, Initial: int(min(float64(f.max),
+			max(float64(f.min), initial))), Min: f.min, Max: f.max,
 		Partitions: f.partitions, Type: f.subscription,
 	}}}}, nil
 }

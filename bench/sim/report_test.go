@@ -37,7 +37,8 @@ func made(name string, scenarios ...string) set {
 	for _, one := range scenarios {
 		s.scenarios = append(s.scenarios, suite.Scenario{
 			Scenario: plant.Scenario{
-				Name: one, Seconds: 600, Rate: plant.Constant(100), Capacity: plant.Constant(50), Objective: time.Minute, Start: 20 * time.Second, Max: 10,
+				Name: one, Seconds: 600, Rate: plant.Constant(
+					100), Capacity: plant.Constant(50), Objective: time.Minute, Start: 20 * time.Second, Max: 10,
 			},
 			Pathology: one == "poison" || one == "held",
 		})
@@ -69,10 +70,14 @@ func example() report {
 	var runs []outcome
 	for _, r := range [][]outcome{
 		ran(oracleName, []float64{1200, 1100, 1000}, []float64{0, 0.01, 0}, outcome{actions: 2, settles: settled(40, 1)}),
-		ran(kedaName, []float64{6000, 2200, 9000}, []float64{0.1, 0.01, 0}, outcome{actions: 20, flaps: 10, violationSeconds: 90, settles: []settle{{}}}),
-		ran(capacityName, []float64{1300, 1100, 1400}, []float64{0.01, 0, 0}, outcome{actions: 3, flaps: 1, settles: settled(80, 3)}),
-		ran("capacity without trend", []float64{1350, 1150, 1500}, []float64{0.05, 0, 0}, outcome{actions: 2, flaps: 1, settles: settled(80, 3)}),
-		ran("capacity without plateau", []float64{1300, 1100, 1400}, []float64{0.01, 0, 0}, outcome{actions: 3, flaps: 1, settles: settled(80, 3)}),
+		ran(kedaName, []float64{6000, 2200, 9000}, []float64{0.1, 0.01, 0},
+			outcome{actions: 20, flaps: 10, violationSeconds: 90, settles: []settle{{}}}),
+		ran(capacityName, []float64{1300, 1100, 1400}, []float64{0.01, 0, 0},
+			outcome{actions: 3, flaps: 1, settles: settled(80, 3)}),
+		ran("capacity without trend", []float64{1350, 1150, 1500}, []float64{0.05, 0, 0},
+			outcome{actions: 2, flaps: 1, settles: settled(80, 3)}),
+		ran("capacity without plateau", []float64{1300, 1100, 1400}, []float64{0.01, 0, 0},
+			outcome{actions: 3, flaps: 1, settles: settled(80, 3)}),
 	} {
 		runs = append(runs, r...)
 	}

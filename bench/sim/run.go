@@ -52,8 +52,8 @@ const (
 	capacityName = "capacity"
 )
 
-// contestants are the controllers to run, in the order of the tables. The oracle is always one: it is the measure. So is
-// ours when parts of it are left out.
+// contestants are the controllers to run, in the order of the tables. The oracle is always one: it is the measure. So
+// is ours when parts of it are left out.
 func contestants(o options) []peer.Named {
 	var all []peer.Named
 	for _, c := range peer.All() {

@@ -54,7 +54,8 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 		Store: store, PollInterval: p.PollInterval, DefaultAdminURL: p.PulsarAdminURL,
 		FunctionCredentials: controllers.FunctionCredentials(p.FunctionCredentials), OwnCredentials: p.OwnCredentials(),
 		WorkerCredentials: controllers.WorkerCredentials(p.WorkerCredentials),
-		InstanceMetrics:   controllers.InstanceMetrics(p.InstanceMetrics), Worker: worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
+		InstanceMetrics: controllers.InstanceMetrics(
+			p.InstanceMetrics), Worker: worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
 		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics, Scaler: o.Scaler,
 		Clock: time.Now, Registerer: registry,
 	})
@@ -86,8 +87,8 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	return a, err
 }
 
-// worker is for the controllers, which are made before there is one: it needs their credentials. It is set before anything
-// runs.
+// worker is for the controllers, which are made before there is one: it needs their credentials. It is set before
+// anything runs.
 type worker struct{ *pulsar.Worker }
 
 // newManager makes controller-runtime's manager: caches on every replica, the reconciler on the Lease's holder. Its

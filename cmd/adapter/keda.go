@@ -18,10 +18,12 @@ import (
 func (o *Options) kedaFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("keda", pflag.ContinueOnError)
 	fs.StringVar(&o.Scaler.Address, policy.FlagScalerAddress, o.Scaler.Address,
-		"Where KEDA reaches the scaler: host:port of its headless Service, such as scaler.pulsar-autoscaler.svc:9090; default: none, and policies do not go through KEDA.")
+		"Where KEDA reaches the scaler: host:port of its headless Service, such as scaler.pulsar-autoscaler.svc:9090; "+
+			"default: none, and policies do not go through KEDA.")
 	fs.BoolVar(&o.Scaler.TLS, "keda-scaler-tls", o.Scaler.TLS, "The scaler speaks TLS.")
 	fs.StringVar(&o.Scaler.Authentication, "keda-scaler-authentication", o.Scaler.Authentication,
-		"ClusterTriggerAuthentication with the CA that signs the scaler's certificate, or with a client certificate for it; default: none.")
+		"ClusterTriggerAuthentication with the CA that signs the scaler's certificate, or with a client certificate for "+
+			"it; default: none.")
 	return fs
 }
 
@@ -31,7 +33,8 @@ func (o *Options) checkKEDA() []error {
 		host, port, err := net.SplitHostPort(address)
 		number, notANumber := strconv.ParseUint(port, 10, 16)
 		if err != nil || host == "" || notANumber != nil || number == 0 {
-			p.Add("--%s is %q: it must be host:port with a port from 1 to 65535, such as scaler.pulsar-autoscaler.svc:9090", policy.FlagScalerAddress, address)
+			p.Add("--%s is %q: it must be host:port with a port from 1 to 65535, such as scaler.pulsar-autoscaler.svc:9090",
+				policy.FlagScalerAddress, address)
 		}
 	}
 	if name := o.Scaler.Authentication; name != "" {

@@ -46,7 +46,8 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("starting", "pollInterval", options.Polling.PollInterval, "allowedPulsarHosts", options.Polling.PulsarHosts())
+	logger.Info("starting", "pollInterval", options.Polling.PollInterval, "allowedPulsarHosts",
+		options.Polling.PulsarHosts())
 	if err := adapter.Run(ctx); err != nil {
 		return err
 	}

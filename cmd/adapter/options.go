@@ -90,7 +90,8 @@ func (o *Options) sections() []flags.Section {
 func (o *Options) pulsarFlags() *pflag.FlagSet {
 	fs := o.Polling.PulsarFlags("adapter")
 	fs.DurationVar(&o.WorkerUpdateInterval, "worker-update-interval", o.WorkerUpdateInterval,
-		"Least time between two changes of the parallelism of a function, sink or source that a function worker runs, from 1s to 1h: each restarts all its instances.")
+		"Least time between two changes of the parallelism of a function, sink or source that a function worker runs, from "+
+			"1s to 1h: each restarts all its instances.")
 	return fs
 }
 
@@ -104,18 +105,21 @@ func (o *Options) kubernetesFlags() *pflag.FlagSet {
 	fs.DurationVar(&o.LeaseRetryPeriod, "lease-retry-period", o.LeaseRetryPeriod,
 		"Time between two attempts to get or renew the Lease, from 100ms to 20s and at most half of --lease-renew-deadline.")
 	fs.StringVar(&o.ServiceName, "service-name", o.ServiceName,
-		"Service of the adapter: whether the APIServices of the metrics APIs point to it decides if HorizontalPodAutoscalers can be used.")
+		"Service of the adapter: whether the APIServices of the metrics APIs point to it decides if "+
+			"HorizontalPodAutoscalers can be used.")
 	fs.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace,
 		"Namespace of that Service; default: that of the Lease.")
 	fs.BoolVar(&o.ExternalMetrics, "external-metrics", o.ExternalMetrics,
-		"Serve the same metrics as external.metrics.k8s.io too, which one adapter of a cluster can have: KEDA and Datadog take it for themselves.")
+		"Serve the same metrics as external.metrics.k8s.io too, which one adapter of a cluster can have: KEDA and Datadog "+
+			"take it for themselves.")
 	return fs
 }
 
 func (o *Options) processFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("process", pflag.ContinueOnError)
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay", o.ShutdownDelay,
-		"Time for which requests are still answered after SIGTERM, until nobody sends any, from 0s to 1m; the pod's grace period must be longer.")
+		"Time for which requests are still answered after SIGTERM, until nobody sends any, from 0s to 1m; the pod's grace "+
+			"period must be longer.")
 	o.Log.AddFlags(fs)
 	return fs
 }
@@ -123,7 +127,10 @@ func (o *Options) processFlags() *pflag.FlagSet {
 // ParseOptions parses and checks the arguments. It prints the help text and returns pflag.ErrHelp when asked for it.
 func ParseOptions(args []string, help io.Writer) (*Options, error) {
 	o := NewOptions()
-	program := flags.Program{Name: "adapter", Does: "Scales Pulsar Functions: decides replicas and serves the custom metrics API."}
+	program := flags.Program{
+		Name: "adapter",
+		Does: "Scales Pulsar Functions: decides replicas and serves the custom metrics API.",
+	}
 	if err := flags.Parse(program, args, help, o.sections()); err != nil {
 		return nil, err
 	}

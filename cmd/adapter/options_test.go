@@ -85,10 +85,12 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			`--pulsar-auth-plugin is "athenz": it must be one of token, tls, basic, oauth2 or org.apache.pulsar.client.impl.auth.Authentication`,
 		},
 		"an authentication plugin has parameters": {
-			"--pulsar-auth-plugin=tls", `--pulsar-auth-plugin is "tls" and --pulsar-auth-params-file is "": both or none must be set`,
+			"--pulsar-auth-plugin=tls",
+			`--pulsar-auth-plugin is "tls" and --pulsar-auth-params-file is "": both or none must be set`,
 		},
 		"parameters are some plugin's": {
-			"--pulsar-auth-params-file=/p", `--pulsar-auth-plugin is "" and --pulsar-auth-params-file is "/p": both or none must be set`,
+			"--pulsar-auth-params-file=/p",
+			`--pulsar-auth-plugin is "" and --pulsar-auth-params-file is "/p": both or none must be set`,
 		},
 		"there is one set of credentials": {
 			"--pulsar-token-file=/t --pulsar-auth-plugin=basic --pulsar-auth-params-file=/p",
@@ -98,45 +100,78 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--allowed-oauth2-issuers=https://good/path,https://me:secret@b",
 			`--allowed-oauth2-issuers has "https://me:xxxxx@b": it must be a URL such as https://issuer/path, with no credentials and no query`,
 		},
-		"instances are asked or not": {"--instance-metrics=Service", `--instance-metrics is "Service": it must be one of Pods, Off`},
-		"a source in bulk is known":  {"--bulk-source=Kafka --stale-after=5m", `--bulk-source is "Kafka": it must be one of None, BrokerStats, Prometheus`},
+		"instances are asked or not": {
+			"--instance-metrics=Service",
+			`--instance-metrics is "Service": it must be one of Pods, Off`,
+		},
+		"a source in bulk is known": {
+			"--bulk-source=Kafka --stale-after=5m",
+			`--bulk-source is "Kafka": it must be one of None, BrokerStats, Prometheus`,
+		},
 		"bulk answers are not stale at once": {
 			"--bulk-source=BrokerStats", "--stale-after is 1m0s: it must be at least 3m0s with --bulk-source=BrokerStats",
 		},
 		"Prometheus is somewhere": {
-			"--bulk-source=Prometheus --stale-after=5m", `--bulk-source is "Prometheus" and --prometheus-url is "": both or none must name Prometheus`,
+			"--bulk-source=Prometheus --stale-after=5m",
+			`--bulk-source is "Prometheus" and --prometheus-url is "": both or none must name Prometheus`,
 		},
 		"Prometheus is asked for something": {
-			"--prometheus-url=http://prometheus:9090", `--bulk-source is "None" and --prometheus-url is "http://prometheus:9090": both or none`,
+			"--prometheus-url=http://prometheus:9090",
+			`--bulk-source is "None" and --prometheus-url is "http://prometheus:9090": both or none`,
 		},
 		"a token for Prometheus goes there": {
-			"--prometheus-token-file=/t", `--prometheus-token-file is "/t" and --bulk-source is "None": it is for Prometheus alone`,
+			"--prometheus-token-file=/t",
+			`--prometheus-token-file is "/t" and --bulk-source is "None": it is for Prometheus alone`,
 		},
 		"certificates of Prometheus are checked there": {
 			"--prometheus-ca-file=/c --bulk-source=BrokerStats --stale-after=5m",
 			`--prometheus-ca-file is "/c" and --bulk-source is "BrokerStats": it is for Prometheus alone`,
 		},
 		"selectors are Prometheus's": {
-			"--prometheus-selector=http://eu:8080=cluster", `--prometheus-selector is set and --bulk-source is "None": it is for Prometheus alone`,
+			"--prometheus-selector=http://eu:8080=cluster",
+			`--prometheus-selector is set and --bulk-source is "None": it is for Prometheus alone`,
 		},
 		"a selector is of a cluster": {
 			`--prometheus-selector=cluster="eu"`, `--prometheus-selector begins with "cluster": it must be http://host:port`,
 		},
 		"a selector selects": {
-			"--prometheus-selector=http://eu:8080=", `--prometheus-selector is "http://eu:8080=": it must have label matchers, such as http://eu:8080=cluster="eu"`,
+			"--prometheus-selector=http://eu:8080=",
+			`--prometheus-selector is "http://eu:8080=": it must have label matchers, such as http://eu:8080=cluster="eu"`,
 		},
 		"a cluster has one selector": {
-			"--prometheus-selector=http://eu:8080=a --prometheus-selector=http://EU:8080/=b", "--prometheus-selector has http://eu:8080 twice",
+			"--prometheus-selector=http://eu:8080=a --prometheus-selector=http://EU:8080/=b",
+			"--prometheus-selector has http://eu:8080 twice",
 		},
-		"workers are shown one of two":            {"--worker-credentials=None", `--worker-credentials is "None": it must be one of Policy, Own`},
-		"credentials are used or not":             {"--function-credentials=Ask", `--function-credentials is "Ask": it must be one of Use, Ignore`},
-		"Pulsar gets time to answer":              {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
-		"a host gets at least a request a second": {"--max-requests-per-second=0", "--max-requests-per-second is 0: it must be from 1 to 100000"},
-		"a cluster gets at least a request":       {"--max-requests-per-cluster=0", "--max-requests-per-cluster is 0: it must be from 1 to 1000"},
-		"a lease has a name":                      {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},
-		"a namespace is a label":                  {"--lease-namespace=A_B", `--lease-namespace is "A_B": a lowercase RFC 1123 label`},
-		"a service has a name":                    {"--service-name=", `--service-name is "": a DNS-1035 label`},
-		"its namespace is a label":                {"--service-namespace=A_B", `--service-namespace is "A_B": a lowercase RFC 1123 label`},
+		"workers are shown one of two": {
+			"--worker-credentials=None",
+			`--worker-credentials is "None": it must be one of Policy, Own`,
+		},
+		"credentials are used or not": {
+			"--function-credentials=Ask",
+			`--function-credentials is "Ask": it must be one of Use, Ignore`,
+		},
+		"Pulsar gets time to answer": {
+			"--pulsar-timeout=1ms",
+			"--pulsar-timeout is 1ms: it must be from 10ms to 1m0s",
+		},
+		"a host gets at least a request a second": {
+			"--max-requests-per-second=0",
+			"--max-requests-per-second is 0: it must be from 1 to 100000",
+		},
+		"a cluster gets at least a request": {
+			"--max-requests-per-cluster=0",
+			"--max-requests-per-cluster is 0: it must be from 1 to 1000",
+		},
+		"a lease has a name": {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},
+		"a namespace is a label": {
+			"--lease-namespace=A_B",
+			`--lease-namespace is "A_B": a lowercase RFC 1123 label`,
+		},
+		"a service has a name": {"--service-name=", `--service-name is "": a DNS-1035 label`},
+		"its namespace is a label": {
+			"--service-namespace=A_B",
+			`--service-namespace is "A_B": a lowercase RFC 1123 label`,
+		},
 		"a lease lasts whole seconds": {
 			"--lease-duration=15500ms", "--lease-duration is 15.5s: it must be whole seconds, as a Lease has no smaller",
 		},
@@ -153,11 +188,18 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--lease-retry-period is 1m0s: it must be from 100ms to 20s",
 		},
 		"KEDA finds the scaler by host and port": {
-			"--keda-scaler-address=scaler", `--keda-scaler-address is "scaler": it must be host:port with a port from 1 to 65535, such as scaler.pulsar-autoscaler.svc:9090`,
+			"--keda-scaler-address=scaler",
+			`--keda-scaler-address is "scaler": it must be host:port with a port from 1 to 65535, such as scaler.pulsar-autoscaler.svc:9090`,
 		},
-		"a port is not 0":       {"--keda-scaler-address=scaler:0", `--keda-scaler-address is "scaler:0": it must be host:port`},
-		"a host is named":       {"--keda-scaler-address=:9090", `--keda-scaler-address is ":9090": it must be host:port`},
-		"KEDA's CA has a name":  {"--keda-scaler-address=a:1 --keda-scaler-authentication=A_B", `--keda-scaler-authentication is "A_B": a lowercase RFC 1123 subdomain`},
+		"a port is not 0": {
+			"--keda-scaler-address=scaler:0",
+			`--keda-scaler-address is "scaler:0": it must be host:port`,
+		},
+		"a host is named": {"--keda-scaler-address=:9090", `--keda-scaler-address is ":9090": it must be host:port`},
+		"KEDA's CA has a name": {
+			"--keda-scaler-address=a:1 --keda-scaler-authentication=A_B",
+			`--keda-scaler-authentication is "A_B": a lowercase RFC 1123 subdomain`,
+		},
 		"TLS is for the scaler": {"--keda-scaler-tls", "they are for --keda-scaler-address, which must be set then"},
 		"a shutdown ends":       {"--shutdown-delay=2m", "--shutdown-delay is 2m0s: it must be from 0s to 1m0s"},
 		"a log level is known":  {"--log-level=loud", `--log-level is "loud": it must be one of debug, info, warn, error`},
@@ -184,7 +226,10 @@ func TestEveryProblemIsNamedAtOnce(t *testing.T) {
 }
 
 func TestTheHostOfTheAdminURLIsAllowed(t *testing.T) {
-	o, err := ParseOptions([]string{"--pulsar-admin-url=http://broker.pulsar:8080/", "--allowed-pulsar-hosts=*.pulsar.svc,other:80"}, nil)
+	o, err := ParseOptions([]string{
+		"--pulsar-admin-url=http://broker.pulsar:8080/",
+		"--allowed-pulsar-hosts=*.pulsar.svc,other:80",
+	}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"*.pulsar.svc", "other:80", "http://broker.pulsar:8080"}, o.Polling.PulsarHosts())
 }
@@ -197,7 +242,8 @@ func TestSelectorsMayHaveSeveralMatchers(t *testing.T) {
 	require.NoError(t, err)
 	selectors, err := o.Polling.PrometheusSelectors()
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"http://eu:8080": `cluster="eu",job=~"a=b"`, "https://us:8443": `cluster="us"`}, selectors)
+	require.Equal(t, map[string]string{"http://eu:8080": `cluster="eu",job=~"a=b"`, "https://us:8443": `cluster="us"`},
+		selectors)
 }
 
 func TestTheManifestsFlagsAreGood(t *testing.T) {
@@ -217,7 +263,8 @@ func TestTheServiceIsThatOfTheManifests(t *testing.T) {
 	var service corev1.Service
 	require.NoError(t, yaml.UnmarshalStrict(content, &service))
 	o := NewOptions()
-	require.Equal(t, types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, o.ServiceKey(service.Namespace))
+	require.Equal(t, types.NamespacedName{Namespace: service.Namespace, Name: service.Name},
+		o.ServiceKey(service.Namespace))
 	o.ServiceNamespace = "elsewhere"
 	require.Equal(t, "elsewhere", o.ServiceKey(service.Namespace).Namespace)
 }

@@ -12,8 +12,8 @@ import (
 
 // hangUps takes for what they are the errors that the API server library logs about requests that the caller gave up.
 // kube-aggregator asks five times at once every 30 s whether we are there and drops what comes after the first answer,
-// which is 15 such lines for an adapter that does nothing. They are kept for debugging; requests that failed are counted
-// by the library's metrics in any case.
+// which is 15 such lines for an adapter that does nothing. They are kept for debugging; requests that failed are
+// counted by the library's metrics in any case.
 type hangUps struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -45,9 +45,10 @@ func isHangUp(record slog.Record) bool {
 	case "Unhandled Error":
 		found := false
 		record.Attrs(func(attr slog.Attr) bool {
-			found = attr.Key == "err" && slices.ContainsFunc([]string{"http2: stream closed", "http: Handler timeout"}, func(words string) bool {
-				return strings.HasSuffix(attr.Value.String(), words)
-			})
+			found = attr.Key == "err" &&
+				slices.ContainsFunc([]string{"http2: stream closed", "http: Handler timeout"}, func(words string) bool {
+					return strings.HasSuffix(attr.Value.String(), words)
+				})
 			return !found
 		})
 		return found

@@ -18,11 +18,20 @@ func TestHangUpsAreNoErrors(t *testing.T) {
 		err     error
 		shown   bool
 	}{
-		"a request that was given up":                {"Timeout or abort while handling", nil, false},
-		"what was left of it":                        {"Post-timeout activity", nil, false},
-		"an answer that nobody took":                 {"Unhandled Error", errors.New("apiserver was unable to write a application/json response: http2: stream closed"), false},
-		"an answer after the end":                    {"Unhandled Error", errors.New("apiserver was unable to write a fallback application/json response: http: Handler timeout"), false},
-		"another error of the library":               {"Unhandled Error", errors.New("verifying a token: etcd is away"), true},
+		"a request that was given up": {"Timeout or abort while handling", nil, false},
+		"what was left of it":         {"Post-timeout activity", nil, false},
+		"an answer that nobody took": {
+			"Unhandled Error",
+			errors.New("apiserver was unable to write a application/json response: http2: stream closed"), false,
+		},
+		"an answer after the end": {
+			"Unhandled Error",
+			errors.New("apiserver was unable to write a fallback application/json response: http: Handler timeout"), false,
+		},
+		"another error of the library": {
+			"Unhandled Error", errors.New("verifying a token: etcd is away"),
+			true,
+		},
 		"an error of our own with words of the kind": {"reading Functions", errors.New("http2: stream closed"), true},
 	}
 	for name, tt := range tests {

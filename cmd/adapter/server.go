@@ -53,7 +53,8 @@ type server struct {
 // read all of discovery at the start and never again.
 func newServer(config serverConfig) (*server, error) {
 	o := config.Options
-	o.Serving.Authentication.RemoteKubeConfigFile = cmp.Or(o.Serving.Authentication.RemoteKubeConfigFile, o.Kube.Kubeconfig)
+	o.Serving.Authentication.RemoteKubeConfigFile = cmp.Or(o.Serving.Authentication.RemoteKubeConfigFile,
+		o.Kube.Kubeconfig)
 	o.Serving.Authorization.RemoteKubeConfigFile = cmp.Or(o.Serving.Authorization.RemoteKubeConfigFile, o.Kube.Kubeconfig)
 	base := &cmacmd.AdapterBase{
 		CustomMetricsAdapterServerOptions: o.Serving,

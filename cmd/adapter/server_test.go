@@ -59,14 +59,16 @@ func fakeAPIServer(t *testing.T) *httptest.Server {
 		reply(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":%t,"user":{"username":"hpa"}}}`,
 			review.Spec.Token == goodToken)
 	})
-	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews", func(w http.ResponseWriter, r *http.Request) {
-		var review struct{ Spec struct{ User string } }
-		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		reply(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":%t}}`, review.Spec.User == "hpa")
-	})
+	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews",
+		func(w http.ResponseWriter, r *http.Request) {
+			var review struct{ Spec struct{ User string } }
+			if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			reply(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":%t}}`,
+				review.Spec.User == "hpa")
+		})
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		server.CloseClientConnections() // ends the watches
@@ -229,7 +231,10 @@ func TestExternalMetricsAreServedWhenAskedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := startServer(t, tt.change)
 			r.eventually(t, "/livez", http.StatusOK)
-			for _, path := range []string{"/apis/external.metrics.k8s.io/v1beta1", "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/some_metric"} {
+			for _, path := range []string{
+				"/apis/external.metrics.k8s.io/v1beta1",
+				"/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/some_metric",
+			} {
 				status, body := r.get(t, path, goodToken)
 				require.Equal(t, tt.status, status, "%s: %s", path, body)
 			}

@@ -15,12 +15,13 @@ import (
 
 // Validate returns everything that is wrong, each with flag, value and bound.
 func (o *Options) Validate() error {
-	problems := slices.Concat(o.Polling.Check(), o.checkLease(), o.checkService(), o.checkKEDA(), o.checkProcess(), o.Serving.Validate())
+	problems := slices.Concat(o.Polling.Check(), o.checkLease(), o.checkService(), o.checkKEDA(), o.checkProcess(),
+		o.Serving.Validate())
 	return errors.Join(problems...)
 }
 
-// maxLeaseRetryPeriod leaves room for two lost renewals before the other replicas take a holder that has been silent for
-// 60 s for gone (controllers.DecisionMaker) and stop to serve its decisions.
+// maxLeaseRetryPeriod leaves room for two lost renewals before the other replicas take a holder that has been silent
+// for 60 s for gone (controllers.DecisionMaker) and stop to serve its decisions.
 const maxLeaseRetryPeriod = 20 * time.Second
 
 func (o *Options) checkLease() []error {

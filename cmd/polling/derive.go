@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 )
 
-// PulsarHosts are the hosts that may be called and be shown the credentials. Of that of the flags it is the one port, and not in
-// clear text where the flags say TLS.
+// PulsarHosts are the hosts that may be called and be shown the credentials. Of that of the flags it is the one port,
+// and not in clear text where the flags say TLS.
 func (o *Options) PulsarHosts() []string {
 	hosts := append([]string(nil), o.AllowedPulsarHosts...)
 	if own, err := backlog.ParseAdminURL(o.PulsarAdminURL); err == nil {
@@ -32,7 +32,8 @@ func (o *Options) PrometheusSelectors() (map[string]string, error) {
 		case err != nil:
 			return nil, fmt.Errorf("--prometheus-selector begins with %s: it %w", flags.Redacted(name), err)
 		case strings.TrimSpace(matchers) == "":
-			return nil, fmt.Errorf(`--prometheus-selector is %q: it must have label matchers, such as %s=cluster="eu"`, text, cluster)
+			return nil, fmt.Errorf(`--prometheus-selector is %q: it must have label matchers, such as %s=cluster="eu"`, text,
+				cluster)
 		case selectors[cluster] != "":
 			return nil, fmt.Errorf("--prometheus-selector has %s twice: it must have each cluster once", cluster)
 		}
@@ -43,5 +44,8 @@ func (o *Options) PrometheusSelectors() (map[string]string, error) {
 
 // OwnCredentials says what the flags give for clusters whose own credentials cannot be read.
 func (o *Options) OwnCredentials() controllers.OwnCredentials {
-	return controllers.OwnCredentials{Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "", TrustsMore: o.PulsarCAFile != ""}
+	return controllers.OwnCredentials{
+		Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "",
+		TrustsMore:    o.PulsarCAFile != "",
+	}
 }

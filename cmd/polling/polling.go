@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// maxWorkloads is how many workloads' instances are asked at once; each has its own requests, bounded over all of them.
+	// maxWorkloads is how many workloads' instances are asked at once; each has its own requests, bounded over all of
+	// them.
 	maxWorkloads = 16
 	// bulkInterval is how often a broker prepares what it says in bulk.
 	bulkInterval = time.Minute
@@ -50,7 +51,8 @@ func New(config Config) (*Polling, error) {
 	o := config.Options
 	source, err := pulsar.New(pulsar.Config{
 		Registerer: config.Registerer, AllowedHosts: o.PulsarHosts(), RequestTimeout: o.PulsarTimeout,
-		MaxConnsPerHost: o.MaxRequestsPerCluster, MaxRequestsPerSecondPerHost: o.MaxRequestsPerSecond, TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
+		MaxConnsPerHost: o.MaxRequestsPerCluster, MaxRequestsPerSecondPerHost: o.MaxRequestsPerSecond,
+		TokenFile: o.PulsarTokenFile, CAFile: o.PulsarCAFile,
 		AuthPlugin: o.PulsarAuthPlugin, AuthParamsFile: o.PulsarAuthParamsFile, AllowedIssuers: o.AllowedOAuth2Issuers,
 		Credentials: config.Credentials,
 	})
@@ -63,8 +65,9 @@ func New(config Config) (*Polling, error) {
 	polling := backlog.PollerConfig{
 		Store: config.Store, Source: source, Lister: source,
 		Interval: o.PollInterval, Timeout: min(requests*o.PulsarTimeout, time.Minute),
-		PerCluster: o.MaxRequestsPerCluster, Workloads: maxWorkloads, BulkInterval: bulkInterval, QuietInterval: quietIntervals * o.PollInterval,
-		Jitter: rand.Float64, Updated: config.Updated,
+		PerCluster: o.MaxRequestsPerCluster, Workloads: maxWorkloads, BulkInterval: bulkInterval,
+		QuietInterval: quietIntervals * o.PollInterval,
+		Jitter:        rand.Float64, Updated: config.Updated,
 	}
 	worker := source.Worker()
 	if config.Pods != nil {
@@ -93,7 +96,8 @@ func bulk(config Config, source *pulsar.Source) (backlog.BulkSource, error) {
 			return nil, err
 		}
 		return bulkprometheus.New(bulkprometheus.Config{
-			Registerer: config.Registerer, URL: o.PrometheusURL, Selectors: selectors, TokenFile: o.PrometheusTokenFile, CAFile: o.PrometheusCAFile,
+			Registerer: config.Registerer, URL: o.PrometheusURL, Selectors: selectors, TokenFile: o.PrometheusTokenFile,
+			CAFile: o.PrometheusCAFile,
 			Wanted: config.Store.Tracks,
 		})
 	default:

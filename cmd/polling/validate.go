@@ -26,8 +26,10 @@ func (o *Options) checkPulsar() []error {
 		}
 	}
 	p = append(p, o.checkCredentials()...)
-	p.OneOf("function-credentials", o.FunctionCredentials, string(controllers.UseFunctionCredentials), string(controllers.IgnoreFunctionCredentials))
-	p.OneOf("worker-credentials", o.WorkerCredentials, string(controllers.PolicyWorkerCredentials), string(controllers.OwnWorkerCredentials))
+	p.OneOf("function-credentials", o.FunctionCredentials, string(controllers.UseFunctionCredentials),
+		string(controllers.IgnoreFunctionCredentials))
+	p.OneOf("worker-credentials", o.WorkerCredentials, string(controllers.PolicyWorkerCredentials),
+		string(controllers.OwnWorkerCredentials))
 	p.Between("pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
 	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
 		p.Add("--max-requests-per-cluster is %d: it must be from 1 to 1000", o.MaxRequestsPerCluster)
@@ -44,7 +46,8 @@ func (o *Options) checkCredentials() []error {
 		p.Add("--pulsar-auth-plugin is %q: it %w", o.PulsarAuthPlugin, err)
 	}
 	if o.PulsarAuthPlugin != "" && o.PulsarTokenFile != "" {
-		p.Add("--pulsar-auth-plugin is %q and --pulsar-token-file is %q: only one of them may be set", o.PulsarAuthPlugin, o.PulsarTokenFile)
+		p.Add("--pulsar-auth-plugin is %q and --pulsar-token-file is %q: only one of them may be set", o.PulsarAuthPlugin,
+			o.PulsarTokenFile)
 	}
 	if (o.PulsarAuthPlugin == "") != (o.PulsarAuthParamsFile == "") {
 		p.Add("--pulsar-auth-plugin is %q and --pulsar-auth-params-file is %q: both or none must be set", o.PulsarAuthPlugin,
@@ -74,26 +77,29 @@ func (o *Options) checkMeasuring() []error {
 			pollsUntilStale, o.PollInterval)
 	}
 	p = append(p, o.checkBulk()...)
-	p.OneOf("instance-metrics", o.InstanceMetrics, string(controllers.PodInstanceMetrics), string(controllers.NoInstanceMetrics))
+	p.OneOf("instance-metrics", o.InstanceMetrics, string(controllers.PodInstanceMetrics),
+		string(controllers.NoInstanceMetrics))
 	if o.StaleAfter < o.RateWindow {
 		p.Add("--stale-after is %s: it must be at least --rate-window (%s)", o.StaleAfter, o.RateWindow)
 	}
 	return p
 }
 
-// leastStaleWithBulk leaves room for a bulk answer that is a minute old when it comes, for the minute until the next, and for
-// one that is lost: else bulk answers spare nothing.
+// leastStaleWithBulk leaves room for a bulk answer that is a minute old when it comes, for the minute until the next,
+// and for one that is lost: else bulk answers spare nothing.
 const leastStaleWithBulk = 3 * time.Minute
 
 func (o *Options) checkBulk() []error {
 	var p flags.Problems
 	p.OneOf("bulk-source", o.BulkSource, bulkNone, bulkBrokerStats, bulkPrometheus)
 	if o.BulkSource != bulkNone && o.StaleAfter < leastStaleWithBulk {
-		p.Add("--stale-after is %s: it must be at least %s with --bulk-source=%s, whose answers are up to a minute old and come once a minute",
+		p.Add("--stale-after is %s: it must be at least %s with --bulk-source=%s, whose answers are up to a minute old and "+
+			"come once a minute",
 			o.StaleAfter, leastStaleWithBulk, o.BulkSource)
 	}
 	if (o.BulkSource == bulkPrometheus) != (o.PrometheusURL != "") {
-		p.Add("--bulk-source is %q and --prometheus-url is %s: both or none must name Prometheus", o.BulkSource, flags.Redacted(o.PrometheusURL))
+		p.Add("--bulk-source is %q and --prometheus-url is %s: both or none must name Prometheus", o.BulkSource,
+			flags.Redacted(o.PrometheusURL))
 	}
 	for _, file := range []struct{ flag, path string }{
 		{"prometheus-token-file", o.PrometheusTokenFile}, {"prometheus-ca-file", o.PrometheusCAFile},

@@ -21,8 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
-// With what deploy/scaler grants and no more, on a real API server: it is ready before the kind is installed, sees it when it is, and
-// may see the adapter's Lease.
+// With what deploy/scaler grants and no more, on a real API server: it is ready before the kind is installed, sees it
+// when it is, and may see the adapter's Lease.
 func TestTheRightsOfTheManifestsAreEnough(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane")
@@ -36,12 +36,16 @@ func TestTheRightsOfTheManifestsAreEnough(t *testing.T) {
 	scalers = slices.DeleteFunc(scalers, func(path string) bool {
 		return slices.Contains([]string{"kustomization.yaml", "deployment.yaml"}, filepath.Base(path))
 	})
-	require.NoError(t, control.ApplyFiles(t.Context(), append([]string{filepath.Join(manifests, "adapter", "namespace.yaml")}, scalers...)...))
+	require.NoError(t,
+		control.ApplyFiles(t.Context(),
+			append([]string{filepath.Join(manifests, "adapter", "namespace.yaml")}, scalers...)...))
 	kubeconfig, err := control.ServiceAccountKubeconfig(t.Context(), "pulsar-autoscaler", "scaler")
 	require.NoError(t, err)
 
 	o, err := ParseOptions([]string{
-		"--kubeconfig=" + kubeconfig, "--lease-namespace=pulsar-autoscaler", "--grpc-bind-address=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0",
+		"--kubeconfig=" +
+			kubeconfig, "--lease-namespace=pulsar-autoscaler", "--grpc-bind-address=127.0.0.1:0",
+		"--metrics-bind-address=127.0.0.1:0",
 		"--shutdown-delay=0s",
 	}, nil)
 	require.NoError(t, err)
@@ -55,7 +59,8 @@ func TestTheRightsOfTheManifestsAreEnough(t *testing.T) {
 		require.NoError(t, <-done)
 	})
 	// A kind that may not be read is waited for a minute.
-	require.Eventually(t, func() bool { return s.ready() == nil }, patience, 100*time.Millisecond, "a right is missing: %v", s.ready())
+	require.Eventually(t, func() bool { return s.ready() == nil }, patience, 100*time.Millisecond,
+		"a right is missing: %v", s.ready())
 
 	connection, err := grpc.NewClient(s.grpc.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
@@ -71,9 +76,14 @@ func TestTheRightsOfTheManifestsAreEnough(t *testing.T) {
 	require.ErrorContains(t, s.reading.DecisionMaker.Alive(time.Now()), "does not exist")
 
 	lease := filepath.Join(t.TempDir(), "lease.yaml")
-	require.NoError(t, os.WriteFile(lease, []byte("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: pulsar-autoscaler, "+
-		"name: pulsar-autoscaler-adapter}, spec: {holderIdentity: a, renewTime: \""+time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00")+"\"}}"), 0o600))
-	require.NoError(t, control.ApplyFiles(t.Context(), lease, filepath.Join(manifests, "crd", "pulsar-autoscaler.io_autoscalingpolicies.yaml")))
+	require.NoError(t,
+		os.WriteFile(lease,
+			[]byte("{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {namespace: pulsar-autoscaler, "+
+				"name: pulsar-autoscaler-adapter}, spec: {holderIdentity: a, renewTime: \""+time.Now().UTC().Format(
+				"2006-01-02T15:04:05.000000Z07:00")+"\"}}"), 0o600))
+	require.NoError(t,
+		control.ApplyFiles(t.Context(), lease,
+			filepath.Join(manifests, "crd", "pulsar-autoscaler.io_autoscalingpolicies.yaml")))
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.NoError(c, s.reading.DecisionMaker.Alive(time.Now()))
 		require.ErrorContains(c, ask(), `AutoscalingPolicy "resize" in namespace "default" not found`)

@@ -1,11 +1,11 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command scaler is an external scaler for KEDA: it tells KEDA what was decided for an AutoscalingPolicy, or what it measured of a
-// function or a subscription itself.
+// Command scaler is an external scaler for KEDA: it tells KEDA what was decided for an AutoscalingPolicy, or what it
+// measured of a function or a subscription itself.
 //
-// Floor 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, writes nothing to
-// Kubernetes, and elects nobody: every replica answers everything.
+// Floor 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, writes
+// nothing to Kubernetes, and elects nobody: every replica answers everything.
 //
 //	options.go   flags and their bounds
 //	scaler.go    the parts, wired, run and stopped

@@ -21,8 +21,8 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// handler serves /metrics; /healthz, which fails when the process is stuck; and /readyz, which fails until it can answer and when it
-// is about to end.
+// handler serves /metrics; /healthz, which fails when the process is stuck; and /readyz, which fails until it can
+// answer and when it is about to end.
 func handler(metrics prometheus.Gatherer, alive, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
@@ -44,7 +44,8 @@ func probe(check func() error) http.HandlerFunc {
 // serveHTTP serves until the context ends. What is under way then is given up: nothing of it changes anything.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler: handler, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeaderBytes,
+		Handler: handler, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: time.Minute,
+		MaxHeaderBytes: maxHeaderBytes,
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -46,7 +46,8 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("starting", "grpc", scaler.grpc.Addr().String(), "http", scaler.http.Addr().String(), "tls", options.TLS.Certificate != "",
+	logger.Info("starting", "grpc", scaler.grpc.Addr().String(), "http", scaler.http.Addr().String(), "tls",
+		options.TLS.Certificate != "",
 		"clientCertificates", options.TLS.ClientCA != "", "pollInterval", options.Polling.PollInterval,
 		"allowedPulsarHosts", options.Polling.PulsarHosts())
 	if err := scaler.Run(ctx); err != nil {

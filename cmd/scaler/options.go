@@ -68,13 +68,15 @@ func (o *Options) servingFlags() *pflag.FlagSet {
 	fs.StringVar(&o.GRPCBindAddress, "grpc-bind-address", o.GRPCBindAddress,
 		"Address to answer KEDA at, over gRPC: host:port, or :port for all addresses.")
 	fs.StringVar(&o.TLS.Certificate, "tls-cert-file", o.TLS.Certificate,
-		"File with the PEM certificate to show to KEDA, and those that sign it; read again when it changes. Without one, connections are in the clear.")
+		"File with the PEM certificate to show to KEDA, and those that sign it; read again when it changes. Without one, "+
+			"connections are in the clear.")
 	fs.StringVar(&o.TLS.Key, "tls-private-key-file", o.TLS.Key,
 		"File with the PEM key of --tls-cert-file.")
 	fs.StringVar(&o.TLS.ClientCA, "client-ca-file", o.TLS.ClientCA,
 		"File with PEM certificates: KEDA must show one that they sign. Without, whoever reaches the port is answered.")
 	fs.DurationVar(&o.HoldFor, "hold-for", o.HoldFor,
-		"How long the last answer that was known is given while nothing is, from 1m to 24h; an error after that, which fallback of a ScaledObject is for.")
+		"How long the last answer that was known is given while nothing is, from 1m to 24h; an error after that, which "+
+			"fallback of a ScaledObject is for.")
 	fs.DurationVar(&o.MaxConnectionAge, "max-connection-age", o.MaxConnectionAge,
 		"Age at which connections are closed, so that KEDA looks up the replicas of the scaler again, from 1s to 24h.")
 	return fs
@@ -83,7 +85,8 @@ func (o *Options) servingFlags() *pflag.FlagSet {
 func (o *Options) pulsarFlags() *pflag.FlagSet {
 	fs := o.Polling.PulsarFlags("scaler")
 	fs.StringVar(&o.ConnectionsFile, "connections-file", o.ConnectionsFile,
-		"YAML file of the Pulsar clusters that triggers may name (connection), with their credentials and the namespaces that may use them; read again when it changes.")
+		"YAML file of the Pulsar clusters that triggers may name (connection), with their credentials and the namespaces "+
+			"that may use them; read again when it changes.")
 	return fs
 }
 
@@ -98,7 +101,8 @@ func (o *Options) processFlags() *pflag.FlagSet {
 	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
 		"Address of /metrics, /healthz and /readyz: host:port, or :port for all addresses.")
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay", o.ShutdownDelay,
-		"Time for which KEDA is still answered after SIGTERM while /readyz fails, from 0s to 1m; the pod's grace period must be 10s longer.")
+		"Time for which KEDA is still answered after SIGTERM while /readyz fails, from 0s to 1m; the pod's grace period "+
+			"must be 10s longer.")
 	o.Log.AddFlags(fs)
 	return fs
 }
@@ -106,7 +110,10 @@ func (o *Options) processFlags() *pflag.FlagSet {
 // ParseOptions parses and checks the arguments. It prints the help text and returns pflag.ErrHelp when asked for it.
 func ParseOptions(args []string, help io.Writer) (*Options, error) {
 	o := NewOptions()
-	program := flags.Program{Name: "scaler", Does: "Tells KEDA how many replicas Pulsar Functions need: an external scaler."}
+	program := flags.Program{
+		Name: "scaler",
+		Does: "Tells KEDA how many replicas Pulsar Functions need: an external scaler.",
+	}
 	if err := flags.Parse(program, args, help, o.sections()); err != nil {
 		return nil, err
 	}
@@ -122,10 +129,12 @@ func (o *Options) checkServing() []error {
 	var p flags.Problems
 	checkAddress(&p, "grpc-bind-address", o.GRPCBindAddress)
 	if (o.TLS.Certificate == "") != (o.TLS.Key == "") {
-		p.Add("--tls-cert-file is %q and --tls-private-key-file is %q: both or none must be set", o.TLS.Certificate, o.TLS.Key)
+		p.Add("--tls-cert-file is %q and --tls-private-key-file is %q: both or none must be set", o.TLS.Certificate,
+			o.TLS.Key)
 	}
 	if o.TLS.ClientCA != "" && o.TLS.Certificate == "" {
-		p.Add("--client-ca-file is %q and --tls-cert-file is %q: clients show certificates over TLS alone", o.TLS.ClientCA, o.TLS.Certificate)
+		p.Add("--client-ca-file is %q and --tls-cert-file is %q: clients show certificates over TLS alone", o.TLS.ClientCA,
+			o.TLS.Certificate)
 	}
 	p.Between("hold-for", o.HoldFor, time.Minute, 24*time.Hour)
 	p.Between("max-connection-age", o.MaxConnectionAge, time.Second, 24*time.Hour)

@@ -48,18 +48,37 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 			"--tls-private-key-file=/k", `--tls-cert-file is "" and --tls-private-key-file is "/k": both or none must be set`,
 		},
 		"clients show certificates over TLS": {
-			"--client-ca-file=/ca", `--client-ca-file is "/ca" and --tls-cert-file is "": clients show certificates over TLS alone`,
+			"--client-ca-file=/ca",
+			`--client-ca-file is "/ca" and --tls-cert-file is "": clients show certificates over TLS alone`,
 		},
-		"an answer is held for a minute":     {"--hold-for=1s", "--hold-for is 1s: it must be from 1m0s to 24h0m0s"},
-		"an answer is not held for days":     {"--hold-for=48h", "--hold-for is 48h0m0s: it must be from 1m0s to 24h0m0s"},
-		"connections live for a while":       {"--max-connection-age=1ms", "--max-connection-age is 1ms: it must be from 1s to 24h0m0s"},
-		"an address has a port":              {"--grpc-bind-address=localhost", `--grpc-bind-address is "localhost": it must be host:port or :port`},
-		"a port is a number":                 {"--metrics-bind-address=:http", `--metrics-bind-address is ":http": it must be host:port or :port`},
-		"a shutdown ends":                    {"--shutdown-delay=2m", "--shutdown-delay is 2m0s: it must be from 0s to 1m0s"},
-		"Pulsar's flags are checked":         {"--pulsar-timeout=1ms", "--pulsar-timeout is 1ms: it must be from 10ms to 1m0s"},
-		"measuring's flags are checked":      {"--poll-interval=100ms", "--poll-interval is 100ms: it must be from 1s to 5m0s"},
-		"a lease has a name":                 {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},
-		"a log level is known":               {"--log-level=loud", `--log-level is "loud": it must be one of debug, info, warn, error`},
+		"an answer is held for a minute": {"--hold-for=1s", "--hold-for is 1s: it must be from 1m0s to 24h0m0s"},
+		"an answer is not held for days": {"--hold-for=48h", "--hold-for is 48h0m0s: it must be from 1m0s to 24h0m0s"},
+		"connections live for a while": {
+			"--max-connection-age=1ms",
+			"--max-connection-age is 1ms: it must be from 1s to 24h0m0s",
+		},
+		"an address has a port": {
+			"--grpc-bind-address=localhost",
+			`--grpc-bind-address is "localhost": it must be host:port or :port`,
+		},
+		"a port is a number": {
+			"--metrics-bind-address=:http",
+			`--metrics-bind-address is ":http": it must be host:port or :port`,
+		},
+		"a shutdown ends": {"--shutdown-delay=2m", "--shutdown-delay is 2m0s: it must be from 0s to 1m0s"},
+		"Pulsar's flags are checked": {
+			"--pulsar-timeout=1ms",
+			"--pulsar-timeout is 1ms: it must be from 10ms to 1m0s",
+		},
+		"measuring's flags are checked": {
+			"--poll-interval=100ms",
+			"--poll-interval is 100ms: it must be from 1s to 5m0s",
+		},
+		"a lease has a name": {"--lease-name=", `--lease-name is "": a lowercase RFC 1123 subdomain`},
+		"a log level is known": {
+			"--log-level=loud",
+			`--log-level is "loud": it must be one of debug, info, warn, error`,
+		},
 		"nothing is written, so no election": {"--lease-duration=15s", "unknown flag: --lease-duration; see --help"},
 		"arguments are flags":                {"serve", `argument "serve" is not a flag`},
 	}

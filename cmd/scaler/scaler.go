@@ -78,7 +78,8 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	s.reading, err = controllers.SetupReading(ctx, s.manager, controllers.ReadingConfig{
 		Store: store, DefaultAdminURL: p.PulsarAdminURL,
 		FunctionCredentials: controllers.FunctionCredentials(p.FunctionCredentials), OwnCredentials: p.OwnCredentials(),
-		WorkerCredentials: controllers.WorkerCredentials(p.WorkerCredentials), InstanceMetrics: controllers.InstanceMetrics(p.InstanceMetrics),
+		WorkerCredentials: controllers.WorkerCredentials(
+			p.WorkerCredentials), InstanceMetrics: controllers.InstanceMetrics(p.InstanceMetrics),
 		Worker: worker, Lease: lease, Clock: time.Now,
 		// Nothing runs yet, so neither is told of anything before there is a server.
 		PolicyChanged: func(policy types.NamespacedName) { s.server.PolicyChanged(policy) },
@@ -107,8 +108,8 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	return err
 }
 
-// worker is for the controllers, which are made before there is one: it needs their credentials. It is set before anything
-// runs.
+// worker is for the controllers, which are made before there is one: it needs their credentials. It is set before
+// anything runs.
 type worker struct{ *pulsar.Worker }
 
 // newManager makes controller-runtime's manager, which here runs caches alone.
@@ -136,7 +137,10 @@ func (s *scaler) listen(ctx context.Context) error {
 	for _, port := range []struct {
 		to            *net.Listener
 		flag, address string
-	}{{&s.grpc, "grpc-bind-address", s.options.GRPCBindAddress}, {&s.http, "metrics-bind-address", s.options.MetricsBindAddress}} {
+	}{{&s.grpc, "grpc-bind-address", s.options.GRPCBindAddress}, {
+		&s.http, "metrics-bind-address",
+		s.options.MetricsBindAddress,
+	}} {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", port.address)
 		if err != nil {
 			return fmt.Errorf("listening at --%s: %w", port.flag, err)
@@ -146,8 +150,9 @@ func (s *scaler) listen(ctx context.Context) error {
 	return nil
 }
 
-// Run runs all parts until the context ends or one of them cannot go on. After the end of the context KEDA is still answered for
-// --shutdown-delay, while it learns that others are to be asked, and the server outlived by what its answers rest on.
+// Run runs all parts until the context ends or one of them cannot go on. After the end of the context KEDA is still
+// answered for --shutdown-delay, while it learns that others are to be asked, and the server outlived by what its
+// answers rest on.
 func (s *scaler) Run(ctx context.Context) error {
 	lifetime, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -179,7 +184,8 @@ func (s *scaler) Run(ctx context.Context) error {
 	group.Go(func() error {
 		defer end()
 		return keda.Serve(serving, keda.ServeConfig{
-			Server: s.server, Listener: s.grpc, TLS: s.options.TLS, Ready: s.ready, MaxConnectionAge: s.options.MaxConnectionAge, Logger: s.logger,
+			Server: s.server, Listener: s.grpc, TLS: s.options.TLS, Ready: s.ready, MaxConnectionAge: s.options.MaxConnectionAge,
+			Logger: s.logger,
 		})
 	})
 	err := group.Wait()

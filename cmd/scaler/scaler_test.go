@@ -44,17 +44,19 @@ func bareAPIServer(t *testing.T) string {
 			_, _ = io.WriteString(w, answer)
 		})
 	}
-	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/{namespace}/leases", func(w http.ResponseWriter, r *http.Request) {
-		switch query := r.URL.Query(); {
-		case query.Get("sendInitialEvents") == "true":
-			http.Error(w, "lists are what there is", http.StatusBadRequest)
-		case query.Has("watch"):
-			<-r.Context().Done()
-		default:
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`)
-		}
-	})
+	mux.HandleFunc("GET /apis/coordination.k8s.io/v1/namespaces/{namespace}/leases",
+		func(w http.ResponseWriter, r *http.Request) {
+			switch query := r.URL.Query(); {
+			case query.Get("sendInitialEvents") == "true":
+				http.Error(w, "lists are what there is", http.StatusBadRequest)
+			case query.Has("watch"):
+				<-r.Context().Done()
+			default:
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w,
+					`{"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+			}
+		})
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		server.CloseClientConnections() // ends the watches
@@ -81,7 +83,10 @@ func fakePulsar(t *testing.T) string {
 	mux.Handle(topic+"partitions", answer(map[string]int{"partitions": 0}))
 	mux.Handle(topic+"stats", answer(map[string]any{
 		"msgInCounter": 100, "subscriptions": map[string]any{
-			"resize": map[string]any{"msgBacklog": 30, "msgDelayed": 0, "unackedMessages": 0, "msgOutCounter": 70, "type": "Shared", "consumers": []any{}},
+			"resize": map[string]any{
+				"msgBacklog": 30, "msgDelayed": 0, "unackedMessages": 0, "msgOutCounter": 70,
+				"type": "Shared", "consumers": []any{},
+			},
 		},
 	}))
 	server := httptest.NewServer(mux)
@@ -94,7 +99,8 @@ func startScaler(t *testing.T, args ...string) (*scaler, pb.ExternalScalerClient
 	t.Helper()
 	o, err := ParseOptions(append([]string{
 		"--kubeconfig=" + bareAPIServer(t), "--lease-namespace=pulsar-autoscaler", "--grpc-bind-address=127.0.0.1:0",
-		"--metrics-bind-address=127.0.0.1:0", "--shutdown-delay=0s", "--poll-interval=1s", "--rate-window=1s", "--instance-metrics=Off",
+		"--metrics-bind-address=127.0.0.1:0", "--shutdown-delay=0s", "--poll-interval=1s", "--rate-window=1s",
+		"--instance-metrics=Off",
 	}, args...), nil)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
@@ -129,7 +135,8 @@ const patience = 30 * time.Second
 
 func TestATopicIsServedWhereKubernetesHasNoKindOfOurs(t *testing.T) {
 	s, client := startScaler(t, "--pulsar-admin-url="+fakePulsar(t))
-	require.Eventually(t, func() bool { code, _ := get(t, s, "/readyz"); return code == http.StatusOK }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { code, _ := get(t, s, "/readyz"); return code == http.StatusOK }, patience,
+		10*time.Millisecond)
 	code, _ := get(t, s, "/healthz")
 	require.Equal(t, http.StatusOK, code)
 
@@ -176,7 +183,10 @@ func TestAConnectionLeadsToPulsarAndShowsItsToken(t *testing.T) {
 	dir := t.TempDir()
 	token, file := filepath.Join(dir, "token"), filepath.Join(dir, "connections.yaml")
 	require.NoError(t, os.WriteFile(token, []byte("hunter2"), 0o600))
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "connections: [{name: east, adminURL: %q, tokenFile: %q, namespaces: [media]}]", guarded.URL, token), 0o600))
+	require.NoError(t,
+		os.WriteFile(file,
+			fmt.Appendf(nil, "connections: [{name: east, adminURL: %q, tokenFile: %q, namespaces: [media]}]", guarded.URL,
+				token), 0o600))
 
 	_, client := startScaler(t, "--connections-file="+file)
 	ref := func(namespace string) *pb.ScaledObjectRef {
@@ -195,14 +205,24 @@ func TestAConnectionLeadsToPulsarAndShowsItsToken(t *testing.T) {
 
 func TestWhatIsNotInstalledIsSaid(t *testing.T) {
 	s, client := startScaler(t)
-	require.Eventually(t, func() bool { code, _ := get(t, s, "/readyz"); return code == http.StatusOK }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { code, _ := get(t, s, "/readyz"); return code == http.StatusOK }, patience,
+		10*time.Millisecond)
 	tests := map[string]struct {
 		metadata map[string]string
 		want     string
 	}{
-		"our own kind":          {map[string]string{"policy": "resize"}, "kind AutoscalingPolicy of pulsar-autoscaler.io/v1alpha1 is not installed"},
-		"Function Mesh":         {map[string]string{"target": "Function/resize", "messagesPerReplica": "10"}, "Function Mesh is not installed"},
-		"a Pulsar of the flags": {map[string]string{"topic": "a", "subscription": "s", "messagesPerReplica": "10"}, "--pulsar-admin-url"},
+		"our own kind": {
+			map[string]string{"policy": "resize"},
+			"kind AutoscalingPolicy of pulsar-autoscaler.io/v1alpha1 is not installed",
+		},
+		"Function Mesh": {
+			map[string]string{"target": "Function/resize", "messagesPerReplica": "10"},
+			"Function Mesh is not installed",
+		},
+		"a Pulsar of the flags": {
+			map[string]string{"topic": "a", "subscription": "s", "messagesPerReplica": "10"},
+			"--pulsar-admin-url",
+		},
 		"a connection": {
 			map[string]string{"topic": "a", "subscription": "s", "messagesPerReplica": "10", "connection": "eu"},
 			`connection "eu" is not for namespace media, which may use none: correct connection, or have it added to --connections-file`,
@@ -210,7 +230,8 @@ func TestWhatIsNotInstalledIsSaid(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := client.IsActive(t.Context(), &pb.ScaledObjectRef{Namespace: "media", Name: "so", ScalerMetadata: test.metadata})
+			_, err := client.IsActive(t.Context(),
+				&pb.ScaledObjectRef{Namespace: "media", Name: "so", ScalerMetadata: test.metadata})
 			require.ErrorContains(t, err, test.want)
 		})
 	}

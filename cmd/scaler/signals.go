@@ -97,7 +97,8 @@ func (p places) of(subject keda.Subject) (cluster backlog.Cluster, workerURL str
 		return p.named.Resolve(subject.Connection, subject.Namespace)
 	case p.own == "":
 		return backlog.Cluster{}, "", backlog.Because(backlog.ErrUnsupported,
-			"the trigger has no connection, and the scaler has no Pulsar of its own: set connection, or --pulsar-admin-url of the scaler")
+			"the trigger has no connection, and the scaler has no Pulsar of its own: set connection, or --pulsar-admin-url of "+
+				"the scaler")
 	}
 	address, err := backlog.ParseAdminURL(p.own)
 	return backlog.Cluster{AdminURL: address}, "", err

@@ -34,9 +34,11 @@ type lesson struct {
 	learned *learned
 }
 
-// decision of a trigger that learns, which it begins to do when it is asked for. One that is older than freshFor counts for
-// nothing: then nobody decides.
-func (m *memory) decision(t Trigger, now time.Time, freshFor time.Duration) (decision policy.Decision, begun bool, err error) {
+// decision of a trigger that learns, which it begins to do when it is asked for. One that is older than freshFor counts
+// for nothing: then nobody decides.
+func (m *memory) decision(t Trigger, now time.Time, freshFor time.Duration) (decision policy.Decision, begun bool,
+	err error,
+) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.touch(t, now)
@@ -47,7 +49,8 @@ func (m *memory) decision(t Trigger, now time.Time, freshFor time.Duration) (dec
 	case l.at.IsZero():
 		return policy.Decision{}, begun, newFault(errUnknown, "nothing is decided yet: the first answer of Pulsar is awaited")
 	case now.Sub(l.at) > freshFor:
-		return policy.Decision{}, begun, newFault(errUnknown, "nothing was decided for %s", now.Sub(l.at).Truncate(time.Second))
+		return policy.Decision{}, begun,
+			newFault(errUnknown, "nothing was decided for %s", now.Sub(l.at).Truncate(time.Second))
 	default:
 		return l.decision, begun, l.noDecision
 	}
@@ -99,8 +102,8 @@ func (s *Server) decide(n news, now time.Time) {
 	}
 }
 
-// teach reads, decides and puts it down. Unless it is due, a reading that is the same as before is not decided on again: any news of
-// a topic are about all objects, and a decision costs ten times as much as a reading.
+// teach reads, decides and puts it down. Unless it is due, a reading that is the same as before is not decided on
+// again: any news of a topic are about all objects, and a decision costs ten times as much as a reading.
 func (s *Server) teach(one lesson, due bool, now time.Time) {
 	next := now.Add(s.config.FreshFor / 3)
 	if due {
@@ -113,8 +116,10 @@ func (s *Server) teach(one lesson, due bool, now time.Time) {
 		return
 	}
 	one.learned.due, one.learned.gist = next, seen
-	if f.noReading == nil && f.reading.Type == backlog.Failover { // of which one partition is one replica's; others share all
-		f.partitions, _ = s.config.Signals.Partitions(one.trigger.Subject, now) // gone since it was read: the next look says why
+	// of which one partition is one replica's; others share all
+	if f.noReading == nil && f.reading.Type == backlog.Failover {
+		// gone since it was read: the next look says why
+		f.partitions, _ = s.config.Signals.Partitions(one.trigger.Subject, now)
 	}
 	f.replicas, f.noReplicas = s.config.ScaledObjects.Replicas(one.trigger.Object)
 	decision, after, err := learn(one.trigger, f, s.config.FreshFor, one.learned.state, now)
@@ -123,7 +128,9 @@ func (s *Server) teach(one lesson, due bool, now time.Time) {
 }
 
 // learn decides, or says why it cannot. While nothing is known of the subject, what was decided before holds.
-func learn(t Trigger, f facts, freshFor time.Duration, before policy.State, now time.Time) (policy.Decision, policy.State, error) {
+func learn(t Trigger, f facts, freshFor time.Duration, before policy.State, now time.Time) (policy.Decision,
+	policy.State, error,
+) {
 	if f.noReplicas != nil {
 		return policy.Decision{}, before, newFault(errUnknown, "replicas of ScaledObject %s: %s", t.Object, f.noReplicas)
 	}
@@ -139,8 +146,10 @@ func learn(t Trigger, f facts, freshFor time.Duration, before policy.State, now 
 func input(t Trigger, f facts, freshFor time.Duration, now time.Time) policy.Input {
 	noCooldown := int32(0)
 	return policy.Input{
-		Now: now, CurrentReplicas: f.replicas.Current, Reading: f.reading, Unknown: f.noReading, Partitions: f.partitions, FreshFor: freshFor,
-		NeverZero: t.Subject.Target.Kind == "Source" || t.Subject.Component.Kind == backlog.SourceKind, // it finds work with a replica of its own
+		Now: now, CurrentReplicas: f.replicas.Current, Reading: f.reading, Unknown: f.noReading, Partitions: f.partitions,
+		FreshFor: freshFor,
+		// it finds work with a replica of its own
+		NeverZero: t.Subject.Target.Kind == "Source" || t.Subject.Component.Kind == backlog.SourceKind,
 		Spec: v1alpha1.AutoscalingPolicySpec{
 			MinReplicas: &f.replicas.Least, MaxReplicas: f.replicas.Most,
 			LatencyObjective: metav1.Duration{Duration: t.LatencyObjective},

@@ -21,14 +21,18 @@ import (
 
 // learning is the trigger of metadata topic: orders, subscription: resize, latencyObjective: 30s.
 func learning() Trigger {
-	return Trigger{Object: scaledObject(), Subject: topicSubject(), Strategy: v1alpha1.StrategyCapacity, LatencyObjective: 30 * time.Second}
+	return Trigger{
+		Object: scaledObject(), Subject: topicSubject(), Strategy: v1alpha1.StrategyCapacity,
+		LatencyObjective: 30 * time.Second,
+	}
 }
 
 // random is any reading of a pool of so many replicas.
 func random(dice *rand.Rand, at time.Time, replicas int32) backlog.Reading {
 	r := reading(at)
 	ready := float64(dice.IntN(3) * dice.IntN(20_000))
-	r.Total, r.Ready, r.Undispatched, r.Unacked = backlog.Known(ready), backlog.Known(ready), backlog.Known(ready), backlog.Known(0)
+	r.Total, r.Ready, r.Undispatched, r.Unacked = backlog.Known(
+		ready), backlog.Known(ready), backlog.Known(ready), backlog.Known(0)
 	r.LeastReady, r.LeastUndispatched, r.ExactAt = r.Ready, r.Undispatched, at
 	r.PublishRate = backlog.Known(float64(dice.IntN(2) * dice.IntN(500)))
 	r.ProcessRate = backlog.Known(float64(dice.IntN(2) * dice.IntN(500)))

@@ -4,9 +4,9 @@
 // Package keda answers KEDA as an external scaler (externalscaler.ExternalScaler over gRPC): what was decided for an
 // AutoscalingPolicy, or what was measured of a function or a subscription for which there is no policy, from memory.
 //
-// Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, KEDA. It never calls Pulsar or
-// Kubernetes, and never turns "unknown" into a number: KEDA takes 0 for nothing to do and, in a race of its own, an error for
-// the same, so what was known last is held for a while before it becomes an error.
+// Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, KEDA. It never calls
+// Pulsar or Kubernetes, and never turns "unknown" into a number: KEDA takes 0 for nothing to do and, in a race of its
+// own, an error for the same, so what was known last is held for a while before it becomes an error.
 //
 //	metadata -> Trigger -> Specs (names and targets), Sample (values and activity) -> answer or status of the table in errors.go
 //
@@ -18,5 +18,6 @@
 //	topic: orders, subscription: resize    one subscription on one topic, or on several with commas between them
 //
 // and how replicas follow from it: with Capacity, which has no thresholds, from what is learned of one replica; with
-// messagesPerReplica, messagesPerSecondPerReplica or targetPercent from a threshold, which KEDA's HorizontalPodAutoscaler divides by.
+// messagesPerReplica, messagesPerSecondPerReplica or targetPercent from a threshold, which KEDA's
+// HorizontalPodAutoscaler divides by.
 package keda

@@ -36,8 +36,8 @@ type row struct {
 	code   codes.Code
 }
 
-// table maps reasons to codes. What the user has to mend is InvalidArgument, NotFound or FailedPrecondition, what passes is
-// Unavailable; KEDA treats all alike, and shows the text in the events of the ScaledObject.
+// table maps reasons to codes. What the user has to mend is InvalidArgument, NotFound or FailedPrecondition, what
+// passes is Unavailable; KEDA treats all alike, and shows the text in the events of the ScaledObject.
 func table() []row {
 	return []row{
 		{ErrMetadata, codes.InvalidArgument},
@@ -127,8 +127,8 @@ func (s Subject) describe() string {
 	}
 }
 
-// maxText bounds an error text in bytes, what is wrong with metadata MostErrorBytes: KEDA puts it into an event, of at most 1024,
-// behind words of its own.
+// maxText bounds an error text in bytes, what is wrong with metadata MostErrorBytes: KEDA puts it into an event, of at
+// most 1024, behind words of its own.
 const maxText = 512
 
 // oneLine makes the text of an error one valid line that is not too long.

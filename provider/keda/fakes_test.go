@@ -137,7 +137,8 @@ func (r *records) all() []string {
 // config of a server of this world.
 func (w *world) config() Config {
 	return Config{
-		Policies: w, DecisionMaker: w, Signals: w, ScaledObjects: w, Now: w.Now, HoldFor: time.Hour, FreshFor: 30 * time.Second,
+		Policies: w, DecisionMaker: w, Signals: w, ScaledObjects: w, Now: w.Now, HoldFor: time.Hour,
+		FreshFor:   30 * time.Second,
 		Logger:     slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{})),
 		Registerer: prometheus.NewRegistry(),
 	}
@@ -194,7 +195,8 @@ func decidedPolicy(replicas int32, at time.Time) *v1alpha1.AutoscalingPolicy {
 func heldPolicy(p *v1alpha1.AutoscalingPolicy, since time.Time) *v1alpha1.AutoscalingPolicy {
 	held := p.DeepCopy()
 	held.Status.Conditions = []metav1.Condition{{
-		Type: v1alpha1.ConditionBacklogKnown, Status: metav1.ConditionFalse, Reason: "Unreachable", Message: errBrokerDown.Error(),
+		Type: v1alpha1.ConditionBacklogKnown, Status: metav1.ConditionFalse, Reason: "Unreachable",
+		Message:            errBrokerDown.Error(),
 		LastTransitionTime: metav1.NewTime(since),
 	}}
 	return held
@@ -204,8 +206,10 @@ func heldPolicy(p *v1alpha1.AutoscalingPolicy, since time.Time) *v1alpha1.Autosc
 func reading(at time.Time) backlog.Reading {
 	return backlog.Reading{
 		At: at, Type: backlog.Shared, Total: backlog.Known(250), Ready: backlog.Known(250), Unacked: backlog.Known(20),
-		Undispatched: backlog.Known(230), PublishRate: backlog.Known(100), DeliveryRate: backlog.Known(100), ProcessRate: backlog.Known(100),
-		Window: 10 * time.Second, LeastReady: backlog.Known(250), LeastUndispatched: backlog.Known(230), Consumers: backlog.Known(4),
+		Undispatched: backlog.Known(
+			230), PublishRate: backlog.Known(100), DeliveryRate: backlog.Known(100), ProcessRate: backlog.Known(100),
+		Window: 10 * time.Second, LeastReady: backlog.Known(
+			250), LeastUndispatched: backlog.Known(230), Consumers: backlog.Known(4),
 		SteadyConsumers: true, Partitions: 1, Instances: backlog.InstancesReading{At: at, Busy: backlog.Known(0.5)},
 	}
 }

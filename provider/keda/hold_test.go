@@ -19,7 +19,8 @@ import (
 func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 	idle := func(at time.Time) backlog.Reading {
 		r := reading(at)
-		r.Ready, r.LeastReady, r.Unacked, r.DeliveryRate = backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.Known(0)
+		r.Ready, r.LeastReady, r.Unacked, r.DeliveryRate = backlog.Known(
+			0), backlog.Known(0), backlog.Known(0), backlog.Known(0)
 		return r
 	}
 	for name, test := range map[string]struct {
@@ -29,10 +30,22 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 		active   bool
 		code     codes.Code
 	}{
-		"idle at the last look, six replicas":           {last: idle(noon()), replicas: &Replicas{Most: 100, Current: 6}, value: 600, active: true},
-		"little to do at the last look, six replicas":   {last: reading(noon()), replicas: &Replicas{Most: 100, Current: 6}, value: 600, active: true},
-		"much to do at the last look, two replicas":     {last: reading(noon()), replicas: &Replicas{Most: 100, Current: 2}, value: 250, active: true},
-		"idle at the last look, no replicas":            {last: idle(noon()), replicas: &Replicas{Most: 100}, value: 0, active: false},
+		"idle at the last look, six replicas": {
+			last: idle(noon()), replicas: &Replicas{Most: 100, Current: 6},
+			value: 600, active: true,
+		},
+		"little to do at the last look, six replicas": {
+			last: reading(noon()), replicas: &Replicas{Most: 100, Current: 6},
+			value: 600, active: true,
+		},
+		"much to do at the last look, two replicas": {
+			last: reading(noon()), replicas: &Replicas{Most: 100, Current: 2},
+			value: 250, active: true,
+		},
+		"idle at the last look, no replicas": {
+			last: idle(noon()), replicas: &Replicas{Most: 100}, value: 0,
+			active: false,
+		},
 		"idle at the last look, replicas unknown":       {last: idle(noon()), code: codes.Unavailable},
 		"work to do at the last look, replicas unknown": {last: reading(noon()), value: 250, active: true},
 	} {
@@ -79,8 +92,15 @@ func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
 		code    codes.Code
 		says    string
 	}{
-		"a deleted policy":     {[]string{"policy", "resize"}, nil, codes.NotFound, `AutoscalingPolicy "resize" in namespace "media" not found: create it`},
-		"a removed connection": {[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"}, backlog.ErrUnsupported, codes.FailedPrecondition, "not supported"},
+		"a deleted policy": {
+			[]string{"policy", "resize"},
+			nil, codes.NotFound,
+			`AutoscalingPolicy "resize" in namespace "media" not found: create it`,
+		},
+		"a removed connection": {
+			[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"},
+			backlog.ErrUnsupported, codes.FailedPrecondition, "not supported",
+		},
 		"a removed function": {
 			[]string{"topic", "orders", "subscription", "resize", "messagesPerReplica", "100"},
 			backlog.ErrFunctionNotFound, codes.NotFound,

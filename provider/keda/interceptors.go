@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// budget is how long one answer may take. KEDA sets no deadline: one that hangs blocks the ScaledObject for good, and a few of
-	// them all HorizontalPodAutoscalers of the cluster.
+	// budget is how long one answer may take. KEDA sets no deadline: one that hangs blocks the ScaledObject for good, and
+	// a few of them all HorizontalPodAutoscalers of the cluster.
 	budget = 250 * time.Millisecond
-	// maxAnswers under way at once; more wait their turn, for budget at most. One that hangs goes on to count when its client was
-	// already told so: they cannot pile up.
+	// maxAnswers under way at once; more wait their turn, for budget at most. One that hangs goes on to count when its
+	// client was already told so: they cannot pile up.
 	maxAnswers = 400
 )
 
@@ -80,7 +80,9 @@ func (a *answers) begin(ctx context.Context, work func()) bool {
 }
 
 // unary observes an answer, and gives up waiting for it after budget.
-func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo,
+	handler grpc.UnaryHandler,
+) (any, error) {
 	began, method := time.Now(), methodOf(info.FullMethod)
 	response, err := i.inTime(ctx, func(ctx context.Context) (response any, err error) {
 		defer i.recovered(info.FullMethod, &err)
@@ -118,9 +120,11 @@ func (i *interceptors) inTime(ctx context.Context, work func(context.Context) (a
 	}
 }
 
-// stream observes a stream, and ends it without an error when the server drains or the connection is old: KEDA comes back after
-// two seconds then, and after an error later each time.
-func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+// stream observes a stream, and ends it without an error when the server drains or the connection is old: KEDA comes
+// back after two seconds then, and after an error later each time.
+func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	handler grpc.StreamHandler,
+) (err error) {
 	method := methodOf(info.FullMethod)
 	open := i.observed.streams.WithLabelValues(method)
 	open.Inc()
@@ -145,7 +149,8 @@ func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.S
 // recovered turns a panic into an error: one wrong object must not end the process for all.
 func (i *interceptors) recovered(method string, err *error) {
 	if cause := recover(); cause != nil {
-		i.logger.Error("answering KEDA panicked", "method", path.Base(method), "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		i.logger.Error("answering KEDA panicked", "method", path.Base(method), "cause", fmt.Sprint(cause), "stack",
+			string(debug.Stack()))
 		*err = status.Error(codes.Internal, "the scaler has a bug, its log says more")
 	}
 }

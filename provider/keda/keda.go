@@ -21,17 +21,17 @@ type Policies interface {
 
 // DecisionMaker is the process that decides for all policies.
 type DecisionMaker interface {
-	// Alive fails when nobody decides now; the error says since when, in words for the user, and with a method Since() time.Time where
-	// that is known.
+	// Alive fails when nobody decides now; the error says since when, in words for the user, and with a method Since()
+	// time.Time where that is known.
 	Alive(now time.Time) error
 }
 
 // Signals reads what was measured, from memory.
 type Signals interface {
-	// Read returns what is known of the subject's subscription. Asking for one that is not tracked starts to track it for a few
-	// minutes and fails with backlog.ErrNoData until the first answer is in. An object that does not exist is an API server's
-	// NotFound, a connection that does not exist or may not be used backlog.ErrUnsupported; any other error says why the signal is
-	// unknown, in words for the user.
+	// Read returns what is known of the subject's subscription. Asking for one that is not tracked starts to track it for
+	// a few minutes and fails with backlog.ErrNoData until the first answer is in. An object that does not exist is an API
+	// server's NotFound, a connection that does not exist or may not be used backlog.ErrUnsupported; any other error says
+	// why the signal is unknown, in words for the user.
 	Read(subject Subject, now time.Time) (backlog.Reading, error)
 	// Partitions returns what is known of each partition of what Read sums up. It fails when Read does.
 	Partitions(subject Subject, now time.Time) ([]backlog.PartitionReading, error)

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// forgetAfter is how long what was learned of a trigger that nobody asks for is kept. KEDA asks every pollingInterval, 30 s
-	// by default, and its HorizontalPodAutoscaler every 15 s.
+	// forgetAfter is how long what was learned of a trigger that nobody asks for is kept. KEDA asks every pollingInterval,
+	// 30 s by default, and its HorizontalPodAutoscaler every 15 s.
 	forgetAfter = 10 * time.Minute
-	// mistakenFor is how long an answer is held because of a mistake of a user, such as a policy that is not there: enough for what
-	// deletes an object and makes it anew.
+	// mistakenFor is how long an answer is held because of a mistake of a user, such as a policy that is not there: enough
+	// for what deletes an object and makes it anew.
 	mistakenFor = 2 * time.Minute
 	// maxTriggers remembered; of more the one that was asked for least recently is forgotten. One is about 1 KiB.
 	maxTriggers = 50_000
@@ -129,8 +129,8 @@ func (s settled) isNews() bool {
 	return s.standing != s.before && (s.standing != known || s.before != unheard)
 }
 
-// settle remembers an answer that is known, and puts the last one that was in the place of one that is not, for as long as
-// holdFor since it was known, or mistakenFor where somebody has to correct something.
+// settle remembers an answer that is known, and puts the last one that was in the place of one that is not, for as long
+// as holdFor since it was known, or mistakenFor where somebody has to correct something.
 func (m *memory) settle(t Trigger, answer Sample, err error, now time.Time) settled {
 	m.mu.Lock()
 	defer m.mu.Unlock()

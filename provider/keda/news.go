@@ -22,8 +22,9 @@ type news struct {
 	policies map[types.NamespacedName]struct{}
 }
 
-// about says whether the news may change what is known of the trigger. Which topics a policy, an object or a function reads is
-// not known here, so that news of any topic are about it: a look costs a few µs, and a decision follows only from another reading.
+// about says whether the news may change what is known of the trigger. Which topics a policy, an object or a function
+// reads is not known here, so that news of any topic are about it: a look costs a few µs, and a decision follows only
+// from another reading.
 func (n news) about(t Trigger) bool {
 	if n.all {
 		return true
@@ -85,7 +86,8 @@ func (b *inbox) take() news {
 	return taken
 }
 
-// Poked tells that there is news of a topic, so that what rests on it is looked at again within about 100 ms. It never blocks.
+// Poked tells that there is news of a topic, so that what rests on it is looked at again within about 100 ms. It never
+// blocks.
 func (s *Server) Poked(topic backlog.Topic) {
 	s.inbox.put(func(n *news) {
 		if !n.all {

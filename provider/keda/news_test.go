@@ -58,8 +58,14 @@ func TestNewsAreAboutTriggers(t *testing.T) {
 	policyTrigger := Trigger{Subject: Subject{Namespace: inNamespace, Policy: "resize"}}
 	borrowing := policyTrigger
 	borrowing.Strategy = v1alpha1.StrategyRatePerReplica
-	topics := Trigger{Subject: Subject{Topics: "persistent://a/b/c,persistent://a/b/d", Subscription: "s"}, Strategy: v1alpha1.StrategyCapacity}
-	target := Trigger{Subject: Subject{Namespace: inNamespace, Target: Target{"Function", "resize"}}, Strategy: v1alpha1.StrategyCapacity}
+	topics := Trigger{
+		Subject:  Subject{Topics: "persistent://a/b/c,persistent://a/b/d", Subscription: "s"},
+		Strategy: v1alpha1.StrategyCapacity,
+	}
+	target := Trigger{
+		Subject:  Subject{Namespace: inNamespace, Target: Target{"Function", "resize"}},
+		Strategy: v1alpha1.StrategyCapacity,
+	}
 	set := func(name string) map[string]struct{} { return map[string]struct{}{name: {}} }
 	keys := func(name string) map[types.NamespacedName]struct{} {
 		return map[types.NamespacedName]struct{}{{Namespace: inNamespace, Name: name}: {}}
@@ -68,11 +74,14 @@ func TestNewsAreAboutTriggers(t *testing.T) {
 		news  news
 		about []Trigger
 	}{
-		"none are about none":                        {news{}, nil},
-		"all are about all":                          {news{all: true}, []Trigger{policyTrigger, borrowing, topics, target}},
-		"a policy is about what asks for it":         {news{policies: keys("resize")}, []Trigger{policyTrigger, borrowing}},
-		"another policy is about none":               {news{policies: keys("other")}, nil},
-		"a topic may be an object's or a policy's":   {news{topics: set("persistent://a/b/d")}, []Trigger{borrowing, topics, target}},
+		"none are about none":                {news{}, nil},
+		"all are about all":                  {news{all: true}, []Trigger{policyTrigger, borrowing, topics, target}},
+		"a policy is about what asks for it": {news{policies: keys("resize")}, []Trigger{policyTrigger, borrowing}},
+		"another policy is about none":       {news{policies: keys("other")}, nil},
+		"a topic may be an object's or a policy's": {
+			news{topics: set("persistent://a/b/d")},
+			[]Trigger{borrowing, topics, target},
+		},
 		"another topic is not about those that tell": {news{topics: set("persistent://a/b")}, []Trigger{borrowing, target}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +148,8 @@ func TestNewsOfOtherTopicsAreNotDecidedOn(t *testing.T) {
 	}
 }
 
-// BenchmarkANewsOfATopicRound is one look at 10,000 streams about objects, which any topic may be of: what 10 a second cost.
+// BenchmarkANewsOfATopicRound is one look at 10,000 streams about objects, which any topic may be of: what 10 a second
+// cost.
 func BenchmarkANewsOfATopicRound(b *testing.B) {
 	for _, strategy := range []v1alpha1.StrategyType{v1alpha1.StrategyCapacity, v1alpha1.StrategyBacklogPerReplica} {
 		b.Run(string(strategy), func(b *testing.B) {
@@ -169,7 +179,10 @@ func BenchmarkANewsRound(b *testing.B) {
 	for i := range streams {
 		subject := Subject{Namespace: inNamespace, Policy: fmt.Sprint("policy-", i)}
 		w.policies[types.NamespacedName{Namespace: inNamespace, Name: subject.Policy}] = decidedPolicy(3, w.now)
-		_, _, err := s.watches.join(Trigger{Object: types.NamespacedName{Namespace: inNamespace, Name: subject.Policy}, Subject: subject})
+		_, _, err := s.watches.join(Trigger{
+			Object:  types.NamespacedName{Namespace: inNamespace, Name: subject.Policy},
+			Subject: subject,
+		})
 		require.NoError(b, err)
 	}
 	for name, n := range map[string]news{

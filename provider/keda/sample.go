@@ -76,9 +76,9 @@ func sample(t Trigger, f facts) (Sample, error) {
 	return answer, nil
 }
 
-// keep is the last answer while it is held, for no less than the replicas that there are: it was right for one moment, and the
-// cooldown of KEDA and the stabilization of its HorizontalPodAutoscaler, minutes, are there to see whether more follows. That there
-// is nothing to do is not said where replicas are unknown: KEDA would take the last one away.
+// keep is the last answer while it is held, for no less than the replicas that there are: it was right for one moment,
+// and the cooldown of KEDA and the stabilization of its HorizontalPodAutoscaler, minutes, are there to see whether more
+// follows. That there is nothing to do is not said where replicas are unknown: KEDA would take the last one away.
 func (s Sample) keep(current int32, noReplicas, why error) (Sample, error) {
 	switch {
 	case noReplicas == nil:
@@ -147,8 +147,9 @@ func lost(f facts) bool {
 	return errors.Is(f.noReading, backlog.ErrSubscriptionNotFound) && !errors.Is(f.noReading, backlog.ErrStale)
 }
 
-// active says whether there is something to do: enough messages wait, or some are being worked on. A pool that keeps up has no
-// backlog at the moment of a poll. One with delayed messages is not let go: nobody tells when they fall due without a consumer.
+// active says whether there is something to do: enough messages wait, or some are being worked on. A pool that keeps up
+// has no backlog at the moment of a poll. One with delayed messages is not let go: nobody tells when they fall due
+// without a consumer.
 func active(r backlog.Reading, atLeast int64) (bool, error) {
 	ready, err := r.Ready.Value()
 	if err != nil {
@@ -191,9 +192,11 @@ func busy(f facts) backlog.Measurement {
 	case consumers == 0:
 		return backlog.Unknown(newFault(errUnknown, "none of %d replicas consumes", f.replicas.Current))
 	case f.reading.Instances.Asynchronous:
-		return backlog.Unknown(newFault(errUnknown, "the function is asynchronous, so its instances do not measure how busy they are: %s", fix))
+		return backlog.Unknown(newFault(errUnknown,
+			"the function is asynchronous, so its instances do not measure how busy they are: %s", fix))
 	case errors.Is(err, backlog.ErrNotAsked):
-		return backlog.Unknown(newFault(errUnknown, "instances are not asked how busy they are: start the scaler with --instance-metrics, or %s", fix))
+		return backlog.Unknown(newFault(errUnknown,
+			"instances are not asked how busy they are: start the scaler with --instance-metrics, or %s", fix))
 	case err != nil:
 		return backlog.Unknown(newFault(errUnknown, "how busy instances are is not known (%s): if it stays so, %s", err, fix))
 	}

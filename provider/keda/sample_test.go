@@ -34,7 +34,10 @@ func withStrategies() *v1alpha1.AutoscalingPolicy {
 	p.Spec.Strategies = []v1alpha1.Strategy{
 		{Type: v1alpha1.StrategyCapacity},
 		{Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 500}},
-		{Type: v1alpha1.StrategyRatePerReplica, RatePerReplica: &v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse("2500m")}},
+		{
+			Type:           v1alpha1.StrategyRatePerReplica,
+			RatePerReplica: &v1alpha1.RatePerReplica{MessagesPerSecond: resource.MustParse("2500m")},
+		},
 		{Type: v1alpha1.StrategyUtilization, Utilization: &v1alpha1.Utilization{}},
 	}
 	return p
@@ -85,7 +88,10 @@ func TestSamples(t *testing.T) {
 			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon().Add(-time.Minute), Held: "nobody decides"},
 		},
 		"follows what was learned": {
-			of(v1alpha1.StrategyCapacity, 0), facts{decision: policy.Decision{Replicas: 5}}, Sample{Spec: replicasSpec, Value: 5, Active: true},
+			of(v1alpha1.StrategyCapacity, 0), facts{decision: policy.Decision{Replicas: 5}}, Sample{
+				Spec: replicasSpec, Value: 5,
+				Active: true,
+			},
 		},
 		"is inactive when what was learned needs none": {
 			of(v1alpha1.StrategyCapacity, 0), facts{decision: policy.Decision{}}, Sample{Spec: replicasSpec},
@@ -94,10 +100,14 @@ func TestSamples(t *testing.T) {
 			backlogOf, changed(func(*backlog.Reading) {}), Sample{Spec: readySpec, Value: 250, Active: true},
 		},
 		"tells the publish rate": {
-			of(v1alpha1.StrategyRatePerReplica, 30), changed(func(*backlog.Reading) {}), Sample{Spec: Spec{MetricPublishRate, 30}, Value: 100, Active: true},
+			of(v1alpha1.StrategyRatePerReplica,
+				30), changed(func(*backlog.Reading) {}), Sample{Spec: Spec{MetricPublishRate, 30}, Value: 100, Active: true},
 		},
 		"tells how busy all replicas are together": {
-			of(v1alpha1.StrategyUtilization, 70), changed(func(*backlog.Reading) {}), Sample{Spec: Spec{MetricBusyPercent, 70}, Value: 200, Active: true},
+			of(v1alpha1.StrategyUtilization, 70), changed(func(*backlog.Reading) {}), Sample{
+				Spec:  Spec{MetricBusyPercent, 70},
+				Value: 200, Active: true,
+			},
 		},
 		"counts nobody else's consumers as busy": {
 			of(v1alpha1.StrategyUtilization, 70), changed(func(r *backlog.Reading) { r.Consumers = backlog.Known(6) }),
@@ -105,7 +115,8 @@ func TestSamples(t *testing.T) {
 		},
 		"says that no replica is busy when there is none": {
 			of(v1alpha1.StrategyUtilization, 70), facts{reading: backlog.Reading{
-				Ready: backlog.Known(3), Consumers: backlog.Known(0), Instances: backlog.InstancesReading{Busy: backlog.Unknown(backlog.ErrNoData)},
+				Ready: backlog.Known(
+					3), Consumers: backlog.Known(0), Instances: backlog.InstancesReading{Busy: backlog.Unknown(backlog.ErrNoData)},
 			}}, Sample{Spec: Spec{MetricBusyPercent, 70}, Active: true},
 		},
 		"takes the threshold of a policy in messages": {
@@ -128,11 +139,15 @@ func TestSamples(t *testing.T) {
 		},
 		"is active while messages are delayed, for nobody tells when they fall due without a consumer": {
 			backlogOf, changed(func(r *backlog.Reading) {
-				r.Unacked, r.Ready, r.DeliveryRate, r.Delayed = backlog.Known(0), backlog.Known(0), backlog.Known(0), backlog.Known(3)
+				r.Unacked, r.Ready, r.DeliveryRate, r.Delayed = backlog.Known(
+					0), backlog.Known(0), backlog.Known(0), backlog.Known(3)
 			}), Sample{Spec: readySpec, Active: true},
 		},
 		"is active while messages are delivered although none waits and none is held": {
-			patient, changed(func(r *backlog.Reading) { r.Unacked, r.Ready = backlog.Known(0), backlog.Known(0) }), Sample{Spec: readySpec, Active: true},
+			patient, changed(func(r *backlog.Reading) {
+				r.Unacked, r.Ready = backlog.Known(0),
+					backlog.Known(0)
+			}), Sample{Spec: readySpec, Active: true},
 		},
 		"is inactive when too few wait and none is worked on": {
 			patient, changed(func(r *backlog.Reading) { r.Unacked, r.DeliveryRate = backlog.Known(0), backlog.Known(0) }),
@@ -144,13 +159,22 @@ func TestSamples(t *testing.T) {
 			}), Sample{Spec: readySpec, Value: 250},
 		},
 		"is active without a rate when enough wait": {
-			backlogOf, changed(func(r *backlog.Reading) { r.DeliveryRate = backlog.Unknown(backlog.ErrNoRate) }), Sample{Spec: readySpec, Value: 250, Active: true},
+			backlogOf, changed(func(r *backlog.Reading) {
+				r.DeliveryRate = backlog.Unknown(
+					backlog.ErrNoRate)
+			}), Sample{Spec: readySpec, Value: 250, Active: true},
 		},
 		"asks for a replica that makes a lost subscription when there is none": {
-			backlogOf, facts{noReading: fmt.Errorf("%w: resize", backlog.ErrSubscriptionNotFound)}, Sample{Spec: readySpec, Value: 100, Active: true},
+			backlogOf, facts{noReading: fmt.Errorf("%w: resize", backlog.ErrSubscriptionNotFound)}, Sample{
+				Spec:  readySpec,
+				Value: 100, Active: true,
+			},
 		},
 		"never tells more than is exact": {
-			backlogOf, changed(func(r *backlog.Reading) { r.Ready = backlog.Known(1e300) }), Sample{Spec: readySpec, Value: largest, Active: true},
+			backlogOf, changed(func(r *backlog.Reading) { r.Ready = backlog.Known(1e300) }), Sample{
+				Spec:  readySpec,
+				Value: largest, Active: true,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,29 +202,105 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 		reason  error
 		says    string
 	}{
-		"a policy that is not there":               {decision, facts{noPolicy: notFound}, errNotFound, `AutoscalingPolicy "resize" in namespace "media" not found`},
-		"policies that are not installed":          {decision, facts{noPolicy: backlog.Because(backlog.ErrUnsupported, "no such kind")}, errUnsupported, "no such kind"},
-		"policies that are being read":             {decision, facts{noPolicy: backlog.ErrNoData}, errUnknown, "no data yet"},
-		"a policy that is new":                     {decision, facts{policy: undecidedPolicy}, errUnknown, "no decision yet"},
-		"a policy with a selector":                 {decision, facts{policy: fleet}, errUnsupported, "targetSelector"},
-		"a threshold that the policy has not":      {borrowing, facts{policy: decidedPolicy(1, noon())}, errUnsupported, `has no strategy BacklogPerReplica`},
-		"an object that is not there":              {of(v1alpha1.StrategyRatePerReplica), facts{noReading: notFound}, errNotFound, "not found: create it"},
-		"a broker that does not answer":            {of(v1alpha1.StrategyRatePerReplica), facts{noReading: errBrokerDown}, errUnknown, errBrokerDown.Error()},
-		"what is learned while nothing is":         {of(v1alpha1.StrategyCapacity), facts{noDecision: newFault(errUnknown, "nothing yet")}, errUnknown, "nothing yet"},
-		"a lost subscription of replicas that run": {of(v1alpha1.StrategyBacklogPerReplica), facts{noReading: backlog.ErrSubscriptionNotFound, replicas: Replicas{Current: 1}}, errUnknown, "subscription not found"},
-		"a lost subscription of unknown replicas":  {of(v1alpha1.StrategyBacklogPerReplica), facts{noReading: backlog.ErrSubscriptionNotFound, noReplicas: errBrokerDown}, errUnknown, "subscription not found"},
-		"a subscription that was lost long ago":    {of(v1alpha1.StrategyBacklogPerReplica), facts{noReading: fmt.Errorf("%w: %w", backlog.ErrStale, backlog.ErrSubscriptionNotFound)}, errUnknown, "stale"},
-		"a backlog that is unknown":                {of(v1alpha1.StrategyRatePerReplica), changed(func(r *backlog.Reading) { r.Ready = backlog.Unknown(backlog.ErrPartial) }), errUnknown, "partial answer"},
-		"a rate that needs another answer":         {of(v1alpha1.StrategyRatePerReplica), changed(func(r *backlog.Reading) { r.PublishRate = backlog.Unknown(backlog.ErrNoRate) }), errUnknown, "pulsar-publish-rate of subscription"},
+		"a policy that is not there": {
+			decision,
+			facts{noPolicy: notFound},
+			errNotFound,
+			`AutoscalingPolicy "resize" in namespace "media" not found`,
+		},
+		"policies that are not installed": {
+			decision,
+			facts{noPolicy: backlog.Because(backlog.ErrUnsupported, "no such kind")},
+			errUnsupported, "no such kind",
+		},
+		"policies that are being read": {decision, facts{noPolicy: backlog.ErrNoData}, errUnknown, "no data yet"},
+		"a policy that is new":         {decision, facts{policy: undecidedPolicy}, errUnknown, "no decision yet"},
+		"a policy with a selector":     {decision, facts{policy: fleet}, errUnsupported, "targetSelector"},
+		"a threshold that the policy has not": {
+			borrowing,
+			facts{policy: decidedPolicy(1, noon())},
+			errUnsupported,
+			`has no strategy BacklogPerReplica`,
+		},
+		"an object that is not there": {
+			of(v1alpha1.StrategyRatePerReplica),
+			facts{noReading: notFound},
+			errNotFound, "not found: create it",
+		},
+		"a broker that does not answer": {
+			of(v1alpha1.StrategyRatePerReplica),
+			facts{noReading: errBrokerDown},
+			errUnknown, errBrokerDown.Error(),
+		},
+		"what is learned while nothing is": {
+			of(v1alpha1.StrategyCapacity),
+			facts{noDecision: newFault(errUnknown, "nothing yet")},
+			errUnknown, "nothing yet",
+		},
+		"a lost subscription of replicas that run": {
+			of(v1alpha1.StrategyBacklogPerReplica),
+			facts{
+				noReading: backlog.ErrSubscriptionNotFound,
+				replicas:  Replicas{Current: 1},
+			},
+			errUnknown, "subscription not found",
+		},
+		"a lost subscription of unknown replicas": {
+			of(v1alpha1.StrategyBacklogPerReplica),
+			facts{noReading: backlog.ErrSubscriptionNotFound, noReplicas: errBrokerDown},
+			errUnknown, "subscription not found",
+		},
+		"a subscription that was lost long ago": {
+			of(v1alpha1.StrategyBacklogPerReplica),
+			facts{noReading: fmt.Errorf("%w: %w", backlog.ErrStale, backlog.ErrSubscriptionNotFound)},
+			errUnknown, "stale",
+		},
+		"a backlog that is unknown": {
+			of(v1alpha1.StrategyRatePerReplica),
+			changed(func(r *backlog.Reading) { r.Ready = backlog.Unknown(backlog.ErrPartial) }), errUnknown, "partial answer",
+		},
+		"a rate that needs another answer": {
+			of(v1alpha1.StrategyRatePerReplica),
+			changed(func(r *backlog.Reading) {
+				r.PublishRate = backlog.Unknown(
+					backlog.ErrNoRate)
+			}), errUnknown, "pulsar-publish-rate of subscription",
+		},
 		"whether those who consume get anything": {of(v1alpha1.StrategyBacklogPerReplica), changed(func(r *backlog.Reading) {
 			r.Ready, r.Unacked, r.DeliveryRate = backlog.Known(0), backlog.Known(0), backlog.Measurement{}
 		}), errUnknown, "whether messages are delivered"},
-		"how busy asynchronous functions are":       {of(v1alpha1.StrategyUtilization), changed(func(r *backlog.Reading) { r.Instances.Asynchronous = true }), errUnknown, "asynchronous"},
-		"how busy instances are that nobody asks":   {of(v1alpha1.StrategyUtilization), changed(func(r *backlog.Reading) { r.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked) }), errUnknown, "--instance-metrics"},
-		"how busy instances are that do not answer": {of(v1alpha1.StrategyUtilization), changed(func(r *backlog.Reading) { r.Instances.Busy = backlog.Unknown(errBrokerDown) }), errUnknown, "if it stays so"},
-		"how busy replicas are that do not consume": {of(v1alpha1.StrategyUtilization), changed(func(r *backlog.Reading) { r.Consumers = backlog.Known(0) }), errUnknown, "none of 4 replicas consumes"},
-		"how many consume":                          {of(v1alpha1.StrategyUtilization), changed(func(r *backlog.Reading) { r.Consumers = backlog.Unknown(backlog.ErrNotAsked) }), errUnknown, "not asked"},
-		"a measurement that is not a number":        {of(v1alpha1.StrategyRatePerReplica), changed(func(r *backlog.Reading) { r.PublishRate = backlog.Known(math.NaN()) }), errUnknown, "not a number"},
+		"how busy asynchronous functions are": {
+			of(v1alpha1.StrategyUtilization),
+			changed(func(r *backlog.Reading) { r.Instances.Asynchronous = true }), errUnknown, "asynchronous",
+		},
+		"how busy instances are that nobody asks": {
+			of(v1alpha1.StrategyUtilization),
+			changed(func(
+				r *backlog.Reading,
+			) {
+				r.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked)
+			}), errUnknown, "--instance-metrics",
+		},
+		"how busy instances are that do not answer": {
+			of(v1alpha1.StrategyUtilization),
+			changed(func(
+				r *backlog.Reading,
+			) {
+				r.Instances.Busy = backlog.Unknown(errBrokerDown)
+			}), errUnknown, "if it stays so",
+		},
+		"how busy replicas are that do not consume": {
+			of(v1alpha1.StrategyUtilization),
+			changed(func(r *backlog.Reading) { r.Consumers = backlog.Known(0) }), errUnknown, "none of 4 replicas consumes",
+		},
+		"how many consume": {
+			of(v1alpha1.StrategyUtilization),
+			changed(func(r *backlog.Reading) { r.Consumers = backlog.Unknown(backlog.ErrNotAsked) }), errUnknown, "not asked",
+		},
+		"a measurement that is not a number": {
+			of(v1alpha1.StrategyRatePerReplica),
+			changed(func(r *backlog.Reading) { r.PublishRate = backlog.Known(math.NaN()) }), errUnknown, "not a number",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := sample(test.trigger, test.facts)

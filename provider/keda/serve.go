@@ -31,8 +31,8 @@ const (
 	maxRequest = 1 << 20
 	// maxHeaders bounds its headers.
 	maxHeaders = 64 << 10
-	// maxStreamsPerConnection, answers among them. It is more than maxStreams, so that an answer always finds room: a client waits
-	// for room without telling, KEDA without end.
+	// maxStreamsPerConnection, answers among them. It is more than maxStreams, so that an answer always finds room: a
+	// client waits for room without telling, KEDA without end.
 	maxStreamsPerConnection = maxStreams + 10_000
 	// handshakeWithin is how long a connection may take to be set up.
 	handshakeWithin = 10 * time.Second
@@ -41,8 +41,8 @@ const (
 	// readyEvery is how often health asks.
 	readyEvery = time.Second
 
-	// A connection that is silent for pingAfter is asked whether it is there, and closed after pingWithin, so that the streams of
-	// a client that vanished end. Clients may ask as often as pingsEvery; KEDA does not.
+	// A connection that is silent for pingAfter is asked whether it is there, and closed after pingWithin, so that the
+	// streams of a client that vanished end. Clients may ask as often as pingsEvery; KEDA does not.
 	pingAfter, pingWithin, pingsEvery = 30 * time.Second, 20 * time.Second, 5 * time.Second
 )
 
@@ -54,8 +54,9 @@ type ServeConfig struct {
 	TLS      TLSFiles
 	// Ready says why the health service is not to say SERVING, nil when it is.
 	Ready func() error
-	// MaxConnectionAge is after how long clients are asked to connect again, so that they see all replicas of the scaler: from 1s
-	// to 24h, 5m by default. gRPC spreads it by a tenth. Streams go on for up to a fifth of it more, and then end without an error.
+	// MaxConnectionAge is after how long clients are asked to connect again, so that they see all replicas of the scaler:
+	// from 1s to 24h, 5m by default. gRPC spreads it by a tenth. Streams go on for up to a fifth of it more, and then end
+	// without an error.
 	MaxConnectionAge time.Duration
 	Logger           *slog.Logger
 }
@@ -73,8 +74,8 @@ func (config *ServeConfig) complete() error {
 	return config.TLS.check()
 }
 
-// Serve answers on the listener until the context ends: then health says NOT_SERVING, streams end without an error, and what is
-// under way has a few seconds to end.
+// Serve answers on the listener until the context ends: then health says NOT_SERVING, streams end without an error, and
+// what is under way has a few seconds to end.
 func Serve(ctx context.Context, config ServeConfig) error {
 	if err := config.complete(); err != nil {
 		return err
@@ -104,8 +105,8 @@ func Serve(ctx context.Context, config ServeConfig) error {
 	return group.Wait()
 }
 
-// options of the server. Connections live for MaxConnectionAge, more or less a tenth. Streams on them end when all of that has
-// passed, before gRPC cuts them off: 1.1 + 1/60 to 1.1 + 1/60 + 1/15 of it are less than 0.9 + 1/3.
+// options of the server. Connections live for MaxConnectionAge, more or less a tenth. Streams on them end when all of
+// that has passed, before gRPC cuts them off: 1.1 + 1/60 to 1.1 + 1/60 + 1/15 of it are less than 0.9 + 1/3.
 func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOption, error) {
 	age := config.MaxConnectionAge
 	between := &interceptors{
@@ -117,7 +118,8 @@ func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOptio
 			MaxConnectionAge: age, MaxConnectionAgeGrace: age / 3, Time: pingAfter, Timeout: pingWithin,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsEvery, PermitWithoutStream: true}),
-		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreamsPerConnection),
+		grpc.MaxRecvMsgSize(
+			maxRequest), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreamsPerConnection),
 		grpc.ConnectionTimeout(handshakeWithin), grpc.StatsHandler(connections{}),
 		grpc.UnaryInterceptor(between.unary), grpc.StreamInterceptor(between.stream),
 	}

@@ -53,7 +53,10 @@ func serve(t *testing.T, change func(c *ServeConfig)) *served {
 	serving := ServeConfig{Server: server, Listener: listener, Ready: func() error { return nil }, Logger: config.Logger}
 	change(&serving)
 	ctx, stop := context.WithCancel(t.Context())
-	s := &served{world: w, server: server, address: listener.Addr().String(), registry: registry, stop: stop, ended: make(chan error, 1)}
+	s := &served{
+		world: w, server: server, address: listener.Addr().String(), registry: registry, stop: stop,
+		ended: make(chan error, 1),
+	}
 	run := make(chan error, 1)
 	go func() { run <- server.Run(ctx) }()
 	go func() { s.ended <- Serve(ctx, serving) }()
@@ -98,7 +101,8 @@ func TestEveryCallOverTheNetwork(t *testing.T) {
 	spec, err := scaler.GetMetricSpec(soon(t), of)
 	require.NoError(t, err)
 	require.Equal(t, MetricDesiredReplicas, spec.GetMetricSpecs()[0].GetMetricName())
-	metrics, err := scaler.GetMetrics(soon(t), &pb.GetMetricsRequest{ScaledObjectRef: of, MetricName: MetricDesiredReplicas})
+	metrics, err := scaler.GetMetrics(soon(t),
+		&pb.GetMetricsRequest{ScaledObjectRef: of, MetricName: MetricDesiredReplicas})
 	require.NoError(t, err)
 	require.Equal(t, 7.0, metrics.GetMetricValues()[0].GetMetricValueFloat())
 	_, err = scaler.GetMetrics(soon(t), &pb.GetMetricsRequest{ScaledObjectRef: of, MetricName: "other"})
@@ -220,7 +224,8 @@ func TestAnswersUnderWayAreBounded(t *testing.T) {
 		s.change(func() { answers = maxAnswers - s.hanging })
 		return answers
 	}
-	for n := missing(); n > 0; n = missing() { // on a busy machine the time for an answer is over for some before their turn
+	// on a busy machine the time for an answer is over for some before their turn
+	for n := missing(); n > 0; n = missing() {
 		var group errgroup.Group
 		for range n {
 			group.Go(func() error {
@@ -274,11 +279,23 @@ func TestServeConfigIsChecked(t *testing.T) {
 		change func(c *ServeConfig)
 		says   string
 	}{
-		"a listener must be there":       {func(c *ServeConfig) { c.Listener = nil }, "Listener, Ready and Logger must be set"},
-		"connections live for a while":   {func(c *ServeConfig) { c.MaxConnectionAge = time.Millisecond }, "MaxConnectionAge is 1ms, must be from 1s to 24h0m0s"},
-		"a key belongs to a certificate": {func(c *ServeConfig) { c.TLS.Key = files.Key }, "Certificate and Key must be set together"},
-		"an authority needs encryption":  {func(c *ServeConfig) { c.TLS.ClientCA = files.ClientCA }, "ClientCA is set, which needs Certificate and Key"},
-		"files must be there":            {func(c *ServeConfig) { c.TLS = files }, "no such file"},
+		"a listener must be there": {
+			func(c *ServeConfig) { c.Listener = nil },
+			"Listener, Ready and Logger must be set",
+		},
+		"connections live for a while": {
+			func(c *ServeConfig) { c.MaxConnectionAge = time.Millisecond },
+			"MaxConnectionAge is 1ms, must be from 1s to 24h0m0s",
+		},
+		"a key belongs to a certificate": {
+			func(c *ServeConfig) { c.TLS.Key = files.Key },
+			"Certificate and Key must be set together",
+		},
+		"an authority needs encryption": {
+			func(c *ServeConfig) { c.TLS.ClientCA = files.ClientCA },
+			"ClientCA is set, which needs Certificate and Key",
+		},
+		"files must be there": {func(c *ServeConfig) { c.TLS = files }, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var listen net.ListenConfig
@@ -286,7 +303,10 @@ func TestServeConfigIsChecked(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, listener.Close()) }()
 			w := newWorld()
-			config := ServeConfig{Server: w.server(t), Listener: listener, Ready: func() error { return nil }, Logger: w.config().Logger}
+			config := ServeConfig{
+				Server: w.server(t), Listener: listener, Ready: func() error { return nil },
+				Logger: w.config().Logger,
+			}
 			test.change(&config)
 			require.ErrorContains(t, Serve(t.Context(), config), test.says)
 		})

@@ -56,7 +56,8 @@ func (config Config) check() error {
 	return nil
 }
 
-// Server answers KEDA, from memory. It is safe for concurrent use. Run must run for decisions and for streams to say what changes.
+// Server answers KEDA, from memory. It is safe for concurrent use. Run must run for decisions and for streams to say
+// what changes.
 type Server struct {
 	pb.UnimplementedExternalScalerServer
 
@@ -104,8 +105,8 @@ func (s *Server) IsActive(_ context.Context, ref *pb.ScaledObjectRef) (*pb.IsAct
 	return &pb.IsActiveResponse{Result: answer.sample.Active}, nil
 }
 
-// GetMetricSpec names the metric of the trigger and its target. It does not fail once it has worked. Metadata that are wrong get
-// their refusal, for KEDA shows the user no error of this call.
+// GetMetricSpec names the metric of the trigger and its target. It does not fail once it has worked. Metadata that are
+// wrong get their refusal, for KEDA shows the user no error of this call.
 func (s *Server) GetMetricSpec(_ context.Context, ref *pb.ScaledObjectRef) (*pb.GetMetricSpecResponse, error) {
 	trigger, err := decode(ref)
 	if err != nil {
@@ -125,7 +126,8 @@ func (s *Server) GetMetrics(_ context.Context, request *pb.GetMetricsRequest) (*
 		return nil, statusError(err)
 	}
 	if metric := metricOf(trigger); request.GetMetricName() != metric {
-		return nil, statusError(newFault(errMetric, "no metric %q: this trigger has %s, which KEDA asks for without its prefix s<index>-",
+		return nil, statusError(newFault(errMetric,
+			"no metric %q: this trigger has %s, which KEDA asks for without its prefix s<index>-",
 			request.GetMetricName(), metric))
 	}
 	answer := s.answer(trigger, s.config.Now())
@@ -221,7 +223,8 @@ func (s *Server) report(t Trigger, result settled, now time.Time) {
 		log.Warn("what a trigger asks for is unknown, its last answer is held", "heldFor", s.config.HoldFor.String(),
 			"since", result.since.UTC().Format(time.RFC3339), "reason", result.why)
 	case mistaken:
-		log.Error("what a trigger asks for is not there, it is answered with an error until somebody has corrected it", "reason", result.why)
+		log.Error("what a trigger asks for is not there, it is answered with an error until somebody has corrected it",
+			"reason", result.why)
 	case givenUp:
 		log.Error("what a trigger asks for was unknown for too long, it is answered with an error",
 			"unknownFor", now.Sub(result.since).Truncate(time.Second).String(), "reason", result.why)

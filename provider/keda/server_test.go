@@ -22,9 +22,12 @@ func TestConfigIsChecked(t *testing.T) {
 		change func(c *Config)
 		says   string
 	}{
-		"sources of facts must be there":   {func(c *Config) { c.ScaledObjects = nil }, "ScaledObjects must be set"},
-		"a logger must be there":           {func(c *Config) { c.Logger = nil }, "Logger and Registerer must be set"},
-		"nothing is held for a second":     {func(c *Config) { c.HoldFor = time.Second }, "HoldFor is 1s, must be from 1m0s to 24h0m0s"},
+		"sources of facts must be there": {func(c *Config) { c.ScaledObjects = nil }, "ScaledObjects must be set"},
+		"a logger must be there":         {func(c *Config) { c.Logger = nil }, "Logger and Registerer must be set"},
+		"nothing is held for a second": {
+			func(c *Config) { c.HoldFor = time.Second },
+			"HoldFor is 1s, must be from 1m0s to 24h0m0s",
+		},
 		"nothing is held for a week":       {func(c *Config) { c.HoldFor = 168 * time.Hour }, "HoldFor is 168h0m0s"},
 		"readings are fresh for some time": {func(c *Config) { c.FreshFor = 0 }, "FreshFor is 0s, must be from 1s to 15m0s"},
 	} {
@@ -52,7 +55,8 @@ func value(t *testing.T, s *Server, of *pb.ScaledObjectRef) (*pb.MetricValue, er
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: of, MetricName: spec.GetMetricSpecs()[0].GetMetricName()})
+	answer, err := s.GetMetrics(t.Context(),
+		&pb.GetMetricsRequest{ScaledObjectRef: of, MetricName: spec.GetMetricSpecs()[0].GetMetricName()})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +95,8 @@ func TestWrongMetadataAreTold(t *testing.T) {
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 	require.ErrorContains(t, err, "polcy")
 	require.ErrorContains(t, err, "policy")
-	_, err = s.GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: wrong, MetricName: spec.GetMetricSpecs()[0].GetMetricName()})
+	_, err = s.GetMetrics(t.Context(),
+		&pb.GetMetricsRequest{ScaledObjectRef: wrong, MetricName: spec.GetMetricSpecs()[0].GetMetricName()})
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 	require.ErrorContains(t, err, "polcy")
 	_, err = s.GetMetrics(t.Context(), nil)
@@ -101,7 +106,8 @@ func TestWrongMetadataAreTold(t *testing.T) {
 func TestAnotherMetricIsNotServed(t *testing.T) {
 	w := newWorld()
 	w.policies[policyKey()] = decidedPolicy(3, w.now)
-	_, err := w.server(t).GetMetrics(t.Context(), &pb.GetMetricsRequest{ScaledObjectRef: ref("policy", "resize"), MetricName: "s0-pulsar-desired-replicas"})
+	_, err := w.server(t).GetMetrics(t.Context(),
+		&pb.GetMetricsRequest{ScaledObjectRef: ref("policy", "resize"), MetricName: "s0-pulsar-desired-replicas"})
 	require.Equal(t, codes.InvalidArgument, status.Code(err))
 	require.ErrorContains(t, err, `no metric "s0-pulsar-desired-replicas": this trigger has pulsar-desired-replicas`)
 }
@@ -217,7 +223,11 @@ func TestTheSpecDoesNotFailOnceItWorked(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, before.String(), after.String(), name)
 	}
-	for _, form := range [][]string{{"policy", "resize"}, {"topic", "orders", "subscription", "resize"}, {"target", "Function/resize", "messagesPerReplica", "5"}} {
+	for _, form := range [][]string{
+		{"policy", "resize"},
+		{"topic", "orders", "subscription", "resize"},
+		{"target", "Function/resize", "messagesPerReplica", "5"},
+	} {
 		_, err := newWorld().server(t).GetMetricSpec(t.Context(), ref(form...))
 		require.NoError(t, err, "metadata alone say it")
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Names of the metrics. They are constant and safe in a path: KEDA puts them into the HorizontalPodAutoscaler behind s<index of
-// the trigger>-, and keeps them until the ScaledObject changes.
+// Names of the metrics. They are constant and safe in a path: KEDA puts them into the HorizontalPodAutoscaler behind
+// s<index of the trigger>-, and keeps them until the ScaledObject changes.
 const (
 	MetricDesiredReplicas = "pulsar-desired-replicas"
 	MetricReadyMessages   = "pulsar-backlog-ready-messages"
@@ -67,7 +67,8 @@ func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
 		}
 	}
 	return Spec{}, newFault(errUnsupported,
-		"AutoscalingPolicy %q has no strategy %s: add it to its spec.strategies, or remove strategy from the trigger to follow its decision",
+		"AutoscalingPolicy %q has no strategy %s: add it to its spec.strategies, or remove strategy from the trigger to "+
+			"follow its decision",
 		t.Subject.Policy, t.Strategy)
 }
 
@@ -92,8 +93,8 @@ func thresholdOf(strategy v1alpha1.Strategy) float64 {
 // HorizontalPodAutoscaler reads them into.
 const largest = 9e12
 
-// response is the spec as KEDA reads it: the float since KEDA 2.17, the whole number before. A target below 1 would be 0 as
-// a whole number, which the API server refuses.
+// response is the spec as KEDA reads it: the float since KEDA 2.17, the whole number before. A target below 1 would be
+// 0 as a whole number, which the API server refuses.
 func (s Spec) response() *pb.GetMetricSpecResponse {
 	return &pb.GetMetricSpecResponse{MetricSpecs: []*pb.MetricSpec{{
 		MetricName: s.Metric, TargetSize: int64(max(1, math.Round(s.Target))), TargetSizeFloat: s.Target,

@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// lookEvery is how late what no news tell of is seen: that the decision maker is gone, or that what was held is not any more.
+	// lookEvery is how late what no news tell of is seen: that the decision maker is gone, or that what was held is not
+	// any more.
 	lookEvery = time.Second
-	// leastPause between two looks, in which news gather; and one is at least so many times as long as the look before it was, so
-	// that looks take a tenth of one processor at most, however many streams there are.
+	// leastPause between two looks, in which news gather; and one is at least so many times as long as the look before it
+	// was, so that looks take a tenth of one processor at most, however many streams there are.
 	leastPause = 100 * time.Millisecond
 	pauseTimes = 9
 	// forgetEvery is how often what nobody asks for is looked for.
 	forgetEvery = time.Minute
 )
 
-// StreamIsActive tells at once whether there must be a replica, or as soon as it is known, and then each time it changes. It
-// ends without an error when the server drains.
+// StreamIsActive tells at once whether there must be a replica, or as soon as it is known, and then each time it
+// changes. It ends without an error when the server drains.
 func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStreamingServer[pb.IsActiveResponse]) error {
 	var told activity
 	return s.stream(client.Context(), ref, func(v view) error {
@@ -38,7 +39,9 @@ func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStrea
 }
 
 // StreamMetricSpec tells the metric and its target likewise. What it said last is what GetMetricSpec says.
-func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef, client grpc.ServerStreamingServer[pb.GetMetricSpecResponse]) error {
+func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
+	client grpc.ServerStreamingServer[pb.GetMetricSpecResponse],
+) error {
 	var told Spec
 	return s.stream(client.Context(), ref, func(v view) error {
 		if v.spec == told {
@@ -49,8 +52,8 @@ func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef, client grpc.ServerStr
 	})
 }
 
-// stream tells one client of every view of the trigger until it goes or the server drains. Views that come while it is told of
-// one are told of as the last of them.
+// stream tells one client of every view of the trigger until it goes or the server drains. Views that come while it is
+// told of one are told of as the last of them.
 func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, tell func(v view) error) error {
 	trigger, err := decode(ref)
 	if err != nil {
@@ -98,7 +101,8 @@ func (s *Server) look(w *watch, now time.Time) {
 	})
 }
 
-// Run decides, tells streams what has changed, and forgets, until the context ends; then all streams end, and it returns nil.
+// Run decides, tells streams what has changed, and forgets, until the context ends; then all streams end, and it
+// returns nil.
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.drained)
 	ticker := time.NewTicker(lookEvery)

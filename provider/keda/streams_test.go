@@ -49,13 +49,16 @@ func (c *client[T]) Send(message *T) error {
 	case *pb.IsActiveResponse:
 		c.heard = append(c.heard, fmt.Sprint(m.GetResult()))
 	case *pb.GetMetricSpecResponse:
-		c.heard = append(c.heard, fmt.Sprintf("%s %g", m.GetMetricSpecs()[0].GetMetricName(), m.GetMetricSpecs()[0].GetTargetSizeFloat()))
+		c.heard = append(c.heard,
+			fmt.Sprintf("%s %g", m.GetMetricSpecs()[0].GetMetricName(), m.GetMetricSpecs()[0].GetTargetSizeFloat()))
 	}
 	return nil
 }
 
 // open a stream, and let it run.
-func open[T any](t *testing.T, slow chan struct{}, of *pb.ScaledObjectRef, rpc func(*pb.ScaledObjectRef, grpc.ServerStreamingServer[T]) error) *client[T] {
+func open[T any](t *testing.T, slow chan struct{}, of *pb.ScaledObjectRef,
+	rpc func(*pb.ScaledObjectRef, grpc.ServerStreamingServer[T]) error,
+) *client[T] {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &client[T]{ctx: ctx, gone: cancel, slow: slow}
@@ -222,7 +225,8 @@ func TestABugIsOneTriggersAlone(t *testing.T) {
 		w.change(func() {
 			w.policies[policyKey()], w.policies[other] = decidedPolicy(0, time.Now()), decidedPolicy(0, time.Now())
 		})
-		wrong, right := open(t, nil, ref("policy", "resize"), s.StreamIsActive), open(t, nil, ref("policy", "other"), s.StreamIsActive)
+		wrong, right := open(t, nil, ref("policy", "resize"), s.StreamIsActive), open(t, nil, ref("policy", "other"),
+			s.StreamIsActive)
 		w.change(func() { w.policies[policyKey()], w.policies[other] = nil, decidedPolicy(1, time.Now()) })
 		time.Sleep(2 * lookEvery)
 		require.Equal(t, []string{"false"}, wrong.now())

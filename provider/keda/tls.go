@@ -40,7 +40,8 @@ func (f TLSFiles) check() error {
 type contents struct{ certificate, key, clientCA []byte }
 
 func (c contents) equal(other contents) bool {
-	return bytes.Equal(c.certificate, other.certificate) && bytes.Equal(c.key, other.key) && bytes.Equal(c.clientCA, other.clientCA)
+	return bytes.Equal(c.certificate, other.certificate) && bytes.Equal(c.key, other.key) &&
+		bytes.Equal(c.clientCA, other.clientCA)
 }
 
 // keeper keeps the configuration of TLS in step with the files. It is safe for concurrent use.
@@ -78,7 +79,8 @@ func (k *keeper) serverConfig() *tls.Config {
 	}
 }
 
-// current returns the configuration by the files as they are now; while they are no good, such as half written, as they were.
+// current returns the configuration by the files as they are now; while they are no good, such as half written, as they
+// were.
 func (k *keeper) current() *tls.Config {
 	read, err := k.files.read()
 	k.mu.Lock()
@@ -121,14 +123,16 @@ func (f TLSFiles) read() (read contents, err error) {
 	return read, nil
 }
 
-// parse makes a configuration. There are no session tickets: one would let in a client whose authority is trusted no more.
+// parse makes a configuration. There are no session tickets: one would let in a client whose authority is trusted no
+// more.
 func (f TLSFiles) parse(read contents) (config *tls.Config, expires time.Time, err error) {
 	pair, err := tls.X509KeyPair(read.certificate, read.key)
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("keda: TLS: %s and %s: %w", f.Certificate, f.Key, err)
 	}
 	config = &tls.Config{
-		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{pair}, SessionTicketsDisabled: true,
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{pair},
+		SessionTicketsDisabled: true,
 	}
 	if f.ClientCA != "" {
 		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert

@@ -57,7 +57,8 @@ func (a authority) issue(t *testing.T, serial int64) (certificate, key []byte) {
 	require.NoError(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(own)
 	require.NoError(t, err)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
 }
 
 // clientConfig trusts this authority and has a certificate of the other, if any.
@@ -84,7 +85,10 @@ func write(t *testing.T, files TLSFiles, certificate, key, clientCA []byte) {
 }
 
 func filesIn(dir string) TLSFiles {
-	return TLSFiles{Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), ClientCA: filepath.Join(dir, "ca.crt")}
+	return TLSFiles{
+		Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"),
+		ClientCA: filepath.Join(dir, "ca.crt"),
+	}
 }
 
 // call the server once over a connection of its own.

@@ -12,17 +12,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Trigger is what the metadata of a trigger of type external or external-push asks for. It is comparable: equal triggers of one
-// ScaledObject have the same answers.
+// Trigger is what the metadata of a trigger of type external or external-push asks for. It is comparable: equal
+// triggers of one ScaledObject have the same answers.
 type Trigger struct {
 	// Object is the ScaledObject.
 	Object types.NamespacedName
 	// Subject is what replicas follow from.
 	Subject Subject
-	// Strategy is how; empty for the decision of a policy. Of a policy it is one of its spec.strategies other than Capacity, with its threshold.
+	// Strategy is how; empty for the decision of a policy. Of a policy it is one of its spec.strategies other than
+	// Capacity, with its threshold.
 	Strategy v1alpha1.StrategyType
-	// Threshold is what one replica is for: messages (BacklogPerReplica), messages/s (RatePerReplica) or percent (Utilization);
-	// 0 with Capacity and where a policy says it.
+	// Threshold is what one replica is for: messages (BacklogPerReplica), messages/s (RatePerReplica) or percent
+	// (Utilization); 0 with Capacity and where a policy says it.
 	Threshold float64
 	// LatencyObjective of strategy Capacity; 0 for its default.
 	LatencyObjective time.Duration
@@ -40,7 +41,8 @@ type Subject struct {
 	Target Target
 	// Component is what a function worker runs.
 	Component Component
-	// Topics are complete names (persistent://tenant/namespace/topic), sorted, with commas between them, and Subscription is theirs.
+	// Topics are complete names (persistent://tenant/namespace/topic), sorted, with commas between them, and Subscription
+	// is theirs.
 	Topics, Subscription string
 	// Connection names how the scaler reaches Pulsar for Component and Topics; empty for its own.
 	Connection string

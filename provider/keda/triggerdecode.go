@@ -20,8 +20,8 @@ import (
 var ErrMetadata = errors.New("trigger metadata")
 
 const (
-	// MostErrorBytes bounds the text of a MetadataError: KEDA puts it into an event, which Kubernetes cuts at 1024 bytes, after words of
-	// its own.
+	// MostErrorBytes bounds the text of a MetadataError: KEDA puts it into an event, which Kubernetes cuts at 1024 bytes,
+	// after words of its own.
 	MostErrorBytes = 800
 	// mostShown is how much of a value or a foreign key is shown, mostNamed how many foreign keys.
 	mostShown = 60
@@ -117,7 +117,8 @@ func (d *draft) decodeForm() {
 	case d.present[keySubscription]:
 		d.form = formTopic
 	default:
-		d.problem("what to scale on is missing: set one of policy, target (such as Function/resize), function, sink, and topic with subscription")
+		d.problem("what to scale on is missing: set one of policy, target (such as Function/resize), function, sink, and " +
+			"topic with subscription")
 		return
 	}
 	for _, k := range keys {
@@ -127,7 +128,8 @@ func (d *draft) decodeForm() {
 	}
 }
 
-// decodeNames refuses keys that say nothing here. Their values are not shown: they may be from the environment of a container.
+// decodeNames refuses keys that say nothing here. Their values are not shown: they may be from the environment of a
+// container.
 func (d *draft) decodeNames() {
 	var foreign, fromEnvironment []string
 	for _, name := range slices.Sorted(maps.Keys(d.metadata)) {
@@ -141,15 +143,18 @@ func (d *draft) decodeNames() {
 		}
 	}
 	if len(fromEnvironment) > 0 {
-		d.problem("%s cannot be set: KEDA takes such values from the environment of the target's container, which a Function, a policy and the like "+
-			"do not show it, and leaves the key out then; set the value itself, without FromEnv", enumerate(some(fromEnvironment), "and"))
+		d.problem("%s cannot be set: KEDA takes such values from the environment of the target's container, which a "+
+			"Function, a policy and the like "+
+			"do not show it, and leaves the key out then; set the value itself, without FromEnv", enumerate(
+			some(fromEnvironment), "and"))
 	}
 	if len(foreign) > 0 {
 		of := "a trigger"
 		if d.form != "" {
 			of = "a trigger with " + string(d.form)
 		}
-		d.problem("%s cannot be set: the keys of %s are %s", enumerate(some(foreign), "and"), of, strings.Join(Keys(string(d.form)), ", "))
+		d.problem("%s cannot be set: the keys of %s are %s", enumerate(some(foreign), "and"), of,
+			strings.Join(Keys(string(d.form)), ", "))
 	}
 }
 
@@ -184,7 +189,8 @@ func (d *draft) decodeStrategy() {
 	}
 }
 
-// chooseStrategy takes the strategy that is named, or that a threshold belongs to, or Capacity; it fails when they contradict each other.
+// chooseStrategy takes the strategy that is named, or that a threshold belongs to, or Capacity; it fails when they
+// contradict each other.
 func (d *draft) chooseStrategy() bool {
 	strategy := d.trigger.Strategy
 	set := slices.DeleteFunc(d.thresholds(), func(name string) bool { return !d.present[name] })
@@ -197,7 +203,8 @@ func (d *draft) chooseStrategy() bool {
 	case !d.present[keyStrategy]:
 		strategy = v1alpha1.StrategyCapacity
 	case len(set) == 1 && strategyOf(set[0]) != strategy:
-		d.problem("%s belongs to strategy %s, not to %s: change strategy or remove %s", set[0], strategyOf(set[0]), strategy, set[0])
+		d.problem("%s belongs to strategy %s, not to %s: change strategy or remove %s", set[0], strategyOf(set[0]), strategy,
+			set[0])
 		return false
 	}
 	d.trigger.Strategy = strategy
@@ -216,7 +223,8 @@ func (d *draft) checkStrategy() {
 	}
 	switch k, _ := keyNamed(thresholds()[strategy]); {
 	case !d.takes(k):
-		d.problem("strategy %s cannot be set with %s: there is no instance that says how busy it is; use target, function or sink", strategy, d.form)
+		d.problem("strategy %s cannot be set with %s: there is no instance that says how busy it is; use target, function "+
+			"or sink", strategy, d.form)
 	case !d.present[k.name]:
 		d.problem("%s is missing, which strategy %s needs: it %s", k.name, strategy, k.must)
 	}
@@ -230,10 +238,12 @@ func (d *draft) decodePolicyStrategy() {
 	strategies := "BacklogPerReplica, RatePerReplica or Utilization"
 	switch {
 	case d.trigger.Strategy == v1alpha1.StrategyCapacity:
-		d.problem("strategy is %q, with policy it must be one of the policy's own that has a threshold (%s): leave strategy out for what was decided "+
+		d.problem("strategy is %q, with policy it must be one of the policy's own that has a threshold (%s): leave "+
+			"strategy out for what was decided "+
 			"for the policy", d.trigger.Strategy, strategies)
 	case !d.present[keyStrategy] && d.present[keyActivationMessages]:
-		d.problem("%s does not belong to what was decided for a policy: remove it, or set strategy to %s", keyActivationMessages, strategies)
+		d.problem("%s does not belong to what was decided for a policy: remove it, or set strategy to %s",
+			keyActivationMessages, strategies)
 	}
 }
 

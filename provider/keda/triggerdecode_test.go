@@ -37,7 +37,10 @@ func requireSteady(t *testing.T, trigger Trigger) {
 	t.Helper()
 	subjects := 0
 	subject := trigger.Subject
-	for _, set := range []bool{subject.Policy != "", subject.Target != Target{}, subject.Component != Component{}, subject.Topics != ""} {
+	for _, set := range []bool{
+		subject.Policy != "", subject.Target != Target{}, subject.Component != Component{},
+		subject.Topics != "",
+	} {
 		if set {
 			subjects++
 		}
@@ -45,7 +48,8 @@ func requireSteady(t *testing.T, trigger Trigger) {
 	require.Equal(t, 1, subjects, "exactly one subject: %+v", subject)
 	require.Equal(t, subject.Topics != "", subject.Subscription != "")
 	_, has := thresholds()[trigger.Strategy]
-	require.Equal(t, has && subject.Policy == "", trigger.Threshold > 0, "a threshold for the strategies that have one: %+v", trigger)
+	require.Equal(t, has && subject.Policy == "", trigger.Threshold > 0,
+		"a threshold for the strategies that have one: %+v", trigger)
 	require.True(t, trigger.LatencyObjective == 0 || trigger.Strategy == v1alpha1.StrategyCapacity)
 	require.True(t, trigger.ActivationMessages == 0 || has)
 	require.Equal(t, subject.Policy == "", trigger.Strategy == v1alpha1.StrategyCapacity || trigger.Threshold > 0)
@@ -72,11 +76,16 @@ func TestWhatIsWrongIsSaidAtOnce(t *testing.T) {
 
 func TestARequestSaysWhichScaledObjectItIsAbout(t *testing.T) {
 	_, err := Decode(types.NamespacedName{Name: "resize"}, metadata{"policy": "resize"})
-	require.EqualError(t, err, "trigger metadata: the request does not say which ScaledObject it is about: scaledObjectRef must have a name and a namespace")
+	require.EqualError(t, err,
+		"trigger metadata: the request does not say which ScaledObject it is about: scaledObjectRef must have a name and a "+
+			"namespace")
 }
 
 func TestAnErrorStaysShort(t *testing.T) {
-	wrong := metadata{"topic": strings.Repeat("é", 10_000), "subscription": "\x00", "connection": "A", "strategy": "s", "latencyObjective": "l"}
+	wrong := metadata{
+		"topic": strings.Repeat("é", 10_000), "subscription": "\x00", "connection": "A", "strategy": "s",
+		"latencyObjective": "l",
+	}
 	for i := range 100 {
 		wrong[fmt.Sprintf("%03d%s", i, strings.Repeat("x", 1000))] = strings.Repeat("y", 1000)
 		wrong[fmt.Sprintf("%03dFromEnv", i)] = "y"

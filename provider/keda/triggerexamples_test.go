@@ -28,7 +28,10 @@ func good() map[string]struct {
 	}{
 		"a policy's decision": {metadata{"policy": "resize"}, Trigger{Subject: Subject{Policy: "resize"}}},
 		"beside KEDA's own keys": {
-			metadata{"policy": "resize", "scalerAddress": "scaler.pulsar:6000", "enableTLS": "true", "unsafeSsl": "false", "scalerAddressFromEnv": "x:1"},
+			metadata{
+				"policy": "resize", "scalerAddress": "scaler.pulsar:6000", "enableTLS": "true", "unsafeSsl": "false",
+				"scalerAddressFromEnv": "x:1",
+			},
 			Trigger{Subject: Subject{Policy: "resize"}},
 		},
 		"one strategy of a policy": {
@@ -36,7 +39,10 @@ func good() map[string]struct {
 			Trigger{Subject: Subject{Policy: "resize.v2"}, Strategy: v1alpha1.StrategyRatePerReplica, ActivationMessages: 10},
 		},
 		"an object, with what is learned of it": {
-			metadata{"target": "Function/resize"}, Trigger{Subject: Subject{Target: Target{"Function", "resize"}}, Strategy: v1alpha1.StrategyCapacity},
+			metadata{"target": "Function/resize"}, Trigger{
+				Subject:  Subject{Target: Target{"Function", "resize"}},
+				Strategy: v1alpha1.StrategyCapacity,
+			},
 		},
 		"an object with an objective": {
 			metadata{"target": "StatefulSet/pf-public-default-resize", "latencyObjective": "1h30m"},
@@ -54,15 +60,24 @@ func good() map[string]struct {
 			Trigger{Subject: Subject{Component: component}, Strategy: v1alpha1.StrategyBacklogPerReplica, Threshold: 1e12},
 		},
 		"a sink by its full name at a connection": {
-			metadata{"sink": "media/images/archive.v2", "connection": "east-1", "strategy": "Utilization", "targetPercent": "70"},
-			Trigger{Subject: Subject{Component: sink, Connection: "east-1"}, Strategy: v1alpha1.StrategyUtilization, Threshold: 70},
+			metadata{
+				"sink": "media/images/archive.v2", "connection": "east-1", "strategy": "Utilization",
+				"targetPercent": "70",
+			},
+			Trigger{
+				Subject: Subject{Component: sink, Connection: "east-1"}, Strategy: v1alpha1.StrategyUtilization,
+				Threshold: 70,
+			},
 		},
 		"a rate as a quantity": {
 			metadata{"topic": "orders", "subscription": "resize", "messagesPerSecondPerReplica": "2500m"},
 			Trigger{Subject: orders, Strategy: v1alpha1.StrategyRatePerReplica, Threshold: 2.5},
 		},
 		"a rate as the decimal that it is": {
-			metadata{"topic": "orders", "subscription": "resize", "messagesPerSecondPerReplica": "300m", "activationMessages": "1000000000000"},
+			metadata{
+				"topic": "orders", "subscription": "resize", "messagesPerSecondPerReplica": "300m",
+				"activationMessages": "1000000000000",
+			},
 			Trigger{Subject: orders, Strategy: v1alpha1.StrategyRatePerReplica, Threshold: 0.3, ActivationMessages: 1e12},
 		},
 		"the largest rate": {
@@ -70,7 +85,10 @@ func good() map[string]struct {
 			Trigger{Subject: orders, Strategy: v1alpha1.StrategyRatePerReplica, Threshold: 1e12},
 		},
 		"topics in any order and spelling, each once": {
-			metadata{"topic": "media/images/b, orders,persistent://public/default/orders , persistent://media/images/a", "subscription": "public/default/re size"},
+			metadata{
+				"topic":        "media/images/b, orders,persistent://public/default/orders , persistent://media/images/a",
+				"subscription": "public/default/re size",
+			},
 			Trigger{
 				Subject: Subject{
 					Topics:       "persistent://media/images/a,persistent://media/images/b,persistent://public/default/orders",
@@ -80,20 +98,25 @@ func good() map[string]struct {
 			},
 		},
 		"the strategy in words of its own": {
-			metadata{"topic": "orders", "subscription": "resize", "strategy": "BacklogPerReplica", "messagesPerReplica": "1", "activationMessages": "0"},
+			metadata{
+				"topic": "orders", "subscription": "resize", "strategy": "BacklogPerReplica", "messagesPerReplica": "1",
+				"activationMessages": "0",
+			},
 			Trigger{Subject: orders, Strategy: v1alpha1.StrategyBacklogPerReplica, Threshold: 1},
 		},
 	}
 }
 
-// bad is metadata that is refused, with the sentences about it. Beyond is set where a pattern of the schema cannot know.
+// bad is metadata that is refused, with the sentences about it. Beyond is set where a pattern of the schema cannot
+// know.
 func bad() map[string]struct {
 	metadata metadata
 	want     []string
 	beyond   bool
 } {
 	const component = "must be a name, which is looked for in public/default, or tenant/namespace/name"
-	const topics = "must be up to 100 persistent topics with commas between them, each a name in public/default or tenant/namespace/topic"
+	const topics = "must be up to 100 persistent topics with commas between them, each a name in public/default or " +
+		"tenant/namespace/topic"
 	return map[string]struct {
 		metadata metadata
 		want     []string
@@ -101,61 +124,93 @@ func bad() map[string]struct {
 	}{
 		"nothing": {
 			metadata: metadata{"scalerAddress": "scaler:6000"},
-			want:     []string{"what to scale on is missing: set one of policy, target (such as Function/resize), function, sink, and topic with subscription"},
+			want: []string{"what to scale on is missing: set one of policy, target (such as Function/resize), function, " +
+				"sink, and topic with subscription"},
 		},
 		"two things at once": {
-			metadata: metadata{"policy": "a", "topic": "orders", "subscription": "s"}, want: []string{"policy and topic exclude each other: keep one of them"},
+			metadata: metadata{
+				"policy": "a", "topic": "orders",
+				"subscription": "s",
+			}, want: []string{"policy and topic exclude each other: keep one of them"},
 		},
 		"a key that nobody knows": {
 			metadata: metadata{"topic": "orders", "subscription": "s", "msgBacklogThreshold": "10"},
-			want: []string{"msgBacklogThreshold cannot be set: the keys of a trigger with topic are activationMessages, connection, latencyObjective, " +
+			want: []string{"msgBacklogThreshold cannot be set: the keys of a trigger with topic are activationMessages, " +
+				"connection, latencyObjective, " +
 				"messagesPerReplica, messagesPerSecondPerReplica, strategy, subscription, topic"},
 		},
 		"keys of the built-in scaler": {
-			metadata: metadata{"adminURL": "http://pulsar:8080", "topic": "orders", "subscription": "s", "authModes": "bearer", "bearerToken": "secret"},
-			want: []string{"adminURL, authModes and bearerToken cannot be set: the keys of a trigger with topic are activationMessages, connection, " +
+			metadata: metadata{
+				"adminURL": "http://pulsar:8080", "topic": "orders", "subscription": "s", "authModes": "bearer",
+				"bearerToken": "secret",
+			},
+			want: []string{"adminURL, authModes and bearerToken cannot be set: the keys of a trigger with topic are " +
+				"activationMessages, connection, " +
 				"latencyObjective, messagesPerReplica, messagesPerSecondPerReplica, strategy, subscription, topic"},
 		},
 		"what a policy says itself": {
 			metadata: metadata{"policy": "a", "connection": "east", "messagesPerReplica": "10"},
-			want:     []string{"connection and messagesPerReplica cannot be set: the keys of a trigger with policy are activationMessages, policy, strategy"},
+			want: []string{"connection and messagesPerReplica cannot be set: the keys of a trigger with policy are " +
+				"activationMessages, policy, strategy"},
 		},
 		"values from the environment": {
 			metadata: metadata{"topicFromEnv": "hidden", "subscription": "s"},
-			want: []string{"topicFromEnv cannot be set: KEDA takes such values from the environment of the target's container, which a Function, a policy " +
+			want: []string{"topicFromEnv cannot be set: KEDA takes such values from the environment of the target's " +
+				"container, which a Function, a policy " +
 				"and the like do not show it, and leaves the key out then; set the value itself, without FromEnv"},
 		},
 		"a topic without its subscription": {
 			metadata: metadata{"topic": "orders"},
-			want:     []string{"subscription is missing: set subscription, it must be the subscription's name as Pulsar spells it"},
+			want: []string{"subscription is missing: set subscription, it must be the subscription's name as Pulsar " +
+				"spells it"},
 		},
-		"a subscription without its topic": {metadata: metadata{"subscription": "s"}, want: []string{"topic is missing: set topic, it " + topics}},
+		"a subscription without its topic": {
+			metadata: metadata{"subscription": "s"},
+			want:     []string{"topic is missing: set topic, it " + topics},
+		},
 		"an empty name": {
-			metadata: metadata{"policy": ""}, want: []string{`policy is "", must be the name of an AutoscalingPolicy in the ScaledObject's namespace`},
+			metadata: metadata{"policy": ""},
+			want:     []string{`policy is "", must be the name of an AutoscalingPolicy in the ScaledObject's namespace`},
 		},
 		"a kind that is not measured": {
 			metadata: metadata{"target": "Deployment/resize"},
 			want: []string{`target is "Deployment/resize", must be Function, Sink, Source or StatefulSet and a name in the ScaledObject's namespace, ` +
 				"such as Function/resize"},
 		},
-		"a name of two parts":        {metadata: metadata{"function": "images/resize"}, want: []string{`function is "images/resize", ` + component}},
-		"a step in a path":           {metadata: metadata{"sink": "../default/resize"}, want: []string{`sink is "../default/resize", ` + component}, beyond: true},
-		"a topic of two parts":       {metadata: metadata{"topic": "a/b", "subscription": "s"}, want: []string{`topic is "a/b", ` + topics}},
-		"an empty topic in the list": {metadata: metadata{"topic": "a,,b", "subscription": "s"}, want: []string{`topic is "a,,b", ` + topics}},
+		"a name of two parts": {
+			metadata: metadata{"function": "images/resize"},
+			want:     []string{`function is "images/resize", ` + component},
+		},
+		"a step in a path": {
+			metadata: metadata{"sink": "../default/resize"},
+			want:     []string{`sink is "../default/resize", ` + component}, beyond: true,
+		},
+		"a topic of two parts": {
+			metadata: metadata{"topic": "a/b", "subscription": "s"},
+			want:     []string{`topic is "a/b", ` + topics},
+		},
+		"an empty topic in the list": {
+			metadata: metadata{"topic": "a,,b", "subscription": "s"},
+			want:     []string{`topic is "a,,b", ` + topics},
+		},
 		"non-persistent topics": {
 			metadata: metadata{"topic": "a,non-persistent://public/default/b", "subscription": "s"},
 			want:     []string{`topic is "a,non-persistent://public/default/b", must not have non-persistent topics, which keep no backlog: use persistent ones`},
 		},
 		"too many topics": {
 			metadata: metadata{"topic": strings.Repeat("a,", 100) + "b", "subscription": "s"},
-			want:     []string{`topic is "` + strings.Repeat("a,", 28) + `a...", has 101 topics, must have at most 100: use another trigger for the rest`}, beyond: true,
+			want: []string{`topic is "` + strings.Repeat("a,", 28) +
+				`a...", has 101 topics, must have at most 100: use another trigger for the rest`}, beyond: true,
 		},
 		"a strategy that is none": {
 			metadata: metadata{"target": "Sink/a", "strategy": "capacity", "activationMessages": "1"},
 			want:     []string{`strategy is "capacity", must be Capacity, BacklogPerReplica, RatePerReplica or Utilization`},
 		},
 		"no messages": {
-			metadata: metadata{"target": "Sink/a", "messagesPerReplica": "0"}, want: []string{`messagesPerReplica is "0", must be a whole number from 1 to 1000000000000`},
+			metadata: metadata{
+				"target":             "Sink/a",
+				"messagesPerReplica": "0",
+			}, want: []string{`messagesPerReplica is "0", must be a whole number from 1 to 1000000000000`},
 		},
 		"too many messages": {
 			metadata: metadata{"target": "Sink/a", "messagesPerReplica": "1000000000001"},
@@ -170,14 +225,20 @@ func bad() map[string]struct {
 			want:     []string{`messagesPerSecondPerReplica is "1000000000001", must be messages per second above 0 and at most 10^12, such as 100 or 2500m`}, beyond: true,
 		},
 		"busier than busy": {
-			metadata: metadata{"target": "Sink/a", "targetPercent": "101"}, want: []string{`targetPercent is "101", must be a whole number from 1 to 100`},
+			metadata: metadata{
+				"target":        "Sink/a",
+				"targetPercent": "101",
+			}, want: []string{`targetPercent is "101", must be a whole number from 1 to 100`},
 		},
 		"too short an objective": {
 			metadata: metadata{"target": "Sink/a", "latencyObjective": "999ms"},
 			want:     []string{`latencyObjective is "999ms", must be a duration from 1s to 24h, such as 90s`}, beyond: true,
 		},
 		"an objective without a unit": {
-			metadata: metadata{"target": "Sink/a", "latencyObjective": "60"}, want: []string{`latencyObjective is "60", must be a duration from 1s to 24h, such as 90s`},
+			metadata: metadata{
+				"target":           "Sink/a",
+				"latencyObjective": "60",
+			}, want: []string{`latencyObjective is "60", must be a duration from 1s to 24h, such as 90s`},
 		},
 		"two thresholds": {
 			metadata: metadata{"target": "Sink/a", "messagesPerReplica": "5", "targetPercent": "70"},
@@ -185,19 +246,23 @@ func bad() map[string]struct {
 		},
 		"the threshold of another strategy": {
 			metadata: metadata{"target": "Sink/a", "strategy": "RatePerReplica", "messagesPerReplica": "5"},
-			want:     []string{"messagesPerReplica belongs to strategy BacklogPerReplica, not to RatePerReplica: change strategy or remove messagesPerReplica"},
+			want: []string{"messagesPerReplica belongs to strategy BacklogPerReplica, not to RatePerReplica: change " +
+				"strategy or remove messagesPerReplica"},
 		},
 		"a threshold for Capacity": {
 			metadata: metadata{"target": "Sink/a", "strategy": "Capacity", "messagesPerReplica": "5"},
-			want:     []string{"messagesPerReplica belongs to strategy BacklogPerReplica, not to Capacity: change strategy or remove messagesPerReplica"},
+			want: []string{"messagesPerReplica belongs to strategy BacklogPerReplica, not to Capacity: change strategy or " +
+				"remove messagesPerReplica"},
 		},
 		"a strategy without its threshold": {
 			metadata: metadata{"target": "Sink/a", "strategy": "Utilization"},
-			want:     []string{"targetPercent is missing, which strategy Utilization needs: it must be a whole number from 1 to 100"},
+			want: []string{"targetPercent is missing, which strategy Utilization needs: it must be a whole number from 1 " +
+				"to 100"},
 		},
 		"how busy a subscription is": {
 			metadata: metadata{"topic": "a", "subscription": "s", "strategy": "Utilization"},
-			want:     []string{"strategy Utilization cannot be set with topic: there is no instance that says how busy it is; use target, function or sink"},
+			want: []string{"strategy Utilization cannot be set with topic: there is no instance that says how busy it is; " +
+				"use target, function or sink"},
 		},
 		"an objective for a threshold": {
 			metadata: metadata{"target": "Sink/a", "messagesPerReplica": "5", "latencyObjective": "60s"},
@@ -205,12 +270,14 @@ func bad() map[string]struct {
 		},
 		"an activation for Capacity": {
 			metadata: metadata{"topic": "a", "subscription": "s", "activationMessages": "5"},
-			want: []string{"activationMessages does not belong to strategy Capacity, which wakes for the first message: remove it, or set a threshold " +
+			want: []string{"activationMessages does not belong to strategy Capacity, which wakes for the first message: " +
+				"remove it, or set a threshold " +
 				"(messagesPerReplica or messagesPerSecondPerReplica)"},
 		},
 		"an activation for a decision": {
 			metadata: metadata{"policy": "a", "activationMessages": "5"},
-			want: []string{"activationMessages does not belong to what was decided for a policy: remove it, or set strategy to BacklogPerReplica, " +
+			want: []string{"activationMessages does not belong to what was decided for a policy: remove it, or set strategy " +
+				"to BacklogPerReplica, " +
 				"RatePerReplica or Utilization"},
 		},
 		"the capacity of a policy": {
@@ -221,7 +288,8 @@ func bad() map[string]struct {
 		"several mistakes, each once": {
 			metadata: metadata{"function": "a b", "subscription": "s", "targetPercent": "x", "latencyObjective": "y"},
 			want: []string{
-				"subscription cannot be set: the keys of a trigger with function are activationMessages, connection, function, latencyObjective, " +
+				"subscription cannot be set: the keys of a trigger with function are activationMessages, connection, function, " +
+					"latencyObjective, " +
 					"messagesPerReplica, messagesPerSecondPerReplica, strategy, targetPercent",
 				`function is "a b", ` + component, `latencyObjective is "y", must be a duration from 1s to 24h, such as 90s`,
 				`targetPercent is "x", must be a whole number from 1 to 100`,
@@ -229,7 +297,8 @@ func bad() map[string]struct {
 			},
 		},
 		"bytes that are no text": {
-			metadata: metadata{"policy": "a\xff"}, want: []string{`policy is "a\xff", must be the name of an AutoscalingPolicy in the ScaledObject's namespace`},
+			metadata: metadata{"policy": "a\xff"},
+			want:     []string{`policy is "a\xff", must be the name of an AutoscalingPolicy in the ScaledObject's namespace`},
 		},
 	}
 }

@@ -42,8 +42,8 @@ const (
 	keyActivationMessages = "activationMessages"
 )
 
-// fromEnv ends the keys whose value KEDA takes from the environment of the scale target's container. It keeps the key, and leaves
-// it out where the environment does not have the variable.
+// fromEnv ends the keys whose value KEDA takes from the environment of the scale target's container. It keeps the key,
+// and leaves it out where the environment does not have the variable.
 //
 // Source: KEDA 2.21, pkg/scalers/external_scaler.go, parseExternalScalerMetadata.
 const fromEnv = "FromEnv"
@@ -54,15 +54,16 @@ type key struct {
 	// forms it may be set with, and with which of them it has to be.
 	forms    []form
 	required []form
-	// pattern is what the whole value looks like, in the syntax that Go's and JavaScript's regular expressions share, and most how
-	// many characters there may be.
+	// pattern is what the whole value looks like, in the syntax that Go's and JavaScript's regular expressions share, and
+	// most how many characters there may be.
 	pattern string
 	most    int
 	// must says the same and what take looks for besides, after "key is value, ".
 	must string
 	// about is the key's description in the schema.
 	about string
-	// take puts a value of that look into the trigger, or says what is wrong with it, after "key is value, "; nil for KEDA's own keys.
+	// take puts a value of that look into the trigger, or says what is wrong with it, after "key is value, "; nil for
+	// KEDA's own keys.
 	take func(*Trigger, string) error
 
 	look *regexp.Regexp
@@ -80,7 +81,8 @@ const (
 	mostName    = 253
 	// patternEntity is of tenants and namespaces of Pulsar (org.apache.pulsar.common.naming.NamedEntity).
 	patternEntity = `[-=:.0-9A-Za-z_]+`
-	// patternLocal is of what is in a namespace. Pulsar allows spaces and commas too, which a list with commas cannot have.
+	// patternLocal is of what is in a namespace. Pulsar allows spaces and commas too, which a list with commas cannot
+	// have.
 	patternLocal     = `[^ ,/\\\x00-\x1f\x7f]+`
 	patternComponent = `(` + patternEntity + `/` + patternEntity + `/)?` + patternLocal
 	patternTopic     = ` *((persistent://)?` + patternEntity + `/` + patternEntity + `/)?` + patternLocal + ` *`
@@ -113,7 +115,11 @@ func kedaKeys() []key {
 		"unsafeSsl":     "KEDA's own: true to leave this scaler's certificate unchecked.",
 	} {
 		for _, suffix := range []string{"", fromEnv} {
-			own = append(own, key{name: name + suffix, forms: forms(), pattern: `[^\x00]*`, most: 4096, must: "must be at most 4096 characters", about: about})
+			own = append(own,
+				key{
+					name: name + suffix, forms: forms(), pattern: `[^\x00]*`, most: 4096, must: "must be at most 4096 characters",
+					about: about,
+				})
 		}
 	}
 	return own
@@ -123,40 +129,55 @@ func kedaKeys() []key {
 func subjectKeys() []key {
 	return []key{
 		{
-			name: string(formPolicy), forms: []form{formPolicy}, required: []form{formPolicy}, pattern: patternName, most: mostName,
-			must:  "must be the name of an AutoscalingPolicy in the ScaledObject's namespace",
-			about: "Name of an AutoscalingPolicy in the ScaledObject's namespace: replicas are what was decided for it, or follow from one of its strategies.",
-			take:  func(t *Trigger, value string) error { t.Subject.Policy = value; return nil },
+			name: string(
+				formPolicy), forms: []form{formPolicy}, required: []form{formPolicy}, pattern: patternName, most: mostName,
+			must: "must be the name of an AutoscalingPolicy in the ScaledObject's namespace",
+			about: "Name of an AutoscalingPolicy in the ScaledObject's namespace: replicas are what was decided for it, or " +
+				"follow from one of its strategies.",
+			take: func(t *Trigger, value string) error { t.Subject.Policy = value; return nil },
 		},
 		{
-			name: string(formTarget), forms: []form{formTarget}, required: []form{formTarget}, pattern: `(Function|Sink|Source|StatefulSet)/` + patternName,
-			most:  len("StatefulSet/") + mostName,
-			must:  "must be Function, Sink, Source or StatefulSet and a name in the ScaledObject's namespace, such as Function/resize",
+			name: string(formTarget), forms: []form{formTarget}, required: []form{formTarget},
+			pattern: `(Function|Sink|Source|StatefulSet)/` + patternName,
+			most:    len("StatefulSet/") + mostName,
+			must: "must be Function, Sink, Source or StatefulSet and a name in the ScaledObject's namespace, such as " +
+				"Function/resize",
 			about: "Kind and name of what runs instances in the ScaledObject's namespace, such as Function/resize.",
 			take:  takeTarget,
 		},
 		{
-			name: string(formFunction), forms: []form{formFunction}, required: []form{formFunction}, pattern: patternComponent, most: 3 * mostName,
-			must: mustComponent, about: "What the function worker runs: a name in public/default, or tenant/namespace/name.", take: takeFunction,
+			name: string(formFunction), forms: []form{formFunction}, required: []form{formFunction}, pattern: patternComponent,
+			most: 3 * mostName,
+			must: mustComponent, about: "What the function worker runs: a name in public/default, or tenant/namespace/name.",
+			take: takeFunction,
 		},
 		{
-			name: string(formSink), forms: []form{formSink}, required: []form{formSink}, pattern: patternComponent, most: 3 * mostName,
-			must: mustComponent, about: "A sink that the function worker runs: a name in public/default, or tenant/namespace/name.", take: takeSink,
+			name: string(
+				formSink), forms: []form{formSink}, required: []form{formSink}, pattern: patternComponent, most: 3 * mostName,
+			must:  mustComponent,
+			about: "A sink that the function worker runs: a name in public/default, or tenant/namespace/name.", take: takeSink,
 		},
 		{
-			name: string(formTopic), forms: []form{formTopic}, required: []form{formTopic}, pattern: patternTopic + `(,` + patternTopic + `)*`, most: 8192,
-			must:  "must be up to 100 persistent topics with commas between them, each a name in public/default or tenant/namespace/topic",
-			about: "Topics with commas between them, each a name in public/default, tenant/namespace/topic, or that after persistent://.",
-			take:  takeTopics,
+			name: string(formTopic), forms: []form{formTopic}, required: []form{formTopic},
+			pattern: patternTopic + `(,` + patternTopic + `)*`, most: 8192,
+			must: "must be up to 100 persistent topics with commas between them, each a name in public/default or " +
+				"tenant/namespace/topic",
+			about: "Topics with commas between them, each a name in public/default, tenant/namespace/topic, or that after " +
+				"persistent://.",
+			take: takeTopics,
 		},
 		{
-			name: keySubscription, forms: []form{formTopic}, required: []form{formTopic}, pattern: `[^\x00-\x1f\x7f]+`, most: 1024,
+			name: keySubscription, forms: []form{formTopic}, required: []form{formTopic}, pattern: `[^\x00-\x1f\x7f]+`,
+			most:  1024,
 			must:  "must be the subscription's name as Pulsar spells it",
 			about: "Name of the subscription on the topics; of a function it is tenant/namespace/name.",
 			take:  func(t *Trigger, value string) error { t.Subject.Subscription = value; return nil },
 		},
 		{
-			name: keyConnection, forms: []form{formFunction, formSink, formTopic}, pattern: `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, most: 63,
+			name: keyConnection, forms: []form{
+				formFunction, formSink,
+				formTopic,
+			}, pattern: `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, most: 63,
 			must:  "must be the name of a connection of the scaler: lower-case letters, digits and dashes",
 			about: "Name of one of the scaler's connections to Pulsar; without it the scaler's own.",
 			take:  func(t *Trigger, value string) error { t.Subject.Connection = value; return nil },
@@ -170,34 +191,40 @@ func strategyKeys() []key {
 		{
 			name: keyStrategy, forms: forms(), pattern: "Capacity|BacklogPerReplica|RatePerReplica|Utilization", most: 32,
 			must: "must be Capacity, BacklogPerReplica, RatePerReplica or Utilization",
-			about: "How replicas follow from what is measured; without it the one that the threshold belongs to, or Capacity. Of a policy: which of its " +
+			about: "How replicas follow from what is measured; without it the one that the threshold belongs to, or Capacity. " +
+				"Of a policy: which of its " +
 				"strategies, or without it what was decided.",
 			take: func(t *Trigger, value string) error { t.Strategy = v1alpha1.StrategyType(value); return nil },
 		},
 		{
 			name: keyMessages, forms: measured(), pattern: "[1-9][0-9]{0,11}|1000000000000", most: 13,
-			must: "must be a whole number from 1 to 1000000000000", about: "Of strategy BacklogPerReplica: how many ready messages one replica may have waiting.",
-			take: takeThreshold,
+			must:  "must be a whole number from 1 to 1000000000000",
+			about: "Of strategy BacklogPerReplica: how many ready messages one replica may have waiting.",
+			take:  takeThreshold,
 		},
 		{
 			name: keyRate, forms: measured(), pattern: `[0-9]{1,13}(\.[0-9]{1,9})?[mkMGT]?`, most: 24,
-			must:  "must be messages per second above 0 and at most 10^12, such as 100 or 2500m",
-			about: "Of strategy RatePerReplica: how many published messages per second one replica is for, above 0, such as 100 or 2500m.", take: takeRate,
+			must: "must be messages per second above 0 and at most 10^12, such as 100 or 2500m",
+			about: "Of strategy RatePerReplica: how many published messages per second one replica is for, above 0, such as " +
+				"100 or 2500m.", take: takeRate,
 		},
 		{
 			name: keyPercent, forms: []form{formTarget, formFunction, formSink}, pattern: "[1-9][0-9]?|100", most: 3,
-			must: "must be a whole number from 1 to 100", about: "Of strategy Utilization: how busy each replica is to be, in percent.",
-			take: takeThreshold,
+			must:  "must be a whole number from 1 to 100",
+			about: "Of strategy Utilization: how busy each replica is to be, in percent.",
+			take:  takeThreshold,
 		},
 		{
 			name: keyLatencyObjective, forms: measured(), pattern: `([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h))+`, most: 32,
-			must: "must be a duration from 1s to 24h, such as 90s", about: "Of strategy Capacity: how long a message may take, from 1s to 24h; 60s without it.",
-			take: takeObjective,
+			must:  "must be a duration from 1s to 24h, such as 90s",
+			about: "Of strategy Capacity: how long a message may take, from 1s to 24h; 60s without it.",
+			take:  takeObjective,
 		},
 		{
 			name: keyActivationMessages, forms: forms(), pattern: "0|[1-9][0-9]{0,11}|1000000000000", most: 13,
 			must:  "must be a whole number from 0 to 1000000000000",
-			about: "Of strategies with a threshold: so many ready messages alone wake nothing; 0 without it.", take: takeActivation,
+			about: "Of strategies with a threshold: so many ready messages alone wake nothing; 0 without it.",
+			take:  takeActivation,
 		},
 	}
 }
@@ -205,7 +232,8 @@ func strategyKeys() []key {
 // thresholds are the strategies that have one, with its key.
 func thresholds() map[v1alpha1.StrategyType]string {
 	return map[v1alpha1.StrategyType]string{
-		v1alpha1.StrategyBacklogPerReplica: keyMessages, v1alpha1.StrategyRatePerReplica: keyRate, v1alpha1.StrategyUtilization: keyPercent,
+		v1alpha1.StrategyBacklogPerReplica: keyMessages, v1alpha1.StrategyRatePerReplica: keyRate,
+		v1alpha1.StrategyUtilization: keyPercent,
 	}
 }
 
@@ -228,8 +256,8 @@ func keyNamed(name string) (key, bool) {
 	return keys[at], true
 }
 
-// Keys returns the sorted names that a user may set with the key that says what a trigger is about (policy, target, function, sink
-// or topic), or with any of them when it is empty; without KEDA's own.
+// Keys returns the sorted names that a user may set with the key that says what a trigger is about (policy, target,
+// function, sink or topic), or with any of them when it is empty; without KEDA's own.
 func Keys(subject string) []string {
 	var names []string
 	for _, k := range keys {

@@ -14,9 +14,10 @@ import (
 // object is a JSON object.
 type object map[string]any
 
-// Schema returns the JSON Schema (2020-12) of a trigger's metadata, for editors and for checks before a ScaledObject is applied.
-// Whatever Decode takes matches it. It lets through a few things that Decode refuses, as they are no matter of a pattern: the bounds
-// of latencyObjective and messagesPerSecondPerReplica, more than 100 topics, and "." and ".." as names.
+// Schema returns the JSON Schema (2020-12) of a trigger's metadata, for editors and for checks before a ScaledObject is
+// applied. Whatever Decode takes matches it. It lets through a few things that Decode refuses, as they are no matter of
+// a pattern: the bounds of latencyObjective and messagesPerSecondPerReplica, more than 100 topics, and "." and ".." as
+// names.
 func Schema() ([]byte, error) {
 	var branches []any
 	for _, f := range forms() {
@@ -24,15 +25,19 @@ func Schema() ([]byte, error) {
 	}
 	definitions := object{}
 	for _, k := range keys {
-		definitions[k.name] = object{"type": "string", "description": k.about, "maxLength": k.most, "pattern": "^(" + k.pattern + ")$"}
+		definitions[k.name] = object{
+			"type": "string", "description": k.about, "maxLength": k.most,
+			"pattern": "^(" + k.pattern + ")$",
+		}
 	}
 	text, err := json.MarshalIndent(object{
-		"$schema":     "https://json-schema.org/draft/2020-12/schema",
-		"title":       "Metadata of a KEDA trigger of type external or external-push for the scaler of pulsar-autoscaler",
-		"description": "Generated from the table that the scaler decodes by; all values are strings, so quote numbers in YAML.",
-		"type":        "object",
-		"oneOf":       branches,
-		"$defs":       definitions,
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title":   "Metadata of a KEDA trigger of type external or external-push for the scaler of pulsar-autoscaler",
+		"description": "Generated from the table that the scaler decodes by; all values are strings, so quote numbers in " +
+			"YAML.",
+		"type":  "object",
+		"oneOf": branches,
+		"$defs": definitions,
 	}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the schema of trigger metadata: %w", err)

@@ -52,7 +52,8 @@ func TestTheSchemaAndTheDecoderAgree(t *testing.T) {
 func TestEveryChoiceOfKeysIsJudgedAlike(t *testing.T) {
 	schema := readSchema(t)
 	values := map[string][]string{
-		"policy": {"a"}, "target": {"Sink/a"}, "function": {"a"}, "sink": {"a/b/c"}, "topic": {"a"}, "subscription": {"s"}, "connection": {"c"},
+		"policy": {"a"}, "target": {"Sink/a"}, "function": {"a"}, "sink": {"a/b/c"}, "topic": {"a"}, "subscription": {"s"},
+		"connection":         {"c"},
 		"strategy":           {"Capacity", "BacklogPerReplica", "RatePerReplica", "Utilization"},
 		"messagesPerReplica": {"1"}, "messagesPerSecondPerReplica": {"1"}, "targetPercent": {"1"}, "latencyObjective": {"1s"},
 		"activationMessages": {"1"}, "scalerAddress": {"x"}, "other": {"x"},

@@ -47,7 +47,8 @@ func takeComponent(t *Trigger, kind backlog.ComponentKind, value string) error {
 	if len(parts) == 1 {
 		parts = []string{defaultTenant, defaultNamespace, value}
 	}
-	if slices.ContainsFunc(parts, isStep) || slices.ContainsFunc(parts, func(part string) bool { return len(part) > mostName }) {
+	if slices.ContainsFunc(parts, isStep) ||
+		slices.ContainsFunc(parts, func(part string) bool { return len(part) > mostName }) {
 		return errLook
 	}
 	t.Subject.Component = Component{Kind: kind, Tenant: parts[0], Namespace: parts[1], Name: parts[2]}
@@ -102,8 +103,8 @@ func takeObjective(t *Trigger, value string) error {
 	return nil
 }
 
-// Metadata is what a user would write for the trigger, with nothing left out that Decode would complete and without KEDA's own
-// keys: Decode makes the same trigger of it.
+// Metadata is what a user would write for the trigger, with nothing left out that Decode would complete and without
+// KEDA's own keys: Decode makes the same trigger of it.
 func (t Trigger) Metadata() map[string]string {
 	metadata := map[string]string{}
 	set := func(name, value string) {

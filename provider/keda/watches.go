@@ -5,8 +5,8 @@ package keda
 
 import "sync"
 
-// maxStreams open at once: two for each ScaledObject and operator, of which there is one that works. KEDA itself was seen with
-// 10,000 ScaledObjects at most.
+// maxStreams open at once: two for each ScaledObject and operator, of which there is one that works. KEDA itself was
+// seen with 10,000 ScaledObjects at most.
 const maxStreams = 40_000
 
 // watches are the triggers with open streams. They are safe for concurrent use.
@@ -114,8 +114,8 @@ func (w *watch) begin() (look uint64) {
 	return w.begun
 }
 
-// publish tells the streams what is known now, if it is another than before. A look that began before the one that was published
-// last counts for nothing. It never waits for a client.
+// publish tells the streams what is known now, if it is another than before. A look that began before the one that was
+// published last counts for nothing. It never waits for a client.
 func (w *watch) publish(look uint64, change func(v *view)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,26 +22,39 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 	}
 	with := func(more fields) fields { return merge(runtime.DeepCopyJSON(common), more) }
 	tests := map[string]struct{ written, kept fields }{
-		"of an object":   {functionPolicy(nil), with(fields{"scaleTargetRef": function()})},
-		"of a component": {functionPolicy(fields{"scaleTargetRef": meshTarget(nil)}), with(fields{"scaleTargetRef": meshTarget(nil)})},
+		"of an object": {functionPolicy(nil), with(fields{"scaleTargetRef": function()})},
+		"of a component": {
+			functionPolicy(fields{"scaleTargetRef": meshTarget(nil)}),
+			with(fields{"scaleTargetRef": meshTarget(nil)}),
+		},
 		"of a worker's function": {workerPolicy(nil, nil), with(fields{"pulsarFunctionRef": fields{
 			"kind": "Function", "tenant": "public", "namespace": "default", "name": "resize",
 		}})},
 		"of a selector": {fleetPolicy(nil, nil), with(fields{"targetSelector": fields{"kind": "Function"}})},
 		"of a utilization": {
 			strategies(fields{"type": "Utilization", "utilization": fields{}}),
-			with(fields{"scaleTargetRef": function(), "strategies": []any{fields{"type": "Utilization", "utilization": fields{"targetPercent": int64(70)}}}}),
+			with(fields{
+				"scaleTargetRef": function(),
+				"strategies":     []any{fields{"type": "Utilization", "utilization": fields{"targetPercent": int64(70)}}},
+			}),
 		},
 		"of a window": {
 			functionPolicy(fields{"behavior": fields{"scaleDown": fields{}}}), with(fields{
 				"scaleTargetRef": function(),
-				"behavior":       fields{"scaleDown": fields{"stabilizationWindowSeconds": int64(90), "cooldownPeriodSeconds": int64(300)}},
+				"behavior": fields{"scaleDown": fields{
+					"stabilizationWindowSeconds": int64(90),
+					"cooldownPeriodSeconds":      int64(300),
+				}},
 			}),
 		},
 		"but what is said stays": {
-			functionPolicy(fields{"minReplicas": int64(0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver", "latencyObjective": "5s"}),
+			functionPolicy(fields{
+				"minReplicas": int64(0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver",
+				"latencyObjective": "5s",
+			}),
 			with(fields{
-				"scaleTargetRef": function(), "minReplicas": int64(0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver",
+				"scaleTargetRef": function(), "minReplicas": int64(
+					0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver",
 				"latencyObjective": "5s",
 			}),
 		},
@@ -62,7 +75,8 @@ func TestAClientWithGoTypesWritesWhatAPersonWould(t *testing.T) {
 	p.Namespace, p.Name = namespace, "typed"
 	p.Spec.PulsarFunctionRef.Name, p.Spec.MaxReplicas = "resize", 5
 	// Go's zero duration is no default: it is sent, and refused.
-	require.ErrorContains(t, people.Create(t.Context(), p.DeepCopy(), client.DryRunAll), "latencyObjective must be from 1s to 24h")
+	require.ErrorContains(t, people.Create(t.Context(), p.DeepCopy(), client.DryRunAll),
+		"latencyObjective must be from 1s to 24h")
 	p.Spec.LatencyObjective.Duration = 60e9
 	require.NoError(t, people.Create(t.Context(), p, client.DryRunAll))
 	require.Equal(t, "public/default/resize", p.Spec.PulsarFunctionRef.FullName())
@@ -70,8 +84,9 @@ func TestAClientWithGoTypesWritesWhatAPersonWould(t *testing.T) {
 	require.Equal(t, int32(1), *p.Spec.MinReplicas)
 }
 
-// TestAPolicyThatWasStoredBeforeTheFieldsCameReadsAsTheDefaults: defaults are filled in when an object is read, so a policy of
-// an older definition needs no migration, and rules that it breaks do not stop what has nothing to do with them.
+// TestAPolicyThatWasStoredBeforeTheFieldsCameReadsAsTheDefaults: defaults are filled in when an object is read, so a
+// policy of an older definition needs no migration, and rules that it breaks do not stop what has nothing to do with
+// them.
 func TestAPolicyThatWasStoredBeforeTheFieldsCameReadsAsTheDefaults(t *testing.T) {
 	onControlPlane(t)
 	const crd = "autoscalingpolicies.pulsar-autoscaler.io"
@@ -94,8 +109,10 @@ func TestAPolicyThatWasStoredBeforeTheFieldsCameReadsAsTheDefaults(t *testing.T)
 
 	before := broken.DeepCopy()
 	broken.SetLabels(map[string]string{"team": "shop"})
-	require.NoError(t, people.Patch(t.Context(), broken, client.MergeFrom(before)), "ratcheting: what did not change is not judged anew")
+	require.NoError(t, people.Patch(t.Context(), broken, client.MergeFrom(before)),
+		"ratcheting: what did not change is not judged anew")
 	before = broken.DeepCopy()
 	require.NoError(t, unstructured.SetNestedField(broken.Object, int64(1), "spec", "maxReplicas"))
-	require.ErrorContains(t, people.Patch(t.Context(), broken, client.MergeFrom(before)), "minReplicas must not be larger than maxReplicas")
+	require.ErrorContains(t, people.Patch(t.Context(), broken, client.MergeFrom(before)),
+		"minReplicas must not be larger than maxReplicas")
 }

@@ -35,7 +35,8 @@ func TestEveryFieldIsExplained(t *testing.T) {
 	require.NoError(t, json.Unmarshal(body, &document))
 	policy, found := document.Components.Schemas["io.pulsar-autoscaler.v1alpha1.AutoscalingPolicy"]
 	require.True(t, found, "schemas %v", slices.Collect(maps.Keys(document.Components.Schemas)))
-	require.Contains(t, policy.Description, "AutoscalingPolicy keeps the messages of a Pulsar Function, Sink or batch Source")
+	require.Contains(t, policy.Description,
+		"AutoscalingPolicy keeps the messages of a Pulsar Function, Sink or batch Source")
 	seen := 0
 	for _, part := range []string{"spec", "status"} {
 		walk(part, policy.Properties[part], func(path string, field schema) {

@@ -47,14 +47,15 @@ func awaitDefaults(t *testing.T, want bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err := cluster.WaitFor(ctx, fmt.Sprintf("defaults %t", want), 50*time.Millisecond, func(ctx context.Context) (bool, string, error) {
-		probe := manifest("probe", functionPolicy(nil))
-		if err := people.Create(ctx, probe, client.DryRunAll); err != nil {
-			return false, err.Error(), nil
-		}
-		_, found, err := unstructured.NestedInt64(probe.Object, "spec", "minReplicas")
-		return found == want, fmt.Sprintf("minReplicas %t", found), err
-	})
+	err := cluster.WaitFor(ctx, fmt.Sprintf("defaults %t", want), 50*time.Millisecond,
+		func(ctx context.Context) (bool, string, error) {
+			probe := manifest("probe", functionPolicy(nil))
+			if err := people.Create(ctx, probe, client.DryRunAll); err != nil {
+				return false, err.Error(), nil
+			}
+			_, found, err := unstructured.NestedInt64(probe.Object, "spec", "minReplicas")
+			return found == want, fmt.Sprintf("minReplicas %t", found), err
+		})
 	require.NoError(t, err)
 }
 

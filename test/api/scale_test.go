@@ -50,8 +50,8 @@ func setStatus(t *testing.T, object client.Object, change func(*v1alpha1.Autosca
 	require.NoError(t, people.Status().Patch(t.Context(), p, client.MergeFrom(before)))
 }
 
-// TestScaleSubresourceOfAPolicyIsThatOfItsTarget: the HorizontalPodAutoscaler of a target without one reads the replicas and
-// the selector here, and writes the replicas, which are the only field that changes.
+// TestScaleSubresourceOfAPolicyIsThatOfItsTarget: the HorizontalPodAutoscaler of a target without one reads the
+// replicas and the selector here, and writes the replicas, which are the only field that changes.
 func TestScaleSubresourceOfAPolicyIsThatOfItsTarget(t *testing.T) {
 	onControlPlane(t)
 	object := create(t, "handed-on", functionPolicy(fields{"scaleTargetRef": meshTarget(nil), "replicas": int64(2)}))
@@ -92,7 +92,8 @@ func TestScaleSubresourceOfAPolicyIsThatOfItsTarget(t *testing.T) {
 	}
 }
 
-// TestScaleSubresourceOfAPolicyWithoutReplicasSaysSo: which is why the controller writes them before the HorizontalPodAutoscaler.
+// TestScaleSubresourceOfAPolicyWithoutReplicasSaysSo: which is why the controller writes them before the
+// HorizontalPodAutoscaler.
 func TestScaleSubresourceOfAPolicyWithoutReplicasSaysSo(t *testing.T) {
 	onControlPlane(t)
 	object := create(t, "unset", functionPolicy(nil))

@@ -83,7 +83,8 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 			Wait: &metav1.Duration{Duration: 205 * time.Second},
 		}
 		s.Capacity = &v1alpha1.Capacity{
-			MessagesPerSecond: v1alpha1.NewRate(47.316), UncertaintyPercent: new(int32(7)), Observations: 12, LearnedAt: metav1.Now(),
+			MessagesPerSecond: v1alpha1.NewRate(
+				47.316), UncertaintyPercent: new(int32(7)), Observations: 12, LearnedAt: metav1.Now(),
 		}
 		s.Decision = &v1alpha1.Decision{Time: metav1.Now(), Equation: "ceil(132/s / 47.3/s) = 3"}
 		s.Conditions = []metav1.Condition{{
@@ -93,9 +94,11 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 	})
 	shown := readRow(tableOf(t, object.GetName()))
 	require.Equal(t, map[string]string{
-		"Name": "resize", "Target": "Function/resize", "Mode": "Auto", "Backlog": "1234567", "Wait": "3m25s", "Desired": "4", "Current": "3",
-		"Ready": "True", "Age": shown.wide["Age"],
-		"Min": "1", "Max": "5", "Rate": "132", "Capacity": "47.3", "±%": "7", "Actuator": "HPA", "Why": "Function resize follows",
+		"Name": "resize", "Target": "Function/resize", "Mode": "Auto", "Backlog": "1234567", "Wait": "3m25s", "Desired": "4",
+		"Current": "3",
+		"Ready":   "True", "Age": shown.wide["Age"],
+		"Min": "1", "Max": "5", "Rate": "132", "Capacity": "47.3", "±%": "7", "Actuator": "HPA",
+		"Why":      "Function resize follows",
 		"Decision": "ceil(132/s / 47.3/s) = 3",
 	}, shown.wide)
 	require.Regexp(t, `^\d+s$`, shown.wide["Age"])

@@ -18,7 +18,8 @@ func component(kind, name string) fields { return fields{"kind": kind, "name": n
 
 func meshTarget(more fields) fields {
 	return merge(fields{
-		"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "FunctionMesh", "name": "etl", "component": component("Function", "resize"),
+		"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "FunctionMesh", "name": "etl", "component": component(
+			"Function", "resize"),
 	}, more)
 }
 
@@ -40,7 +41,10 @@ func TestAPolicyHasExactlyOneTarget(t *testing.T) {
 		"an object and a worker's function":  {functionPolicy(fields{"pulsarFunctionRef": worker}), oneTarget},
 		"an object and a selector":           {functionPolicy(fields{"targetSelector": fleet}), oneTarget},
 		"a worker's function and a selector": {workerPolicy(nil, fields{"targetSelector": fleet}), oneTarget},
-		"all three":                          {functionPolicy(fields{"pulsarFunctionRef": worker, "targetSelector": fleet}), oneTarget},
+		"all three": {
+			functionPolicy(fields{"pulsarFunctionRef": worker, "targetSelector": fleet}),
+			oneTarget,
+		},
 	})
 }
 
@@ -49,25 +53,40 @@ func TestObjectTargetsAreNamedWhole(t *testing.T) {
 	ref := func(more fields) fields { return functionPolicy(fields{"scaleTargetRef": merge(function(), more)}) }
 	ofMesh := func(more fields) fields { return functionPolicy(fields{"scaleTargetRef": meshTarget(more)}) }
 	try(t, map[string]attempt{
-		"without apiVersion":             {ref(fields{"apiVersion": nil}), "spec.scaleTargetRef.apiVersion: Required value"},
-		"without kind":                   {ref(fields{"kind": nil}), "spec.scaleTargetRef.kind: Required value"},
-		"without name":                   {ref(fields{"name": nil}), "spec.scaleTargetRef.name: Required value"},
-		"with an empty apiVersion":       {ref(fields{"apiVersion": ""}), "should be at least 1 chars long"},
-		"with an empty kind":             {ref(fields{"kind": ""}), "should be at least 1 chars long"},
-		"with an empty name":             {ref(fields{"name": ""}), "should be at least 1 chars long"},
-		"with an apiVersion too long":    {ref(fields{"apiVersion": strings.Repeat("a", 254)}), "may not be more than 253"},
-		"with a kind too long":           {ref(fields{"kind": strings.Repeat("a", 64)}), "may not be more than 63"},
-		"with a name too long":           {ref(fields{"name": strings.Repeat("a", 254)}), "may not be more than 253"},
-		"a component of a mesh":          {ofMesh(nil), ""},
-		"a sink of a mesh":               {ofMesh(fields{"component": component("Sink", "s3")}), ""},
-		"a source of a mesh":             {ofMesh(fields{"component": component("Source", "crawl")}), ""},
-		"a mesh as a whole":              {ofMesh(fields{"component": nil}), only},
-		"a component of a Function":      {ref(fields{"component": component("Function", "resize")}), only},
-		"a component of unknown kind":    {ofMesh(fields{"component": component("Job", "resize")}), `Unsupported value: "Job"`},
-		"a component without kind":       {ofMesh(fields{"component": fields{"name": "resize"}}), "component.kind: Required value"},
-		"a component without name":       {ofMesh(fields{"component": fields{"kind": "Sink"}}), "component.name: Required value"},
-		"a component with an empty name": {ofMesh(fields{"component": component("Sink", "")}), "should be at least 1 chars long"},
-		"a component's name too long":    {ofMesh(fields{"component": component("Sink", strings.Repeat("a", 254))}), "may not be more than 253"},
+		"without apiVersion":          {ref(fields{"apiVersion": nil}), "spec.scaleTargetRef.apiVersion: Required value"},
+		"without kind":                {ref(fields{"kind": nil}), "spec.scaleTargetRef.kind: Required value"},
+		"without name":                {ref(fields{"name": nil}), "spec.scaleTargetRef.name: Required value"},
+		"with an empty apiVersion":    {ref(fields{"apiVersion": ""}), "should be at least 1 chars long"},
+		"with an empty kind":          {ref(fields{"kind": ""}), "should be at least 1 chars long"},
+		"with an empty name":          {ref(fields{"name": ""}), "should be at least 1 chars long"},
+		"with an apiVersion too long": {ref(fields{"apiVersion": strings.Repeat("a", 254)}), "may not be more than 253"},
+		"with a kind too long":        {ref(fields{"kind": strings.Repeat("a", 64)}), "may not be more than 63"},
+		"with a name too long":        {ref(fields{"name": strings.Repeat("a", 254)}), "may not be more than 253"},
+		"a component of a mesh":       {ofMesh(nil), ""},
+		"a sink of a mesh":            {ofMesh(fields{"component": component("Sink", "s3")}), ""},
+		"a source of a mesh":          {ofMesh(fields{"component": component("Source", "crawl")}), ""},
+		"a mesh as a whole":           {ofMesh(fields{"component": nil}), only},
+		"a component of a Function":   {ref(fields{"component": component("Function", "resize")}), only},
+		"a component of unknown kind": {
+			ofMesh(fields{"component": component("Job", "resize")}),
+			`Unsupported value: "Job"`,
+		},
+		"a component without kind": {
+			ofMesh(fields{"component": fields{"name": "resize"}}),
+			"component.kind: Required value",
+		},
+		"a component without name": {
+			ofMesh(fields{"component": fields{"kind": "Sink"}}),
+			"component.name: Required value",
+		},
+		"a component with an empty name": {
+			ofMesh(fields{"component": component("Sink", "")}),
+			"should be at least 1 chars long",
+		},
+		"a component's name too long": {
+			ofMesh(fields{"component": component("Sink", strings.Repeat("a", 254))}),
+			"may not be more than 253",
+		},
 		"a StatefulSet of a worker": {functionPolicy(fields{"scaleTargetRef": fields{
 			"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "pf-public-default-resize",
 		}}), ""},
@@ -76,43 +95,72 @@ func TestObjectTargetsAreNamedWhole(t *testing.T) {
 
 func TestFunctionsOfAWorkerAreNamedInPulsarsWords(t *testing.T) {
 	const url = "workerURL must be http://host:port or https://host:port, one host, with no path and no credentials"
-	const instances = "minReplicas must be at least 1 with pulsarFunctionRef: the function worker does not run a function with no instance"
+	const instances = "minReplicas must be at least 1 with pulsarFunctionRef: the function worker does not run a " +
+		"function with no instance"
 	try(t, map[string]attempt{
 		"a source in full": {workerPolicy(fields{
 			"kind": "Source", "tenant": "shop", "namespace": "orders", "workerURL": "https://worker.pulsar:6751/",
 		}, nil), ""},
-		"without a name":             {fields{"pulsarFunctionRef": fields{"tenant": "shop"}, "maxReplicas": int64(5)}, "pulsarFunctionRef.name: Required value"},
-		"with an empty name":         {workerPolicy(fields{"name": ""}, nil), "should be at least 1 chars long"},
-		"with an empty tenant":       {workerPolicy(fields{"tenant": ""}, nil), "should be at least 1 chars long"},
-		"with an empty namespace":    {workerPolicy(fields{"namespace": ""}, nil), "should be at least 1 chars long"},
-		"with a name too long":       {workerPolicy(fields{"name": strings.Repeat("a", 254)}, nil), "may not be more than 253"},
-		"with a tenant too long":     {workerPolicy(fields{"tenant": strings.Repeat("a", 254)}, nil), "may not be more than 253"},
-		"with a namespace too long":  {workerPolicy(fields{"namespace": strings.Repeat("a", 254)}, nil), "may not be more than 253"},
-		"of a kind nobody knows":     {workerPolicy(fields{"kind": "FunctionMesh"}, nil), `Unsupported value: "FunctionMesh"`},
+		"without a name": {
+			fields{"pulsarFunctionRef": fields{"tenant": "shop"}, "maxReplicas": int64(5)},
+			"pulsarFunctionRef.name: Required value",
+		},
+		"with an empty name":      {workerPolicy(fields{"name": ""}, nil), "should be at least 1 chars long"},
+		"with an empty tenant":    {workerPolicy(fields{"tenant": ""}, nil), "should be at least 1 chars long"},
+		"with an empty namespace": {workerPolicy(fields{"namespace": ""}, nil), "should be at least 1 chars long"},
+		"with a name too long": {
+			workerPolicy(fields{"name": strings.Repeat("a", 254)}, nil),
+			"may not be more than 253",
+		},
+		"with a tenant too long": {
+			workerPolicy(fields{"tenant": strings.Repeat("a", 254)}, nil),
+			"may not be more than 253",
+		},
+		"with a namespace too long": {
+			workerPolicy(fields{"namespace": strings.Repeat("a", 254)}, nil),
+			"may not be more than 253",
+		},
+		"of a kind nobody knows": {
+			workerPolicy(fields{"kind": "FunctionMesh"}, nil),
+			`Unsupported value: "FunctionMesh"`,
+		},
 		"a worker by host alone":     {workerPolicy(fields{"workerURL": "worker:6750"}, nil), url},
 		"a worker with a path":       {workerPolicy(fields{"workerURL": "http://worker:6750/admin"}, nil), url},
 		"a worker with a password":   {workerPolicy(fields{"workerURL": "http://me:secret@worker:6750"}, nil), url},
 		"a worker by another scheme": {workerPolicy(fields{"workerURL": "pulsar://worker:6650"}, nil), url},
-		"a worker's URL too long":    {workerPolicy(fields{"workerURL": "http://" + strings.Repeat("w", 2048)}, nil), "may not be more than 2048"},
-		"an empty worker's URL":      {workerPolicy(fields{"workerURL": ""}, nil), ""},
-		"no instance":                {workerPolicy(nil, fields{"minReplicas": int64(0)}), instances},
-		"one instance":               {workerPolicy(nil, fields{"minReplicas": int64(1)}), ""},
+		"a worker's URL too long": {
+			workerPolicy(fields{"workerURL": "http://" + strings.Repeat("w", 2048)}, nil),
+			"may not be more than 2048",
+		},
+		"an empty worker's URL": {workerPolicy(fields{"workerURL": ""}, nil), ""},
+		"no instance":           {workerPolicy(nil, fields{"minReplicas": int64(0)}), instances},
+		"one instance":          {workerPolicy(nil, fields{"minReplicas": int64(1)}), ""},
 	})
 }
 
 func TestSelectorsSelectKindsThatCanBeScaled(t *testing.T) {
 	try(t, map[string]attempt{
-		"functions":             {fleetPolicy(nil, nil), ""},
-		"sinks":                 {fleetPolicy(fields{"kind": "Sink"}, nil), ""},
-		"sources":               {fleetPolicy(fields{"kind": "Source"}, nil), ""},
-		"StatefulSets":          {fleetPolicy(fields{"kind": "StatefulSet"}, nil), ""},
-		"meshes":                {fleetPolicy(fields{"kind": "FunctionMesh"}, nil), `Unsupported value: "FunctionMesh"`},
-		"without a kind":        {fields{"targetSelector": fields{"matchLabels": fields{"a": "b"}}, "maxReplicas": int64(5)}, "targetSelector.kind: Required value"},
-		"by labels":             {fleetPolicy(fields{"matchLabels": fields{"team": "shop"}}, nil), ""},
-		"by an expression":      {fleetPolicy(fields{"matchExpressions": []any{fields{"key": "team", "operator": "In", "values": []any{"shop"}}}}, nil), ""},
-		"by half an expression": {fleetPolicy(fields{"matchExpressions": []any{fields{"key": "team"}}}, nil), "operator: Required value"},
+		"functions":    {fleetPolicy(nil, nil), ""},
+		"sinks":        {fleetPolicy(fields{"kind": "Sink"}, nil), ""},
+		"sources":      {fleetPolicy(fields{"kind": "Source"}, nil), ""},
+		"StatefulSets": {fleetPolicy(fields{"kind": "StatefulSet"}, nil), ""},
+		"meshes":       {fleetPolicy(fields{"kind": "FunctionMesh"}, nil), `Unsupported value: "FunctionMesh"`},
+		"without a kind": {
+			fields{"targetSelector": fields{"matchLabels": fields{"a": "b"}}, "maxReplicas": int64(5)},
+			"targetSelector.kind: Required value",
+		},
+		"by labels": {fleetPolicy(fields{"matchLabels": fields{"team": "shop"}}, nil), ""},
+		"by an expression": {fleetPolicy(fields{"matchExpressions": []any{fields{
+			"key": "team", "operator": "In",
+			"values": []any{"shop"},
+		}}}, nil), ""},
+		"by half an expression": {
+			fleetPolicy(fields{"matchExpressions": []any{fields{"key": "team"}}}, nil),
+			"operator: Required value",
+		},
 		"with replicas of its own": {
-			fleetPolicy(nil, fields{"replicas": int64(3)}), "replicas cannot be set with targetSelector: each target has its own",
+			fleetPolicy(nil,
+				fields{"replicas": int64(3)}), "replicas cannot be set with targetSelector: each target has its own",
 		},
 	})
 }
@@ -128,20 +176,72 @@ func TestTargetsCannotBeChanged(t *testing.T) {
 		set  fields
 		want string
 	}{
-		"another name":                 {functionPolicy(nil), fields{"scaleTargetRef": merge(function(), fields{"name": "crop"})}, objectKept},
-		"another kind":                 {functionPolicy(nil), fields{"scaleTargetRef": merge(function(), fields{"kind": "Sink"})}, objectKept},
-		"another component":            {functionPolicy(fields{"scaleTargetRef": meshTarget(nil)}), fields{"scaleTargetRef": meshTarget(fields{"component": component("Sink", "resize")})}, objectKept},
-		"another function of a worker": {workerPolicy(nil, nil), fields{"pulsarFunctionRef": fields{"name": "crop"}}, workerKept},
-		"another tenant":               {workerPolicy(nil, nil), fields{"pulsarFunctionRef": fields{"name": "resize", "tenant": "shop"}}, workerKept},
-		"an object to a worker's":      {functionPolicy(nil), fields{"scaleTargetRef": nil, "pulsarFunctionRef": fields{"name": "resize"}}, formKept},
-		"an object to a selector":      {functionPolicy(nil), fields{"scaleTargetRef": nil, "targetSelector": fields{"kind": "Function"}}, formKept},
-		"a worker's to an object":      {workerPolicy(nil, nil), fields{"pulsarFunctionRef": nil, "scaleTargetRef": function()}, formKept},
-		"a worker's to a selector":     {workerPolicy(nil, nil), fields{"pulsarFunctionRef": nil, "targetSelector": fields{"kind": "Function"}}, formKept},
-		"a selector to an object":      {fleetPolicy(nil, nil), fields{"targetSelector": nil, "scaleTargetRef": function()}, formKept},
-		"a selector to a worker's":     {fleetPolicy(nil, nil), fields{"targetSelector": nil, "pulsarFunctionRef": fields{"name": "resize"}}, formKept},
-		"a default that is said":       {workerPolicy(nil, nil), fields{"pulsarFunctionRef": fields{"name": "resize", "tenant": "public"}}, ""},
-		"a selector's labels":          {fleetPolicy(nil, nil), fields{"targetSelector": fields{"kind": "Function", "matchLabels": fields{"team": "shop"}}}, ""},
-		"a selector's kind":            {fleetPolicy(nil, nil), fields{"targetSelector": fields{"kind": "Sink"}}, ""},
+		"another name": {
+			functionPolicy(nil),
+			fields{"scaleTargetRef": merge(function(), fields{"name": "crop"})},
+			objectKept,
+		},
+		"another kind": {
+			functionPolicy(nil),
+			fields{"scaleTargetRef": merge(function(), fields{"kind": "Sink"})},
+			objectKept,
+		},
+		"another component": {
+			functionPolicy(fields{"scaleTargetRef": meshTarget(nil)}),
+			fields{"scaleTargetRef": meshTarget(fields{"component": component("Sink", "resize")})},
+			objectKept,
+		},
+		"another function of a worker": {
+			workerPolicy(nil, nil),
+			fields{"pulsarFunctionRef": fields{"name": "crop"}},
+			workerKept,
+		},
+		"another tenant": {
+			workerPolicy(nil, nil),
+			fields{"pulsarFunctionRef": fields{"name": "resize", "tenant": "shop"}},
+			workerKept,
+		},
+		"an object to a worker's": {
+			functionPolicy(nil),
+			fields{"scaleTargetRef": nil, "pulsarFunctionRef": fields{"name": "resize"}},
+			formKept,
+		},
+		"an object to a selector": {
+			functionPolicy(nil),
+			fields{"scaleTargetRef": nil, "targetSelector": fields{"kind": "Function"}},
+			formKept,
+		},
+		"a worker's to an object": {
+			workerPolicy(nil, nil),
+			fields{"pulsarFunctionRef": nil, "scaleTargetRef": function()},
+			formKept,
+		},
+		"a worker's to a selector": {
+			workerPolicy(nil, nil),
+			fields{"pulsarFunctionRef": nil, "targetSelector": fields{"kind": "Function"}},
+			formKept,
+		},
+		"a selector to an object": {
+			fleetPolicy(nil, nil),
+			fields{"targetSelector": nil, "scaleTargetRef": function()},
+			formKept,
+		},
+		"a selector to a worker's": {
+			fleetPolicy(nil, nil),
+			fields{"targetSelector": nil, "pulsarFunctionRef": fields{"name": "resize"}},
+			formKept,
+		},
+		"a default that is said": {
+			workerPolicy(nil, nil),
+			fields{"pulsarFunctionRef": fields{"name": "resize", "tenant": "public"}},
+			"",
+		},
+		"a selector's labels": {
+			fleetPolicy(nil, nil),
+			fields{"targetSelector": fields{"kind": "Function", "matchLabels": fields{"team": "shop"}}},
+			"",
+		},
+		"a selector's kind": {fleetPolicy(nil, nil), fields{"targetSelector": fields{"kind": "Sink"}}, ""},
 		"everything else": {functionPolicy(nil), fields{
 			"maxReplicas": int64(50), "minReplicas": int64(0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver",
 		}, ""},

@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostTracked is several times the largest picture in docs: what is larger was built, and everybody who clones would fetch it for ever.
+// mostTracked is several times the largest picture in docs: what is larger was built, and everybody who clones would
+// fetch it for ever.
 const mostTracked = 512 << 10
 
 func TestNothingThatWasBuiltIsTracked(t *testing.T) {

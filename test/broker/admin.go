@@ -42,8 +42,8 @@ func newClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
 }
 
-// Admin calls the admin API at path, e.g. "/admin/v2/clusters", with body as JSON if there is one, and returns the status
-// and the answer whatever the status is. An error means that there was no whole answer within ctx and 20 s.
+// Admin calls the admin API at path, e.g. "/admin/v2/clusters", with body as JSON if there is one, and returns the
+// status and the answer whatever the status is. An error means that there was no whole answer within ctx and 20 s.
 func (b *Broker) Admin(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -84,8 +84,8 @@ func (b *Broker) demand(ctx context.Context, method, path string, body []byte) (
 	return answer, nil
 }
 
-// CreateTopic makes a persistent topic, partitioned if partitions is positive. name is "persistent://tenant/ns/topic", or
-// "topic" in public/default.
+// CreateTopic makes a persistent topic, partitioned if partitions is positive. name is "persistent://tenant/ns/topic",
+// or "topic" in public/default.
 func (b *Broker) CreateTopic(ctx context.Context, name string, partitions int) error {
 	path, body := topicPath(name), []byte(nil)
 	if partitions > 0 {

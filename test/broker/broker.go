@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// startTimeout bounds a start that hangs; one whose process ends fails at once. A start takes 9 s on two idle cores, and 95 s
-	// where 30 processes want them.
+	// startTimeout bounds a start that hangs; one whose process ends fails at once. A start takes 9 s on two idle cores,
+	// and 95 s where 30 processes want them.
 	startTimeout = 4 * time.Minute
 	// stopGrace: an orderly stop takes 2 to 5 s.
 	stopGrace = 15 * time.Second
@@ -95,7 +95,8 @@ type Broker struct {
 }
 
 // Start runs a broker and returns when it is ready: healthy, with the namespace public/default and, with WorkerOn, a
-// worker that has a leader. The broker lives until Stop, Kill or the end of ctx. An error means that nothing is running.
+// worker that has a leader. The broker lives until Stop, Kill or the end of ctx. An error means that nothing is
+// running.
 func Start(ctx context.Context, config Config) (*Broker, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -209,8 +210,8 @@ func (b *Broker) Stop() error {
 	return b.clean()
 }
 
-// Discard ends the broker by SIGKILL and removes its temporary directory: for a test that is through with it, 4 s faster
-// than Stop.
+// Discard ends the broker by SIGKILL and removes its temporary directory: for a test that is through with it, 4 s
+// faster than Stop.
 func (b *Broker) Discard() error {
 	b.Kill()
 	return b.clean()
@@ -225,13 +226,13 @@ func (b *Broker) Pause() error { return b.current().Pause() }
 // Resume continues a paused broker.
 func (b *Broker) Resume() error { return b.current().Resume() }
 
-// Restart stops the broker in order if it runs, and starts it again on the same ports with its data: topics, subscriptions
-// and backlog are kept, counters begin at 0. ctx bounds the wait; the broker lives as long as Start said. Only one
-// Restart may run at a time.
+// Restart stops the broker in order if it runs, and starts it again on the same ports with its data: topics,
+// subscriptions and backlog are kept, counters begin at 0. ctx bounds the wait; the broker lives as long as Start said.
+// Only one Restart may run at a time.
 //
-// Functions of the thread runtime do not come back by themselves: the worker fetches their package before the web server
-// answers (503) and was not seen to try again within 75 s. POST /admin/v3/functions/{tenant}/{namespace}/{name}/restart
-// brings them back at once.
+// Functions of the thread runtime do not come back by themselves: the worker fetches their package before the web
+// server answers (503) and was not seen to try again within 75 s. POST
+// /admin/v3/functions/{tenant}/{namespace}/{name}/restart brings them back at once.
 func (b *Broker) Restart(ctx context.Context) error {
 	if err := b.current().Stop(stopGrace); err != nil && !errors.Is(err, proc.ErrKilled) {
 		return err

@@ -13,13 +13,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 )
 
-// fullDisk is the share of a disk in use from which the bookie takes no more writes ("Not enough non-faulty bookies"). A
-// test writes megabytes, but shares the disk with others: at 0.99 one of 250 GB is full with 2.5 GB to spare.
+// fullDisk is the share of a disk in use from which the bookie takes no more writes ("Not enough non-faulty bookies").
+// A test writes megabytes, but shares the disk with others: at 0.99 one of 250 GB is full with 2.5 GB to spare.
 const fullDisk = "0.99999"
 
-// settings are the keys of standalone.conf. statsUpdateFrequencyInSecs is the broker's own default: rates up to 60 s old
-// are what the product has to cope with. Client and bookie are in one JVM, so the bookie needs no port: its default port
-// is on all interfaces and, being random, may be taken when the broker restarts.
+// settings are the keys of standalone.conf. statsUpdateFrequencyInSecs is the broker's own default: rates up to 60 s
+// old are what the product has to cope with. Client and bookie are in one JVM, so the bookie needs no port: its default
+// port is on all interfaces and, being random, may be taken when the broker restarts.
 func settings(ports ports, extra map[string]string) map[string]string {
 	all := map[string]string{
 		"clusterName":                       "standalone",
@@ -68,8 +68,8 @@ var opened = [...]string{
 	"java.base/jdk.internal.platform", "java.management/sun.management", "jdk.management/com.sun.management.internal",
 }
 
-// JVMFlags are the flags that Pulsar needs on a JDK, and those that keep a JVM small: the serial collector and the first
-// compiler start a broker with half the CPU time and two thirds of the memory of the defaults.
+// JVMFlags are the flags that Pulsar needs on a JDK, and those that keep a JVM small: the serial collector and the
+// first compiler start a broker with half the CPU time and two thirds of the memory of the defaults.
 func JVMFlags(kit jdk.JDK) []string {
 	flags := []string{
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto",

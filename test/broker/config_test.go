@@ -21,7 +21,10 @@ func TestStartRefusesABadConfig(t *testing.T) {
 		"refuses a key with an equals sign":          {Config{Settings: map[string]string{"a=b": "c"}}, `Settings["a=b"]`},
 		"refuses a worker that is neither on or off": {Config{Worker: 7}, "Config.Worker is 7"},
 		"refuses a negative timeout":                 {Config{StartTimeout: -1}, "Config.StartTimeout"},
-		"names the versions that can be had":         {Config{Version: "3.0.0"}, "$PULSAR must be one of 4.0.8, 4.2.4, 5.0.0-M1"},
+		"names the versions that can be had": {
+			Config{Version: "3.0.0"},
+			"$PULSAR must be one of 4.0.8, 4.2.4, 5.0.0-M1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Start(t.Context(), test.config)
@@ -49,7 +52,8 @@ func TestVersionComesFromTheEnvironment(t *testing.T) {
 func TestTopicPathEscapesTheLocalNameTwice(t *testing.T) {
 	require.Equal(t, "/admin/v2/persistent/public/default/orders", topicPath("orders"))
 	require.Equal(t, "/admin/v2/non-persistent/t/n/a%252Fb", topicPath("non-persistent://t/n/a/b"))
-	require.Equal(t, "/admin/v2/persistent/public/default/orders/subscription/public%252Fdefault%252Ffn", subscriptionPath("orders", "public/default/fn"))
+	require.Equal(t, "/admin/v2/persistent/public/default/orders/subscription/public%252Fdefault%252Ffn",
+		subscriptionPath("orders", "public/default/fn"))
 }
 
 func TestUnsafeMemoryFlagOnlyWhereTheJVMKnowsIt(t *testing.T) {

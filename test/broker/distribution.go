@@ -54,13 +54,14 @@ type Dist struct {
 // Versions lists what Distribution knows, the default first.
 func Versions() []string { return []string{Version, "4.2.4", "5.0.0-M1"} }
 
-// Distribution returns Pulsar of the given version (empty: $PULSAR, else 4.0.8), downloaded once by Maven into the cache:
-// 245 MB and 10 to 70 s, told on progress (nil for silence). Errors wrap ErrVersion, jdk.ErrNoJDK, jdk.ErrNoMaven or quote
-// Maven's last lines.
+// Distribution returns Pulsar of the given version (empty: $PULSAR, else 4.0.8), downloaded once by Maven into the
+// cache: 245 MB and 10 to 70 s, told on progress (nil for silence). Errors wrap ErrVersion, jdk.ErrNoJDK,
+// jdk.ErrNoMaven or quote Maven's last lines.
 func Distribution(ctx context.Context, version string, progress io.Writer) (Dist, error) {
 	version = orDefault(version)
 	if !slices.Contains(Versions(), version) {
-		return Dist{}, fmt.Errorf("%w: %q: $%s must be one of %s", ErrVersion, version, VersionVariable, strings.Join(Versions(), ", "))
+		return Dist{},
+			fmt.Errorf("%w: %q: $%s must be one of %s", ErrVersion, version, VersionVariable, strings.Join(Versions(), ", "))
 	}
 	if version == Version {
 		return tarball(ctx, progress)

@@ -22,8 +22,8 @@ const (
 	progressEvery = 20 * time.Second
 )
 
-// Dir is the absolute path of the cache, made if need be: $PULSAR_AUTOSCALER_CACHE, else pulsar-autoscaler in the user's
-// cache directory.
+// Dir is the absolute path of the cache, made if need be: $PULSAR_AUTOSCALER_CACHE, else pulsar-autoscaler in the
+// user's cache directory.
 func Dir() (string, error) {
 	dir := os.Getenv(Variable)
 	if dir == "" {
@@ -45,11 +45,15 @@ func Dir() (string, error) {
 
 // Fill returns the directory of the cache that is called key, a single path element that names the content with its
 // version, e.g. "kubernetes-v1.36.3-2f1c9a". If it is not there yet, build fills an empty directory dir, which becomes
-// visible under its final path only once build has returned nil: build must not write down dir itself. One process builds
-// at a time; the others wait and say so on progress (nil for silence). Fill writes to progress only before and after build.
-func Fill(ctx context.Context, key string, progress io.Writer, build func(ctx context.Context, dir string) error) (dir string, err error) {
+// visible under its final path only once build has returned nil: build must not write down dir itself. One process
+// builds at a time; the others wait and say so on progress (nil for silence). Fill writes to progress only before and
+// after build.
+func Fill(ctx context.Context, key string, progress io.Writer,
+	build func(ctx context.Context, dir string) error,
+) (dir string, err error) {
 	if key == "" || key != filepath.Base(key) || key[0] == '.' {
-		return "", fmt.Errorf("filling the cache: the key %q must be a single path element that does not begin with a dot", key)
+		return "", fmt.Errorf("filling the cache: the key %q must be a single path element that does not begin with a dot",
+			key)
 	}
 	base, err := Dir()
 	if err != nil {
@@ -126,8 +130,8 @@ func lock(ctx context.Context, path, key string, progress io.Writer) (unlock fun
 	}
 }
 
-// Announce runs work and tells about it on progress (nil for silence): what at once, e.g. "building etcd: about 1 minute
-// on 2 cores", the time it has taken every 20 s, and the end. Announce alone writes to progress while work runs.
+// Announce runs work and tells about it on progress (nil for silence): what at once, e.g. "building etcd: about 1
+// minute on 2 cores", the time it has taken every 20 s, and the end. Announce alone writes to progress while work runs.
 func Announce(ctx context.Context, progress io.Writer, what string, work func(ctx context.Context) error) error {
 	progress = orDiscard(progress)
 	say(progress, "%s", what)

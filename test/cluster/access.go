@@ -39,7 +39,8 @@ func (c *Cluster) adminConfig() *rest.Config {
 	}
 }
 
-// RESTConfig is a copy of the configuration of an administrator (group system:masters) without a client-side rate limit.
+// RESTConfig is a copy of the configuration of an administrator (group system:masters) without a client-side rate
+// limit.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.rest) }
 
 // Kubeconfig is the path of a kubeconfig file of an administrator, good for kubectl too.
@@ -75,8 +76,9 @@ func (c *Cluster) writeKubeconfig(name string, user *clientcmdapi.AuthInfo, name
 	return path, nil
 }
 
-// ServiceAccountKubeconfig writes a kubeconfig file for the service account, which must exist, with a token for 24 h as a
-// pod would get it, so that a program runs with the rights of its manifests only. The namespace is the file's default.
+// ServiceAccountKubeconfig writes a kubeconfig file for the service account, which must exist, with a token for 24 h as
+// a pod would get it, so that a program runs with the rights of its manifests only. The namespace is the file's
+// default.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) (path string, err error) {
 	seconds := int64(tokenLife.Seconds())
 	token, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
@@ -98,15 +100,17 @@ func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name 
 func (c *Cluster) waitControllers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	err := WaitFor(ctx, "the controllers to serve the namespace default", readyPoll, func(ctx context.Context) (bool, string, error) {
-		_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
-		if err != nil {
-			return false, err.Error(), nil
-		}
-		return true, "", nil
-	})
+	err := WaitFor(ctx, "the controllers to serve the namespace default", readyPoll,
+		func(ctx context.Context) (bool, string, error) {
+			_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+			if err != nil {
+				return false, err.Error(), nil
+			}
+			return true, "", nil
+		})
 	if err != nil {
-		return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, ControllerManager, c.Component(ControllerManager).LogTail(logLines))
+		return fmt.Errorf("%w\nthe last lines of %s:\n%s", err, ControllerManager,
+			c.Component(ControllerManager).LogTail(logLines))
 	}
 	return nil
 }

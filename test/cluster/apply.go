@@ -103,7 +103,9 @@ func readObjects(path string) (objects []*unstructured.Unstructured, err error) 
 }
 
 // resource finds the client of a kind. The mapper is read from the server when it is nil, and kept there.
-func (c *Cluster) resource(mapper *meta.RESTMapper, kind schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+func (c *Cluster) resource(mapper *meta.RESTMapper, kind schema.GroupVersionKind,
+	namespace string,
+) (dynamic.ResourceInterface, error) {
 	if *mapper == nil {
 		groups, err := restmapper.GetAPIGroupResources(c.client.Discovery())
 		if err != nil {
@@ -125,19 +127,20 @@ func (c *Cluster) resource(mapper *meta.RESTMapper, kind schema.GroupVersionKind
 	return resource.Namespace(namespace), nil
 }
 
-// waitCRD returns once the definition is established and discovery shows it, which is what clients map kinds by and what
-// follows a little later.
+// waitCRD returns once the definition is established and discovery shows it, which is what clients map kinds by and
+// what follows a little later.
 func (c *Cluster) waitCRD(ctx context.Context, definitions dynamic.ResourceInterface, name string) error {
-	return WaitFor(ctx, "CustomResourceDefinition "+name+" to be served", applyPoll, func(ctx context.Context) (bool, string, error) {
-		definition, err := definitions.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, err.Error(), nil
-		}
-		if condition(definition, "Established") != string(metav1.ConditionTrue) {
-			return false, fmt.Sprintf("conditions %v", conditions(definition)), nil
-		}
-		return c.discovered(definition)
-	})
+	return WaitFor(ctx, "CustomResourceDefinition "+name+" to be served", applyPoll,
+		func(ctx context.Context) (bool, string, error) {
+			definition, err := definitions.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false, err.Error(), nil
+			}
+			if condition(definition, "Established") != string(metav1.ConditionTrue) {
+				return false, fmt.Sprintf("conditions %v", conditions(definition)), nil
+			}
+			return c.discovered(definition)
+		})
 }
 
 // discovered looks for all served versions of the definition's kind.

@@ -15,8 +15,8 @@ type Authority struct {
 	dir       string
 }
 
-// NewAuthority makes a certificate authority whose certificate is in its directory as ca.crt; the name is one path element
-// and no other authority's of the cluster, unless the new one takes its place. Its key is in no file.
+// NewAuthority makes a certificate authority whose certificate is in its directory as ca.crt; the name is one path
+// element and no other authority's of the cluster, unless the new one takes its place. Its key is in no file.
 func (c *Cluster) NewAuthority(name string) (*Authority, error) {
 	own, err := newAuthority(name)
 	if err != nil {
@@ -38,8 +38,8 @@ func (a *Authority) Dir() string { return a.dir }
 // CAFile is the path of the authority's certificate.
 func (a *Authority) CAFile() string { return filepath.Join(a.dir, "ca.crt") }
 
-// Issue writes a certificate, good for serving and for calling, for the host names, localhost and 127.0.0.1. Issuing for the
-// same name again replaces the files.
+// Issue writes a certificate, good for serving and for calling, for the host names, localhost and 127.0.0.1. Issuing
+// for the same name again replaces the files.
 func (a *Authority) Issue(name string, hosts ...string) (certFile, keyFile string, err error) {
 	pair, err := a.authority.peer(name, hosts...)
 	if err != nil {

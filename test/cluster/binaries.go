@@ -38,7 +38,8 @@ type module struct {
 	output   string
 	about    string                      // how long a cold build takes
 	linker   func(version string) string // -X flags that stamp the version
-	copies   string                      // a directory of the project's sources that is kept beside the binaries; empty for none
+	// a directory of the project's sources that is kept beside the binaries; empty for none
+	copies string
 }
 
 func modules() (etcd, kubernetes module) {
@@ -57,22 +58,23 @@ func modules() (etcd, kubernetes module) {
 	return etcd, kubernetes
 }
 
-// stampKubernetes sets what the release build of Kubernetes sets from its git tag (hack/lib/version.sh): built as a plain
-// module the servers would call themselves v0.0.0-master, and clients and feature gates go by the version.
+// stampKubernetes sets what the release build of Kubernetes sets from its git tag (hack/lib/version.sh): built as a
+// plain module the servers would call themselves v0.0.0-master, and clients and feature gates go by the version.
 func stampKubernetes(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	var flags strings.Builder
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		fmt.Fprintf(&flags, " -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s -X %[1]s.gitTreeState=archive",
+		fmt.Fprintf(&flags,
+			" -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s -X %[1]s.gitTreeState=archive",
 			pkg, version, major, minor)
 	}
 	return flags.String()
 }
 
-// Binaries returns the control plane's binaries out of the cache and builds them when they are not there: about 7 minutes
-// on 2 cores, told on progress (nil for silence). Building needs the go command, and the network unless the Go module
-// cache holds the sources already.
+// Binaries returns the control plane's binaries out of the cache and builds them when they are not there: about 7
+// minutes on 2 cores, told on progress (nil for silence). Building needs the go command, and the network unless the Go
+// module cache holds the sources already.
 func Binaries(ctx context.Context, progress io.Writer) (Bins, error) {
 	root, err := buildDir()
 	if err != nil {
@@ -102,15 +104,16 @@ func (m module) binaries(ctx context.Context, root string, progress io.Writer) (
 	if err != nil {
 		return "", "", err
 	}
-	dir, err = cache.Fill(ctx, fmt.Sprintf("%s-%s-%s", m.name, version, sum), progress, func(ctx context.Context, dir string) error {
-		what := fmt.Sprintf("building %s %s: %s", m.name, version, m.about)
-		return cache.Announce(ctx, progress, what, func(ctx context.Context) error {
-			if err := m.build(ctx, source, dir, version); err != nil {
-				return err
-			}
-			return m.copyFiles(ctx, source, dir)
+	dir, err = cache.Fill(ctx, fmt.Sprintf("%s-%s-%s", m.name, version, sum), progress,
+		func(ctx context.Context, dir string) error {
+			what := fmt.Sprintf("building %s %s: %s", m.name, version, m.about)
+			return cache.Announce(ctx, progress, what, func(ctx context.Context) error {
+				if err := m.build(ctx, source, dir, version); err != nil {
+					return err
+				}
+				return m.copyFiles(ctx, source, dir)
+			})
 		})
-	})
 	if err != nil {
 		return "", "", fmt.Errorf("building %s %s: %w", m.name, version, err)
 	}
@@ -142,7 +145,8 @@ func (m module) pinned(source string) (version, sum string, err error) {
 func (m module) build(ctx context.Context, source, dir, version string) error {
 	tool, err := exec.LookPath("go")
 	if err != nil {
-		return fmt.Errorf("finding the go command: %w: install Go 1.26 or newer from https://go.dev/dl and put it into PATH", err)
+		return fmt.Errorf("finding the go command: %w: install Go 1.26 or newer from https://go.dev/dl and put it into PATH",
+			err)
 	}
 	args := []string{
 		"build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", "-s -w" + m.linker(version),

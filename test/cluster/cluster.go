@@ -34,8 +34,8 @@ const (
 
 // Config says how the control plane runs. The zero value is usable.
 type Config struct {
-	// Dir gets data, certificates, kubeconfigs and logs and is left in place; it must not hold an older cluster. Empty is a
-	// temporary directory that Stop removes.
+	// Dir gets data, certificates, kubeconfigs and logs and is left in place; it must not hold an older cluster. Empty is
+	// a temporary directory that Stop removes.
 	Dir string
 	// HPASyncPeriod is the time between two looks of the HPA controller at an HPA; 0 is 15 s, the default of Kubernetes.
 	HPASyncPeriod time.Duration
@@ -76,8 +76,8 @@ type Cluster struct {
 }
 
 // Start brings the control plane up and returns when it works: the API server is ready and the controllers are running,
-// which takes 3 to 6 s on 2 cores once the binaries are built. The cluster is stopped by Stop, and when ctx is done. After
-// an error nothing is running, and the error ends with the last lines of the component that it is about.
+// which takes 3 to 6 s on 2 cores once the binaries are built. The cluster is stopped by Stop, and when ctx is done.
+// After an error nothing is running, and the error ends with the last lines of the component that it is about.
 func Start(ctx context.Context, config Config) (*Cluster, error) {
 	c, err := prepare(ctx, config)
 	if err != nil {
@@ -101,7 +101,8 @@ func (c *Cluster) startOrStop(ctx context.Context) error {
 // prepare does everything that needs no process.
 func prepare(ctx context.Context, config Config) (*Cluster, error) {
 	if config.HPASyncPeriod < 0 {
-		return nil, fmt.Errorf("cluster.Config.HPASyncPeriod is %s: it must be 0 (%s) or more", config.HPASyncPeriod, defaultSyncPeriod)
+		return nil, fmt.Errorf("cluster.Config.HPASyncPeriod is %s: it must be 0 (%s) or more", config.HPASyncPeriod,
+			defaultSyncPeriod)
 	}
 	if config.HPASyncPeriod == 0 {
 		config.HPASyncPeriod = defaultSyncPeriod

@@ -79,9 +79,12 @@ func TestFailedStartLeavesNoProcessBehind(t *testing.T) {
 		culprit string
 		before  []string
 	}{
-		"when etcd is broken":             {func(b *Bins) { b.Etcd = broken }, Etcd, nil},
-		"when the API server is broken":   {func(b *Bins) { b.APIServer = broken }, APIServer, []string{Etcd}},
-		"when the controllers are broken": {func(b *Bins) { b.ControllerManager = broken }, ControllerManager, []string{Etcd, APIServer}},
+		"when etcd is broken":           {func(b *Bins) { b.Etcd = broken }, Etcd, nil},
+		"when the API server is broken": {func(b *Bins) { b.APIServer = broken }, APIServer, []string{Etcd}},
+		"when the controllers are broken": {
+			func(b *Bins) { b.ControllerManager = broken }, ControllerManager,
+			[]string{Etcd, APIServer},
+		},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

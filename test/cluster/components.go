@@ -25,7 +25,8 @@ const frontProxyUser = "front-proxy-client"
 func controllers() []string {
 	return []string{
 		"horizontal-pod-autoscaler-controller", "statefulset-controller", "deployment-controller", "replicaset-controller",
-		"garbage-collector-controller", "namespace-controller", "serviceaccount-controller", "serviceaccount-token-controller",
+		"garbage-collector-controller", "namespace-controller", "serviceaccount-controller",
+		"serviceaccount-token-controller",
 	}
 }
 
@@ -73,7 +74,8 @@ func (c *Cluster) apiServer() component {
 			"client-ca-file", pki("ca.crt"),
 			"tls-cert-file", pki("apiserver.crt"), "tls-private-key-file", pki("apiserver.key"),
 			"service-account-issuer", "https://kubernetes.default.svc",
-			"service-account-key-file", pki("service-account.key"), "service-account-signing-key-file", pki("service-account.key"),
+			"service-account-key-file", pki(
+				"service-account.key"), "service-account-signing-key-file", pki("service-account.key"),
 			// The aggregator calls extension API servers with this client certificate and the user in headers; the servers
 			// learn CA, name and headers from the ConfigMap kube-system/extension-apiserver-authentication.
 			"requestheader-client-ca-file", pki("front-proxy-ca.crt"),

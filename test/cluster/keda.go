@@ -39,8 +39,8 @@ func kedaModule() module {
 	}
 }
 
-// KEDABinaries returns KEDA's operator and metrics server out of the cache and builds them when they are not there: about 9
-// minutes on 2 cores, told on progress (nil for silence). What Binaries says of building is true of them too.
+// KEDABinaries returns KEDA's operator and metrics server out of the cache and builds them when they are not there:
+// about 9 minutes on 2 cores, told on progress (nil for silence). What Binaries says of building is true of them too.
 func KEDABinaries(ctx context.Context, progress io.Writer) (KEDABins, error) {
 	root, err := buildDir()
 	if err != nil {
@@ -52,7 +52,9 @@ func KEDABinaries(ctx context.Context, progress io.Writer) (KEDABins, error) {
 	}
 	crds, err := filepath.Glob(filepath.Join(dir, kedaCRDs, "*.yaml"))
 	if err != nil || len(crds) == 0 {
-		return KEDABins{}, errors.Join(fmt.Errorf("finding KEDA's CustomResourceDefinitions in %s: none are there: remove the directory", dir), err)
+		return KEDABins{},
+			errors.Join(fmt.Errorf("finding KEDA's CustomResourceDefinitions in %s: none are there: remove the directory", dir),
+				err)
 	}
 	return KEDABins{
 		Operator: filepath.Join(dir, "operator"), MetricsServer: filepath.Join(dir, "adapter"), CRDs: crds, Version: version,

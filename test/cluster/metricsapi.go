@@ -53,7 +53,8 @@ func (m MetricsAPI) validate() error {
 // RegisterMetricsAPI makes the aggregator send requests for the metrics API to the port: a certificate authority and a
 // serving certificate, whose files the server must use, a Service of type ExternalName, and an APIService per version
 // that trusts that authority only. The aggregator then dials localhost and verifies the name <service>.<namespace>.svc
-// (kube-aggregator's remote_available_controller.go and handler_proxy.go). Registering again replaces authority and port.
+// (kube-aggregator's remote_available_controller.go and handler_proxy.go). Registering again replaces authority and
+// port.
 func (c *Cluster) RegisterMetricsAPI(ctx context.Context, api MetricsAPI) (certFile, keyFile string, err error) {
 	if err := api.validate(); err != nil {
 		return "", "", err
@@ -126,13 +127,15 @@ func (c *Cluster) WaitMetricsAPI(ctx context.Context, versions ...schema.GroupVe
 	var errs []error
 	for _, version := range versions {
 		name := apiServiceName(version)
-		errs = append(errs, WaitFor(ctx, "APIService "+name+" to be available", availablePoll, func(ctx context.Context) (bool, string, error) {
-			service, err := c.dynamic.Resource(apiServices()).Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return false, err.Error(), nil
-			}
-			return condition(service, "Available") == string(metav1.ConditionTrue), fmt.Sprintf("conditions %v", conditions(service)), nil
-		}))
+		errs = append(errs,
+			WaitFor(ctx, "APIService "+name+" to be available", availablePoll, func(ctx context.Context) (bool, string, error) {
+				service, err := c.dynamic.Resource(apiServices()).Get(ctx, name, metav1.GetOptions{})
+				if err != nil {
+					return false, err.Error(), nil
+				}
+				return condition(service, "Available") == string(metav1.ConditionTrue),
+					fmt.Sprintf("conditions %v", conditions(service)), nil
+			}))
 	}
 	return errors.Join(errs...)
 }

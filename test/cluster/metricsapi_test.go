@@ -86,7 +86,8 @@ func (m *metricsServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = map[string]any{
 			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": strings.TrimPrefix(path, "/apis/"),
 			"resources": []any{map[string]any{
-				"name": "workers.test.pulsar-autoscaler.io/" + metricName, "namespaced": true, "kind": "MetricValueList", "verbs": []string{"get"},
+				"name": "workers.test.pulsar-autoscaler.io/" +
+					metricName, "namespaced": true, "kind": "MetricValueList", "verbs": []string{"get"},
 			}},
 		}
 	case path == "/apis/custom.metrics.k8s.io/v1beta2/namespaces/default/workers.test.pulsar-autoscaler.io/counter/"+metricName:
@@ -146,14 +147,16 @@ func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
 	setStatusReplicas(t, c, 1)
 
 	metrics.set(7)
-	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), workerHPA(), metav1.CreateOptions{})
+	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), workerHPA(),
+		metav1.CreateOptions{})
 	require.NoError(t, err)
 	requireReplicas(t, c, 7)
 	setStatusReplicas(t, c, 7)
 	metrics.set(2)
 	requireReplicas(t, c, 2)
 
-	require.Equal(t, map[string]bool{"system:serviceaccount:kube-system:horizontal-pod-autoscaler": true}, metrics.callers(),
+	require.Equal(t, map[string]bool{"system:serviceaccount:kube-system:horizontal-pod-autoscaler": true},
+		metrics.callers(),
 		"the HPA controller must ask as its own service account")
 }
 
@@ -176,17 +179,18 @@ func TestAggregatorRefusesAMetricsServerWithAnotherCertificate(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err = WaitFor(ctx, "the aggregator to refuse the certificate", availablePoll, func(ctx context.Context) (bool, string, error) {
-		service, err := c.dynamic.Resource(apiServices()).Get(ctx, "v1beta2.custom.metrics.k8s.io", metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		if condition(service, "Available") == string(metav1.ConditionTrue) {
-			return false, "", errors.New("the APIService became available")
-		}
-		detail := fmt.Sprint(conditions(service))
-		return strings.Contains(detail, "certificate signed by unknown authority"), detail, nil
-	})
+	err = WaitFor(ctx, "the aggregator to refuse the certificate", availablePoll,
+		func(ctx context.Context) (bool, string, error) {
+			service, err := c.dynamic.Resource(apiServices()).Get(ctx, "v1beta2.custom.metrics.k8s.io", metav1.GetOptions{})
+			if err != nil {
+				return false, "", err
+			}
+			if condition(service, "Available") == string(metav1.ConditionTrue) {
+				return false, "", errors.New("the APIService became available")
+			}
+			detail := fmt.Sprint(conditions(service))
+			return strings.Contains(detail, "certificate signed by unknown authority"), detail, nil
+		})
 	require.NoError(t, err)
 }
 
@@ -195,9 +199,12 @@ func TestMetricsAPIMustBeWhole(t *testing.T) {
 		api  MetricsAPI
 		says string
 	}{
-		"without a service":      {MetricsAPI{Namespace: "metrics", Port: 6443}, "both must be named"},
-		"without a namespace":    {MetricsAPI{Service: "adapter", Port: 6443}, "both must be named"},
-		"without a port":         {MetricsAPI{Namespace: "metrics", Service: "adapter"}, "Port is 0: it must be between 1 and 65535"},
+		"without a service":   {MetricsAPI{Namespace: "metrics", Port: 6443}, "both must be named"},
+		"without a namespace": {MetricsAPI{Service: "adapter", Port: 6443}, "both must be named"},
+		"without a port": {
+			MetricsAPI{Namespace: "metrics", Service: "adapter"},
+			"Port is 0: it must be between 1 and 65535",
+		},
 		"with a port off bounds": {MetricsAPI{Namespace: "metrics", Service: "adapter", Port: 65536}, "between 1 and 65535"},
 	}
 	for name, test := range cases {
@@ -240,7 +247,10 @@ func requireReplicas(t *testing.T, c *Cluster, want int64) {
 // workerHPA passes the metric through: per replica 1, no tolerance, no windows.
 func workerHPA() *autoscalingv2.HorizontalPodAutoscaler {
 	one, zero, none, floor := resource.MustParse("1"), resource.MustParse("0"), int32(0), int32(1)
-	worker := autoscalingv2.CrossVersionObjectReference{APIVersion: "test.pulsar-autoscaler.io/v1", Kind: "Worker", Name: "counter"}
+	worker := autoscalingv2.CrossVersionObjectReference{
+		APIVersion: "test.pulsar-autoscaler.io/v1", Kind: "Worker",
+		Name: "counter",
+	}
 	rules := autoscalingv2.HPAScalingRules{
 		StabilizationWindowSeconds: &none, Tolerance: &zero,
 		Policies: []autoscalingv2.HPAScalingPolicy{{Type: autoscalingv2.PodsScalingPolicy, Value: 100, PeriodSeconds: 1}},

@@ -57,7 +57,8 @@ func newTemplate(subject pkix.Name) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
 		SerialNumber: new(big.Int).SetInt64(now.UnixNano()), Subject: subject,
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife), // an hour back: clocks may be set while a demo runs
+		// an hour back: clocks may be set while a demo runs
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife),
 	}
 }
 

@@ -32,7 +32,8 @@ func TestCertificatesAreGoodForTheirUseOnly(t *testing.T) {
 	}
 	require.NoError(t, verify(ca, client, "", x509.ExtKeyUsageClientAuth))
 	require.Error(t, verify(ca, server, "adapter.other.svc", x509.ExtKeyUsageServerAuth))
-	require.Error(t, verify(other, server, "localhost", x509.ExtKeyUsageServerAuth), "the same name is not the same authority")
+	require.Error(t, verify(other, server, "localhost", x509.ExtKeyUsageServerAuth),
+		"the same name is not the same authority")
 	require.Error(t, verify(ca, server, "", x509.ExtKeyUsageClientAuth))
 	require.Error(t, verify(ca, client, "", x509.ExtKeyUsageServerAuth))
 

@@ -23,7 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-var recordTo = flag.String("record-hpa", "", "file for a recording of the real HPA controller, which bench/sim/peer replays; 3 min")
+var recordTo = flag.String("record-hpa", "",
+	"file for a recording of the real HPA controller, which bench/sim/peer replays; 3 min")
 
 // recording is what the real HPA controller did with a metric; bench/sim/peer reads it.
 type recording struct {
@@ -56,7 +57,10 @@ type recordedSync struct {
 func script() []struct{ from, value float64 } {
 	const none = -1
 	return []struct{ from, value float64 }{
-		{0, 1}, {8, 12}, {50, 12.9}, {56, 11}, {62, 13.4}, {68, 3}, {105, 40}, {107.5, 5}, {118, none}, {124, 5}, {150, 0.2}, {178, 0.2},
+		{0, 1}, {8, 12}, {50, 12.9}, {56, 11}, {62, 13.4}, {68, 3}, {105, 40}, {107.5, 5}, {118, none}, {124, 5}, {
+			150,
+			0.2,
+		}, {178, 0.2},
 	}
 }
 
@@ -104,8 +108,11 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{ // the controller went away when it fails, and asks again
 		"kind": "MetricValueList", "apiVersion": "custom.metrics.k8s.io/v1beta2",
 		"items": []any{map[string]any{
-			"describedObject": map[string]any{"kind": "Worker", "apiVersion": "test.pulsar-autoscaler.io/v1", "namespace": "default", "name": name},
-			"metric":          map[string]any{"name": metricName}, "timestamp": time.Now().UTC().Format(time.RFC3339),
+			"describedObject": map[string]any{
+				"kind": "Worker", "apiVersion": "test.pulsar-autoscaler.io/v1",
+				"namespace": "default", "name": name,
+			},
+			"metric": map[string]any{"name": metricName}, "timestamp": time.Now().UTC().Format(time.RFC3339),
 			"value": fmt.Sprintf("%dm", int64(value*1000)),
 		}},
 	})
@@ -136,15 +143,19 @@ func TestRecordTheRealHPA(t *testing.T) {
 		ControllerManagerArgs: []string{fmt.Sprintf("--horizontal-pod-autoscaler-downscale-stabilization=%ds", plainWindow)},
 	})
 	r := &recorder{c: c, users: metricsServer{users: map[string]bool{}}, runs: map[string]*recordedRun{
-		"plain":    {Name: "no behavior", DownWindowSeconds: plainWindow, Min: 1, Max: recordMax},
-		"behavior": {Name: "the default behavior with a short window", Behavior: true, DownWindowSeconds: behaviorWindow, Min: 1, Max: recordMax},
+		"plain": {Name: "no behavior", DownWindowSeconds: plainWindow, Min: 1, Max: recordMax},
+		"behavior": {
+			Name: "the default behavior with a short window", Behavior: true, DownWindowSeconds: behaviorWindow,
+			Min: 1, Max: recordMax,
+		},
 	}}
 	serveMetrics(t, c, r)
 	names := []string{"plain", "behavior"}
 	r.began, r.value = time.Now(), script()[0].value
 	for _, name := range names {
 		createWorker(t, c, name)
-		_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), recordedHPA(name), metav1.CreateOptions{})
+		_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), recordedHPA(name),
+			metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	script := script()
@@ -202,7 +213,10 @@ func followSpec(t *testing.T, c *Cluster, name string) {
 
 func recordedHPA(name string) *autoscalingv2.HorizontalPodAutoscaler {
 	one, floor := resource.MustParse("1"), int32(1)
-	worker := autoscalingv2.CrossVersionObjectReference{APIVersion: "test.pulsar-autoscaler.io/v1", Kind: "Worker", Name: name}
+	worker := autoscalingv2.CrossVersionObjectReference{
+		APIVersion: "test.pulsar-autoscaler.io/v1", Kind: "Worker",
+		Name: name,
+	}
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{

@@ -11,8 +11,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
 )
 
-// RestartAPIServer ends the API server by SIGKILL, as a crash does, starts it again on the same port with what etcd kept, and
-// returns when it is ready: 2 to 4 s on an idle machine. Meanwhile every client is refused, and every watch has ended.
+// RestartAPIServer ends the API server by SIGKILL, as a crash does, starts it again on the same port with what etcd
+// kept, and returns when it is ready: 2 to 4 s on an idle machine. Meanwhile every client is refused, and every watch
+// has ended.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 	check, err := c.checkClient()
 	if err != nil {

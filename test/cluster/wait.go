@@ -11,14 +11,16 @@ import (
 	"time"
 )
 
-// waitLimit bounds a wait whose context has no deadline: on a busy machine the slowest thing waited for, the aggregator's
-// back-off after an outage, takes 30 s.
+// waitLimit bounds a wait whose context has no deadline: on a busy machine the slowest thing waited for, the
+// aggregator's back-off after an outage, takes 30 s.
 const waitLimit = 2 * time.Minute
 
-// WaitFor asks cond at once and then every so often until it says done. An error of cond ends the wait; trouble that may
-// pass belongs into detail, which the error tells when time is up: that of ctx, or 2 minutes when ctx has no deadline.
-// what completes "waiting for ...".
-func WaitFor(ctx context.Context, what string, every time.Duration, cond func(ctx context.Context) (done bool, detail string, err error)) error {
+// WaitFor asks cond at once and then every so often until it says done. An error of cond ends the wait; trouble that
+// may pass belongs into detail, which the error tells when time is up: that of ctx, or 2 minutes when ctx has no
+// deadline. what completes "waiting for ...".
+func WaitFor(ctx context.Context, what string, every time.Duration,
+	cond func(ctx context.Context) (done bool, detail string, err error),
+) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, waitLimit)
@@ -44,7 +46,8 @@ func WaitFor(ctx context.Context, what string, every time.Duration, cond func(ct
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w after %s: %s", what, ctx.Err(), time.Since(start).Round(time.Millisecond), last)
+			return fmt.Errorf("waiting for %s: %w after %s: %s", what, ctx.Err(), time.Since(start).Round(time.Millisecond),
+				last)
 		case <-ticker.C:
 		}
 	}

@@ -21,7 +21,8 @@ import (
 func TestHPAGoesToZeroAndBackWhereTheClusterLetsIt(t *testing.T) {
 	const gate = "--feature-gates=HPAScaleToZero=true"
 	c := startCluster(t, Config{
-		HPASyncPeriod: time.Second, CRDs: []string{workerCRD}, APIServerArgs: []string{gate}, ControllerManagerArgs: []string{gate},
+		HPASyncPeriod: time.Second, CRDs: []string{workerCRD}, APIServerArgs: []string{gate},
+		ControllerManagerArgs: []string{gate},
 	})
 	require.NoError(t, c.ApplyFiles(t.Context(), workerObjects))
 	metrics := startMetricsServer(t, c)
@@ -53,7 +54,8 @@ func TestHPATakesNoZeroWhereTheClusterDoesNotLetIt(t *testing.T) {
 	c := startCluster(t, Config{CRDs: []string{workerCRD}})
 	hpa := workerHPA()
 	*hpa.Spec.MinReplicas = 0
-	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), hpa, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Create(t.Context(), hpa,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	require.ErrorContains(t, err, "must be greater than or equal to 1")
 }
 
@@ -61,22 +63,24 @@ func TestHPATakesNoZeroWhereTheClusterDoesNotLetIt(t *testing.T) {
 func scaleWorker(t *testing.T, c *Cluster, replicas int) {
 	t.Helper()
 	_, err := c.dynamic.Resource(workers()).Namespace("default").Patch(
-		t.Context(), "counter", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{}, "scale")
+		t.Context(), "counter", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`,
+			replicas), metav1.PatchOptions{}, "scale")
 	require.NoError(t, err)
 }
 
 func requireScalingActive(t *testing.T, c *Cluster, status corev1.ConditionStatus, reason string) {
 	t.Helper()
-	require.NoError(t, WaitFor(t.Context(), "ScalingActive "+reason, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
-		hpa, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(ctx, "counter", metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		for _, one := range hpa.Status.Conditions {
-			if one.Type == autoscalingv2.ScalingActive {
-				return one.Status == status && one.Reason == reason, one.Reason, nil
+	require.NoError(t,
+		WaitFor(t.Context(), "ScalingActive "+reason, 100*time.Millisecond, func(ctx context.Context) (bool, string, error) {
+			hpa, err := c.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(ctx, "counter", metav1.GetOptions{})
+			if err != nil {
+				return false, "", err
 			}
-		}
-		return false, "no condition", nil
-	}))
+			for _, one := range hpa.Status.Conditions {
+				if one.Type == autoscalingv2.ScalingActive {
+					return one.Status == status && one.Reason == reason, one.Reason, nil
+				}
+			}
+			return false, "no condition", nil
+		}))
 }

@@ -112,12 +112,14 @@ func TestEveryManifestDecodesStrictly(t *testing.T) {
 }
 
 func TestTheDecoderRefusesUnknownFields(t *testing.T) {
-	_, _, err := strictDecoder(t).Decode([]byte("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {prots: []}\n"), nil, nil)
+	_, _, err := strictDecoder(t).Decode([]byte("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {prots: []}\n"),
+		nil, nil)
 	require.True(t, runtime.IsStrictDecodingError(err))
 }
 
 func TestTheKustomizationsListEveryManifest(t *testing.T) {
-	adapters := slices.DeleteFunc(files(t), func(name string) bool { return strings.HasPrefix(name, "external/") || isScalers(name) })
+	adapters := slices.DeleteFunc(files(t),
+		func(name string) bool { return strings.HasPrefix(name, "external/") || isScalers(name) })
 	require.ElementsMatch(t, adapters, listed(t, ""), "all but what others may own")
 	scalers := slices.DeleteFunc(files(t), func(name string) bool { return !isScalers(name) })
 	require.ElementsMatch(t, scalers, listed(t, ofScaler))
@@ -146,7 +148,8 @@ func TestTheServiceReachesTheAdapter(t *testing.T) {
 	pod := deployment.Spec.Template
 	require.Equal(t, service.Namespace, deployment.Namespace)
 	require.Subset(t, pod.Labels, service.Spec.Selector)
-	require.Equal(t, deployment.Spec.Selector.MatchLabels, all[*policyv1.PodDisruptionBudget](t)[0].Spec.Selector.MatchLabels)
+	require.Equal(t, deployment.Spec.Selector.MatchLabels,
+		all[*policyv1.PodDisruptionBudget](t)[0].Spec.Selector.MatchLabels)
 	var ports []string
 	for _, port := range pod.Spec.Containers[0].Ports {
 		ports = append(ports, port.Name)

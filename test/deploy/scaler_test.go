@@ -24,8 +24,10 @@ func TestTheServiceOfTheScalerIsHeadlessAndReachesIt(t *testing.T) {
 	require.Equal(t, service.Namespace, deployment.Namespace)
 	require.Equal(t, deployment.Spec.Selector.MatchLabels, service.Spec.Selector)
 	require.Subset(t, pod.Labels, service.Spec.Selector)
-	require.Equal(t, service.Spec.Selector, where[*policyv1.PodDisruptionBudget](t, isScalers)[0].Spec.Selector.MatchLabels)
-	require.NotSubset(t, all[*appsv1.Deployment](t)[0].Spec.Template.Labels, service.Spec.Selector, "the adapter is another")
+	require.Equal(t, service.Spec.Selector,
+		where[*policyv1.PodDisruptionBudget](t, isScalers)[0].Spec.Selector.MatchLabels)
+	require.NotSubset(t, all[*appsv1.Deployment](t)[0].Spec.Template.Labels, service.Spec.Selector,
+		"the adapter is another")
 	ports := map[string]int32{}
 	for _, port := range pod.Spec.Containers[0].Ports {
 		ports[port.Name] = port.ContainerPort
@@ -71,7 +73,8 @@ func TestTheScalerMayReadThisAndNoMore(t *testing.T) {
 	roles := where[*rbacv1.Role](t, isScalers)
 	require.Len(t, roles, 1)
 	require.Equal(t, []rbacv1.PolicyRule{{
-		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{"pulsar-autoscaler-adapter"}, Verbs: read,
+		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
+		ResourceNames: []string{"pulsar-autoscaler-adapter"}, Verbs: read,
 	}}, roles[0].Rules)
 	require.Equal(t, all[*appsv1.Deployment](t)[0].Namespace, roles[0].Namespace, "the Lease is where the adapter is")
 }

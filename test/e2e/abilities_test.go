@@ -28,14 +28,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// secondStage is one with a control plane of its own, where APIServices may change hands. Its adapter serves no external
-// metrics, and its HorizontalPodAutoscalers may go to zero.
+// secondStage is one with a control plane of its own, where APIServices may change hands. Its adapter serves no
+// external metrics, and its HorizontalPodAutoscalers may go to zero.
 func secondStage(t *testing.T) *stage.Stage {
 	t.Helper()
 	onStage(t)
 	s, err := stage.Open(context.WithoutCancel(t.Context()), stage.Config{ // t.Context ends before what is cleaned up
 		HPASyncPeriod: hpaSync, Beside: scene, FeatureGates: "HPAScaleToZero=true",
-		AdapterFlags: []string{"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String()},
+		AdapterFlags: []string{
+			"--poll-interval=" + pollInterval.String(), "--rate-window=4s",
+			"--stale-after=" + staleAfter.String(),
+		},
 	})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -45,10 +48,14 @@ func secondStage(t *testing.T) *stage.Stage {
 // pointAPIs makes the Service the one that serves custom metrics.
 func pointAPIs(t *testing.T, s *stage.Stage, namespace, name string) {
 	t.Helper()
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"service":{"namespace":%q,"name":%q}}}`, namespace, name))
+	patch := client.RawPatch(types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"service":{"namespace":%q,"name":%q}}}`, namespace, name))
 	for _, version := range cluster.CustomMetrics() {
 		service := &unstructured.Unstructured{}
-		service.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"})
+		service.SetGroupVersionKind(schema.GroupVersionKind{
+			Group: "apiregistration.k8s.io", Version: "v1",
+			Kind: "APIService",
+		})
 		service.SetName(version.Version + "." + version.Group)
 		require.NoError(t, s.Client.Patch(t.Context(), service, patch))
 	}
@@ -62,7 +69,9 @@ type owned struct {
 }
 
 // eventually waits until the policy's status and its autoscaler, nil for none, are as they should be.
-func (o owned) eventually(what string, holds func(v1alpha1.AutoscalingPolicyStatus, *autoscalingv2.HorizontalPodAutoscaler, int64) bool) {
+func (o owned) eventually(what string,
+	holds func(v1alpha1.AutoscalingPolicyStatus, *autoscalingv2.HorizontalPodAutoscaler, int64) bool,
+) {
 	o.t.Helper()
 	ctx, cancel := context.WithTimeout(o.t.Context(), time.Minute)
 	defer cancel()
@@ -136,32 +145,38 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 		}
 		return false
 	}
-	o.eventually("an autoscaler that scales", func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
-		return hpaChosen(status, hpa) && replicas == 2
-	})
+	o.eventually("an autoscaler that scales",
+		func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
+			return hpaChosen(status, hpa) && replicas == 2
+		})
 
 	pointAPIs(t, s, "monitoring", "prometheus-adapter")
-	o.eventually("Direct, which names the holder", func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, _ int64) bool {
-		return hpa == nil && status.Actuator.Type == v1alpha1.ActuatorDirect &&
-			strings.Contains(status.Actuator.Reason, "custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter")
-	})
+	o.eventually("Direct, which names the holder",
+		func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, _ int64) bool {
+			return hpa == nil && status.Actuator.Type == v1alpha1.ActuatorDirect &&
+				strings.Contains(status.Actuator.Reason, "custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter")
+		})
 	o.wantAtLeast(3)
-	o.eventually("3 replicas without an autoscaler", func(_ v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
-		return hpa == nil && replicas == 3
-	})
+	o.eventually("3 replicas without an autoscaler",
+		func(_ v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
+			return hpa == nil && replicas == 3
+		})
 
 	pointAPIs(t, s, "pulsar-autoscaler", "adapter")
-	o.eventually("an autoscaler again", func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
-		return hpaChosen(status, hpa) && replicas == 3
-	})
+	o.eventually("an autoscaler again",
+		func(status v1alpha1.AutoscalingPolicyStatus, hpa *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
+			return hpaChosen(status, hpa) && replicas == 3
+		})
 	o.wantAtLeast(4)
-	o.eventually("4 replicas", func(_ v1alpha1.AutoscalingPolicyStatus, _ *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
-		return replicas == 4
-	})
+	o.eventually("4 replicas",
+		func(_ v1alpha1.AutoscalingPolicyStatus, _ *autoscalingv2.HorizontalPodAutoscaler, replicas int64) bool {
+			return replicas == 4
+		})
 
 	require.Equal(t, []int{2, 3, 4}, o.desired(), "no jump")
 	metrics := metricsOf(t, s)
-	require.Contains(t, metrics, "pulsar_autoscaler_policy_scales_total{result=\"scaled\"} 1\n", "the adapter wrote the 3 alone")
+	require.Contains(t, metrics, "pulsar_autoscaler_policy_scales_total{result=\"scaled\"} 1\n",
+		"the adapter wrote the 3 alone")
 	require.Contains(t, metrics, "pulsar_autoscaler_cluster_ability{ability=\"scale_to_zero\"} 1\n", "the gate is on")
 	require.NotContains(t, metrics, "pulsar_autoscaler_cluster_ability{ability=\"external_metrics\"}")
 
@@ -185,23 +200,27 @@ func TestAbilitiesOfTheRealAPIServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	wanted := []string{
-		`pulsar_autoscaler_cluster_ability{ability="custom_metrics"} 1`, `pulsar_autoscaler_cluster_ability{ability="external_metrics"} 1`,
-		`pulsar_autoscaler_cluster_ability{ability="scale_to_zero"} 0`,                                                    // off by default until Kubernetes 1.37
-		`pulsar_autoscaler_cluster_ability{ability="tolerance"} 1`, `pulsar_autoscaler_cluster_ability{ability="keda"} 1`, // the stage has its kinds
+		`pulsar_autoscaler_cluster_ability{ability="custom_metrics"} 1`,
+		`pulsar_autoscaler_cluster_ability{ability="external_metrics"} 1`,
+		// off by default until Kubernetes 1.37
+		`pulsar_autoscaler_cluster_ability{ability="scale_to_zero"} 0`,
+		// the stage has its kinds
+		`pulsar_autoscaler_cluster_ability{ability="tolerance"} 1`, `pulsar_autoscaler_cluster_ability{ability="keda"} 1`,
 	}
-	err := cluster.WaitFor(ctx, "the cluster to be probed", 200*time.Millisecond, func(context.Context) (bool, string, error) {
-		metrics, err := scene.Ask(ctx, scene.Adapter, "/metrics")
-		if err != nil {
-			return false, err.Error(), nil // tests kill it now and then
-		}
-		found := strings.Split(string(metrics), "\n")
-		for _, line := range wanted {
-			if !slices.Contains(found, line) {
-				return false, "no line " + line, nil
+	err := cluster.WaitFor(ctx, "the cluster to be probed", 200*time.Millisecond,
+		func(context.Context) (bool, string, error) {
+			metrics, err := scene.Ask(ctx, scene.Adapter, "/metrics")
+			if err != nil {
+				return false, err.Error(), nil // tests kill it now and then
 			}
-		}
-		return true, "", nil
-	})
+			found := strings.Split(string(metrics), "\n")
+			for _, line := range wanted {
+				if !slices.Contains(found, line) {
+					return false, "no line " + line, nil
+				}
+			}
+			return true, "", nil
+		})
 	require.NoError(t, err)
 	var left autoscalingv2.HorizontalPodAutoscalerList
 	require.NoError(t, scene.Client.List(t.Context(), &left, client.InNamespace("pulsar-autoscaler")))

@@ -40,8 +40,8 @@ func answers(ctx context.Context, t *testing.T, a *stage.Adapter) map[string]flo
 	return counts
 }
 
-// bulkSource is an adapter that knows one token for all clusters, no Secrets, and what brokers say of all their topics; with
-// Functions of which one has work and the others have none.
+// bulkSource is an adapter that knows one token for all clusters, no Secrets, and what brokers say of all their topics;
+// with Functions of which one has work and the others have none.
 type bulkSource struct {
 	secured  *secured
 	adapter  *stage.Adapter
@@ -61,7 +61,8 @@ func newBulkSource(t *testing.T, s *secured) *bulkSource {
 	t.Helper()
 	admin := s.token(t, "admin", time.Hour)
 	a, err := scene.AddAdapter(t.Context(), "adapter-bulk",
-		"--bulk-source=BrokerStats", "--stale-after=3m", "--function-credentials=Ignore", "--pulsar-token-file="+file(t, "token", admin))
+		"--bulk-source=BrokerStats", "--stale-after=3m", "--function-credentials=Ignore", "--pulsar-token-file="+file(t,
+			"token", admin))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -87,8 +88,8 @@ func newBulkSource(t *testing.T, s *secured) *bulkSource {
 
 func privateTopic(name string) string { return "persistent://private/work/" + name }
 
-// add makes a Function with a topic and a consumer that acknowledges nothing. What it says of a Secret would be a mistake
-// if anybody read it.
+// add makes a Function with a topic and a consumer that acknowledges nothing. What it says of a Secret would be a
+// mistake if anybody read it.
 func (b *bulkSource) add(t *testing.T, name string) {
 	t.Helper()
 	require.NoError(t, b.secured.CreateTopic(t.Context(), privateTopic(name), 0))
@@ -99,7 +100,8 @@ func (b *bulkSource) add(t *testing.T, name string) {
 	require.NoError(t, err)
 	t.Cleanup(consumer.Close)
 	addStill(t, mesh.KindFunction, name, b.secured.Broker, map[string]any{
-		"input": map[string]any{"topics": []any{privateTopic(name)}}, "pulsar": map[string]any{"authSecret": "that-nobody-reads"},
+		"input": map[string]any{"topics": []any{privateTopic(
+			name)}}, "pulsar": map[string]any{"authSecret": "that-nobody-reads"},
 	})
 }
 
@@ -110,8 +112,8 @@ func (b *bulkSource) answers(ctx context.Context, t *testing.T) (bulk, single fl
 	return counts["broker-stats"], counts["stats"] + counts["stats-age"]
 }
 
-// test shows that topics without work are left alone once a bulk answer was about topics that had been quiet, which on a busy
-// machine is not the first, and that new work is noticed all the same.
+// test shows that topics without work are left alone once a bulk answer was about topics that had been quiet, which on
+// a busy machine is not the first, and that new work is noticed all the same.
 func (b *bulkSource) test(t *testing.T) {
 	const looks = 8
 	poll(t, "a bulk answer", func(ctx context.Context) (bool, string, error) {
@@ -130,7 +132,8 @@ func (b *bulkSource) test(t *testing.T) {
 			return false, fmt.Sprint(len(seen), " looks"), nil
 		}
 		_, after := b.answers(ctx, t)
-		told := fmt.Sprintf("%v answers about one of %d topics while the busy one was looked at %d times", after-before, idleFunctions+1, looks)
+		told := fmt.Sprintf("%v answers about one of %d topics while the busy one was looked at %d times", after-before,
+			idleFunctions+1, looks)
 		t.Log(told)
 		if after-before < float64((idleFunctions+1)*looks)/2 {
 			return true, told, nil

@@ -68,15 +68,19 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 	said := pollCondition(t, "absent", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, policy.ReasonTargetInvalid)
 	require.Equal(t, "Secret later-token, which spec.pulsar.authSecret names, does not exist: create it", said)
 	said = pollCondition(t, "in-pod", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, policy.ReasonTargetInvalid)
-	require.Equal(t, "the credentials are in file:///etc/pulsar/token inside of the pods, which the adapter cannot read: put their content into the Secret, "+
-		"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own (--pulsar-token-file and others)", said)
+	require.Equal(t,
+		"the credentials are in file:///etc/pulsar/token inside of the pods, which the adapter cannot read: put their "+
+			"content into the Secret, "+
+			"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own (--pulsar-token-file and "+
+			"others)", said)
 	const missing = "grant consume on namespace private/work to the role of the credentials"
 	for _, name := range []string{"ungranted", "overruling"} {
 		said = pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionFalse, "PermissionMissing")
 		require.Contains(t, said, missing)
 	}
 	create(t, authSecret("later-token", s.token(t, "consume", time.Hour)))
-	status, answer, err := s.Admin(t.Context(), http.MethodPost, "/admin/v2/namespaces/private/work/permissions/newcomer", []byte(`["consume"]`))
+	status, answer, err := s.Admin(t.Context(), http.MethodPost, "/admin/v2/namespaces/private/work/permissions/newcomer",
+		[]byte(`["consume"]`))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNoContent, status, "%s", answer)
 	for _, name := range []string{"absent", "ungranted", "overruling"} {

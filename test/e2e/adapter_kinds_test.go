@@ -46,10 +46,12 @@ func testBatchSource(t *testing.T) {
 	tasks := broker.TopicName(name + "-intermediate")
 	require.NoError(t, scene.Broker.CreateTopic(t.Context(), tasks, 0))
 	t.Cleanup(func() { require.NoError(t, scene.Broker.DeleteTopic(context.WithoutCancel(t.Context()), tasks)) })
-	require.NoError(t, scene.Broker.CreateSubscription(t.Context(), tasks, "BatchSourceExecutor-public/default/"+name, broker.Earliest))
+	require.NoError(t,
+		scene.Broker.CreateSubscription(t.Context(), tasks, "BatchSourceExecutor-public/default/"+name, broker.Earliest))
 	fill(t, pulsarClient(t, scene.Broker, ""), tasks, 30)
 	addStill(t, mesh.KindSource, name, scene.Broker, map[string]any{
-		"output": map[string]any{"topic": "crawled"}, "batchSourceConfig": map[string]any{"discoveryTriggererClassName": "shop.Daily"},
+		"output":            map[string]any{"topic": "crawled"},
+		"batchSourceConfig": map[string]any{"discoveryTriggererClassName": "shop.Daily"},
 	})
 	aggregated(t).awaits(t, mesh.KindSource, name, 30)
 }

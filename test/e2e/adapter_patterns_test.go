@@ -21,7 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// testPatternSignals asks through the aggregator for Functions that name no topic, in both forms that Function Mesh has.
+// testPatternSignals asks through the aggregator for Functions that name no topic, in both forms that Function Mesh
+// has.
 func testPatternSignals(t *testing.T) {
 	const prefix = "persistent://public/hunted/"
 	status, answer, err := scene.Broker.Admin(t.Context(), http.MethodPut, "/admin/v2/namespaces/public/hunted", nil)
@@ -35,7 +36,8 @@ func testPatternSignals(t *testing.T) {
 	add := func(topic string, partitions, count int) {
 		require.NoError(t, scene.Broker.CreateTopic(t.Context(), prefix+topic, partitions))
 		for name := range functions {
-			require.NoError(t, scene.Broker.CreateSubscription(t.Context(), prefix+topic, "public/default/"+name, broker.Earliest))
+			require.NoError(t,
+				scene.Broker.CreateSubscription(t.Context(), prefix+topic, "public/default/"+name, broker.Earliest))
 		}
 		fill(t, messages, prefix+topic, count)
 	}

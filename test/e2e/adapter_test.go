@@ -5,7 +5,8 @@ package e2e
 
 import "testing"
 
-// TestAdapter proves of the adapter as a process what its parts promise, in two halves at once, for much of it is waiting.
+// TestAdapter proves of the adapter as a process what its parts promise, in two halves at once, for much of it is
+// waiting.
 func TestAdapter(t *testing.T) {
 	t.Parallel()
 	onStage(t)

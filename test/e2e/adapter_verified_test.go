@@ -37,7 +37,8 @@ func testSharedSubscription(t *testing.T) {
 		advise(t, name, nil)
 	}
 	for name, other := range others {
-		said := pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionFalse, policy.ReasonSubscriptionShared)
+		said := pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionFalse,
+			policy.ReasonSubscriptionShared)
 		require.Contains(t, said, `subscription "disputed" is consumed by Function default/`+other+" too")
 		require.Contains(t, said, "give each a spec.subscriptionName of its own")
 	}
@@ -54,15 +55,18 @@ func testSubscriptionType(t *testing.T) {
 	connected := pulsarClient(t, scene.Broker, "")
 	subscribe := func(kind pulsar.SubscriptionType) pulsar.Consumer {
 		consumer, err := connected.Subscribe(pulsar.ConsumerOptions{
-			Topic: broker.TopicName(name + "-in"), SubscriptionName: "public/default/" + name, Type: kind, Properties: instance("public/default/"+name, 0),
+			Topic: broker.TopicName(name + "-in"), SubscriptionName: "public/default/" +
+				name, Type: kind, Properties: instance("public/default/"+name, 0),
 		})
 		require.NoError(t, err)
 		t.Cleanup(consumer.Close)
 		return consumer
 	}
 	wrong := subscribe(pulsar.Shared)
-	said := pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionFalse, policy.ReasonSubscriptionDiffers)
-	require.Contains(t, said, `Function strict promises subscription "public/default/strict" of type Failover and the broker reports Shared`)
+	said := pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionFalse,
+		policy.ReasonSubscriptionDiffers)
+	require.Contains(t, said,
+		`Function strict promises subscription "public/default/strict" of type Failover and the broker reports Shared`)
 	require.Contains(t, said, "restart the replicas")
 
 	wrong.Close()

@@ -19,7 +19,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/identity"
 )
 
-// TestSignalsAuth proves on one real broker what every way to prove who one is does, and what it says when it does not do.
+// TestSignalsAuth proves on one real broker what every way to prove who one is does, and what it says when it does not
+// do.
 func TestSignalsAuth(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -78,10 +79,13 @@ func testTokens(t *testing.T, s *secured) {
 	require.NoError(t, err)
 	token := func(text string) backlog.Credentials { return backlog.Credentials{Plugin: "token", Params: text} }
 	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
-		"a good token does":               {token("token:" + s.token(t, "consume", time.Hour)), nil, ""},
-		"a good token in JSON does":       {token(`{"token":"` + s.token(t, "consume", time.Hour) + `"}`), nil, ""},
-		"one that was signed by others":   {token(forged), backlog.ErrUnauthenticated, otherKey},
-		"one that has expired":            {token(s.token(t, "consume", -time.Minute)), backlog.ErrUnauthenticated, expiredToken},
+		"a good token does":             {token("token:" + s.token(t, "consume", time.Hour)), nil, ""},
+		"a good token in JSON does":     {token(`{"token":"` + s.token(t, "consume", time.Hour) + `"}`), nil, ""},
+		"one that was signed by others": {token(forged), backlog.ErrUnauthenticated, otherKey},
+		"one that has expired": {
+			token(s.token(t, "consume", -time.Minute)), backlog.ErrUnauthenticated,
+			expiredToken,
+		},
 		"one that is none":                {token("garbage"), backlog.ErrUnauthenticated, refusedToken},
 		"one of a role without a right":   {token(s.token(t, "nobody", time.Hour)), backlog.ErrForbidden, missingConsume},
 		"one of a role with other rights": {token(s.token(t, "functions", time.Hour)), backlog.ErrForbidden, missingConsume},
@@ -93,7 +97,8 @@ func testTokens(t *testing.T, s *secured) {
 	})
 }
 
-const missingConsume = `permission missing: BROKER says "Unauthorized to validateTopicOperation for operation [LOOKUP] on topic [` + securedTopic + `]": ` +
+const missingConsume = `permission missing: BROKER says "Unauthorized to validateTopicOperation for operation " +
+	"[LOOKUP] on topic [` + securedTopic + `]": ` +
 	"grant consume on namespace private/work to the role of the credentials"
 
 // testRotation lets a token expire while it is in use, which is what projected tokens and rotated Secrets do.
@@ -123,7 +128,8 @@ func testRotation(t *testing.T, s *secured) {
 
 func testPasswords(t *testing.T, s *secured) {
 	basic := func(text string) backlog.Credentials { return backlog.Credentials{Plugin: "basic", Params: text} }
-	const refused = "credentials refused: BROKER does not accept the user and password: does the brokers' basicAuthConf have them?"
+	const refused = "credentials refused: BROKER does not accept the user and password: does the brokers' basicAuthConf " +
+		"have them?"
 	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
 		"a good one does":         {basic(passwordRole + ":" + password), nil, ""},
 		"a good one in JSON does": {basic(`{"userId":"` + passwordRole + `","password":"` + password + `"}`), nil, ""},
@@ -131,7 +137,8 @@ func testPasswords(t *testing.T, s *secured) {
 		"an unknown user":         {basic("stranger:" + password), backlog.ErrUnauthenticated, refused},
 	})
 	t.Run("the program's own from a file does", func(t *testing.T) {
-		source := s.reader(t, pulsar.Config{AuthPlugin: "basic", AuthParamsFile: file(t, "params", passwordRole+":"+password)})
+		source := s.reader(t,
+			pulsar.Config{AuthPlugin: "basic", AuthParamsFile: file(t, "params", passwordRole+":"+password)})
 		require.NoError(t, s.fetch(t, source, s.AdminURL(), ""))
 	})
 }
@@ -155,16 +162,23 @@ func testCertificates(t *testing.T, s *secured) {
 	s.try(t, s.https, pulsar.Config{}, map[string]attempt{
 		"a good one does": {good, nil, ""},
 		"a token does over TLS too": {
-			backlog.Credentials{Plugin: "token", Params: s.token(t, "consume", time.Hour), TrustCerts: s.authority.PEM()}, nil, "",
+			backlog.Credentials{
+				Plugin: "token", Params: s.token(t, "consume", time.Hour),
+				TrustCerts: s.authority.PEM(),
+			}, nil, "",
 		},
-		"one of a role without a right": {shows(s.certificate(t, s.authority, "nobody")), backlog.ErrForbidden, missingConsume},
+		"one of a role without a right": {
+			shows(s.certificate(t, s.authority, "nobody")), backlog.ErrForbidden,
+			missingConsume,
+		},
 		"one that others have signed": {
 			shows(s.certificate(t, strangers, certificateRole)), backlog.ErrUnauthenticated,
 			"credentials refused: BROKER does not accept the client certificate (tls: ", // the alert differs between versions
 		},
 		"a broker that is not to be trusted": {
 			mistrusting, backlog.ErrUnreachable,
-			"unreachable: BROKER for " + securedTopic + ": its certificate is signed by an unknown authority: give the adapter the CA file",
+			"unreachable: BROKER for " + securedTopic +
+				": its certificate is signed by an unknown authority: give the adapter the CA file",
 		},
 	})
 	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
@@ -177,7 +191,8 @@ func testCertificates(t *testing.T, s *secured) {
 		stranger, trusted := s.certificate(t, strangers, certificateRole), s.certificate(t, s.authority, certificateRole)
 		certFile, keyFile := file(t, "tls.crt", stranger.Certificate), file(t, "tls.key", stranger.Key)
 		source := s.reader(t, pulsar.Config{
-			AuthPlugin: "tls", AuthParams: "tlsCertFile:" + certFile + ",tlsKeyFile:" + keyFile, CAFile: file(t, "ca.crt", s.authority.PEM()),
+			AuthPlugin: "tls", AuthParams: "tlsCertFile:" + certFile + ",tlsKeyFile:" +
+				keyFile, CAFile: file(t, "ca.crt", s.authority.PEM()),
 		})
 		require.ErrorIs(t, s.fetch(t, source, s.https, ""), backlog.ErrUnauthenticated)
 		require.NoError(t, os.WriteFile(certFile, []byte(trusted.Certificate), 0o600))
@@ -189,12 +204,19 @@ func testCertificates(t *testing.T, s *secured) {
 // client are the parameters of the oauth2 plugin.
 func (s *secured) client(t *testing.T, id, secret, audience string) backlog.Credentials {
 	t.Helper()
-	key, err := json.Marshal(map[string]string{"type": "client_credentials", "client_id": id, "client_secret": secret, "issuer_url": s.issuer.URL()})
+	key, err := json.Marshal(map[string]string{
+		"type": "client_credentials", "client_id": id, "client_secret": secret,
+		"issuer_url": s.issuer.URL(),
+	})
 	require.NoError(t, err)
-	params, err := json.Marshal(map[string]string{"issuerUrl": s.issuer.URL(), "privateKey": identity.DataURL(string(key)), "audience": audience})
+	params, err := json.Marshal(map[string]string{
+		"issuerUrl": s.issuer.URL(), "privateKey": identity.DataURL(string(key)),
+		"audience": audience,
+	})
 	require.NoError(t, err)
 	return backlog.Credentials{
-		Plugin: "org.apache.pulsar.client.impl.auth.oauth2.AuthenticationOAuth2", Params: string(params), TrustCerts: s.authority.PEM(),
+		Plugin: "org.apache.pulsar.client.impl.auth.oauth2.AuthenticationOAuth2", Params: string(
+			params), TrustCerts: s.authority.PEM(),
 	}
 }
 
@@ -204,26 +226,30 @@ func testOAuth2(t *testing.T, s *secured) {
 		"a good client does": {s.client(t, clientRole, secret, audience), nil, ""},
 		"a wrong secret": {
 			s.client(t, clientRole, "wrong", audience), backlog.ErrUnauthenticated,
-			"credentials refused: nothing was sent to BROKER: OAuth2 issuer " + s.issuer.URL() + ` refuses the client: "invalid_client no such client or secret"`,
+			"credentials refused: nothing was sent to BROKER: OAuth2 issuer " + s.issuer.URL() +
+				` refuses the client: "invalid_client no such client or secret"`,
 		},
 	}
 	if s.openID {
 		attempts["a wrong audience"] = attempt{
 			s.client(t, clientRole, secret, "others"), backlog.ErrUnauthenticated,
-			"credentials refused: BROKER does not accept the token of OAuth2 issuer " + s.issuer.URL() + ": do the brokers trust that issuer and the audience?",
+			"credentials refused: BROKER does not accept the token of OAuth2 issuer " + s.issuer.URL() +
+				": do the brokers trust that issuer and the audience?",
 		}
 	}
 	s.try(t, s.AdminURL(), pulsar.Config{AllowedIssuers: []string{s.issuer.URL()}}, attempts)
 	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
 		"an issuer that nobody allowed": {
 			s.client(t, clientRole, secret, audience), backlog.ErrForbidden,
-			"permission missing: nothing was sent to BROKER: " + s.issuer.URL() + " is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
+			"permission missing: nothing was sent to BROKER: " + s.issuer.URL() +
+				" is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
 		},
 	})
 	t.Run("a token is used until it ends, and replaced before", func(t *testing.T) {
 		s.issuer.SetLife(8 * time.Second)
 		source := s.reader(t, pulsar.Config{
-			AuthPlugin: "oauth2", AuthParams: s.client(t, clientRole, secret, audience).Params, CAFile: file(t, "ca.crt", s.authority.PEM()),
+			AuthPlugin: "oauth2", AuthParams: s.client(t, clientRole, secret, audience).Params, CAFile: file(t, "ca.crt",
+				s.authority.PEM()),
 		})
 		before := s.issuer.Issued()
 		pace := time.NewTicker(50 * time.Millisecond)

@@ -21,7 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
-// TestSignalsBrokerWithoutWorker needs no function: it has a broker that runs no worker, and what it says of all topics.
+// TestSignalsBrokerWithoutWorker needs no function: it has a broker that runs no worker, and what it says of all
+// topics.
 func TestSignalsBrokerWithoutWorker(t *testing.T) {
 	t.Parallel()
 	w := onWorker(t, broker.Config{Worker: broker.WorkerOff, Settings: map[string]string{
@@ -60,7 +61,8 @@ func allTopicsAtOnce(t *testing.T, w *workshop) {
 		require.WithinRange(t, sample.At, time.Now().Add(-time.Hour), time.Now().Add(-time.Minute))
 		for name, messages := range waiting {
 			topic := sample.Topics[broker.TopicName(name)]
-			if topic.PublishedMessages != messages || topic.Subscriptions["s"] != (backlog.BulkSubscription{BacklogEntries: messages}) {
+			if topic.PublishedMessages != messages ||
+				topic.Subscriptions["s"] != (backlog.BulkSubscription{BacklogEntries: messages}) {
 				return fmt.Sprintf("%+v", sample.Topics), false
 			}
 		}

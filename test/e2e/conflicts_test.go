@@ -23,7 +23,9 @@ import (
 )
 
 // cpuAutoscaler is by CPU, of which nothing is known on the stage, so it never acts: from 1 to 9 replicas.
-func cpuAutoscaler(name string, target autoscalingv2.CrossVersionObjectReference) *autoscalingv2.HorizontalPodAutoscaler {
+func cpuAutoscaler(name string,
+	target autoscalingv2.CrossVersionObjectReference,
+) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name, Labels: map[string]string{"by": "hand"}},
 		Spec:       autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: target, MaxReplicas: 9},
@@ -35,14 +37,23 @@ func statefulSetOf(name string) autoscalingv2.CrossVersionObjectReference {
 }
 
 func functionNamed(name string) autoscalingv2.CrossVersionObjectReference {
-	return autoscalingv2.CrossVersionObjectReference{APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name}
+	return autoscalingv2.CrossVersionObjectReference{
+		APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction,
+		Name: name,
+	}
 }
 
 // scaledObject is KEDA's, which nobody acts on here.
 func scaledObject(name string, target autoscalingv2.CrossVersionObjectReference) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": map[string]any{"namespace": stage.Namespace, "name": name},
-		"spec": map[string]any{"scaleTargetRef": map[string]any{"apiVersion": target.APIVersion, "kind": target.Kind, "name": target.Name}},
+		"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": map[string]any{
+			"namespace": stage.Namespace,
+			"name":      name,
+		},
+		"spec": map[string]any{"scaleTargetRef": map[string]any{
+			"apiVersion": target.APIVersion, "kind": target.Kind,
+			"name": target.Name,
+		}},
 	}}
 }
 
@@ -100,7 +111,8 @@ func TestConflictsOnTheStatefulSetOfAFunctionAreFoundAndWrittenOfOnly(t *testing
 	requireNoAutoscaler(t, f, replicas)
 
 	t.Log("one that is paused is in nobody's way")
-	pause := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"true"}}}`))
+	pause := client.RawPatch("application/merge-patch+json",
+		[]byte(`{"metadata":{"annotations":{"autoscaling.keda.sh/paused":"true"}}}`))
 	require.NoError(t, scene.Client.Patch(t.Context(), keda, pause))
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 	requireUntouched(t, f, replicas)
@@ -120,12 +132,16 @@ func TestConflictsThatOnlyTheHPAControllerSeesAreNamed(t *testing.T) {
 		Spec: appsv1.DeploymentSpec{
 			Paused: true, Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name:  "a",
+					Image: "a",
+				}}},
 			},
 		},
 	}
 	place(t, deployment)
-	other := cpuAutoscaler(name+"-by-labels", autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name})
+	other := cpuAutoscaler(name+"-by-labels",
+		autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name})
 	place(t, other)
 	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "AmbiguousSelector")
 	require.Contains(t, said, "HorizontalPodAutoscaler "+stage.Namespace+"/"+name+"-by-labels selects the same pods")

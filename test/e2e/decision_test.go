@@ -21,7 +21,9 @@ import (
 )
 
 // awaitStatus waits until the policy's status is as wanted, and logs each decision on the way.
-func awaitStatus(t *testing.T, f *stage.Function, what string, limit time.Duration, holds func(v1alpha1.AutoscalingPolicyStatus) bool) {
+func awaitStatus(t *testing.T, f *stage.Function, what string, limit time.Duration,
+	holds func(v1alpha1.AutoscalingPolicyStatus) bool,
+) {
 	t.Helper()
 	last := ""
 	await(t, f, what, limit, func(ctx context.Context) (bool, string, error) {
@@ -51,7 +53,8 @@ func decided(s v1alpha1.AutoscalingPolicyStatus) string {
 	if s.Decision == nil || s.CurrentReplicas == nil || s.DesiredReplicas == nil {
 		return "nothing decided"
 	}
-	said := fmt.Sprintf("%s %d -> %d: %s", s.Decision.Time.UTC().Format(time.TimeOnly), *s.CurrentReplicas, *s.DesiredReplicas, s.Decision.Equation)
+	said := fmt.Sprintf("%s %d -> %d: %s", s.Decision.Time.UTC().Format(time.TimeOnly), *s.CurrentReplicas,
+		*s.DesiredReplicas, s.Decision.Equation)
 	if c := s.Capacity; c != nil {
 		said += fmt.Sprintf("; a replica does %s/s after %d observations", &c.MessagesPerSecond, c.Observations)
 	}
@@ -113,11 +116,13 @@ func replicasAt(f *stage.Function, at time.Time) (replicas int) {
 
 func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T) {
 	const name, perSecond = "killed-too", 25
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: time.Second / perSecond, StartDelay: 6 * time.Second})
+	f := addFunction(t,
+		stage.FunctionConfig{Name: name, ServiceTime: time.Second / perSecond, StartDelay: 6 * time.Second})
 	addPolicy(t, newPolicy(name))
 	publish(t, f, load.Constant(3*perSecond-5))
 	awaitReplicas(t, f, 3, 20, time.Minute)
-	awaitDrained(t, f, 3*perSecond, 2*time.Minute) // the first replica had all that waited in its receive queue: 40 s of work
+	// the first replica had all that waited in its receive queue: 40 s of work
+	awaitDrained(t, f, 3*perSecond, 2*time.Minute)
 	learned := awaitLearned(t, f)
 	require.InEpsilon(t, perSecond, learned.MessagesPerSecond.AsApproximateFloat64(), 0.15)
 	since := time.Now()
@@ -146,5 +151,6 @@ func TestFaultAFunctionAndAnAdapterThatAreKilledKeepWhatWasLearned(t *testing.T)
 	}
 	after = awaitLearned(t, f)
 	tell(t, f, &v1alpha1.AutoscalingPolicy{Status: v1alpha1.AutoscalingPolicyStatus{Capacity: after}})
-	require.InEpsilon(t, perSecond, after.MessagesPerSecond.AsApproximateFloat64(), 0.15, "what it missed is not held against a replica")
+	require.InEpsilon(t, perSecond, after.MessagesPerSecond.AsApproximateFloat64(), 0.15,
+		"what it missed is not held against a replica")
 }

@@ -29,7 +29,8 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonScaling)
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "spec.actuator says so"}, p.Status.Actuator)
+	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "spec.actuator says so"},
+		p.Status.Actuator)
 	require.Empty(t, p.Status.HorizontalPodAutoscaler)
 	hpa, err := f.Autoscaler(t.Context())
 	require.NoError(t, err)

@@ -36,8 +36,8 @@ type recorder struct {
 	ground *ground
 }
 
-// TestFixturesHaveTheFieldsThatPulsarAnswers asks the running version again for each recorded answer of it. With -record
-// it writes them instead: make fixtures PULSAR=<version>.
+// TestFixturesHaveTheFieldsThatPulsarAnswers asks the running version again for each recorded answer of it. With
+// -record it writes them instead: make fixtures PULSAR=<version>.
 func TestFixturesHaveTheFieldsThatPulsarAnswers(t *testing.T) {
 	t.Parallel()
 	// broker-stats are of the last look of the broker, which by default is up to a minute old.
@@ -70,7 +70,8 @@ func (r recorder) topics(t *testing.T) {
 	g.consumer(t, pulsar.ConsumerOptions{
 		Topic: batched, Type: pulsar.Shared, ReceiverQueueSize: 100, Properties: instance("public/default/f", 0), Name: "one",
 	}).take(50)
-	r.settled(t, batched, func(s backlog.SubscriptionSample) bool { return s.UnackedMessages > 50 && s.InReplayEntries > 0 })
+	r.settled(t, batched,
+		func(s backlog.SubscriptionSample) bool { return s.UnackedMessages > 50 && s.InReplayEntries > 0 })
 	r.take(t, "topic-stats-batched", adminPath(batched)+"/stats"+fullQuery)
 	r.take(t, "topic-stats-everything", adminPath(batched)+"/stats"+allQuery)
 	r.take(t, "internalStats-batched", adminPath(batched)+"/internalStats")
@@ -80,7 +81,8 @@ func (r recorder) topics(t *testing.T) {
 	p.send(30)
 	p.sendLater(20, time.Hour)
 	g.consumer(t, pulsar.ConsumerOptions{Topic: delayed, Type: pulsar.Shared, Name: "one"})
-	r.settled(t, delayed, func(s backlog.SubscriptionSample) bool { return s.DelayedMessages == 20 && s.UnackedMessages == 30 })
+	r.settled(t, delayed,
+		func(s backlog.SubscriptionSample) bool { return s.DelayedMessages == 20 && s.UnackedMessages == 30 })
 	r.take(t, "topic-stats-delayed", adminPath(delayed)+"/stats"+fullQuery)
 
 	blocked := g.topic(t, "blocked", 0)
@@ -121,7 +123,8 @@ func (r recorder) settled(t *testing.T, topic string, wanted func(backlog.Subscr
 func (r recorder) partitioned(t *testing.T) {
 	g := r.ground
 	require.NoError(t, g.CreateTopic(t.Context(), "never-loaded", 2))
-	r.take(t, "partitioned-stats-unloaded", adminPath(broker.TopicName("never-loaded"))+"/partitioned-stats"+slimQuery+"&perPartition=true")
+	r.take(t, "partitioned-stats-unloaded",
+		adminPath(broker.TopicName("never-loaded"))+"/partitioned-stats"+slimQuery+"&perPartition=true")
 
 	topic := g.topic(t, "parts", 3)
 	for i, messages := range []int{100, 10, 1} {
@@ -132,7 +135,8 @@ func (r recorder) partitioned(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Failover, Name: name, ReceiverQueueSize: 10})
 	}
-	r.settled(t, topic, func(s backlog.SubscriptionSample) bool { return len(s.Consumers) == 2 && s.DeliveredMessages > 0 })
+	r.settled(t, topic,
+		func(s backlog.SubscriptionSample) bool { return len(s.Consumers) == 2 && s.DeliveredMessages > 0 })
 	path := adminPath(topic) + "/partitioned-stats"
 	r.take(t, "partitioned-stats-slim", path+slimQuery+"&perPartition=true")
 	r.take(t, "partitioned-stats-full", path+fullQuery+"&perPartition=true")
@@ -175,7 +179,8 @@ func (r recorder) components(t *testing.T) {
 	r.create(t, backlog.FunctionKind, r.function("paced", "fn-in"))
 	r.consumed(t, broker.TopicName("fn-in"), "public/default/paced", 2)
 	r.create(t, backlog.SinkKind, map[string]any{
-		"tenant": "public", "namespace": "default", "name": "drain", "className": replica.SinkClass, "inputs": []string{"sink-in"}, "parallelism": 1,
+		"tenant": "public", "namespace": "default", "name": "drain", "className": replica.SinkClass,
+		"inputs": []string{"sink-in"}, "parallelism": 1,
 	})
 	r.consumed(t, broker.TopicName("sink-in"), "public/default/drain", 1)
 	for topic, component := range map[string]struct {
@@ -226,7 +231,8 @@ func (r recorder) take(t *testing.T, name, path string, keys ...string) {
 	require.NoError(t, err, "record it with make fixtures PULSAR=%s", r.Version())
 	var recorded any
 	require.NoError(t, json.Unmarshal(text, &recorded))
-	require.Equal(t, fieldsOf(recorded), fieldsOf(answer), "%s: record it again with make fixtures PULSAR=%s", name, r.Version())
+	require.Equal(t, fieldsOf(recorded), fieldsOf(answer), "%s: record it again with make fixtures PULSAR=%s", name,
+		r.Version())
 }
 
 // local is what differs from machine to machine and run to run: ports of this host.

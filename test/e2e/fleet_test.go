@@ -44,7 +44,8 @@ func member(t *testing.T, name string, labelled bool) *stage.Function {
 
 // childName is what the fleet calls its policy for a Function.
 func childName(function string) string {
-	return policy.ChildName(fleetName, v1alpha1.ScaleTargetRef{APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: function})
+	return policy.ChildName(fleetName,
+		v1alpha1.ScaleTargetRef{APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: function})
 }
 
 // awaitOnStage waits for something about a fleet, and shows its policies when it does not come.
@@ -71,7 +72,8 @@ func awaitFleet(t *testing.T, target string) {
 		status := fleetStatus(t)
 		for _, c := range status.Conditions {
 			if c.Type == v1alpha1.ConditionReady {
-				return status.Target == target && c.Status == metav1.ConditionTrue, fmt.Sprintf("%s, %s: %s", status.Target, c.Status, c.Message), nil
+				return status.Target == target &&
+					c.Status == metav1.ConditionTrue, fmt.Sprintf("%s, %s: %s", status.Target, c.Status, c.Message), nil
 			}
 		}
 		return false, "no condition", nil
@@ -128,7 +130,8 @@ func TestFleetGovernsEachFunctionByItself(t *testing.T) {
 		require.NoError(t, scene.Client.Get(t.Context(), key, &hpa))
 		require.Equal(t, f.Name, hpa.Spec.ScaleTargetRef.Name)
 	}
-	err := scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: childName(named.Name)}, &v1alpha1.AutoscalingPolicy{})
+	err := scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: childName(named.Name)},
+		&v1alpha1.AutoscalingPolicy{})
 	require.NoError(t, client.IgnoreNotFound(err))
 	require.Error(t, err, "a policy that names the Function goes first")
 

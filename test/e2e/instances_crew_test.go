@@ -93,7 +93,8 @@ type crew struct {
 // newCrew makes the topic of a function, and no instance yet.
 func (g *ground) newCrew(t *testing.T, in replica.Instance, runner func(*journal) (replica.Runner, error)) *crew {
 	t.Helper()
-	in.Tenant, in.Namespace, in.Topics, in.ServiceURL = "public", "default", []string{broker.TopicName(in.Name)}, g.ServiceURL()
+	in.Tenant, in.Namespace, in.Topics, in.ServiceURL = "public", "default", []string{broker.TopicName(
+		in.Name)}, g.ServiceURL()
 	// Small, so that instances share a burst.
 	in.FailEvery, in.ReceiverQueueSize = failEvery, 10
 	require.NoError(t, g.CreateTopic(t.Context(), in.Name, 0))
@@ -153,8 +154,8 @@ func (c *crew) publish(t *testing.T, profile load.Profile) (p *load.Publisher, s
 	}
 }
 
-// flood publishes n messages within a second and goes on with so many a second until stop, which tells how many there were: work
-// for all the time that a measurement takes, whatever the pace of the machine.
+// flood publishes n messages within a second and goes on with so many a second until stop, which tells how many there
+// were: work for all the time that a measurement takes, whatever the pace of the machine.
 func (c *crew) flood(t *testing.T, n, perSecond float64) (stop func() (published int64)) {
 	t.Helper()
 	p, end := c.publish(t, func(elapsed time.Duration) float64 {
@@ -271,8 +272,10 @@ func (c *crew) measure(t *testing.T, from, to int64) measured {
 	least, _ := c.truth.between(first.by, last.At)
 	most, took := c.truth.between(first.At, last.by)
 	t.Logf("%s: %.0f calls in %.2f s: busy %.3f, service time %.2f ms, %.1f calls/s, at most %d in flight; "+
-		"the functions say: %d to %d messages of %.2f ms; the reading: busy %s, service time %s s, processed %s/s, asynchronous %t",
-		c.in.Name, calls, seconds, m.busy, busy/calls*1000, m.rate, m.inFlight, least, most, took.Seconds()/float64(most)*1000,
+		"the functions say: %d to %d messages of %.2f ms; the reading: busy %s, service time %s s, processed %s/s, "+
+		"asynchronous %t",
+		c.in.Name, calls, seconds, m.busy, busy/calls*1000, m.rate, m.inFlight, least, most, took.Seconds()/float64(
+			most)*1000,
 		say(m.reading.Busy), say(m.reading.ServiceTime), say(m.reading.ProcessRate), m.reading.Asynchronous)
 	// One of each instance, or of each future, may be done and not counted yet.
 	slack := int64(instances + c.in.AsyncRequests)

@@ -15,8 +15,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// TestSignalsInstances holds what real instances say of themselves against functions whose cost is known. It needs a JDK,
-// and python3 3.9 or later with its module venv.
+// TestSignalsInstances holds what real instances say of themselves against functions whose cost is known. It needs a
+// JDK, and python3 3.9 or later with its module venv.
 func TestSignalsInstances(t *testing.T) {
 	g := onGround(t)
 	// They wait more than they work.
@@ -44,9 +44,9 @@ func python(t *testing.T) func(*journal) (replica.Runner, error) {
 	}
 }
 
-// requireServiceTime holds the mean time of a call against what synchronous functions say themselves: a busy machine makes
-// calls longer than they should be, and that is the truth then. It is called at rest, so both speak of the same calls,
-// except that Java's metrics have those that failed too.
+// requireServiceTime holds the mean time of a call against what synchronous functions say themselves: a busy machine
+// makes calls longer than they should be, and that is the truth then. It is called at rest, so both speak of the same
+// calls, except that Java's metrics have those that failed too.
 func (c *crew) requireServiceTime(t *testing.T, end totals) {
 	t.Helper()
 	var done int64
@@ -56,7 +56,8 @@ func (c *crew) requireServiceTime(t *testing.T, end totals) {
 		return done == end.processed
 	}, instancesPatience, instancesOften, "the last report is under way")
 	truth, measured := took.Seconds()/float64(done), end.busy.Seconds()/float64(end.calls)
-	t.Logf("%s: %d calls: service time %.3f ms, in truth %.3f ms of %s", c.in.Name, end.calls, measured*1000, truth*1000, c.in.ServiceTime)
+	t.Logf("%s: %d calls: service time %.3f ms, in truth %.3f ms of %s", c.in.Name, end.calls, measured*1000, truth*1000,
+		c.in.ServiceTime)
 	// The first call and those that fail cost some ms outside of the function's clock, on a busy machine more.
 	require.InEpsilon(t, truth, measured, 0.25)
 }
@@ -132,7 +133,10 @@ func (c *crew) restarts(t *testing.T, first, second replica.Replica) {
 	require.Less(t, after.Instances[1].Received, before.Instances[1].Received, "a restart begins at 0")
 	for _, l := range c.watch.all() {
 		r := l.reading.Instances
-		for _, m := range []backlog.Measurement{r.ReceiveRate, r.ProcessRate, r.UserExceptionRate, r.SystemExceptionRate, r.Busy, r.ServiceTime} {
+		for _, m := range []backlog.Measurement{
+			r.ReceiveRate, r.ProcessRate, r.UserExceptionRate, r.SystemExceptionRate,
+			r.Busy, r.ServiceTime,
+		} {
 			value, err := m.Value()
 			require.True(t, err != nil || value >= 0, "%v was read", value)
 		}
@@ -142,13 +146,15 @@ func (c *crew) restarts(t *testing.T, first, second replica.Replica) {
 	require.NoError(t, third.Kill())
 	_, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
 	require.ErrorIs(t, err, backlog.ErrUnreachable, "nobody's answer is not the answer of nobody")
-	require.ErrorContains(t, err, "none of the 2 instances of instances-java answers; the first: unreachable: instances-java-0 at 127.0.0.1:")
+	require.ErrorContains(t, err,
+		"none of the 2 instances of instances-java answers; the first: unreachable: instances-java-0 at 127.0.0.1:")
 }
 
 func testAsynchronousJava(t *testing.T, g *ground) {
 	const futures, service = 10, 0.3
 	c := g.newCrew(t, replica.Instance{
-		Name: "instances-async", ServiceTime: 300 * time.Millisecond, AsyncRequests: futures, RedeliverAfter: 100 * time.Millisecond,
+		Name: "instances-async", ServiceTime: 300 * time.Millisecond, AsyncRequests: futures,
+		RedeliverAfter: 100 * time.Millisecond,
 	}, java(t, g))
 	awaitReady(t, c.start(t, 0))
 	flood := c.flood(t, 300, futures/service)
@@ -160,7 +166,8 @@ func testAsynchronousJava(t *testing.T, g *ground) {
 		require.InDelta(t, futures+1, full.busy, 2)
 		require.InEpsilon(t, service, known(t, full.reading.ServiceTime), 0.2)
 	} else {
-		// 0.95 on a machine with nothing else to do. What a busy one adds between two calls is in nobody's clock: 0.63 was seen.
+		// 0.95 on a machine with nothing else to do. What a busy one adds between two calls is in nobody's clock: 0.63 was
+		// seen.
 		require.Greater(t, full.busy, 0.4)
 		require.Greater(t, known(t, full.reading.Busy), 0.4)
 	}

@@ -17,13 +17,18 @@ import (
 func TestScalingSaysThatADownstreamIsTheLimit(t *testing.T) {
 	t.Parallel()
 	const name, limit = "limited", 120
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 20 * time.Millisecond, StartDelay: 3 * time.Second, DownstreamRate: limit})
+	f := addFunction(t,
+		stage.FunctionConfig{
+			Name: name, ServiceTime: 20 * time.Millisecond, StartDelay: 3 * time.Second,
+			DownstreamRate: limit,
+		})
 	p := newPolicy(name)
 	addPolicy(t, p)
 	publish(t, f, steps(20, 250, 15*time.Second, time.Hour))
-	awaitStatus(t, f, "the status to say that more replicas do no more", 3*time.Minute, func(s v1alpha1.AutoscalingPolicyStatus) bool {
-		return s.Decision != nil && s.Decision.Hold != nil && s.Decision.Hold.Reason == policy.HoldIneffective
-	})
+	awaitStatus(t, f, "the status to say that more replicas do no more", 3*time.Minute,
+		func(s v1alpha1.AutoscalingPolicyStatus) bool {
+			return s.Decision != nil && s.Decision.Hold != nil && s.Decision.Hold.Reason == policy.HoldIneffective
+		})
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	tell(t, f, p)

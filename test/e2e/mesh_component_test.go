@@ -171,7 +171,8 @@ func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *te
 	require.Contains(t, p.Status.Selector, "app.kubernetes.io/name="+busy.Name+"-function")
 	hpa, err := busy.Autoscaler(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, v1alpha1.KindAutoscalingPolicy+"/"+p.Name, hpa.Spec.ScaleTargetRef.Kind+"/"+hpa.Spec.ScaleTargetRef.Name)
+	require.Equal(t, v1alpha1.KindAutoscalingPolicy+"/"+p.Name,
+		hpa.Spec.ScaleTargetRef.Kind+"/"+hpa.Spec.ScaleTargetRef.Name)
 	awaitReplicas(t, busy, 1, 1, highFor+4*time.Minute)
 	requireClean(t, busy)
 	awaitAutoscaler(t, busy, corev1.ConditionTrue)
@@ -197,8 +198,9 @@ func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
 	addPolicy(t, newPolicy(f.Name))
 	publish(t, f, steps(150, 150, 0, time.Hour))
 	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "OwnedByFunctionMesh")
-	require.Contains(t, said, "replace this policy by one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, "+
-		"name: etl-direct, component: {kind: Function, name: wrongly-named}}")
+	require.Contains(t, said,
+		"replace this policy by one with scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, "+
+			"name: etl-direct, component: {kind: Function, name: wrongly-named}}")
 
 	// What it is spared: a plain HorizontalPodAutoscaler on the child is set back by the mesh, again and again.
 	plain := plainHPA(f.Name, 10)
@@ -221,7 +223,8 @@ func TestPolicyThatNamesAChildOfAMeshIsRefusedAndWritesNothing(t *testing.T) {
 func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
 	t.Parallel()
 	const entry = "applied-anew"
-	m := addMesh(t, "etl-gitops", stage.FunctionConfig{Name: entry, ServiceTime: 25 * time.Millisecond, Objective: objective})
+	m := addMesh(t, "etl-gitops",
+		stage.FunctionConfig{Name: entry, ServiceTime: 25 * time.Millisecond, Objective: objective})
 	f := m.Functions[0]
 	p := componentPolicy(m, f, entry)
 	p.Spec.MinReplicas = new(int32(3))
@@ -233,7 +236,8 @@ func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
 			return replicas == 3, fmt.Sprint(replicas), nil
 		})
 	}
-	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/spec/functions/0/replicas","value":1}]`))
+	patch := client.RawPatch(types.JSONPatchType,
+		[]byte(`[{"op":"replace","path":"/spec/functions/0/replicas","value":1}]`))
 	require.NoError(t, scene.Client.Patch(t.Context(), m.Object(), patch))
 	setRight()
 
@@ -257,7 +261,8 @@ func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
 		if err != nil {
 			return false, "", err
 		}
-		told := p.Status.ObservedGeneration == p.Generation && p.Status.CurrentReplicas != nil && *p.Status.CurrentReplicas == 3
+		told := p.Status.ObservedGeneration == p.Generation && p.Status.CurrentReplicas != nil &&
+			*p.Status.CurrentReplicas == 3
 		return told && p.Spec.Replicas != nil && *p.Spec.Replicas == 3, fmt.Sprintf("%+v", p.Status), nil
 	})
 }

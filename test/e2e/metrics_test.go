@@ -34,7 +34,8 @@ func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
 	t.Parallel()
 	const name, metric = "asked", "pulsar_function_backlog_ready_messages"
 	// One replica does 20/s and 40/s arrive, so something waits.
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 50 * time.Millisecond, Partitions: 3, Batching: load.BatchingOn})
+	f := addFunction(t,
+		stage.FunctionConfig{Name: name, ServiceTime: 50 * time.Millisecond, Partitions: 3, Batching: load.BatchingOn})
 	publish(t, f, load.Constant(40))
 	const base = "/apis/custom.metrics.k8s.io/"
 	const object = "/namespaces/" + stage.Namespace + "/functions.compute.functionmesh.io/"
@@ -56,7 +57,8 @@ func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
 	require.NoError(t, json.Unmarshal(answer, &second))
 	require.Equal(t, "Function", second.Items[0].DescribedObject.Kind)
 	require.Equal(t, metric, second.Items[0].Metric.Name)
-	require.LessOrEqual(t, second.Items[0].Value.Value(), f.Published()-int64(done)+100, "entries were taken for more messages than there are")
+	require.LessOrEqual(t, second.Items[0].Value.Value(), f.Published()-int64(done)+100,
+		"entries were taken for more messages than there are")
 	require.WithinDuration(t, time.Now(), second.Items[0].Timestamp.Time, time.Minute)
 
 	answer, err := ask(t.Context(), t, base+"v1beta1"+object+name+"/"+metric)
@@ -74,12 +76,14 @@ func TestMetricsOfAFunctionAreServedInBothVersionsToWhoeverAsks(t *testing.T) {
 	_, err = ask(t.Context(), t, base+"v1beta2"+object+"nobody/"+metric)
 	require.ErrorContains(t, err, "nobody")
 	_, err = ask(t.Context(), t, base+"v1beta2"+object+name+"/pulsar_function_desired_replicas")
-	require.ErrorContains(t, err, `no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`)
+	require.ErrorContains(t, err,
+		`no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`)
 }
 
 func TestScalingReadsHowBusyARealFunctionIs(t *testing.T) {
 	t.Parallel()
-	const name, base = "busy", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/functions.compute.functionmesh.io/"
+	const name, base = "busy", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace +
+		"/functions.compute.functionmesh.io/"
 	// One replica of Pulsar's own Java instance does 100/s and 60/s arrive.
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Kind: stage.Java})
 	publish(t, f, load.Constant(60))

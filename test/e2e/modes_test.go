@@ -30,7 +30,10 @@ func TestModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) 
 	f := settled(t, "modes")
 	since := time.Now()
 	for _, mode := range []v1alpha1.Mode{v1alpha1.ModeRecommend, v1alpha1.ModeOff} {
-		reason := map[v1alpha1.Mode]string{v1alpha1.ModeRecommend: policy.ReasonRecommending, v1alpha1.ModeOff: policy.ReasonOff}[mode]
+		reason := map[v1alpha1.Mode]string{
+			v1alpha1.ModeRecommend: policy.ReasonRecommending,
+			v1alpha1.ModeOff:       policy.ReasonOff,
+		}[mode]
 		setMode(t, f, mode)
 		awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, reason)
 		awaitNoAutoscaler(t, f)

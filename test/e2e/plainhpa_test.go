@@ -65,7 +65,8 @@ func TestScalingAPlainHPAWithoutAPolicyFollowsTheBacklogOfAFunction(t *testing.T
 	awaitReplicas(t, f, 1, 1, time.Minute)
 
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
-	require.NoError(t, scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: name + "-by-hand"}, hpa))
+	require.NoError(t,
+		scene.Client.Get(t.Context(), client.ObjectKey{Namespace: stage.Namespace, Name: name + "-by-hand"}, hpa))
 	for _, c := range hpa.Status.Conditions {
 		if c.Type != autoscalingv2.ScalingLimited { // an empty backlog asks for 0, and minReplicas is 1
 			require.Equal(t, corev1.ConditionTrue, c.Status, "%s: %s: %s", c.Type, c.Reason, c.Message)

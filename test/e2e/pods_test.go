@@ -33,12 +33,14 @@ func TestPodsAreSeenAsTheyAre(t *testing.T) {
 
 	const crashing = "crashing"
 	create(t, mesh.PulsarConfig(stage.Namespace, crashing+"-pulsar", scene.Broker.AdminURL(), scene.Broker.ServiceURL()))
-	made := time.Now().Truncate(time.Second)                                // as Kubernetes has it
-	create(t, mesh.Function(stage.Namespace, crashing, mesh.FunctionConfig{ // that the stage has no replicas of, so every start fails
+	made := time.Now().Truncate(time.Second) // as Kubernetes has it
+	// that the stage has no replicas of, so every start fails
+	create(t, mesh.Function(stage.Namespace, crashing, mesh.FunctionConfig{
 		Topics: []string{crashing + "-in"}, PulsarConfig: crashing + "-pulsar", Replicas: 2,
 	}))
 	const rolling = "rolling"
-	addFunction(t, stage.FunctionConfig{Name: rolling, ServiceTime: 10 * time.Millisecond, StartDelay: 2 * time.Second, Replicas: 2})
+	addFunction(t,
+		stage.FunctionConfig{Name: rolling, ServiceTime: 10 * time.Millisecond, StartDelay: 2 * time.Second, Replicas: 2})
 	awaitPods(t, pods, rolling, "all to do well", func(p policy.Pods) bool { return p == policy.Pods{} })
 
 	ill := awaitPods(t, pods, crashing, "both to crash", func(p policy.Pods) bool { return p.CrashLooping == 2 })
@@ -46,7 +48,8 @@ func TestPodsAreSeenAsTheyAre(t *testing.T) {
 	require.False(t, ill.Updating)
 	require.WithinRange(t, ill.UnreadySince, made, time.Now())
 
-	template := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, made.Format(time.RFC3339))
+	template := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
+		made.Format(time.RFC3339))
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: rolling + "-function"}}
 	require.NoError(t, scene.Client.Patch(t.Context(), set, client.RawPatch(types.MergePatchType, []byte(template))))
 	awaitPods(t, pods, rolling, "one to be replaced", func(p policy.Pods) bool {
@@ -80,7 +83,9 @@ func watchedPods(t *testing.T) *controllers.Pods {
 	return pods
 }
 
-func awaitPods(t *testing.T, pods *controllers.Pods, function, what string, wanted func(policy.Pods) bool) (seen policy.Pods) {
+func awaitPods(t *testing.T, pods *controllers.Pods, function, what string,
+	wanted func(policy.Pods) bool,
+) (seen policy.Pods) {
 	t.Helper()
 	poll(t, "pods of "+function+": "+what, func(context.Context) (bool, string, error) {
 		var err error

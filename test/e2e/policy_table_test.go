@@ -28,17 +28,20 @@ func TestPolicyReadsWellInATable(t *testing.T) {
 	addPolicy(t, newPolicy(name))
 	publish(t, f, load.Constant(arriving))
 	var decided v1alpha1.AutoscalingPolicyStatus
-	awaitStatus(t, f, "replicas for the load, and a capacity", 2*time.Minute, func(s v1alpha1.AutoscalingPolicyStatus) bool {
-		decided = s
-		return s.Capacity != nil && s.Signals != nil && s.Signals.Wait != nil &&
-			s.CurrentReplicas != nil && *s.CurrentReplicas > arriving/perReplica
-	})
+	awaitStatus(t, f, "replicas for the load, and a capacity", 2*time.Minute,
+		func(s v1alpha1.AutoscalingPolicyStatus) bool {
+			decided = s
+			return s.Capacity != nil && s.Signals != nil && s.Signals.Wait != nil &&
+				s.CurrentReplicas != nil && *s.CurrentReplicas > arriving/perReplica
+		})
 	cells := policyRow(t, name)
 	for column, want := range map[string]string{
-		"Name": `^listed$`, "Target": `^Function/listed$`, "Mode": `^Auto$`, "Backlog": `^\d+$`, "Wait": `^(\d+(\.\d)?s|\d+m\d+s)$`,
+		"Name": `^listed$`, "Target": `^Function/listed$`, "Mode": `^Auto$`, "Backlog": `^\d+$`,
+		"Wait":    `^(\d+(\.\d)?s|\d+m\d+s)$`,
 		"Desired": `^\d+$`, "Current": `^\d+$`, "Ready": `^True$`, "Age": `^\d+[sm]`,
-		"Min": `^1$`, "Max": `^20$`, "Rate": `^\d{1,3}(\.\d{1,3})?$`, "Capacity": `^\d{1,2}(\.\d{1,2})?$`, "±%": `^\d{1,3}$`, "Actuator": `^HPA$`,
-		"Why": `\w+ \w+`, "Decision": `\d`,
+		"Min": `^1$`, "Max": `^20$`, "Rate": `^\d{1,3}(\.\d{1,3})?$`, "Capacity": `^\d{1,2}(\.\d{1,2})?$`, "±%": `^\d{1,3}$`,
+		"Actuator": `^HPA$`,
+		"Why":      `\w+ \w+`, "Decision": `\d`,
 	} {
 		require.Regexp(t, want, cells[column], "column %s of %v", column, cells)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
-// testRights holds the table of docs/pulsar-permissions.md against the broker: each role has one right, and whoever lacks
-// the right that is needed is told which one it is.
+// testRights holds the table of docs/pulsar-permissions.md against the broker: each role has one right, and whoever
+// lacks the right that is needed is told which one it is.
 func testRights(t *testing.T, s *secured) {
 	roles := []string{"consume", "functions", "sinks", "sources", "nobody", "admin"}
 	named := map[string]backlog.Credentials{}

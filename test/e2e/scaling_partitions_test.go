@@ -18,8 +18,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestScalingAFailoverFunctionFollowsItsBusiestPartition: one replica does 50/s, so 3 would be enough for the sum, but not
-// the 3 among which Pulsar deals out these partitions: each of two would have 50/s to do, and of 4 one would have 80/s.
+// TestScalingAFailoverFunctionFollowsItsBusiestPartition: one replica does 50/s, so 3 would be enough for the sum, but
+// not the 3 among which Pulsar deals out these partitions: each of two would have 50/s to do, and of 4 one would have
+// 80/s.
 func TestScalingAFailoverFunctionFollowsItsBusiestPartition(t *testing.T) {
 	t.Parallel()
 	const name, least, arrivals = "ordered", 5, 110 // a second
@@ -40,8 +41,8 @@ func TestScalingAFailoverFunctionFollowsItsBusiestPartition(t *testing.T) {
 		ready, err := waiting(ctx, f)
 		return ready < arrivals, fmt.Sprintf("%d of %d messages wait", ready, published()), err
 	})
-	// Replicas that are to stay are seen to: a status whose numbers hardly move is not written for minutes, so its time tells
-	// nothing about decisions made since.
+	// Replicas that are to stay are seen to: a status whose numbers hardly move is not written for minutes, so its time
+	// tells nothing about decisions made since.
 	await(t, f, "the stabilization window to pass", time.Minute, func(ctx context.Context) (bool, string, error) {
 		replicas, err := f.Replicas(ctx)
 		return time.Since(drained) > 15*time.Second, fmt.Sprintf("%+v", replicas), err
@@ -62,8 +63,8 @@ func TestScalingAFailoverFunctionFollowsItsBusiestPartition(t *testing.T) {
 	require.Less(t, ready, int64(5*arrivals), "no partition is left behind")
 }
 
-// waiting is how many messages the policy was last decided on. The score does not tell: messages of different publishers
-// have the same numbers.
+// waiting is how many messages the policy was last decided on. The score does not tell: messages of different
+// publishers have the same numbers.
 func waiting(ctx context.Context, f *stage.Function) (int64, error) {
 	p, err := f.Policy(ctx)
 	if err != nil {
@@ -75,14 +76,18 @@ func waiting(ctx context.Context, f *stage.Function) (int64, error) {
 	return *p.Status.Signals.ReadyMessages, nil
 }
 
-// publishSkewed keeps so many messages a second coming to each partition until the test ends, and says how many have come.
+// publishSkewed keeps so many messages a second coming to each partition until the test ends, and says how many have
+// come.
 func publishSkewed(t *testing.T, f *stage.Function, rates []float64) (published func() int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
 	var publishers []*load.Publisher
 	for i, rate := range rates {
-		p, err := load.New(load.Config{ServiceURL: scene.Broker.ServiceURL(), Topic: fmt.Sprintf("%s-partition-%d", f.Topic, i)})
+		p, err := load.New(load.Config{
+			ServiceURL: scene.Broker.ServiceURL(),
+			Topic:      fmt.Sprintf("%s-partition-%d", f.Topic, i),
+		})
 		require.NoError(t, err)
 		publishers = append(publishers, p)
 		t.Cleanup(p.Close)

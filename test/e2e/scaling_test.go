@@ -76,7 +76,9 @@ func publish(t *testing.T, f *stage.Function, profile load.Profile) {
 }
 
 // await waits until the condition holds; on a time-out it shows the policy, the HPA and the adapter's log.
-func await(t *testing.T, f *stage.Function, what string, limit time.Duration, holds func(ctx context.Context) (bool, string, error)) {
+func await(t *testing.T, f *stage.Function, what string, limit time.Duration,
+	holds func(ctx context.Context) (bool, string, error),
+) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -97,21 +99,24 @@ func awaitReplicas(t *testing.T, f *stage.Function, least, most int64, limit tim
 }
 
 // awaitCondition waits until a condition of the policy has a status and a reason.
-func awaitCondition(t *testing.T, f *stage.Function, conditionType string, status metav1.ConditionStatus, reason string) string {
+func awaitCondition(t *testing.T, f *stage.Function, conditionType string, status metav1.ConditionStatus,
+	reason string,
+) string {
 	t.Helper()
 	var message string
-	await(t, f, fmt.Sprintf("condition %s=%s/%s", conditionType, status, reason), time.Minute, func(ctx context.Context) (bool, string, error) {
-		p, err := f.Policy(ctx)
-		if err != nil {
-			return false, "", err
-		}
-		c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
-		if c == nil {
-			return false, "no such condition", nil
-		}
-		message = c.Message
-		return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
-	})
+	await(t, f, fmt.Sprintf("condition %s=%s/%s", conditionType, status, reason), time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			p, err := f.Policy(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
+			if c == nil {
+				return false, "no such condition", nil
+			}
+			message = c.Message
+			return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
+		})
 	return message
 }
 
@@ -119,19 +124,20 @@ func awaitCondition(t *testing.T, f *stage.Function, conditionType string, statu
 func awaitAutoscaler(t *testing.T, f *stage.Function, active corev1.ConditionStatus) string {
 	t.Helper()
 	var message string
-	await(t, f, "the HPA to say ScalingActive="+string(active), time.Minute, func(ctx context.Context) (bool, string, error) {
-		hpa, err := f.Autoscaler(ctx)
-		if err != nil || hpa == nil {
-			return false, "no HPA", err
-		}
-		for _, c := range hpa.Status.Conditions {
-			if c.Type == autoscalingv2.ScalingActive {
-				message = c.Message
-				return c.Status == active, string(c.Status) + ": " + c.Message, nil
+	await(t, f, "the HPA to say ScalingActive="+string(active), time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			hpa, err := f.Autoscaler(ctx)
+			if err != nil || hpa == nil {
+				return false, "no HPA", err
 			}
-		}
-		return false, "no condition", nil
-	})
+			for _, c := range hpa.Status.Conditions {
+				if c.Type == autoscalingv2.ScalingActive {
+					message = c.Message
+					return c.Status == active, string(c.Status) + ": " + c.Message, nil
+				}
+			}
+			return false, "no condition", nil
+		})
 	return message
 }
 
@@ -198,12 +204,14 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high float64, highFo
 
 	// Fewer could never drain.
 	awaitReplicas(t, f, int64(high/capacity)+1, 20, calm+highFor)
-	await(t, f, "the backlog to drain while the load is high or just after", highFor+30*time.Second, func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return f.Published() > int64(high*highFor.Seconds()/2) && f.Published()-int64(done) < int64(high), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
-	})
-	// The slow one of the smoothed rates, which replicas do not go below, has a time constant of 90 s: after 40 s it is a third
-	// of the way up, and from there two minutes away from where one replica is enough.
+	await(t, f, "the backlog to drain while the load is high or just after", highFor+30*time.Second,
+		func(context.Context) (bool, string, error) {
+			done, _ := f.Score.Totals()
+			return f.Published() > int64(high*highFor.Seconds()/2) &&
+				f.Published()-int64(done) < int64(high), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
+		})
+	// The slow one of the smoothed rates, which replicas do not go below, has a time constant of 90 s: after 40 s it is a
+	// third of the way up, and from there two minutes away from where one replica is enough.
 	awaitReplicas(t, f, 1, 1, highFor+4*time.Minute)
 	requireClean(t, f)
 
@@ -215,10 +223,11 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high float64, highFo
 	require.Zero(t, late, "messages that took longer than the objective of %s", objective)
 	raises, most := raisesSince(f, time.Time{})
 	require.LessOrEqual(t, raises, 2, "raises for one load step")
-	// What waits when the replicas come is what arrived in the time that a pod takes to start in a real cluster, so working it
-	// off within the objective asks for at most as much again on top of the rate.
+	// What waits when the replicas come is what arrived in the time that a pod takes to start in a real cluster, so
+	// working it off within the objective asks for at most as much again on top of the rate.
 	require.LessOrEqual(t, most, 2*(int(high/capacity)+1), "replicas for %v/s at %v/s each", high, capacity)
-	require.InEpsilon(t, capacity, p.Status.Capacity.MessagesPerSecond.AsApproximateFloat64(), 0.15, "what was learned about one replica")
+	require.InEpsilon(t, capacity, p.Status.Capacity.MessagesPerSecond.AsApproximateFloat64(), 0.15,
+		"what was learned about one replica")
 	require.NotEmpty(t, p.Status.Decision.Equation)
 }
 
@@ -240,7 +249,8 @@ func tell(t *testing.T, f *stage.Function, p *v1alpha1.AutoscalingPolicy) {
 	t.Helper()
 	timeline := scene.Mesh.Timeline(stage.Namespace, f.Name)
 	for _, sample := range timeline {
-		t.Logf("%5.1fs desired %d, started %d, ready %d", sample.Time.Sub(timeline[0].Time).Seconds(), sample.Desired, sample.Started, sample.Ready)
+		t.Logf("%5.1fs desired %d, started %d, ready %d", sample.Time.Sub(timeline[0].Time).Seconds(), sample.Desired,
+			sample.Started, sample.Ready)
 	}
 	done, late := f.Score.Totals()
 	half, _ := f.Score.Quantile(0.5)
@@ -252,10 +262,12 @@ func tell(t *testing.T, f *stage.Function, p *v1alpha1.AutoscalingPolicy) {
 
 func TestScalingLightReplicasFollowTheLoad(t *testing.T) {
 	t.Parallel()
-	follow(t, stage.FunctionConfig{Name: "light", ServiceTime: 25 * time.Millisecond, StartDelay: 6 * time.Second}, 8, 132, 40*time.Second)
+	follow(t, stage.FunctionConfig{Name: "light", ServiceTime: 25 * time.Millisecond, StartDelay: 6 * time.Second}, 8, 132,
+		40*time.Second)
 }
 
 func TestScalingJavaInstancesFollowTheLoad(t *testing.T) {
 	t.Parallel()
-	follow(t, stage.FunctionConfig{Name: "java", Kind: stage.Java, ServiceTime: 40 * time.Millisecond}, 5, 40, 40*time.Second)
+	follow(t, stage.FunctionConfig{Name: "java", Kind: stage.Java, ServiceTime: 40 * time.Millisecond}, 5, 40,
+		40*time.Second)
 }

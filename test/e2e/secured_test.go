@@ -37,8 +37,9 @@ const (
 // brokerLines are enough to hold what the broker thinks of the last credentials.
 const brokerLines = 60
 
-// secured is a broker that lets nobody in unknown: tokens, passwords, certificates and an OAuth2 issuer at once, and roles
-// with different rights on one namespace. strictAuthMethod, which 4.2 knows, makes it demand the method's name too.
+// secured is a broker that lets nobody in unknown: tokens, passwords, certificates and an OAuth2 issuer at once, and
+// roles with different rights on one namespace. strictAuthMethod, which 4.2 knows, makes it demand the method's name
+// too.
 type secured struct {
 	*broker.Broker
 
@@ -76,7 +77,8 @@ func newSecured(t *testing.T) *secured {
 	require.NoError(t, err)
 	s.https = fmt.Sprintf("https://127.0.0.1:%d", ports[0])
 	admin := s.token(t, "admin", time.Hour)
-	s.Broker, err = broker.Start(t.Context(), broker.Config{Token: admin, Settings: s.settings(t, admin, ports[0]), Progress: os.Stderr})
+	s.Broker, err = broker.Start(t.Context(),
+		broker.Config{Token: admin, Settings: s.settings(t, admin, ports[0]), Progress: os.Stderr})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -105,7 +107,8 @@ func (s *secured) settings(t *testing.T, admin string, httpsPort int) map[string
 		"brokerClientAuthenticationPlugin":     "org.apache.pulsar.client.impl.auth.AuthenticationToken",
 		"brokerClientAuthenticationParameters": "token:" + admin,
 		// made by: openssl passwd -apr1 -salt abcdefgh 'open sesame'
-		"basicAuthConf":                        "file://" + file(t, "htpasswd", passwordRole+":$apr1$abcdefgh$T64oOxnD8c28.dQa.2Lty1\n"),
+		"basicAuthConf": "file://" +
+			file(t, "htpasswd", passwordRole+":$apr1$abcdefgh$T64oOxnD8c28.dQa.2Lty1\n"),
 		"webServicePortTls":                    fmt.Sprint(httpsPort),
 		"tlsCertificateFilePath":               file(t, "broker.crt", pair.Certificate),
 		"tlsKeyFilePath":                       file(t, "broker.key", pair.Key),
@@ -132,7 +135,8 @@ func (s *secured) grant(t *testing.T) {
 		"consume": "consume", "functions": "functions", "sinks": "sinks", "sources": "sources",
 		passwordRole: "consume", certificateRole: "consume", clientRole: "consume",
 	} {
-		status, answer, err := s.Admin(t.Context(), http.MethodPost, "/admin/v2/namespaces/private/work/permissions/"+role, []byte(`["`+action+`"]`))
+		status, answer, err := s.Admin(t.Context(), http.MethodPost, "/admin/v2/namespaces/private/work/permissions/"+role,
+			[]byte(`["`+action+`"]`))
 		require.NoError(t, err)
 		require.Equal(t, http.StatusNoContent, status, "%s", answer)
 	}
@@ -156,7 +160,8 @@ func (s *secured) token(t *testing.T, role string, life time.Duration) string {
 func (s *secured) reader(t *testing.T, config pulsar.Config) *pulsar.Source {
 	t.Helper()
 	config.Registerer = prometheus.NewRegistry()
-	config.AllowedHosts = append(config.AllowedHosts, strings.TrimPrefix(s.AdminURL(), "http://"), strings.TrimPrefix(s.https, "https://"))
+	config.AllowedHosts = append(config.AllowedHosts, strings.TrimPrefix(s.AdminURL(), "http://"),
+		strings.TrimPrefix(s.https, "https://"))
 	source, err := pulsar.New(config)
 	require.NoError(t, err)
 	t.Cleanup(source.Close)

@@ -76,7 +76,8 @@ type holder struct {
 	consumer pulsar.Consumer
 }
 
-// consumer subscribes to "s" of the topic. Acknowledgements are answered, so that their effect is there when ack returns.
+// consumer subscribes to "s" of the topic. Acknowledgements are answered, so that their effect is there when ack
+// returns.
 func (g *ground) consumer(t *testing.T, options pulsar.ConsumerOptions) *holder {
 	t.Helper()
 	options.SubscriptionInitialPosition = pulsar.SubscriptionPositionEarliest

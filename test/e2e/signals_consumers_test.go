@@ -77,8 +77,12 @@ func topicsOfTwoTypesAreTold(t *testing.T, g *ground) {
 		g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: kind, Properties: instance("public/default/f", 0)})
 	}
 	r := w.await("both types", func(r backlog.Reading) bool { return r.OtherType != "" })
-	require.ElementsMatch(t, []backlog.SubscriptionType{backlog.Shared, backlog.Failover}, []backlog.SubscriptionType{r.Type, r.OtherType})
-	_, err := g.client.Subscribe(pulsar.ConsumerOptions{Topic: theirs, SubscriptionName: w.subscription.Name, Type: pulsar.Failover})
+	require.ElementsMatch(t, []backlog.SubscriptionType{backlog.Shared, backlog.Failover},
+		[]backlog.SubscriptionType{r.Type, r.OtherType})
+	_, err := g.client.Subscribe(pulsar.ConsumerOptions{
+		Topic: theirs, SubscriptionName: w.subscription.Name,
+		Type: pulsar.Failover,
+	})
 	require.Error(t, err, "what is told of: a replica cannot consume there")
 }
 
@@ -111,12 +115,14 @@ func aConsumerThatDiesFinishesNothing(t *testing.T, g *ground) {
 	g.producer(t, topic, 1).send(200)
 	c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
 	w := g.watchTopics(t, topic)
-	r := w.await("a window in which nothing is done", func(r backlog.Reading) bool { return is(r.Unacked, 100) && is(r.ProcessRate, 0) })
+	r := w.await("a window in which nothing is done",
+		func(r backlog.Reading) bool { return is(r.Unacked, 100) && is(r.ProcessRate, 0) })
 	requireSignal(t, "in replay", 0, r.InReplay, 0)
 	c.consumer.Close()
 	died := time.Now()
 	g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
-	r = w.await("a window with another consumer", func(r backlog.Reading) bool { return covered(died)(r) && is(r.Unacked, 100) })
+	r = w.await("a window with another consumer",
+		func(r backlog.Reading) bool { return covered(died)(r) && is(r.Unacked, 100) })
 	requireSignal(t, "process rate", 0, r.ProcessRate, 0)
 	requireSignal(t, "total", 200, r.Total, 0)
 	for _, l := range w.all() {
@@ -126,14 +132,15 @@ func aConsumerThatDiesFinishesNothing(t *testing.T, g *ground) {
 	}
 }
 
-// aConsumerThatSeeksFinishesNothing: it is back under its name before anybody looks, and gets again what it held. What is
-// skipped by hand was not finished either.
+// aConsumerThatSeeksFinishesNothing: it is back under its name before anybody looks, and gets again what it held. What
+// is skipped by hand was not finished either.
 func aConsumerThatSeeksFinishesNothing(t *testing.T, g *ground) {
 	topic := g.topic(t, "sought", 0)
 	g.producer(t, topic, 1).send(500)
 	c := g.consumer(t, pulsar.ConsumerOptions{Topic: topic, Type: pulsar.Shared, ReceiverQueueSize: 100})
 	w := g.watchTopics(t, topic)
-	w.await("a window in which nothing is done", func(r backlog.Reading) bool { return is(r.Unacked, 100) && is(r.ProcessRate, 0) })
+	w.await("a window in which nothing is done",
+		func(r backlog.Reading) bool { return is(r.Unacked, 100) && is(r.ProcessRate, 0) })
 	past := time.Now().Add(-time.Hour)
 	for _, change := range []struct {
 		what string
@@ -171,7 +178,8 @@ func subscriptionPath(topic string) string {
 	return "/admin/v2/persistent/public/default/" + topic + "/subscription/s"
 }
 
-// consumersThatShareANameAreSeveral, on however many partitions: all pods of a Deployment have the name that it gives them.
+// consumersThatShareANameAreSeveral, on however many partitions: all pods of a Deployment have the name that it gives
+// them.
 func consumersThatShareANameAreSeveral(t *testing.T, g *ground) {
 	topic := g.topic(t, "namesakes", 2)
 	g.producer(t, partitionName(topic, 0), 1).send(100)
@@ -236,7 +244,8 @@ func failedMessagesAreRedelivered(t *testing.T, g *ground) {
 	const arriving, every = 100, 4
 	topic := g.topic(t, "failing", 0)
 	w := g.watchTopics(t, topic)
-	work := g.replicas(t, 2, replica.Instance{Name: "failing", Topics: []string{topic}, FailEvery: every, RedeliverAfter: time.Second})
+	work := g.replicas(t, 2,
+		replica.Instance{Name: "failing", Topics: []string{topic}, FailEvery: every, RedeliverAfter: time.Second})
 	feed := g.feed(t, topic, arriving, load.BatchingOff)
 	begun := time.Now()
 	r := w.await("a window with redeliveries", func(r backlog.Reading) bool {

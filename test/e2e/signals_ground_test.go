@@ -34,8 +34,8 @@ const (
 	groundPatience = time.Minute
 )
 
-// ground is where the signals are proven: a real broker with the statistics that it ships with (rates up to 60 s old), and
-// what the product reads it with, a Poller on a Source and a Store. No Kubernetes.
+// ground is where the signals are proven: a real broker with the statistics that it ships with (rates up to 60 s old),
+// and what the product reads it with, a Poller on a Source and a Store. No Kubernetes.
 type ground struct {
 	*broker.Broker
 	client  pulsar.Client

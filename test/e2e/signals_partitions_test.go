@@ -82,7 +82,8 @@ func deletedPartitionsAreNoSmallerBacklog(t *testing.T, g *ground) {
 	}
 	deletePartition(2)
 	deleted := time.Now()
-	l := w.until("an answer without the partition", deleted, func(l look) bool { return l.err != nil || l.reading.Trouble != nil })
+	l := w.until("an answer without the partition", deleted,
+		func(l look) bool { return l.err != nil || l.reading.Trouble != nil })
 	l = w.until("another", l.at, func(look) bool { return true })
 	require.NoError(t, l.err, "what was known stays in force until it is stale")
 	require.ErrorIs(t, l.reading.Trouble, backlog.ErrPartial)
@@ -157,7 +158,8 @@ func skewIsShownByPartition(t *testing.T, g *ground) {
 	work := g.replicas(t, 1, replica.Instance{Name: "skewed", Topics: []string{topic}, ReceiverQueueSize: 50})
 	begun := time.Now()
 	feeds := []*feed{ // none for partition 1
-		g.feed(t, partitionName(topic, 0), 180, load.BatchingOff), nil, g.feed(t, partitionName(topic, 2), 20, load.BatchingOff),
+		g.feed(t, partitionName(topic, 0), 180, load.BatchingOff), nil, g.feed(t, partitionName(topic, 2), 20,
+			load.BatchingOff),
 	}
 	r := w.await("a window under load", covered(begun))
 	partitions, err := g.store.Partitions(w.subscription, r.At)

@@ -96,8 +96,8 @@ func (f *feed) at(at time.Time) (least, most int64) {
 	return least, most
 }
 
-// requirePublishRate compares with what the broker may have stored in the window of the last reading. Its answers are as
-// of some time between the request and when they were read.
+// requirePublishRate compares with what the broker may have stored in the window of the last reading. Its answers are
+// as of some time between the request and when they were read.
 func (f *feed) requirePublishRate(t *testing.T, w *watch, r backlog.Reading, got backlog.Measurement) {
 	t.Helper()
 	begin, end := r.At.Add(-r.Window), r.At
@@ -203,7 +203,8 @@ func ratesAreThoseOfTheLoad(batching load.Batching, partitions int) signalsCase 
 	return func(t *testing.T, g *ground) {
 		topic := g.topic(t, fmt.Sprintf("rates-%d-%d", batching, partitions), partitions)
 		w := g.watchTopics(t, topic)
-		work := g.replicas(t, count, replica.Instance{Name: "rates", Topics: []string{topic}, ServiceTime: service, ReceiverQueueSize: queue})
+		work := g.replicas(t, count,
+			replica.Instance{Name: "rates", Topics: []string{topic}, ServiceTime: service, ReceiverQueueSize: queue})
 		load := g.feed(t, topic, arriving, batching)
 		w.await("all queues to be full", func(r backlog.Reading) bool { return atLeast(r.Undispatched, 100) })
 		saturated := time.Now()
@@ -236,7 +237,8 @@ func ratesTimesTheirWindowAreMessages(partitions, batch int) signalsCase {
 	return func(t *testing.T, g *ground) {
 		topic := g.topic(t, fmt.Sprintf("counted-%d-%d", partitions, batch), partitions)
 		work := g.replicas(t, 2, replica.Instance{
-			Name: "counted", Topics: []string{topic}, ServiceTime: 2 * time.Millisecond, FailEvery: failEvery, RedeliverAfter: 500 * time.Millisecond,
+			Name: "counted", Topics: []string{topic}, ServiceTime: 2 * time.Millisecond, FailEvery: failEvery,
+			RedeliverAfter: 500 * time.Millisecond,
 		})
 		h := g.byHand(t, topic)
 		h.read(backlog.Full)

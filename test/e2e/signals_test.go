@@ -13,14 +13,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 )
 
-// signalsCase publishes, holds, acknowledges and delays exactly so many messages, and compares what the product reads with
-// that. It has topics of its own.
+// signalsCase publishes, holds, acknowledges and delays exactly so many messages, and compares what the product reads
+// with that. It has topics of its own.
 type signalsCase func(t *testing.T, g *ground)
 
 // signalsAtOnce bounds the cases that run side by side: they mostly wait for the next answer.
 const signalsAtOnce = 6
 
-// TestSignals proves each signal against the truth, on the version of Pulsar that PULSAR names (make e2e-signals: on all).
+// TestSignals proves each signal against the truth, on the version of Pulsar that PULSAR names (make e2e-signals: on
+// all).
 func TestSignals(t *testing.T) {
 	g := onGround(t)
 	var group errgroup.Group

@@ -30,7 +30,8 @@ func (l look) String() string {
 		return l.err.Error()
 	}
 	r := l.reading
-	text := fmt.Sprintf("type %s, window %s, blocked %t, throttled %t, components %q, partitions %d, unsubscribed %d, trouble %v",
+	text := fmt.Sprintf(
+		"type %s, window %s, blocked %t, throttled %t, components %q, partitions %d, unsubscribed %d, trouble %v",
 		r.Type, r.Window, r.Blocked, r.Throttled, r.Components, r.Partitions, r.UnsubscribedTopics, r.Trouble)
 	for _, m := range measurements(r) {
 		text += "\n  " + m.name + ": " + say(m.value)
@@ -187,7 +188,8 @@ func (w *watch) fresh() backlog.Reading {
 func (w *watch) await(what string, holds func(backlog.Reading) bool) backlog.Reading {
 	w.t.Helper()
 	now := time.Now()
-	return w.until(what, now, func(l look) bool { return l.err == nil && l.reading.At.After(now) && holds(l.reading) }).reading
+	return w.until(what, now,
+		func(l look) bool { return l.err == nil && l.reading.At.After(now) && holds(l.reading) }).reading
 }
 
 // awaitError waits until the subscription cannot be read for this reason.
@@ -208,8 +210,8 @@ func atLeast(m backlog.Measurement, least float64) bool {
 	return err == nil && value >= least
 }
 
-// requireSignal compares a signal with the truth and tells by how much it is off. The tolerance is a share of the truth,
-// 0 for exact.
+// requireSignal compares a signal with the truth and tells by how much it is off. The tolerance is a share of the
+// truth, 0 for exact.
 func requireSignal(t *testing.T, signal string, want float64, got backlog.Measurement, tolerance float64) {
 	t.Helper()
 	value, err := got.Value()

@@ -35,7 +35,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// office is a broker whose function worker runs functions as StatefulSets of the stage's cluster, and the nodes for that.
+// office is a broker whose function worker runs functions as StatefulSets of the stage's cluster, and the nodes for
+// that.
 type office struct {
 	*workshop
 	nodes *kubelet.Kubelet
@@ -60,8 +61,11 @@ func inOffice(t *testing.T) *office {
 	})
 	return &office{
 		workshop: onWorker(t, broker.Config{
-			JVMFlags:   []string{"-Xmx512m"},
-			Kubernetes: &broker.Kubernetes{Kubeconfig: scene.Cluster.Kubeconfig(), Namespace: stage.Namespace, Root: nodes.Root()},
+			JVMFlags: []string{"-Xmx512m"},
+			Kubernetes: &broker.Kubernetes{
+				Kubeconfig: scene.Cluster.Kubeconfig(), Namespace: stage.Namespace,
+				Root: nodes.Root(),
+			},
 		}),
 		nodes: nodes,
 	}
@@ -96,7 +100,8 @@ func (o *office) update(t *testing.T, name string, change map[string]any) {
 	require.NoError(t, err)
 	_, err = part.Write(text)
 	require.NoError(t, errors.Join(err, form.Close()))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, o.AdminURL()+"/admin/v3/functions/public/default/"+name, &body)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut,
+		o.AdminURL()+"/admin/v3/functions/public/default/"+name, &body)
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", form.FormDataContentType())
 	response, err := http.DefaultClient.Do(request)
@@ -107,7 +112,9 @@ func (o *office) update(t *testing.T, name string, change map[string]any) {
 }
 
 // awaitSet waits until the StatefulSet wants and has so many replicas, which all consume, and returns it.
-func (o *office) awaitSet(t *testing.T, config map[string]any, topic string, replicas int32, not types.UID) *appsv1.StatefulSet {
+func (o *office) awaitSet(t *testing.T, config map[string]any, topic string, replicas int32,
+	not types.UID,
+) *appsv1.StatefulSet {
 	t.Helper()
 	set := &appsv1.StatefulSet{}
 	name := madeFor(config)
@@ -115,15 +122,16 @@ func (o *office) awaitSet(t *testing.T, config map[string]any, topic string, rep
 		if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, set); err != nil {
 			return false, err.Error(), nil
 		}
-		seen := fmt.Sprintf("%d of %d ready, %s", set.Status.ReadyReplicas, *set.Spec.Replicas, lastDecision(ctx, "pf-"+fmt.Sprint(config["name"])))
+		seen := fmt.Sprintf("%d of %d ready, %s", set.Status.ReadyReplicas, *set.Spec.Replicas,
+			lastDecision(ctx, "pf-"+fmt.Sprint(config["name"])))
 		return set.UID != not && *set.Spec.Replicas == replicas && set.Status.ReadyReplicas == replicas, seen, nil
 	})
 	o.consumed(t, topic, "public/default/"+fmt.Sprint(config["name"]), int(replicas))
 	return set
 }
 
-// TestScalingStatefulSetsOfTheFunctionWorker has a backlog that lasts for minutes: the function needs half a second for a
-// message.
+// TestScalingStatefulSetsOfTheFunctionWorker has a backlog that lasts for minutes: the function needs half a second for
+// a message.
 func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	t.Parallel()
 	o := inOffice(t)
@@ -167,13 +175,15 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	direct.Spec.Actuator = v1alpha1.ActuatorDirect
 	require.NoError(t, scene.Client.Patch(t.Context(), direct, client.MergeFrom(p)))
 	pollPolicy(t, p.Name, "the controller itself to scale", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
-		return p.Status.Actuator != nil && p.Status.Actuator.Type == v1alpha1.ActuatorDirect, fmt.Sprintf("%+v", p.Status.Actuator)
+		return p.Status.Actuator != nil &&
+			p.Status.Actuator.Type == v1alpha1.ActuatorDirect, fmt.Sprintf("%+v", p.Status.Actuator)
 	})
 	o.update(t, name, map[string]any{"userConfig": slower(config, "300000")})
 	o.awaitSet(t, config, topic, 3, set.UID)
 	step("the controller itself made them 3 again after another")
 
-	o.demand(t, http.MethodPost, "/admin/v2/persistent/public/default/crop-in/subscription/public%252Fdefault%252Fcrop/skip_all")
+	o.demand(t, http.MethodPost,
+		"/admin/v2/persistent/public/default/crop-in/subscription/public%252Fdefault%252Fcrop/skip_all")
 	o.awaitSet(t, config, topic, 1, set.UID)
 	step("1 is enough without a backlog")
 }
@@ -181,10 +191,12 @@ func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 // lastDecision is what the policy says of its last decision.
 func lastDecision(ctx context.Context, name string) string {
 	p := &v1alpha1.AutoscalingPolicy{}
-	if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, p); err != nil || p.Status.Decision == nil {
+	if err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: name}, p); err != nil ||
+		p.Status.Decision == nil {
 		return fmt.Sprint("no decision ", err)
 	}
-	return fmt.Sprintf("decided %s, hold %+v, signals %+v", p.Status.Decision.Equation, p.Status.Decision.Hold, p.Status.Signals)
+	return fmt.Sprintf("decided %s, hold %+v, signals %+v", p.Status.Decision.Equation, p.Status.Decision.Hold,
+		p.Status.Signals)
 }
 
 // slower is the function's user configuration with another service time.
@@ -208,7 +220,8 @@ func learnedBy(t *testing.T, name string) int32 {
 // requireTimed waits until the pods of the policy's target are asked, and none is silent.
 func requireTimed(t *testing.T, name string) {
 	t.Helper()
-	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/autoscalingpolicies.pulsar-autoscaler.io/" + name + "/"
+	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace +
+		"/autoscalingpolicies.pulsar-autoscaler.io/" + name + "/"
 	poll(t, "instances of "+name+" to be asked", func(ctx context.Context) (bool, string, error) {
 		values := map[string]float64{}
 		for _, metric := range []string{"pulsar_function_busy_ratio", "pulsar_function_silent_instances"} {
@@ -222,14 +235,16 @@ func requireTimed(t *testing.T, name string) {
 			}
 			values[metric] = list.Items[0].Value.AsApproximateFloat64()
 		}
-		return values["pulsar_function_busy_ratio"] > 0 && values["pulsar_function_silent_instances"] == 0, fmt.Sprint(values), nil
+		return values["pulsar_function_busy_ratio"] > 0 &&
+			values["pulsar_function_silent_instances"] == 0, fmt.Sprint(values), nil
 	})
 }
 
 // requireAskedOfSet waits for the backlog on the StatefulSet itself.
 func requireAskedOfSet(t *testing.T, name string) {
 	t.Helper()
-	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/statefulsets.apps/" + name + "/pulsar_function_backlog_ready_messages"
+	path := "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/statefulsets.apps/" + name +
+		"/pulsar_function_backlog_ready_messages"
 	poll(t, "the backlog of "+name, func(ctx context.Context) (bool, string, error) {
 		answer, err := ask(ctx, t, path)
 		if err != nil {

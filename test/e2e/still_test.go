@@ -37,7 +37,8 @@ func create(t *testing.T, object client.Object) {
 	})
 }
 
-// addStill puts a Function, Sink or Source there that has no replicas: what happens to its subscription is up to the test.
+// addStill puts a Function, Sink or Source there that has no replicas: what happens to its subscription is up to the
+// test.
 func addStill(t *testing.T, kind, name string, b *broker.Broker, spec map[string]any) {
 	t.Helper()
 	create(t, mesh.PulsarConfig(stage.Namespace, name+"-pulsar", b.AdminURL(), b.ServiceURL()))
@@ -84,16 +85,19 @@ func pollPolicy(t *testing.T, name, what string, holds func(p *v1alpha1.Autoscal
 }
 
 // pollCondition waits until a condition of the policy has a status and a reason, and returns its message.
-func pollCondition(t *testing.T, name, conditionType string, status metav1.ConditionStatus, reason string) (message string) {
+func pollCondition(t *testing.T, name, conditionType string, status metav1.ConditionStatus,
+	reason string,
+) (message string) {
 	t.Helper()
-	pollPolicy(t, name, fmt.Sprintf("condition %s=%s/%s", conditionType, status, reason), func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
-		c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
-		if c == nil {
-			return false, "no such condition"
-		}
-		message = c.Message
-		return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message)
-	})
+	pollPolicy(t, name, fmt.Sprintf("condition %s=%s/%s", conditionType, status, reason),
+		func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
+			c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
+			if c == nil {
+				return false, "no such condition"
+			}
+			message = c.Message
+			return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message)
+		})
 	return message
 }
 
@@ -101,7 +105,8 @@ const readyMessages = "pulsar_function_backlog_ready_messages"
 
 // metricPath is where a metric of a Function, Sink or Source is served.
 func metricPath(kind, name, metric string) string {
-	return "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/" + strings.ToLower(kind) + "s." + mesh.Group + "/" + name + "/" + metric
+	return "/apis/custom.metrics.k8s.io/v1beta2/namespaces/" + stage.Namespace + "/" + strings.ToLower(kind) + "s." +
+		mesh.Group + "/" + name + "/" + metric
 }
 
 // asker answers for a path of the metrics API.
@@ -131,19 +136,23 @@ func (by asker) value(ctx context.Context, kind, name, metric string) (cmv1beta2
 // awaits waits until the object has exactly so many ready messages.
 func (by asker) awaits(t *testing.T, kind, name string, messages int64) {
 	t.Helper()
-	poll(t, fmt.Sprintf("%d ready messages of %s %s", messages, kind, name), func(ctx context.Context) (bool, string, error) {
-		value, err := by.value(ctx, kind, name, readyMessages)
-		if err != nil {
-			return false, err.Error(), nil // the first ones say that nothing is known yet
-		}
-		return value.Value.Value() == messages, value.Value.String(), nil
-	})
+	poll(t, fmt.Sprintf("%d ready messages of %s %s", messages, kind, name),
+		func(ctx context.Context) (bool, string, error) {
+			value, err := by.value(ctx, kind, name, readyMessages)
+			if err != nil {
+				return false, err.Error(), nil // the first ones say that nothing is known yet
+			}
+			return value.Value.Value() == messages, value.Value.String(), nil
+		})
 }
 
 // pulsarClient connects to a broker, with a token if there is one, until the test ends.
 func pulsarClient(t *testing.T, b *broker.Broker, token string) pulsar.Client {
 	t.Helper()
-	options := pulsar.ClientOptions{URL: b.ServiceURL(), Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry()}
+	options := pulsar.ClientOptions{
+		URL: b.ServiceURL(), Logger: log.DefaultNopLogger(),
+		MetricsRegisterer: prometheus.NewRegistry(),
+	}
 	if token != "" {
 		options.Authentication = pulsar.NewAuthenticationToken(token)
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// awaitEntryMax waits until the first entry of the mesh and the Function that is made of it have this maxReplicas; nil for none.
+// awaitEntryMax waits until the first entry of the mesh and the Function that is made of it have this maxReplicas; nil
+// for none.
 func awaitEntryMax(t *testing.T, m *stage.Mesh, want any) {
 	t.Helper()
 	f := m.Functions[0]
@@ -31,7 +32,8 @@ func awaitEntryMax(t *testing.T, m *stage.Mesh, want any) {
 		entries, _, _ := unstructured.NestedSlice(object.Object, "spec", "functions")
 		first, _ := entries[0].(map[string]any)
 		child, err := maxReplicasOf(ctx, f.Name)
-		return first["maxReplicas"] == want && child == want, fmt.Sprintf("%v in the entry, %v in the Function", first["maxReplicas"], child), err
+		return first["maxReplicas"] == want &&
+			child == want, fmt.Sprintf("%v in the entry, %v in the Function", first["maxReplicas"], child), err
 	})
 }
 

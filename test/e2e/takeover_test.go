@@ -64,9 +64,13 @@ func TestTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
 	t.Parallel()
 	const name, replicas = "taken", 3
 	ours, own, foreign := policy.AutoscalerName(name), name+"-function", name+"-by-hand"
-	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: replicas, Edit: func(function *unstructured.Unstructured) {
-		require.NoError(t, unstructured.SetNestedField(function.Object, int64(7), "spec", "maxReplicas"))
-	}})
+	f := addFunction(t,
+		stage.FunctionConfig{
+			Name: name, ServiceTime: 10 * time.Millisecond, Replicas: replicas,
+			Edit: func(function *unstructured.Unstructured) {
+				require.NoError(t, unstructured.SetNestedField(function.Object, int64(7), "spec", "maxReplicas"))
+			},
+		})
 	byHand := cpuAutoscaler(foreign, statefulSetOf(name))
 	place(t, byHand)
 	awaitAutoscalers(t, f, map[string]bool{own: true, foreign: true})

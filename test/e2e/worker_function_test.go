@@ -25,8 +25,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestScalingWorkers scales what the function worker of the stage's broker runs as threads: there is nothing in Kubernetes but
-// the policies.
+// TestScalingWorkers scales what the function worker of the stage's broker runs as threads: there is nothing in
+// Kubernetes but the policies.
 func TestScalingWorkers(t *testing.T) {
 	onStage(t)
 	t.Parallel()
@@ -78,7 +78,8 @@ func aWorkersSinkFollowsTheHPA(t *testing.T, w *workshop) {
 	const name = "poured"
 	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
 	w.createForNow(t, backlog.SinkKind, map[string]any{
-		"tenant": "public", "namespace": "default", "name": name, "className": replica.SinkClass, "inputs": []string{name + "-in"},
+		"tenant": "public", "namespace": "default", "name": name, "className": replica.SinkClass, "inputs": []string{name +
+			"-in"},
 		"parallelism": 1,
 	})
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
@@ -162,15 +163,16 @@ func workerPolicy(name string, kind v1alpha1.WorkloadKind) *v1alpha1.Autoscaling
 	return p
 }
 
-// createForNow makes a component that leaves with the test. Its topic stays until the stage goes: to delete it while the worker
-// deletes its subscription was seen to take half a minute.
+// createForNow makes a component that leaves with the test. Its topic stays until the stage goes: to delete it while
+// the worker deletes its subscription was seen to take half a minute.
 func (w *workshop) createForNow(t *testing.T, kind backlog.ComponentKind, config map[string]any) {
 	t.Helper()
 	name := fmt.Sprint(config["name"])
 	w.create(t, kind, config)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		status, answer, err := w.Admin(ctx, http.MethodDelete, fmt.Sprintf("/admin/v3/%ss/public/default/%s", kind, name), nil)
+		status, answer, err := w.Admin(ctx, http.MethodDelete, fmt.Sprintf("/admin/v3/%ss/public/default/%s", kind, name),
+			nil)
 		require.NoError(t, err)
 		require.Equal(t, 2, status/100, "%d: %s", status, answer)
 	})
@@ -197,14 +199,15 @@ func (w *workshop) awaitParallelism(t *testing.T, kind backlog.ComponentKind, na
 // awaitPolicy waits until a condition of a policy has a status and a reason, and returns its message.
 func awaitPolicy(t *testing.T, name, condition string, status metav1.ConditionStatus, reason string) (message string) {
 	t.Helper()
-	awaitSoon(t, fmt.Sprintf("%s=%s/%s of policy %s", condition, status, reason, name), func(context.Context) (bool, string, error) {
-		c := meta.FindStatusCondition(readPolicy(t, name).Status.Conditions, condition)
-		if c == nil {
-			return false, "no such condition", nil
-		}
-		message = c.Message
-		return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
-	})
+	awaitSoon(t, fmt.Sprintf("%s=%s/%s of policy %s", condition, status, reason, name),
+		func(context.Context) (bool, string, error) {
+			c := meta.FindStatusCondition(readPolicy(t, name).Status.Conditions, condition)
+			if c == nil {
+				return false, "no such condition", nil
+			}
+			message = c.Message
+			return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
+		})
 	return message
 }
 

@@ -54,7 +54,8 @@ func propertiesAreReadBack(t *testing.T, w *workshop) {
 		}}}
 	}
 	w.create(t, backlog.SinkKind, map[string]any{
-		"tenant": "public", "namespace": "default", "name": "named", "className": replica.SinkClass, "inputSpecs": specs("named-in"),
+		"tenant": "public", "namespace": "default", "name": "named", "className": replica.SinkClass, "inputSpecs": specs(
+			"named-in"),
 		"sourceSubscriptionName": "mine", "parallelism": 2, "retainKeyOrdering": true,
 	})
 	got := w.describe(t, backlog.SinkKind, "named")

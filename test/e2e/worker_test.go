@@ -83,7 +83,8 @@ func aFunctionIsReadBack(t *testing.T, w *workshop) {
 					ids[c.ID] = true
 					require.Equal(t, "public/default/"+tt.name, c.Component)
 				}
-				require.Equal(t, map[string]bool{"public/default/" + tt.name + "#0": true, "public/default/" + tt.name + "#1": true}, ids)
+				require.Equal(t,
+					map[string]bool{"public/default/" + tt.name + "#0": true, "public/default/" + tt.name + "#1": true}, ids)
 			}
 		})
 	}
@@ -122,7 +123,8 @@ func instancesCountWhatStatsSay(t *testing.T, w *workshop) {
 	w.create(t, backlog.FunctionKind, config)
 	w.consumed(t, broker.TopicName("counted-in"), "public/default/counted", 2)
 
-	idle := w.instances(t, backlog.FunctionKind, "counted", func(s backlog.InstancesSample) bool { return len(s.Instances) == 2 })
+	idle := w.instances(t, backlog.FunctionKind, "counted",
+		func(s backlog.InstancesSample) bool { return len(s.Instances) == 2 })
 	for _, i := range idle.Instances {
 		require.Zero(t, i.Received)
 		require.Zero(t, *i.BusyTime, "an instance that runs and has nothing to do is known to be idle")
@@ -150,7 +152,8 @@ func instancesCountWhatStatsSay(t *testing.T, w *workshop) {
 			} `json:"metrics"`
 		} `json:"instances"`
 	}
-	require.NoError(t, json.Unmarshal(w.demand(t, http.MethodGet, "/admin/v3/functions/public/default/counted/stats"), &stats))
+	require.NoError(t,
+		json.Unmarshal(w.demand(t, http.MethodGet, "/admin/v3/functions/public/default/counted/stats"), &stats))
 	require.Len(t, stats.Instances, 2)
 	said := map[string]backlog.InstanceSample{}
 	for _, i := range sample.Instances {
@@ -177,7 +180,8 @@ func aSinkIsReadBack(t *testing.T, w *workshop) {
 	const messages = 30
 	require.NoError(t, w.CreateTopic(t.Context(), "sink-in", 2))
 	w.create(t, backlog.SinkKind, map[string]any{
-		"tenant": "public", "namespace": "default", "name": "drain", "className": replica.SinkClass, "inputs": []string{"sink-in"},
+		"tenant": "public", "namespace": "default", "name": "drain", "className": replica.SinkClass,
+		"inputs":                 []string{"sink-in"},
 		"sourceSubscriptionName": "mine", "parallelism": 2, "retainKeyOrdering": true,
 	})
 	got := w.describe(t, backlog.SinkKind, "drain")
@@ -206,7 +210,8 @@ func aSinkIsReadBack(t *testing.T, w *workshop) {
 // sourcesAreReadBack: a batch source consumes the tasks that it discovers, other sources consume nothing.
 func sourcesAreReadBack(t *testing.T, w *workshop) {
 	batch := map[string]any{
-		"tenant": "public", "namespace": "default", "name": "tasks", "className": replica.BatchSourceClass, "topicName": "tasks-out",
+		"tenant": "public", "namespace": "default", "name": "tasks", "className": replica.BatchSourceClass,
+		"topicName":   "tasks-out",
 		"parallelism": 2, "batchSourceConfig": map[string]any{"discoveryTriggererClassName": replica.TriggererClass},
 	}
 	w.create(t, backlog.SourceKind, batch)
@@ -224,11 +229,13 @@ func sourcesAreReadBack(t *testing.T, w *workshop) {
 	})
 
 	w.create(t, backlog.SourceKind, map[string]any{
-		"tenant": "public", "namespace": "default", "name": "silent", "className": replica.SourceClass, "topicName": "silent-out", "parallelism": 1,
+		"tenant": "public", "namespace": "default", "name": "silent", "className": replica.SourceClass,
+		"topicName": "silent-out", "parallelism": 1,
 	})
 	_, err := w.worker.Describe(t.Context(), w.component(backlog.SourceKind, "silent"))
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
-	sample := w.instances(t, backlog.SourceKind, "silent", func(s backlog.InstancesSample) bool { return len(s.Instances) == 1 })
+	sample := w.instances(t, backlog.SourceKind, "silent",
+		func(s backlog.InstancesSample) bool { return len(s.Instances) == 1 })
 	require.Zero(t, sample.Instances[0].Processed)
 }
 
@@ -247,7 +254,8 @@ func stoppedInstancesAreSilent(t *testing.T, w *workshop) {
 		sample := w.instances(t, backlog.FunctionKind, name, func(s backlog.InstancesSample) bool { return s.Silent == 2 })
 		require.Empty(t, sample.Instances)
 	}
-	require.Contains(t, string(w.demand(t, http.MethodGet, "/admin/v3/functions/public/default/broken/stats")), `"receivedTotal":0`,
+	require.Contains(t, string(w.demand(t, http.MethodGet, "/admin/v3/functions/public/default/broken/stats")),
+		`"receivedTotal":0`,
 		"its stats look like those of an idle function")
 }
 

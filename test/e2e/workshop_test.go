@@ -57,7 +57,10 @@ func onWorker(t *testing.T, config broker.Config) *workshop {
 // newWorkshop is on a broker that runs already.
 func newWorkshop(t *testing.T, b *broker.Broker, worker broker.Worker) *workshop {
 	t.Helper()
-	source, err := pulsaredge.New(pulsaredge.Config{Registerer: prometheus.NewRegistry(), AllowedHosts: []string{"127.0.0.1"}})
+	source, err := pulsaredge.New(pulsaredge.Config{
+		Registerer:   prometheus.NewRegistry(),
+		AllowedHosts: []string{"127.0.0.1"},
+	})
 	require.NoError(t, err)
 	t.Cleanup(source.Close)
 	client, err := pulsar.NewClient(pulsar.ClientOptions{
@@ -178,7 +181,9 @@ func (w *workshop) describe(t *testing.T, kind backlog.ComponentKind, name strin
 }
 
 // instances reads the component's instances until they are as wanted.
-func (w *workshop) instances(t *testing.T, kind backlog.ComponentKind, name string, wanted func(backlog.InstancesSample) bool) (sample backlog.InstancesSample) {
+func (w *workshop) instances(t *testing.T, kind backlog.ComponentKind, name string,
+	wanted func(backlog.InstancesSample) bool,
+) (sample backlog.InstancesSample) {
 	t.Helper()
 	until(t, func(ctx context.Context) (string, bool) {
 		var err error
@@ -193,7 +198,9 @@ func (w *workshop) instances(t *testing.T, kind backlog.ComponentKind, name stri
 
 // consumed waits until every partition of the topic has so many consumers of the subscription, and returns the first
 // partition's.
-func (w *workshop) consumed(t *testing.T, topic, subscription string, consumers int) (first backlog.SubscriptionSample) {
+func (w *workshop) consumed(t *testing.T, topic, subscription string,
+	consumers int,
+) (first backlog.SubscriptionSample) {
 	t.Helper()
 	until(t, func(ctx context.Context) (string, bool) {
 		sample, err := w.source.Fetch(ctx, backlog.Topic{Cluster: w.cluster, Name: topic}, backlog.Full)

@@ -102,7 +102,8 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 	const each = 200 * time.Millisecond // a replica does 5/s
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: each, Replicas: 2, Objective: objective})
 	p := idlePolicy(name, actuator, 3)
-	p.Spec.LatencyObjective.Duration = 10 * time.Second // of 30 messages each: the first replica may prefetch all there are
+	// of 30 messages each: the first replica may prefetch all there are
+	p.Spec.LatencyObjective.Duration = 10 * time.Second
 	addPolicy(t, p)
 	publishFor(t, f, 7, 12*time.Second)
 	awaitLearned(t, f)

@@ -29,8 +29,8 @@ func TestBothReplicasServeTheSameNumber(t *testing.T) {
 	require.Zero(t, passes, "two must not decide")
 }
 
-// takeOver ends the leader, and waits until the other decides. At every look on the way the other has to serve the same number:
-// what it serves is in the status, which is nobody's alone.
+// takeOver ends the leader, and waits until the other decides. At every look on the way the other has to serve the same
+// number: what it serves is in the status, which is nobody's alone.
 func (s *scene) takeOver(t *testing.T, end func(leader *stage.Adapter)) {
 	t.Helper()
 	leader, other := s.roles(t)

@@ -27,12 +27,12 @@ import (
 
 const (
 	name = "kept"
-	// replicas of the Function, of 25/s each, for calm messages per second: two could never catch up with what they missed, so
-	// nothing that is known makes fewer of them right.
+	// replicas of the Function, of 25/s each, for calm messages per second: two could never catch up with what they
+	// missed, so nothing that is known makes fewer of them right.
 	replicas = 3
 	calm     = 50
-	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends: so long is no hiccup of
-	// a busy machine. It ships with 15 s and 10 s.
+	// leaseDuration of the leader election, and renewDeadline after which a holder that cannot renew ends: so long is no
+	// hiccup of a busy machine. It ships with 15 s and 10 s.
 	leaseDuration, renewDeadline = 10 * time.Second, 8 * time.Second
 	// patience bounds every wait: a machine may be busy.
 	patience = time.Minute
@@ -79,7 +79,8 @@ var openScene = sync.OnceValue(func() (err error) {
 		HPASyncPeriod: 2 * time.Second,
 		AdapterFlags: []string{
 			"--poll-interval=1s", "--rate-window=4s", "--stale-after=20s",
-			"--lease-duration=" + leaseDuration.String(), "--lease-renew-deadline=" + renewDeadline.String(), "--lease-retry-period=1s",
+			"--lease-duration=" + leaseDuration.String(), "--lease-renew-deadline=" +
+				renewDeadline.String(), "--lease-retry-period=1s",
 		},
 		Progress: os.Stderr,
 	})
@@ -96,15 +97,19 @@ var openScene = sync.OnceValue(func() (err error) {
 })
 
 func (s *scene) addFunction() (err error) {
-	s.function, err = s.AddFunction(lifetime, stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas})
+	s.function, err = s.AddFunction(lifetime,
+		stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas})
 	if err != nil {
 		return err
 	}
 	err = s.Client.Create(lifetime, &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
 		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name},
-			MinReplicas:    new(int32(1)), MaxReplicas: 20, LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
+			ScaleTargetRef: v1alpha1.ScaleTargetRef{
+				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction,
+				Name: name,
+			},
+			MinReplicas: new(int32(1)), MaxReplicas: 20, LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
 		},
 	})
 	if err != nil {

@@ -190,12 +190,14 @@ func (s *scene) requireRemembered(t *testing.T, before *v1alpha1.Capacity) {
 		if p, err = s.function.Policy(ctx); err != nil {
 			return false, err.Error(), nil
 		}
-		return p.Status.ObservedGeneration == changed.Generation, fmt.Sprint(p.Status.ObservedGeneration, " of ", changed.Generation), nil
+		return p.Status.ObservedGeneration == changed.Generation,
+			fmt.Sprint(p.Status.ObservedGeneration, " of ", changed.Generation), nil
 	})
 	after := p.Status.Capacity
 	require.NotNil(t, after, "what was learned is forgotten")
 	require.GreaterOrEqual(t, after.Observations, before.Observations, "observations start again")
-	require.InEpsilon(t, before.MessagesPerSecond.AsApproximateFloat64(), after.MessagesPerSecond.AsApproximateFloat64(), 0.1)
+	require.InEpsilon(t, before.MessagesPerSecond.AsApproximateFloat64(), after.MessagesPerSecond.AsApproximateFloat64(),
+		0.1)
 }
 
 func (s *scene) capacity(t *testing.T) *v1alpha1.Capacity {

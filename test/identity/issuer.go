@@ -26,8 +26,8 @@ type Issuer struct {
 	issued int
 }
 
-// NewIssuer starts an issuer that knows the clients by name and secret. Its tokens name the client as their subject, and the
-// audience that was asked for. It runs until Close.
+// NewIssuer starts an issuer that knows the clients by name and secret. Its tokens name the client as their subject,
+// and the audience that was asked for. It runs until Close.
 func NewIssuer(authority *Authority, signer *Signer, secrets map[string]string) (*Issuer, error) {
 	pair, err := authority.Server("issuer")
 	if err != nil {
@@ -83,7 +83,8 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	case r.PostFormValue("grant_type") != "client_credentials":
 		answer(w, http.StatusBadRequest, map[string]string{"error": "unsupported_grant_type"})
 	case !known || secret != r.PostFormValue("client_secret"):
-		answer(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client", "error_description": "no such client or secret"})
+		answer(w, http.StatusUnauthorized,
+			map[string]string{"error": "invalid_client", "error_description": "no such client or secret"})
 	default:
 		i.grant(w, client, r.PostFormValue("audience"))
 	}
@@ -95,8 +96,8 @@ func (i *Issuer) grant(w http.ResponseWriter, client, audience string) {
 	i.issued++
 	i.mu.Unlock()
 	now := time.Now()
-	// A broker's AuthenticationProviderOpenID demands all of these, nbf too. Times are whole seconds: the end is rounded up, so
-	// that the token is good for as long as is said.
+	// A broker's AuthenticationProviderOpenID demands all of these, nbf too. Times are whole seconds: the end is rounded
+	// up, so that the token is good for as long as is said.
 	signed, err := i.Sign(map[string]any{
 		"iss": i.URL(), "sub": client, "aud": audience, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(life).Unix() + 1,
 	})
@@ -104,7 +105,8 @@ func (i *Issuer) grant(w http.ResponseWriter, client, audience string) {
 		answer(w, http.StatusInternalServerError, map[string]string{"error": "server_error"})
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{"access_token": signed, "token_type": "Bearer", "expires_in": int(life.Seconds())})
+	answer(w, http.StatusOK,
+		map[string]any{"access_token": signed, "token_type": "Bearer", "expires_in": int(life.Seconds())})
 }
 
 func answer(w http.ResponseWriter, status int, body any) {

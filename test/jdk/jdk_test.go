@@ -32,10 +32,13 @@ func TestNewest(t *testing.T) {
 		want     string
 		err      string
 	}{
-		"takes the newest by number, not by letter":     {versions: []string{"17.0.9", "17.0.15", "17.0.2"}, want: "17.0.15"},
-		"prefers a later major version":                 {versions: []string{"17.0.15", "25"}, want: "25"},
-		"leaves a JRE without a compiler aside":         {versions: []string{"17.0.1"}, jre: "25.0.1", want: "17.0.1"},
-		"names the old ones when none is new enough":    {versions: []string{"11.0.2"}, err: "(11.0.2): install a JDK of version 17"},
+		"takes the newest by number, not by letter": {versions: []string{"17.0.9", "17.0.15", "17.0.2"}, want: "17.0.15"},
+		"prefers a later major version":             {versions: []string{"17.0.15", "25"}, want: "25"},
+		"leaves a JRE without a compiler aside":     {versions: []string{"17.0.1"}, jre: "25.0.1", want: "17.0.1"},
+		"names the old ones when none is new enough": {
+			versions: []string{"11.0.2"},
+			err:      "(11.0.2): install a JDK of version 17",
+		},
 		"reads the old numbering as 1":                  {versions: []string{"1.8.0_402"}, err: "(1.8.0_402)"},
 		"says what to install when there is none":       {err: "apt-get install openjdk-17-jdk-headless"},
 		"says what to install when there is a JRE only": {jre: "25.0.1", err: "no JDK found: install"},

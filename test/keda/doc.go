@@ -1,10 +1,10 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keda runs the real KEDA, its operator and its metrics server, as processes of this machine beside a control plane
-// of package cluster, with the flags of its manifests except where they need a pod.
+// Package keda runs the real KEDA, its operator and its metrics server, as processes of this machine beside a control
+// plane of package cluster, with the flags of its manifests except where they need a pod.
 //
 // Floor 3, used by end-to-end tests and bench. The binaries are built once per machine from KEDA's Go module
-// (test/cluster/build/keda) and kept in the cache. It runs no admission webhooks, so what they refuse is accepted here. It
-// never changes an object of the cluster but those that KEDA is installed with.
+// (test/cluster/build/keda) and kept in the cache. It runs no admission webhooks, so what they refuse is accepted here.
+// It never changes an object of the cluster but those that KEDA is installed with.
 package keda

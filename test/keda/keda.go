@@ -58,10 +58,10 @@ type KEDA struct {
 // ports of one KEDA on 127.0.0.1.
 type ports struct{ metrics, health, service, serverSecure, serverMetrics int }
 
-// Start installs KEDA in the cluster and returns when both programs work, from the aggregator to the operator: 10 to 20 s on
-// 2 cores once the binaries are built. Build them before what has a time limit. KEDA lives until Stop or the end of ctx, or of
-// the cluster that it works for; after an error nothing of it is running. Its definitions are better in cluster.Config.CRDs as
-// well: the HPA controller needs 30 s to see kinds that come later.
+// Start installs KEDA in the cluster and returns when both programs work, from the aggregator to the operator: 10 to 20
+// s on 2 cores once the binaries are built. Build them before what has a time limit. KEDA lives until Stop or the end
+// of ctx, or of the cluster that it works for; after an error nothing of it is running. Its definitions are better in
+// cluster.Config.CRDs as well: the HPA controller needs 30 s to see kinds that come later.
 func Start(ctx context.Context, c *cluster.Cluster, config Config) (_ *KEDA, err error) {
 	if config.Binaries.Operator == "" {
 		if config.Binaries, err = cluster.KEDABinaries(ctx, config.Progress); err != nil {
@@ -103,7 +103,8 @@ func prepare(ctx context.Context, c *cluster.Cluster, config Config) (*KEDA, err
 	lifetime, stop := context.WithCancel(ctx)
 	k := &KEDA{Version: config.Binaries.Version, stop: stop}
 	own := []string{ // as in the pods of the manifests
-		"WATCH_NAMESPACE=", "POD_NAMESPACE=" + namespace, "KEDA_CLUSTER_OBJECT_NAMESPACE=" + namespace, "KUBECONFIG=" + c.Kubeconfig(),
+		"WATCH_NAMESPACE=", "POD_NAMESPACE=" + namespace, "KEDA_CLUSTER_OBJECT_NAMESPACE=" + namespace, "KUBECONFIG=" +
+			c.Kubeconfig(),
 	}
 	k.Operator = &Program{
 		lifetime: lifetime, ready: operatorReady(port),
@@ -160,18 +161,20 @@ func operatorFlags(port ports, certDir string) []string {
 func metricsServerFlags(c *cluster.Cluster, port ports, serving certificates) []string {
 	kubeconfig := c.Kubeconfig()
 	return []string{
-		"--secure-port=" + strconv.Itoa(port.serverSecure), "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port.serverMetrics),
+		"--secure-port=" + strconv.Itoa(port.serverSecure), "--bind-address=127.0.0.1", "--port=" +
+			strconv.Itoa(port.serverMetrics),
 		"--cert-dir=" + serving.dir, "--tls-cert-file=" + serving.cert, "--tls-private-key-file=" + serving.key,
 		"--client-ca-file=" + filepath.Join(c.Dir(), "pki", "ca.crt"),
-		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig, "--lister-kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig, "--lister-kubeconfig=" +
+			kubeconfig,
 		"--metrics-service-address=localhost:" + strconv.Itoa(port.service),
 	}
 }
 
 func local(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
-// metricsServerReady asks for a metric of nobody through the aggregator: the answer that there is no such ScaledObject comes
-// from the operator.
+// metricsServerReady asks for a metric of nobody through the aggregator: the answer that there is no such ScaledObject
+// comes from the operator.
 func metricsServerReady(c *cluster.Cluster) func(ctx context.Context) (bool, string, error) {
 	return func(ctx context.Context) (bool, string, error) {
 		clientset, err := kubernetes.NewForConfig(c.RESTConfig())
@@ -182,7 +185,8 @@ func metricsServerReady(c *cluster.Cluster) func(ctx context.Context) (bool, str
 		const patience = 5 * time.Second // without an operator the server waits for a minute
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		body, err := clientset.RESTClient().Get().AbsPath(nobody).Param("labelSelector", "scaledobject.keda.sh/name=nobody").DoRaw(ctx)
+		body, err := clientset.RESTClient().Get().AbsPath(nobody).Param("labelSelector",
+			"scaledobject.keda.sh/name=nobody").DoRaw(ctx)
 		detail := fmt.Sprintf("%s %v", body, err)
 		return strings.Contains(detail, "not found") && strings.Contains(detail, "nobody"), detail, nil
 	}

@@ -127,18 +127,20 @@ func publish(t *testing.T, topic string, messages float64) {
 	}))
 }
 
-// requireReplicas leaves room for what the HorizontalPodAutoscaler tolerates: 10 % more or less than one replica is for.
+// requireReplicas leaves room for what the HorizontalPodAutoscaler tolerates: 10 % more or less than one replica is
+// for.
 func requireReplicas(t *testing.T, clientset kubernetes.Interface, name string, least, most int32) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	err := cluster.WaitFor(ctx, fmt.Sprintf("%d to %d replicas", least, most), often, func(ctx context.Context) (bool, string, error) {
-		scale, err := clientset.AppsV1().Deployments("default").GetScale(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return false, "", err
-		}
-		return scale.Spec.Replicas >= least && scale.Spec.Replicas <= most, fmt.Sprint(scale.Spec.Replicas), nil
-	})
+	err := cluster.WaitFor(ctx, fmt.Sprintf("%d to %d replicas", least, most), often,
+		func(ctx context.Context) (bool, string, error) {
+			scale, err := clientset.AppsV1().Deployments("default").GetScale(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return false, "", err
+			}
+			return scale.Spec.Replicas >= least && scale.Spec.Replicas <= most, fmt.Sprint(scale.Spec.Replicas), nil
+		})
 	require.NoError(t, err)
 }
 
@@ -160,7 +162,8 @@ func TestKEDAScalesADeploymentByItsOwnPulsarScalerAndBack(t *testing.T) {
 	publish(t, name, 40)
 	requireReplicas(t, clientset, name, 6, 8)
 
-	status, answer, err := shared.Admin(t.Context(), http.MethodPost, "/admin/v2/persistent/public/default/"+name+"/subscription/worker/skip_all", nil)
+	status, answer, err := shared.Admin(t.Context(), http.MethodPost,
+		"/admin/v2/persistent/public/default/"+name+"/subscription/worker/skip_all", nil)
 	require.NoError(t, err)
 	require.Less(t, status, 300, "%s", answer)
 	requireReplicas(t, clientset, name, 0, 0)

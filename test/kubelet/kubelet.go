@@ -76,15 +76,17 @@ func New(c Config) (*Kubelet, error) {
 	}
 	again := true // the names of controllers are of this process, in which others may be
 	manager, err := ctrl.NewManager(c.REST, ctrl.Options{
-		Logger: logr.Discard(), Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &again},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector}}},
+		Logger: logr.Discard(), Metrics: server.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: &again},
+		Cache:      cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector}}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the controller of pods: %w", err)
 	}
 	const buffer = 100
 	k := &Kubelet{
-		manager: manager, client: manager.GetClient(), changed: make(chan event.GenericEvent, buffer), pods: map[types.NamespacedName]*pod{},
+		manager: manager, client: manager.GetClient(), changed: make(chan event.GenericEvent,
+			buffer), pods: map[types.NamespacedName]*pod{},
 	}
 	err = ctrl.NewControllerManagedBy(manager).Named("worker-pod").For(&corev1.Pod{}).
 		WatchesRawSource(source.Channel(k.changed, &handler.EnqueueRequestForObject{})).Complete(k)
@@ -135,9 +137,11 @@ func (k *Kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	return ctrl.Result{RequeueAfter: wait}, k.report(ctx, &object, *running)
 }
 
-// follow starts and ends the process of a pod, and returns a copy of what is known of it; nil for nothing. After wait there is
-// more to do.
-func (k *Kubelet) follow(ctx context.Context, key types.NamespacedName, object *corev1.Pod, gone bool) (now *pod, wait time.Duration, err error) {
+// follow starts and ends the process of a pod, and returns a copy of what is known of it; nil for nothing. After wait
+// there is more to do.
+func (k *Kubelet) follow(ctx context.Context, key types.NamespacedName, object *corev1.Pod, gone bool) (now *pod,
+	wait time.Duration, err error,
+) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := k.pods[key]

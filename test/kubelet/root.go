@@ -51,7 +51,10 @@ func (r root) fill(dist broker.Dist) error {
 			return fmt.Errorf("making the directory of pods: %w", err)
 		}
 	}
-	for name, to := range map[string]string{"pulsar-admin.sh": r.path("bin", "pulsar-admin"), "java.sh": r.path("java", "java"), "log4j2.xml": r.path("log4j2.xml")} {
+	for name, to := range map[string]string{
+		"pulsar-admin.sh": r.path("bin", "pulsar-admin"),
+		"java.sh":         r.path("java", "java"), "log4j2.xml": r.path("log4j2.xml"),
+	} {
 		text, err := files.ReadFile("root/" + name)
 		if err != nil {
 			return fmt.Errorf("reading what pods have: %w", err)
@@ -60,18 +63,21 @@ func (r root) fill(dist broker.Dist) error {
 			return fmt.Errorf("writing what pods have: %w", err)
 		}
 	}
-	return errors.Join(os.Symlink(dist.Lib, r.path("lib")), os.Symlink(dist.InstanceJar, r.path("instances", "java-instance.jar")))
+	return errors.Join(os.Symlink(dist.Lib, r.path("lib")),
+		os.Symlink(dist.InstanceJar, r.path("instances", "java-instance.jar")))
 }
 
 // environment of a pod's container, whose metrics are at the second port.
 func (r root) environment(pod string, ports []int) []string {
 	flags := append(broker.JVMFlags(r.kit),
-		"-Xms16m", "-XX:MaxDirectMemorySize=128m", "-XX:ReservedCodeCacheSize=64m", "-Xss512k", "-Djava.io.tmpdir="+r.path("tmp"),
+		"-Xms16m", "-XX:MaxDirectMemorySize=128m", "-XX:ReservedCodeCacheSize=64m", "-Xss512k", "-Djava.io.tmpdir="+r.path(
+			"tmp"),
 		"-Dio.netty.eventLoopThreads=1", "-Dio.netty.allocator.numDirectArenas=1", "-Dio.netty.allocator.numHeapArenas=1",
 	)
 	return []string{
 		"POD_NAME=" + pod, "PATH=" + r.path("java") + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"INSTANCE_PORT=" + strconv.Itoa(ports[0]), "INSTANCE_METRICS_PORT=" + strconv.Itoa(ports[1]), "INSTANCE_TMP=" + r.path("tmp"),
+		"INSTANCE_PORT=" + strconv.Itoa(ports[0]), "INSTANCE_METRICS_PORT=" + strconv.Itoa(ports[1]), "INSTANCE_TMP=" +
+			r.path("tmp"),
 		"INSTANCE_LOG=" + r.path("log4j2.xml"), "INSTANCE_PACKAGE=" + r.jar, "INSTANCE_JAVA=" + r.kit.Java(),
 		"INSTANCE_FLAGS=" + strings.Join(flags, " "),
 	}

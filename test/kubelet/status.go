@@ -47,7 +47,8 @@ func status(object *corev1.Pod, p pod) corev1.PodStatus {
 	began := metav1.NewTime(p.started.Truncate(time.Second))
 	running := !ended(p.process)
 	container := corev1.ContainerStatus{
-		Name: object.Spec.Containers[0].Name, Image: object.Spec.Containers[0].Image, Ready: running, Started: &running, RestartCount: p.restarts,
+		Name: object.Spec.Containers[0].Name, Image: object.Spec.Containers[0].Image, Ready: running, Started: &running,
+		RestartCount: p.restarts,
 	}
 	ready := corev1.ConditionFalse
 	if running {

@@ -87,7 +87,8 @@ func counters(t *testing.T, topic string) (messages, entries int64) {
 		EntriesAddedCounter int64 `json:"entriesAddedCounter"`
 	}
 	for _, resource := range []string{"stats", "internalStats"} {
-		status, answer, err := shared.Admin(t.Context(), http.MethodGet, "/admin/v2/persistent/public/default/"+topic+"/"+resource, nil)
+		status, answer, err := shared.Admin(t.Context(), http.MethodGet,
+			"/admin/v2/persistent/public/default/"+topic+"/"+resource, nil)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status, "%s", answer)
 		require.NoError(t, json.Unmarshal(answer, &got))
@@ -100,7 +101,10 @@ func TestPublisherCountsWhatTheBrokerHas(t *testing.T) {
 		batching load.Batching
 		entries  func(t *testing.T, entries int64)
 	}{
-		"single":  {load.BatchingOff, func(t *testing.T, entries int64) { t.Helper(); require.EqualValues(t, 2000, entries) }},
+		"single": {
+			load.BatchingOff,
+			func(t *testing.T, entries int64) { t.Helper(); require.EqualValues(t, 2000, entries) },
+		},
 		"batched": {load.BatchingOn, func(t *testing.T, entries int64) { t.Helper(); require.Less(t, entries, int64(1000)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +136,10 @@ func TestPublisherWritesSequenceKeyAndSize(t *testing.T) {
 	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: shared.ServiceURL(), Logger: log.DefaultNopLogger()})
 	require.NoError(t, err)
 	defer client.Close()
-	reader, err := client.CreateReader(pulsar.ReaderOptions{Topic: broker.TopicName("content"), StartMessageID: pulsar.EarliestMessageID()})
+	reader, err := client.CreateReader(pulsar.ReaderOptions{
+		Topic:          broker.TopicName("content"),
+		StartMessageID: pulsar.EarliestMessageID(),
+	})
 	require.NoError(t, err)
 	defer reader.Close()
 	for i := range uint64(6) {

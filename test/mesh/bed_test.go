@@ -124,7 +124,8 @@ func (b *bed) scale(t *testing.T, name string, replicas int) {
 func (b *bed) scaleStatefulSet(t *testing.T, name string, replicas int) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	_, err := b.client.AppsV1().StatefulSets("default").Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}, "scale")
+	_, err := b.client.AppsV1().StatefulSets("default").Patch(t.Context(), name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, "scale")
 	require.NoError(t, err)
 }
 

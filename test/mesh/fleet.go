@@ -74,8 +74,8 @@ func (f *fleet) desire(function client.ObjectKey, replicas int) {
 	f.ledger(function).note(time.Now(), func(s *Sample) { s.Desired = replicas })
 }
 
-// start runs a replica for the pod until stop, which is then the only thing that ends it. The caller's ctx only lends its
-// values. A pod that has one keeps it; another pod of that name waits for the end of the former's replica.
+// start runs a replica for the pod until stop, which is then the only thing that ends it. The caller's ctx only lends
+// its values. A pod that has one keeps it; another pod of that name waits for the end of the former's replica.
 func (f *fleet) start(ctx context.Context, pod, function client.ObjectKey, uid types.UID, in replica.Instance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// meshDelay is how long an event waits before a mesh is looked at: the real one set a child back 22 to 110 ms after it was
-// scaled, late enough for its StatefulSet to have made pods.
+// meshDelay is how long an event waits before a mesh is looked at: the real one set a child back 22 to 110 ms after it
+// was scaled, late enough for its StatefulSet to have made pods.
 const meshDelay = 20 * time.Millisecond
 
 // Mesh is a FunctionMesh whose entries are the specs of Functions as Function returns them; each has a name there.
@@ -75,7 +75,8 @@ func componentKinds() []string { return []string{KindFunction, KindSink, KindSou
 func late(mesh func(client.Object) string) handler.EventHandler {
 	add := func(o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		if name := mesh(o); name != "" {
-			queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}}, meshDelay)
+			queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}},
+				meshDelay)
 		}
 	}
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -135,8 +136,8 @@ func (r *meshReconciler) sync(ctx context.Context, mesh *unstructured.Unstructur
 	return nil
 }
 
-// children are what the mesh wants of a kind. Without replicas an entry has one: the webhook of the child fills that in, at each
-// write anew.
+// children are what the mesh wants of a kind. Without replicas an entry has one: the webhook of the child fills that
+// in, at each write anew.
 func children(mesh *unstructured.Unstructured, kind string) ([]*unstructured.Unstructured, error) {
 	entries, _, err := unstructured.NestedSlice(mesh.Object, "spec", component{kind: kind}.suffix()+"s")
 	if err != nil {
@@ -161,8 +162,9 @@ func children(mesh *unstructured.Unstructured, kind string) ([]*unstructured.Uns
 	return all, nil
 }
 
-// write makes the child what its entry says, and returns its condition in the mesh's status. With maxReplicas a child is spared
-// whose StatefulSet is in step and that knows this generation of the mesh: an HPA that Function Mesh makes scales it meanwhile.
+// write makes the child what its entry says, and returns its condition in the mesh's status. With maxReplicas a child
+// is spared whose StatefulSet is in step and that knows this generation of the mesh: an HPA that Function Mesh makes
+// scales it meanwhile.
 func (r *meshReconciler) write(ctx context.Context, mesh, want *unstructured.Unstructured) (map[string]any, error) {
 	live, err := read(ctx, r.client, want.GetNamespace(), want.GetName(), object(want.GetKind()))
 	switch {
@@ -210,7 +212,9 @@ func condensed(action string) (map[string]any, error) {
 }
 
 // deleteOthers deletes what the mesh made for entries that are gone.
-func (r *meshReconciler) deleteOthers(ctx context.Context, mesh *unstructured.Unstructured, kind string, wanted []*unstructured.Unstructured) error {
+func (r *meshReconciler) deleteOthers(ctx context.Context, mesh *unstructured.Unstructured, kind string,
+	wanted []*unstructured.Unstructured,
+) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(GroupVersion().WithKind(kind + "List"))
 	if err := r.client.List(ctx, list, client.InNamespace(mesh.GetNamespace())); err != nil {

@@ -79,7 +79,8 @@ func meshes(t *testing.T, b *bed) {
 	require.Greater(t, b.operator.MeshPasses("default", "m"), before)
 
 	// The entry is what counts.
-	b.patchMesh(t, types.JSONPatchType, `[{"op":"test","path":"/spec/functions/0/name","value":"one"},{"op":"add","path":"/spec/functions/0/replicas","value":3}]`)
+	b.patchMesh(t, types.JSONPatchType,
+		`[{"op":"test","path":"/spec/functions/0/name","value":"one"},{"op":"add","path":"/spec/functions/0/replicas","value":3}]`)
 	b.childRuns(t, "one", 3)
 	_, err = b.meshes().Patch(t.Context(), "m", types.JSONPatchType,
 		[]byte(`[{"op":"test","path":"/spec/functions/1/name","value":"one"},{"op":"add","path":"/spec/functions/1/replicas","value":3}]`), metav1.PatchOptions{})

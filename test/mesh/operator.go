@@ -53,7 +53,8 @@ func (c Config) validate() error {
 	case c.Runner == nil:
 		return errors.New("mesh.Config.Runner is nil: it must start replicas, e.g. replica.NewLight(nil)")
 	case c.RestartBackoff < 0 || c.StopTimeout < 0:
-		return fmt.Errorf("mesh.Config has RestartBackoff %s, StopTimeout %s: neither may be negative", c.RestartBackoff, c.StopTimeout)
+		return fmt.Errorf("mesh.Config has RestartBackoff %s, StopTimeout %s: neither may be negative", c.RestartBackoff,
+			c.StopTimeout)
 	}
 	return nil
 }
@@ -100,7 +101,8 @@ func NewOperator(config Config) (*Operator, error) {
 }
 
 func newManager(c Config) (ctrl.Manager, error) {
-	ofConsumers, err := labels.Parse(labelComponent + " in (" + component{kind: KindFunction}.suffix() + "," + component{kind: KindSink}.suffix() + ")")
+	ofConsumers, err := labels.Parse(labelComponent + " in (" + component{kind: KindFunction}.suffix() + "," +
+		component{kind: KindSink}.suffix() + ")")
 	if err != nil {
 		return nil, fmt.Errorf("selecting pods: %w", err)
 	}
@@ -152,12 +154,12 @@ func (o *Operator) desired(function client.ObjectKey, replicas *int32) {
 	o.fleet.desire(function, int(*replicas))
 }
 
-// consumes says whether the stand-in runs replicas of the kind. A Function and a Sink of one name would share one account:
-// give them different ones.
+// consumes says whether the stand-in runs replicas of the kind. A Function and a Sink of one name would share one
+// account: give them different ones.
 func consumes(kind string) bool { return kind == KindFunction || kind == KindSink }
 
-// ReplicaSeconds is the time for which replicas of the Function were there, in sum: each from when its pod appeared until
-// it had ended, whether it consumed or not.
+// ReplicaSeconds is the time for which replicas of the Function were there, in sum: each from when its pod appeared
+// until it had ended, whether it consumed or not.
 func (o *Operator) ReplicaSeconds(namespace, name string) time.Duration {
 	return o.fleet.replicaTime(client.ObjectKey{Namespace: namespace, Name: name}, time.Now())
 }

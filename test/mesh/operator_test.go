@@ -161,7 +161,8 @@ func scaledByHPA(t *testing.T, b *bed) {
 
 func twoHPAs(t *testing.T, b *bed) {
 	b.create(t, "own", 1, 5)
-	own, err := b.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(t.Context(), "own-function", metav1.GetOptions{})
+	own, err := b.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(t.Context(), "own-function",
+		metav1.GetOptions{})
 	require.NoError(t, err)
 	require.EqualValues(t, 80, *own.Spec.Metrics[0].Resource.Target.AverageUtilization)
 	require.Equal(t, "own", metav1.GetControllerOf(own).Name)
@@ -182,7 +183,8 @@ func twoHPAs(t *testing.T, b *bed) {
 		_, has := s.Conditions[partHPA]
 		return s.ObservedGeneration == f.GetGeneration() && !has
 	})
-	_, err = b.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(t.Context(), "own-function", metav1.GetOptions{})
+	_, err = b.client.AutoscalingV2().HorizontalPodAutoscalers("default").Get(t.Context(), "own-function",
+		metav1.GetOptions{})
 	require.NoError(t, err)
 }
 

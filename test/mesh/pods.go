@@ -127,8 +127,8 @@ func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, found state) erro
 	return k.tell(ctx, pod, containerState(found))
 }
 
-// announce writes where the replica serves its metrics to where Function Mesh's template has the same port for all pods:
-// replicas here share one address. It returns the pod as it is then, nil when it has gone.
+// announce writes where the replica serves its metrics to where Function Mesh's template has the same port for all
+// pods: replicas here share one address. It returns the pod as it is then, nil when it has gone.
 func (k *kubelet) announce(ctx context.Context, pod *corev1.Pod, found state) (*corev1.Pod, error) {
 	port := portOf(found.metrics)
 	if port == "" || pod.Annotations[annotationPort] == port {
@@ -180,7 +180,10 @@ func containerState(s state) corev1.ContainerStatus {
 	case s.ready:
 		container.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(s.since.Truncate(time.Second))}
 	case s.restarts > 0:
-		container.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "the replica ended by itself"}
+		container.State.Waiting = &corev1.ContainerStateWaiting{
+			Reason:  "CrashLoopBackOff",
+			Message: "the replica ended by itself",
+		}
 	default:
 		container.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
 	}
@@ -217,7 +220,9 @@ func podStatus(pod *corev1.Pod, container corev1.ContainerStatus) corev1.PodStat
 	return status
 }
 
-func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value corev1.ConditionStatus, since metav1.Time) {
+func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value corev1.ConditionStatus,
+	since metav1.Time,
+) {
 	for i := range status.Conditions {
 		if c := &status.Conditions[i]; c.Type == kind {
 			if c.Status != value {
@@ -226,5 +231,6 @@ func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value 
 			return
 		}
 	}
-	status.Conditions = append(status.Conditions, corev1.PodCondition{Type: kind, Status: value, LastTransitionTime: since})
+	status.Conditions = append(status.Conditions,
+		corev1.PodCondition{Type: kind, Status: value, LastTransitionTime: since})
 }

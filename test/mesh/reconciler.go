@@ -200,8 +200,8 @@ func (r *reconciler) applyHPA(ctx context.Context, live, want *autoscalingv2.Hor
 	return r.client.Update(ctx, live)
 }
 
-// deleteNamesake is Function Mesh's mistake in deleteHPA (controllers/common.go): without maxReplicas it deletes the HPA
-// that is named like the CR, whoever made it, and leaves its own behind.
+// deleteNamesake is Function Mesh's mistake in deleteHPA (controllers/common.go): without maxReplicas it deletes the
+// HPA that is named like the CR, whoever made it, and leaves its own behind.
 func (r *reconciler) deleteNamesake(ctx context.Context, c component) error {
 	if c.spec.MaxReplicas != nil {
 		return nil

@@ -95,8 +95,8 @@ type component struct {
 	managed, paused       bool
 }
 
-// decode applies the defaults of Function Mesh's webhook. An absent replicas is minReplicas; the real webhook writes that
-// into the spec, so Functions for the stand-in should state it.
+// decode applies the defaults of Function Mesh's webhook. An absent replicas is minReplicas; the real webhook writes
+// that into the spec, so Functions for the stand-in should state it.
 func decode(object *unstructured.Unstructured) (component, error) {
 	c := component{
 		kind: object.GetKind(), namespace: object.GetNamespace(), name: object.GetName(),
@@ -168,13 +168,14 @@ func (c component) knobs() (k knobs, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&k); err != nil {
-		return knobs{}, fmt.Errorf("reading %s, which may have serviceTimeMillis, failEvery and startDelayMillis: %w", field, err)
+		return knobs{},
+			fmt.Errorf("reading %s, which may have serviceTimeMillis, failEvery and startDelayMillis: %w", field, err)
 	}
 	return k, nil
 }
 
-// topics are the union of what Function Mesh's generateInputSpec (controllers/spec/utils.go) puts together, as full names
-// in order, or a pattern of them: replicas here take one pattern, or names. A Go function consumes the first of
+// topics are the union of what Function Mesh's generateInputSpec (controllers/spec/utils.go) puts together, as full
+// names in order, or a pattern of them: replicas here take one pattern, or names. A Go function consumes the first of
 // input.topics only.
 func (c component) topics() (topics []string, pattern string, err error) {
 	in := c.spec.Input
@@ -186,7 +187,8 @@ func (c component) topics() (topics []string, pattern string, err error) {
 		}
 	}
 	if c.spec.Golang == nil {
-		for _, topic := range slices.Concat(slices.Collect(maps.Keys(in.CustomSerdeSources)), slices.Collect(maps.Keys(in.CustomSchemaSources))) {
+		for _, topic := range slices.Concat(slices.Collect(maps.Keys(in.CustomSerdeSources)),
+			slices.Collect(maps.Keys(in.CustomSchemaSources))) {
 			names[fullName(topic)] = true
 		}
 		for topic, source := range in.SourceSpecs {
@@ -205,8 +207,9 @@ func (c component) topics() (topics []string, pattern string, err error) {
 	case len(names)+len(patterns) == 0:
 		return nil, "", errors.New("spec.input names no topic: set spec.input.topics")
 	case len(patterns) > 1 || (len(patterns) == 1 && len(names) > 0):
-		return nil, "", fmt.Errorf("spec.input has the patterns %q and the topics %q: replicas here take one pattern, or topics by name",
-			slices.Sorted(maps.Keys(patterns)), slices.Sorted(maps.Keys(names)))
+		return nil, "",
+			fmt.Errorf("spec.input has the patterns %q and the topics %q: replicas here take one pattern, or topics by name",
+				slices.Sorted(maps.Keys(patterns)), slices.Sorted(maps.Keys(names)))
 	case len(patterns) == 1:
 		return nil, slices.Collect(maps.Keys(patterns))[0], nil
 	}

@@ -68,7 +68,10 @@ func TestTopicsAreTheUnionOfAllInputs(t *testing.T) {
 		"all maps and the list are put together once": {
 			spec: map[string]any{"input": map[string]any{
 				"topics": []any{"a", "public/default/b"}, "customSerdeSources": map[string]any{"c": "x"},
-				"customSchemaSources": map[string]any{"d": "avro"}, "sourceSpecs": map[string]any{"a": map[string]any{}, "e": map[string]any{}},
+				"customSchemaSources": map[string]any{"d": "avro"}, "sourceSpecs": map[string]any{
+					"a": map[string]any{},
+					"e": map[string]any{},
+				},
 			}},
 			topics: []string{
 				"persistent://public/default/a", "persistent://public/default/b", "persistent://public/default/c",
@@ -98,7 +101,10 @@ func TestTopicsAreTheUnionOfAllInputs(t *testing.T) {
 			pattern: "persistent://t/n/a.*",
 		},
 		"a pattern next to a topic is refused": {
-			spec: map[string]any{"input": map[string]any{"topicPattern": "a.*", "topics": []any{"b"}}}, err: "take one pattern, or topics by name",
+			spec: map[string]any{"input": map[string]any{
+				"topicPattern": "a.*",
+				"topics":       []any{"b"},
+			}}, err: "take one pattern, or topics by name",
 		},
 		"two patterns are refused": {
 			spec: map[string]any{"input": map[string]any{
@@ -108,8 +114,11 @@ func TestTopicsAreTheUnionOfAllInputs(t *testing.T) {
 		},
 		"no topic is refused": {spec: map[string]any{}, err: "set spec.input.topics"},
 		"an unknown knob is refused": {
-			spec: map[string]any{"input": map[string]any{"topics": []any{"a"}}, "funcConfig": map[string]any{"serviceTime": int64(5)}},
-			err:  `unknown field "serviceTime"`,
+			spec: map[string]any{
+				"input":      map[string]any{"topics": []any{"a"}},
+				"funcConfig": map[string]any{"serviceTime": int64(5)},
+			},
+			err: `unknown field "serviceTime"`,
 		},
 	}
 	for name, test := range cases {
@@ -131,15 +140,27 @@ func TestSubscriptionTypeFollowsFunctionMesh(t *testing.T) {
 		spec component
 		want string
 	}{
-		"nothing said is shared":           {component{}, replica.Shared},
-		"manual is shared":                 {component{spec: spec{ProcessingGuarantee: "manual"}}, replica.Shared},
-		"effectively once is failover":     {component{spec: spec{ProcessingGuarantee: "effectively_once", RetainKeyOrdering: true}}, replica.Failover},
-		"ordering wins over key ordering":  {component{spec: spec{RetainOrdering: true, RetainKeyOrdering: true}}, replica.Failover},
-		"key ordering is by key":           {component{spec: spec{RetainKeyOrdering: true}}, replica.KeyShared},
-		"Go is shared whatever it asks":    {component{spec: spec{RetainOrdering: true, Golang: &golang{}}}, replica.Shared},
-		"Go is shared with key ordering":   {component{spec: spec{RetainKeyOrdering: true, Golang: &golang{}}}, replica.Shared},
-		"at most once changes nothing":     {component{spec: spec{ProcessingGuarantee: "atmost_once"}}, replica.Shared},
-		"at least once with keys keeps it": {component{spec: spec{ProcessingGuarantee: "atleast_once", RetainKeyOrdering: true}}, replica.KeyShared},
+		"nothing said is shared": {component{}, replica.Shared},
+		"manual is shared":       {component{spec: spec{ProcessingGuarantee: "manual"}}, replica.Shared},
+		"effectively once is failover": {component{spec: spec{
+			ProcessingGuarantee: "effectively_once",
+			RetainKeyOrdering:   true,
+		}}, replica.Failover},
+		"ordering wins over key ordering": {
+			component{spec: spec{RetainOrdering: true, RetainKeyOrdering: true}},
+			replica.Failover,
+		},
+		"key ordering is by key":        {component{spec: spec{RetainKeyOrdering: true}}, replica.KeyShared},
+		"Go is shared whatever it asks": {component{spec: spec{RetainOrdering: true, Golang: &golang{}}}, replica.Shared},
+		"Go is shared with key ordering": {
+			component{spec: spec{RetainKeyOrdering: true, Golang: &golang{}}},
+			replica.Shared,
+		},
+		"at most once changes nothing": {component{spec: spec{ProcessingGuarantee: "atmost_once"}}, replica.Shared},
+		"at least once with keys keeps it": {component{spec: spec{
+			ProcessingGuarantee: "atleast_once",
+			RetainKeyOrdering:   true,
+		}}, replica.KeyShared},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, test.spec.subscriptionType()) })
@@ -160,7 +181,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(`{"spec":[]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		o := &unstructured.Unstructured{}
-		if o.UnmarshalJSON([]byte(`{"apiVersion":"compute.functionmesh.io/v1alpha1","kind":"Function",`+trimBrace(text))) != nil {
+		if o.UnmarshalJSON(
+			[]byte(`{"apiVersion":"compute.functionmesh.io/v1alpha1","kind":"Function",`+trimBrace(text))) != nil {
 			return
 		}
 		c, err := decode(o)

@@ -58,7 +58,8 @@ type owned struct {
 }
 
 // observe is Function Mesh's look at what it owns. The count and the selector move only while no update of the
-// StatefulSet is pending, so one reconcile after it; replicas are those the StatefulSet was asked for, not those that run.
+// StatefulSet is pending, so one reconcile after it; replicas are those the StatefulSet was asked for, not those that
+// run.
 func observe(now status, live, want owned) status {
 	next := status{
 		Conditions:         map[string]condition{partStatefulSet: report("StatefulSetReady", actionCreate)},

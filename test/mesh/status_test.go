@@ -14,7 +14,8 @@ import (
 // wanted are the objects of a Function with this many replicas.
 func wanted(t *testing.T, replicas, maximum int32) owned {
 	t.Helper()
-	c, err := decode(Function("default", "f", FunctionConfig{Topics: []string{"in"}, Replicas: replicas, MaxReplicas: maximum}))
+	c, err := decode(Function("default", "f",
+		FunctionConfig{Topics: []string{"in"}, Replicas: replicas, MaxReplicas: maximum}))
 	require.NoError(t, err)
 	want, err := c.wanted(&unstructured.Unstructured{})
 	require.NoError(t, err)

@@ -57,8 +57,8 @@ func downloads() []step {
 	}
 }
 
-// run takes the steps of each queue one after the other, and the queues side by side, until all are done or one has failed.
-// They write whole lines to progress at the same time.
+// run takes the steps of each queue one after the other, and the queues side by side, until all are done or one has
+// failed. They write whole lines to progress at the same time.
 func run(ctx context.Context, progress io.Writer, queues ...[]step) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, queue := range queues {

@@ -34,9 +34,9 @@ func FreePort() (int, error) {
 	return ports[0], nil
 }
 
-// FreePorts finds n distinct TCP ports that nobody listens on at 127.0.0.1. They are free now; nothing keeps them so but that
-// nobody else gets them here, in any process of the user, before all others of the range had their turn: a broker takes ten
-// seconds until it listens, and others find hundreds of ports meanwhile.
+// FreePorts finds n distinct TCP ports that nobody listens on at 127.0.0.1. They are free now; nothing keeps them so
+// but that nobody else gets them here, in any process of the user, before all others of the range had their turn: a
+// broker takes ten seconds until it listens, and others find hundreds of ports meanwhile.
 func FreePorts(n int) (ports []int, err error) {
 	if n < 1 {
 		return nil, fmt.Errorf("finding %d free ports: the number must be 1 or more", n)
@@ -49,7 +49,8 @@ func FreePorts(n int) (ports []int, err error) {
 	var last error
 	for tries := 0; len(ports) < n; tries++ {
 		if tries == n+portTries {
-			return nil, fmt.Errorf("finding %d free ports on 127.0.0.1: only %d of %d tries worked: %w", n, len(ports), tries, last)
+			return nil, fmt.Errorf("finding %d free ports on 127.0.0.1: only %d of %d tries worked: %w", n, len(ports), tries,
+				last)
 		}
 		port := turn.next()
 		if last = tryPort(port); last == nil {

@@ -159,9 +159,9 @@ func (p *Process) terminate() error {
 	return p.signal(true, syscall.SIGTERM, syscall.SIGCONT)
 }
 
-// Stop sends SIGTERM to the process group, waits up to grace and then sends SIGKILL; it returns when the process is gone.
-// It works on a paused process and may be called again. The error is nil for a process that ended by itself or by SIGTERM
-// and wraps ErrKilled when SIGKILL was needed; grace 0 kills at once, which is no error.
+// Stop sends SIGTERM to the process group, waits up to grace and then sends SIGKILL; it returns when the process is
+// gone. It works on a paused process and may be called again. The error is nil for a process that ended by itself or by
+// SIGTERM and wraps ErrKilled when SIGKILL was needed; grace 0 kills at once, which is no error.
 func (p *Process) Stop(grace time.Duration) error {
 	if grace <= 0 || p.terminate() != nil {
 		p.Kill()
@@ -218,8 +218,8 @@ func (p *Process) Name() string { return p.config.Name }
 // Pid is the process id of the child, which is the id of its process group too.
 func (p *Process) Pid() int { return p.pid }
 
-// LogTail returns the last n lines that this run of the child has printed, at most 64 KiB of them, or a note in brackets
-// when the log cannot be read. It works while the child runs and after.
+// LogTail returns the last n lines that this run of the child has printed, at most 64 KiB of them, or a note in
+// brackets when the log cannot be read. It works while the child runs and after.
 func (p *Process) LogTail(n int) string {
 	return p.log.tail(n)
 }

@@ -245,12 +245,24 @@ func TestStartRefuses(t *testing.T) {
 		config Config
 		says   string
 	}{
-		"a process without a name":     {t.Context(), Config{Path: os.Args[0]}, "Name is empty"},
-		"a process without a path":     {t.Context(), Config{Name: "etcd"}, "Path of etcd is empty"},
-		"a negative grace":             {t.Context(), Config{Name: "etcd", Path: "etcd", Grace: -1}, "Grace of etcd is -1ns: it must be 0"},
-		"an executable that is absent": {t.Context(), Config{Name: "etcd", Path: "/nowhere/etcd"}, "starting etcd: fork/exec /nowhere/etcd: no such file"},
-		"a log that cannot be written": {t.Context(), Config{Name: "etcd", Path: os.Args[0], LogPath: "/nowhere/log"}, "opening the log of etcd"},
-		"a context that has ended":     {ended, childConfig("worker"), "starting worker: context canceled"},
+		"a process without a name": {t.Context(), Config{Path: os.Args[0]}, "Name is empty"},
+		"a process without a path": {t.Context(), Config{Name: "etcd"}, "Path of etcd is empty"},
+		"a negative grace": {
+			t.Context(),
+			Config{Name: "etcd", Path: "etcd", Grace: -1},
+			"Grace of etcd is -1ns: it must be 0",
+		},
+		"an executable that is absent": {
+			t.Context(),
+			Config{Name: "etcd", Path: "/nowhere/etcd"},
+			"starting etcd: fork/exec /nowhere/etcd: no such file",
+		},
+		"a log that cannot be written": {
+			t.Context(),
+			Config{Name: "etcd", Path: os.Args[0], LogPath: "/nowhere/log"},
+			"opening the log of etcd",
+		},
+		"a context that has ended": {ended, childConfig("worker"), "starting worker: context canceled"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

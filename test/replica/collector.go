@@ -17,7 +17,8 @@ import (
 
 const orderTimeout = 2 * time.Second
 
-// collector is where the functions of Java replicas report: one connection each, whose first line is the replica's token.
+// collector is where the functions of Java replicas report: one connection each, whose first line is the replica's
+// token.
 type collector struct {
 	listener net.Listener
 	running  sync.WaitGroup
@@ -43,7 +44,8 @@ func newCollector(ctx context.Context) (*collector, error) {
 
 func (c *collector) addr() string { return c.listener.Addr().String() }
 
-// expect calls connected when the function with that token has connected, and then what that returned for every message.
+// expect calls connected when the function with that token has connected, and then what that returned for every
+// message.
 func (c *collector) expect(token string, connected func(net.Conn) (report func(Completion))) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,5 +124,8 @@ func parse(line string) (Completion, error) {
 	if err := errors.Join(publishedErr, doneErr, tookErr, sequenceErr); err != nil {
 		return Completion{}, fmt.Errorf("reading the report %q: %w", line, err)
 	}
-	return Completion{Published: time.UnixMilli(published), Done: time.UnixMilli(done), Took: time.Duration(took) * time.Microsecond, Sequence: sequence}, nil
+	return Completion{
+		Published: time.UnixMilli(published), Done: time.UnixMilli(done),
+		Took: time.Duration(took) * time.Microsecond, Sequence: sequence,
+	}, nil
 }

@@ -62,7 +62,10 @@ func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Wri
 		return "", err
 	}
 	dir, err := cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
-		args := []string{"-d", filepath.Join(dir, "classes"), "-cp", filepath.Join(dist.Lib, "*"), "-proc:none", "--release", "17"}
+		args := []string{
+			"-d", filepath.Join(dir, "classes"), "-cp", filepath.Join(dist.Lib, "*"), "-proc:none", "--release",
+			"17",
+		}
 		for _, name := range names {
 			text, err := sources.ReadFile(name)
 			if err != nil {
@@ -76,7 +79,8 @@ func compile(ctx context.Context, kit jdk.JDK, dist broker.Dist, progress io.Wri
 		}
 		return errors.Join(
 			runTool(ctx, "javac", kit.Javac(), args...),
-			runTool(ctx, "jar", kit.Jar(), "--create", "--file", filepath.Join(dir, "function.jar"), "-C", filepath.Join(dir, "classes"), "."),
+			runTool(ctx, "jar", kit.Jar(), "--create", "--file", filepath.Join(dir, "function.jar"), "-C",
+				filepath.Join(dir, "classes"), "."),
 		)
 	})
 	if err != nil {

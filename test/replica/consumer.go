@@ -135,7 +135,9 @@ func (c *Consumer) run(killed, stopping context.Context) {
 }
 
 // process handles the n-th message and says whether there may be another.
-func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n int64, message pulsar.ConsumerMessage) bool {
+func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n int64,
+	message pulsar.ConsumerMessage,
+) bool {
 	begun := time.Now()
 	c.metrics.begin(begun)
 	if c.hang(stopping) != nil {
@@ -162,7 +164,10 @@ func (c *Consumer) process(killed, stopping context.Context, asked time.Time, n 
 	if !ok {
 		sequence = 0
 	}
-	c.completed(Completion{Published: message.PublishTime(), Done: done, Took: done.Sub(begun), Instance: c.in.ID, Sequence: sequence})
+	c.completed(Completion{
+		Published: message.PublishTime(), Done: done, Took: done.Sub(begun), Instance: c.in.ID,
+		Sequence: sequence,
+	})
 	return true
 }
 
@@ -201,8 +206,8 @@ func (c *Consumer) subscribe(ctx context.Context, messages chan pulsar.ConsumerM
 	}
 }
 
-// try subscribes once. The client takes no context, so that an end of ctx leaves the try to itself: it closes what comes
-// of it, 10 s later at most.
+// try subscribes once. The client takes no context, so that an end of ctx leaves the try to itself: it closes what
+// comes of it, 10 s later at most.
 func (c *Consumer) try(ctx context.Context, wanted pulsar.ConsumerOptions) (pulsar.Consumer, error) {
 	type result struct {
 		consumer pulsar.Consumer

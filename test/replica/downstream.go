@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Downstream is something with a limit of its own that every message needs, such as a database: however many replicas call
-// it, together they get so many answers per second and no more.
+// Downstream is something with a limit of its own that every message needs, such as a database: however many replicas
+// call it, together they get so many answers per second and no more.
 type Downstream struct {
 	every time.Duration // between two answers
 

@@ -93,8 +93,8 @@ func (j *Java) prepare(ctx context.Context) (err error) {
 
 func (j *Java) logging() string { return filepath.Join(j.dir, "log4j2.xml") }
 
-// Start starts a process, about 3 s of CPU time and 200 MB until it is ready; the Replica is a *Process. Errors are about
-// in or about ports; what becomes of the process is in Process.Err.
+// Start starts a process, about 3 s of CPU time and 200 MB until it is ready; the Replica is a *Process. Errors are
+// about in or about ports; what becomes of the process is in Process.Err.
 func (j *Java) Start(ctx context.Context, in Instance) (Replica, error) {
 	in = in.withDefaults()
 	if err := in.validate(); err != nil {
@@ -159,7 +159,8 @@ func (j *Java) arguments(in Instance, details string, grpcPort, metricsPort int)
 	args = append(args,
 		"--jar", j.jar, "--instance_id", strconv.Itoa(in.ID), "--function_id", in.FQFN(), "--function_version", "0",
 		"--function_details", details, "--pulsar_serviceurl", in.ServiceURL, "--max_buffered_tuples", "1024",
-		"--port", strconv.Itoa(grpcPort), "--metrics_port", strconv.Itoa(metricsPort), "--pending_async_requests", strconv.Itoa(cmp.Or(in.AsyncRequests, defaultAsync)),
+		"--port", strconv.Itoa(grpcPort), "--metrics_port", strconv.Itoa(
+			metricsPort), "--pending_async_requests", strconv.Itoa(cmp.Or(in.AsyncRequests, defaultAsync)),
 		"--expected_healthcheck_interval", "-1", "--cluster_name", cluster, "--nar_extraction_directory", j.dir,
 		"--secrets_provider", "org.apache.pulsar.functions.secretsprovider.ClearTextSecretsProvider",
 	)

@@ -31,8 +31,8 @@ type connection struct{ serviceURL, token string }
 
 var _ Runner = (*Light)(nil)
 
-// NewLight returns a runner that calls completed, from one goroutine per replica, for each processed message; nil is for
-// nobody. Close it after its replicas.
+// NewLight returns a runner that calls completed, from one goroutine per replica, for each processed message; nil is
+// for nobody. Close it after its replicas.
 func NewLight(completed func(Completion)) *Light {
 	if completed == nil {
 		completed = func(Completion) {}
@@ -40,8 +40,8 @@ func NewLight(completed func(Completion)) *Light {
 	return &Light{completed: completed, clients: map[connection]pulsar.Client{}}
 }
 
-// NewLightBehind returns a runner as NewLight does, whose replicas all call the same downstream for each message, in the
-// service time.
+// NewLightBehind returns a runner as NewLight does, whose replicas all call the same downstream for each message, in
+// the service time.
 func NewLightBehind(downstream *Downstream, completed func(Completion)) *Light {
 	l := NewLight(completed)
 	l.downstream = downstream
@@ -56,7 +56,8 @@ func (l *Light) Start(ctx context.Context, in Instance) (Replica, error) {
 		return nil, err
 	}
 	if in.AsyncRequests > 0 {
-		return nil, fmt.Errorf("replica.Instance.AsyncRequests is %d: a light replica processes one message after another", in.AsyncRequests)
+		return nil, fmt.Errorf("replica.Instance.AsyncRequests is %d: a light replica processes one message after another",
+			in.AsyncRequests)
 	}
 	client, err := l.client(in)
 	if err != nil {
@@ -116,7 +117,10 @@ func (l *Light) client(in Instance) (pulsar.Client, error) {
 
 // options are the consumer's: name, type, metadata and queue are those of a Java function instance.
 func options(in Instance, messages chan pulsar.ConsumerMessage) (pulsar.ConsumerOptions, error) {
-	kinds := map[string]pulsar.SubscriptionType{Shared: pulsar.Shared, Failover: pulsar.Failover, KeyShared: pulsar.KeyShared}
+	kinds := map[string]pulsar.SubscriptionType{
+		Shared: pulsar.Shared, Failover: pulsar.Failover,
+		KeyShared: pulsar.KeyShared,
+	}
 	kind, ok := kinds[in.SubscriptionType]
 	if !ok {
 		return pulsar.ConsumerOptions{}, errors.New("unknown subscription type " + in.SubscriptionType)

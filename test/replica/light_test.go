@@ -50,7 +50,8 @@ func TestLightConsumesAsItsFunctionAtItsServiceTime(t *testing.T) {
 	seen := observe(t, b, in)
 	require.Equal(t, Shared, seen.Type)
 	require.Len(t, seen.Consumers, 1)
-	require.Equal(t, map[string]string{"application": "pulsar-function", "id": "public/default/light", "instance_id": "3"}, seen.Consumers[0].Metadata)
+	require.Equal(t, map[string]string{"application": "pulsar-function", "id": "public/default/light", "instance_id": "3"},
+		seen.Consumers[0].Metadata)
 
 	values, _ := scrape(t, r)
 	require.EqualValues(t, 100, values["pulsar_function_received_total"])
@@ -133,7 +134,10 @@ func TestLightWaitsForANamespaceThatDoesNotExistYet(t *testing.T) {
 
 func TestLightEndsWithItsContextAlsoBeforeItHasBegun(t *testing.T) {
 	runner, _ := light(t)
-	in := Instance{Tenant: "t", Namespace: "n", Name: "f", Topics: []string{"persistent://t/n/x"}, ServiceURL: "pulsar://127.0.0.1:1"}
+	in := Instance{
+		Tenant: "t", Namespace: "n", Name: "f", Topics: []string{"persistent://t/n/x"},
+		ServiceURL: "pulsar://127.0.0.1:1",
+	}
 	for name, delay := range map[string]time.Duration{"in its start delay": time.Hour, "while it cannot connect": 0} {
 		t.Run(name, func(t *testing.T) {
 			in.StartDelay = delay

@@ -55,7 +55,8 @@ func instance(t *testing.T, b *broker.Broker, name string) Instance {
 	t.Helper()
 	require.NoError(t, b.CreateTopic(t.Context(), name, 0))
 	return Instance{
-		Tenant: "public", Namespace: "default", Name: name, Topics: []string{broker.TopicName(name)}, ServiceURL: b.ServiceURL(),
+		Tenant: "public", Namespace: "default", Name: name, Topics: []string{broker.TopicName(
+			name)}, ServiceURL: b.ServiceURL(),
 	}
 }
 
@@ -115,7 +116,8 @@ func (c *completions) sequences(t *testing.T, n int) []Completion {
 	for _, done := range all {
 		require.NotZero(t, done.Sequence)
 		require.LessOrEqual(t, done.Sequence, uint64(n)) //nolint:gosec // small
-		require.False(t, done.Done.Truncate(time.Millisecond).Before(done.Published), "%v is done before it was published", done)
+		require.False(t, done.Done.Truncate(time.Millisecond).Before(done.Published), "%v is done before it was published",
+			done)
 	}
 	return all
 }

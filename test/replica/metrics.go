@@ -53,7 +53,8 @@ func newMetrics(in Instance) *metrics {
 		Objectives: map[float64]float64{0.5: 0.05, 0.9: 0.01, 0.99: 0.01, 0.999: 0.01}, // what tells Java from the others
 	})
 	m.lastInvocation = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "pulsar_function_last_invocation", Help: "The timestamp of the last invocation of the function.", ConstLabels: labels,
+		Name: "pulsar_function_last_invocation", Help: "The timestamp of the last invocation of the function.",
+		ConstLabels: labels,
 	})
 	m.registry.MustRegister(m.latency, m.lastInvocation)
 	return m

@@ -66,9 +66,10 @@ func pythonPackages(ctx context.Context, kit python, progress io.Writer) (dir st
 	}
 	key := fmt.Sprintf("python-%s-%x", kit.tag, sha256.Sum256(list))[:len("python-")+len(kit.tag)+9]
 	dir, err = cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
-		return cache.Announce(ctx, progress, "getting pulsar-client[functions] from PyPI (once)", func(ctx context.Context) error {
-			return install(ctx, kit, list, dir)
-		})
+		return cache.Announce(ctx, progress, "getting pulsar-client[functions] from PyPI (once)",
+			func(ctx context.Context) error {
+				return install(ctx, kit, list, dir)
+			})
 	})
 	if err != nil {
 		return "", fmt.Errorf("getting Python packages: %w", err)
@@ -76,8 +77,8 @@ func pythonPackages(ctx context.Context, kit python, progress io.Writer) (dir st
 	return dir, nil
 }
 
-// install puts packages into dir with the pip of a virtual environment of its own. The environment itself cannot be kept:
-// its scripts hold the path where it was made.
+// install puts packages into dir with the pip of a virtual environment of its own. The environment itself cannot be
+// kept: its scripts hold the path where it was made.
 func install(ctx context.Context, kit python, list []byte, dir string) (err error) {
 	temporary, err := os.MkdirTemp("", "pulsar-autoscaler-venv-*")
 	if err != nil {

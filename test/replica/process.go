@@ -82,8 +82,8 @@ func (p *Process) LogTail(n int) string {
 	return p.process.LogTail(n)
 }
 
-// SetServiceTime changes the cost of the messages after the one in process, at once or when the replica is ready; below 0
-// is 0.
+// SetServiceTime changes the cost of the messages after the one in process, at once or when the replica is ready; below
+// 0 is 0.
 func (p *Process) SetServiceTime(cost time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -74,11 +74,12 @@ func (p *Python) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// Start starts a process, about 1 s of CPU time and 70 MB until it is ready; the Replica is a *Process. Its failed messages
-// come again after 1 min whatever is asked for: a Python instance has no setting for it.
+// Start starts a process, about 1 s of CPU time and 70 MB until it is ready; the Replica is a *Process. Its failed
+// messages come again after 1 min whatever is asked for: a Python instance has no setting for it.
 func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
 	if in.RedeliverAfter != 0 || in.AsyncRequests != 0 || in.Token != "" {
-		return nil, fmt.Errorf("replica.Instance has RedeliverAfter %s, AsyncRequests %d, Token %t: Python replicas have none of them",
+		return nil, fmt.Errorf(
+			"replica.Instance has RedeliverAfter %s, AsyncRequests %d, Token %t: Python replicas have none of them",
 			in.RedeliverAfter, in.AsyncRequests, in.Token != "")
 	}
 	in = in.withDefaults()
@@ -132,7 +133,8 @@ func (p *Python) arguments(in Instance, details string, grpcPort, metricsPort in
 		"--py", filepath.Join(p.dir, "paced.py"), "--instance_id", strconv.Itoa(in.ID), "--function_id", in.FQFN(),
 		"--function_version", "0", "--function_details", details, "--pulsar_serviceurl", in.ServiceURL,
 		"--max_buffered_tuples", "100", "--port", strconv.Itoa(grpcPort), "--metrics_port", strconv.Itoa(metricsPort),
-		"--logging_directory", p.dir, "--logging_file", "function", "--logging_config_file", filepath.Join(p.dir, "logging.ini"),
+		"--logging_directory", p.dir, "--logging_file", "function", "--logging_config_file", filepath.Join(p.dir,
+			"logging.ini"),
 		"--expected_healthcheck_interval", "-1", "--cluster_name", cluster,
 		"--secrets_provider", "secretsprovider.ClearTextSecretsProvider",
 	}

@@ -35,7 +35,8 @@ func TestPythonConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 	seen := observe(t, b, in)
 	require.Equal(t, Shared, seen.Type)
 	require.Len(t, seen.Consumers, 1)
-	require.Equal(t, map[string]string{"application": "pulsar-function", "id": "public/default/python", "instance_id": "3"},
+	require.Equal(t,
+		map[string]string{"application": "pulsar-function", "id": "public/default/python", "instance_id": "3"},
 		seen.Consumers[0].Metadata)
 	values, labels := scrape(t, r)
 	require.InDelta(t, 20, values["pulsar_function_received_total"], 0)

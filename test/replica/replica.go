@@ -27,8 +27,8 @@ const (
 	KeyShared = "Key_Shared"
 )
 
-// Instance says what one replica consumes and how it behaves. Tenant, Namespace, Name, ServiceURL, and Topics or TopicPattern
-// are required.
+// Instance says what one replica consumes and how it behaves. Tenant, Namespace, Name, ServiceURL, and Topics or
+// TopicPattern are required.
 type Instance struct {
 	// Tenant, Namespace and Name are the function.
 	Tenant, Namespace, Name string
@@ -36,8 +36,8 @@ type Instance struct {
 	ID int
 	// Topics are the inputs, as full names; they exist already.
 	Topics []string
-	// TopicPattern is an expression of topics instead of Topics, such as persistent://public/default/in-.*; what comes later
-	// is found within a minute, as with Pulsar's instances. Light only.
+	// TopicPattern is an expression of topics instead of Topics, such as persistent://public/default/in-.*; what comes
+	// later is found within a minute, as with Pulsar's instances. Light only.
 	TopicPattern string
 	// Subscription is its name; empty is tenant/namespace/name, as for every function that names none.
 	Subscription string
@@ -88,7 +88,8 @@ func (in Instance) validate() error {
 	case in.ID < 0:
 		return fmt.Errorf("replica.Instance.ID is %d: it must be 0 or more", in.ID)
 	case !slices.Contains([]string{Shared, Failover, KeyShared}, in.SubscriptionType):
-		return fmt.Errorf("replica.Instance.SubscriptionType is %q: it must be Shared, Failover or Key_Shared", in.SubscriptionType)
+		return fmt.Errorf("replica.Instance.SubscriptionType is %q: it must be Shared, Failover or Key_Shared",
+			in.SubscriptionType)
 	case in.ServiceURL == "":
 		return errors.New("replica.Instance.ServiceURL is empty: it must be the broker's, e.g. pulsar://127.0.0.1:6650")
 	case in.ServiceTime < 0 || in.StartDelay < 0 || in.RedeliverAfter < 0:
@@ -104,7 +105,8 @@ func (in Instance) validate() error {
 func (in Instance) validateInputs() error {
 	switch {
 	case in.TopicPattern != "" && len(in.Topics) > 0:
-		return fmt.Errorf("replica.Instance has Topics %q and TopicPattern %q: only one of them may be set", in.Topics, in.TopicPattern)
+		return fmt.Errorf("replica.Instance has Topics %q and TopicPattern %q: only one of them may be set", in.Topics,
+			in.TopicPattern)
 	case in.TopicPattern == "" && (len(in.Topics) == 0 || slices.Contains(in.Topics, "")):
 		return fmt.Errorf("replica.Instance.Topics is %q: it must name at least one topic, and none may be empty", in.Topics)
 	}
@@ -116,8 +118,8 @@ type Completion struct {
 	// Published and Done are when the producer published the message and when its processing ended, by this machine's
 	// clock; Published has whole milliseconds, Done of a Java replica too.
 	Published, Done time.Time
-	// Took is how long the call took by the function's own clock; 0 for an asynchronous function. On a busy machine that is
-	// more than the ServiceTime.
+	// Took is how long the call took by the function's own clock; 0 for an asynchronous function. On a busy machine that
+	// is more than the ServiceTime.
 	Took time.Duration
 	// Instance is the ID of the replica.
 	Instance int

@@ -12,7 +12,10 @@ import (
 )
 
 func good() Instance {
-	return Instance{Tenant: "t", Namespace: "n", Name: "f", Topics: []string{"persistent://t/n/in"}, ServiceURL: "pulsar://127.0.0.1:1"}
+	return Instance{
+		Tenant: "t", Namespace: "n", Name: "f", Topics: []string{"persistent://t/n/in"},
+		ServiceURL: "pulsar://127.0.0.1:1",
+	}
 }
 
 func TestStartRefusesABadInstance(t *testing.T) {
@@ -20,12 +23,18 @@ func TestStartRefusesABadInstance(t *testing.T) {
 		spoil func(*Instance)
 		want  string
 	}{
-		"no name":                     {func(in *Instance) { in.Name = "" }, `function "t/n/"`},
-		"an id below zero":            {func(in *Instance) { in.ID = -1 }, "ID is -1"},
-		"no topics":                   {func(in *Instance) { in.Topics = nil }, "Topics is []"},
-		"topics and a pattern":        {func(in *Instance) { in.TopicPattern = "persistent://t/n/in.*" }, "only one of them may be set"},
-		"an empty topic":              {func(in *Instance) { in.Topics = []string{""} }, "none may be empty"},
-		"a type that functions lack":  {func(in *Instance) { in.SubscriptionType = "Exclusive" }, `"Exclusive": it must be Shared, Failover or Key_Shared`},
+		"no name":          {func(in *Instance) { in.Name = "" }, `function "t/n/"`},
+		"an id below zero": {func(in *Instance) { in.ID = -1 }, "ID is -1"},
+		"no topics":        {func(in *Instance) { in.Topics = nil }, "Topics is []"},
+		"topics and a pattern": {
+			func(in *Instance) { in.TopicPattern = "persistent://t/n/in.*" },
+			"only one of them may be set",
+		},
+		"an empty topic": {func(in *Instance) { in.Topics = []string{""} }, "none may be empty"},
+		"a type that functions lack": {
+			func(in *Instance) { in.SubscriptionType = "Exclusive" },
+			`"Exclusive": it must be Shared, Failover or Key_Shared`,
+		},
 		"no broker":                   {func(in *Instance) { in.ServiceURL = "" }, "ServiceURL is empty"},
 		"a service time below zero":   {func(in *Instance) { in.ServiceTime = -1 }, "ServiceTime -1ns"},
 		"a failure rate below zero":   {func(in *Instance) { in.FailEvery = -1 }, "FailEvery -1"},
@@ -67,7 +76,8 @@ func TestDetailsSpeakPulsarsEnums(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &got))
 		require.Equal(t, want, got.Source.SubscriptionType)
 		require.Equal(t, "t/n/f", got.Source.SubscriptionName)
-		require.JSONEq(t, `{"collector":"127.0.0.1:1","token":"secret","serviceMicros":"1500","failEvery":"0"}`, got.UserConfig)
+		require.JSONEq(t, `{"collector":"127.0.0.1:1","token":"secret","serviceMicros":"1500","failEvery":"0"}`,
+			got.UserConfig)
 	}
 }
 
@@ -108,9 +118,11 @@ func TestPacerKeepsTheRateOverLateSleeps(t *testing.T) {
 func TestPacerDoesNotSaveUpWhileItIsIdle(t *testing.T) {
 	var pace pacer
 	now := time.Unix(1000, 0)
-	require.Equal(t, now.Add(10*time.Millisecond), pace.due(now, now.Add(0), 10*time.Millisecond).Add(debtMax), "the first message may owe at most debtMax")
+	require.Equal(t, now.Add(10*time.Millisecond), pace.due(now, now.Add(0), 10*time.Millisecond).Add(debtMax),
+		"the first message may owe at most debtMax")
 	later := now.Add(time.Minute)
-	require.Equal(t, later.Add(10*time.Millisecond), pace.due(later.Add(-time.Second), later, 10*time.Millisecond), "a message that was waited for costs its whole time")
+	require.Equal(t, later.Add(10*time.Millisecond), pace.due(later.Add(-time.Second), later, 10*time.Millisecond),
+		"a message that was waited for costs its whole time")
 }
 
 func TestPacerForgivesALongStall(t *testing.T) {
@@ -124,11 +136,18 @@ func TestPacerForgivesALongStall(t *testing.T) {
 func TestParseReadsAReport(t *testing.T) {
 	got, err := parse("1795266353803 1795266354803 80123 17")
 	require.NoError(t, err)
-	require.Equal(t, Completion{Published: time.UnixMilli(1795266353803), Done: time.UnixMilli(1795266354803), Took: 80123 * time.Microsecond, Sequence: 17}, got)
+	require.Equal(t,
+		Completion{
+			Published: time.UnixMilli(1795266353803), Done: time.UnixMilli(1795266354803),
+			Took: 80123 * time.Microsecond, Sequence: 17,
+		}, got)
 }
 
 func FuzzParse(f *testing.F) {
-	for _, line := range []string{"1 2 3 4", "", "1 2 3", "1  2 3", "a b c d", "1 2 3 -4", "1 2 99999999999 4", "99999999999999999999 1 1 1"} {
+	for _, line := range []string{
+		"1 2 3 4", "", "1 2 3", "1  2 3", "a b c d", "1 2 3 -4", "1 2 99999999999 4",
+		"99999999999999999999 1 1 1",
+	} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

@@ -102,9 +102,9 @@ func (s *Stage) newAdapter(lifetime context.Context, name string, port int, flag
 	}
 }
 
-// AddAdapter starts one more replica of the adapter, with flags of its own that win over those of the first. It waits for
-// the Lease that the first holds, and answers who asks it by Ask: the aggregator does not know it. It lives until Kill,
-// Stop or the end of ctx.
+// AddAdapter starts one more replica of the adapter, with flags of its own that win over those of the first. It waits
+// for the Lease that the first holds, and answers who asks it by Ask: the aggregator does not know it. It lives until
+// Kill, Stop or the end of ctx.
 func (s *Stage) AddAdapter(ctx context.Context, name string, flags ...string) (*Adapter, error) {
 	port, err := proc.FreePort()
 	if err != nil {
@@ -122,13 +122,14 @@ func (a *Adapter) Restart(ctx context.Context, s *Stage) (err error) {
 	if a.process, err = proc.Start(a.lifetime, a.config); err != nil {
 		return err
 	}
-	err = cluster.WaitFor(ctx, "adapter "+a.config.Name+" to be ready", pollEvery, func(ctx context.Context) (bool, string, error) {
-		answer, err := s.Ask(ctx, a, "/readyz")
-		if err != nil {
-			return false, err.Error(), nil
-		}
-		return true, string(answer), nil
-	})
+	err = cluster.WaitFor(ctx, "adapter "+a.config.Name+" to be ready", pollEvery,
+		func(ctx context.Context) (bool, string, error) {
+			answer, err := s.Ask(ctx, a, "/readyz")
+			if err != nil {
+				return false, err.Error(), nil
+			}
+			return true, string(answer), nil
+		})
 	if err != nil {
 		a.Kill()
 		return fmt.Errorf("%w; its last lines:\n%s", err, a.LogTail())

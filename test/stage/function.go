@@ -46,8 +46,8 @@ type FunctionConfig struct {
 	Kind        Kind
 	ServiceTime time.Duration
 	StartDelay  time.Duration
-	// DownstreamRate is how many messages per second the replicas do together at most, for each needs an answer of something
-	// with that limit; 0 is no limit. Light only.
+	// DownstreamRate is how many messages per second the replicas do together at most, for each needs an answer of
+	// something with that limit; 0 is no limit. Light only.
 	DownstreamRate float64
 	// Replicas to begin with; 0 is 1.
 	Replicas int32
@@ -97,10 +97,11 @@ func (s *Stage) AddFunction(ctx context.Context, config FunctionConfig) (*Functi
 
 // consumes waits until so many replicas do.
 func (f *Function) consumes(ctx context.Context, replicas int) error {
-	return cluster.WaitFor(ctx, "all replicas of "+f.Name+" to consume", pollEvery, func(context.Context) (bool, string, error) {
-		running := f.stage.Mesh.Running(Namespace, f.Name)
-		return running == replicas, fmt.Sprintf("%d of %d", running, replicas), nil
-	})
+	return cluster.WaitFor(ctx, "all replicas of "+f.Name+" to consume", pollEvery,
+		func(context.Context) (bool, string, error) {
+			running := f.stage.Mesh.Running(Namespace, f.Name)
+			return running == replicas, fmt.Sprintf("%d of %d", running, replicas), nil
+		})
 }
 
 // furnish makes all that the Function needs, and returns it with its object, which does not exist yet.
@@ -118,11 +119,15 @@ func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, 
 		if err := s.Broker.CreateTopic(ctx, f.Topic, config.Partitions); err != nil {
 			return nil, nil, err
 		}
-		if f.publisher, err = load.New(load.Config{ServiceURL: s.Broker.ServiceURL(), Topic: f.Topic, Batching: config.Batching}); err != nil {
+		if f.publisher, err = load.New(load.Config{
+			ServiceURL: s.Broker.ServiceURL(), Topic: f.Topic,
+			Batching: config.Batching,
+		}); err != nil {
 			return nil, nil, err
 		}
 	}
-	pulsarConfig := mesh.PulsarConfig(Namespace, config.Name+"-pulsar", cmp.Or(config.AdminURL, s.Broker.AdminURL()), s.Broker.ServiceURL())
+	pulsarConfig := mesh.PulsarConfig(Namespace, config.Name+"-pulsar", cmp.Or(config.AdminURL, s.Broker.AdminURL()),
+		s.Broker.ServiceURL())
 	if err := s.Client.Create(ctx, pulsarConfig); err != nil {
 		return nil, nil, fmt.Errorf("creating the pulsarConfig of %s: %w", config.Name, err)
 	}
@@ -150,7 +155,8 @@ func (s *Stage) newRunner(ctx context.Context, config FunctionConfig, score *Sco
 	case config.Kind == Light:
 		return replica.NewLight(score.complete), nil
 	case config.DownstreamRate > 0:
-		return nil, fmt.Errorf("stage.FunctionConfig.DownstreamRate is %v: Java instances share no downstream, use Light", config.DownstreamRate)
+		return nil, fmt.Errorf("stage.FunctionConfig.DownstreamRate is %v: Java instances share no downstream, use Light",
+			config.DownstreamRate)
 	}
 	return replica.NewJava(ctx, replica.JavaConfig{
 		Dist: s.Broker.Dist(), Progress: config.Progress, Completed: score.complete,
@@ -180,10 +186,11 @@ func (f *Function) Remove(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("deleting %s %s: %w", f.kind, f.Name, err)
 	}
-	err = cluster.WaitFor(ctx, "the replicas of "+f.Name+" to end", pollEvery, func(context.Context) (bool, string, error) {
-		running := f.stage.Mesh.Running(Namespace, f.Name)
-		return running == 0, fmt.Sprint(running, " left"), nil
-	})
+	err = cluster.WaitFor(ctx, "the replicas of "+f.Name+" to end", pollEvery,
+		func(context.Context) (bool, string, error) {
+			running := f.stage.Mesh.Running(Namespace, f.Name)
+			return running == 0, fmt.Sprint(running, " left"), nil
+		})
 	if err != nil || f.publisher == nil {
 		return err
 	}

@@ -25,14 +25,15 @@ type Mesh struct {
 	stage *Stage
 }
 
-// AddMesh makes a FunctionMesh with an entry for each Function, and all that they need, and returns when all their replicas
-// consume. No two entries of the stage may have one name, and each has a topic.
+// AddMesh makes a FunctionMesh with an entry for each Function, and all that they need, and returns when all their
+// replicas consume. No two entries of the stage may have one name, and each has a topic.
 func (s *Stage) AddMesh(ctx context.Context, name string, entries ...FunctionConfig) (*Mesh, error) {
 	m := &Mesh{Name: name, stage: s}
 	var objects []*unstructured.Unstructured
 	for _, config := range entries {
 		if config.Sink || config.WithoutTopic {
-			return nil, fmt.Errorf("stage.AddMesh: entry %s has Sink %t, WithoutTopic %t: entries are Functions with a topic", config.Name, config.Sink, config.WithoutTopic)
+			return nil, fmt.Errorf("stage.AddMesh: entry %s has Sink %t, WithoutTopic %t: entries are Functions with a topic",
+				config.Name, config.Sink, config.WithoutTopic)
 		}
 		f, object, err := s.furnish(ctx, config)
 		if err != nil {
@@ -68,14 +69,16 @@ func (m *Mesh) Remove(ctx context.Context) error {
 		return fmt.Errorf("deleting FunctionMesh %s: %w", m.Name, err)
 	}
 	// It makes children anew for as long as it is remembered.
-	err := cluster.WaitFor(ctx, "the FunctionMesh "+m.Name+" to go", pollEvery, func(ctx context.Context) (bool, string, error) {
-		for _, f := range m.Functions {
-			if err := m.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: f.Name}, f.object()); client.IgnoreNotFound(err) != nil || err == nil {
-				return false, f.Name + " is there", client.IgnoreNotFound(err)
+	err := cluster.WaitFor(ctx, "the FunctionMesh "+m.Name+" to go", pollEvery,
+		func(ctx context.Context) (bool, string, error) {
+			for _, f := range m.Functions {
+				if err := m.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: f.Name},
+					f.object()); client.IgnoreNotFound(err) != nil || err == nil {
+					return false, f.Name + " is there", client.IgnoreNotFound(err)
+				}
 			}
-		}
-		return true, "", nil
-	})
+			return true, "", nil
+		})
 	for _, f := range m.Functions {
 		err = errors.Join(err, f.Remove(ctx))
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
-// ScaledObjectConfig says what a person would write into a ScaledObject with one trigger for our scaler. Name and Metadata are
-// required.
+// ScaledObjectConfig says what a person would write into a ScaledObject with one trigger for our scaler. Name and
+// Metadata are required.
 type ScaledObjectConfig struct {
 	Name string
 	// Target is what is scaled; empty is the Function of the same name.
@@ -52,8 +52,8 @@ func scaledObjects() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"}
 }
 
-// AddScaledObject creates the ScaledObject, and the TriggerAuthentication of its name that its scaler demands, if it does. Fewer
-// replicas are not put off: KEDA's HorizontalPodAutoscaler takes 5 minutes for that by default.
+// AddScaledObject creates the ScaledObject, and the TriggerAuthentication of its name that its scaler demands, if it
+// does. Fewer replicas are not put off: KEDA's HorizontalPodAutoscaler takes 5 minutes for that by default.
 func (s *Stage) AddScaledObject(ctx context.Context, config ScaledObjectConfig) (*ScaledObject, error) {
 	scaler := config.Scaler
 	if scaler == nil {
@@ -250,8 +250,9 @@ func (o *ScaledObject) Remove(ctx context.Context) error {
 	if err := o.stage.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting ScaledObject %s: %w", o.Name, err)
 	}
-	return cluster.WaitFor(ctx, "ScaledObject "+o.Name+" to go", pollEvery, func(ctx context.Context) (bool, string, error) {
-		err := o.stage.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-		return apierrors.IsNotFound(err), fmt.Sprint(err), client.IgnoreNotFound(err)
-	})
+	return cluster.WaitFor(ctx, "ScaledObject "+o.Name+" to go", pollEvery,
+		func(ctx context.Context) (bool, string, error) {
+			err := o.stage.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+			return apierrors.IsNotFound(err), fmt.Sprint(err), client.IgnoreNotFound(err)
+		})
 }

@@ -96,7 +96,8 @@ func (s *Stage) startScaler(ctx context.Context, name string, port int, config S
 	if err != nil {
 		return nil, err
 	}
-	flags := append(slices.Clone(s.scalerFlags), "--grpc-bind-address="+address(port), "--metrics-bind-address="+address(observed))
+	flags := append(slices.Clone(s.scalerFlags), "--grpc-bind-address="+address(port),
+		"--metrics-bind-address="+address(observed))
 	if config.Security != Plain {
 		cert, key, err := s.scalerCA.Issue(name, name+"."+namespace+".svc")
 		if err != nil {
@@ -118,7 +119,8 @@ func (s *Stage) startScaler(ctx context.Context, name string, port int, config S
 
 func address(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
-// ClientCertificate issues a certificate that a scaler with MutualTLS accepts; ca is what signs the scaler's. All are PEM.
+// ClientCertificate issues a certificate that a scaler with MutualTLS accepts; ca is what signs the scaler's. All are
+// PEM.
 func (s *Stage) ClientCertificate(name string) (ca, cert, key []byte, err error) {
 	certFile, keyFile, err := s.scalerCA.Issue("client-"+name, name)
 	if err != nil {

@@ -37,13 +37,13 @@ type Config struct {
 	AdapterFlags []string
 	// PulsarVersion is one of broker.Versions; empty is the environment's PULSAR, or the default.
 	PulsarVersion string
-	// AdminURL is of a Pulsar that is there already, or of something that answers like one: then the stage has neither Broker
-	// nor Mesh, and AddFunction is not for it. Empty is a real broker and Function Mesh's stand-in.
+	// AdminURL is of a Pulsar that is there already, or of something that answers like one: then the stage has neither
+	// Broker nor Mesh, and AddFunction is not for it. Empty is a real broker and Function Mesh's stand-in.
 	AdminURL string
 	// Progress is told about builds and downloads; nil is silence.
 	Progress io.Writer
-	// Beside is another stage, whose broker and whose build of the adapter are used, for a second control plane in seconds; it
-	// must outlive this one. Names of Functions must differ, for their topics do.
+	// Beside is another stage, whose broker and whose build of the adapter are used, for a second control plane in
+	// seconds; it must outlive this one. Names of Functions must differ, for their topics do.
 	Beside *Stage
 	// FeatureGates of the control plane, such as HPAScaleToZero=true; empty for its defaults.
 	FeatureGates string
@@ -122,7 +122,10 @@ func Open(ctx context.Context, config Config) (_ *Stage, err error) {
 }
 
 func (s *Stage) startMesh(ctx context.Context) (err error) {
-	s.Mesh, err = mesh.NewOperator(mesh.Config{REST: s.Cluster.RESTConfig(), Runner: &s.runners, StopTimeout: 5 * time.Second})
+	s.Mesh, err = mesh.NewOperator(mesh.Config{
+		REST: s.Cluster.RESTConfig(), Runner: &s.runners,
+		StopTimeout: 5 * time.Second,
+	})
 	if err != nil {
 		return err
 	}

@@ -18,12 +18,12 @@ import (
 // workload of the one subscription.
 const workload = "fn"
 
-// pollEvery is the adapter's default poll interval in seconds, and pollPhase when in it: a sync then finds an answer 2 or 7 s
-// old, as two periods that know nothing of each other do on average; in phase they would flatter us.
+// pollEvery is the adapter's default poll interval in seconds, and pollPhase when in it: a sync then finds an answer 2
+// or 7 s old, as two periods that know nothing of each other do on average; in phase they would flatter us.
 const pollEvery, pollPhase = 10, 3
 
-// capacity is the product: the Store fed as the poller feeds it, policy.Decide, and an HPA that sets what was decided at
-// its next sync.
+// capacity is the product: the Store fed as the poller feeds it, policy.Decide, and an HPA that sets what was decided
+// at its next sync.
 type capacity struct {
 	store        *backlog.Store
 	subscription backlog.Subscription
@@ -47,8 +47,9 @@ func newCapacity(s plant.Scenario, without policy.Part) *capacity {
 		panic(err) // constants
 	}
 	c := &capacity{
-		store:        store,
-		subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, plant.Subscription, s.Topics()...),
+		store: store,
+		subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, plant.Subscription,
+			s.Topics()...),
 		spec: v1alpha1.AutoscalingPolicySpec{
 			MinReplicas: new(int32(s.Min)), MaxReplicas: int32(s.Max), //nolint:gosec // small
 			LatencyObjective: metav1.Duration{Duration: s.Objective},
@@ -79,7 +80,8 @@ func (c *capacity) Replicas(w *plant.World) int {
 	return w.Replicas()
 }
 
-// resumed is the controller of a process that begins now: all it has is what the last one wrote into the policy's status.
+// resumed is the controller of a process that begins now: all it has is what the last one wrote into the policy's
+// status.
 func (c *capacity) resumed(w *plant.World) *capacity {
 	text, err := c.state.Encode()
 	if err != nil {
@@ -87,7 +89,8 @@ func (c *capacity) resumed(w *plant.World) *capacity {
 	}
 	fresh := newCapacity(w.Scenario(), c.without)
 	fresh.desired, fresh.events, fresh.follows = c.desired, c.events, c.follows
-	if fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{State: text}, int32(w.Replicas()), w.Time()); err != nil { //nolint:gosec // small
+	if fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{State: text}, int32(w.Replicas()),
+		w.Time()); err != nil {
 		panic(err) // nor to one that cannot be read
 	}
 	return fresh
@@ -123,6 +126,7 @@ func (c *capacity) decide(w *plant.World) {
 func pods(w *plant.World) *policy.Pods {
 	seen := w.Pods()
 	return &policy.Pods{
-		Unready: int32(seen.Unready), UnreadySince: seen.UnreadySince, CrashLooping: int32(seen.CrashLooping), Updating: seen.Updating, //nolint:gosec // small
+		Unready: int32(
+			seen.Unready), UnreadySince: seen.UnreadySince, CrashLooping: int32(seen.CrashLooping), Updating: seen.Updating,
 	}
 }

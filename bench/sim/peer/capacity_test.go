@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
 )
 
-// The adapter holds what there is for a stabilization window after its start, since what was needed since the status was
-// written is not known: so does its model.
+// The adapter holds what there is for a stabilization window after its start, since what was needed since the status
+// was written is not known: so does its model.
 func TestARestartOfTheControllerHoldsReplicasForAWindow(t *testing.T) {
 	firstDown := func(restarts ...int) int {
 		s := calm()
@@ -41,8 +41,8 @@ func TestARestartOfTheControllerHoldsReplicasForAWindow(t *testing.T) {
 	require.GreaterOrEqual(t, firstDown(restart), restart+90)
 }
 
-// One that is kept at so few replicas that they have work all the time. With the noise and the luck of the model, and with
-// replicas that differ by 5 %.
+// One that is kept at so few replicas that they have work all the time. With the noise and the luck of the model, and
+// with replicas that differ by 5 %.
 func TestTheCapacityIsRightAfterThreeSaturatedPollsOfTheModel(t *testing.T) {
 	worst := 0.0
 	for _, each := range []float64{2, 10, 50, 500} {

@@ -9,9 +9,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
 )
 
-// flink is the autoscaler of the Flink Kubernetes operator. In its favour: replicas are added in place where Flink restarts
-// the job, it looks each 15 s where the operator does so once a minute, it knows how many messages its lag is, and what
-// replicas do while there is a lag is believed at once.
+// flink is the autoscaler of the Flink Kubernetes operator. In its favour: replicas are added in place where Flink
+// restarts the job, it looks each 15 s where the operator does so once a minute, it knows how many messages its lag is,
+// and what replicas do while there is a lag is believed at once.
 //
 // Source: flink-kubernetes-operator, module flink-autoscaler, ScalingMetricEvaluator and JobVertexScaler.
 type flink struct {

@@ -94,7 +94,8 @@ func TestTheHPAModelDoesWhatTheRealControllerDid(t *testing.T) {
 					held++
 					continue
 				}
-				require.Equal(t, after, h.sync(look.Second, look.Before, *look.Value, run.Min, run.Max), "%d and a metric of %.1f at %.1f s", look.Before, *look.Value, look.Second)
+				require.Equal(t, after, h.sync(look.Second, look.Before, *look.Value, run.Min, run.Max),
+					"%d and a metric of %.1f at %.1f s", look.Before, *look.Value, look.Second)
 				switch {
 				case after > look.Before:
 					ups++

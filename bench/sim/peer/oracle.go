@@ -10,9 +10,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
 )
 
-// oracle knows the arrivals to come, the capacity, what is downstream, every message that waits and the replicas that crash. It
-// packs replicas to 95 % and works off within the objective what should not be waiting. It is a reference, not the optimum: it
-// goes on with changes that restart all replicas, and works off what is late already as fast as what is not yet.
+// oracle knows the arrivals to come, the capacity, what is downstream, every message that waits and the replicas that
+// crash. It packs replicas to 95 % and works off within the objective what should not be waiting. It is a reference,
+// not the optimum: it goes on with changes that restart all replicas, and works off what is late already as fast as
+// what is not yet.
 type oracle struct {
 	scenario plant.Scenario
 	hold     []moment
@@ -75,8 +76,8 @@ func (o *oracle) mean(second float64) float64 {
 	return mean
 }
 
-// partitions is the least number of replicas at which none has more than it can do, where that is possible: a partition that is
-// too much for one replica is so at any number, and asks for no more than one of its own.
+// partitions is the least number of replicas at which none has more than it can do, where that is possible: a partition
+// that is too much for one replica is so at any number, and asks for no more than one of its own.
 func (o *oracle) partitions(second float64) float64 {
 	s := o.scenario
 	sum, hottest := 0.0, 0.0

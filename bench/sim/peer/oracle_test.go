@@ -16,7 +16,8 @@ import (
 // calm is a load of six replicas' work, without luck.
 func calm() plant.Scenario {
 	return plant.Scenario{
-		Seconds: 1800, Rate: plant.Constant(280), Capacity: plant.Constant(50), Spread: 1e-9, StartSpread: 1e-9, Objective: time.Minute,
+		Seconds: 1800, Rate: plant.Constant(
+			280), Capacity: plant.Constant(50), Spread: 1e-9, StartSpread: 1e-9, Objective: time.Minute,
 		Initial: 6, Min: 1, Max: 40, Start: 25 * time.Second,
 	}
 }

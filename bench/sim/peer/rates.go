@@ -27,7 +27,8 @@ func (r *rates) look(w *plant.World) (observed, bool) {
 	}
 	before, since, known := r.before, float64(w.Second()-r.at), r.known
 	r.before, r.at, r.known = seen, w.Second(), true
-	if !known || since <= 0 || seen.Published < before.Published || seen.Processed < before.Processed || seen.Consuming < before.Consuming {
+	if !known || since <= 0 || seen.Published < before.Published || seen.Processed < before.Processed ||
+		seen.Consuming < before.Consuming {
 		return observed{}, false
 	}
 	return observed{
@@ -36,8 +37,8 @@ func (r *rates) look(w *plant.World) (observed, bool) {
 	}, true
 }
 
-// ds2 sizes for the arrivals by what replicas do in the time that they are busy, and a share more. It looks each 10 s and
-// ignores two looks after each change: the example settings of its authors.
+// ds2 sizes for the arrivals by what replicas do in the time that they are busy, and a share more. It looks each 10 s
+// and ignores two looks after each change: the example settings of its authors.
 //
 // Source: Kalavri et al., Three steps is all you need, OSDI 2018; strymon-system/ds2.
 type ds2 struct {

@@ -12,9 +12,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
 )
 
-// Timetable is when our controller looked at what, each from the beginning of the world: of a real adapter, whose polls of
-// topics and of instances know nothing of each other and wander by 10 % of their interval each time, and of a real HPA.
-// Nothing happens after its end.
+// Timetable is when our controller looked at what, each from the beginning of the world: of a real adapter, whose polls
+// of topics and of instances know nothing of each other and wander by 10 % of their interval each time, and of a real
+// HPA. Nothing happens after its end.
 type Timetable struct {
 	// Polls of Pulsar, Scrapes of the instances and Syncs of the HPA.
 	Polls, Scrapes, Syncs []time.Duration

@@ -60,7 +60,8 @@ func TestATimetableOfTheUsualPhasesDecidesAsUsual(t *testing.T) {
 
 func TestReplicasAreSetAtSyncsAlone(t *testing.T) {
 	s := step()
-	got := changes(s, At(Timetable{Polls: periodic(0.2, 10, 900), Scrapes: periodic(7, 10, 900), Syncs: periodic(8.3, 15, 900)}))
+	got := changes(s,
+		At(Timetable{Polls: periodic(0.2, 10, 900), Scrapes: periodic(7, 10, 900), Syncs: periodic(8.3, 15, 900)}))
 	require.NotEmpty(t, got)
 	for _, second := range got {
 		require.Equal(t, 7, second%15, "the sync at 8.3 s is over when eight seconds are")

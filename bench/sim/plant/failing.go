@@ -11,8 +11,8 @@ func (w *World) throws() float64 {
 	return w.scenario.Failing(float64(w.second))
 }
 
-// attempt works on messages of a queue, of which a share throws: those are acknowledged negatively, stay with their consumer
-// for a minute and are sent again.
+// attempt works on messages of a queue, of which a share throws: those are acknowledged negatively, stay with their
+// consumer for a minute and are sent again.
 func (w *World) attempt(from *fifo, count, throws float64) {
 	var failed fifo
 	from.pop(count, func(p parcel) {
@@ -29,7 +29,8 @@ func (w *World) tryAgain() {
 	}
 }
 
-// retry has a replica work on messages that failed before. They need what is missing, so all of them fail until it is back.
+// retry has a replica work on messages that failed before. They need what is missing, so all of them fail until it is
+// back.
 func (w *World) retry(r *replica, count, throws float64) {
 	if count <= 0 {
 		return

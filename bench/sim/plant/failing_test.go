@@ -40,7 +40,8 @@ func TestWhatThrowsStaysInTheBacklogAndComesAgainEachMinute(t *testing.T) {
 	require.InDelta(t, entries, exceptions(w), 300, "each once")
 	sample, err := w.TopicSample(0)
 	require.NoError(t, err)
-	require.InDelta(t, entries, sample.Partitions[0].Subscriptions[0].UnackedMessages, 300, "they are still with their consumers")
+	require.InDelta(t, entries, sample.Partitions[0].Subscriptions[0].UnackedMessages, 300,
+		"they are still with their consumers")
 	before := exceptions(w)
 	to(w, 169)
 	require.InDelta(t, 10*(90+90), exceptions(w)-before, 150, "those that are new, and those of a minute ago")

@@ -43,7 +43,8 @@ func TestEachTopicHasALoadOfItsOwn(t *testing.T) {
 			now, last := sample.Partitions[0], before[topic]
 			require.GreaterOrEqual(t, now.PublishedMessages, last.PublishedMessages)
 			if len(last.Subscriptions) > 0 {
-				require.GreaterOrEqual(t, now.Subscriptions[0].DeliveredMessages, last.Subscriptions[0].DeliveredMessages, "a counter never falls")
+				require.GreaterOrEqual(t, now.Subscriptions[0].DeliveredMessages, last.Subscriptions[0].DeliveredMessages,
+					"a counter never falls")
 			}
 			before[topic] = now
 		}

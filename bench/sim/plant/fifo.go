@@ -73,7 +73,8 @@ func (f *fifo) putBack(back *fifo) {
 	*back = fifo{}
 }
 
-// split takes a part of each parcel that arrived in a second or later: what is left and what is returned are both in order.
+// split takes a part of each parcel that arrived in a second or later: what is left and what is returned are both in
+// order.
 func (f *fifo) split(part float64, since int) fifo {
 	var taken fifo
 	for i := f.head; i < len(f.parcels); i++ {

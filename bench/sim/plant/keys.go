@@ -14,12 +14,12 @@ const drainingQueue = 2
 
 // move is the hashes that a new consumer of a Key_Shared subscription took from another.
 //
-// A hash of which the former consumer holds unacknowledged messages is not dispatched until those are acknowledged or their
-// consumer disconnects; one of which it holds none moves at once. With few keys all of them wait until the receive queue as
-// it was is done, with many most do not wait at all. Who leaves holds nothing, so nobody waits for it.
+// A hash of which the former consumer holds unacknowledged messages is not dispatched until those are acknowledged or
+// their consumer disconnects; one of which it holds none moves at once. With few keys all of them wait until the
+// receive queue as it was is done, with many most do not wait at all. Who leaves holds nothing, so nobody waits for it.
 //
-// Source: PIP-379, Key_Shared Draining Hashes (Pulsar 4.0 on). Not modelled: that the dispatcher reads no further when too
-// many blocked messages are in its way.
+// Source: PIP-379, Key_Shared Draining Hashes (Pulsar 4.0 on). Not modelled: that the dispatcher reads no further when
+// too many blocked messages are in its way.
 type move struct {
 	// from is nil once it disconnected.
 	from *replica
@@ -27,8 +27,8 @@ type move struct {
 	until, keys float64
 }
 
-// waiting is the share of the moved hashes of which the former consumer holds messages: the chance that a key has one or
-// more of those that are left, when they are spread evenly.
+// waiting is the share of the moved hashes of which the former consumer holds messages: the chance that a key has one
+// or more of those that are left, when they are spread evenly.
 func (m move) waiting() float64 {
 	if m.from == nil {
 		return 0

@@ -161,15 +161,16 @@ func (w *World) InstancesSample() backlog.InstancesSample {
 		}
 		calls, busy := int64(r.processed+r.failed), time.Duration(r.busy*float64(time.Second))
 		sample.Instances = append(sample.Instances, backlog.InstanceSample{
-			ID: strconv.Itoa(r.number), Received: calls + w.inFlight(r), Processed: int64(r.processed), UserExceptions: int64(r.failed),
+			ID: strconv.Itoa(
+				r.number), Received: calls + w.inFlight(r), Processed: int64(r.processed), UserExceptions: int64(r.failed),
 			Calls: &calls, BusyTime: &busy, FailedCallsCounted: true,
 		})
 	}
 	return sample
 }
 
-// inFlight messages have been handed to the function's code: one of a synchronous function while it has work, as many as
-// it may have pending of an asynchronous one.
+// inFlight messages have been handed to the function's code: one of a synchronous function while it has work, as many
+// as it may have pending of an asynchronous one.
 func (w *World) inFlight(r *replica) int64 {
 	const pending = 1000 // maxPendingAsyncRequests
 	queued := r.queue.total

@@ -12,8 +12,8 @@ import (
 const (
 	// crashAfter is how long a crashing replica consumes before it ends with an error.
 	crashAfter = 20
-	// firstBackOff and longestBackOff are how long the kubelet waits before it starts a container again, in seconds: not at
-	// all after the first crash, then twice as long each time.
+	// firstBackOff and longestBackOff are how long the kubelet waits before it starts a container again, in seconds: not
+	// at all after the first crash, then twice as long each time.
 	//
 	// Source: Kubernetes documentation, Pod Lifecycle, how Pods handle problems with containers.
 	firstBackOff, longestBackOff = 10, 300

@@ -74,7 +74,8 @@ func TestACrashingReplicaWaitsLongerEachTime(t *testing.T) {
 			consumed = append(consumed, w.Second())
 		}
 	}
-	require.Equal(t, []int{10, 20, 40, 80, 160, 300, 300, 300, 300}, waits[:9], "the first time it was started again at once")
+	require.Equal(t, []int{10, 20, 40, 80, 160, 300, 300, 300, 300}, waits[:9],
+		"the first time it was started again at once")
 	require.GreaterOrEqual(t, len(consumed), 9)
 }
 

@@ -57,11 +57,11 @@ type Scenario struct {
 	// Start is the mean time from a scale write to a replica that consumes.
 	Start time.Duration
 	// StartSpread is the coefficient of variation of start times, WarmUp how long a new replica takes from half to full
-	// speed, in seconds, and Measured the share of a busy replica's time that its own metric shows: the rest goes to fetching,
-	// acknowledging and conversion. Defaults of the plant where 0 is given.
+	// speed, in seconds, and Measured the share of a busy replica's time that its own metric shows: the rest goes to
+	// fetching, acknowledging and conversion. Defaults of the plant where 0 is given.
 	StartSpread, WarmUp, Measured float64
-	// Slack is by which share calls take longer in a replica that waits for messages than in one that does not: a sleep, or a
-	// cold cache. 0 is none.
+	// Slack is by which share calls take longer in a replica that waits for messages than in one that does not: a sleep,
+	// or a cold cache. 0 is none.
 	Slack float64
 	// CPU is the share of a busy replica's time in which it computes; 1 where 0 is given.
 	CPU float64
@@ -75,9 +75,11 @@ type Scenario struct {
 	// Batch is messages in an entry; 1 where 0 is given.
 	Batch float64
 
-	// HotKey is the share of messages with one and the same key, which with Key_Shared all go to one replica; nil for none.
+	// HotKey is the share of messages with one and the same key, which with Key_Shared all go to one replica; nil for
+	// none.
 	HotKey Curve
-	// Keys are how many a Key_Shared subscription's messages have, each with about as many messages; 1000 where 0 is given.
+	// Keys are how many a Key_Shared subscription's messages have, each with about as many messages; 1000 where 0 is
+	// given.
 	Keys float64
 	// Poison is the share of messages that fail for ever: each is tried again after a minute.
 	Poison float64
@@ -93,8 +95,8 @@ type Scenario struct {
 	Delay   time.Duration
 	// Asynchronous functions do not report how busy they are.
 	Asynchronous bool
-	// RestartsOnScale: every change of the number changes the pods' template too, so that the StatefulSet replaces all pods
-	// one after the other, the newest first, each when all others are ready.
+	// RestartsOnScale: every change of the number changes the pods' template too, so that the StatefulSet replaces all
+	// pods one after the other, the newest first, each when all others are ready.
 	RestartsOnScale bool
 	// Crashing is the share of replicas that end 20 s after they began to consume, again and again.
 	Crashing float64

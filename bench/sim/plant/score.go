@@ -89,8 +89,8 @@ func (s Score) LateShare() float64 {
 	return s.Late / s.Messages
 }
 
-// Settling after a step of the load at the given second, before the next at until: how long until replicas stay within one
-// of where they end and nothing is late, and in how many steps; NaN when they do not settle.
+// Settling after a step of the load at the given second, before the next at until: how long until replicas stay within
+// one of where they end and nothing is late, and in how many steps; NaN when they do not settle.
 func (s Score) Settling(step, until int, objective time.Duration) (seconds float64, steps int) {
 	until = min(until, len(s.Trace))
 	if until <= step {
@@ -99,7 +99,8 @@ func (s Score) Settling(step, until int, objective time.Duration) (seconds float
 	end := s.Trace[until-1]
 	settled := until
 	for second := until - 1; second >= step; second-- {
-		if distance := s.Trace[second] - end; distance > 1 || distance < -1 || float64(s.Oldest[second]) > objective.Seconds() {
+		if distance := s.Trace[second] - end; distance > 1 || distance < -1 ||
+			float64(s.Oldest[second]) > objective.Seconds() {
 			break
 		}
 		settled = second

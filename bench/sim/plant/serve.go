@@ -93,8 +93,8 @@ func (w *World) serve() {
 	}
 }
 
-// measuredShare is the default of Scenario.Measured. Saturated Java instances of Pulsar 4.0.8 showed 0.98 to 0.995 for calls
-// of 1 to 20 ms: 0.02 to 0.25 ms pass between two calls (bench/replay, coverage).
+// measuredShare is the default of Scenario.Measured. Saturated Java instances of Pulsar 4.0.8 showed 0.98 to 0.995 for
+// calls of 1 to 20 ms: 0.02 to 0.25 ms pass between two calls (bench/replay, coverage).
 const measuredShare = 0.98
 
 // busy is what the metric of the instance says of a second.

@@ -134,7 +134,8 @@ func (w *World) returnMessages(r *replica) {
 func (w *World) Step() {
 	w.second++
 	for _, r := range w.replicas {
-		if r.crashes && w.second >= r.consumes+crashAfter || r.consumes == w.second && w.scenario.CrashingStarts.contain(w.second) {
+		if r.crashes && w.second >= r.consumes+crashAfter || r.consumes == w.second &&
+			w.scenario.CrashingStarts.contain(w.second) {
 			w.crash(r)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
 )
 
-// HeldOut returns scenarios drawn from a seed: an hour on a Shared subscription, from 1 replica on, between 1 and 100. Drawn
-// evenly, if nothing else is said:
+// HeldOut returns scenarios drawn from a seed: an hour on a Shared subscription, from 1 replica on, between 1 and 100.
+// Drawn evenly, if nothing else is said:
 //
 //   - capacity of a replica: 2 to 500 messages a second, evenly in its logarithm; noise of 0 to 0.4
 //   - latency objective: 20 to 180 s, start: 8 to 78 s, both in whole seconds; share of a processor: 0.3 to 1
@@ -38,11 +38,12 @@ func draw(random *rand.Rand, name string) Scenario {
 	capacity := math.Exp(between(random, math.Log(2), math.Log(500)))
 	s := plant.Scenario{
 		Name: name, Seconds: hour, Capacity: plant.Constant(capacity), Noise: between(random, 0, 0.4),
-		Objective: time.Duration(between(random, 20, 180)) * time.Second, Start: time.Duration(between(random, 8, 78)) * time.Second,
+		Objective: time.Duration(between(random, 20, 180)) * time.Second, Start: time.Duration(between(random, 8,
+			78)) * time.Second,
 		CPU: between(random, 0.3, 1), Initial: 1, Min: 1, Max: 100,
 	}
-	// Three of four have a receive queue that suits them, about 20 s of work; the rest has Pulsar's default of 1,000 messages,
-	// which is minutes of work for a slow function.
+	// Three of four have a receive queue that suits them, about 20 s of work; the rest has Pulsar's default of 1,000
+	// messages, which is minutes of work for a slow function.
 	if random.IntN(4) > 0 {
 		s.ReceiveQueue = min(1000, max(1, math.Round(20*capacity)))
 	}

@@ -36,8 +36,8 @@ func pathologies() []Scenario {
 	// Three entries that no function ever sees stay in the backlog: it never says zero.
 	markers := base("marker-never-zero", 2*hour, pulses(0, 100, 5*minute, 40*minute))
 	markers.Min, markers.Initial, markers.Markers = 0, 0, 3
-	// What it calls is down for 20 minutes: 9 of 10 messages throw, and come again each minute, before all that are new. More
-	// replicas only throw more often; once it is back, a backlog of 20 minutes is real work.
+	// What it calls is down for 20 minutes: 9 of 10 messages throw, and come again each minute, before all that are new.
+	// More replicas only throw more often; once it is back, a backlog of 20 minutes is real work.
 	failing := base("failing", 2*hour, plant.Constant(100))
 	failing.Initial, failing.Failing = 3, steps(map[int]float64{0: 0, 20 * minute: 0.9, 40 * minute: 0})
 	pathology := func(s plant.Scenario) Scenario { return Scenario{Scenario: s, Pathology: true} }
@@ -62,7 +62,8 @@ func subscriptions() []Scenario {
 	for i := range 12 {
 		skew.Weights = append(skew.Weights, math.Pow(float64(i+1), -0.6))
 	}
-	// Key_Shared with a load that comes and goes: a new replica's keys wait until the others have done what they hold of them.
+	// Key_Shared with a load that comes and goes: a new replica's keys wait until the others have done what they hold of
+	// them.
 	keys := base("key-shared-churn", hour, sine(200, 150, 20*minute))
 	keys.Type = backlog.KeyShared
 	// For 10 minutes a third of all messages have one key, twice what the one replica that gets them does.
@@ -70,7 +71,8 @@ func subscriptions() []Scenario {
 	hot.Type, hot.HotKey = backlog.KeyShared, steps(map[int]float64{0: 0, 20 * minute: 0.33, 30 * minute: 0})
 	// Half a second a message and receive queues of 200: the keys that a new replica takes wait for up to 100 s.
 	slow := base("key-shared-slow", 2*hour, sine(12, 8, 40*minute))
-	slow.Type, slow.Capacity, slow.ReceiveQueue, slow.Objective, slow.Initial = backlog.KeyShared, plant.Constant(2), 200, minutes(2), 6
+	slow.Type, slow.Capacity, slow.ReceiveQueue, slow.Objective, slow.Initial = backlog.KeyShared, plant.Constant(
+		2), 200, minutes(2), 6
 	return []Scenario{{Scenario: skew}, {Scenario: keys}, {Scenario: hot}, {Scenario: slow}}
 }
 
@@ -81,7 +83,10 @@ func faults() []Scenario {
 	outage.Outages = plant.Spans{{From: 20 * minute, To: 30 * minute}}
 	// Answers without some of the partitions look like half the backlog.
 	partial := base("partial-partitions", hour, sine(200, 150, 30*minute))
-	partial.Partitions, partial.Partial = 4, plant.Spans{{From: 15 * minute, To: 18 * minute}, {From: 40 * minute, To: 43 * minute}}
+	partial.Partitions, partial.Partial = 4, plant.Spans{
+		{From: 15 * minute, To: 18 * minute},
+		{From: 40 * minute, To: 43 * minute},
+	}
 	// Topics move between brokers each 5 minutes: counters start again at 0.
 	resets := base("counter-reset", hour, sine(200, 100, 30*minute))
 	for at := 5 * minute; at < hour; at += 5 * minute {
@@ -93,16 +98,16 @@ func faults() []Scenario {
 	// Each change of the number has all pods replaced, one after the other.
 	onScale := base("restarts-on-scale", hour, sine(200, 150, 30*minute))
 	onScale.RestartsOnScale = true
-	// No room in the cluster for 8 minutes after a step, nor 2 before it, where only an oracle would have asked: more of what
-	// does not start does not help.
+	// No room in the cluster for 8 minutes after a step, nor 2 before it, where only an oracle would have asked: more of
+	// what does not start does not help.
 	pending := base("pods-pending", hour, change(50, 400, 50))
 	pending.Pending = plant.Spans{{From: 8 * minute, To: 18 * minute}}
 	// The same for 25 minutes after the step, while what waits grows and asks for more each minute: what was asked for and
 	// waits for a node is paid for in replica-seconds, and all of it starts at once at the end.
 	full := base("pods-pending-long", 90*minute, steps(map[int]float64{0: 150, 10 * minute: 400, 60 * minute: 150}))
 	full.Initial, full.Pending = 4, plant.Spans{{From: 8 * minute, To: 35 * minute}}
-	// Each new replica ends before it consumes, for 20 minutes after a step, and those that run go on: one more is of no use
-	// until the image, or the quota, is repaired, and the kubelet tries again up to 5 minutes later.
+	// Each new replica ends before it consumes, for 20 minutes after a step, and those that run go on: one more is of no
+	// use until the image, or the quota, is repaired, and the kubelet tries again up to 5 minutes later.
 	crashAll := base("crash-all", 90*minute, steps(map[int]float64{0: 150, 10 * minute: 300, 60 * minute: 150}))
 	crashAll.Initial, crashAll.CrashingStarts = 4, plant.Spans{{From: 8 * minute, To: 30 * minute}}
 	// Three of ten replicas crash again and again.

@@ -74,7 +74,8 @@ func Read(from io.Reader, gap time.Duration) (Load, error) {
 	case limited.N <= 0:
 		return Load{}, fmt.Errorf("there are more than %d MB: record a shorter time or fewer rows", maxBytes>>20)
 	case len(d.load.at) < leastWords || d.load.Seconds() < 1:
-		return Load{}, fmt.Errorf("there are %d rows below the header: at least two, a second apart, make a load", len(d.load.at))
+		return Load{},
+			fmt.Errorf("there are %d rows below the header: at least two, a second apart, make a load", len(d.load.at))
 	}
 	return d.load, nil
 }
@@ -122,8 +123,9 @@ func (d *decoder) add(at, rate string) error {
 		case since <= 0:
 			return fmt.Errorf("time %q is not after that of the row before: sort the rows, one for each time", at)
 		case since > d.gap:
-			return fmt.Errorf("time %q is %s after the row before, more than %s: what the load was meanwhile is not known; fill the gap, cut "+
-				"the file there, or allow it with -gap", at, seconds(since), seconds(d.gap))
+			return fmt.Errorf(
+				"time %q is %s after the row before, more than %s: what the load was meanwhile is not known; fill the gap, cut "+
+					"the file there, or allow it with -gap", at, seconds(since), seconds(d.gap))
 		}
 	}
 	if second > maxLength.Seconds() || len(d.load.at) == maxRows {

@@ -18,8 +18,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
-// Connections are the Pulsar clusters that triggers may name, out of --connections-file, which may change: what it says last and is
-// good is in force. It knows their credentials for the polling (pulsar.CredentialSource). It is safe for concurrent use.
+// Connections are the Pulsar clusters that triggers may name, out of --connections-file, which may change: what it says
+// last and is good is in force. It knows their credentials for the polling (pulsar.CredentialSource). It is safe for
+// concurrent use.
 type Connections struct {
 	logger  *slog.Logger
 	now     func() time.Time
@@ -52,8 +53,8 @@ func New(path string, logger *slog.Logger, now func() time.Time) (*Connections, 
 	return c, nil
 }
 
-// present are the connections as they are now. Whoever gets the map does not change it. Now and then it looks whether the file has
-// changed, while the others are told what it said before.
+// present are the connections as they are now. Whoever gets the map does not change it. Now and then it looks whether
+// the file has changed, while the others are told what it said before.
 func (c *Connections) present() map[string]connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,12 +83,13 @@ func (c *Connections) take(byName map[string]connection, err error) {
 		c.logger.Info("read the file of connections", "path", c.file.path, "connections", len(byName))
 	case err.Error() != c.trouble:
 		c.trouble = err.Error()
-		c.logger.Error("reading the file of connections, what it said before stays in force", "path", c.file.path, "error", c.trouble)
+		c.logger.Error("reading the file of connections, what it said before stays in force", "path", c.file.path, "error",
+			c.trouble)
 	}
 }
 
-// Resolve returns where the connection leads a ScaledObject of the namespace: the cluster, and its function worker where that runs
-// apart. The error wraps backlog.ErrUnsupported, and names only connections that the namespace may use.
+// Resolve returns where the connection leads a ScaledObject of the namespace: the cluster, and its function worker
+// where that runs apart. The error wraps backlog.ErrUnsupported, and names only connections that the namespace may use.
 func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, workerURL string, err error) {
 	byName := c.present()
 	found, known := byName[name]
@@ -96,14 +98,15 @@ func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, 
 		if names := allowed(byName, namespace); len(names) > 0 {
 			may = "which may use " + backlog.Quote(strings.Join(names, ", "))
 		}
-		return backlog.Cluster{}, "", backlog.Because(backlog.ErrUnsupported, "connection %q is not for namespace %s, %s: correct connection, or have it "+
-			"added to --connections-file of the scaler", backlog.Quote(name), namespace, may)
+		return backlog.Cluster{}, "",
+			backlog.Because(backlog.ErrUnsupported, "connection %q is not for namespace %s, %s: correct connection, or have it "+
+				"added to --connections-file of the scaler", backlog.Quote(name), namespace, may)
 	}
 	return backlog.Cluster{AdminURL: found.AdminURL, Access: found.access()}, found.WorkerURL, nil
 }
 
-// Hosts are the URLs of all connections, sorted, for pulsar.Config.AllowedHosts. Those that come later are allowed their own
-// credentials anyway.
+// Hosts are the URLs of all connections, sorted, for pulsar.Config.AllowedHosts. Those that come later are allowed
+// their own credentials anyway.
 func (c *Connections) Hosts() []string {
 	var hosts []string
 	for _, found := range c.present() {
@@ -113,7 +116,8 @@ func (c *Connections) Hosts() []string {
 	return slices.Compact(hosts)
 }
 
-// Knows says whether the name of credentials is that of a connection, now or before, and not of what a policy or a target names.
+// Knows says whether the name of credentials is that of a connection, now or before, and not of what a policy or a
+// target names.
 func (c *Connections) Knows(access string) bool {
 	rest, found := strings.CutPrefix(access, accessPrefix)
 	return found && strings.Contains(rest, "@") && !strings.Contains(rest, "#")
@@ -142,8 +146,10 @@ func (c *Connections) Administered(access string) (urls []string, is bool) {
 func (c *Connections) Credentials(_ context.Context, access string) (backlog.Credentials, error) {
 	found, known := c.named(access)
 	if !known {
-		return backlog.Credentials{}, backlog.Because(backlog.ErrUnauthenticated, "the connection has been removed from --connections-file of the scaler, "+
-			"or leads elsewhere now")
+		return backlog.Credentials{},
+			backlog.Because(backlog.ErrUnauthenticated,
+				"the connection has been removed from --connections-file of the scaler, "+
+					"or leads elsewhere now")
 	}
 	credentials := backlog.Credentials{
 		Plugin: found.AuthPlugin, AllowInsecureConnection: found.AllowInsecureConnection,

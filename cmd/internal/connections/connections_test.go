@@ -61,14 +61,19 @@ func TestAConnectionLeadsThoseWhoMayUseIt(t *testing.T) {
 	require.Empty(t, worker)
 	cluster, worker, err = w.Resolve("east", "anywhere")
 	require.NoError(t, err)
-	require.Equal(t, backlog.Cluster{AdminURL: "http://pulsar.east:8080", Access: "connection/east@http://pulsar.east:8080,http://worker.east:6750"}, cluster)
+	require.Equal(t,
+		backlog.Cluster{
+			AdminURL: "http://pulsar.east:8080",
+			Access:   "connection/east@http://pulsar.east:8080,http://worker.east:6750",
+		}, cluster)
 	require.Equal(t, "http://worker.east:6750", worker)
 	for name, asked := range map[string]string{"of another namespace": "west-2", "that nobody knows": "north"} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := w.Resolve(asked, "billing")
 			require.ErrorIs(t, err, backlog.ErrUnsupported)
-			require.EqualError(t, err, `not supported: connection "`+asked+`" is not for namespace billing, which may use east: correct connection, or have `+
-				"it added to --connections-file of the scaler", "it says nothing of what others have")
+			require.EqualError(t, err,
+				`not supported: connection "`+asked+`" is not for namespace billing, which may use east: correct connection, or have `+
+					"it added to --connections-file of the scaler", "it says nothing of what others have")
 		})
 	}
 	require.Equal(t, []string{"http://pulsar.east:8080", "http://worker.east:6750", "https://pulsar.west"}, w.Hosts())
@@ -211,7 +216,8 @@ func TestABrokerIsShownTheCredentialsOfItsConnection(t *testing.T) {
 	defer broker.Close()
 	dir := t.TempDir()
 	params, token, ca := filepath.Join(dir, "params"), filepath.Join(dir, "token"), filepath.Join(dir, "ca.crt")
-	w := newConnectionsWorld(t, "connections: [{name: east, adminURL: '"+broker.URL+"', authPlugin: token, authParamsFile: "+params+", caFile: "+ca+"}]")
+	w := newConnectionsWorld(t,
+		"connections: [{name: east, adminURL: '"+broker.URL+"', authPlugin: token, authParamsFile: "+params+", caFile: "+ca+"}]")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: broker.Certificate().Raw})
 	for path, text := range map[string]string{params: "file://" + token, token: "first", ca: string(certificate)} {
 		w.write(path, text)
@@ -226,7 +232,8 @@ func TestABrokerIsShownTheCredentialsOfItsConnection(t *testing.T) {
 	require.NoError(t, err)
 	defer source.Close()
 	fetch := func() error {
-		_, err := source.Fetch(t.Context(), backlog.Topic{Cluster: cluster, Name: "persistent://public/default/orders"}, backlog.Slim)
+		_, err := source.Fetch(t.Context(), backlog.Topic{Cluster: cluster, Name: "persistent://public/default/orders"},
+			backlog.Slim)
 		return err
 	}
 	require.NoError(t, fetch())

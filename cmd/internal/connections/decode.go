@@ -36,8 +36,8 @@ type connection struct {
 	// AdminURL of the brokers, and WorkerURL of a function worker that runs apart from them.
 	AdminURL  string `json:"adminURL"`
 	WorkerURL string `json:"workerURL,omitempty"`
-	// TokenFile, or AuthPlugin with AuthParamsFile, as the flags of the same name: absolute paths of files that are read when they
-	// are used.
+	// TokenFile, or AuthPlugin with AuthParamsFile, as the flags of the same name: absolute paths of files that are read
+	// when they are used.
 	TokenFile      string `json:"tokenFile,omitempty"`
 	AuthPlugin     string `json:"authPlugin,omitempty"`
 	AuthParamsFile string `json:"authParamsFile,omitempty"`
@@ -63,8 +63,8 @@ func (c connection) urls() []string {
 	return []string{c.AdminURL, c.WorkerURL}
 }
 
-// access names its credentials. What they are for is part of it, so that they are not shown at a URL that the name stood for before
-// the file was changed. No namespace has an @ in its name, so no Secret of a user is named so.
+// access names its credentials. What they are for is part of it, so that they are not shown at a URL that the name
+// stood for before the file was changed. No namespace has an @ in its name, so no Secret of a user is named so.
 func (c connection) access() string { return accessPrefix + c.Name + "@" + strings.Join(c.urls(), ",") }
 
 const accessPrefix = "connection/"
@@ -79,8 +79,9 @@ func decode(text []byte) (map[string]connection, error) {
 		Connections []connection `json:"connections"`
 	}
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
-		return nil, fmt.Errorf("it must be YAML with a list named connections, whose entries have name, adminURL, workerURL, tokenFile, "+
-			"authPlugin, authParamsFile, caFile, allowInsecureConnection, tlsHostnameVerification and namespaces: %w", err)
+		return nil, fmt.Errorf(
+			"it must be YAML with a list named connections, whose entries have name, adminURL, workerURL, tokenFile, "+
+				"authPlugin, authParamsFile, caFile, allowInsecureConnection, tlsHostnameVerification and namespaces: %w", err)
 	}
 	if len(file.Connections) > maxConnections {
 		return nil, fmt.Errorf("connections has %d entries, must have at most %d", len(file.Connections), maxConnections)
@@ -90,7 +91,8 @@ func decode(text []byte) (map[string]connection, error) {
 	for i := range file.Connections {
 		c := &file.Connections[i]
 		if _, twice := byName[c.Name]; twice && c.Name != "" {
-			problems = append(problems, fmt.Errorf("connections[%d].name is %q for the second time, must be there once", i, c.Name))
+			problems = append(problems,
+				fmt.Errorf("connections[%d].name is %q for the second time, must be there once", i, c.Name))
 		}
 		for _, problem := range c.complete() {
 			problems = append(problems, fmt.Errorf("connections[%d].%w", i, problem))
@@ -124,7 +126,8 @@ func (c *connection) complete() (problems []error) {
 	}
 	for i, namespace := range c.Namespaces {
 		if !isLabel(namespace) {
-			wrong("namespaces[%d] is %q, must be the name of a namespace of Kubernetes; leave namespaces out for all", i, backlog.Quote(namespace))
+			wrong("namespaces[%d] is %q, must be the name of a namespace of Kubernetes; leave namespaces out for all", i,
+				backlog.Quote(namespace))
 		}
 	}
 	return problems
@@ -133,7 +136,11 @@ func (c *connection) complete() (problems []error) {
 // checkCredentials says what is wrong with what it shows.
 func (c *connection) checkCredentials() (problems []error) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	for _, file := range []struct{ key, path string }{{"tokenFile", c.TokenFile}, {"authParamsFile", c.AuthParamsFile}, {"caFile", c.CAFile}} {
+	for _, file := range []struct{ key, path string }{
+		{"tokenFile", c.TokenFile},
+		{"authParamsFile", c.AuthParamsFile},
+		{"caFile", c.CAFile},
+	} {
 		if file.path != "" && !filepath.IsAbs(file.path) {
 			wrong("%s is %q, must be an absolute path", file.key, backlog.Quote(file.path))
 		}

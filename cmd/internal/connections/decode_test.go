@@ -32,9 +32,13 @@ func TestConnectionsAreDecoded(t *testing.T) {
 	have, err := decode([]byte(twoConnections))
 	require.NoError(t, err)
 	require.Equal(t, map[string]connection{
-		"east": {Name: "east", AdminURL: "http://pulsar.east:8080", WorkerURL: "http://worker.east:6750", TokenFile: "/etc/east/token"},
+		"east": {
+			Name: "east", AdminURL: "http://pulsar.east:8080", WorkerURL: "http://worker.east:6750",
+			TokenFile: "/etc/east/token",
+		},
 		"west-2": {
-			Name: "west-2", AdminURL: "https://pulsar.west", AuthPlugin: "tls", AuthParamsFile: "/etc/west/params", CAFile: "/etc/west/ca.crt",
+			Name: "west-2", AdminURL: "https://pulsar.west", AuthPlugin: "tls", AuthParamsFile: "/etc/west/params",
+			CAFile:                  "/etc/west/ca.crt",
 			AllowInsecureConnection: true, TLSHostnameVerification: new(false), Namespaces: []string{"media", "orders"},
 		},
 	}, have)
@@ -50,24 +54,69 @@ func TestWhatIsWrongWithConnectionsIsSaidAtOnce(t *testing.T) {
 		text string
 		want []string
 	}{
-		"no YAML":            {"connections: [", []string{"it must be YAML with a list named connections"}},
-		"a list at the top":  {"- name: east", []string{"it must be YAML with a list named connections"}},
-		"an unknown key":     {entry(east, "token: s3cret"), []string{`unknown field "token"`}},
-		"a key twice":        {entry(east, "name: west"), []string{`key "name" already set in map`}},
-		"nothing in it":      {entry("name: ''"), []string{`connections[0].name is "", must be lower-case letters, digits and dashes, at most 63`, "connections[0].adminURL must be http://host:port"}},
-		"the same name":      {"connections:\n- " + east + "\n- " + east, []string{`connections[1].name is "east" for the second time, must be there once`}},
-		"a URL with a path":  {entry("name: east", "adminURL: http://me:s3cret@east/admin"), []string{"connections[0].adminURL must be http://host:port or https://host:port"}},
-		"a worker's alike":   {entry(east, "workerURL: worker:6750"), []string{"connections[0].workerURL must be http://host:port"}},
-		"a relative path":    {entry(east, "tokenFile: token"), []string{`connections[0].tokenFile is "token", must be an absolute path`}},
-		"two credentials":    {entry(east, "tokenFile: /t", "authPlugin: token", "authParamsFile: /p"), []string{"connections[0].tokenFile is set together with authPlugin or authParamsFile, must be the only one"}},
-		"a plugin alone":     {entry(east, "authPlugin: basic"), []string{"connections[0].authParamsFile is missing, must be set with authPlugin"}},
-		"parameters alone":   {entry(east, "authParamsFile: /p"), []string{"connections[0].authPlugin is missing, must be set with authParamsFile: token, tls, basic or oauth2"}},
-		"an unknown plugin":  {entry(east, "authPlugin: athenz", "authParamsFile: /p"), []string{`connections[0].authPlugin is "athenz", it must be one of token, tls, basic, oauth2`}},
-		"a strange space":    {entry(east, "namespaces: [media, 'a*']"), []string{`connections[0].namespaces[1] is "a*", must be the name of a namespace of Kubernetes; leave namespaces out for all`}},
-		"too many of them":   {entry(east, "namespaces: ["+strings.Repeat("a,", 1001)+"]"), []string{"connections[0].namespaces has 1001 entries, must have at most 1000"}},
-		"too many in all":    {"connections:\n" + strings.Repeat("- {}\n", 1001), []string{"connections has 1001 entries, must have at most 1000"}},
-		"a file too long":    {strings.Repeat("#", maxConnectionsBytes+1), []string{"it has 1048577 bytes, must have at most 1048576"}},
-		"mistakes in two":    {"connections:\n- name: A\n  adminURL: http://a\n- name: b\n  adminURL: b", []string{`connections[0].name is "A"`, "connections[1].adminURL must"}},
+		"no YAML":           {"connections: [", []string{"it must be YAML with a list named connections"}},
+		"a list at the top": {"- name: east", []string{"it must be YAML with a list named connections"}},
+		"an unknown key":    {entry(east, "token: s3cret"), []string{`unknown field "token"`}},
+		"a key twice":       {entry(east, "name: west"), []string{`key "name" already set in map`}},
+		"nothing in it": {
+			entry("name: ''"),
+			[]string{
+				`connections[0].name is "", must be lower-case letters, digits and dashes, at most 63`,
+				"connections[0].adminURL must be http://host:port",
+			},
+		},
+		"the same name": {
+			"connections:\n- " + east + "\n- " + east,
+			[]string{`connections[1].name is "east" for the second time, must be there once`},
+		},
+		"a URL with a path": {
+			entry("name: east", "adminURL: http://me:s3cret@east/admin"),
+			[]string{"connections[0].adminURL must be http://host:port or https://host:port"},
+		},
+		"a worker's alike": {
+			entry(east, "workerURL: worker:6750"),
+			[]string{"connections[0].workerURL must be http://host:port"},
+		},
+		"a relative path": {
+			entry(east, "tokenFile: token"),
+			[]string{`connections[0].tokenFile is "token", must be an absolute path`},
+		},
+		"two credentials": {
+			entry(east, "tokenFile: /t", "authPlugin: token", "authParamsFile: /p"),
+			[]string{"connections[0].tokenFile is set together with authPlugin or authParamsFile, must be the only one"},
+		},
+		"a plugin alone": {
+			entry(east, "authPlugin: basic"),
+			[]string{"connections[0].authParamsFile is missing, must be set with authPlugin"},
+		},
+		"parameters alone": {
+			entry(east, "authParamsFile: /p"),
+			[]string{"connections[0].authPlugin is missing, must be set with authParamsFile: token, tls, basic or oauth2"},
+		},
+		"an unknown plugin": {
+			entry(east, "authPlugin: athenz", "authParamsFile: /p"),
+			[]string{`connections[0].authPlugin is "athenz", it must be one of token, tls, basic, oauth2`},
+		},
+		"a strange space": {
+			entry(east, "namespaces: [media, 'a*']"),
+			[]string{`connections[0].namespaces[1] is "a*", must be the name of a namespace of Kubernetes; leave namespaces out for all`},
+		},
+		"too many of them": {
+			entry(east, "namespaces: ["+strings.Repeat("a,", 1001)+"]"),
+			[]string{"connections[0].namespaces has 1001 entries, must have at most 1000"},
+		},
+		"too many in all": {
+			"connections:\n" + strings.Repeat("- {}\n", 1001),
+			[]string{"connections has 1001 entries, must have at most 1000"},
+		},
+		"a file too long": {
+			strings.Repeat("#", maxConnectionsBytes+1),
+			[]string{"it has 1048577 bytes, must have at most 1048576"},
+		},
+		"mistakes in two": {
+			"connections:\n- name: A\n  adminURL: http://a\n- name: b\n  adminURL: b",
+			[]string{`connections[0].name is "A"`, "connections[1].adminURL must"},
+		},
 		"a word for a truth": {entry(east, "allowInsecureConnection: often"), []string{"allowInsecureConnection"}},
 	}
 	for name, test := range tests {

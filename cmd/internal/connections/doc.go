@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connections is the file in which an administrator names Pulsar clusters, how to get there, what to show them and who may
-// go there, for the triggers of ScaledObjects that have no credentials of their own to show.
+// Package connections is the file in which an administrator names Pulsar clusters, how to get there, what to show them
+// and who may go there, for the triggers of ScaledObjects that have no credentials of their own to show.
 //
 // Floor 3, part of the programs. It reads files when they are asked for, and never calls Pulsar or Kubernetes.
 //

@@ -35,8 +35,8 @@ func readBounded(path string, most int64) ([]byte, error) {
 	}
 }
 
-// bundles are files of certificates, each read again when it has changed: the system's bundle of 200 KB for each request would cost
-// more than the request. It is safe for concurrent use.
+// bundles are files of certificates, each read again when it has changed: the system's bundle of 200 KB for each
+// request would cost more than the request. It is safe for concurrent use.
 type bundles struct {
 	// mu guards known.
 	mu    sync.Mutex
@@ -87,8 +87,8 @@ func (b *bundles) recall(path string) (bundle, bool) {
 	return before, seen
 }
 
-// isSame says that nothing of the file has changed. Kubernetes replaces files of Secrets and ConfigMaps by swapping a link, which
-// leads to another file then.
+// isSame says that nothing of the file has changed. Kubernetes replaces files of Secrets and ConfigMaps by swapping a
+// link, which leads to another file then.
 func isSame(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
@@ -106,8 +106,8 @@ type watchedFile struct {
 	info      fs.FileInfo
 }
 
-// news returns the content when the file has changed since, at most every checkAgain; errNoChange when it has not, or that is not known
-// yet.
+// news returns the content when the file has changed since, at most every checkAgain; errNoChange when it has not, or
+// that is not known yet.
 func (w *watchedFile) news(now time.Time) ([]byte, error) {
 	if !w.checkedAt.IsZero() && now.Sub(w.checkedAt) < checkAgain {
 		return nil, errNoChange

@@ -28,8 +28,8 @@ type Program struct {
 	Does string
 }
 
-// Parse parses the arguments into the variables behind the sections' flags. When asked for help it prints the sections in their
-// order and returns pflag.ErrHelp.
+// Parse parses the arguments into the variables behind the sections' flags. When asked for help it prints the sections
+// in their order and returns pflag.ErrHelp.
 func Parse(program Program, args []string, help io.Writer, sections []Section) error {
 	all := pflag.NewFlagSet(program.Name, pflag.ContinueOnError)
 	all.Usage = func() {} // printed below, by section

@@ -77,9 +77,9 @@ func (o *Options) leaseNamespaceOr(dir string) (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
-// RESTConfig returns how to reach the API server. There is no limit on requests in the client, as is controller-runtime's
-// own default: client-go's is 5 a second, at which the decisions of 10k policies, which travel in statuses, would take
-// half an hour. The API server's priority and fairness protects it.
+// RESTConfig returns how to reach the API server. There is no limit on requests in the client, as is
+// controller-runtime's own default: client-go's is 5 a second, at which the decisions of 10k policies, which travel in
+// statuses, would take half an hour. The API server's priority and fairness protects it.
 func (o *Options) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {

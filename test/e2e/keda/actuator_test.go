@@ -19,7 +19,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestActuatorKEDAGoesToZeroAndBack: the adapter wakes the target at the size that the backlog asks for, and KEDA does not come first with 1.
+// TestActuatorKEDAGoesToZeroAndBack: the adapter wakes the target at the size that the backlog asks for, and KEDA does
+// not come first with 1.
 func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	t.Parallel()
 	const name = "woken"
@@ -95,7 +96,10 @@ func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
 		require.NoError(t, err)
 		require.NotNil(t, hpa, "both have one of the same name")
 		require.Len(t, hpa.OwnerReferences, 1)
-		owner := map[v1alpha1.Actuator]string{v1alpha1.ActuatorKEDA: "ScaledObject", v1alpha1.ActuatorHPA: v1alpha1.KindAutoscalingPolicy}[actuator]
+		owner := map[v1alpha1.Actuator]string{
+			v1alpha1.ActuatorKEDA: "ScaledObject",
+			v1alpha1.ActuatorHPA:  v1alpha1.KindAutoscalingPolicy,
+		}[actuator]
 		require.Equal(t, owner, hpa.OwnerReferences[0].Kind)
 	}
 	require.Equal(t, []int{replicas}, desiredSince(name, since))
@@ -104,8 +108,9 @@ func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
 // awaitScaledObject waits until there is one, or none.
 func awaitScaledObject(t *testing.T, o *stage.ScaledObject, there bool) {
 	t.Helper()
-	await(t, fmt.Sprintf("ScaledObject %s to be there: %t", o.Name, there), func(ctx context.Context) (bool, string, error) {
-		is, err := o.Exists(ctx)
-		return is == there, fmt.Sprint(is), err
-	})
+	await(t, fmt.Sprintf("ScaledObject %s to be there: %t", o.Name, there),
+		func(ctx context.Context) (bool, string, error) {
+			is, err := o.Exists(ctx)
+			return is == there, fmt.Sprint(is), err
+		})
 }

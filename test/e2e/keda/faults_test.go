@@ -26,12 +26,12 @@ type loaded struct {
 	stop   func()
 }
 
-// cooldown is after how long of nothing to do KEDA takes the last replica. What is held is held for longer here; errors and silence
-// end sooner, for KEDA was seen to take them for nothing to do once they last as long as that.
+// cooldown is after how long of nothing to do KEDA takes the last replica. What is held is held for longer here; errors
+// and silence end sooner, for KEDA was seen to take them for nothing to do once they last as long as that.
 const cooldown = 12 * time.Second
 
-// TestFaults has one part after the other fail under load, and comes before the tests that run side by side: what fails is shared.
-// One Function follows a policy, by push, the other the rate on its topic, by pull.
+// TestFaults has one part after the other fail under load, and comes before the tests that run side by side: what fails
+// is shared. One Function follows a policy, by push, the other the rate on its topic, by pull.
 func TestFaults(t *testing.T) {
 	onStage(t)
 	decided, measured := underLoad(t, "decided"), underLoad(t, "measured")
@@ -39,10 +39,18 @@ func TestFaults(t *testing.T) {
 	p := newPolicy("decided", v1alpha1.Strategy{Type: v1alpha1.StrategyRatePerReplica, RatePerReplica: &rate})
 	p.Spec.Mode = v1alpha1.ModeRecommend
 	addPolicy(t, p)
-	decided.object = addScaledObject(t, stage.ScaledObjectConfig{Name: "decided", CooldownSeconds: int64(cooldown.Seconds()), Metadata: map[string]string{"policy": "decided"}})
-	measured.object = addScaledObject(t, stage.ScaledObjectConfig{Name: "measured", CooldownSeconds: int64(cooldown.Seconds()), Pull: true, Metadata: map[string]string{
-		"topic": measured.Topic, "subscription": "public/default/measured", "messagesPerSecondPerReplica": "20",
-	}})
+	decided.object = addScaledObject(t,
+		stage.ScaledObjectConfig{
+			Name: "decided", CooldownSeconds: int64(cooldown.Seconds()),
+			Metadata: map[string]string{"policy": "decided"},
+		})
+	measured.object = addScaledObject(t,
+		stage.ScaledObjectConfig{
+			Name: "measured", CooldownSeconds: int64(cooldown.Seconds()), Pull: true,
+			Metadata: map[string]string{
+				"topic": measured.Topic, "subscription": "public/default/measured", "messagesPerSecondPerReplica": "20",
+			},
+		})
 	both := []*loaded{decided, measured}
 	for _, f := range both {
 		awaitReplicas(t, f.Function, 3, 3)
@@ -94,17 +102,18 @@ func awaitHealthy(t *testing.T, both []*loaded, after time.Duration) {
 // awaitPolicy waits until a condition of the policy has a status and a reason.
 func awaitPolicy(t *testing.T, f *stage.Function, conditionType string, status metav1.ConditionStatus, reason string) {
 	t.Helper()
-	await(t, fmt.Sprintf("%s=%s/%s of policy %s", conditionType, status, reason, f.Name), func(ctx context.Context) (bool, string, error) {
-		p, err := f.Policy(ctx)
-		if err != nil {
-			return false, "", err
-		}
-		c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
-		if c == nil {
-			return false, "no such condition", nil
-		}
-		return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
-	})
+	await(t, fmt.Sprintf("%s=%s/%s of policy %s", conditionType, status, reason, f.Name),
+		func(ctx context.Context) (bool, string, error) {
+			p, err := f.Policy(ctx)
+			if err != nil {
+				return false, "", err
+			}
+			c := meta.FindStatusCondition(p.Status.Conditions, conditionType)
+			if c == nil {
+				return false, "no such condition", nil
+			}
+			return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
+		})
 }
 
 // aBrokerThatHangs: KEDA goes on getting the last answers, so it sees no error at all.
@@ -134,12 +143,14 @@ func noDecisionMaker(t *testing.T, both []*loaded) {
 		if err != nil || p.Status.Signals == nil {
 			return false, "no signals", err
 		}
-		return p.Status.Signals.MeasuredAt.After(before.Status.Signals.MeasuredAt.Add(cooldown)), fmt.Sprint(p.Status.Signals.MeasuredAt), nil
+		return p.Status.Signals.MeasuredAt.After(before.Status.Signals.MeasuredAt.Add(cooldown)),
+			fmt.Sprint(p.Status.Signals.MeasuredAt), nil
 	})
 	awaitHealthy(t, both, 0)
 }
 
-// aScalerThatHangs: KEDA has no deadline of its own, so a metric is answered when the scaler goes on, or by the API server's 60 s.
+// aScalerThatHangs: KEDA has no deadline of its own, so a metric is answered when the scaler goes on, or by the API
+// server's 60 s.
 func aScalerThatHangs(t *testing.T, both []*loaded) {
 	require.NoError(t, scene.Scaler.Pause())
 	t.Cleanup(func() { _ = scene.Scaler.Resume() })
@@ -148,7 +159,8 @@ func aScalerThatHangs(t *testing.T, both []*loaded) {
 	awaitHealthy(t, both, 0)
 }
 
-// metric asks as a HorizontalPodAutoscaler does, waits a third of the cooldown for the answer, and returns why there is none.
+// metric asks as a HorizontalPodAutoscaler does, waits a third of the cooldown for the answer, and returns why there is
+// none.
 func metric(ctx context.Context, t *testing.T, o *stage.ScaledObject) error {
 	t.Helper()
 	status, err := o.Status(ctx)
@@ -163,7 +175,8 @@ func metric(ctx context.Context, t *testing.T, o *stage.ScaledObject) error {
 		Param("labelSelector", "scaledobject.keda.sh/name="+o.Name).Do(ctx).Error()
 }
 
-// aScalerThatCrashes forgets what it knew of topics; until it is back KEDA gets errors, and after that the push stream works again.
+// aScalerThatCrashes forgets what it knew of topics; until it is back KEDA gets errors, and after that the push stream
+// works again.
 func aScalerThatCrashes(t *testing.T, both []*loaded) {
 	pushed := sleeping(t, "pushed")
 	scene.Scaler.Kill()

@@ -19,8 +19,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// never is a pollingInterval that no test waits for: KEDA looks once when the ScaledObject is new, and what wakes it after that
-// was pushed.
+// never is a pollingInterval that no test waits for: KEDA looks once when the ScaledObject is new, and what wakes it
+// after that was pushed.
 const never = 3600
 
 // perReplica is how many messages one replica is for in these tests, and burst asks for 4 of them.
@@ -70,8 +70,12 @@ func TestZeroToManyAndBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 500 * time.Millisecond, StartDelay: 5 * time.Second})
-			config := stage.ScaledObjectConfig{Name: name, Pull: c.pull, Metadata: c.metadata(t, f), Scaler: scalerFor(t, name, c.security)}
+			f := addFunction(t,
+				stage.FunctionConfig{Name: name, ServiceTime: 500 * time.Millisecond, StartDelay: 5 * time.Second})
+			config := stage.ScaledObjectConfig{
+				Name: name, Pull: c.pull, Metadata: c.metadata(t, f),
+				Scaler: scalerFor(t, name, c.security),
+			}
 			o := addAsleep(t, config, func() { awaitReplicas(t, f, 0, 0) }) // of the one that it had
 			upAndDown(t, f, o, c.least)
 		})
@@ -90,12 +94,13 @@ func scalerFor(t *testing.T, name string, security stage.Security) *stage.Scaler
 	return s
 }
 
-// addAsleep adds a ScaledObject whose target has no replicas, where it pushes one that is not looked at again: nothing but a push wakes
-// the target. KEDA itself takes the replicas that there are, and asleep waits for that.
+// addAsleep adds a ScaledObject whose target has no replicas, where it pushes one that is not looked at again: nothing
+// but a push wakes the target. KEDA itself takes the replicas that there are, and asleep waits for that.
 //
-// That is done by another ScaledObject of the same name, for one that is changed is looked at only once more: KEDA's old loop closes the
-// scalers of the new one whenever it comes to it. A look at them then counts as nothing to do, even after a push, and a connection that
-// no other trigger uses is closed with them until the next look, and so are its streams.
+// That is done by another ScaledObject of the same name, for one that is changed is looked at only once more: KEDA's
+// old loop closes the scalers of the new one whenever it comes to it. A look at them then counts as nothing to do, even
+// after a push, and a connection that no other trigger uses is closed with them until the next look, and so are its
+// streams.
 func addAsleep(t *testing.T, config stage.ScaledObjectConfig, asleep func()) *stage.ScaledObject {
 	t.Helper()
 	if config.Pull {
@@ -122,8 +127,8 @@ func addAsleep(t *testing.T, config stage.ScaledObjectConfig, asleep func()) *st
 	return o
 }
 
-// awaitLook waits until KEDA has looked at the trigger and has found nothing to do. It says so in two places, for its controller may
-// write conditions as it read them before that look.
+// awaitLook waits until KEDA has looked at the trigger and has found nothing to do. It says so in two places, for its
+// controller may write conditions as it read them before that look.
 func awaitLook(t *testing.T, o *stage.ScaledObject) {
 	t.Helper()
 	await(t, "KEDA to look at "+o.Name, func(ctx context.Context) (bool, string, error) {
@@ -153,8 +158,9 @@ func upAndDown(t *testing.T, f *stage.Function, o *stage.ScaledObject, least int
 		first.Sub(stored).Round(time.Millisecond), time.Since(stored).Round(time.Millisecond), least)
 	awaitAllDone(t, f)
 	desired := fromZero(t, f.Name, since)
-	// Where it was never, it would stay up. A changed ScaledObject alone may have KEDA write 0, and 1 again: its old loop closes the cache
-	// of the new one, which takes the error for nothing to do, and its last look is longer ago than the cooldown.
+	// Where it was never, it would stay up. A changed ScaledObject alone may have KEDA write 0, and 1 again: its old loop
+	// closes the cache of the new one, which takes the error for nothing to do, and its last look is longer ago than the
+	// cooldown.
 	repoll(t, o, 2)
 	awaitReplicas(t, f, 0, 0)
 	tellTimeline(t, f.Name, since)

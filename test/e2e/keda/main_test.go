@@ -67,12 +67,14 @@ func run(m *testing.M) int {
 // openStage sets the scene once; a second call tells how the first one ended.
 var openStage = sync.OnceValue(func() (err error) {
 	measuring := []string{
-		"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(), "--pulsar-timeout=1s",
+		"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" +
+			staleAfter.String(), "--pulsar-timeout=1s",
 	}
 	scene, err = stage.Open(lifetime, stage.Config{
 		HPASyncPeriod: hpaSync,
-		AdapterFlags:  append([]string{"--lease-duration=10s", "--lease-renew-deadline=8s", "--lease-retry-period=1s"}, measuring...),
-		ScalerFlags:   append([]string{"--hold-for=5m"}, measuring...),
+		AdapterFlags: append([]string{"--lease-duration=10s", "--lease-renew-deadline=8s", "--lease-retry-period=1s"},
+			measuring...),
+		ScalerFlags: append([]string{"--hold-for=5m"}, measuring...),
 		// KEDA's own limit of 20 requests a second is what 20 ScaledObjects that are polled every 2 s need.
 		KEDA:     &keda.Config{OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"}},
 		Progress: os.Stderr,

@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestBadMetadataAreToldInTheReadyCondition: the text of the scaler is in the condition, and the target stays as it is. There is no
-// event: KEDA writes its message as the action of the event too, of which the API server takes 128 bytes.
+// TestBadMetadataAreToldInTheReadyCondition: the text of the scaler is in the condition, and the target stays as it is.
+// There is no event: KEDA writes its message as the action of the event too, of which the API server takes 128 bytes.
 func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
 	onStage(t)
 	for name, c := range map[string]struct {
@@ -62,9 +62,9 @@ func TestBadMetadataAreToldInTheReadyCondition(t *testing.T) {
 	}
 }
 
-// TestAPolicyThatIsNotThereIsToldInAnEvent: it may come yet, so KEDA goes on asking, and says in conditions only that something is
-// wrong. When both of its readers fail at the same moment, one of them counts as nothing to do, which takes what was never seen active to
-// zero at once: initialCooldownPeriod is what keeps it.
+// TestAPolicyThatIsNotThereIsToldInAnEvent: it may come yet, so KEDA goes on asking, and says in conditions only that
+// something is wrong. When both of its readers fail at the same moment, one of them counts as nothing to do, which
+// takes what was never seen active to zero at once: initialCooldownPeriod is what keeps it.
 func TestAPolicyThatIsNotThereIsToldInAnEvent(t *testing.T) {
 	t.Parallel()
 	const name = "no-policy"
@@ -80,6 +80,7 @@ func TestAPolicyThatIsNotThereIsToldInAnEvent(t *testing.T) {
 	t.Log(awaitCondition(t, o, "HPAActive", metav1.ConditionFalse, "FailedGetExternalMetric"))
 	events, err := o.Events(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, events["KEDAScalerFailed"], `AutoscalingPolicy "no-policy" in namespace "default" not found: create it`)
+	require.Contains(t, events["KEDAScalerFailed"],
+		`AutoscalingPolicy "no-policy" in namespace "default" not found: create it`)
 	require.Equal(t, []int{2}, desiredSince(f.Name, since))
 }

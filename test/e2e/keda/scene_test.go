@@ -60,7 +60,8 @@ func addScaledObject(t *testing.T, config stage.ScaledObjectConfig) *stage.Scale
 	return o
 }
 
-// newPolicy decides for the Function of its name by one strategy, from 0 to 10 replicas, and 3 s after the last message for none.
+// newPolicy decides for the Function of its name by one strategy, from 0 to 10 replicas, and 3 s after the last message
+// for none.
 func newPolicy(name string, strategy v1alpha1.Strategy) *v1alpha1.AutoscalingPolicy {
 	short := int32(3)
 	return &v1alpha1.AutoscalingPolicy{
@@ -167,7 +168,9 @@ func awaitDone(t *testing.T, f *stage.Function, more int) {
 }
 
 // awaitCondition waits until a condition of the ScaledObject has a status and a reason, and returns its message.
-func awaitCondition(t *testing.T, o *stage.ScaledObject, conditionType string, status metav1.ConditionStatus, reason string) (message string) {
+func awaitCondition(t *testing.T, o *stage.ScaledObject, conditionType string, status metav1.ConditionStatus,
+	reason string,
+) (message string) {
 	t.Helper()
 	what := fmt.Sprintf("%s=%s/%s of ScaledObject %s", conditionType, status, reason, o.Name)
 	await(t, what, func(ctx context.Context) (bool, string, error) {
@@ -191,7 +194,8 @@ func awaitActiveAgain(t *testing.T, o *stage.ScaledObject, since time.Time) {
 	t.Helper()
 	await(t, "KEDA to see "+o.Name+" active", func(ctx context.Context) (bool, string, error) {
 		status, err := o.Status(ctx)
-		return status.LastActiveTime.After(since), fmt.Sprintf("%s, and now it is %s: %+v", status.LastActiveTime, time.Now(), status.Conditions), err
+		return status.LastActiveTime.After(since),
+			fmt.Sprintf("%s, and now it is %s: %+v", status.LastActiveTime, time.Now(), status.Conditions), err
 	})
 }
 
@@ -199,7 +203,8 @@ func awaitActiveAgain(t *testing.T, o *stage.ScaledObject, since time.Time) {
 func tellTimeline(t *testing.T, name string, since time.Time) {
 	t.Helper()
 	for _, sample := range scene.Mesh.Timeline(stage.Namespace, name) {
-		t.Logf("%6.2fs desired %d, started %d, ready %d", sample.Time.Sub(since).Seconds(), sample.Desired, sample.Started, sample.Ready)
+		t.Logf("%6.2fs desired %d, started %d, ready %d", sample.Time.Sub(since).Seconds(), sample.Desired, sample.Started,
+			sample.Ready)
 	}
 }
 

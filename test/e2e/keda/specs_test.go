@@ -28,7 +28,10 @@ func TestAThresholdOfThePolicyReachesTheAutoscalerWhileTheScaledObjectStays(t *t
 	p.Spec.Mode = v1alpha1.ModeRecommend
 	addPolicy(t, p)
 	o := addScaledObject(t, stage.ScaledObjectConfig{
-		Name: name, PollingSeconds: never, Metadata: map[string]string{"policy": name, "strategy": string(v1alpha1.StrategyBacklogPerReplica)},
+		Name: name, PollingSeconds: never, Metadata: map[string]string{
+			"policy":   name,
+			"strategy": string(v1alpha1.StrategyBacklogPerReplica),
+		},
 	})
 	awaitTarget(t, o, perReplica)
 	before, err := o.Read(t.Context())
@@ -36,7 +39,8 @@ func TestAThresholdOfThePolicyReachesTheAutoscalerWhileTheScaledObjectStays(t *t
 
 	const more = 500
 	since := time.Now()
-	patchPolicy(t, name, fmt.Sprintf(`{"spec":{"strategies":[{"type":"BacklogPerReplica","backlogPerReplica":{"messages":%d}}]}}`, more))
+	patchPolicy(t, name,
+		fmt.Sprintf(`{"spec":{"strategies":[{"type":"BacklogPerReplica","backlogPerReplica":{"messages":%d}}]}}`, more))
 	awaitTarget(t, o, more)
 	t.Logf("%s after the policy was changed", time.Since(since).Round(time.Millisecond))
 	after, err := o.Read(t.Context())
@@ -44,7 +48,8 @@ func TestAThresholdOfThePolicyReachesTheAutoscalerWhileTheScaledObjectStays(t *t
 	require.Equal(t, before.GetGeneration(), after.GetGeneration())
 
 	// What is streamed is what is asked for: neither a restart of the scaler nor a new look of KEDA turns it back.
-	require.NoError(t, o.Patch(t.Context(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"pollingInterval":2}}`))))
+	require.NoError(t,
+		o.Patch(t.Context(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"pollingInterval":2}}`))))
 	publishBurst(t, f, 4)
 	awaitActiveAgain(t, o, time.Now())
 	awaitTarget(t, o, more)

@@ -19,8 +19,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse: the ScaledObject stays until KEDA lets it go, and replicas stay where they
-// are. It comes before the tests that run side by side, which need the operator.
+// TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse: the ScaledObject stays until KEDA lets it go, and replicas
+// stay where they are. It comes before the tests that run side by side, which need the operator.
 func TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse(t *testing.T) {
 	onStage(t)
 	const name, replicas = "transferred", 3

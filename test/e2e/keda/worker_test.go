@@ -31,8 +31,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// TestZeroToManyAndBackForAFunctionOfAWorker scales a Deployment by the backlog of a function that the broker's worker runs: while
-// the function is stopped its messages wait, and once it is started it works them off.
+// TestZeroToManyAndBackForAFunctionOfAWorker scales a Deployment by the backlog of a function that the broker's worker
+// runs: while the function is stopped its messages wait, and once it is started it works them off.
 func TestZeroToManyAndBackForAFunctionOfAWorker(t *testing.T) {
 	onStage(t)
 	for name, pull := range map[string]bool{"push-function": false, "pull-function": true} {
@@ -55,7 +55,8 @@ func TestZeroToManyAndBackForAFunctionOfAWorker(t *testing.T) {
 	}
 }
 
-// createFunction makes a function of one instance that takes 50 ms for each message, and waits until it has its subscription.
+// createFunction makes a function of one instance that takes 50 ms for each message, and waits until it has its
+// subscription.
 func createFunction(t *testing.T, name string) {
 	t.Helper()
 	require.NoError(t, scene.Broker.CreateTopic(t.Context(), name+"-in", 0))
@@ -84,7 +85,8 @@ func createFunction(t *testing.T, name string) {
 	_, err = file.Write(jar)
 	require.NoError(t, errors.Join(err, form.Close()))
 
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, scene.Broker.AdminURL()+functionsPath+name, &body)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, scene.Broker.AdminURL()+functionsPath+name,
+		&body)
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", form.FormDataContentType())
 	response, err := http.DefaultClient.Do(request)
