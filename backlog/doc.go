@@ -15,7 +15,7 @@
 //
 // # Bulk answers
 //
-// A broker can tell of all its topics at once (broker-stats/topics, an existing Prometheus), up to a minute late, and
+// A broker can tell of all its topics at once (broker-stats/topics), up to a minute late, and
 // only of those that are loaded: a topic with backlog and no client is absent (apache/pulsar#16284), so a function at
 // zero replicas would never wake up from them. Therefore nothing in a bulk answer becomes a value. It confirms: when it
 // has all partitions of a topic, with the published counters that we read ourselves, no backlog then and now in any

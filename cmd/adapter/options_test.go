@@ -106,41 +106,10 @@ func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
 		},
 		"a source in bulk is known": {
 			"--bulk-source=Kafka --stale-after=5m",
-			`--bulk-source is "Kafka": it must be one of None, BrokerStats, Prometheus`,
+			`--bulk-source is "Kafka": it must be one of None, BrokerStats`,
 		},
 		"bulk answers are not stale at once": {
 			"--bulk-source=BrokerStats", "--stale-after is 1m0s: it must be at least 3m0s with --bulk-source=BrokerStats",
-		},
-		"Prometheus is somewhere": {
-			"--bulk-source=Prometheus --stale-after=5m",
-			`--bulk-source is "Prometheus" and --prometheus-url is "": both or none must name Prometheus`,
-		},
-		"Prometheus is asked for something": {
-			"--prometheus-url=http://prometheus:9090",
-			`--bulk-source is "None" and --prometheus-url is "http://prometheus:9090": both or none`,
-		},
-		"a token for Prometheus goes there": {
-			"--prometheus-token-file=/t",
-			`--prometheus-token-file is "/t" and --bulk-source is "None": it is for Prometheus alone`,
-		},
-		"certificates of Prometheus are checked there": {
-			"--prometheus-ca-file=/c --bulk-source=BrokerStats --stale-after=5m",
-			`--prometheus-ca-file is "/c" and --bulk-source is "BrokerStats": it is for Prometheus alone`,
-		},
-		"selectors are Prometheus's": {
-			"--prometheus-selector=http://eu:8080=cluster",
-			`--prometheus-selector is set and --bulk-source is "None": it is for Prometheus alone`,
-		},
-		"a selector is of a cluster": {
-			`--prometheus-selector=cluster="eu"`, `--prometheus-selector begins with "cluster": it must be http://host:port`,
-		},
-		"a selector selects": {
-			"--prometheus-selector=http://eu:8080=",
-			`--prometheus-selector is "http://eu:8080=": it must have label matchers, such as http://eu:8080=cluster="eu"`,
-		},
-		"a cluster has one selector": {
-			"--prometheus-selector=http://eu:8080=a --prometheus-selector=http://EU:8080/=b",
-			"--prometheus-selector has http://eu:8080 twice",
 		},
 		"workers are shown one of two": {
 			"--worker-credentials=None",
@@ -232,18 +201,6 @@ func TestTheHostOfTheAdminURLIsAllowed(t *testing.T) {
 	}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"*.pulsar.svc", "other:80", "http://broker.pulsar:8080"}, o.Polling.PulsarHosts())
-}
-
-func TestSelectorsMayHaveSeveralMatchers(t *testing.T) {
-	o, err := ParseOptions([]string{
-		"--bulk-source=Prometheus", "--stale-after=5m", "--prometheus-url=http://prometheus:9090",
-		`--prometheus-selector=http://EU:8080/=cluster="eu",job=~"a=b"`, `--prometheus-selector=https://us:8443=cluster="us"`,
-	}, nil)
-	require.NoError(t, err)
-	selectors, err := o.Polling.PrometheusSelectors()
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"http://eu:8080": `cluster="eu",job=~"a=b"`, "https://us:8443": `cluster="us"`},
-		selectors)
 }
 
 func TestTheManifestsFlagsAreGood(t *testing.T) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package polling is how a program measures: the flags that say where Pulsar is and how often it is asked, and the
-// readers of Pulsar, of instances and of Prometheus with the loop that drives them.
+// readers of Pulsar and of instances with the loop that drives them.
 //
 // Floor 3, wiring, shared by the programs. It never decides, and does not know who asks for what is measured.
 //

@@ -31,19 +31,14 @@ type Options struct {
 	RateWindow   time.Duration
 	StaleAfter   time.Duration
 
-	InstanceMetrics     string
-	BulkSource          string
-	PrometheusURL       string
-	PrometheusTokenFile string
-	PrometheusCAFile    string
-	PrometheusSelector  []string
+	InstanceMetrics string
+	BulkSource      string
 }
 
 // Words of --bulk-source.
 const (
 	bulkNone        = "None"
 	bulkBrokerStats = "BrokerStats"
-	bulkPrometheus  = "Prometheus"
 )
 
 // NewOptions returns the defaults.
@@ -113,15 +108,7 @@ func (o *Options) MeasuringFlags() *pflag.FlagSet {
 		"Where instances are asked for what they count themselves (busy time, exceptions): Pods, which takes the right to "+
 			"watch pods, and asks function workers for theirs; or Off.")
 	fs.StringVar(&o.BulkSource, "bulk-source", o.BulkSource,
-		"What confirms in bulk that topics have no work, so that they are asked about less often: None, BrokerStats (a "+
-			"superuser's) or Prometheus. Takes --stale-after from 3m on.")
-	fs.StringVar(&o.PrometheusURL, "prometheus-url", o.PrometheusURL,
-		"Prometheus that scrapes the brokers, with --bulk-source=Prometheus, such as http://prometheus.monitoring:9090.")
-	fs.StringVar(&o.PrometheusTokenFile, "prometheus-token-file", o.PrometheusTokenFile,
-		"File with the bearer token for --prometheus-url; read for every query, so it may change.")
-	fs.StringVar(&o.PrometheusCAFile, "prometheus-ca-file", o.PrometheusCAFile,
-		"File with PEM certificates that sign Prometheus's, read once; default: the system's.")
-	fs.StringArrayVar(&o.PrometheusSelector, "prometheus-selector", o.PrometheusSelector,
-		`Which series are a Pulsar cluster's, where Prometheus has those of several: its admin URL, "=" and label matchers, such as http://pulsar-eu:8080=cluster="eu". Once for each cluster.`)
+		"What confirms in bulk that topics have no work, so that they are asked about less often: None or "+
+			"BrokerStats (a superuser's). Takes --stale-after from 3m on.")
 	return fs
 }

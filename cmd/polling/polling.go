@@ -11,7 +11,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/instance"
-	bulkprometheus "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/prometheus"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
@@ -78,29 +77,12 @@ func New(config Config) (*Polling, error) {
 		// A worker asks instances one after the other, so it is asked as rarely as its answers stay in force.
 		polling.Instances = instances{pods: pods, worker: worker.Spaced(o.StaleAfter / 2)}
 	}
-	if polling.Bulk, err = bulk(config, source); err != nil {
-		return nil, err
-	}
-	poller, err := backlog.NewPoller(polling)
-	return &Polling{Poller: poller, Source: source, Worker: worker}, err
-}
-
-// bulk is the source of rough answers about many topics; nil for none.
-func bulk(config Config, source *pulsar.Source) (backlog.BulkSource, error) {
-	switch o := config.Options; o.BulkSource {
-	case bulkBrokerStats:
-		return source.BrokerStats(pulsar.BrokerStatsConfig{Wanted: config.Store.Tracks})
-	case bulkPrometheus:
-		selectors, err := o.PrometheusSelectors()
+	if o.BulkSource == bulkBrokerStats {
+		polling.Bulk, err = source.BrokerStats(pulsar.BrokerStatsConfig{Wanted: config.Store.Tracks})
 		if err != nil {
 			return nil, err
 		}
-		return bulkprometheus.New(bulkprometheus.Config{
-			Registerer: config.Registerer, URL: o.PrometheusURL, Selectors: selectors, TokenFile: o.PrometheusTokenFile,
-			CAFile: o.PrometheusCAFile,
-			Wanted: config.Store.Tracks,
-		})
-	default:
-		return nil, nil //nolint:nilnil // none is a choice
 	}
+	poller, err := backlog.NewPoller(polling)
+	return &Polling{Poller: poller, Source: source, Worker: worker}, err
 }

@@ -91,28 +91,11 @@ const leastStaleWithBulk = 3 * time.Minute
 
 func (o *Options) checkBulk() []error {
 	var p flags.Problems
-	p.OneOf("bulk-source", o.BulkSource, bulkNone, bulkBrokerStats, bulkPrometheus)
+	p.OneOf("bulk-source", o.BulkSource, bulkNone, bulkBrokerStats)
 	if o.BulkSource != bulkNone && o.StaleAfter < leastStaleWithBulk {
 		p.Add("--stale-after is %s: it must be at least %s with --bulk-source=%s, whose answers are up to a minute old and "+
 			"come once a minute",
 			o.StaleAfter, leastStaleWithBulk, o.BulkSource)
-	}
-	if (o.BulkSource == bulkPrometheus) != (o.PrometheusURL != "") {
-		p.Add("--bulk-source is %q and --prometheus-url is %s: both or none must name Prometheus", o.BulkSource,
-			flags.Redacted(o.PrometheusURL))
-	}
-	for _, file := range []struct{ flag, path string }{
-		{"prometheus-token-file", o.PrometheusTokenFile}, {"prometheus-ca-file", o.PrometheusCAFile},
-	} {
-		if file.path != "" && o.BulkSource != bulkPrometheus {
-			p.Add("--%s is %q and --bulk-source is %q: it is for Prometheus alone", file.flag, file.path, o.BulkSource)
-		}
-	}
-	if len(o.PrometheusSelector) > 0 && o.BulkSource != bulkPrometheus {
-		p.Add("--prometheus-selector is set and --bulk-source is %q: it is for Prometheus alone", o.BulkSource)
-	}
-	if _, err := o.PrometheusSelectors(); err != nil {
-		p = append(p, err)
 	}
 	return p
 }

@@ -82,10 +82,6 @@ func floors() []floor {
 			never: map[string]string{"k8s.io": "this edge knows Pulsar", "sigs.k8s.io": "this edge knows Pulsar"},
 		},
 		{
-			packages: []string{"backlog/prometheus"}, own: []string{"backlog"},
-			never: map[string]string{"k8s.io": "this edge knows Prometheus", "sigs.k8s.io": "this edge knows Prometheus"},
-		},
-		{
 			packages: []string{"backlog/instance"}, own: []string{"backlog"},
 			never: map[string]string{
 				"k8s.io":      "this edge knows instances by their address",

@@ -4,16 +4,11 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -39,7 +34,6 @@ func TestSignalsBrokerWithoutWorker(t *testing.T) {
 		}
 	})
 	t.Run("tells all topics at once", func(t *testing.T) { allTopicsAtOnce(t, w) })
-	t.Run("has the series that a Prometheus is asked for", func(t *testing.T) { seriesAreThere(t, w) })
 }
 
 // allTopicsAtOnce publishes, and waits for the next look of the broker.
@@ -78,35 +72,4 @@ func bulkOf(names ...string) pulsaredge.BrokerStatsConfig {
 		wanted[broker.TopicName(name)] = true
 	}
 	return pulsaredge.BrokerStatsConfig{Wanted: func(topic backlog.Topic) bool { return wanted[topic.Name] }}
-}
-
-// seriesAreThere looks for the labels that backlog/prometheus reads by name.
-func seriesAreThere(t *testing.T, w *workshop) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(w.demand(t, http.MethodGet, "/metrics/")))
-	require.NoError(t, err)
-	for series, labels := range map[string]string{
-		"pulsar_in_messages_total":            "cluster namespace topic",
-		"pulsar_subscription_back_log":        "cluster namespace subscription topic",
-		"pulsar_subscription_consumers_count": "cluster namespace subscription topic",
-	} {
-		found := 0
-		for _, metric := range families[series].GetMetric() {
-			names, topic := map[string]bool{}, ""
-			for _, label := range metric.GetLabel() {
-				names[label.GetName()] = true
-				if label.GetName() == "topic" {
-					topic = label.GetValue()
-				}
-			}
-			if !strings.HasPrefix(topic, broker.TopicName("bulk")) {
-				continue
-			}
-			found++
-			for name := range strings.FieldsSeq(labels) {
-				require.True(t, names[name], "%s has no label %s", series, name)
-			}
-		}
-		require.Equal(t, 3, found, "%s: a topic and two partitions", series)
-	}
 }
