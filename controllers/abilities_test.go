@@ -124,7 +124,7 @@ func TestAPIServicesAreKeptWithoutWhatIsNotRead(t *testing.T) {
 			"versionPriority": int64(100),
 			"service":         map[string]any{"namespace": "a", "name": "b", "port": int64(443)},
 		},
-	}, kept.(*unstructured.Unstructured).Object) //nolint:forcetypeassert // a test
+	}, kept.(*unstructured.Unstructured).Object)
 }
 
 // fakeServer is an API server of some version that is asked for dry runs.

@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestAStateThatWasWrittenAndReadDecidesTheSame(t *testing.T) {
 	decisions, differing, ceilings, bytes := 0, 0, 0, 0

@@ -63,9 +63,11 @@ func render(settings map[string]string) []byte {
 }
 
 // opened are the packages that Pulsar's libraries reach into.
-var opened = [...]string{
-	"java.base/java.io", "java.base/java.util.zip", "java.base/java.nio", "java.base/jdk.internal.misc",
-	"java.base/jdk.internal.platform", "java.management/sun.management", "jdk.management/com.sun.management.internal",
+func opened() []string {
+	return []string{
+		"java.base/java.io", "java.base/java.util.zip", "java.base/java.nio", "java.base/jdk.internal.misc",
+		"java.base/jdk.internal.platform", "java.management/sun.management", "jdk.management/com.sun.management.internal",
+	}
 }
 
 // JVMFlags are the flags that Pulsar needs on a JDK, and those that keep a JVM small: the serial collector and the
@@ -75,7 +77,7 @@ func JVMFlags(kit jdk.JDK) []string {
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto",
 		"-Djava.net.preferIPv4Stack=true", "-Dio.netty.tryReflectionSetAccessible=true", "--enable-native-access=ALL-UNNAMED",
 	}
-	for _, pkg := range opened {
+	for _, pkg := range opened() {
 		flags = append(flags, "--add-opens", pkg+"=ALL-UNNAMED")
 	}
 	if kit.Major() >= 23 {

@@ -201,7 +201,7 @@ func lastDecision(ctx context.Context, name string) string {
 
 // slower is the function's user configuration with another service time.
 func slower(config map[string]any, micros string) map[string]any {
-	changed := maps.Clone(config["userConfig"].(map[string]any)) //nolint:forcetypeassert // workshop.function has it so
+	changed := maps.Clone(config["userConfig"].(map[string]any))
 	changed["serviceMicros"] = micros
 	return changed
 }
