@@ -10,7 +10,7 @@ def number($digits):
 
 # rows: what users run today, other systems, the plain form, ours
 ["hpa-cpu80", "keda-default10", "keda-tuned", "keda-expert", "expert-fresh", "ds2-10", "ds2-50", "flink-default", "flink-tuned", "simple", "capacity", "oracle"] as $order
-| ["simple", "keda-default10", "keda-tuned", "keda-expert", "ds2-10", "ds2-50"] as $peers
+| ["simple", "keda-default10", "keda-tuned", "keda-expert", "ds2-10", "ds2-50"] as $baselines
 # differences that are worth telling: 2 % of the cost, 0.05 percentage points of messages
 | 0.98 as $cheaper | 0.05 as $later
 | "| controller | cost ÷ oracle | late % | avoidable late pp | actions | flaps | settle s (never) |",
@@ -20,13 +20,13 @@ def number($digits):
     | "| \($bold)\($name)\($bold) | \(.cost_over_oracle | number(2)) | \(.late_pct | number(2)) | \(.avoidable_late_pp | number(2)) | "
       + "\(.actions | number(0)) | \(.flaps | number(0)) | \(.settle_seconds | number(0)) (\(.unsettled_pct | number(0)) %) |"),
   "",
-  "| peer | cheaper and no later: its cost ÷ oracle (ours) | less late and dearer: its late % (ours; the oracle's), its cost ÷ oracle |",
+  "| baseline | cheaper and no later: its cost ÷ oracle (ours) | less late and dearer: its late % (ours; the oracle's), its cost ÷ oracle |",
   "|---|---|---|",
-  (.sets.suite as $set | $peers[] | . as $peer
-    | [$set[$peer].scenarios | to_entries[] | {name: .key, cost: .value.cost_over_oracle, late: .value.late_pct,
+  (.sets.suite as $set | $baselines[] | . as $baseline
+    | [$set[$baseline].scenarios | to_entries[] | {name: .key, cost: .value.cost_over_oracle, late: .value.late_pct,
         ours: $set.capacity.scenarios[.key], oracle: $set.oracle.scenarios[.key]}] as $all
     | [$all[] | select(.cost < $cheaper * .ours.cost_over_oracle and .late <= .ours.late_pct + $later)
         | "\(.name) \(.cost | number(2)) (\(.ours.cost_over_oracle | number(2)))"] as $cheap
     | [$all[] | select(.late < .ours.late_pct - $later and .cost >= $cheaper * .ours.cost_over_oracle)
         | "\(.name) \(.late | number(2)) (\(.ours.late_pct | number(2)); \(.oracle.late_pct | number(2))), \(.cost | number(2))"] as $prompt
-    | "| \($peer) | \(if $cheap == [] then "–" else $cheap | join(", ") end) | \(if $prompt == [] then "–" else $prompt | join(" · ") end) |")
+    | "| \($baseline) | \(if $cheap == [] then "–" else $cheap | join(", ") end) | \(if $prompt == [] then "–" else $prompt | join(" · ") end) |")

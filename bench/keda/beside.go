@@ -29,8 +29,8 @@ type player struct {
 }
 
 // besides plays the part of that name.
-func (t *theatre) beside(ctx context.Context, o options, r *report) (err error) {
-	players, err := t.cast(ctx, o)
+func (e *environment) beside(ctx context.Context, o options, r *report) (err error) {
+	players, err := e.cast(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -42,20 +42,20 @@ func (t *theatre) beside(ctx context.Context, o options, r *report) (err error) 
 		{"first", o.first, func(c *contender, a account) { c.FirstStep = &a }},
 		{"second", o.second, func(c *contender, a account) { c.account = a }},
 	} {
-		if err := t.midway(ctx, players); err != nil {
+		if err := e.midway(ctx, players); err != nil {
 			return err
 		}
-		t.tell("beside: %s step, %g messages/s for %s", wave.name, o.rate, wave.length)
-		accounts, err := t.wave(ctx, players, o, wave.length)
+		e.tell("beside: %s step, %g messages/s for %s", wave.name, o.rate, wave.length)
+		accounts, err := e.wave(ctx, players, o, wave.length)
 		if err != nil {
 			return fmt.Errorf("%s step: %w", wave.name, err)
 		}
 		for i, p := range players {
 			wave.note(r.of(p.contender, o), accounts[i])
-			t.tell("beside: %s", describe(p.contender, accounts[i]))
+			e.tell("beside: %s", describe(p.contender, accounts[i]))
 		}
 	}
-	return t.clear(ctx, players)
+	return e.clear(ctx, players)
 }
 
 func describe(contender string, a account) string {
@@ -67,14 +67,14 @@ func describe(contender string, a account) string {
 }
 
 // cast makes a Function for each contender, which has consumed and is at zero, and gives it into the contender's hands.
-func (t *theatre) cast(ctx context.Context, o options) ([]player, error) {
+func (e *environment) cast(ctx context.Context, o options) ([]player, error) {
 	var players []player
 	var jobs []job
 	for _, name := range o.of(partBeside) {
 		function := "beside-" + words(name)
-		t.tell("beside: Function %s", function)
-		p, err := t.hire(ctx, name, stage.FunctionConfig{
-			Name: function, ServiceTime: o.serviceTime, StartDelay: startDelay, Objective: o.objective, Progress: t.progress,
+		e.tell("beside: Function %s", function)
+		p, err := e.hire(ctx, name, stage.FunctionConfig{
+			Name: function, ServiceTime: o.serviceTime, StartDelay: startDelay, Objective: o.objective, Progress: e.progress,
 		})
 		if err != nil {
 			return nil, err
@@ -86,22 +86,22 @@ func (t *theatre) cast(ctx context.Context, o options) ([]player, error) {
 		players, jobs = append(players, p), append(jobs, p.job)
 	}
 	for _, p := range players {
-		if err := t.Client.Create(ctx, p.object()); err != nil {
+		if err := e.Client.Create(ctx, p.object()); err != nil {
 			return nil, fmt.Errorf("creating %s of %s: %w", p.function, p.contender, err)
 		}
 	}
-	t.tell("beside: waiting for KEDA's autoscalers")
-	if err := errors.Join(t.settle(ctx, jobs), t.knows(ctx, jobs)); err != nil {
+	e.tell("beside: waiting for KEDA's autoscalers")
+	if err := errors.Join(e.settle(ctx, jobs), e.knows(ctx, jobs)); err != nil {
 		return nil, err
 	}
-	_, err := t.quiet(ctx, players)
+	_, err := e.quiet(ctx, players)
 	return players, err
 }
 
 // midway waits until half a pollingInterval has passed since KEDA's pulsar scaler asked last, as it does once in every
 // interval at zero: the step then waits for the next look of KEDA as long as it does on average. Without, it would come
 // just after one, since what was awaited before ends with it.
-func (t *theatre) midway(ctx context.Context, players []player) error {
+func (e *environment) midway(ctx context.Context, players []player) error {
 	asked := time.Time{}
 	for _, p := range players {
 		if p.contender == kedaTuned {
@@ -120,18 +120,18 @@ func untilMidway(asked, now time.Time) time.Duration {
 }
 
 // hire makes a Function with its topic and its subscription, without replicas.
-func (t *theatre) hire(ctx context.Context, contender string, config stage.FunctionConfig) (player, error) {
-	proxy := t.proxies[contender]
+func (e *environment) hire(ctx context.Context, contender string, config stage.FunctionConfig) (player, error) {
+	proxy := e.proxies[contender]
 	config.AdminURL = proxy.URL
-	f, err := t.AddFunction(ctx, config)
+	f, err := e.AddFunction(ctx, config)
 	if err != nil {
 		return player{}, err
 	}
-	if err := t.scale(ctx, config.Name, 0); err != nil {
+	if err := e.scale(ctx, config.Name, 0); err != nil {
 		return player{}, err
 	}
 	return player{f: f, proxy: proxy, job: job{
-		contender: contender, function: config.Name, topic: f.Topic, adminURL: proxy.URL, scaler: t.scalerAddress(),
+		contender: contender, function: config.Name, topic: f.Topic, adminURL: proxy.URL, scaler: e.scalerAddress(),
 	}}, nil
 }
 
@@ -142,7 +142,7 @@ func (p player) tally() tally {
 }
 
 // wave publishes the same to all for a while, and tells how each has fared when all are back at zero.
-func (t *theatre) wave(ctx context.Context, players []player, o options, length time.Duration) ([]account, error) {
+func (e *environment) wave(ctx context.Context, players []player, o options, length time.Duration) ([]account, error) {
 	before, asked := make([]tally, len(players)), make([]traffic, len(players))
 	for i, p := range players {
 		before[i], asked[i] = p.tally(), p.proxy.Traffic()
@@ -157,18 +157,18 @@ func (t *theatre) wave(ctx context.Context, players []player, o options, length 
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	t.tell("beside: waiting for the last messages, and for zero")
-	quiet, err := t.quiet(ctx, players)
+	e.tell("beside: waiting for the last messages, and for zero")
+	quiet, err := e.quiet(ctx, players)
 	if err != nil {
 		return nil, err
 	}
 	if !quiet {
-		t.tell("beside: not all are at zero after %s more", quietTimeout)
+		e.tell("beside: not all are at zero after %s more", quietTimeout)
 	}
 	s.ended = time.Now()
 	accounts := make([]account, len(players))
 	for i, p := range players {
-		accounts[i].follow(t.Mesh.Timeline(stage.Namespace, p.function), s, o.enough())
+		accounts[i].follow(e.Mesh.Timeline(stage.Namespace, p.function), s, o.enough())
 		accounts[i].LatePct = latePct(before[i], p.tally())
 		through := p.proxy.Traffic().since(asked[i])
 		accounts[i].BrokerRequests, accounts[i].BrokerBytes = &through.Requests, &through.Bytes
@@ -177,12 +177,12 @@ func (t *theatre) wave(ctx context.Context, players []player, o options, length 
 }
 
 // quiet waits until all messages are done and no replica is left; false when that takes too long.
-func (t *theatre) quiet(ctx context.Context, players []player) (bool, error) {
+func (e *environment) quiet(ctx context.Context, players []player) (bool, error) {
 	limited, cancel := context.WithTimeout(ctx, quietTimeout)
 	defer cancel()
 	err := cluster.WaitFor(limited, "everybody to be done and at zero", look, func(context.Context) (bool, string, error) {
 		for _, p := range players {
-			timeline, now := t.Mesh.Timeline(stage.Namespace, p.function), p.tally()
+			timeline, now := e.Mesh.Timeline(stage.Namespace, p.function), p.tally()
 			if len(timeline) == 0 || timeline[len(timeline)-1].Started > 0 || timeline[len(timeline)-1].Desired > 0 ||
 				now.done < now.published {
 				return false, p.function, nil
@@ -197,9 +197,9 @@ func (t *theatre) quiet(ctx context.Context, players []player) (bool, error) {
 }
 
 // clear takes the players from the stage.
-func (t *theatre) clear(ctx context.Context, players []player) error {
+func (e *environment) clear(ctx context.Context, players []player) error {
 	for _, p := range players {
-		if err := t.Client.Delete(ctx, p.object()); err != nil {
+		if err := e.Client.Delete(ctx, p.object()); err != nil {
 			return fmt.Errorf("deleting what scales %s: %w", p.function, err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/puppet"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -39,7 +39,7 @@ const (
 
 // square is a control plane with a crowd that one contender scales.
 type square struct {
-	*theatre
+	*environment
 
 	contender string
 	crowd     *crowd
@@ -53,7 +53,7 @@ type square struct {
 func bursts(ctx context.Context, o options, r *report, progress io.Writer) error {
 	begun := time.Now()
 	for names := range slices.Chunk(o.of(partBurst), together) {
-		if err := burstOf(ctx, names, o, r, &theatre{progress: progress, begun: begun}); err != nil {
+		if err := burstOf(ctx, names, o, r, &environment{progress: progress, begun: begun}); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func bursts(ctx context.Context, o options, r *report, progress io.Writer) error
 }
 
 // burstOf prepares a burst for each of the contenders at the same time, and lets them come one after the other.
-func burstOf(ctx context.Context, names []string, o options, r *report, narrator *theatre) (err error) {
+func burstOf(ctx context.Context, names []string, o options, r *report, narrator *environment) (err error) {
 	squares := make([]*square, len(names))
 	defer func() {
 		for _, one := range squares {
@@ -103,10 +103,10 @@ func burstOf(ctx context.Context, names []string, o options, r *report, narrator
 	return nil
 }
 
-func newSquare(ctx context.Context, contender string, o options, narrator *theatre) *square {
+func newSquare(ctx context.Context, contender string, o options, narrator *environment) *square {
 	s := &square{
 		contender: contender, crowd: newCrowd(o.burst),
-		theatre: &theatre{progress: narrator.progress, begun: narrator.begun},
+		environment: &environment{progress: narrator.progress, begun: narrator.begun},
 	}
 	ctx, s.stop = context.WithCancel(ctx)
 	s.group, _ = errgroup.WithContext(ctx)
@@ -129,7 +129,7 @@ func (s *square) prepare(ctx context.Context, o options) error {
 	lifetime, stop := context.WithCancel(context.WithoutCancel(ctx))
 	before := s.stop
 	s.stop = func() { stop(); before() }
-	adminURL, err := puppet.Pulsar(s.crowd.counts).Serve(lifetime, s.group)
+	adminURL, err := fake.Pulsar(s.crowd.counts).Serve(lifetime, s.group)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (s *square) prepare(ctx context.Context, o options) error {
 func (s *square) jobs(adminURL string, o options) (jobs []job) {
 	for _, name := range s.crowd.names {
 		jobs = append(jobs, job{
-			contender: s.contender, function: name, topic: puppet.TopicOf(name), adminURL: adminURL, scaler: s.scalerAddress(),
+			contender: s.contender, function: name, topic: fake.TopicOf(name), adminURL: adminURL, scaler: s.scalerAddress(),
 			objective: o.objective, cooldown: o.cooldown, most: mostReplicas, threshold: o.tuned(),
 		})
 	}
@@ -179,12 +179,12 @@ func (s *square) populate(ctx context.Context, adminURL string) error {
 	}
 	return each(ctx, s.crowd.names, func(ctx context.Context, name string) error {
 		function := mesh.Function(stage.Namespace, name, mesh.FunctionConfig{
-			Topics: []string{puppet.TopicOf(name)}, PulsarConfig: burstConfig, ServiceTime: time.Second,
+			Topics: []string{fake.TopicOf(name)}, PulsarConfig: burstConfig, ServiceTime: time.Second,
 		})
 		if err := s.client.Create(ctx, function); err != nil {
 			return fmt.Errorf("creating Function %s: %w", name, err)
 		}
-		return puppet.Report(ctx, s.client, function)
+		return fake.Report(ctx, s.client, function)
 	})
 }
 
@@ -201,12 +201,12 @@ func each[T any](ctx context.Context, all []T, do func(ctx context.Context, one 
 // follow notes when Functions wake, by a watch of its own that nothing holds up, and keeps their statuses.
 func (s *square) follow(ctx context.Context) {
 	s.group.Go(func() error {
-		return puppet.FollowFunctions(ctx, s.client, stage.Namespace, func(string, int) {})
+		return fake.FollowFunctions(ctx, s.client, stage.Namespace, func(string, int) {})
 	})
 	functions := &unstructured.UnstructuredList{}
 	functions.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction + "List"))
 	s.group.Go(func() error {
-		return puppet.Follow(ctx, s.client, functions, stage.Namespace, func(event watch.Event) error {
+		return fake.Follow(ctx, s.client, functions, stage.Namespace, func(event watch.Event) error {
 			now := time.Now()
 			function, ok := event.Object.(*unstructured.Unstructured)
 			if !ok || event.Type == watch.Deleted {

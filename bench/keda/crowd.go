@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/puppet"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 )
 
 // crowd is what the Functions of one burst have come to. It is safe for concurrent use.
@@ -34,11 +34,11 @@ func newCrowd(n int) *crowd {
 }
 
 // counts is what a broker says of a Function.
-func (c *crowd) counts(function string) (puppet.Counts, bool) {
+func (c *crowd) counts(function string) (fake.Counts, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	replicas, known := c.replicas[function]
-	now := puppet.Counts{Replicas: replicas}
+	now := fake.Counts{Replicas: replicas}
 	if !c.begun.IsZero() {
 		now.Published = burstMessages
 	}

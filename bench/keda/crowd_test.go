@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/puppet"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 )
 
 func TestACrowdNotesTheFirstReplicaOfEachAfterTheBurst(t *testing.T) {
@@ -17,7 +17,7 @@ func TestACrowdNotesTheFirstReplicaOfEachAfterTheBurst(t *testing.T) {
 	require.Equal(t, []string{"fn-0000", "fn-0001", "fn-0002"}, c.names)
 	now, known := c.counts("fn-0000")
 	require.True(t, known)
-	require.Equal(t, puppet.Counts{}, now)
+	require.Equal(t, fake.Counts{}, now)
 	_, known = c.counts("fn-0003")
 	require.False(t, known)
 
@@ -32,7 +32,7 @@ func TestACrowdNotesTheFirstReplicaOfEachAfterTheBurst(t *testing.T) {
 	c.scaled("fn-0001", 7, at(3))
 	c.scaled("fn-0002", 4, at(5))
 	now, _ = c.counts("fn-0001")
-	require.Equal(t, puppet.Counts{Published: burstMessages, Replicas: 7}, now)
+	require.Equal(t, fake.Counts{Published: burstMessages, Replicas: 7}, now)
 	want := newAwakening([]time.Duration{2 * time.Second, 5 * time.Second}, 3)
 	want.BurstRightSized = new(1)
 	require.Equal(t, want, c.awakened())

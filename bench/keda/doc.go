@@ -13,7 +13,7 @@
 //	        tuned contender was set by somebody who knew. The first is in the numbers too.
 //	outage  the broker's admin service stops answering while there is a backlog, of several Functions each.
 //	burst   300 ScaledObjects of each contender, on a control plane of its own, get work at the same moment; Pulsar and
-//	        Function Mesh are package puppet's, and there are no pods.
+//	        Function Mesh are package fake's, and there are no pods.
 //
 // Contenders:
 //
@@ -26,7 +26,7 @@
 //	main.go     the order of things
 //	options.go  flags
 //	contender.go  who they are, and their objects
-//	theatre.go  control plane, KEDA, scaler, broker
+//	environment.go  control plane, KEDA, scaler, broker
 //	proxy.go    counts what the broker's admin service is asked, for each contender, and hangs
 //	beside.go, outage.go, burst.go  the parts
 //	crowd.go    Functions that wake

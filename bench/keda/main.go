@@ -95,17 +95,17 @@ func onABroker(ctx context.Context, o options, r *report, progress io.Writer) er
 	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	release := context.AfterFunc(ctx, cancel)
-	t, err := openTheatre(lifetime, all(), progress)
+	e, err := openEnvironment(lifetime, all(), progress)
 	release()
 	if err != nil {
 		return err
 	}
-	defer t.Close()
-	r.Pulsar = t.Broker.Version()
+	defer e.Close()
+	r.Pulsar = e.Broker.Version()
 	for _, one := range []struct {
 		part string
 		play func(ctx context.Context, o options, r *report) error
-	}{{partBeside, t.beside}, {partOutage, t.outage}} {
+	}{{partBeside, e.beside}, {partOutage, e.outage}} {
 		if !o.plays(one.part) {
 			continue
 		}

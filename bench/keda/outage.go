@@ -33,26 +33,26 @@ const (
 )
 
 // outage plays the part of that name.
-func (t *theatre) outage(ctx context.Context, o options, r *report) error {
-	players, err := t.castOutage(ctx, o)
+func (e *environment) outage(ctx context.Context, o options, r *report) error {
+	players, err := e.castOutage(ctx, o)
 	if err != nil {
 		return err
 	}
-	t.tell("outage: waiting for at least %d replicas of each of %d Functions", outageReady, len(players))
-	if err := t.awake(ctx, players); err != nil {
+	e.tell("outage: waiting for at least %d replicas of each of %d Functions", outageReady, len(players))
+	if err := e.awake(ctx, players); err != nil {
 		return err
 	}
 	if err := pause(ctx, pollingInterval); err != nil { // so that KEDA has seen each active at least once more
 		return err
 	}
-	t.tell("outage: the admin service stops answering for %s", o.outage)
+	e.tell("outage: the admin service stops answering for %s", o.outage)
 	s := span{begun: time.Now()}
-	for _, p := range t.proxies {
+	for _, p := range e.proxies {
 		p.Hang()
 	}
 	err = pause(ctx, o.outage)
 	s.ended = time.Now()
-	for _, p := range t.proxies {
+	for _, p := range e.proxies {
 		p.Resume()
 	}
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *theatre) outage(ctx context.Context, o options, r *report) error {
 	}
 	timelines := map[string][][]mesh.Sample{}
 	for _, p := range players {
-		timelines[p.contender] = append(timelines[p.contender], t.Mesh.Timeline(stage.Namespace, p.function))
+		timelines[p.contender] = append(timelines[p.contender], e.Mesh.Timeline(stage.Namespace, p.function))
 		if now := p.tally(); now.done >= now.published {
 			return fmt.Errorf("the backlog of %s did not outlast the outage: %d messages", p.function, now.published)
 		}
@@ -68,20 +68,20 @@ func (t *theatre) outage(ctx context.Context, o options, r *report) error {
 	for _, name := range o.of(partOutage) {
 		fell := newFall(timelines[name], s)
 		r.of(name, o).fall = fell
-		t.tell("outage: %s: at least %s replicas before, %s during it, %s fell to zero", name, whole(fell.OutageHadReplicas),
+		e.tell("outage: %s: at least %s replicas before, %s during it, %s fell to zero", name, whole(fell.OutageHadReplicas),
 			whole(fell.OutageMinReplicas), of(fell.OutageFell, fell.OutageTargets))
 	}
 	return nil
 }
 
 // castOutage makes the Functions of all contenders, with their backlogs.
-func (t *theatre) castOutage(ctx context.Context, o options) ([]player, error) {
+func (e *environment) castOutage(ctx context.Context, o options) ([]player, error) {
 	var players []player
 	var jobs []job
 	for _, name := range o.of(partOutage) {
-		t.tell("outage: %d Functions for %s", o.targets, name)
+		e.tell("outage: %d Functions for %s", o.targets, name)
 		for i := range o.targets {
-			p, err := t.hire(ctx, name, stage.FunctionConfig{
+			p, err := e.hire(ctx, name, stage.FunctionConfig{
 				Name: fmt.Sprintf("outage-%s-%d", words(name), i), ServiceTime: outageService, Objective: outageObjective,
 				Edit: fetchLittle,
 			})
@@ -95,29 +95,29 @@ func (t *theatre) castOutage(ctx context.Context, o options) ([]player, error) {
 			players, jobs = append(players, p), append(jobs, p.job)
 		}
 	}
-	if err := t.stagger(ctx, players, o.targets); err != nil {
+	if err := e.stagger(ctx, players, o.targets); err != nil {
 		return nil, err
 	}
-	t.tell("outage: waiting for KEDA's autoscalers")
-	if err := errors.Join(t.settle(ctx, jobs), t.knows(ctx, jobs)); err != nil {
+	e.tell("outage: waiting for KEDA's autoscalers")
+	if err := errors.Join(e.settle(ctx, jobs), e.knows(ctx, jobs)); err != nil {
 		return nil, err
 	}
-	t.tell("outage: restarting KEDA's operator")
-	if err := t.KEDA.Operator.Restart(ctx); err != nil {
+	e.tell("outage: restarting KEDA's operator")
+	if err := e.KEDA.Operator.Restart(ctx); err != nil {
 		return nil, err
 	}
-	t.tell("outage: publishing %d messages to each", outageBacklog)
+	e.tell("outage: publishing %d messages to each", outageBacklog)
 	return players, publishAll(ctx, players)
 }
 
 // stagger creates what scales the Functions, those of every contender one by one over a pollingInterval. What an outage
 // does depends on when KEDA's own look and that of the HorizontalPodAutoscaler come to lie over one another. Both begin
 // with the ScaledObject; once the operator has been restarted, as at any of its upgrades, all its looks begin then.
-func (t *theatre) stagger(ctx context.Context, players []player, targets int) error {
-	t.tell("outage: creating what scales, over %s", pollingInterval)
+func (e *environment) stagger(ctx context.Context, players []player, targets int) error {
+	e.tell("outage: creating what scales, over %s", pollingInterval)
 	for i := range targets {
 		for at := i; at < len(players); at += targets {
-			if err := t.Client.Create(ctx, players[at].object()); err != nil {
+			if err := e.Client.Create(ctx, players[at].object()); err != nil {
 				return fmt.Errorf("creating %s of %s: %w", players[at].function, players[at].contender, err)
 			}
 		}
@@ -156,12 +156,12 @@ func publishAll(ctx context.Context, players []player) error {
 }
 
 // awake waits until every target works.
-func (t *theatre) awake(ctx context.Context, players []player) error {
+func (e *environment) awake(ctx context.Context, players []player) error {
 	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
 	return cluster.WaitFor(ctx, "replicas under backlog", look, func(context.Context) (bool, string, error) {
 		for _, p := range players {
-			timeline := t.Mesh.Timeline(stage.Namespace, p.function)
+			timeline := e.Mesh.Timeline(stage.Namespace, p.function)
 			if len(timeline) == 0 || timeline[len(timeline)-1].Desired < outageReady {
 				return false, p.function, nil
 			}

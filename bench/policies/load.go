@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/puppet"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 )
 
 const (
@@ -56,11 +56,11 @@ func (w *work) scale(replicas int, now time.Time) {
 	w.replicas = replicas
 }
 
-func (w *work) counts(now time.Time) puppet.Counts {
+func (w *work) counts(now time.Time) fake.Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.advance(now)
-	return puppet.Counts{Published: int64(w.published), Done: int64(w.done), Replicas: w.replicas}
+	return fake.Counts{Published: int64(w.published), Done: int64(w.done), Replicas: w.replicas}
 }
 
 // advance publishes and processes up to now. mu is held.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/puppet"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 )
 
 // TestTheAdaptersReaderUnderstandsTheAnswers: the numbers are those of the load.
@@ -33,7 +33,7 @@ func TestTheAdaptersReaderUnderstandsTheAnswers(t *testing.T) {
 
 	const last = 2
 	works[functionName(last)].scale(2, begun)
-	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: server.URL}, Name: puppet.TopicOf(functionName(last))}
+	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: server.URL}, Name: fake.TopicOf(functionName(last))}
 	sample, err := source.Fetch(t.Context(), topic, backlog.Full)
 	require.NoError(t, err)
 	require.Len(t, sample.Partitions, 1)
@@ -50,7 +50,7 @@ func TestTheAdaptersReaderUnderstandsTheAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, slim.Partitions[0].Subscriptions[0].Consumers)
 
-	topic.Name = puppet.TopicOf("nobody")
+	topic.Name = fake.TopicOf("nobody")
 	_, err = source.Fetch(t.Context(), topic, backlog.Full)
 	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
 	recorder := httptest.NewRecorder()
@@ -66,7 +66,7 @@ func TestLoadsSwingAndNothingIsDoneBeforeItIsPublished(t *testing.T) {
 		w := newWork(i, 10, begun)
 		w.scale(1+i%3, begun)
 		least, most := w.mean, w.mean
-		before := puppet.Counts{}
+		before := fake.Counts{}
 		for second := range 480 {
 			at := begun.Add(time.Duration(second) * time.Second)
 			least, most = min(least, w.rate(at)), max(most, w.rate(at))

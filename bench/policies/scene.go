@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/puppet"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -54,12 +54,12 @@ func (s *scene) createFunctions(ctx context.Context, adminURL string) error {
 	}
 	return s.each(ctx, func(ctx context.Context, name string) error {
 		function := mesh.Function(stage.Namespace, name, mesh.FunctionConfig{
-			Topics: []string{puppet.TopicOf(name)}, PulsarConfig: pulsarConfig, Replicas: 1, ServiceTime: time.Second / capacity,
+			Topics: []string{fake.TopicOf(name)}, PulsarConfig: pulsarConfig, Replicas: 1, ServiceTime: time.Second / capacity,
 		})
 		if err := s.client.Create(ctx, function); err != nil {
 			return fmt.Errorf("creating Function %s: %w", name, err)
 		}
-		return puppet.Report(ctx, s.client, function)
+		return fake.Report(ctx, s.client, function)
 	})
 }
 
@@ -100,14 +100,14 @@ func (s *scene) watch(ctx context.Context, group *errgroup.Group) {
 		}
 	}
 	group.Go(func() error {
-		return puppet.Follow(ctx, s.client, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace,
+		return fake.Follow(ctx, s.client, &autoscalingv2.HorizontalPodAutoscalerList{}, stage.Namespace,
 			counting(&s.autoscalers))
 	})
 	group.Go(func() error {
-		return puppet.Follow(ctx, s.client, &v1alpha1.AutoscalingPolicyList{}, stage.Namespace, counting(&s.statuses))
+		return fake.Follow(ctx, s.client, &v1alpha1.AutoscalingPolicyList{}, stage.Namespace, counting(&s.statuses))
 	})
 	group.Go(func() error {
-		return puppet.FollowFunctions(ctx, s.client, stage.Namespace, func(function string, replicas int) {
+		return fake.FollowFunctions(ctx, s.client, stage.Namespace, func(function string, replicas int) {
 			s.scales.take(watch.Modified, time.Now())
 			s.works[function].scale(replicas, time.Now())
 		})
@@ -115,11 +115,11 @@ func (s *scene) watch(ctx context.Context, group *errgroup.Group) {
 }
 
 // pulsarOf says of each Function what its load has come to.
-func pulsarOf(works map[string]*work, now func() time.Time) puppet.Pulsar {
-	return func(function string) (puppet.Counts, bool) {
+func pulsarOf(works map[string]*work, now func() time.Time) fake.Pulsar {
+	return func(function string) (fake.Counts, bool) {
 		one := works[function]
 		if one == nil {
-			return puppet.Counts{}, false
+			return fake.Counts{}, false
 		}
 		return one.counts(now()), true
 	}

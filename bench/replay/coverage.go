@@ -53,23 +53,23 @@ func coverageMessages() int64 {
 }
 
 // cover measures one Java instance with more to do than it can, for calls of several lengths.
-func (t *theatre) cover(ctx context.Context) (_ []coverage, err error) {
+func (e *environment) cover(ctx context.Context) (_ []coverage, err error) {
 	topic := broker.TopicName(coverageName + "-in")
-	if err := t.scene.Broker.CreateTopic(ctx, topic, 0); err != nil {
+	if err := e.scene.Broker.CreateTopic(ctx, topic, 0); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, t.scene.Broker.DeleteTopic(ctx, topic)) }()
-	if err := t.fill(ctx, topic); err != nil {
+	defer func() { err = errors.Join(err, e.scene.Broker.DeleteTopic(ctx, topic)) }()
+	if err := e.fill(ctx, topic); err != nil {
 		return nil, err
 	}
-	runner, err := replica.NewJava(ctx, replica.JavaConfig{Dist: t.scene.Broker.Dist(), Progress: t.progress})
+	runner, err := replica.NewJava(ctx, replica.JavaConfig{Dist: e.scene.Broker.Dist(), Progress: e.progress})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, runner.Close()) }()
 	one, err := runner.Start(ctx, replica.Instance{
 		Tenant: "public", Namespace: "default", Name: coverageName, Topics: []string{topic},
-		ServiceURL: t.scene.Broker.ServiceURL(), ServiceTime: coverageTimes()[0],
+		ServiceURL: e.scene.Broker.ServiceURL(), ServiceTime: coverageTimes()[0],
 	})
 	if err != nil {
 		return nil, err
@@ -86,11 +86,11 @@ func (t *theatre) cover(ctx context.Context) (_ []coverage, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the address of the metrics: %w", err)
 	}
-	t.roster.pods = []backlog.InstanceAddress{{ID: coverageName, HostPort: metrics.Host}}
+	e.roster.pods = []backlog.InstanceAddress{{ID: coverageName, HostPort: metrics.Host}}
 	var all []coverage
 	for _, cost := range coverageTimes() {
 		one.SetServiceTime(cost)
-		looks, err := t.windows(ctx)
+		looks, err := e.windows(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -100,9 +100,9 @@ func (t *theatre) cover(ctx context.Context) (_ []coverage, err error) {
 }
 
 // fill publishes what is to be processed.
-func (t *theatre) fill(ctx context.Context, topic string) error {
+func (e *environment) fill(ctx context.Context, topic string) error {
 	publisher, err := load.New(load.Config{
-		ServiceURL: t.scene.Broker.ServiceURL(), Topic: topic,
+		ServiceURL: e.scene.Broker.ServiceURL(), Topic: topic,
 		Batching: load.BatchingOn,
 	})
 	if err != nil {
@@ -119,7 +119,7 @@ func (t *theatre) fill(ctx context.Context, topic string) error {
 }
 
 // windows looks at the instance's counters at the edges of every window, after one that is left out.
-func (t *theatre) windows(ctx context.Context) ([]backlog.InstancesSample, error) {
+func (e *environment) windows(ctx context.Context) ([]backlog.InstancesSample, error) {
 	var looks []backlog.InstancesSample
 	timer := time.NewTimer(coverageWindow)
 	defer timer.Stop()
@@ -130,7 +130,7 @@ func (t *theatre) windows(ctx context.Context) ([]backlog.InstancesSample, error
 		case <-timer.C:
 		}
 		timer.Reset(coverageWindow)
-		sample, err := t.scraper.FetchInstances(ctx, coverageName)
+		sample, err := e.scraper.FetchInstances(ctx, coverageName)
 		if err != nil {
 			return nil, fmt.Errorf("asking the instance: %w", err)
 		}

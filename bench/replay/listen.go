@@ -35,7 +35,7 @@ type tally struct{ polls, scrapes, syncs float64 }
 
 // listen to the adapter's counters until ctx ends, from what they were before the load began. One that does not answer
 // is asked again: what it counted meanwhile is one look.
-func (t *theatre) listen(ctx context.Context, before tally, begun time.Time) timetable {
+func (e *environment) listen(ctx context.Context, before tally, begun time.Time) timetable {
 	var heard timetable
 	ticker := time.NewTicker(listenEvery)
 	defer ticker.Stop()
@@ -45,7 +45,7 @@ func (t *theatre) listen(ctx context.Context, before tally, begun time.Time) tim
 			return heard
 		case <-ticker.C:
 		}
-		if now, err := t.counted(ctx); err == nil {
+		if now, err := e.counted(ctx); err == nil {
 			heard.add(time.Since(begun).Seconds(), before, now)
 			before = now
 		}
@@ -53,10 +53,10 @@ func (t *theatre) listen(ctx context.Context, before tally, begun time.Time) tim
 }
 
 // counted is what the adapter has counted so far.
-func (t *theatre) counted(ctx context.Context) (tally, error) {
+func (e *environment) counted(ctx context.Context) (tally, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	text, err := t.scene.Ask(ctx, t.scene.Adapter, "/metrics")
+	text, err := e.scene.Ask(ctx, e.scene.Adapter, "/metrics")
 	if err != nil {
 		return tally{}, err
 	}

@@ -45,15 +45,15 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if len(scenarios) == 0 && !o.covers() {
 		return fmt.Errorf("-scenario %s names none: they are %v", o.scenario, append(names(all()), coverageName))
 	}
-	theatre, end, err := open(ctx, progress)
+	env, end, err := open(ctx, progress)
 	if err != nil {
 		return err
 	}
 	defer end()
-	written := theatre.report()
+	written := env.report()
 	if o.covers() {
 		say(progress, "%s: a minute and a half of real time ...\n", coverageName)
-		if written.Coverage, err = theatre.cover(ctx); err != nil {
+		if written.Coverage, err = env.cover(ctx); err != nil {
 			return fmt.Errorf("measuring the coverage: %w", err)
 		}
 		if err := o.write(written); err != nil {
@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	}
 	for _, s := range scenarios {
 		say(progress, "%s: %s of real time ...\n", s.name, s.length)
-		happened, err := theatre.play(ctx, s)
+		happened, err := env.play(ctx, s)
 		if err != nil {
 			return fmt.Errorf("running %s: %w", s.name, err)
 		}

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -26,7 +26,7 @@ type scenario struct {
 	// objective of the policy, and of the score.
 	objective time.Duration
 	// rate of arrivals in messages per second, over seconds since the start.
-	rate plant.Curve
+	rate model.Curve
 	// kind of the replicas, what a message costs one of them, and what passes before one begins to start.
 	kind                    stage.Kind
 	serviceTime, startDelay time.Duration
@@ -81,7 +81,7 @@ func names(scenarios []scenario) []string {
 }
 
 // step is low, high from second up on and low again from second down on.
-func step(low, high, up, down float64) plant.Curve {
+func step(low, high, up, down float64) model.Curve {
 	return func(second float64) float64 {
 		if second >= up && second < down {
 			return high
@@ -91,7 +91,7 @@ func step(low, high, up, down float64) plant.Curve {
 }
 
 // wave goes from low to high and back within each period of so many seconds.
-func wave(low, high, period float64) plant.Curve {
+func wave(low, high, period float64) model.Curve {
 	return func(second float64) float64 {
 		return low + (high-low)*(1-math.Cos(2*math.Pi*second/period))/2
 	}

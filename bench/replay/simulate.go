@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/peer"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 	// pollInterval and syncInterval are the adapter's and the HPA controller's as they ship, in seconds; polls wander by
 	// up to pollJitter of the interval either way.
 	pollInterval, syncInterval, pollJitter = 10.0, 15.0, 0.1
-	// drainSeconds follow without arrivals, as in the real world.
+	// drainSeconds follow without arrivals, as in the real system.
 	drainSeconds = 180
 )
 
@@ -57,12 +57,12 @@ func simulate(s scenario, m measured, arrived []float64) simulated {
 }
 
 // anyTimetable has phases that the load knows nothing of.
-func anyTimetable(s scenario, draw int) peer.Timetable {
+func anyTimetable(s scenario, draw int) baseline.Timetable {
 	luck := rand.New(rand.NewPCG(uint64(draw), 3)) //nolint:gosec // a model, to be repeated
 	until := float64(s.seconds() + drainSeconds)
 	wander := func() float64 { return pollInterval * (1 + pollJitter*(2*luck.Float64()-1)) }
 	steady := func() float64 { return syncInterval }
-	return peer.Timetable{
+	return baseline.Timetable{
 		Polls:   goOn([]float64{pollInterval * luck.Float64()}, until, wander),
 		Scrapes: goOn([]float64{pollInterval * luck.Float64()}, until, wander),
 		Syncs:   goOn([]float64{syncInterval * luck.Float64()}, until, steady),
@@ -71,7 +71,7 @@ func anyTimetable(s scenario, draw int) peer.Timetable {
 
 // within is the timetable with each look at some time between the two of the adapter's counters that it was seen
 // between. After the load it goes on as usual.
-func (t timetable) within(s scenario, draw int) peer.Timetable {
+func (t timetable) within(s scenario, draw int) baseline.Timetable {
 	luck := rand.New(rand.NewPCG(uint64(draw), 4)) //nolint:gosec // a model, to be repeated
 	until := float64(s.seconds() + drainSeconds)
 	moved := func(times []float64) (all []float64) {
@@ -81,7 +81,7 @@ func (t timetable) within(s scenario, draw int) peer.Timetable {
 		return all
 	}
 	poll, sync := func() float64 { return pollInterval }, func() float64 { return syncInterval }
-	return peer.Timetable{
+	return baseline.Timetable{
 		Polls: goOn(moved(t.Polls), until, poll), Scrapes: goOn(moved(t.Scrapes), until, poll), Syncs: goOn(moved(t.Syncs),
 			until, sync),
 	}
@@ -104,10 +104,10 @@ type simRun struct {
 	replicas, backlog          []float64
 }
 
-// plantOf is the simulator's scenario. What was not measured is as it was meant to be.
-func plantOf(s scenario, m measured, arrived []float64) plant.Scenario {
+// modelOf is the simulator's scenario. What was not measured is as it was meant to be.
+func modelOf(s scenario, m measured, arrived []float64) model.Scenario {
 	start := or(m.StartSeconds, s.startDelay.Seconds()+usualStart.Seconds())
-	p := plant.Scenario{
+	p := model.Scenario{
 		Name: s.name, Seconds: s.seconds() + drainSeconds, Exact: true, // the publisher keeps time
 		Rate: func(second float64) float64 {
 			switch at := int(second); {
@@ -119,7 +119,7 @@ func plantOf(s scenario, m measured, arrived []float64) plant.Scenario {
 				return s.rate(second)
 			}
 		},
-		Capacity: plant.Constant(or(m.CapacityPerReplica, 1/s.serviceTime.Seconds())), Spread: max(none,
+		Capacity: model.Constant(or(m.CapacityPerReplica, 1/s.serviceTime.Seconds())), Spread: max(none,
 			or(m.CapacitySpread, 0)),
 		Objective: s.objective, Initial: 1, Min: 1, Max: s.maxReplicas,
 		Start:      time.Duration((start + halfSecond) * float64(time.Second)),
@@ -136,10 +136,10 @@ func plantOf(s scenario, m measured, arrived []float64) plant.Scenario {
 const (
 	// usualStart is what a replica was seen to take on top of its delay, Light or Java.
 	usualStart = 2 * time.Second
-	// halfSecond is what the plant takes off a start on average: it scales at the end of a second, and rounds up from its
+	// halfSecond is what the model takes off a start on average: it scales at the end of a second, and rounds up from its
 	// beginning.
 	halfSecond = 0.5
-	// none is as good as 0, which the plant takes for its default.
+	// none is as good as 0, which the model takes for its default.
 	none = 1e-3
 )
 
@@ -164,16 +164,16 @@ func or(value *float64, otherwise float64) float64 {
 	return *value
 }
 
-func simulateOnce(s scenario, m measured, arrived []float64, times peer.Timetable, draw int) simRun {
-	world := plant.New(plantOf(s, m, arrived), uint64(draw)) //nolint:gosec // small
-	decide := peer.At(times)(world.Scenario())
+func simulateOnce(s scenario, m measured, arrived []float64, times baseline.Timetable, draw int) simRun {
+	system := model.New(modelOf(s, m, arrived), uint64(draw)) //nolint:gosec // small
+	decide := baseline.At(times)(system.Scenario())
 	var r simRun
-	for range world.Scenario().Seconds {
-		world.Step()
-		r.backlog = append(r.backlog, world.Processable())
-		world.Scale(decide.Replicas(world))
+	for range system.Scenario().Seconds {
+		system.Step()
+		r.backlog = append(r.backlog, system.Processable())
+		system.Scale(decide.Replicas(system))
 	}
-	score := world.Score()
+	score := system.Score()
 	r.late = 100 * score.LateShare()
 	r.backlog = r.backlog[:s.seconds()]
 	before := score.Trace[0]

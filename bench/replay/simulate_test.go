@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
 // facts are what a run of the step would measure.
@@ -48,24 +48,24 @@ func TestTheSimulatorIsGivenWhatWasMeasured(t *testing.T) {
 
 func TestWhatWasNotMeasuredIsAsItWasMeantToBe(t *testing.T) {
 	s, _ := find("wave")
-	p := plantOf(s, measured{}, nil)
+	p := modelOf(s, measured{}, nil)
 	require.InDelta(t, 50, p.Capacity(0), 1e-9)
 	require.InDelta(t, 22.5, p.Start.Seconds(), 1e-9, "which is 22 s on average in whole seconds")
 	require.InDelta(t, 1, p.Measured, 0)
 	require.InDelta(t, none, p.WarmUp, 0)
 	require.Equal(t, 3, p.Partitions)
 	require.InDelta(t, 1, p.Batch, 0)
-	p = plantOf(s, measured{MessagesPerEntry: known(2.5)}, nil)
+	p = modelOf(s, measured{MessagesPerEntry: known(2.5)}, nil)
 	require.InDelta(t, 2.5, p.Batch, 0)
 }
 
 func TestTheSimulatorIsGivenWhatArrived(t *testing.T) {
 	s, _ := find("step")
-	meant := plantOf(s, facts(), nil)
+	meant := modelOf(s, facts(), nil)
 	require.InDelta(t, 40, meant.Rate(7), 0)
 	require.InDelta(t, 240, meant.Rate(200), 0)
 	require.Zero(t, meant.Rate(float64(s.seconds())), "then it is drained")
-	p := plantOf(s, facts(), []float64{3, 0, 5})
+	p := modelOf(s, facts(), []float64{3, 0, 5})
 	require.True(t, p.Exact)
 	require.InDelta(t, 3, p.Rate(0), 0)
 	require.Zero(t, p.Rate(1))
@@ -119,9 +119,9 @@ func TestSimulatedStartsAreAsLongAsMeasured(t *testing.T) {
 	const starts = 40
 	for seed := range starts {
 		m.StartSeconds = known(20 + float64(seed)/starts)
-		p := plantOf(s, m, nil)
-		p.Rate = plant.Constant(1000)
-		w := plant.New(p, uint64(seed))
+		p := modelOf(s, m, nil)
+		p.Rate = model.Constant(1000)
+		w := model.New(p, uint64(seed))
 		w.Step()
 		w.Scale(2)
 		for len(w.InstancesSample().Instances) < 2 {

@@ -62,15 +62,15 @@ func (r *roster) Addresses(string) ([]backlog.InstanceAddress, error) { return r
 
 // watcher looks at one Function.
 type watcher struct {
-	theatre *theatre
-	f       *stage.Function
-	begun   time.Time
-	looks   []look
-	counts  []counted
+	env    *environment
+	f      *stage.Function
+	begun  time.Time
+	looks  []look
+	counts []counted
 }
 
-func (t *theatre) watch(f *stage.Function, begun time.Time) *watcher {
-	return &watcher{theatre: t, f: f, begun: begun}
+func (e *environment) watch(f *stage.Function, begun time.Time) *watcher {
+	return &watcher{env: e, f: f, begun: begun}
 }
 
 // until looks on until a time since the load began, a crash or the end of ctx.
@@ -84,7 +84,7 @@ func (w *watcher) until(ctx context.Context, length time.Duration) error {
 			return ctx.Err()
 		case <-timer.C:
 		}
-		if err := w.theatre.crashed(); err != nil {
+		if err := w.env.crashed(); err != nil {
 			return err
 		}
 		at := time.Since(w.begun)
@@ -111,8 +111,8 @@ func (w *watcher) ask(ctx context.Context, at time.Duration) look {
 			l.load = &load
 		}
 	}
-	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: w.theatre.scene.Broker.AdminURL()}, Name: w.f.Topic}
-	if sample, err := w.theatre.source.Fetch(ctx, topic, backlog.Full); err == nil {
+	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: w.env.scene.Broker.AdminURL()}, Name: w.f.Topic}
+	if sample, err := w.env.source.Fetch(ctx, topic, backlog.Full); err == nil {
 		l.topic = &sample
 	}
 	l.instances = w.instances(ctx)
@@ -125,10 +125,10 @@ func (w *watcher) ask(ctx context.Context, at time.Duration) look {
 // instances asks the pods for what they count; nil when they cannot be listed or none answers.
 func (w *watcher) instances(ctx context.Context) map[string]instanceLook {
 	var pods corev1.PodList
-	if err := w.theatre.scene.Client.List(ctx, &pods, client.InNamespace(stage.Namespace)); err != nil {
+	if err := w.env.scene.Client.List(ctx, &pods, client.InNamespace(stage.Namespace)); err != nil {
 		return nil
 	}
-	w.theatre.roster.pods = nil
+	w.env.roster.pods = nil
 	consumers := map[string]string{}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
@@ -136,12 +136,12 @@ func (w *watcher) instances(ctx context.Context) map[string]instanceLook {
 		if !ok || pod.Status.PodIP == "" || !strings.HasPrefix(pod.Name, w.f.Name+"-function-") {
 			continue
 		}
-		w.theatre.roster.pods = append(w.theatre.roster.pods, backlog.InstanceAddress{
+		w.env.roster.pods = append(w.env.roster.pods, backlog.InstanceAddress{
 			ID: string(pod.UID), HostPort: net.JoinHostPort(pod.Status.PodIP, port),
 		})
 		consumers[string(pod.UID)] = "public/default/" + w.f.Name + "#" + pod.Labels[appsv1.PodIndexLabel]
 	}
-	sample, err := w.theatre.scraper.FetchInstances(ctx, w.f.Name)
+	sample, err := w.env.scraper.FetchInstances(ctx, w.f.Name)
 	if err != nil {
 		return nil
 	}

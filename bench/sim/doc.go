@@ -35,5 +35,5 @@
 // Its numbers are about a model. Three of its scenarios are replayed on real parts elsewhere, and the model's constants
 // are those that were measured there.
 //
-// Floor 3. It decides nothing: controllers are in package peer, the model in package plant.
+// Floor 3. It decides nothing: controllers are in package baseline, the model in package model.
 package main

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
@@ -29,8 +29,8 @@ func (o options) recorded() (set, error) {
 	f := o.function
 	initial := math.Ceil(load.Rate(0) / f.capacity)
 	name := strings.TrimSuffix(filepath.Base(o.trace), filepath.Ext(o.trace))
-	return set{name: "trace", scenarios: []suite.Scenario{{Scenario: plant.Scenario{
-		Name: name, Seconds: load.Seconds(), Rate: load.Rate, Capacity: plant.Constant(f.capacity),
+	return set{name: "trace", scenarios: []suite.Scenario{{Scenario: model.Scenario{
+		Name: name, Seconds: load.Seconds(), Rate: load.Rate, Capacity: model.Constant(f.capacity),
 		Objective: f.objective, Start: f.start, Initial: int(min(float64(f.max),
 			max(float64(f.min), initial))), Min: f.min, Max: f.max,
 		Partitions: f.partitions, Type: f.subscription,

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 )
 
@@ -36,9 +36,9 @@ func made(name string, scenarios ...string) set {
 	s := set{name: name}
 	for _, one := range scenarios {
 		s.scenarios = append(s.scenarios, suite.Scenario{
-			Scenario: plant.Scenario{
-				Name: one, Seconds: 600, Rate: plant.Constant(
-					100), Capacity: plant.Constant(50), Objective: time.Minute, Start: 20 * time.Second, Max: 10,
+			Scenario: model.Scenario{
+				Name: one, Seconds: 600, Rate: model.Constant(
+					100), Capacity: model.Constant(50), Objective: time.Minute, Start: 20 * time.Second, Max: 10,
 			},
 			Pathology: one == "poison" || one == "held",
 		})

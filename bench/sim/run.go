@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/peer"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/baseline"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 )
 
@@ -54,15 +54,15 @@ const (
 
 // contestants are the controllers to run, in the order of the tables. The oracle is always one: it is the measure. So
 // is ours when parts of it are left out.
-func contestants(o options) []peer.Named {
-	var all []peer.Named
-	for _, c := range peer.All() {
+func contestants(o options) []baseline.Named {
+	var all []baseline.Named
+	for _, c := range baseline.All() {
 		if c.Name == oracleName || len(o.ablate) > 0 && c.Name == capacityName || o.controller.MatchString(c.Name) {
 			all = append(all, c)
 		}
 	}
 	for _, v := range o.ablate {
-		all = append(all, peer.Named{Name: v.controller(), New: peer.Without(v.parts)})
+		all = append(all, baseline.Named{Name: v.controller(), New: baseline.Without(v.parts)})
 	}
 	return all
 }
@@ -78,10 +78,10 @@ func matching(all []suite.Scenario, pattern *regexp.Regexp) []suite.Scenario {
 }
 
 // run has every controller meet every scenario with every seed, as many at once as there are processors.
-func (s set) run(ctx context.Context, controllers []peer.Named, o options) ([]outcome, error) {
+func (s set) run(ctx context.Context, controllers []baseline.Named, o options) ([]outcome, error) {
 	type job struct {
 		outcome
-		newController peer.New
+		newController baseline.New
 	}
 	var jobs []job
 	for scenario := range s.scenarios {
@@ -108,18 +108,18 @@ func (s set) run(ctx context.Context, controllers []peer.Named, o options) ([]ou
 	return runs, group.Wait()
 }
 
-func simulate(s suite.Scenario, newController peer.New, seed uint64) plant.Score {
-	world := plant.New(s.Scenario, seed)
-	controller := newController(world.Scenario())
+func simulate(s suite.Scenario, newController baseline.New, seed uint64) model.Score {
+	system := model.New(s.Scenario, seed)
+	controller := newController(system.Scenario())
 	for range s.Seconds {
-		world.Step()
-		world.Scale(controller.Replicas(world))
+		system.Step()
+		system.Scale(controller.Replicas(system))
 	}
-	return world.Score()
+	return system.Score()
 }
 
 // fill takes from a score what is reported.
-func (o *outcome) fill(score plant.Score, s suite.Scenario) {
+func (o *outcome) fill(score model.Score, s suite.Scenario) {
 	o.replicaSeconds, o.lowerBound = score.ReplicaSeconds, score.LowerBound
 	o.lateShare = of(score.Late).over(of(score.Messages))
 	o.violationSeconds, o.actions, o.flaps = score.ViolationSeconds, score.Actions, score.Flaps

@@ -24,9 +24,9 @@ import (
 )
 
 var recordTo = flag.String("record-hpa", "",
-	"file for a recording of the real HPA controller, which bench/sim/peer replays; 3 min")
+	"file for a recording of the real HPA controller, which bench/sim/baseline replays; 3 min")
 
-// recording is what the real HPA controller did with a metric; bench/sim/peer reads it.
+// recording is what the real HPA controller did with a metric; bench/sim/baseline reads it.
 type recording struct {
 	Kubernetes string
 	Runs       []*recordedRun
@@ -133,10 +133,10 @@ func (r *recorder) note(name string, before int64) (float64, error) {
 	return value, nil
 }
 
-// TestRecordTheRealHPA writes down what the real controller does, for the model of it that the simulator's peers use.
+// TestRecordTheRealHPA writes down what the real controller does, for the model of it that the simulator's baselines use.
 func TestRecordTheRealHPA(t *testing.T) {
 	if *recordTo == "" {
-		t.Skip("records only with -record-hpa; bench/sim/peer replays what was recorded")
+		t.Skip("records only with -record-hpa; bench/sim/baseline replays what was recorded")
 	}
 	c := startCluster(t, Config{
 		HPASyncPeriod: recordSync, CRDs: []string{workerCRD},

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
 // HeldOut returns scenarios drawn from a seed: an hour on a Shared subscription, from 1 replica on, between 1 and 100.
@@ -36,8 +36,8 @@ func HeldOut(seed uint64, count int) []Scenario {
 
 func draw(random *rand.Rand, name string) Scenario {
 	capacity := math.Exp(between(random, math.Log(2), math.Log(500)))
-	s := plant.Scenario{
-		Name: name, Seconds: hour, Capacity: plant.Constant(capacity), Noise: between(random, 0, 0.4),
+	s := model.Scenario{
+		Name: name, Seconds: hour, Capacity: model.Constant(capacity), Noise: between(random, 0, 0.4),
 		Objective: time.Duration(between(random, 20, 180)) * time.Second, Start: time.Duration(between(random, 8,
 			78)) * time.Second,
 		CPU: between(random, 0.3, 1), Initial: 1, Min: 1, Max: 100,
@@ -75,7 +75,7 @@ func draw(random *rand.Rand, name string) Scenario {
 }
 
 // walk goes up and down at random, a step every half minute.
-func walk(random *rand.Rand, low, high float64) plant.Curve {
+func walk(random *rand.Rand, low, high float64) model.Curve {
 	const step = 30
 	values := make([]float64, hour/step+1)
 	at := between(random, 0, 1)

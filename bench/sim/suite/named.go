@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/plant"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
 // Scenario is a load with the seconds at which it steps, for scores of settling.
 type Scenario struct {
-	plant.Scenario
+	model.Scenario
 	Steps []int
 	// Pathology marks what no rate or backlog explains: poison, held, delayed, limited downstream.
 	Pathology bool
@@ -26,9 +26,9 @@ const (
 
 // base is what scenarios share unless they say otherwise: a replica does 50 a second, starts in 25 s, and messages may
 // take a minute.
-func base(name string, seconds int, rate plant.Curve) plant.Scenario {
-	return plant.Scenario{
-		Name: name, Seconds: seconds, Rate: rate, Capacity: plant.Constant(50), Objective: time.Minute,
+func base(name string, seconds int, rate model.Curve) model.Scenario {
+	return model.Scenario{
+		Name: name, Seconds: seconds, Rate: rate, Capacity: model.Constant(50), Objective: time.Minute,
 		Initial: 1, Min: 1, Max: 100, Start: 25 * time.Second,
 	}
 }
@@ -36,7 +36,7 @@ func base(name string, seconds int, rate plant.Curve) plant.Scenario {
 func minutes(count int) time.Duration { return time.Duration(count) * time.Minute }
 
 // steps is a rate that changes at given seconds.
-func steps(rates map[int]float64) plant.Curve {
+func steps(rates map[int]float64) model.Curve {
 	return func(second float64) float64 {
 		last, rate := -1, 0.0
 		for at, r := range rates {
@@ -48,18 +48,18 @@ func steps(rates map[int]float64) plant.Curve {
 	}
 }
 
-func sine(mean, amplitude, period float64) plant.Curve {
+func sine(mean, amplitude, period float64) model.Curve {
 	return func(second float64) float64 { return mean + amplitude*math.Sin(2*math.Pi*second/period) }
 }
 
-func ramp(from, to float64, begin, end int) plant.Curve {
+func ramp(from, to float64, begin, end int) model.Curve {
 	return func(second float64) float64 {
 		return from + (to-from)*min(1, max(0, (second-float64(begin))/float64(end-begin)))
 	}
 }
 
 // pulses of a rate for a while, every period.
-func pulses(low, high float64, length, period int) plant.Curve {
+func pulses(low, high float64, length, period int) model.Curve {
 	return func(second float64) float64 {
 		if int(second)%period < length {
 			return high
@@ -74,12 +74,12 @@ func Named() []Scenario {
 }
 
 // change has the load go up after 10 minutes and down after 40.
-func change(before, high, after float64) plant.Curve {
+func change(before, high, after float64) model.Curve {
 	return steps(map[int]float64{0: before, 10 * minute: high, 40 * minute: after})
 }
 
 // changing marks a scenario whose load is a change.
-func changing(s plant.Scenario) Scenario {
+func changing(s model.Scenario) Scenario {
 	return Scenario{Scenario: s, Steps: []int{10 * minute, 40 * minute}}
 }
 
@@ -104,7 +104,7 @@ func loads() []Scenario {
 		return 20
 	})
 	// A constant mean that varies by half from second to second: replicas should not.
-	noisy := base("noisy", hour, plant.Constant(200))
+	noisy := base("noisy", hour, model.Constant(200))
 	noisy.Noise = 0.5
 	// 10 s of objective with a start of 25 s: only what is there in advance helps.
 	tight := base("tight-slo10", hour, change(100, 300, 100))
@@ -114,10 +114,10 @@ func loads() []Scenario {
 	batched.Batch = 10
 	// Three topics whose loads come and go at different times: the sum counts, none of them alone.
 	topics := base("multi-topic", hour, change(40, 200, 40))
-	topics.More = []plant.Curve{sine(120, 100, 25*minute), pulses(20, 200, 3*minute, 15*minute)}
+	topics.More = []model.Curve{sine(120, 100, 25*minute), pulses(20, 200, 3*minute, 15*minute)}
 	// The second of two Functions: the first falls behind and catches up 3 minutes later, so its output steps less, later
 	// and for a while beyond its input.
-	chain := base("two-stage", hour, plant.Output(
+	chain := base("two-stage", hour, model.Output(
 		base("first", hour, change(50, 300, 50)), 1, steps(map[int]float64{0: 2, 13 * minute: 9, 45 * minute: 2})))
 	return []Scenario{
 		changing(step),
@@ -150,7 +150,7 @@ func functions() []Scenario {
 	async.Asynchronous = true
 	// Half a second a message and a receive queue of 1,000: old replicas hold minutes of work that new ones never get.
 	hog := base("prefetch-hog", hour, change(4, 30, 4))
-	hog.Capacity = plant.Constant(2)
+	hog.Capacity = model.Constant(2)
 	// The same with a receive queue that suits it.
 	small := hog
 	small.Name, small.ReceiveQueue = "prefetch-20", 20

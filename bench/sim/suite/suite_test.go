@@ -76,7 +76,7 @@ func TestHeldOutLoadsAreWithinTheirDocumentedRanges(t *testing.T) {
 		within(0.3, s.CPU, 1, "share of a processor")
 		require.Equal(t, []int{1, 1, 100, 3600}, []int{s.Initial, s.Min, s.Max, s.Seconds})
 		if s.ReceiveQueue == 0 {
-			usual++ // the plant's default
+			usual++ // the model's default
 		} else {
 			require.InDelta(t, min(1000, max(1, 20*capacity)), s.ReceiveQueue, 0.5, "20 s of work")
 		}

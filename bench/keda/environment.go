@@ -1,0 +1,199 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+const (
+	// settleTimeout is several times what 300 ScaledObjects take.
+	settleTimeout = 10 * time.Minute
+	look          = 200 * time.Millisecond
+)
+
+// environment is a stage with KEDA and our scaler.
+type environment struct {
+	*stage.Stage
+
+	// proxies stand before the broker's admin service, one for each contender; none on a stage without a broker.
+	proxies  map[string]*proxy
+	progress io.Writer
+	begun    time.Time
+}
+
+// openEnvironment sets the stage with every interval as it ships and a real broker, which each of the contenders sees
+// through a proxy of its own.
+func openEnvironment(ctx context.Context, names []string, progress io.Writer) (_ *environment, err error) {
+	e := &environment{proxies: map[string]*proxy{}, progress: progress, begun: time.Now()}
+	defer func() {
+		if err != nil {
+			e.Close()
+		}
+	}()
+	var hosts []string
+	for _, name := range names {
+		if e.proxies[name], err = newProxy(ctx); err != nil {
+			return nil, err
+		}
+		host, err := url.Parse(e.proxies[name].URL)
+		if err != nil {
+			return nil, fmt.Errorf("reading the URL of a proxy: %w", err)
+		}
+		hosts = append(hosts, host.Host)
+	}
+	config := stageConfig(e.proxies[externalPush].URL, progress)
+	config.AdapterFlags = append(config.AdapterFlags, "--allowed-pulsar-hosts="+strings.Join(hosts, ","))
+	if e.Stage, err = stage.Open(ctx, config); err != nil {
+		return nil, fmt.Errorf("setting the stage: %w", err)
+	}
+	for _, p := range e.proxies {
+		if err := p.Aim(e.Broker.AdminURL()); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// Close ends everything.
+func (e *environment) Close() {
+	if e.Stage != nil {
+		e.Stage.Close()
+	}
+	for _, p := range e.proxies {
+		p.Close()
+	}
+}
+
+func (e *environment) tell(format string, args ...any) {
+	say(e.progress, "%4.0f s  "+format+"\n", append([]any{time.Since(e.begun).Seconds()}, args...)...)
+}
+
+// scale does what kubectl scale does.
+func (e *environment) scale(ctx context.Context, function string, replicas int) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(mesh.KindFunction))
+	object.SetNamespace(stage.Namespace)
+	object.SetName(function)
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	if err := e.Client.SubResource("scale").Patch(ctx, object, patch); err != nil {
+		return fmt.Errorf("scaling Function %s: %w", function, err)
+	}
+	return nil
+}
+
+// settle waits until KEDA has an autoscaler for each job's ScaledObject and calls it ready.
+func (e *environment) settle(ctx context.Context, jobs []job) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	return cluster.WaitFor(ctx, "an autoscaler for each ScaledObject", time.Second,
+		func(ctx context.Context) (bool, string, error) {
+			objects := &unstructured.UnstructuredList{}
+			objects.SetGroupVersionKind(scaledObjects())
+			var autoscalers autoscalingv2.HorizontalPodAutoscalerList
+			err := errors.Join(
+				e.Client.List(ctx, objects, client.InNamespace(stage.Namespace)),
+				e.Client.List(ctx, &autoscalers, client.InNamespace(stage.Namespace)),
+			)
+			if err != nil {
+				return false, "", fmt.Errorf("listing ScaledObjects and autoscalers: %w", err)
+			}
+			owned := map[string]bool{}
+			for i := range autoscalers.Items {
+				if owner := metav1.GetControllerOf(&autoscalers.Items[i]); owner != nil && owner.Kind == scaledObjects().Kind {
+					owned[owner.Name] = true
+				}
+			}
+			ready := map[string]bool{}
+			for i := range objects.Items {
+				ready[objects.Items[i].GetName()] = readyToScale(&objects.Items[i])
+			}
+			settled, missing := 0, ""
+			for _, j := range jobs {
+				if name := j.scaledObjectName(); owned[name] && ready[name] {
+					settled++
+				} else {
+					missing = name
+				}
+			}
+			return settled == len(jobs), fmt.Sprintf("%d of %d, not %s", settled, len(jobs), missing), nil
+		})
+}
+
+// readyToScale says whether KEDA calls a ScaledObject ready and knows its metrics, without which it drops what is
+// pushed.
+func readyToScale(object *unstructured.Unstructured) bool {
+	metrics, _, _ := unstructured.NestedStringSlice(object.Object, "status", "externalMetricNames")
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, one := range conditions {
+		if fields, ok := one.(map[string]any); ok && fields["type"] == "Ready" {
+			return fields["status"] == string(metav1.ConditionTrue) && len(metrics) > 0
+		}
+	}
+	return false
+}
+
+// knows waits until the policies of the jobs know their backlogs.
+func (e *environment) knows(ctx context.Context, jobs []job) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	return cluster.WaitFor(ctx, "policies to know their backlogs", time.Second,
+		func(ctx context.Context) (bool, string, error) {
+			var policies v1alpha1.AutoscalingPolicyList
+			if err := e.Client.List(ctx, &policies, client.InNamespace(stage.Namespace)); err != nil {
+				return false, "", fmt.Errorf("listing policies: %w", err)
+			}
+			known := map[string]bool{}
+			for i := range policies.Items {
+				p := &policies.Items[i]
+				known[p.Name] = meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady)
+			}
+			for _, j := range jobs {
+				if j.contender == ours && !known[j.function] {
+					return false, "not that of " + j.function, nil
+				}
+			}
+			return true, "", nil
+		})
+}
+
+// stageConfig is KEDA and our scaler as they ship; the scaler asks adminURL about what has no policy.
+func stageConfig(adminURL string, progress io.Writer) stage.Config {
+	return stage.Config{
+		Progress: progress, KEDA: &keda.Config{Progress: progress}, ScalerFlags: []string{"--pulsar-admin-url=" + adminURL},
+	}
+}
+
+// scalerAddress is where KEDA reaches our scaler.
+func (e *environment) scalerAddress() string { return e.Scaler.Address }
+
+func pause(ctx context.Context, length time.Duration) error {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("waiting: %w", context.Cause(ctx))
+	case <-timer.C:
+		return nil
+	}
+}

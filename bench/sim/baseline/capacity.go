@@ -1,0 +1,132 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// workload of the one subscription.
+const workload = "fn"
+
+// pollEvery is the adapter's default poll interval in seconds, and pollPhase when in it: a sync then finds an answer 2
+// or 7 s old, as two periods that know nothing of each other do on average; in phase they would flatter us.
+const pollEvery, pollPhase = 10, 3
+
+// capacity is the product: the Store fed as the poller feeds it, policy.Decide, and an HPA that sets what was decided
+// at its next sync.
+type capacity struct {
+	store        *backlog.Store
+	subscription backlog.Subscription
+	spec         v1alpha1.AutoscalingPolicySpec
+	without      policy.Part
+	state        policy.State
+	desired      int
+	// events are those of a Timetable that are still to come; follows says that there is one.
+	events  []event
+	follows bool
+}
+
+// Without makes our controller with parts of the algorithm left out; none for 0.
+func Without(parts policy.Part) New {
+	return func(s model.Scenario) Controller { return newCapacity(s, parts) }
+}
+
+func newCapacity(s model.Scenario, without policy.Part) *capacity {
+	store, err := backlog.NewStore(pollEvery*time.Second, time.Minute)
+	if err != nil {
+		panic(err) // constants
+	}
+	c := &capacity{
+		store: store,
+		subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, model.Subscription,
+			s.Topics()...),
+		spec: v1alpha1.AutoscalingPolicySpec{
+			MinReplicas: new(int32(s.Min)), MaxReplicas: int32(s.Max), //nolint:gosec // small
+			LatencyObjective: metav1.Duration{Duration: s.Objective},
+		},
+		without: without,
+		desired: s.Initial,
+	}
+	c.subscription.Workload = workload
+	store.Track("policy", c.subscription)
+	return c
+}
+
+func (c *capacity) Replicas(w *model.System) int {
+	if slices.Contains(w.Scenario().Restarts, w.Second()) {
+		*c = *c.resumed(w)
+	}
+	if c.follows {
+		return c.follow(w)
+	}
+	if w.Second()%pollEvery == pollPhase {
+		c.ask(w)
+		c.scrape(w)
+		c.decide(w)
+	}
+	if every(hpaSync, w) || w.Replicas() == 0 { // whoever wakes a target does not wait for an HPA, which is off at 0
+		return c.desired
+	}
+	return w.Replicas()
+}
+
+// resumed is the controller of a process that begins now: all it has is what the last one wrote into the policy's
+// status.
+func (c *capacity) resumed(w *model.System) *capacity {
+	text, err := c.state.Encode()
+	if err != nil {
+		panic(err) // no decision leads to a state that cannot be written
+	}
+	fresh := newCapacity(w.Scenario(), c.without)
+	fresh.desired, fresh.events, fresh.follows = c.desired, c.events, c.follows
+	if fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{State: text}, int32(w.Replicas()),
+		w.Time()); err != nil {
+		panic(err) // nor to one that cannot be read
+	}
+	return fresh
+}
+
+// ask Pulsar about all topics.
+func (c *capacity) ask(w *model.System) {
+	for i, name := range w.Scenario().Topics() {
+		topic := backlog.Topic{Cluster: c.subscription.Cluster, Name: name}
+		if sample, err := w.TopicSample(i); err != nil {
+			c.store.Fail(topic, err)
+		} else {
+			c.store.Record(topic, sample)
+		}
+	}
+}
+
+// scrape asks the instances.
+func (c *capacity) scrape(w *model.System) { c.store.RecordInstances(workload, w.InstancesSample()) }
+
+// decide on what is known.
+func (c *capacity) decide(w *model.System) {
+	in := policy.Input{
+		Now: w.Time(), Spec: c.spec, CurrentReplicas: int32(w.Replicas()), FreshFor: 3 * pollEvery * time.Second, //nolint:gosec // small
+		Pods: pods(w), Without: c.without,
+	}
+	in.Reading, in.Unknown = c.store.Read(c.subscription, w.Time())
+	in.Partitions, _ = c.store.Partitions(c.subscription, w.Time()) // without them Failover is sized by the sum
+	decision, state := policy.Decide(in, c.state)
+	c.state, c.desired = state, int(decision.Replicas)
+}
+
+func pods(w *model.System) *policy.Pods {
+	seen := w.Pods()
+	return &policy.Pods{
+		Unready: int32(
+			seen.Unready), UnreadySince: seen.UnreadySince, CrashLooping: int32(seen.CrashLooping), Updating: seen.Updating,
+	}
+}

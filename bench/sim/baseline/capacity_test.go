@@ -1,0 +1,78 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+)
+
+// The adapter holds what there is for a stabilization window after its start, since what was needed since the status
+// was written is not known: so does its model.
+func TestARestartOfTheControllerHoldsReplicasForAWindow(t *testing.T) {
+	firstDown := func(restarts ...int) int {
+		s := calm()
+		s.Rate, s.Restarts = func(second float64) float64 {
+			if second < 600 {
+				return 280
+			}
+			return 40
+		}, restarts
+		w := model.New(s, 4)
+		controller := Without(0)(w.Scenario())
+		for range s.Seconds {
+			w.Step()
+			before := w.Replicas()
+			w.Scale(controller.Replicas(w))
+			if w.Second() > 600 && w.Replicas() < before {
+				return w.Second()
+			}
+		}
+		return s.Seconds
+	}
+	alone := firstDown()
+	require.Less(t, alone, 800)
+	restart := alone - 10
+	require.GreaterOrEqual(t, firstDown(restart), restart+90)
+}
+
+// One that is kept at so few replicas that they have work all the time. With the noise and the luck of the model, and
+// with replicas that differ by 5 %.
+func TestTheCapacityIsRightAfterThreeSaturatedPollsOfTheModel(t *testing.T) {
+	worst := 0.0
+	for _, each := range []float64{2, 10, 50, 500} {
+		for _, replicas := range []int{1, 3, 10} {
+			for seed := range uint64(5) {
+				s := calm()
+				s.Capacity, s.Rate, s.Noise, s.Spread = model.Constant(each), model.Constant(1.5*each*float64(replicas)), 0.3, 0.05
+				s.Initial, s.Min, s.Max = replicas, replicas, replicas
+				w := model.New(s, seed)
+				c := newCapacity(w.Scenario(), 0)
+				full, before := 0, 0.0
+				for full < 3 {
+					w.Step()
+					w.Scale(c.Replicas(w))
+					require.Less(t, w.Second(), 600)
+					if w.Second()%pollEvery != pollPhase {
+						continue
+					}
+					waiting := w.Processable()
+					if min(before, waiting) >= 2*each*float64(replicas) { // two seconds of work, all the while
+						full++
+					}
+					before = waiting
+				}
+				require.NotNil(t, c.state.Capacity)
+				off := math.Abs(c.state.Capacity.MessagesPerSecond/each - 1)
+				require.LessOrEqual(t, off, 0.1, "%g/s, %d replicas, seed %d: %+v", each, replicas, seed, *c.state.Capacity)
+				worst = max(worst, off)
+			}
+		}
+	}
+	t.Logf("at most %.1f %% off", 100*worst)
+}

@@ -1,0 +1,131 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"math"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+)
+
+// flink is the autoscaler of the Flink Kubernetes operator. In its favour: replicas are added in place where Flink
+// restarts the job, it looks each 15 s where the operator does so once a minute, it knows how many messages its lag is,
+// and what replicas do while there is a lag is believed at once.
+//
+// Source: flink-kubernetes-operator, module flink-autoscaler, ScalingMetricEvaluator and JobVertexScaler.
+type flink struct {
+	settings flinkSettings
+	rates    rates
+	seen     []observed
+	quiet    int
+	downBy   []moment
+}
+
+// flinkSettings are job.autoscaler options: times in seconds, utilisations as shares.
+type flinkSettings struct {
+	window, stable, down    int
+	catchUp, restart        float64
+	target, lowest, highest float64
+}
+
+// defaultFlink has the defaults, and tunedFlink what suits replicas that start in half a minute.
+func defaultFlink() flinkSettings {
+	return flinkSettings{
+		window: 900, stable: 300, down: 3600, catchUp: 1800, restart: 300, target: 0.7, lowest: 0.4, highest: 1,
+	}
+}
+
+func tunedFlink() flinkSettings {
+	return flinkSettings{
+		window: 60, stable: 15, down: 300, catchUp: 120, restart: 25, target: 0.8, lowest: 0.6, highest: 0.9,
+	}
+}
+
+func newFlink(settings flinkSettings) New {
+	return func(model.Scenario) Controller { return &flink{settings: settings} }
+}
+
+const (
+	flinkInterval = 15
+	// flinkLargestDown is the largest share of replicas that go at once.
+	flinkLargestDown = 0.6
+	// flinkSaturated is how many seconds of work wait when what replicas do is what they can do, and flinkBacklog when
+	// they catch up, so that no utilisation is too low.
+	flinkSaturated, flinkBacklog = 30, 300
+)
+
+func (f *flink) Replicas(w *model.System) int {
+	current := w.Replicas()
+	if current == 0 {
+		return 1 // it has no notion of zero
+	}
+	if !every(flinkInterval, w) || w.Second() < f.quiet {
+		return current
+	}
+	one, ok := f.rates.look(w)
+	rough, err := w.Rough()
+	if !ok || err != nil || rough.Consuming == 0 {
+		return current
+	}
+	f.seen = append(f.seen, one)
+	if len(f.seen) < f.settings.window/flinkInterval {
+		return current
+	}
+	f.seen = f.seen[len(f.seen)-f.settings.window/flinkInterval:]
+	want, ok := f.want(w, rough)
+	if !ok {
+		return current
+	}
+	want = f.stabilize(w, want)
+	if want != current {
+		f.quiet, f.seen = w.Second()+f.settings.stable, nil
+	}
+	return max(1, want)
+}
+
+// want is what the window asks for: what there is while that is within the bounds of utilisation.
+func (f *flink) want(w *model.System, rough model.Rough) (replicas int, ok bool) {
+	mean, n := observed{}, float64(len(f.seen))
+	for _, o := range f.seen {
+		mean.arrivals, mean.processed, mean.busy = mean.arrivals+o.arrivals/n, mean.processed+o.processed/n, mean.busy+o.busy/n
+	}
+	if mean.busy <= 0 || mean.processed <= 0 {
+		return 0, false
+	}
+	s := f.settings
+	lag := rough.Entries * w.Scenario().Batch
+	each := mean.processed / mean.busy // true processing rate of one
+	if lag >= flinkSaturated*mean.processed {
+		each = mean.processed / float64(rough.Consuming)
+	}
+	lowest, highest := s.lowest, s.highest
+	if lag > flinkBacklog*mean.processed {
+		lowest, highest = 0, 1
+	}
+	capacity := func(use, restart float64) float64 {
+		if use == 0 {
+			return math.Inf(1) // also when nothing arrives
+		}
+		return lag/s.catchUp + mean.arrivals*restart/s.catchUp + mean.arrivals/use
+	}
+	current := float64(w.Replicas())
+	have := each * current
+	if have >= capacity(highest, 0) && have <= capacity(lowest, s.restart) {
+		return w.Replicas(), true
+	}
+	factor := math.Max(1-flinkLargestDown, capacity(s.target, s.restart)/have)
+	return bound(math.Ceil(factor*current-1e-9), w.Scenario()), true
+}
+
+// stabilize goes down to no less than the largest number of its interval.
+func (f *flink) stabilize(w *model.System, want int) int {
+	f.downBy = append(f.downBy, moment{float64(w.Second()), want})
+	for f.downBy[0].second < float64(w.Second()-f.settings.down) {
+		f.downBy = f.downBy[1:]
+	}
+	for _, a := range f.downBy {
+		want = max(want, min(w.Replicas(), a.replicas))
+	}
+	return want
+}

@@ -1,0 +1,132 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"math"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+)
+
+const (
+	kedaPolling   = 30
+	kedaCooldown  = 300
+	kedaThreshold = 10
+)
+
+// keda is KEDA's pulsar scaler: msgBacklog in entries over a threshold through the HPA, and its own 0 <-> 1.
+//
+// Source: kedacore/keda, pkg/scalers/pulsar_scaler.go and the ScaledObject's defaults.
+type keda struct {
+	hpa       hpa
+	threshold float64
+	// entries that its trigger sees; all when nil.
+	entries func(model.Rough) float64
+	// more is what other triggers ask for; the largest wins.
+	more       func(w *model.System) float64
+	lastActive int
+}
+
+// tunedThreshold is what an expert who knows the true capacity would write: half an objective's work.
+func tunedThreshold(s model.Scenario) float64 {
+	return max(1, s.Capacity(0)*s.Objective.Seconds()/2)
+}
+
+// newDefaultKEDA is a ScaledObject with nothing but its trigger: its HPA has no behavior.
+func newDefaultKEDA(model.Scenario) Controller {
+	return &keda{
+		hpa: hpa{downWindow: hpaDownWindow}, threshold: kedaThreshold,
+		// A trigger has one topic, and the HPA follows the one of them that asks for the most. The formula of
+		// scalingModifiers that adds them up is left to experts.
+		entries: func(seen model.Rough) float64 { return seen.Busiest },
+	}
+}
+
+// newTunedKEDA has the best threshold there is and an HPA with the default behavior, which does not follow what was
+// asked for once and no longer.
+func newTunedKEDA(s model.Scenario) Controller {
+	return &keda{hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: tunedThreshold(s)}
+}
+
+// newExpert adds a trigger on the publish rate, a gauge of the broker that is up to a minute old, at 80 % of the true
+// capacity.
+func newExpert(s model.Scenario) Controller { return expert(s, 60) }
+
+// newFreshExpert has the rate of a monitoring system that looks at counters each 15 s.
+func newFreshExpert(s model.Scenario) Controller { return expert(s, 15) }
+
+func expert(s model.Scenario, seconds int) Controller {
+	rate := gauge{seconds: seconds}
+	return &keda{
+		hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: tunedThreshold(s),
+		more: func(w *model.System) float64 { return rate.read(w) / (0.8 * s.Capacity(0)) },
+	}
+}
+
+func (k *keda) Replicas(w *model.System) int {
+	s, current := w.Scenario(), w.Replicas()
+	seen, err := w.Rough()
+	if err != nil {
+		return current
+	}
+	entries, more := seen.Entries, 0.0
+	if k.entries != nil {
+		entries = k.entries(seen)
+	}
+	if k.more != nil {
+		more = k.more(w)
+	}
+	if s.Min == 0 && every(kedaPolling, w) {
+		if seen.Entries > 0 {
+			k.lastActive = w.Second()
+		}
+		switch {
+		case current == 0 && seen.Entries > 0:
+			return 1
+		case current > 0 && w.Second()-k.lastActive > kedaCooldown:
+			return 0
+		}
+	}
+	if !every(hpaSync, w) || current == 0 {
+		return current
+	}
+	return k.hpa.replicas(w, math.Max(entries/k.threshold, more))
+}
+
+// gauge is a rate that is renewed so often, such as msgRateIn once a minute: the mean since the last time.
+type gauge struct {
+	seconds, at  int
+	rate, before float64
+	known        bool
+}
+
+func (g *gauge) read(w *model.System) float64 {
+	if !every(g.seconds, w) {
+		return g.rate
+	}
+	seen, err := w.Rough()
+	if err != nil {
+		return g.rate
+	}
+	if g.known && seen.Published >= g.before {
+		g.rate = (seen.Published - g.before) / float64(w.Second()-g.at)
+	}
+	g.before, g.at, g.known = seen.Published, w.Second(), true
+	return g.rate
+}
+
+// cpu is an HPA on 80 % of the CPU request, which is right: one processor for a replica.
+type cpu struct{ hpa hpa }
+
+func newCPU(model.Scenario) Controller { return &cpu{hpa: hpa{downWindow: hpaDownWindow}} }
+
+func (c *cpu) Replicas(w *model.System) int {
+	if w.Replicas() == 0 {
+		return 1 // idle replicas use no CPU, so it would never come back from zero
+	}
+	if !every(hpaSync, w) {
+		return w.Replicas()
+	}
+	return c.hpa.replicas(w, w.CPU()/0.8)
+}

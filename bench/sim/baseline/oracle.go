@@ -1,0 +1,103 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"math"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+)
+
+// oracle knows the arrivals to come, the capacity, what is downstream, every message that waits and the replicas that
+// crash. It packs replicas to 95 % and works off within the objective what should not be waiting. It is a reference,
+// not the optimum: it goes on with changes that restart all replicas, and works off what is late already as fast as
+// what is not yet.
+type oracle struct {
+	scenario model.Scenario
+	hold     []moment
+}
+
+func newOracle(s model.Scenario) Controller { return &oracle{scenario: s} }
+
+const (
+	oracleLook    = 40
+	oracleSmooth  = 30
+	oracleUse     = 0.95
+	oracleHold    = 60
+	oracleSeconds = 5
+)
+
+func (o *oracle) Replicas(w *model.System) int {
+	if !every(oracleSeconds, w) {
+		return w.Replicas()
+	}
+	s := o.scenario
+	second, start := float64(w.Second()), s.Start.Seconds()
+	capacity := s.Capacity(second)
+	need := 0.0
+	for ahead := 0.0; ahead <= start+oracleLook; ahead += oracleSmooth / 3 {
+		need = math.Max(need, o.mean(second+ahead)/(oracleUse*s.Capacity(second+ahead)))
+		if s.Type == backlog.Failover {
+			need = math.Max(need, o.partitions(second+ahead))
+		}
+	}
+	now := o.mean(second)
+	extra := math.Max(0, w.Processable()-now*math.Min(5, s.Objective.Seconds()/4))
+	need = math.Max(need, (now+extra/s.Objective.Seconds())/capacity)
+	if s.Downstream != nil {
+		need = math.Min(need, math.Ceil(s.Downstream(second)/(oracleUse*capacity)))
+	}
+	if s.Type == backlog.Failover {
+		need = math.Min(need, float64(s.Partitions))
+	}
+	replicas := bound(math.Ceil(need-1e-9)+float64(w.Crashing()), s)
+	o.hold = append(o.hold, moment{float64(w.Second()), replicas})
+	for o.hold[0].second < float64(w.Second()-oracleHold) {
+		o.hold = o.hold[1:]
+	}
+	for _, a := range o.hold {
+		replicas = max(replicas, min(a.replicas, w.Replicas()))
+	}
+	return replicas
+}
+
+// mean rate around a second.
+func (o *oracle) mean(second float64) float64 {
+	sum := 0.0
+	for _, offset := range []float64{-oracleSmooth / 2, 0, oracleSmooth / 2} {
+		sum += math.Max(0, o.scenario.Due(math.Max(0, second+offset)))
+	}
+	mean := sum / 3
+	if o.scenario.HotKey != nil { // more replicas are of no use to what is beyond one
+		mean -= math.Max(0, mean*o.scenario.HotKey(second)-oracleUse*o.scenario.Capacity(second))
+	}
+	return mean
+}
+
+// partitions is the least number of replicas at which none has more than it can do, where that is possible: a partition
+// that is too much for one replica is so at any number, and asks for no more than one of its own.
+func (o *oracle) partitions(second float64) float64 {
+	s := o.scenario
+	sum, hottest := 0.0, 0.0
+	for _, weight := range s.Weights {
+		sum, hottest = sum+weight, math.Max(hottest, weight)
+	}
+	rate := o.mean(second)
+	most := math.Max(oracleUse*s.Capacity(second), hottest/sum*rate) + 1e-9
+	for n := 1; n < s.Partitions; n++ {
+		busiest := 0.0
+		for i := range n {
+			load := 0.0
+			for p := i; p < s.Partitions; p += n {
+				load += s.Weights[p] / sum * rate
+			}
+			busiest = math.Max(busiest, load)
+		}
+		if busiest <= most {
+			return float64(n)
+		}
+	}
+	return float64(s.Partitions)
+}

@@ -1,0 +1,150 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"math"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+)
+
+// rates are differences of counters between two looks.
+type rates struct {
+	before model.Rough
+	at     int
+	known  bool
+}
+
+// observed is what happened since the last look, a second.
+type observed struct{ arrivals, processed, busy float64 }
+
+// look returns the rates since the last look; false when a counter went back, or there was none.
+func (r *rates) look(w *model.System) (observed, bool) {
+	seen, err := w.Rough()
+	if err != nil {
+		return observed{}, false
+	}
+	before, since, known := r.before, float64(w.Second()-r.at), r.known
+	r.before, r.at, r.known = seen, w.Second(), true
+	if !known || since <= 0 || seen.Published < before.Published || seen.Processed < before.Processed ||
+		seen.Consuming < before.Consuming {
+		return observed{}, false
+	}
+	return observed{
+		arrivals: (seen.Published - before.Published) / since, processed: (seen.Processed - before.Processed) / since,
+		busy: (seen.Busy - before.Busy) / since,
+	}, true
+}
+
+// ds2 sizes for the arrivals by what replicas do in the time that they are busy, and a share more. It looks each 10 s
+// and ignores two looks after each change: the example settings of its authors.
+//
+// Source: Kalavri et al., Three steps is all you need, OSDI 2018; strymon-system/ds2.
+type ds2 struct {
+	rates  rates
+	factor float64
+	warm   int
+}
+
+func newDS2(more float64) New {
+	return func(model.Scenario) Controller { return &ds2{factor: 1 + more} }
+}
+
+func (d *ds2) Replicas(w *model.System) int {
+	const interval, warmUp = 10, 2
+	current := w.Replicas()
+	if current == 0 {
+		return 1 // it has no notion of zero
+	}
+	if !every(interval, w) {
+		return current
+	}
+	seen, ok := d.rates.look(w)
+	if !ok || seen.busy <= 0 || seen.processed <= 0 {
+		return current
+	}
+	if d.warm++; d.warm <= warmUp {
+		return current
+	}
+	want := max(1, bound(math.Ceil(seen.arrivals/(seen.processed/seen.busy)*d.factor), w.Scenario()))
+	if want != current {
+		d.warm = 0
+	}
+	return want
+}
+
+// simple is the plain form of the capacity model, with fresh signals: what every refinement has to beat.
+type simple struct {
+	rates              rates
+	arrivals, capacity float64
+	downBy             []moment
+}
+
+func newSimple(model.Scenario) Controller { return &simple{} }
+
+func (s *simple) Replicas(w *model.System) int {
+	const interval, window, use, drain = 15, 120, 0.7, 2
+	current := w.Replicas()
+	if !every(interval, w) {
+		return current
+	}
+	waiting, err := ready(w)
+	if err != nil {
+		return current
+	}
+	seen, ok := s.rates.look(w)
+	if !ok {
+		return current
+	}
+	s.learn(seen)
+	ready := max(0, waiting-5*s.arrivals)
+	if s.capacity == 0 {
+		if ready > 10*s.arrivals && current > 0 {
+			return bound(2*float64(current), w.Scenario())
+		}
+		return max(current, bound(math.Min(1, ready), w.Scenario()))
+	}
+	need := math.Max(s.arrivals/(use*s.capacity), (s.arrivals+ready/(drain*w.Scenario().Objective.Seconds()))/s.capacity)
+	want := bound(math.Ceil(need-1e-9), w.Scenario())
+	s.downBy = append(s.downBy, moment{float64(w.Second()), want})
+	for s.downBy[0].second < float64(w.Second()-window) {
+		s.downBy = s.downBy[1:]
+	}
+	for _, a := range s.downBy {
+		want = max(want, min(current, a.replicas))
+	}
+	return want
+}
+
+func (s *simple) learn(seen observed) {
+	if seen.arrivals > 1.3*s.arrivals {
+		s.arrivals = seen.arrivals
+	} else {
+		s.arrivals += 0.5 * (seen.arrivals - s.arrivals)
+	}
+	if seen.busy < 0.05 || seen.processed <= 0 {
+		return
+	}
+	if s.capacity == 0 {
+		s.capacity = seen.processed / seen.busy
+	}
+	s.capacity += 0.3 * (seen.processed/seen.busy - s.capacity)
+}
+
+// ready messages: entries turned into messages, without delayed ones.
+func ready(w *model.System) (float64, error) {
+	sum := 0.0
+	for topic := range w.Scenario().Topics() {
+		sample, err := w.TopicSample(topic)
+		if err != nil {
+			return 0, err
+		}
+		for _, p := range sample.Partitions {
+			for _, s := range p.Subscriptions {
+				sum += float64(s.BacklogEntries)*w.Scenario().Batch - float64(s.DelayedMessages)
+			}
+		}
+	}
+	return max(0, sum), nil
+}

@@ -1,0 +1,76 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+)
+
+// Timetable is when our controller looked at what, each from the beginning of the system: of a real adapter, whose polls
+// of topics and of instances know nothing of each other and wander by 10 % of their interval each time, and of a real
+// HPA. Nothing happens after its end.
+type Timetable struct {
+	// Polls of Pulsar, Scrapes of the instances and Syncs of the HPA.
+	Polls, Scrapes, Syncs []time.Duration
+}
+
+// At makes our controller with a timetable instead of its own phases. As the real one does it decides at every news, of
+// topics and of instances alike.
+func At(t Timetable) New {
+	return func(s model.Scenario) Controller {
+		c := newCapacity(s, 0)
+		c.follows = true
+		for kind, times := range [][]time.Duration{polled: t.Polls, scraped: t.Scrapes, synced: t.Syncs} {
+			for _, at := range times {
+				c.events = append(c.events, event{at: at, kind: eventKind(kind)})
+			}
+		}
+		slices.SortStableFunc(c.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+		return c
+	}
+}
+
+// event of a Timetable.
+type event struct {
+	at   time.Duration
+	kind eventKind
+}
+
+type eventKind int
+
+const (
+	polled eventKind = iota
+	scraped
+	synced
+)
+
+// second at whose end an event comes: the system goes by whole seconds.
+func (e event) second() int { return int(math.Round(e.at.Seconds())) - 1 }
+
+// follow the timetable up to the end of this second.
+func (c *capacity) follow(w *model.System) int {
+	replicas := w.Replicas()
+	for len(c.events) > 0 && c.events[0].second() <= w.Second() {
+		switch c.events[0].kind {
+		case polled:
+			c.ask(w)
+			c.decide(w)
+		case scraped:
+			c.scrape(w)
+			c.decide(w)
+		case synced:
+			replicas = c.desired
+		}
+		c.events = c.events[1:]
+	}
+	if w.Replicas() == 0 { // whoever wakes a target does not wait for an HPA, which is off at 0
+		return c.desired
+	}
+	return replicas
+}

@@ -1,0 +1,79 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// keyShared is three replicas that have more to do than they can, with full receive queues of 500: 10 s of work.
+func keyShared(keys float64) *System {
+	s := scenario()
+	s.Type, s.Rate, s.ReceiveQueue, s.Keys = backlog.KeyShared, Constant(200), 500, keys
+	w := New(s, 3)
+	to(w, 60)
+	return w
+}
+
+// share of its hashes' messages that a fourth replica gets in the seconds after it joined, each.
+func shareOfTheFourth(w *System, seconds int) []float64 {
+	w.Scale(4)
+	r := w.replicas[3]
+	to(w, r.consumes-1)
+	var shares []float64
+	for range seconds {
+		w.Step()
+		shares = append(shares, 1-r.blocked)
+	}
+	return shares
+}
+
+func TestANewKeySharedConsumerWaitsForWhatTheFormerOnesHold(t *testing.T) {
+	w := keyShared(3) // a key each
+	shares := shareOfTheFourth(w, 20)
+	r := w.replicas[3]
+	require.Less(t, shares[8], 0.01, "all the while that the others work on 500 messages at 50 a second")
+	require.InDelta(t, 0, shares[5], 1e-3)
+	require.InDelta(t, 1, shares[14], 1e-9, "and no longer")
+	require.Positive(t, r.received)
+	require.Zero(t, w.waiting[drainingQueue].total)
+}
+
+func TestOfManyKeysMostMoveAtOnce(t *testing.T) {
+	shares := shareOfTheFourth(keyShared(30000), 20)
+	require.Greater(t, shares[0], 0.9, "500 messages of 10,000 keys")
+	require.InDelta(t, 1, shares[14], 1e-9)
+}
+
+func TestWhatWaitsForAFormerConsumerGoesToNobodyElse(t *testing.T) {
+	w := keyShared(3)
+	w.Scale(4)
+	to(w, w.replicas[3].consumes-1)
+	before := w.waiting[0].total
+	w.Step()
+	require.InDelta(t, before/4, w.waiting[drainingQueue].total, before/8, "a quarter of all hashes")
+	require.Less(t, w.Processable(), w.queued()-before/8, "more replicas would not help")
+	to(w, w.Second()+5)
+	require.Zero(t, w.replicas[3].received)
+}
+
+func TestNobodyWaitsForAConsumerThatLeft(t *testing.T) {
+	w := keyShared(3)
+	w.Scale(2)
+	w.Step()
+	require.Zero(t, w.draining)
+	w.Scale(3)
+	r := w.replicas[2]
+	to(w, r.consumes)
+	require.InDelta(t, 1, r.blocked, 0.01)
+	for _, former := range w.replicas[:2] {
+		w.leave(former)
+	}
+	w.Step()
+	require.Zero(t, r.blocked)
+}

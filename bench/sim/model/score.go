@@ -1,0 +1,117 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"math"
+	"time"
+)
+
+// Score is how a run went.
+type Score struct {
+	// Messages that arrived and can be processed, and Late ones: finished, or still there, later than the objective.
+	Messages, Late float64
+	// Finished messages.
+	Finished float64
+	// ReplicaSeconds from the scale write on, and LowerBound: what the load needs at the least, without knowing when.
+	ReplicaSeconds, LowerBound float64
+	// ViolationSeconds in which the oldest message was older than the objective.
+	ViolationSeconds int
+	// Actions are changes of the number of replicas, and Flaps those up within ten minutes of one down.
+	Actions, Flaps int
+	// Redelivered messages were with a replica that went away before it processed them.
+	Redelivered float64
+	// Trace has the replicas of every second, and Oldest the age of the oldest message.
+	Trace, Oldest []int32
+
+	lastDown int
+	changes  []int
+}
+
+// flapWindow in seconds.
+const flapWindow = 600
+
+func (s *Score) action(second, before, after int) {
+	s.Actions++
+	s.changes = append(s.changes, second)
+	switch {
+	case after < before:
+		s.lastDown = second
+	case s.lastDown > 0 && second-s.lastDown <= flapWindow:
+		s.Flaps++
+	}
+}
+
+func (s *Score) finished(age int, count float64, objective time.Duration) {
+	s.Finished += count
+	if float64(age) > objective.Seconds() {
+		s.Late += count
+	}
+}
+
+// account closes a second.
+func (w *System) account() {
+	s := &w.score
+	s.ReplicaSeconds += float64(len(w.replicas))
+	second := float64(w.second)
+	capacity := w.scenario.Capacity(second)
+	s.LowerBound += max(w.scenario.Due(second)/capacity, float64(w.scenario.Min))
+	age := 0
+	if at, ok := w.oldest(); ok {
+		age = w.second - at
+	}
+	if float64(age) > w.scenario.Objective.Seconds() {
+		s.ViolationSeconds++
+	}
+	s.Trace = append(s.Trace, int32(len(w.replicas))) //nolint:gosec // bounded by maxReplicas
+	s.Oldest = append(s.Oldest, int32(age))           //nolint:gosec // bounded by the scenario's length
+}
+
+// Score of all seconds so far. What is still queued counts as late when it is already.
+func (w *System) Score() Score {
+	s := w.score
+	w.queues(func(f *fifo) {
+		for _, p := range f.parcels[f.head:] {
+			if float64(w.second-p.at) > w.scenario.Objective.Seconds() {
+				s.Late += p.count
+			}
+		}
+	})
+	return s
+}
+
+// LateShare of the messages, from 0 to 1.
+func (s Score) LateShare() float64 {
+	if s.Messages == 0 {
+		return 0
+	}
+	return s.Late / s.Messages
+}
+
+// Settling after a step of the load at the given second, before the next at until: how long until replicas stay within
+// one of where they end and nothing is late, and in how many steps; NaN when they do not settle.
+func (s Score) Settling(step, until int, objective time.Duration) (seconds float64, steps int) {
+	until = min(until, len(s.Trace))
+	if until <= step {
+		return math.NaN(), 0
+	}
+	end := s.Trace[until-1]
+	settled := until
+	for second := until - 1; second >= step; second-- {
+		if distance := s.Trace[second] - end; distance > 1 || distance < -1 ||
+			float64(s.Oldest[second]) > objective.Seconds() {
+			break
+		}
+		settled = second
+	}
+	for _, change := range s.changes {
+		if change >= step && change <= settled && change < until {
+			steps++
+		}
+	}
+	if settled == until {
+		return math.NaN(), steps
+	}
+	return float64(settled - step), steps
+}

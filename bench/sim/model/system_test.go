@@ -1,0 +1,287 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func scenario() Scenario {
+	return Scenario{
+		Name: "test", Seconds: 600, Rate: Constant(100), Capacity: Constant(50), Objective: time.Minute,
+		Initial: 3, Min: 1, Max: 20, Start: 20 * time.Second,
+	}
+}
+
+// run steps to the end, scaling as told.
+func run(w *System, scale func(second int) (replicas int, ok bool)) {
+	for range w.scenario.Seconds {
+		w.Step()
+		if replicas, ok := scale(w.Second()); ok {
+			w.Scale(replicas)
+		}
+	}
+}
+
+func still(int) (int, bool) { return 0, false }
+
+// processed messages of all replicas there are.
+func processed(w *System) float64 {
+	sum := 0.0
+	for _, r := range w.replicas {
+		sum += r.processed
+	}
+	return sum
+}
+
+func TestNoMessageIsLostOrMadeUp(t *testing.T) {
+	tests := map[string]func(*Scenario){
+		"in a pool that keeps up":                  func(*Scenario) {},
+		"in one that does not":                     func(s *Scenario) { s.Initial = 1 },
+		"with small receive queues":                func(s *Scenario) { s.ReceiveQueue = 7 },
+		"with delayed messages":                    func(s *Scenario) { s.Delayed, s.Delay = 0.5, time.Minute },
+		"in partitions of their own":               func(s *Scenario) { s.Type, s.Partitions = backlog.Failover, 7 },
+		"in keys of their own":                     func(s *Scenario) { s.Type = backlog.KeyShared },
+		"while what is downstream limits all":      func(s *Scenario) { s.Downstream = Constant(60) },
+		"while every change restarts all replicas": func(s *Scenario) { s.RestartsOnScale = true },
+		"while replicas crash":                     func(s *Scenario) { s.Crashing = 0.5 },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := scenario()
+			change(&s)
+			w := New(s, 7)
+			done, before := 0.0, map[*replica]float64{}
+			run(w, func(second int) (int, bool) {
+				for _, r := range w.replicas { // a restart counts from 0 again
+					if r.processed >= before[r] {
+						done += r.processed - before[r]
+					} else {
+						done += r.processed
+					}
+					before[r] = r.processed
+				}
+				return []int{3, 9, 2, 5}[second/100%4], second%100 == 0
+			})
+			require.InDelta(t, w.score.Messages, done+w.queued()+w.delayedTotal, 1e-3*w.score.Messages)
+		})
+	}
+}
+
+func TestEqualSeedsGiveEqualLoadsWhateverIsDone(t *testing.T) {
+	one, other := New(scenario(), 3), New(scenario(), 3)
+	run(one, still)
+	run(other, func(second int) (int, bool) { return 1 + second%10, second%50 == 0 })
+	require.InDelta(t, one.score.Messages, other.score.Messages, 0)
+	require.InDelta(t, 60000, one.score.Messages, 1500, "100 a second for 10 minutes")
+}
+
+func TestARunCanBeRepeated(t *testing.T) {
+	scores := [2]Score{}
+	for i := range scores {
+		w := New(scenario(), 11)
+		run(w, func(second int) (int, bool) { return 1 + second/60%5, second%60 == 0 })
+		scores[i] = w.Score()
+	}
+	require.Equal(t, scores[0], scores[1])
+}
+
+func TestReplicasDoWhatTheirCapacityAllows(t *testing.T) {
+	s := scenario()
+	s.Rate, s.Spread = Constant(1000), 1e-9
+	w := New(s, 1)
+	run(w, still)
+	require.InDelta(t, 3*50*600, processed(w), 200, "three replicas of 50 a second")
+	require.InDelta(t, 3*600, w.Score().ReplicaSeconds, 0)
+	require.InDelta(t, 20*600, w.Score().LowerBound, 1)
+}
+
+func TestANewReplicaConsumesAfterItsStart(t *testing.T) {
+	w := New(scenario(), 5)
+	w.Step()
+	w.Scale(4)
+	require.Equal(t, 4, w.Replicas())
+	require.Len(t, w.active, 3)
+	for range 120 {
+		w.Step()
+	}
+	require.Len(t, w.active, 4)
+}
+
+func TestLateIsOlderThanTheObjective(t *testing.T) {
+	s := scenario()
+	s.Initial, s.Spread = 1, 1e-9 // half of what arrives can be done
+	w := New(s, 1)
+	run(w, still)
+	score := w.Score()
+	// At second t the message in work arrived at t/2, so it is older than 60 s from second 120 on: half of what was
+	// finished after that, and what waits for longer, which together arrived from second 60 to 540.
+	require.InDelta(t, 480.0/600, score.LateShare(), 0.02)
+	require.InDelta(t, 600-120, score.ViolationSeconds, 10)
+}
+
+func TestFlapsAreUpsSoonAfterADown(t *testing.T) {
+	w := New(scenario(), 1)
+	run(w, func(second int) (int, bool) {
+		replicas, ok := map[int]int{100: 2, 200: 3, 300: 4}[second]
+		return replicas, ok
+	})
+	require.Equal(t, 3, w.Score().Actions)
+	require.Equal(t, 2, w.Score().Flaps)
+}
+
+func TestSettlingIsTheLastTimeOutOfBounds(t *testing.T) {
+	s := Score{Trace: []int32{1, 1, 1, 4, 4, 6, 6, 6, 6, 6}, Oldest: make([]int32, 10), changes: []int{3, 5}}
+	seconds, steps := s.Settling(2, 10, time.Minute)
+	require.InDelta(t, 3, seconds, 0)
+	require.Equal(t, 2, steps)
+	s.Oldest[9] = 61
+	seconds, _ = s.Settling(2, 10, time.Minute)
+	require.True(t, math.IsNaN(seconds), "what is still late has not settled")
+}
+
+func TestSamplesSayWhatPulsarWould(t *testing.T) {
+	tests := map[string]struct {
+		change func(*Scenario)
+		check  func(*testing.T, *System, backlog.SubscriptionSample)
+	}{
+		"entries are batches": {
+			func(s *Scenario) { s.Batch, s.Initial = 10, 1 },
+			func(t *testing.T, w *System, s backlog.SubscriptionSample) {
+				t.Helper()
+				require.InDelta(t, w.queued()/10, s.BacklogEntries, 1)
+			},
+		},
+		"delayed messages are in the backlog": {
+			func(s *Scenario) { s.Delayed, s.Delay = 0.5, time.Hour },
+			func(t *testing.T, w *System, s backlog.SubscriptionSample) {
+				t.Helper()
+				require.InDelta(t, 30000, s.DelayedMessages, 1000)
+				require.GreaterOrEqual(t, s.BacklogEntries, s.DelayedMessages)
+			},
+		},
+		"poison stays for ever and is tried again": {
+			func(s *Scenario) { s.Poison = 0.1 },
+			func(t *testing.T, w *System, s backlog.SubscriptionSample) {
+				t.Helper()
+				require.InDelta(t, 6000, w.stuck, 300)
+				require.GreaterOrEqual(t, float64(s.BacklogEntries), w.stuck)
+				require.Greater(t, float64(s.DeliveredMessages), w.score.Messages)
+			},
+		},
+		"Failover counts nothing as unacknowledged": {
+			func(s *Scenario) { s.Type, s.Initial = backlog.Failover, 1 },
+			func(t *testing.T, _ *System, s backlog.SubscriptionSample) {
+				t.Helper()
+				require.Zero(t, s.UnackedMessages)
+			},
+		},
+		"Shared does": {
+			func(s *Scenario) { s.Initial = 1 },
+			func(t *testing.T, _ *System, s backlog.SubscriptionSample) {
+				t.Helper()
+				require.InDelta(t, 1000, s.UnackedMessages, 60, "a full receive queue")
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := scenario()
+			tt.change(&s)
+			w := New(s, 2)
+			run(w, still)
+			sample, err := w.TopicSample(0)
+			require.NoError(t, err)
+			require.Len(t, sample.Partitions, 1)
+			tt.check(t, w, sample.Partitions[0].Subscriptions[0])
+		})
+	}
+}
+
+func TestFaultsAreErrorsAsTheSourceGivesThem(t *testing.T) {
+	s := scenario()
+	s.Outages, s.Partial = Spans{{From: 1, To: 2}}, Spans{{From: 2, To: 3}}
+	w := New(s, 1)
+	w.Step()
+	_, err := w.TopicSample(0)
+	require.NoError(t, err)
+	w.Step()
+	_, err = w.TopicSample(0)
+	require.ErrorIs(t, err, backlog.ErrUnreachable)
+	w.Step()
+	_, err = w.TopicSample(0)
+	require.ErrorIs(t, err, backlog.ErrPartial)
+}
+
+func TestFifoKeepsTheOrderOfArrival(t *testing.T) {
+	var f, taken fifo
+	f.push(1, 5)
+	f.push(2, 5)
+	f.pop(7, func(p parcel) { taken.push(p.at, p.count) })
+	require.Equal(t, []parcel{{1, 5}, {2, 2}}, taken.parcels)
+	f.push(3, 1)
+	f.putBack(&taken)
+	require.InDelta(t, 11, f.total, dust)
+	at, ok := f.oldest()
+	require.True(t, ok)
+	require.Equal(t, 1, at)
+	var all []parcel
+	f.pop(100, func(p parcel) { all = append(all, p) })
+	require.Equal(t, []parcel{{1, 5}, {2, 5}, {3, 1}}, all)
+	_, ok = f.oldest()
+	require.False(t, ok)
+	require.Zero(t, f.total)
+}
+
+func TestAScenarioMaySayHowItsReplicasStartAndMeasure(t *testing.T) {
+	s := scenario()
+	s.Start = 19500 * time.Millisecond
+	s.Rate, s.Spread, s.StartSpread, s.WarmUp, s.Measured = Constant(1000), 1e-9, 1e-9, 100, 0.6
+	w := New(s, 1)
+	for range 10 {
+		w.Step()
+	}
+	w.Scale(4)
+	before := w.InstancesSample()
+	for range 19 {
+		w.Step()
+	}
+	after := w.InstancesSample()
+	require.InDelta(t, 19*0.6, (*after.Instances[0].BusyTime - *before.Instances[0].BusyTime).Seconds(), 1e-6)
+	require.Len(t, after.Instances, 3)
+	w.Step()
+	require.Len(t, w.InstancesSample().Instances, 4, "after exactly the start time")
+	for range 10 {
+		w.Step()
+	}
+	require.InDelta(t, 50*(0.5*11+0.005*55), w.replicas[3].processed, 1, "from half its speed")
+}
+
+func TestCallsOfAReplicaThatWaitsTakeLonger(t *testing.T) {
+	busy := func(rate, slack float64) float64 {
+		s := scenario()
+		s.Exact, s.Rate, s.Initial, s.Slack, s.Spread, s.Measured = true, Constant(rate), 1, slack, 1e-6, 1
+		w := New(s, 3)
+		run(w, still)
+		return w.InstancesSample().Instances[0].BusyTime.Seconds() / 600
+	}
+	require.InDelta(t, 0.5, busy(25, 0), 0.01)
+	require.InDelta(t, 0.55, busy(25, 0.1), 0.01)
+	require.InDelta(t, 1, busy(100, 0.1), 0.01, "one that has work all the time is as fast as it gets")
+}
+
+func TestExactArrivalsHaveNoLuck(t *testing.T) {
+	s := scenario()
+	s.Exact, s.Rate = true, func(second float64) float64 { return float64(int(second) % 3) }
+	w := New(s, 3)
+	run(w, still)
+	require.InDelta(t, 600, w.score.Messages, 1e-6)
+	require.InDelta(t, 600, w.published[0], 1e-6)
+}
