@@ -66,6 +66,14 @@ type Namespace struct {
 	Name    string
 }
 
+// NamespaceOf is the Pulsar namespace of a complete topic name or pattern.
+func NamespaceOf(cluster Cluster, topic string) Namespace {
+	_, path, _ := strings.Cut(topic, "://")
+	tenant, rest, _ := strings.Cut(path, "/")
+	namespace, _, _ := strings.Cut(rest, "/")
+	return Namespace{Cluster: cluster, Name: tenant + "/" + namespace}
+}
+
 // CompleteTopicName expands the short forms that Pulsar accepts: a topic alone is in public/default, and without a
 // domain it is persistent.
 //

@@ -98,8 +98,8 @@ func NewAbilities(config AbilitiesConfig) (*Abilities, error) {
 	return &Abilities{config: config, metrics: metrics, heard: make(chan struct{}, 1), looked: make(chan struct{})}, nil
 }
 
-// watchAbilities makes the component by what a manager knows of the API server, and adds it.
-func watchAbilities(mgr manager.Manager, config Config, installed func(kind string) bool) (*Abilities, error) {
+// watchAbilities completes the configuration with what a manager knows of the API server, and adds the component to it.
+func watchAbilities(mgr manager.Manager, config AbilitiesConfig, installed func(kind string) bool) (*Abilities, error) {
 	// A cache of its own: where APIServices may not be seen, only the choice of the actuator suffers.
 	services, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -118,11 +118,8 @@ func watchAbilities(mgr manager.Manager, config Config, installed func(kind stri
 	if err != nil {
 		return nil, err
 	}
-	a, err := NewAbilities(AbilitiesConfig{
-		APIServices: services, Server: direct, Namespace: config.Lease.Namespace, Own: config.Service,
-		ExternalMetrics: config.ExternalMetrics, KEDA: keda.there, Scaler: config.Scaler, Policies: mgr.GetCache(),
-		Registerer: config.Registerer,
-	})
+	config.APIServices, config.Server, config.KEDA, config.Policies = services, direct, keda.there, mgr.GetCache()
+	a, err := NewAbilities(config)
 	if err != nil {
 		return nil, err
 	}

@@ -10,64 +10,46 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// circumstances notes in the target what a change of its replicas would do beside changing their number.
-func (t *Targets) circumstances(ctx context.Context, namespace string, target *policy.Target) error {
+// Describe returns the target with what a change of its replicas would do beside changing their number.
+func (f *Finder) Describe(ctx context.Context, namespace string, target *policy.Target) (*policy.Target, error) {
 	if target == nil || target.Invalid != "" || target.Scaling == policy.ByWorker {
-		return nil
+		return target, nil
 	}
 	var w workload
 	statefulSet := target.Ref.Name
 	if target.Ref.Kind != kindStatefulSet {
-		object, err := t.remembered(ctx, target.Ref.Kind, namespace, target.Ref.Name)
+		object, err := f.reader.Object(ctx, target.Ref.Kind, namespace, target.Ref.Name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if object != nil {
 			if w, err = decodeWorkload(target.Ref.Kind, object.Object); err != nil {
-				return nil //nolint:nilerr // Find has told already
+				return target, nil //nolint:nilerr // Find has told already
 			}
 		}
 		statefulSet = policy.FunctionMeshName(target.Ref)
 	}
-	set, err := t.remembered(ctx, kindStatefulSet, namespace, statefulSet)
+	set, err := f.reader.Object(ctx, kindStatefulSet, namespace, statefulSet)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	vertical, err := t.verticalAutoscalers(ctx, namespace, target.Scaled)
+	vertical, err := f.verticalAutoscalers(ctx, namespace, target.Scaled)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	target.Updating = updating(set)
+	described := *target
+	described.Updating = updating(set)
 	if paused := w.pausedRollout(); paused != nil && target.Frozen == nil {
-		target.Frozen = paused
+		described.Frozen = paused
 	}
-	target.Disturbances = append(target.Disturbances, w.disturbances(set)...)
-	target.Disturbances = append(target.Disturbances, vertical...)
-	return nil
-}
-
-// remembered reads one object from memory; nil when it does not exist.
-func (t *Targets) remembered(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
-	if !t.config.Installed(kind) {
-		return nil, nil //nolint:nilnil // none is an answer
-	}
-	object := newWorkload(kind)
-	err := t.config.Workloads.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object,
-		client.UnsafeDisableDeepCopy)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return nil, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, name, err)
-	case err != nil:
-		return nil, nil //nolint:nilnil,nilerr // none is an answer
-	}
-	return object, nil
+	described.Disturbances = slices.Concat(target.Disturbances, w.disturbances(set), vertical)
+	return &described, nil
 }
 
 // pausedRollout is the reason to leave the replicas alone while there is a change that somebody paused: Function Mesh
@@ -131,23 +113,20 @@ func (w workload) disturbances(set *unstructured.Unstructured) []policy.Disturba
 }
 
 // verticalAutoscalers that change the pods of what is scaled, sorted by name.
-func (t *Targets) verticalAutoscalers(ctx context.Context, namespace string,
+func (f *Finder) verticalAutoscalers(ctx context.Context, namespace string,
 	scaled []v1alpha1.ScaleTargetRef,
 ) ([]policy.Disturbance, error) {
-	if !t.config.Installed(kindVerticalPodAutoscaler) {
-		return nil, nil
-	}
 	modes := map[string]string{}
 	for _, ref := range scaled {
-		list := newWorkloadList(kindVerticalPodAutoscaler)
-		if err := t.config.Workloads.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy,
-			client.MatchingFields{indexScaleTarget: scaleTarget(ref.APIVersion, ref.Kind, ref.Name)}); err != nil {
-			return nil, fmt.Errorf("listing VerticalPodAutoscalers: %w", err)
+		objects, err := f.reader.List(ctx, kindVerticalPodAutoscaler, client.InNamespace(namespace),
+			client.MatchingFields{indexScaleTarget: scaleTarget(ref.APIVersion, ref.Kind, ref.Name)})
+		if err != nil {
+			return nil, err
 		}
-		for i := range list.Items {
-			mode, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "updatePolicy", "updateMode")
+		for i := range objects {
+			mode, _, _ := unstructured.NestedString(objects[i].Object, "spec", "updatePolicy", "updateMode")
 			if resizes(mode) {
-				modes[list.Items[i].GetName()] = mode
+				modes[objects[i].GetName()] = mode
 			}
 		}
 	}

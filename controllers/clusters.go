@@ -24,16 +24,19 @@ const keyWebServiceURL = "webServiceURL"
 
 // clusters finds the admin URL of an object's Pulsar cluster.
 type clusters struct {
-	reader     client.Reader
-	defaultURL string
-	addresses  *lookups[types.NamespacedName, clusterAddress]
+	reader      client.Reader
+	credentials CredentialKeeper
+	defaultURL  string
+	addresses   *lookups[types.NamespacedName, clusterAddress]
 	// doubts are when clusters did not answer as they should, by admin URL.
 	doubts *lookups[string, time.Time]
 }
 
-func newClusters(reader client.Reader, defaultURL string, now func() time.Time) *clusters {
+func newClusters(reader client.Reader, credentials CredentialKeeper, defaultURL string,
+	now func() time.Time,
+) *clusters {
 	c := &clusters{
-		reader: reader, defaultURL: defaultURL,
+		reader: reader, credentials: credentials, defaultURL: defaultURL,
 		addresses: newLookups[types.NamespacedName, clusterAddress](now), doubts: newLookups[string, time.Time](now),
 	}
 	c.addresses.doubted = func(address clusterAddress, readAt time.Time) bool {
@@ -93,12 +96,13 @@ func (c *clusters) presumed(ctx context.Context, configMap types.NamespacedName)
 	return cluster.AdminURL
 }
 
-// doubt has the ConfigMaps that named the cluster read again when they are next asked for: it does not answer as a
+// invalidate has the ConfigMaps that named the cluster read again when they are next asked for: it does not answer as a
 // Pulsar cluster should. It costs the same however many they are, for every policy of a broker that is down comes here
 // at every pass.
-func (c *clusters) doubt(cluster backlog.Cluster) {
+func (c *clusters) invalidate(cluster backlog.Cluster) {
 	now := c.doubts.now()
 	c.doubts.remember(cluster.AdminURL, now, now, lookupFor)
+	c.credentials.Invalidate(cluster.Access)
 }
 
 // read asks the API server. A ConfigMap that is missing or forbidden never falls back to the default cluster: it may
@@ -131,4 +135,39 @@ func (c *clusters) read(ctx context.Context, key types.NamespacedName) (clusterA
 		return clusterAddress{invalid: fmt.Sprintf("%s in ConfigMap %s %s", keyWebServiceURL, key.Name, err)}, nil
 	}
 	return clusterAddress{url: address}, nil
+}
+
+// resolve returns where the object's Pulsar is and who to be there, or why that cannot be told.
+func (c *clusters) resolve(ctx context.Context, w workload, connection *v1alpha1.PulsarConnection) (
+	cluster backlog.Cluster, invalid string, err error,
+) {
+	cluster, invalid, err = c.find(ctx, connection, w.configMap())
+	if err != nil || invalid != "" {
+		return cluster, invalid, err
+	}
+	plan := planCredentials(cluster.AdminURL, w.Metadata.Namespace, connection, w.Spec.Pulsar)
+	cluster.Access, invalid, err = c.credentials.Resolve(ctx, connection, plan)
+	return cluster, invalid, err
+}
+
+// configMap is where the object says which Pulsar it uses; without a name when it does not say.
+func (w workload) configMap() types.NamespacedName {
+	return types.NamespacedName{Namespace: w.Metadata.Namespace, Name: w.Spec.Pulsar.PulsarConfig}
+}
+
+// same says whether two policies that name something of the same kind and name in a function worker mean the
+// same; of others it says that they do. It reads nothing: policies alone say where.
+func (c *clusters) same(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
+	if a.Spec.PulsarFunctionRef.Name == "" || b.Spec.PulsarFunctionRef.Name == "" {
+		return true
+	}
+	one, _, err := c.find(ctx, a.Spec.Pulsar, types.NamespacedName{})
+	other, _, otherErr := c.find(ctx, b.Spec.Pulsar, types.NamespacedName{})
+	return err == nil && otherErr == nil && one.AdminURL == other.AdminURL
+}
+
+// forget drops what was not used lately.
+func (c *clusters) forget(now time.Time) {
+	c.addresses.forget(now)
+	c.doubts.forget(now)
 }

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
 // countingReader has every ConfigMap and counts how often one is read.
@@ -32,10 +34,19 @@ func (r *countingReader) Get(_ context.Context, _ client.ObjectKey, object clien
 	return nil
 }
 
+// noCredentials leaves all to the adapter's own.
+type noCredentials struct{}
+
+func (noCredentials) Resolve(context.Context, *v1alpha1.PulsarConnection, credentialPlan) (string, string, error) {
+	return "", "", nil
+}
+
+func (noCredentials) Invalidate(string) {}
+
 func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
 	reader := &countingReader{}
 	now := time.Unix(1_800_000_000, 0)
-	c := newClusters(reader, "", func() time.Time { return now })
+	c := newClusters(reader, noCredentials{}, "", func() time.Time { return now })
 	const many = 10_000
 	for range 3 {
 		for i := range many {
@@ -54,7 +65,7 @@ func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
 func TestANameThatNoConfigMapCanHaveIsAMistake(t *testing.T) {
 	reader := &countingReader{}
 	for _, name := range []string{"a/b", "..", "UPPER", "a%2fb"} {
-		_, invalid, err := newClusters(reader, "http://default:8080", time.Now).find(t.Context(), nil,
+		_, invalid, err := newClusters(reader, noCredentials{}, "http://default:8080", time.Now).find(t.Context(), nil,
 			types.NamespacedName{Namespace: "media", Name: name})
 		require.NoError(t, err)
 		require.Contains(t, invalid,
@@ -66,15 +77,15 @@ func TestANameThatNoConfigMapCanHaveIsAMistake(t *testing.T) {
 // A cluster that fails is in doubt at every pass of each of its policies.
 func TestADoubtCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	c := newClusters(&countingReader{}, "", func() time.Time { return now })
+	c := newClusters(&countingReader{}, noCredentials{}, "", func() time.Time { return now })
 	for i := range 10_000 {
 		_, _, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
 		require.NoError(t, err)
 	}
-	c.doubt(testCluster())
+	c.invalidate(testCluster())
 	c.addresses.mu.Lock() // whoever looks at them all would wait for this
 	defer c.addresses.mu.Unlock()
-	c.doubt(testCluster())
+	c.invalidate(testCluster())
 	require.Len(t, c.doubts.known, 1)
 }
 
@@ -89,25 +100,25 @@ func TestWhatNobodyAsksForIsForgotten(t *testing.T) {
 	targets := w.reconciler.config.Targets
 	function := testFunction()
 	spec(function)["pulsar"] = map[string]any{"pulsarConfig": "pulsar", "authSecret": "token"}
-	target, err := targets.target(t.Context(), function.Object, testPolicy().Spec.ScaleTargetRef, nil)
+	target, err := targets.Finder.target(t.Context(), function.Object, testPolicy().Spec.ScaleTargetRef, nil)
 	require.NoError(t, err)
 	require.Empty(t, target.Invalid)
 	access := target.Subscription.Cluster.Access
 	remembered := func() []int {
 		return []int{
 			len(targets.clusters.addresses.known), len(targets.clusters.doubts.known),
-			len(targets.credentials.plans.known), len(targets.credentials.secrets.contents.known),
+			len(w.kept.plans.known), len(w.kept.secrets.contents.known),
 		}
 	}
-	targets.Doubt(target.Subscription.Cluster)
+	targets.Invalidate(target.Subscription.Cluster)
 	require.Equal(t, []int{1, 1, 1, 1}, remembered())
 	w.after(lookupUnusedFor - time.Second)
-	_, err = targets.credentials.Credentials(t.Context(), access)
+	_, err = w.kept.Credentials(t.Context(), access)
 	require.NoError(t, err)
 	w.after(time.Second)
-	targets.forget(w.now)
+	w.forget(w.now)
 	require.Equal(t, []int{0, 0, 1, 1}, remembered(), "the poller still shows the credentials")
 	w.after(lookupUnusedFor)
-	targets.forget(w.now)
+	w.forget(w.now)
 	require.Equal(t, []int{0, 0, 0, 0}, remembered())
 }

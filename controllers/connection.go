@@ -4,10 +4,38 @@
 package controllers
 
 import (
+	"context"
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
+
+// FunctionCredentials says what becomes of credentials that Functions, Sinks, Sources and policies name.
+type FunctionCredentials string
+
+// The two ways.
+const (
+	// UseFunctionCredentials reads the Secrets that they name, one by one.
+	UseFunctionCredentials FunctionCredentials = "Use"
+	// IgnoreFunctionCredentials shows the adapter's own credentials to every cluster, and never reads a Secret.
+	IgnoreFunctionCredentials FunctionCredentials = "Ignore"
+)
+
+// OwnCredentials says what the adapter has itself, for what cannot be read.
+type OwnCredentials struct {
+	// Authenticates is true when it can show who it is, TrustsMore when it was given certificates to trust.
+	Authenticates, TrustsMore bool
+}
+
+// CredentialKeeper keeps the credentials that objects and policies name.
+type CredentialKeeper interface {
+	// Resolve returns the name of a plan's credentials, empty for the adapter's own, or why there are none and what to do
+	// about it. An error is worth a retry.
+	Resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan credentialPlan) (
+		access, invalid string, err error)
+	// Invalidate has what the name stands for read again soon.
+	Invalidate(access string)
+}
 
 // workloadPulsar is how an object reaches its Pulsar; names are Function Mesh's PulsarMessaging.
 type workloadPulsar struct {

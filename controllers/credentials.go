@@ -20,23 +20,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// FunctionCredentials says what becomes of credentials that Functions, Sinks, Sources and policies name.
-type FunctionCredentials string
-
-// The two ways.
-const (
-	// UseFunctionCredentials reads the Secrets that they name, one by one.
-	UseFunctionCredentials FunctionCredentials = "Use"
-	// IgnoreFunctionCredentials shows the adapter's own credentials to every cluster, and never reads a Secret.
-	IgnoreFunctionCredentials FunctionCredentials = "Ignore"
-)
-
-// OwnCredentials says what the adapter has itself, for what cannot be read.
-type OwnCredentials struct {
-	// Authenticates is true when it can show who it is, TrustsMore when it was given certificates to trust.
-	Authenticates, TrustsMore bool
-}
-
 // Credentials knows the credentials that backlog.Cluster.Access names. It is safe for concurrent use.
 type Credentials struct {
 	mode    FunctionCredentials
@@ -48,7 +31,8 @@ type Credentials struct {
 	plans *lookups[string, credentialPlan]
 }
 
-func newCredentials(reader client.Reader, mode FunctionCredentials, own OwnCredentials,
+// NewCredentials checks the mode; the reader reads single Secrets from the API server.
+func NewCredentials(reader client.Reader, mode FunctionCredentials, own OwnCredentials,
 	now func() time.Time,
 ) (*Credentials, error) {
 	if mode != UseFunctionCredentials && mode != IgnoreFunctionCredentials {
@@ -61,9 +45,9 @@ func newCredentials(reader client.Reader, mode FunctionCredentials, own OwnCrede
 	}, nil
 }
 
-// find returns the name of the credentials to use, empty for the adapter's own, or why there are none and what to do
+// Resolve returns the name of the credentials to use, empty for the adapter's own, or why there are none and what to do
 // about it. An error is worth a retry.
-func (c *Credentials) find(ctx context.Context, connection *v1alpha1.PulsarConnection, plan credentialPlan) (
+func (c *Credentials) Resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan credentialPlan) (
 	access, invalid string, err error,
 ) {
 	if c.mode == IgnoreFunctionCredentials {
@@ -125,8 +109,8 @@ func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.C
 	}
 }
 
-// Doubt says that Pulsar refused what the name stands for, so that a rotated Secret is seen within seconds.
-func (c *Credentials) Doubt(access string) {
+// Invalidate says that Pulsar refused what the name stands for, so that a rotated Secret is seen within seconds.
+func (c *Credentials) Invalidate(access string) {
 	plan, known := c.plans.recall(access)
 	if !known {
 		return
@@ -241,4 +225,10 @@ func oauth2Params(config oauth2Config, keyFile string) (string, error) {
 		return "", fmt.Errorf("writing oauth2 parameters: %w", err)
 	}
 	return string(text), nil
+}
+
+// Forget drops what was read and was not used lately, Secrets above all.
+func (c *Credentials) Forget(now time.Time) {
+	c.plans.forget(now)
+	c.secrets.contents.forget(now)
 }

@@ -73,7 +73,7 @@ func newTestCredentials(t *testing.T, api client.Reader, mode FunctionCredential
 	now func() time.Time,
 ) *Credentials {
 	t.Helper()
-	c, err := newCredentials(api, mode, own, now)
+	c, err := NewCredentials(api, mode, own, now)
 	require.NoError(t, err)
 	return c
 }
@@ -218,7 +218,7 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 			var p workloadPulsar
 			require.NoError(t, json.Unmarshal([]byte(withDefault(test.pulsar, "{}")), &p))
 			plan := planCredentials(withDefault(test.url, http), testNamespace, test.policy, p)
-			access, invalid, err := c.find(t.Context(), test.policy, plan)
+			access, invalid, err := c.Resolve(t.Context(), test.policy, plan)
 			require.NoError(t, err)
 			require.NotContains(t, access+invalid, "hunter")
 			if test.invalid != "" {
@@ -263,7 +263,7 @@ func TestEqualCredentialsHaveOneName(t *testing.T) {
 func TestARotatedSecretIsSeenWithinAMinuteAndOneInDoubtWithinSeconds(t *testing.T) {
 	api, now := testSecrets(), time.Unix(0, 0)
 	c := newTestCredentials(t, api, UseFunctionCredentials, OwnCredentials{}, func() time.Time { return now })
-	access, _, err := c.find(t.Context(), nil, credentialPlan{Namespace: testNamespace, AuthSecret: "token"})
+	access, _, err := c.Resolve(t.Context(), nil, credentialPlan{Namespace: testNamespace, AuthSecret: "token"})
 	require.NoError(t, err)
 	params := func() string {
 		got, err := c.Credentials(t.Context(), access)
@@ -279,11 +279,11 @@ func TestARotatedSecretIsSeenWithinAMinuteAndOneInDoubtWithinSeconds(t *testing.
 	api.named["token"]["clientAuthenticationParameters"] = "token:newer"
 	now = now.Add(lookupTroubleFor)
 	require.Equal(t, "token:new", params())
-	c.Doubt("another")
-	c.Doubt(access)
+	c.Invalidate("another")
+	c.Invalidate(access)
 	require.Equal(t, "token:newer", params())
 	reads := api.reads
-	c.Doubt(access)
+	c.Invalidate(access)
 	require.Equal(t, "token:newer", params())
 	require.Equal(t, reads, api.reads, "not more often than every ten seconds, however long Pulsar refuses it")
 
@@ -305,13 +305,13 @@ func TestAHugeSecretIsNotKept(t *testing.T) {
 	api := testSecrets()
 	api.named["token"]["clientAuthenticationParameters"] = string(make([]byte, maxSecretValue+1))
 	c := newTestCredentials(t, api, UseFunctionCredentials, OwnCredentials{}, time.Now)
-	_, invalid, err := c.find(t.Context(), nil, credentialPlan{Namespace: testNamespace, AuthSecret: "token"})
+	_, invalid, err := c.Resolve(t.Context(), nil, credentialPlan{Namespace: testNamespace, AuthSecret: "token"})
 	require.NoError(t, err)
 	require.Contains(t, invalid, "is longer than 65536 bytes")
 }
 
 func TestTheWayOfCredentialsIsOneOfTwo(t *testing.T) {
-	_, err := newCredentials(testSecrets(), "use", OwnCredentials{}, time.Now)
+	_, err := NewCredentials(testSecrets(), "use", OwnCredentials{}, time.Now)
 	require.EqualError(t, err, `FunctionCredentials is "use", must be Use or Ignore`)
 }
 

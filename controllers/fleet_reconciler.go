@@ -139,8 +139,7 @@ func (r *FleetReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPol
 	kind := string(p.Spec.TargetSelector.Kind)
 	if violation == nil && !r.config.Installed(kind) {
 		violation = &policy.Violation{
-			Condition: v1alpha1.ConditionTargetFound, Reason: policy.ReasonTargetKindUnsupported, Message: notInstalled(
-				kind).Unsupported,
+			Condition: v1alpha1.ConditionTargetFound, Reason: policy.ReasonTargetKindUnsupported, Message: notInstalled(kind),
 		}
 	}
 	if violation != nil {

@@ -55,36 +55,27 @@ func selectedKinds() []string { return append(workloadKinds(), kindStatefulSet) 
 
 // watchFleets registers the reconciler of fleets and what wakes it. The objects of a kind reach it as soon as the kind
 // exists, after the policies that name them.
-func watchFleets(mgr manager.Manager, config Config, all installations) error {
+func watchFleets(mgr manager.Manager, config Config, discovery Discovery) error {
 	reconciler, err := NewFleetReconciler(FleetConfig{
-		Client: mgr.GetClient(), Workloads: mgr.GetCache(), Installed: all.installed,
+		Client: mgr.GetClient(), Workloads: mgr.GetCache(), Installed: discovery.Installed,
 		Recorder: mgr.GetEventRecorder(policy.FieldManager), Clock: config.Clock, Registerer: config.Registerer,
 	})
 	if err != nil {
 		return err
 	}
-	var looked lookedFor
-	for _, kind := range selectedKinds() {
-		looked = append(looked, all[kind].looked)
-	}
 	c, err := builder.ControllerManagedBy(mgr).
 		Named(fleetControllerName).
 		Watches(&v1alpha1.AutoscalingPolicy{}, fleetsOfPolicies(mgr.GetCache())).
-		WatchesRawSource(looked).
+		WatchesRawSource(selectable{discovery}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: fleetWorkers, ReconciliationTimeout: fleetTimeout}).
 		Build(reconciler)
 	if err != nil {
 		return fmt.Errorf("building the controller of fleets: %w", err)
 	}
 	for _, kind := range selectedKinds() {
-		i := all[kind]
-		before := i.watch
-		i.watch = func() error {
-			if err := before(); err != nil {
-				return err
-			}
+		discovery.OnSynced(kind, func() error {
 			return c.Watch(source.Kind(mgr.GetCache(), newWorkload(kind), fleetsOfWorkloads(mgr.GetCache()), selectionChanged()))
-		}
+		})
 	}
 	return nil
 }
@@ -213,17 +204,19 @@ func shown(p *v1alpha1.AutoscalingPolicy) shownOfChild {
 	return s
 }
 
-// lookedFor holds the workers back until it is known which objects there are: else all children would be removed at
+// selectable holds the workers back until it is known which objects there are: else all children would be removed at
 // every start.
-type lookedFor []<-chan struct{}
+type selectable struct{ discovery Discovery }
 
 // Start has nothing to watch.
-func (lookedFor) Start(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (selectable) Start(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	return nil
 }
 
 // WaitForSync waits for the first look for every kind.
-func (l lookedFor) WaitForSync(ctx context.Context) error { return news{looked: l}.WaitForSync(ctx) }
+func (s selectable) WaitForSync(ctx context.Context) error {
+	return s.discovery.WaitForSync(ctx, selectedKinds()...)
+}
 
 // String names the source in logs.
-func (lookedFor) String() string { return "kinds that are looked for" }
+func (selectable) String() string { return "discovery of selectable kinds" }

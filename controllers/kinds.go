@@ -25,6 +25,7 @@ const (
 	kindFunctionMesh    = "FunctionMesh"
 
 	kindStatefulSet           = "StatefulSet"
+	kindAutoscaler            = "HorizontalPodAutoscaler"
 	kindScaledObject          = "ScaledObject"
 	kindVerticalPodAutoscaler = "VerticalPodAutoscaler"
 	kindPolicy                = "AutoscalingPolicy"
@@ -38,6 +39,9 @@ const (
 	annotationPausedIn     = "autoscaling.keda.sh/paused-scale-in"
 	annotationPausedOut    = "autoscaling.keda.sh/paused-scale-out"
 	annotationForced       = "autoscaling.keda.sh/force-activation"
+
+	// annotationPort of a pod is where an instance serves its metrics.
+	annotationPort = "prometheus.io/port"
 )
 
 // measuredKinds are those whose objects can be asked for what was measured, beside policies.

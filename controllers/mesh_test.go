@@ -104,8 +104,8 @@ func (w *testWorld) hold(replicas int32) {
 func TestAComponentIsFoundByItsEntry(t *testing.T) {
 	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
 	targets := w.reconciler.config.Targets
-	targets.config.InstanceMetrics = PodInstanceMetrics
-	found, err := targets.Find(t.Context(), testNamespace, componentPolicy().Spec)
+	targets.Finder.instanceMetrics = PodInstanceMetrics
+	found, err := targets.Finder.Find(t.Context(), testNamespace, componentPolicy().Spec)
 	require.NoError(t, err)
 	require.NotNil(t, found.Target)
 	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in").WithPatterns()
@@ -215,7 +215,7 @@ func TestASourceOfAMeshNeverGoesToZero(t *testing.T) {
 	spec(mesh)["sources"] = []any{entry}
 	p.Spec.ScaleTargetRef.Component.Kind = v1alpha1.WorkloadSource
 	w := newTestWorld(t, mesh, testConfigMap())
-	found, err := w.reconciler.config.Targets.Find(t.Context(), testNamespace, p.Spec)
+	found, err := w.reconciler.config.Targets.Finder.Find(t.Context(), testNamespace, p.Spec)
 	require.NoError(t, err)
 	require.True(t, found.Target.NeverZero)
 	require.Equal(t, "BatchSourceExecutor-public/default/resize", found.Target.Subscription.Name)
@@ -313,7 +313,7 @@ func TestAMeshThatChangedMeanwhileIsTriedAgain(t *testing.T) {
 	w.editMesh(func(mesh *unstructured.Unstructured) {
 		spec(mesh)["functions"] = []any{testEntry("resize"), testEntry("tag")}
 	})
-	w.reconciler.config.Targets.config.Workloads = behind{w.client, testMesh()}
+	w.reconciler.config.Targets.Reader.reader = behind{w.client, testMesh()}
 	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
 	require.ErrorContains(t, err,
 		"writing replicas of spec.functions[1] of FunctionMesh etl, which may have changed meanwhile")
@@ -322,7 +322,7 @@ func TestAMeshThatChangedMeanwhileIsTriedAgain(t *testing.T) {
 	_, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Contains(t, message, "may have changed meanwhile")
 
-	w.reconciler.config.Targets.config.Workloads = w.client
+	w.reconciler.config.Targets.Reader.reader = w.client
 	w.reconcile()
 	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
 }
@@ -332,7 +332,7 @@ func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
 	delete(entryOf(mesh, 0), "replicas")
 	p := componentPolicy()
 	w := newTestWorld(t, mesh, p)
-	scaler := throughMesh{w.client, w.reconciler.config.Targets}
+	scaler := throughMesh{w.client, w.reconciler.config.Targets.Reader}
 	require.NoError(t, scaler.scale(t.Context(), policy.World{Policy: p}, 3))
 	require.Empty(t, w.writes)
 	p.Spec.ScaleTargetRef.Component.Name = "tag"
@@ -348,7 +348,7 @@ func TestSignalsOfAComponentAreFoundThroughItsPolicy(t *testing.T) {
 	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
 	signals, err := NewSignals(SignalsConfig{
 		Store: w.store, Targets: w.reconciler.config.Targets,
-		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock,
+		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock, Forget: w.forget,
 	})
 	require.NoError(t, err)
 	subscription, err := signals.find(t.Context(), asked{resource: v1alpha1.GroupResource(), key: testKey()})

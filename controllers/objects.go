@@ -20,16 +20,15 @@ import (
 // Objects finds policies, Functions, Sinks, Sources and StatefulSets of the function worker by their labels, in memory.
 // It is safe for concurrent use.
 type Objects struct {
-	reader client.Reader
-	// policiesRead and installed say whether the policies and the objects of a kind are in memory.
+	reader *Reader
+	// policiesRead says whether the policies are in memory.
 	policiesRead func() bool
-	installed    func(kind string) bool
 }
 
 // Names returns the names of the objects in the namespace whose labels match, sorted; backlog.ErrNoData while they are
 // still being read, and an API server's NotFound for another resource.
 func (o *Objects) Names(resource schema.GroupResource, namespace string, selector labels.Selector) ([]string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), cacheTimeout)
 	defer cancel()
 	options := []client.ListOption{
 		client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy,
@@ -41,22 +40,22 @@ func (o *Objects) Names(resource schema.GroupResource, namespace string, selecto
 			return nil, fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
 		}
 		var list v1alpha1.AutoscalingPolicyList
-		if err := o.reader.List(ctx, &list, options...); err != nil {
+		if err := o.reader.reader.List(ctx, &list, options...); err != nil {
 			return nil, fmt.Errorf("listing policies: %w", err)
 		}
 		for i := range list.Items {
 			names = append(names, list.Items[i].Name)
 		}
 	case kind != "":
-		if !o.installed(kind) {
+		if !o.reader.Installed(kind) {
 			return nil, notRead(kind)
 		}
-		list := newWorkloadList(kind)
-		if err := o.reader.List(ctx, list, options...); err != nil {
-			return nil, fmt.Errorf("listing objects of kind %s: %w", kind, err)
+		objects, err := o.reader.List(ctx, kind, options...)
+		if err != nil {
+			return nil, err
 		}
-		for i := range list.Items {
-			if object := &list.Items[i]; kind != kindStatefulSet || isWorkersStatefulSet(object) {
+		for i := range objects {
+			if object := &objects[i]; kind != kindStatefulSet || isWorkersStatefulSet(object) {
 				names = append(names, object.GetName())
 			}
 		}

@@ -34,7 +34,10 @@ func TestObjectsAreFoundByTheirLabels(t *testing.T) {
 	w := newTestWorld(t, labelled, plain, function, sink, made, other)
 	read := true
 	isRead := func() bool { return read }
-	objects := &Objects{reader: w.client, policiesRead: isRead, installed: func(string) bool { return read }}
+	objects := &Objects{
+		reader:       &Reader{reader: w.client, installed: func(string) bool { return read }},
+		policiesRead: isRead,
+	}
 	media := labels.SelectorFromSet(labels.Set{"team": "media"})
 
 	names, err := objects.Names(v1alpha1.GroupResource(), testNamespace, labels.Everything())

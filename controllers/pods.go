@@ -26,34 +26,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// InstanceMetrics says where the instances of a workload are found, to be asked for what they count themselves.
-type InstanceMetrics string
-
-// The two ways.
-const (
-	// PodInstanceMetrics finds them by their pods.
-	PodInstanceMetrics InstanceMetrics = "Pods"
-	// NoInstanceMetrics leaves them alone, and needs no right to see pods.
-	NoInstanceMetrics InstanceMetrics = "Off"
-)
-
 const (
 	// labelComponent has the kind in lower case, and labelName the name of the object, on all that Function Mesh makes for
 	// it.
 	labelComponent = functionMeshGroup + "/component"
 	labelName      = functionMeshGroup + "/name"
-	// annotationPort is where an instance serves its metrics; Function Mesh writes defaultInstancePort there.
-	annotationPort      = "prometheus.io/port"
+	// defaultInstancePort is what Function Mesh writes into annotationPort.
 	defaultInstancePort = 9094
 	// indexInstance is the index of pods by the workload that they are instances of.
 	indexInstance = "instance"
 	// lookForPodsEvery is how often it is tried again to see pods.
 	lookForPodsEvery = time.Minute
 )
-
-// workloadKey names a workload to those who ask its instances, such as Function/media/resize, or
-// StatefulSet/media/pf-public-default-resize.
-func workloadKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
 // Pods knows the pods of workloads: where instances serve their metrics, and how they are. It is safe for concurrent
 // use.
@@ -183,7 +167,7 @@ func (p *Pods) list(workload string) ([]corev1.Pod, error) {
 	if err := p.why(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), cacheTimeout)
 	defer cancel()
 	var list corev1.PodList
 	if err := p.cache.List(ctx, &list, client.MatchingFields{indexInstance: workload},

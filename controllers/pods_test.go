@@ -231,11 +231,11 @@ func TestWorkloadsAreNamedWhereInstancesAreAsked(t *testing.T) {
 	} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newTestWorld(t, testFunction(), testConfigMap())
-			config := w.reconciler.config.Targets.config
+			config := w.finding
 			config.InstanceMetrics = mode
 			targets, err := NewTargets(config)
 			require.NoError(t, err)
-			found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec)
+			found, err := targets.Finder.Find(t.Context(), testNamespace, testPolicy().Spec)
 			require.NoError(t, err)
 			require.Equal(t, want, found.Target.Subscription.Workload)
 		})

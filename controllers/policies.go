@@ -6,9 +6,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,9 +13,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
-
-// memoryTimeout ends a read from memory that turns out to be none: a cache that is not filled yet.
-const memoryTimeout = 100 * time.Millisecond
 
 // Policies reads policies from memory. It is safe for concurrent use.
 type Policies struct {
@@ -38,7 +32,7 @@ func (p *Policies) read(ctx context.Context, key types.NamespacedName) (*v1alpha
 	if !p.synced() {
 		return nil, p.unread()
 	}
-	ctx, cancel := context.WithTimeout(ctx, memoryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
 	defer cancel()
 	var found v1alpha1.AutoscalingPolicy
 	if err := p.reader.Get(ctx, key, &found, client.UnsafeDisableDeepCopy); err != nil {
@@ -65,23 +59,4 @@ func (p *Policies) connection(ctx context.Context, namespace string,
 		return nil, p.unread()
 	}
 	return policyConnection(ctx, p.reader, namespace, ref)
-}
-
-// policyConnection is that of the policy that scales the object, the first by name of several: a StatefulSet does not
-// say where its Pulsar is. Nil when none does.
-func policyConnection(ctx context.Context, reader client.Reader, namespace string,
-	ref v1alpha1.ScaleTargetRef,
-) (*v1alpha1.PulsarConnection, error) {
-	var list v1alpha1.AutoscalingPolicyList
-	key := scaleTarget(ref.APIVersion, ref.Kind, ref.Name)
-	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexScaleTarget: key},
-		client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing policies by what they scale: %w", err)
-	}
-	if len(list.Items) == 0 {
-		return nil, nil //nolint:nilnil // none is an answer
-	}
-	first := slices.MinFunc(list.Items,
-		func(a, b v1alpha1.AutoscalingPolicy) int { return strings.Compare(a.Name, b.Name) })
-	return first.Spec.Pulsar, nil
 }

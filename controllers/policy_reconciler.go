@@ -191,7 +191,7 @@ func (r *PolicyReconciler) decide(outcome *policy.Outcome, memory *policyMemory)
 	in.Recreated = memory.recreated(outcome.World.Target.UID)
 	outcome.Unknown = in.Unknown
 	if in.Unknown != nil && !errors.Is(in.Unknown, backlog.ErrNoData) {
-		r.config.Targets.Doubt(subscription.Cluster)
+		r.config.Targets.Invalidate(subscription.Cluster)
 	}
 	if in.Unknown == nil {
 		outcome.Reading, memory.target = &in.Reading, outcome.World.Target.UID

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +48,7 @@ type Reading struct {
 	// Pods are for the reader of instances; nil with NoInstanceMetrics.
 	Pods *Pods
 
-	all installations
+	discovery Discovery
 }
 
 // readKinds are all kinds whose objects a Reading brings into memory, where they are installed and may be read. None of
@@ -64,23 +63,22 @@ func SetupReading(ctx context.Context, mgr manager.Manager, config ReadingConfig
 	if config.Store == nil || config.Worker == nil || config.Clock == nil {
 		return nil, errors.New("controllers: Store, Worker and Clock must be set")
 	}
-	all := installations{}
-	for _, kind := range readKinds() {
-		all[kind] = &installation{
-			kind: kind, kinds: mgr.GetRESTMapper(), cache: mgr.GetCache(), every: lookForKindEvery, looked: make(
-				chan struct{}), lenient: true,
-			watch: func() error { return nil },
-		}
-		if err := mgr.Add(all[kind]); err != nil {
-			return nil, fmt.Errorf("controllers: adding the watch of %s: %w", kind, err)
-		}
+	discovery, err := NewDiscovery(DiscoveryConfig{
+		Mapper: mgr.GetRESTMapper(), Cache: mgr.GetCache(), Kinds: readKinds(), Index: readIndexOf, Optional: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	credentials, err := NewCredentials(mgr.GetAPIReader(), config.FunctionCredentials, config.OwnCredentials, config.Clock)
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	targets, err := NewTargets(TargetsConfig{
-		Workloads: mgr.GetCache(), Installed: all.installed, Objects: mgr.GetAPIReader(),
+		Workloads: mgr.GetCache(), Installed: discovery.Installed, Objects: mgr.GetAPIReader(), Credentials: credentials,
 		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
 		OwnCredentials:    config.OwnCredentials,
 		WorkerCredentials: config.WorkerCredentials, InstanceMetrics: config.InstanceMetrics, Worker: config.Worker,
-		Consumers: Config{Store: config.Store, Clock: config.Clock}.consumers, Now: config.Clock,
+		Consumers: ConsumerCount(config.Store, config.Clock), Now: config.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -93,12 +91,19 @@ func SetupReading(ctx context.Context, mgr manager.Manager, config ReadingConfig
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	all[kindLease].watch = func() error { return maker.follow(ctx, mgr.GetCache()) }
-	all[kindPolicy].watch = func() error { return tellOfPolicies(ctx, mgr.GetCache(), config.PolicyChanged) }
-	policies := &Policies{
-		reader: mgr.GetCache(), synced: all[kindPolicy].ready.Load, missing: func() error { return all.missing(kindPolicy) },
+	discovery.OnSynced(kindLease, func() error { return maker.follow(ctx, mgr.GetCache()) })
+	discovery.OnSynced(kindPolicy, func() error { return tellOfPolicies(ctx, mgr.GetCache(), config.PolicyChanged) })
+	if err := discovery.AddTo(mgr); err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	signals, err := NewSignals(SignalsConfig{Store: config.Store, Targets: targets, Policies: policies, Now: config.Clock})
+	policies := &Policies{
+		reader: mgr.GetCache(), synced: func() bool { return discovery.Installed(kindPolicy) },
+		missing: func() error { return missing(discovery, kindPolicy) },
+	}
+	signals, err := NewSignals(SignalsConfig{
+		Store: config.Store, Targets: targets, Policies: policies, Now: config.Clock,
+		Forget: func(now time.Time) { targets.Forget(now); credentials.Forget(now) },
+	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -106,8 +111,12 @@ func SetupReading(ctx context.Context, mgr manager.Manager, config ReadingConfig
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	return &Reading{
-		Signals: signals, Policies: policies, DecisionMaker: maker, Credentials: targets.credentials, Pods: pods,
-		ScaledObjects: &ScaledObjects{reader: mgr.GetCache(), installed: all.installed, missing: all.missing}, all: all,
+		Signals: signals, Policies: policies, DecisionMaker: maker, Credentials: credentials, Pods: pods,
+		ScaledObjects: &ScaledObjects{
+			reader: mgr.GetCache(), installed: discovery.Installed,
+			missing: func(kind string) error { return missing(discovery, kind) },
+		},
+		discovery: discovery,
 	}, nil
 }
 
@@ -140,24 +149,23 @@ func tellOfPolicies(ctx context.Context, informers cache.Informers, tell func(ty
 // Ready fails until each kind is in memory or was seen to be absent; one that may not be read is waited for no longer
 // than a minute.
 func (r *Reading) Ready() error {
-	var waiting []string
-	for kind, i := range r.all {
-		select {
-		case <-i.looked:
-		default:
-			waiting = append(waiting, kind)
-		}
+	if pending := r.discovery.Pending(); len(pending) > 0 {
+		return fmt.Errorf("%w: objects are being read: %s", backlog.ErrNoData, strings.Join(pending, ", "))
 	}
-	if len(waiting) == 0 {
-		return nil
+	return nil
+}
+
+// readIndexOf is indexOf for readKinds.
+func readIndexOf(kind string) (field string, by client.IndexerFunc) {
+	if kind == kindAutoscaler {
+		return indexOwner, indexByScaledObject
 	}
-	slices.Sort(waiting)
-	return fmt.Errorf("%w: objects are being read: %s", backlog.ErrNoData, strings.Join(waiting, ", "))
+	return indexOf(kind)
 }
 
 // missing says that the kind is not installed, and what to do about it; nil otherwise.
-func (all installations) missing(kind string) error {
-	if !all[kind].absent.Load() {
+func missing(discovery Discovery, kind string) error {
+	if !discovery.Absent(kind) {
 		return nil
 	}
 	what := map[string]string{
@@ -166,6 +174,5 @@ func (all installations) missing(kind string) error {
 		kindScaledObject: "install KEDA",
 	}[kind]
 	return fmt.Errorf("%w: kind %s of %s is not installed in this cluster: %s; it is noticed within %s",
-		backlog.ErrUnsupported, kind,
-		watchedKind(kind).GroupVersion(), what, lookForKindEvery)
+		backlog.ErrUnsupported, kind, watchedKind(kind).GroupVersion(), what, DiscoveryInterval)
 }

@@ -33,26 +33,28 @@ func TestPoliciesAreReadOnceTheirKindIsInstalled(t *testing.T) {
 				watchedKind(kindPolicy): informer,
 			},
 		}
-		all := installations{kindPolicy: {
-			kind: kindPolicy, kinds: api, cache: informers, every: lookForKindEvery, looked: make(chan struct{}), lenient: true,
-			watch: func() error {
-				return tellOfPolicies(t.Context(), informers, func(policy types.NamespacedName) { told <- policy })
-			},
-		}}
+		discovery, err := NewDiscovery(DiscoveryConfig{
+			Mapper: api, Cache: informers, Kinds: []string{kindPolicy}, Index: readIndexOf, Optional: true,
+		})
+		require.NoError(t, err)
+		discovery.OnSynced(kindPolicy, func() error {
+			return tellOfPolicies(t.Context(), informers, func(policy types.NamespacedName) { told <- policy })
+		})
 		key := types.NamespacedName{Namespace: "media", Name: "resize"}
 		resize := &v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		policies := &Policies{
-			reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(resize).Build(),
-			synced: all[kindPolicy].ready.Load, missing: func() error { return all.missing(kindPolicy) },
+			reader:  fake.NewClientBuilder().WithScheme(scheme).WithObjects(resize).Build(),
+			synced:  func() bool { return discovery.Installed(kindPolicy) },
+			missing: func() error { return missing(discovery, kindPolicy) },
 		}
-		reading := &Reading{all: all}
+		reading := &Reading{discovery: discovery}
 		require.ErrorIs(t, reading.Ready(), backlog.ErrNoData)
 		_, err = policies.Policy(key)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 
 		done := make(chan error, 1)
-		go func() { done <- all[kindPolicy].Start(t.Context()) }()
-		<-all[kindPolicy].looked
+		go func() { done <- discovery[kindPolicy].Start(t.Context()) }()
+		require.NoError(t, discovery.WaitForSync(t.Context(), kindPolicy))
 		require.NoError(t, reading.Ready(), "an absent kind holds nobody back")
 		_, err = policies.Policy(key)
 		require.ErrorIs(t, err, backlog.ErrUnsupported)
@@ -79,8 +81,12 @@ func TestPoliciesAreReadOnceTheirKindIsInstalled(t *testing.T) {
 }
 
 func TestNoKindIsNeededToRead(t *testing.T) {
+	discovery, err := NewDiscovery(DiscoveryConfig{
+		Mapper: &lateKind{}, Cache: &informertest.FakeInformers{}, Kinds: readKinds(), Index: readIndexOf, Optional: true,
+	})
+	require.NoError(t, err)
 	for _, kind := range readKinds() {
-		require.True(t, (&installation{kind: kind, lenient: true}).optional(), kind)
+		require.True(t, discovery[kind].optional, kind)
 		require.NotEmpty(t, watchedKind(kind).Version, kind)
 	}
 }

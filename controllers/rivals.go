@@ -15,6 +15,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,8 +24,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-const kindAutoscaler = "HorizontalPodAutoscaler"
-
 // gatherRivals finds the autoscaler that carries our name, all others that write the same replicas, and whose name
 // would have Function Mesh delete ours. The others are those of the target, of the StatefulSet that runs it, and of the
 // policy where that is scaled in place of the target.
@@ -32,7 +31,7 @@ func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *policy.World
 	p := world.Policy
 	ours := policy.AutoscalerName(p.Name)
 	var err error
-	if world.ScaledObject, err = r.config.Targets.ownScaledObject(ctx, p); err != nil {
+	if world.ScaledObject, err = ownScaledObject(ctx, r.config.Targets.Reader, p); err != nil {
 		return err
 	}
 	paused := map[string]bool{}
@@ -58,7 +57,7 @@ func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *policy.World
 	if err == nil {
 		named(world, &live)
 	}
-	world.NameClash, err = r.config.Targets.nameClash(ctx, p.Namespace, ours)
+	world.NameClash, err = nameClash(ctx, r.config.Targets.Reader, p.Namespace, ours)
 	return err
 }
 
@@ -77,16 +76,13 @@ func named(world *policy.World, live *autoscalingv2.HorizontalPodAutoscaler) {
 func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.World, target string,
 	paused map[string]bool,
 ) error {
-	if !r.config.Targets.config.Installed(kindScaledObject) {
-		return nil
+	objects, err := r.config.Targets.Reader.List(ctx, kindScaledObject, client.InNamespace(world.Policy.Namespace),
+		client.MatchingFields{indexScaleTarget: target})
+	if err != nil {
+		return err
 	}
-	list := newWorkloadList(kindScaledObject)
-	if err := r.config.Targets.config.Workloads.List(ctx, list, client.InNamespace(world.Policy.Namespace),
-		client.MatchingFields{indexScaleTarget: target}, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing ScaledObjects: %w", err)
-	}
-	for i := range list.Items {
-		object := &list.Items[i]
+	for i := range objects {
+		object := &objects[i]
 		paused[object.GetName()] = isPaused(object)
 		if metav1.IsControlledBy(object, world.Policy) {
 			continue
@@ -212,9 +208,9 @@ func manifestOf(hpa *autoscalingv2.HorizontalPodAutoscaler) v1alpha1.Manifest {
 }
 
 // nameClash is a Function, Sink or Source that has the name; empty when there is none.
-func (t *Targets) nameClash(ctx context.Context, namespace, name string) (string, error) {
+func nameClash(ctx context.Context, reader *Reader, namespace, name string) (string, error) {
 	for _, kind := range workloadKinds() {
-		object, err := t.remembered(ctx, kind, namespace, name)
+		object, err := reader.Object(ctx, kind, namespace, name)
 		if err != nil {
 			return "", err
 		}
@@ -244,7 +240,7 @@ func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World)
 	first := p
 	for i := range list.Items {
 		other := &list.Items[i]
-		if !r.config.Targets.ofOneCluster(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
+		if !r.config.Targets.SameCluster(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
 			continue
 		}
 		if givesBackFirst(p, other) {
@@ -293,4 +289,11 @@ func selected(p *v1alpha1.AutoscalingPolicy) int {
 		return 1
 	}
 	return 0
+}
+
+// mayScale says that a policy of another namespace counts when it comes to who goes first: it was not found that it
+// cannot scale what it names, for want of credentials as a rule. Else everybody could keep functions of others from
+// being scaled.
+func mayScale(other *v1alpha1.AutoscalingPolicy) bool {
+	return !meta.IsStatusConditionFalse(other.Status.Conditions, v1alpha1.ConditionTargetFound)
 }

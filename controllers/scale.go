@@ -32,10 +32,10 @@ var errNotNow = errors.New("not now")
 func newScalers(config ReconcilerConfig) map[policy.Scaling]scaler {
 	scalers := map[policy.Scaling]scaler{
 		policy.BySubresource: subresource{config.Client},
-		policy.ByMesh:        throughMesh{config.Client, config.Targets},
+		policy.ByMesh:        throughMesh{config.Client, config.Targets.Reader},
 	}
 	if config.Worker != nil {
-		scalers[policy.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.workers}
+		scalers[policy.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.Workers}
 	}
 	return scalers
 }

@@ -15,8 +15,8 @@ import (
 
 // throughMesh scales components of a FunctionMesh by their entries in it.
 type throughMesh struct {
-	client  client.Client
-	targets *Targets
+	client client.Client
+	reader *Reader
 }
 
 // errEntryGone is why there is nothing to write: the next pass says it in a condition.
@@ -26,7 +26,7 @@ var errEntryGone = errors.New("the entry is not there any more")
 // entry alone; a JSON patch does, by an index that it tests first.
 func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int32) error {
 	ref := world.Policy.Spec.ScaleTargetRef
-	mesh, err := m.targets.remembered(ctx, kindFunctionMesh, world.Policy.Namespace, ref.Name)
+	mesh, err := m.reader.Object(ctx, kindFunctionMesh, world.Policy.Namespace, ref.Name)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int
 	if now := entry.replicas(); now != nil && *now == replicas {
 		return nil
 	}
-	patch, err := entry.patch(ref.Component.Name, replicas)
+	patch, err := entryPatch(entry, ref.Component.Name, replicas)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int
 	return nil
 }
 
-// patch sets the entry's replicas where it still has its name. The operation add replaces a number that is there.
-func (e meshEntry) patch(name string, replicas int32) (client.Patch, error) {
+// entryPatch sets the entry's replicas where it still has its name. The operation add replaces a number that is there.
+func entryPatch(e meshEntry, name string, replicas int32) (client.Patch, error) {
 	at := fmt.Sprintf("/spec/%s/%d/", e.list, e.index)
 	return jsonPatch(operation{Op: "test", Path: at + "name", Value: name},
 		operation{Op: "add", Path: at + "replicas", Value: replicas})

@@ -6,7 +6,6 @@ package controllers
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -17,11 +16,10 @@ type WorkerChanger interface {
 	SetParallelism(ctx context.Context, component backlog.Component, instances int32) error
 }
 
-// workerScaler scales what a function worker runs, each at most once in an interval and never one that does not run: a
-// stopped one would have its new instances started and its old ones not.
+// workerScaler scales what a function worker runs, each at most once in an interval and never one that does not run.
 type workerScaler struct {
 	worker    WorkerChanger
-	functions *workerFunctions
+	functions *Workers
 }
 
 func (s workerScaler) scale(ctx context.Context, world policy.World, replicas int32) error {
@@ -29,18 +27,15 @@ func (s workerScaler) scale(ctx context.Context, world policy.World, replicas in
 	switch {
 	case wrong != "":
 		return errors.New(wrong) // Check saw to it that this cannot be
-	case world.Target.Stopped || world.Target.Frozen != nil || s.functions.wroteWithin(component, s.functions.every):
+	case world.Target.Stopped || world.Target.Frozen != nil:
 		return errNotNow
 	}
-	// It may have been stopped since its consumers were counted.
-	status, err := s.functions.worker.Status(ctx, component)
+	begun, err := s.functions.BeginUpdate(ctx, component)
 	if err != nil {
-		return fmt.Errorf("looking whether it runs: %w", err)
+		return err
 	}
-	if status.Stopped() {
-		s.functions.sawIdle(component)
+	if !begun {
 		return errNotNow
 	}
-	s.functions.wrote(component)
 	return s.worker.SetParallelism(ctx, component, max(1, replicas))
 }

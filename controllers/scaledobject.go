@@ -22,10 +22,10 @@ import (
 )
 
 // ownScaledObject reads the ScaledObject of our name from memory; nil when there is none.
-func (t *Targets) ownScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (*policy.LiveScaledObject,
+func ownScaledObject(ctx context.Context, reader *Reader, p *v1alpha1.AutoscalingPolicy) (*policy.LiveScaledObject,
 	error,
 ) {
-	object, err := t.remembered(ctx, kindScaledObject, p.Namespace, policy.AutoscalerName(p.Name))
+	object, err := reader.Object(ctx, kindScaledObject, p.Namespace, policy.AutoscalerName(p.Name))
 	if err != nil || object == nil {
 		return nil, err
 	}
@@ -43,12 +43,6 @@ func decodeScaledObject(object *unstructured.Unstructured) (*policy.LiveScaledOb
 	// One that is kept awake is not to be taken to zero either: KEDA would wake it again.
 	live.PausedIn = isSet(annotations, annotationPausedIn) || isSet(annotations, annotationForced)
 	return &live, nil
-}
-
-// ownedByPolicy says that a ScaledObject was made for a policy.
-func ownedByPolicy(object metav1.Object) bool {
-	owner := metav1.GetControllerOfNoCopy(object)
-	return owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy
 }
 
 // kedaConditions are what KEDA says of a ScaledObject that was made for a policy; nil of others, of which it is not
@@ -166,7 +160,7 @@ var errScaledObjectUnseen = errors.New(
 // lets it go.
 func (r *PolicyReconciler) removeScaledObject(ctx context.Context, outcome *policy.Outcome) error {
 	live := outcome.World.ScaledObject
-	if live == nil && outcome.World.KEDAAutoscaler != nil && !r.config.Targets.config.Installed(kindScaledObject) {
+	if live == nil && outcome.World.KEDAAutoscaler != nil && !r.config.Targets.Reader.Installed(kindScaledObject) {
 		return errScaledObjectUnseen
 	}
 	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, outcome.World.Policy) {

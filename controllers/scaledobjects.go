@@ -74,7 +74,7 @@ func (s *ScaledObjects) Replicas(key types.NamespacedName) (ScaledReplicas, erro
 		}
 		return ScaledReplicas{}, fmt.Errorf("%w: ScaledObjects are being read", backlog.ErrNoData)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), memoryTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), cacheTimeout)
 	defer cancel()
 	object := newWorkload(kindScaledObject)
 	if err := s.reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {

@@ -32,7 +32,7 @@ type served struct {
 	resources resourceLists
 	// installed says that the objects are in memory, which is when there is something to look after.
 	installed func(kind string) bool
-	// every is lookForKindEvery.
+	// every is DiscoveryInterval.
 	every time.Duration
 
 	gone atomic.Bool
@@ -44,7 +44,7 @@ func watchServed(mgr manager.Manager, kind string, installed func(string) bool) 
 	if err != nil {
 		return nil, fmt.Errorf("making a client that looks for kind %s: %w", kind, err)
 	}
-	s := &served{kind: kind, resources: resources, installed: installed, every: lookForKindEvery}
+	s := &served{kind: kind, resources: resources, installed: installed, every: DiscoveryInterval}
 	if err := mgr.Add(s); err != nil {
 		return nil, fmt.Errorf("adding the look for kind %s: %w", kind, err)
 	}

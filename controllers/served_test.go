@@ -65,13 +65,13 @@ func TestKEDAThatIsUninstalledIsNotThere(t *testing.T) {
 		server := &fakeResources{}
 		s := &served{
 			kind: kindScaledObject, resources: server, installed: func(string) bool { return installed.Load() },
-			every: lookForKindEvery,
+			every: DiscoveryInterval,
 		}
 		done := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { done <- s.Start(ctx) }()
 		afterALook := func() bool {
-			time.Sleep(lookForKindEvery)
+			time.Sleep(DiscoveryInterval)
 			synctest.Wait()
 			return s.there()
 		}

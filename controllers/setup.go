@@ -73,16 +73,6 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// consumers of a subscription, from memory.
-func (c Config) consumers(subscription backlog.Subscription) (int, error) {
-	reading, err := c.Store.Read(subscription, c.Clock())
-	if err != nil {
-		return 0, err
-	}
-	count, err := reading.Consumers.Value()
-	return int(count), err
-}
-
 // Controllers is what the rest of the process needs of this package.
 type Controllers struct {
 	Signals       *Signals
@@ -141,19 +131,23 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	all := installations{}
-	for _, kind := range watchedKinds() {
-		all[kind] = &installation{
-			kind: kind, kinds: mgr.GetRESTMapper(), cache: mgr.GetCache(), every: lookForKindEvery, looked: make(chan struct{}),
-		}
+	discovery, err := NewDiscovery(DiscoveryConfig{
+		Mapper: mgr.GetRESTMapper(), Cache: mgr.GetCache(), Kinds: watchedKinds(), Index: indexOf,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	credentials, err := NewCredentials(mgr.GetAPIReader(), config.FunctionCredentials, config.OwnCredentials, config.Clock)
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	targets, err := NewTargets(TargetsConfig{
-		Workloads: mgr.GetCache(), Installed: all.installed, Objects: mgr.GetAPIReader(),
+		Workloads: mgr.GetCache(), Installed: discovery.Installed, Objects: mgr.GetAPIReader(), Credentials: credentials,
 		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
 		OwnCredentials:    config.OwnCredentials,
 		WorkerCredentials: config.WorkerCredentials, InstanceMetrics: config.InstanceMetrics, Worker: config.Worker,
 		WorkerUpdateInterval: config.WorkerUpdateInterval,
-		Consumers:            config.consumers, Now: config.Clock,
+		Consumers:            ConsumerCount(config.Store, config.Clock), Now: config.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
@@ -162,7 +156,10 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	abilities, err := watchAbilities(mgr, config, all.installed)
+	abilities, err := watchAbilities(mgr, AbilitiesConfig{
+		Namespace: config.Lease.Namespace, Own: config.Service, ExternalMetrics: config.ExternalMetrics,
+		Scaler: config.Scaler, Registerer: config.Registerer,
+	}, discovery.Installed)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -178,20 +175,23 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	if err := watch(mgr, reconciler, all, abilities); err != nil {
+	if err := watch(mgr, reconciler, discovery, abilities); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	if err := watchFleets(mgr, config, all); err != nil {
+	if err := watchFleets(mgr, config, discovery); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	answers, err := answers(ctx, mgr, config, targets)
+	if err := discovery.AddTo(mgr); err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	answers, err := answers(ctx, mgr, config, targets, credentials)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	answers.Poked = reconciler.Poked
-	answers.Credentials = targets.credentials
+	answers.Credentials = credentials
 	answers.Pods = pods
-	answers.Objects = &Objects{reader: mgr.GetCache(), policiesRead: answers.Policies.synced, installed: all.installed}
+	answers.Objects = &Objects{reader: targets.Reader, policiesRead: answers.Policies.synced}
 	return answers, nil
 }
 
@@ -226,42 +226,40 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 // watch registers the reconciler and what wakes it.
-func watch(mgr manager.Manager, reconciler *PolicyReconciler, all installations, abilities *Abilities) error {
-	arrival := news{tracked: reconciler.tracked}
-	for _, i := range all {
-		arrival.looked = append(arrival.looked, i.looked)
-	}
+func watch(mgr manager.Manager, reconciler *PolicyReconciler, discovery Discovery, abilities *Abilities) error {
 	c, err := builder.ControllerManagedBy(mgr).
 		Named(controllerName).
 		Watches(&v1alpha1.AutoscalingPolicy{}, siblings(mgr.GetCache()), builder.WithPredicates(policyChanged())).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, autoscalerUsers(mgr.GetCache()),
 			builder.WithPredicates(autoscalerChanged())).
-		WatchesRawSource(arrival).
+		WatchesRawSource(news{tracked: reconciler.tracked, discovery: discovery}).
 		WatchesRawSource(abilityNews{abilities}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: passTimeout}).
 		Build(reconciler)
 	if err != nil {
 		return fmt.Errorf("building the controller: %w", err)
 	}
-	for _, i := range all {
-		i.watch = func() error {
-			return c.Watch(source.Kind(mgr.GetCache(), newWorkload(i.kind), workloadUsers(mgr.GetCache()), workloadChanged()))
-		}
-		if err := mgr.Add(i); err != nil {
-			return fmt.Errorf("adding the watch of %s: %w", i.kind, err)
-		}
+	for _, kind := range watchedKinds() {
+		discovery.OnSynced(kind, func() error {
+			return c.Watch(source.Kind(mgr.GetCache(), newWorkload(kind), workloadUsers(mgr.GetCache()), workloadChanged()))
+		})
 	}
 	return nil
 }
 
 // answers are what every replica serves from memory.
-func answers(ctx context.Context, mgr manager.Manager, config Config, targets *Targets) (*Controllers, error) {
+func answers(ctx context.Context, mgr manager.Manager, config Config, targets *Targets,
+	credentials *Credentials,
+) (*Controllers, error) {
 	informer, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.AutoscalingPolicy{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching policies: %w", err)
 	}
 	policies := &Policies{reader: mgr.GetCache(), synced: informer.HasSynced}
-	signals, err := NewSignals(SignalsConfig{Store: config.Store, Targets: targets, Policies: policies, Now: config.Clock})
+	signals, err := NewSignals(SignalsConfig{
+		Store: config.Store, Targets: targets, Policies: policies, Now: config.Clock,
+		Forget: func(now time.Time) { targets.Forget(now); credentials.Forget(now) },
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -48,10 +48,10 @@ func indexKeys(s backlog.Subscription) []string {
 	name := shortName(s.Name)
 	var keys []string
 	for _, topic := range s.Topics {
-		keys = append(keys, name+keyTopic+topic, name+keyTopicsOf+namespaceOf(s.Cluster, topic).Name)
+		keys = append(keys, name+keyTopic+topic, name+keyTopicsOf+backlog.NamespaceOf(s.Cluster, topic).Name)
 	}
 	for _, pattern := range s.Patterns {
-		keys = append(keys, name+keyPatternsOf+namespaceOf(s.Cluster, pattern).Name)
+		keys = append(keys, name+keyPatternsOf+backlog.NamespaceOf(s.Cluster, pattern).Name)
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
@@ -62,10 +62,10 @@ func overlapKeys(s backlog.Subscription) []string {
 	name := shortName(s.Name)
 	var keys []string
 	for _, topic := range s.Topics {
-		keys = append(keys, name+keyTopic+topic, name+keyPatternsOf+namespaceOf(s.Cluster, topic).Name)
+		keys = append(keys, name+keyTopic+topic, name+keyPatternsOf+backlog.NamespaceOf(s.Cluster, topic).Name)
 	}
 	for _, pattern := range s.Patterns {
-		namespace := namespaceOf(s.Cluster, pattern).Name
+		namespace := backlog.NamespaceOf(s.Cluster, pattern).Name
 		keys = append(keys, name+keyTopicsOf+namespace, name+keyPatternsOf+namespace)
 	}
 	slices.Sort(keys)
@@ -88,65 +88,67 @@ func shortName(name string) string {
 const (
 	// maxSharers bounds what is named of those who share a subscription.
 	maxSharers = 10
-	// maxSuspects bounds what is looked at: each may name a ConfigMap of its own, which is read. It is more than the
+	// maxCandidates bounds what is looked at: each may name a ConfigMap of its own, which is read. It is more than the
 	// namespaces in which a platform runs one Function on clusters of their own, as a rule.
-	maxSuspects = 100
+	maxCandidates = 100
 )
 
-// sharers are the other Functions, Sinks, Sources and StatefulSets of the function worker that consume what the target
+// Sharers finds what consumes the same as a target.
+type Sharers struct {
+	reader   *Reader
+	clusters *clusters
+}
+
+// Of are the other Functions, Sinks, Sources and StatefulSets of the function worker that consume what the target
 // consumes: the same subscription of the same cluster on at least one common topic, as "Function media/crop", sorted.
 // The index makes it a few looks, which find nothing as a rule. What cannot be told of others is left out and is no
 // error: it is not the policy's.
-func (t *Targets) sharers(ctx context.Context, namespace string, target *policy.Target) ([]string, error) {
+func (s *Sharers) Of(ctx context.Context, namespace string, target *policy.Target) ([]string, error) {
 	if target == nil || target.Invalid != "" {
 		return nil, nil
 	}
-	suspects, err := t.suspects(ctx, namespace, target)
+	candidates, err := s.candidates(ctx, namespace, target)
 	if err != nil {
 		return nil, err
 	}
 	var found []string
-	for _, s := range suspects[:min(len(suspects), maxSuspects)] {
-		if len(found) < maxSharers && t.shares(ctx, s, target) {
-			found = append(found, fmt.Sprintf("%s %s/%s", s.GetKind(), s.GetNamespace(), s.GetName()))
+	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
+		if len(found) < maxSharers && s.shares(ctx, c, target) {
+			found = append(found, fmt.Sprintf("%s %s/%s", c.GetKind(), c.GetNamespace(), c.GetName()))
 		}
 	}
 	slices.Sort(found)
 	return found, nil
 }
 
-// suspects are what the index knows, without the target, each once: first those in its namespace, which are the
+// candidates are what the index knows, without the target, each once: first those in its namespace, which are the
 // likeliest, and in one order, for the index has none and a status must not change with it.
-func (t *Targets) suspects(ctx context.Context, namespace string, target *policy.Target) ([]*unstructured.Unstructured,
+func (s *Sharers) candidates(ctx context.Context, namespace string, target *policy.Target) ([]*unstructured.Unstructured,
 	error,
 ) {
 	var all []*unstructured.Unstructured
 	for _, kind := range measuredKinds() {
-		if !t.config.Installed(kind) {
-			continue
-		}
 		for _, key := range overlapKeys(target.Subscription) {
-			list := newWorkloadList(kind)
-			if err := t.config.Workloads.List(ctx, list, client.MatchingFields{indexSubscription: key},
-				client.UnsafeDisableDeepCopy); err != nil {
-				return nil, fmt.Errorf("listing objects of kind %s by subscription: %w", kind, err)
+			objects, err := s.reader.List(ctx, kind, client.MatchingFields{indexSubscription: key})
+			if err != nil {
+				return nil, err
 			}
-			for i := range list.Items {
-				object := &list.Items[i]
+			for i := range objects {
+				object := &objects[i]
 				if kind != target.Ref.Kind || object.GetNamespace() != namespace || object.GetName() != target.Ref.Name {
 					all = append(all, object)
 				}
 			}
 		}
 	}
-	far := func(object *unstructured.Unstructured) int {
+	otherNamespace := func(object *unstructured.Unstructured) int {
 		if object.GetNamespace() == namespace {
 			return 0
 		}
 		return 1
 	}
 	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(far(a)-far(b), strings.Compare(a.GetNamespace(), b.GetNamespace()),
+		return cmp.Or(otherNamespace(a)-otherNamespace(b), strings.Compare(a.GetNamespace(), b.GetNamespace()),
 			strings.Compare(a.GetName(), b.GetName()),
 			strings.Compare(a.GetKind(), b.GetKind()))
 	})
@@ -158,13 +160,13 @@ func (t *Targets) suspects(ctx context.Context, namespace string, target *policy
 // shares says whether an object consumes from the same cluster and topics. A policy of its own may send it to another
 // cluster; that is not looked up. The cluster comes first: the same Function on many clusters is common, and it costs
 // less.
-func (t *Targets) shares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
+func (s *Sharers) shares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
 	if object.GetKind() == kindStatefulSet {
-		return t.setShares(ctx, object, target)
+		return s.setShares(ctx, object, target)
 	}
 	with := target.Subscription
 	configMap, _, _ := unstructured.NestedString(object.Object, "spec", "pulsar", "pulsarConfig")
-	if t.clusters.presumed(ctx,
+	if s.clusters.presumed(ctx,
 		types.NamespacedName{Namespace: object.GetNamespace(), Name: configMap}) != with.Cluster.AdminURL {
 		return false
 	}

@@ -48,19 +48,19 @@ func consumedBySet(object *unstructured.Unstructured) (w workload, c consumed, o
 // setShares is shares for StatefulSets. They do not say where their Pulsar is, so the policy of one is asked first.
 // What a policy scales through the worker may run as a StatefulSet of another namespace: that is the same, and no
 // other.
-func (t *Targets) setShares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
+func (s *Sharers) setShares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
 	w, c, ok := consumedBySet(object)
 	with := target.Subscription
 	if !ok || c.subscription.Name != with.Name || !overlap(c.subscription, with) ||
 		target.Scaling == policy.ByWorker && w.component() == target.Component {
 		return false
 	}
-	connection, err := policyConnection(ctx, t.config.Workloads, object.GetNamespace(), v1alpha1.ScaleTargetRef{
+	connection, err := policyConnection(ctx, s.reader.reader, object.GetNamespace(), v1alpha1.ScaleTargetRef{
 		APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Name: object.GetName(),
 	})
 	if err != nil {
 		return false
 	}
-	cluster, _, err := t.clusters.find(ctx, connection, types.NamespacedName{})
+	cluster, _, err := s.clusters.find(ctx, connection, types.NamespacedName{})
 	return err == nil && cluster.AdminURL == with.Cluster.AdminURL
 }

@@ -109,15 +109,15 @@ func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
 				objects = append(objects, object)
 			}
 			targets := newTestWorld(t, objects...).reconciler.config.Targets
-			found, err := targets.Find(t.Context(), test.target.Namespace, test.target.Spec)
+			found, err := targets.Finder.Find(t.Context(), test.target.Namespace, test.target.Spec)
 			require.NoError(t, err)
 			require.Empty(t, found.Target.Invalid)
-			sharers, err := targets.sharers(t.Context(), test.target.Namespace, found.Target)
+			sharers, err := targets.Sharers.Of(t.Context(), test.target.Namespace, found.Target)
 			require.NoError(t, err)
 			require.Equal(t, test.want, sharers)
 
 			found.Target.Scaling, found.Target.Component = policy.ByWorker, "public/default/twin"
-			sharers, err = targets.sharers(t.Context(), test.target.Namespace, found.Target)
+			sharers, err = targets.Sharers.Of(t.Context(), test.target.Namespace, found.Target)
 			require.NoError(t, err)
 			require.NotContains(t, sharers, "StatefulSet default/"+twin.GetName(),
 				"what a worker runs as a StatefulSet is no other")

@@ -63,9 +63,9 @@ func TestObjectsOnOneSubscriptionAreFound(t *testing.T) {
 			}
 			w := newTestWorld(t, testFunction(), twin, testConfigMap())
 			targets := w.reconciler.config.Targets
-			found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec)
+			found, err := targets.Finder.Find(t.Context(), testNamespace, testPolicy().Spec)
 			require.NoError(t, err)
-			sharers, err := targets.sharers(t.Context(), testNamespace, found.Target)
+			sharers, err := targets.Sharers.Of(t.Context(), testNamespace, found.Target)
 			require.NoError(t, err)
 			require.Equal(t, test.want, sharers)
 		})
@@ -90,15 +90,15 @@ func TestOneOfManyWithOneSubscriptionNameIsFoundEveryTime(t *testing.T) {
 	}
 	w := newTestWorld(t, objects...)
 	targets := w.reconciler.config.Targets
-	targets.config.Workloads = shuffled{w.client}
-	found, err := targets.Find(t.Context(), testNamespace, testPolicy().Spec)
+	targets.Reader.reader = shuffled{w.client}
+	found, err := targets.Finder.Find(t.Context(), testNamespace, testPolicy().Spec)
 	require.NoError(t, err)
-	first, err := targets.sharers(t.Context(), testNamespace, found.Target)
+	first, err := targets.Sharers.Of(t.Context(), testNamespace, found.Target)
 	require.NoError(t, err)
 	require.Len(t, first, maxSharers)
 	require.Equal(t, "Function media/twin-00", first[0])
 	for range 5 {
-		again, err := targets.sharers(t.Context(), testNamespace, found.Target)
+		again, err := targets.Sharers.Of(t.Context(), testNamespace, found.Target)
 		require.NoError(t, err)
 		require.Equal(t, first, again, "the status must not change with the order of the index")
 	}

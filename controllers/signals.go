@@ -54,6 +54,8 @@ type SignalsConfig struct {
 	Store    *backlog.Store
 	Targets  *Targets
 	Policies *Policies
+	// Forget drops what was read for these and was not used lately.
+	Forget func(now time.Time)
 	// Now is the time, such as time.Now.
 	Now func() time.Time
 }
@@ -114,8 +116,9 @@ func (w *way) wanted(now time.Time) backlog.Subscription {
 
 // NewSignals checks the configuration. Start must run for answers to come.
 func NewSignals(config SignalsConfig) (*Signals, error) {
-	if config.Store == nil || config.Targets == nil || config.Policies == nil || config.Now == nil {
-		return nil, errors.New("signals: Store, Targets, Policies and Now must be set")
+	if config.Store == nil || config.Targets == nil || config.Policies == nil || config.Forget == nil ||
+		config.Now == nil {
+		return nil, errors.New("signals: Store, Targets, Policies, Forget and Now must be set")
 	}
 	return &Signals{config: config, queue: make(chan asked, maxUnresolved), known: map[asked]*way{}}, nil
 }
@@ -203,12 +206,12 @@ func (s *Signals) enqueue(a asked) bool {
 func (s *Signals) exists(a asked) error {
 	switch kind := kindOfResource(a.resource); {
 	case a.component != (backlog.Component{}):
-		return s.config.Targets.asksWorkers()
+		return s.config.Targets.Workers.Enabled()
 	case a.resource == v1alpha1.GroupResource():
 		_, err := s.config.Policies.Policy(a.key)
 		return err
 	case kind != "":
-		return s.config.Targets.exists(kind, a.key)
+		return s.config.Targets.Reader.Measurable(kind, a.key)
 	default:
 		return fmt.Errorf("%w: signals are served for %s, functions, sinks and sources of %s, and %s, not for %s",
 			backlog.ErrNotTracked,
@@ -244,7 +247,7 @@ func (s *Signals) Start(ctx context.Context) error {
 			case <-ticker.C:
 				now := s.config.Now()
 				s.expire(now)
-				s.config.Targets.forget(now)
+				s.config.Forget(now)
 			}
 		}
 	})

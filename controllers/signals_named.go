@@ -4,7 +4,6 @@
 package controllers
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -100,25 +99,5 @@ func (a asked) isAnswer(err error) bool {
 	if a.component != (backlog.Component{}) {
 		return errors.Is(err, backlog.ErrFunctionNotFound) || errors.Is(err, backlog.ErrUnsupported)
 	}
-	return isMistake(err)
-}
-
-// asksWorkers fails where nobody asks function workers.
-func (t *Targets) asksWorkers() error {
-	if t.config.Worker == nil {
-		return fmt.Errorf("%w: nobody here asks function workers", backlog.ErrUnsupported)
-	}
-	return nil
-}
-
-// describe asks the function worker what the component consumes.
-func (t *Targets) describe(ctx context.Context, component backlog.Component) (backlog.Subscription, error) {
-	config, err := t.config.Worker.Describe(ctx, component)
-	if err != nil {
-		return backlog.Subscription{}, err
-	}
-	if t.config.InstanceMetrics != PodInstanceMetrics {
-		config.Subscription.Workload = ""
-	}
-	return config.Subscription, nil
+	return isInvalid(err)
 }

@@ -23,7 +23,7 @@ func newSignals(t *testing.T, w *testWorld) (s *Signals, look func() int) {
 	t.Helper()
 	s, err := NewSignals(SignalsConfig{
 		Store: w.store, Targets: w.reconciler.config.Targets,
-		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock,
+		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock, Forget: w.forget,
 	})
 	require.NoError(t, err)
 	return s, func() (looks int) {
@@ -180,7 +180,7 @@ func TestLooksRunInTheBackgroundUntilTheEnd(t *testing.T) {
 		s, err := NewSignals(SignalsConfig{
 			Store: w.store, Targets: w.reconciler.config.Targets,
 			Policies: &Policies{reader: w.client, synced: func() bool { return true }},
-			Now:      func() time.Time { return w.now.Add(time.Since(start)) },
+			Now:      func() time.Time { return w.now.Add(time.Since(start)) }, Forget: w.forget,
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -20,14 +20,14 @@ import (
 // to.
 //
 // Source: Function Mesh's controllers/function_mesh.go, run on its v0.27.2.
-func (t *Targets) meshComponent(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
+func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
 	error,
 ) {
 	ref := spec.ScaleTargetRef
-	if !t.config.Installed(kindFunctionMesh) {
-		return notInstalled(kindFunctionMesh), nil
+	if !f.reader.Installed(kindFunctionMesh) {
+		return Found{Unsupported: notInstalled(kindFunctionMesh)}, nil
 	}
-	mesh, err := t.remembered(ctx, kindFunctionMesh, namespace, ref.Name)
+	mesh, err := f.reader.Object(ctx, kindFunctionMesh, namespace, ref.Name)
 	if err != nil || mesh == nil {
 		return Found{}, err
 	}
@@ -36,12 +36,12 @@ func (t *Targets) meshComponent(ctx context.Context, namespace string, spec v1al
 	if invalid != "" {
 		return Found{Target: &policy.Target{Ref: childRef, Scaling: policy.ByMesh, Invalid: invalid}}, nil
 	}
-	child, err := t.remembered(ctx, childRef.Kind, namespace, childRef.Name)
+	child, err := f.reader.Object(ctx, childRef.Kind, namespace, childRef.Name)
 	if err != nil {
 		return Found{}, err
 	}
 	// The child as Function Mesh makes it, whether it did so already or not.
-	target, err := t.target(ctx, map[string]any{
+	target, err := f.target(ctx, map[string]any{
 		"metadata": map[string]any{"namespace": namespace, "name": childRef.Name}, "spec": entry.fields,
 	}, childRef, spec.Pulsar)
 	if err != nil {

@@ -89,15 +89,15 @@ func (s statefulSet) scrapable() bool {
 }
 
 // statefulSet finds a StatefulSet that Pulsar's function worker made.
-func (t *Targets) statefulSet(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
+func (f *Finder) statefulSet(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
 	error,
 ) {
 	ref := spec.ScaleTargetRef
-	if !t.config.Installed(kindStatefulSet) {
+	if !f.reader.Installed(kindStatefulSet) {
 		return Found{}, notRead(kindStatefulSet)
 	}
 	object := newWorkload(kindStatefulSet)
-	err := t.config.Workloads.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
+	err := f.reader.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
 	switch {
 	case apierrors.IsNotFound(err):
 		return Found{}, nil
@@ -115,13 +115,13 @@ func (t *Targets) statefulSet(ctx context.Context, namespace string, spec v1alph
 	}
 	target.Replicas = s.Spec.Replicas
 	if target.Owner == "" {
-		err = t.complete(ctx, &target, s, spec.Pulsar)
+		err = f.complete(ctx, &target, s, spec.Pulsar)
 	}
 	return Found{Target: &target}, err
 }
 
 // complete adds what the pods consume, and where.
-func (t *Targets) complete(ctx context.Context, target *policy.Target, s statefulSet,
+func (f *Finder) complete(ctx context.Context, target *policy.Target, s statefulSet,
 	connection *v1alpha1.PulsarConnection,
 ) error {
 	refuse := func(why string) {
@@ -138,19 +138,19 @@ func (t *Targets) complete(ctx context.Context, target *policy.Target, s statefu
 		return nil
 	}
 	target.Component, target.NeverAcknowledges, target.NeverZero = w.component(), w.neverAcknowledges(), w.Kind == kindSource
-	if t.clusters.defaultURL == "" && (connection == nil || connection.AdminURL == "") {
+	if f.clusters.defaultURL == "" && (connection == nil || connection.AdminURL == "") {
 		refuse("the admin URL of its Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " +
 			"--pulsar-admin-url of the adapter")
 		return nil
 	}
-	cluster, invalid, err := t.cluster(ctx, w, connection)
+	cluster, invalid, err := f.clusters.resolve(ctx, w, connection)
 	if err != nil || invalid != "" {
 		target.Invalid = invalid
 		return err
 	}
 	target.SubscriptionType, target.Subscription = consumed.kind, consumed.subscription
 	target.Subscription.Cluster = cluster
-	if t.config.InstanceMetrics == PodInstanceMetrics && s.scrapable() {
+	if f.instanceMetrics == PodInstanceMetrics && s.scrapable() {
 		target.Subscription.Workload = workloadKey(kindStatefulSet, s.Metadata.Namespace, s.Metadata.Name)
 	}
 	return nil
@@ -194,9 +194,9 @@ func measurable(object *unstructured.Unstructured) error {
 	case isWorkersStatefulSet(object):
 		return nil
 	case owner != "":
-		return mistakeError(fmt.Sprintf("StatefulSet %s is controlled by %s: ask for that", object.GetName(), owner))
+		return InvalidError(fmt.Sprintf("StatefulSet %s is controlled by %s: ask for that", object.GetName(), owner))
 	default:
-		return mistakeError(fmt.Sprintf("StatefulSet %s is none that Pulsar's function worker made: %s", object.GetName(),
+		return InvalidError(fmt.Sprintf("StatefulSet %s is none that Pulsar's function worker made: %s", object.GetName(),
 			errNoInstance))
 	}
 }

@@ -55,11 +55,11 @@ func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*un
 		kept = append(kept, one)
 	}
 	w := newTestWorld(t, kept...)
-	config := w.reconciler.config.Targets.config
+	config := w.finding
 	config.InstanceMetrics = PodInstanceMetrics
 	targets, err := NewTargets(config)
 	require.NoError(t, err)
-	found, err := targets.Find(t.Context(), p.Namespace, p.Spec)
+	found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 	require.NoError(t, err)
 	return found
 }

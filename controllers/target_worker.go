@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -26,24 +24,24 @@ const selectorOfNothing = v1alpha1.Group + "/runs=in-the-function-worker"
 
 // workerFunction finds what a function worker runs. There is no object in Kubernetes for it, so nothing but the next
 // pass notices a change.
-func (t *Targets) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
+func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
 	error,
 ) {
-	if t.config.Worker == nil {
-		return Found{Unsupported: "nobody here asks function workers"}, nil
+	if !f.workers.enabled() {
+		return Found{Unsupported: noWorkers}, nil
 	}
 	ref := spec.PulsarFunctionRef
 	target := &policy.Target{
 		Scaling: policy.ByWorker, NeverZero: true, Component: ref.FullName(), Selector: selectorOfNothing,
 		Disturbances: workerDisturbances(ref.Kind),
 	}
-	cluster, invalid, err := t.cluster(ctx,
+	cluster, invalid, err := f.clusters.resolve(ctx,
 		workload{Kind: string(ref.Kind), Metadata: workloadMetadata{Namespace: namespace}}, spec.Pulsar)
 	if err != nil {
 		return Found{}, err
 	}
 	if invalid == "" {
-		invalid, err = t.ranInKubernetes(ctx, namespace, ref)
+		invalid, err = f.ranInKubernetes(ctx, namespace, ref)
 	}
 	if err != nil {
 		return Found{}, err
@@ -55,11 +53,13 @@ func (t *Targets) workerFunction(ctx context.Context, namespace string, spec v1a
 	if spec.Mode == v1alpha1.ModeOff { // nothing is asked then
 		return Found{Target: target}, nil
 	}
-	if refused := t.refusesWorker(cluster.Access, ref); refused != "" {
-		target.Invalid, target.InvalidReason = refused, policy.ReasonCredentialsMissing
-		return Found{Target: target}, nil
+	if cluster.Access == "" {
+		if refused := f.workers.refused(ref); refused != "" {
+			target.Invalid, target.InvalidReason = refused, policy.ReasonCredentialsMissing
+			return Found{Target: target}, nil
+		}
 	}
-	run, err := t.workers.find(ctx, component)
+	run, err := f.workers.find(ctx, component)
 	switch {
 	case err != nil:
 		return Found{}, fmt.Errorf("asking the function worker for %s: %w", component.FullName(), err)
@@ -71,11 +71,11 @@ func (t *Targets) workerFunction(ctx context.Context, namespace string, spec v1a
 	}
 	parallelism := int32(min(run.config.Parallelism, mostInstances)) //nolint:gosec // bounded just there
 	target.Replicas, target.Subscription, target.SubscriptionType = &parallelism, run.config.Subscription, run.config.Type
-	if t.config.InstanceMetrics != PodInstanceMetrics {
+	if f.instanceMetrics != PodInstanceMetrics {
 		target.Subscription.Workload = ""
 	}
 	target.NeverAcknowledges = run.config.NeverAcknowledges
-	target.Stopped, target.Frozen = run.stopped, t.workers.frozen(component, run)
+	target.Stopped, target.Frozen = run.stopped, f.workers.frozen(component, run)
 	return Found{Target: target}, nil
 }
 
@@ -100,28 +100,17 @@ func componentOf(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (compo
 
 // ranInKubernetes refuses what the worker runs as a StatefulSet of the policy's namespace: a change of its parallelism
 // would delete that and make it anew, with all pods gone meanwhile, where the StatefulSet itself is scaled without.
-func (t *Targets) ranInKubernetes(ctx context.Context, namespace string,
+func (f *Finder) ranInKubernetes(ctx context.Context, namespace string,
 	ref v1alpha1.PulsarFunctionRef,
 ) (invalid string, err error) {
 	name := workerStatefulSet(cmp.Or(ref.Tenant, "public"), cmp.Or(ref.Namespace, "default"), ref.Name)
-	set, err := t.remembered(ctx, kindStatefulSet, namespace, name)
+	set, err := f.reader.Object(ctx, kindStatefulSet, namespace, name)
 	if err != nil || set == nil {
 		return "", err
 	}
 	return fmt.Sprintf(
 		"the function worker runs it as StatefulSet %s, which it would delete and make anew at each change: in place of "+
 			"spec.pulsarFunctionRef set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name %s", name, name), nil
-}
-
-// ofOneCluster says whether two policies that name something of the same kind and name in a function worker mean the
-// same; of others it says that they do. It reads nothing: policies alone say where.
-func (t *Targets) ofOneCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
-	if a.Spec.PulsarFunctionRef.Name == "" || b.Spec.PulsarFunctionRef.Name == "" {
-		return true
-	}
-	one, _, err := t.clusters.find(ctx, a.Spec.Pulsar, types.NamespacedName{})
-	other, _, otherErr := t.clusters.find(ctx, b.Spec.Pulsar, types.NamespacedName{})
-	return err == nil && otherErr == nil && one.AdminURL == other.AdminURL
 }
 
 // workerDisturbances are what a change of the parallelism does, as observed on 4.0.8 and 4.2.4.

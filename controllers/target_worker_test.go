@@ -279,7 +279,7 @@ func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
 				string,
 			) bool {
 				return true
-			}, Objects: w.client, FunctionCredentials: UseFunctionCredentials,
+			}, Objects: w.client, Credentials: noCredentials{},
 			InstanceMetrics: mode, Now: w.clock, Worker: worker, Consumers: func(backlog.Subscription) (int, error) {
 				return 3,
 					nil
@@ -288,7 +288,7 @@ func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
 		require.NoError(t, err)
 		p := workerPolicy()
 		p.Spec.PulsarFunctionRef.WorkerURL = "http://Worker:6750/"
-		found, err := targets.Find(t.Context(), testNamespace, p.Spec)
+		found, err := targets.Finder.Find(t.Context(), testNamespace, p.Spec)
 		require.NoError(t, err)
 		require.Equal(t, workload, found.Target.Subscription.Workload)
 		require.True(t, found.Target.NeverZero)
@@ -359,9 +359,9 @@ func TestTheIntervalOfUpdatesHasBounds(t *testing.T) {
 		time.Millisecond: "WorkerUpdateInterval is 1ms, must be from 1s to 1h",
 		2 * time.Hour:    "WorkerUpdateInterval is 2h0m0s, must be from 1s to 1h",
 	} {
-		_, err := newWorkerFunctions(TargetsConfig{WorkerUpdateInterval: every, Now: time.Now})
+		_, err := newWorkers(TargetsConfig{WorkerUpdateInterval: every, Now: time.Now})
 		require.EqualError(t, err, problem)
 	}
-	_, err := newWorkerFunctions(TargetsConfig{Worker: &fakeWorker{}, Now: time.Now})
+	_, err := newWorkers(TargetsConfig{Worker: &fakeWorker{}, Now: time.Now})
 	require.ErrorContains(t, err, "Consumers")
 }

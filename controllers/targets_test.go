@@ -99,7 +99,7 @@ func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := newConfigMaps(t, test.data)
 			api.fails = test.fails
-			c := newClusters(api.client, test.otherwise, func() time.Time { return time.Unix(0, 0) })
+			c := newClusters(api.client, noCredentials{}, test.otherwise, func() time.Time { return time.Unix(0, 0) })
 			key := types.NamespacedName{Namespace: "media", Name: test.configMap}
 			cluster, invalid, err := c.find(t.Context(), &v1alpha1.PulsarConnection{AdminURL: test.policy}, key)
 			require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
 func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
 	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
 	now := time.Unix(0, 0)
-	c := newClusters(api.client, "", func() time.Time { return now })
+	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
 	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
 	for range 3 {
 		cluster, _, err := c.find(t.Context(), nil, key)
@@ -135,21 +135,21 @@ func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
 func TestAConfigMapWhoseClusterDoesNotAnswerIsReadAgainSoon(t *testing.T) {
 	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
 	now := time.Unix(0, 0)
-	c := newClusters(api.client, "", func() time.Time { return now })
+	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
 	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
 	find := func() {
 		_, _, err := c.find(t.Context(), nil, key)
 		require.NoError(t, err)
 	}
 	find()
-	c.doubt(backlog.Cluster{AdminURL: "http://another:8080"})
+	c.invalidate(backlog.Cluster{AdminURL: "http://another:8080"})
 	now = now.Add(lookupTroubleFor)
 	find()
 	require.Equal(t, 1, api.reads, "another cluster's trouble is not its")
-	c.doubt(backlog.Cluster{AdminURL: "http://its:8080"})
+	c.invalidate(backlog.Cluster{AdminURL: "http://its:8080"})
 	find()
 	require.Equal(t, 2, api.reads)
-	c.doubt(backlog.Cluster{AdminURL: "http://its:8080"})
+	c.invalidate(backlog.Cluster{AdminURL: "http://its:8080"})
 	now = now.Add(lookupTroubleFor - 1)
 	find()
 	require.Equal(t, 2, api.reads, "not more often than that, however long the trouble lasts")
@@ -158,7 +158,7 @@ func TestAConfigMapWhoseClusterDoesNotAnswerIsReadAgainSoon(t *testing.T) {
 func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	now := time.Unix(0, 0)
-	c := newClusters(api.client, "", func() time.Time { return now })
+	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
 	for i := range maxLookups + 10 {
 		_, invalid, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: "media", Name: fmt.Sprint(i)})
 		require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
 func TestADefaultAdminURLThatIsNoneIsRefused(t *testing.T) {
 	api := newConfigMaps(t, nil)
 	_, err := NewTargets(TargetsConfig{
-		Workloads: api.client, Objects: api.client, FunctionCredentials: UseFunctionCredentials,
+		Workloads: api.client, Objects: api.client, Credentials: noCredentials{},
 		InstanceMetrics: NoInstanceMetrics, Installed: func(string) bool { return true }, Now: time.Now,
 		DefaultAdminURL: "pulsar://broker:6650",
 	})

@@ -6,7 +6,6 @@ package controllers
 import (
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -155,7 +154,7 @@ func (t *trackedPolicies) follow(p *v1alpha1.AutoscalingPolicy, subscription *ba
 			inputs = append(inputs, backlog.Topic{Cluster: subscription.Cluster, Name: name})
 		}
 		for _, pattern := range subscription.Patterns {
-			namespaces = append(namespaces, namespaceOf(subscription.Cluster, pattern))
+			namespaces = append(namespaces, backlog.NamespaceOf(subscription.Cluster, pattern))
 		}
 	}
 	t.mu.Lock()
@@ -209,14 +208,6 @@ func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, key typ
 	}
 }
 
-// namespaceOf a complete topic name or pattern.
-func namespaceOf(cluster backlog.Cluster, topic string) backlog.Namespace {
-	_, path, _ := strings.Cut(topic, "://")
-	tenant, rest, _ := strings.Cut(path, "/")
-	namespace, _, _ := strings.Cut(rest, "/")
-	return backlog.Namespace{Cluster: cluster, Name: tenant + "/" + namespace}
-}
-
 // deliverTo sets the queue that news go to.
 func (t *trackedPolicies) deliverTo(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.mu.Lock()
@@ -235,7 +226,7 @@ func (t *trackedPolicies) poked(input backlog.Topic) {
 	users := slices.Collect(maps.Keys(t.users[input]))
 	var matchers []types.NamespacedName
 	if len(t.matchers) > 0 {
-		matchers = slices.Collect(maps.Keys(t.matchers[namespaceOf(input.Cluster, input.Name)]))
+		matchers = slices.Collect(maps.Keys(t.matchers[backlog.NamespaceOf(input.Cluster, input.Name)]))
 	}
 	t.mu.Unlock()
 	if queue == nil {

@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"reflect"
 
@@ -188,17 +187,11 @@ func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	}}
 }
 
-// podSelector is what a mesh's child says of its pods; empty for others, of which it is not kept.
-func podSelector(object *unstructured.Unstructured) string {
-	selector, _, _ := unstructured.NestedString(object.Object, "status", "selector")
-	return selector
-}
-
 // news is the source of what the poller has to say, and holds the workers back until it is known which Functions, Sinks
 // and Sources there are: else every policy would be reported without a target at every start.
 type news struct {
-	tracked *trackedPolicies
-	looked  []<-chan struct{}
+	tracked   *trackedPolicies
+	discovery Discovery
 }
 
 // Start hands over the queue; the poller adds to it.
@@ -209,17 +202,7 @@ func (n news) Start(_ context.Context, queue workqueue.TypedRateLimitingInterfac
 
 // WaitForSync waits for the first look for every kind.
 func (n news) WaitForSync(ctx context.Context) error {
-	for _, looked := range n.looked {
-		select {
-		case <-looked:
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return nil // stopping
-			}
-			return errWorkloadsNotRead
-		}
-	}
-	return nil
+	return n.discovery.WaitForSync(ctx, watchedKinds()...)
 }
 
 // String names the source in logs.

@@ -4,25 +4,15 @@
 package controllers
 
 import (
-	"context"
-	"errors"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -183,128 +173,4 @@ func TestAFunctionsStatusWakesNobody(t *testing.T) {
 				workloadChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
 		})
 	}
-}
-
-// lateKind is an API server that has the kind Function once it is installed.
-type lateKind struct{ installed atomic.Bool }
-
-func (k *lateKind) RESTMapping(gk schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
-	if !k.installed.Load() {
-		return nil, &meta.NoKindMatchError{GroupKind: gk}
-	}
-	return &meta.RESTMapping{}, nil
-}
-
-func TestFunctionsAreWatchedOnceTheirKindIsInstalled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		scheme, err := Scheme()
-		require.NoError(t, err)
-		kind := &lateKind{}
-		watched := make(chan struct{})
-		f := &installation{
-			kind: kindSink, kinds: kind, cache: &informertest.FakeInformers{Scheme: scheme}, every: lookForKindEvery,
-			looked: make(chan struct{}),
-			watch:  func() error { close(watched); return nil },
-		}
-		done := make(chan error, 1)
-		go func() { done <- f.Start(t.Context()) }()
-		<-f.looked // an absent kind holds nobody back
-		require.False(t, f.ready.Load())
-		require.NoError(t,
-			news{tracked: newTrackedPolicies(nil), looked: []<-chan struct{}{f.looked}}.WaitForSync(t.Context()))
-
-		synctest.Wait()
-		kind.installed.Store(true)
-		<-watched
-		require.NoError(t, <-done)
-		require.True(t, f.ready.Load())
-	})
-}
-
-func TestTheWorkersWaitForTheFunctions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := news{tracked: newTrackedPolicies(nil), looked: []<-chan struct{}{make(chan struct{})}}
-		timed, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
-		require.ErrorIs(t, n.WaitForSync(timed), errWorkloadsNotRead)
-		stopped, stop := context.WithCancel(t.Context())
-		stop()
-		require.NoError(t, n.WaitForSync(stopped))
-	})
-}
-
-func TestKindsOfOthersHoldNobodyBack(t *testing.T) {
-	for _, kind := range []string{kindScaledObject, kindVerticalPodAutoscaler} {
-		t.Run(kind+" that may not be read", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				scheme, err := Scheme()
-				require.NoError(t, err)
-				unread := controllertest.NewFakeInformer()
-				known := &lateKind{}
-				known.installed.Store(true)
-				watched := make(chan struct{})
-				f := &installation{
-					kind: kind, kinds: known, every: lookForKindEvery, looked: make(chan struct{}),
-					cache: &informertest.FakeInformers{
-						Scheme: scheme,
-						InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{
-							watchedKind(kind): unread,
-						},
-					},
-					watch: func() error { close(watched); return nil },
-				}
-				done := make(chan error, 1)
-				go func() { done <- f.Start(t.Context()) }()
-				timed, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // controller-runtime's CacheSyncTimeout
-				defer cancel()
-				require.NoError(t, news{tracked: newTrackedPolicies(nil), looked: []<-chan struct{}{f.looked}}.WaitForSync(timed))
-				require.False(t, f.ready.Load())
-
-				unread.Synced()
-				<-watched
-				require.NoError(t, <-done)
-				require.True(t, f.ready.Load(), "the permission was granted meanwhile")
-			})
-		})
-		t.Run(kind+" that cannot be looked for", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				scheme, err := Scheme()
-				require.NoError(t, err)
-				known := &lateKind{}
-				known.installed.Store(true)
-				f := &installation{
-					kind: kind, kinds: known, cache: &informertest.FakeInformers{Scheme: scheme, Error: errors.New("forbidden")},
-					every: lookForKindEvery, looked: make(chan struct{}), watch: func() error { return nil },
-				}
-				ctx, stop := context.WithCancel(t.Context())
-				done := make(chan error, 1)
-				go func() { done <- f.Start(ctx) }()
-				timed, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-				defer cancel()
-				require.NoError(t, news{tracked: newTrackedPolicies(nil), looked: []<-chan struct{}{f.looked}}.WaitForSync(timed))
-				stop()
-				require.NoError(t, <-done)
-			})
-		})
-	}
-}
-
-func TestALookForFunctionsEndsWithTheProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		scheme, err := Scheme()
-		require.NoError(t, err)
-		kind := &lateKind{}
-		kind.installed.Store(true)
-		f := &installation{
-			kind: kindSink, kinds: kind, cache: &informertest.FakeInformers{
-				Scheme: scheme,
-				Error:  errors.New("the API server is away"),
-			},
-			every: lookForKindEvery, looked: make(chan struct{}), watch: func() error { return nil },
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
-		require.NoError(t, f.Start(ctx), "a failing look is tried again")
-		require.False(t, f.ready.Load())
-	})
 }

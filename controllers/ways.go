@@ -65,23 +65,15 @@ func (s *Signals) found(a asked, subscription backlog.Subscription, err error, n
 	return wanted, troubled
 }
 
-// mistakeError is why an object has no subscription, in words for the user.
-type mistakeError string
-
-func (m mistakeError) Error() string { return string(m) }
-
-// Unwrap says that nobody will know more until the user has corrected it.
-func (m mistakeError) Unwrap() error { return backlog.ErrUnsupported }
-
-func isMistake(err error) bool {
-	var mistake mistakeError
-	return errors.As(err, &mistake)
+func isInvalid(err error) bool {
+	var invalid InvalidError
+	return errors.As(err, &invalid)
 }
 
-// find returns the object's subscription: NotFound when the object is gone, a mistakeError, or an error worth a retry.
+// find returns the object's subscription: NotFound when the object is gone, a InvalidError, or an error worth a retry.
 func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, error) {
 	if a.component != (backlog.Component{}) {
-		return s.config.Targets.describe(ctx, a.component)
+		return s.config.Targets.Workers.Subscription(ctx, a.component)
 	}
 	kind := kindOfResource(a.resource)
 	ref := v1alpha1.ScaleTargetRef{
@@ -94,7 +86,7 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 			return backlog.Subscription{}, err
 		}
 		if spec = p.Spec; spec.TargetSelector != nil {
-			return backlog.Subscription{}, mistakeError(policy.FleetHasNoMetric(p))
+			return backlog.Subscription{}, InvalidError(policy.FleetHasNoMetric(p))
 		}
 	}
 	if kind == kindStatefulSet {
@@ -103,21 +95,21 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 			return backlog.Subscription{}, err
 		}
 	}
-	found, err := s.config.Targets.Find(ctx, a.key.Namespace, spec)
+	found, err := s.config.Targets.Finder.Find(ctx, a.key.Namespace, spec)
 	switch {
 	case err != nil:
 		return backlog.Subscription{}, err
 	case found.Unsupported != "":
-		return backlog.Subscription{}, mistakeError(found.Unsupported)
+		return backlog.Subscription{}, InvalidError(found.Unsupported)
 	case found.Target == nil && kind != "":
 		return backlog.Subscription{}, apierrors.NewNotFound(a.resource, a.key.Name)
 	case found.Target == nil:
 		return backlog.Subscription{},
-			mistakeError(fmt.Sprintf("%s does not exist in namespace %s", policy.Name(spec), a.key.Namespace))
+			InvalidError(fmt.Sprintf("%s does not exist in namespace %s", policy.Name(spec), a.key.Namespace))
 	case found.Target.Invalid != "":
-		return backlog.Subscription{}, mistakeError(found.Target.Invalid)
+		return backlog.Subscription{}, InvalidError(found.Target.Invalid)
 	case found.Target.Owner != "":
-		return backlog.Subscription{}, mistakeError(policy.Controlled(found.Target))
+		return backlog.Subscription{}, InvalidError(policy.Controlled(found.Target))
 	default:
 		return found.Target.Subscription, nil
 	}

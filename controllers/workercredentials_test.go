@@ -95,7 +95,7 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 func TestWorkerCredentialsAreOneOfTwoWords(t *testing.T) {
 	_, err := NewTargets(TargetsConfig{
 		Workloads: newTestWorld(t).client, Installed: func(string) bool { return true }, Objects: newTestWorld(t).client,
-		FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, WorkerCredentials: "own",
+		Credentials: noCredentials{}, InstanceMetrics: NoInstanceMetrics, WorkerCredentials: "own",
 		Now: time.Now,
 	})
 	require.EqualError(t, err, `targets: WorkerCredentials is "own", must be Policy or Own`)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
@@ -31,14 +32,17 @@ type Worker interface {
 	Status(ctx context.Context, component backlog.Component) (backlog.ComponentStatus, error)
 }
 
-// workerFunctions remembers what function workers said, and when they were told to change something. It is safe for
-// concurrent use.
-type workerFunctions struct {
-	worker    Worker
-	consumers func(backlog.Subscription) (int, error)
-	every     time.Duration
-	now       func() time.Time
-	known     *lookups[backlog.Component, workerAnswer]
+// Workers remembers what function workers said, and when they were told to change something. It is safe for concurrent
+// use.
+type Workers struct {
+	worker Worker
+	// refused is why the adapter's own credentials are not shown; nil when they are.
+	refused         func(ref v1alpha1.PulsarFunctionRef) string
+	instanceMetrics InstanceMetrics
+	consumers       func(backlog.Subscription) (int, error)
+	every           time.Duration
+	now             func() time.Time
+	known           *lookups[backlog.Component, workerAnswer]
 	// written are the last changes of ours.
 	written *lookups[backlog.Component, time.Time]
 }
@@ -63,7 +67,7 @@ func (a workerAnswer) troubled() bool {
 	return a.trouble != nil || a.unsure != nil || (a.idle && !a.stopped)
 }
 
-func newWorkerFunctions(config TargetsConfig) (*workerFunctions, error) {
+func newWorkers(config TargetsConfig) (*Workers, error) {
 	every, now := cmp.Or(config.WorkerUpdateInterval, DefaultWorkerUpdateInterval), config.Now
 	switch {
 	case every < time.Second || every > time.Hour:
@@ -71,8 +75,13 @@ func newWorkerFunctions(config TargetsConfig) (*workerFunctions, error) {
 	case config.Worker != nil && config.Consumers == nil:
 		return nil, errors.New("a Worker needs Consumers")
 	}
-	w := &workerFunctions{
-		worker: config.Worker, consumers: config.Consumers, every: every, now: now,
+	refused, err := workerRefusal(config)
+	if err != nil {
+		return nil, err
+	}
+	w := &Workers{
+		worker: config.Worker, refused: refused, instanceMetrics: config.InstanceMetrics,
+		consumers: config.Consumers, every: every, now: now,
 		known: newLookups[backlog.Component, workerAnswer](now), written: newLookups[backlog.Component, time.Time](now),
 	}
 	w.known.valid = workerLookupFor
@@ -81,7 +90,7 @@ func newWorkerFunctions(config TargetsConfig) (*workerFunctions, error) {
 
 // find returns what the worker says, or what it said last with the trouble since. An error is that of a context that
 // ended.
-func (w *workerFunctions) find(ctx context.Context, component backlog.Component) (workerAnswer, error) {
+func (w *Workers) find(ctx context.Context, component backlog.Component) (workerAnswer, error) {
 	before, _ := w.known.recall(component)
 	return w.known.find(ctx, component, func(ctx context.Context) (workerAnswer, bool, error) {
 		after := w.ask(ctx, component, before)
@@ -92,7 +101,7 @@ func (w *workerFunctions) find(ctx context.Context, component backlog.Component)
 	})
 }
 
-func (w *workerFunctions) ask(ctx context.Context, component backlog.Component, before workerAnswer) workerAnswer {
+func (w *Workers) ask(ctx context.Context, component backlog.Component, before workerAnswer) workerAnswer {
 	config, err := w.worker.Describe(ctx, component)
 	switch {
 	case errors.Is(err, backlog.ErrFunctionNotFound), errors.Is(err, backlog.ErrUnsupported):
@@ -121,7 +130,7 @@ func (w *workerFunctions) ask(ctx context.Context, component backlog.Component, 
 }
 
 // sawIdle notes that no instance runs.
-func (w *workerFunctions) sawIdle(component backlog.Component) {
+func (w *Workers) sawIdle(component backlog.Component) {
 	if known, seen := w.known.recall(component); seen {
 		known.idle = true
 		w.known.remember(component, known, w.now(), lookupTroubleFor)
@@ -130,7 +139,7 @@ func (w *workerFunctions) sawIdle(component backlog.Component) {
 
 // frozen is why the component has to be left as it is for now; nil when it may be changed. What holds a decision is in
 // the status; the scaler asks again, for a HorizontalPodAutoscaler may want what was decided before.
-func (w *workerFunctions) frozen(component backlog.Component, run workerAnswer) *policy.Hold {
+func (w *Workers) frozen(component backlog.Component, run workerAnswer) *policy.Hold {
 	switch trouble := cmp.Or(run.trouble, run.unsure); {
 	case trouble != nil:
 		return &policy.Hold{
@@ -153,19 +162,75 @@ func (w *workerFunctions) frozen(component backlog.Component, run workerAnswer) 
 	}
 }
 
-func (w *workerFunctions) wroteWithin(component backlog.Component, time time.Duration) bool {
+func (w *Workers) wroteWithin(component backlog.Component, time time.Duration) bool {
 	at, wrote := w.written.recall(component)
 	return wrote && w.now().Sub(at) < time
 }
 
 // wrote notes that the component is about to be changed, whatever comes of it, and has it read again.
-func (w *workerFunctions) wrote(component backlog.Component) {
+func (w *Workers) wrote(component backlog.Component) {
 	now := w.now()
 	w.written.remember(component, now, now, w.every)
 	w.known.expire(component)
 }
 
-func (w *workerFunctions) forget(now time.Time) {
+func (w *Workers) forget(now time.Time) {
 	w.known.forget(now)
 	w.written.forget(now)
+}
+
+// noWorkers is why nothing is known of what function workers run.
+const noWorkers = "this process does not ask function workers"
+
+func (w *Workers) enabled() bool { return w.worker != nil }
+
+// Enabled fails where function workers are not asked.
+func (w *Workers) Enabled() error {
+	if !w.enabled() {
+		return fmt.Errorf("%w: %s", backlog.ErrUnsupported, noWorkers)
+	}
+	return nil
+}
+
+// Subscription asks the function worker what the component consumes.
+func (w *Workers) Subscription(ctx context.Context, component backlog.Component) (backlog.Subscription, error) {
+	config, err := w.worker.Describe(ctx, component)
+	if err != nil {
+		return backlog.Subscription{}, err
+	}
+	if w.instanceMetrics != PodInstanceMetrics {
+		config.Subscription.Workload = ""
+	}
+	return config.Subscription, nil
+}
+
+// BeginUpdate notes that the component is about to be changed, whatever comes of it, and has it read again. It returns
+// false while the component has to be left alone: it was changed a moment ago, or does not run. A stopped one would have
+// its new instances started and its old ones not, and it may have been stopped since its consumers were counted.
+func (w *Workers) BeginUpdate(ctx context.Context, component backlog.Component) (bool, error) {
+	if w.wroteWithin(component, w.every) {
+		return false, nil
+	}
+	status, err := w.worker.Status(ctx, component)
+	if err != nil {
+		return false, fmt.Errorf("reading whether it runs: %w", err)
+	}
+	if status.Stopped() {
+		w.sawIdle(component)
+		return false, nil
+	}
+	w.wrote(component)
+	return true, nil
+}
+
+// ConsumerCount counts the consumers of a subscription, as were measured last.
+func ConsumerCount(store *backlog.Store, now func() time.Time) func(backlog.Subscription) (int, error) {
+	return func(subscription backlog.Subscription) (int, error) {
+		reading, err := store.Read(subscription, now())
+		if err != nil {
+			return 0, err
+		}
+		count, err := reading.Consumers.Value()
+		return int(count), err
+	}
 }

@@ -118,6 +118,9 @@ type testWorld struct {
 	worker *fakeWorker
 	// credentials changes what the next process does with them; nil for one that has none.
 	credentials func(*TargetsConfig)
+	// finding is how the process finds targets, and kept what it knows of credentials.
+	finding TargetsConfig
+	kept    *Credentials
 	// abilities of the cluster.
 	abilities policy.Abilities
 	// mu guards writes while a pass runs: a fleet writes its children side by side.
@@ -170,13 +173,18 @@ func (w *testWorld) restart() {
 		FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, Now: w.clock,
 	}
 	if w.worker != nil {
-		finding.Worker, finding.Consumers = w.worker, Config{Store: w.store, Clock: w.clock}.consumers
+		finding.Worker, finding.Consumers = w.worker, ConsumerCount(w.store, w.clock)
 	}
 	if w.credentials != nil {
 		w.credentials(&finding)
 	}
+	var err error
+	w.kept, err = NewCredentials(w.client, finding.FunctionCredentials, finding.OwnCredentials, w.clock)
+	require.NoError(w.t, err)
+	finding.Credentials = w.kept
 	targets, err := NewTargets(finding)
 	require.NoError(w.t, err)
+	w.finding = finding
 	reconciling := ReconcilerConfig{
 		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets, Pods: w.pods,
 		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry,
@@ -187,6 +195,12 @@ func (w *testWorld) restart() {
 	}
 	w.reconciler, err = NewPolicyReconciler(reconciling)
 	require.NoError(w.t, err)
+}
+
+// forget drops what was read and was not used lately.
+func (w *testWorld) forget(now time.Time) {
+	w.reconciler.config.Targets.Forget(now)
+	w.kept.Forget(now)
 }
 
 func (w *testWorld) clock() time.Time { return w.now }

@@ -1,0 +1,147 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+)
+
+// lateKind is an API server that has a kind once it is installed.
+type lateKind struct{ installed atomic.Bool }
+
+func (k *lateKind) RESTMapping(gk schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
+	if !k.installed.Load() {
+		return nil, &meta.NoKindMatchError{GroupKind: gk}
+	}
+	return &meta.RESTMapping{}, nil
+}
+
+// testDiscovery discovers one kind without an index.
+func testDiscovery(t *testing.T, kind string, mapper restMapper, informers cache.Cache) Discovery {
+	t.Helper()
+	d, err := NewDiscovery(DiscoveryConfig{
+		Mapper: mapper, Cache: informers, Kinds: []string{kind},
+		Index: func(string) (string, client.IndexerFunc) { return "", nil },
+	})
+	require.NoError(t, err)
+	return d
+}
+
+func TestFunctionsAreWatchedOnceTheirKindIsInstalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mapper := &lateKind{}
+		watched := make(chan struct{})
+		d := testDiscovery(t, kindSink, mapper, &informertest.FakeInformers{Scheme: runtime.NewScheme()})
+		first := false
+		d.OnSynced(kindSink, func() error { first = true; return nil })
+		d.OnSynced(kindSink, func() error { close(watched); return nil })
+		require.Equal(t, []string{kindSink}, d.Pending())
+		done := make(chan error, 1)
+		go func() { done <- d[kindSink].Start(t.Context()) }()
+		require.NoError(t, d.WaitForSync(t.Context(), kindSink), "an absent kind delays nothing")
+		require.False(t, d.Installed(kindSink))
+		require.True(t, d.Absent(kindSink))
+		require.Empty(t, d.Pending())
+
+		synctest.Wait()
+		mapper.installed.Store(true)
+		<-watched
+		require.True(t, first)
+		require.NoError(t, <-done)
+		require.True(t, d.Installed(kindSink))
+		require.False(t, d.Absent(kindSink))
+	})
+}
+
+func TestTheWorkersWaitForTheFunctions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := testDiscovery(t, kindSink, &lateKind{}, &informertest.FakeInformers{})
+		timed, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		require.ErrorIs(t, d.WaitForSync(timed, kindSink), errKindsNotRead)
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		require.NoError(t, d.WaitForSync(stopped, kindSink))
+	})
+}
+
+func TestOptionalKindsDelayNothing(t *testing.T) {
+	for _, kind := range []string{kindScaledObject, kindVerticalPodAutoscaler} {
+		t.Run(kind+" that may not be read", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				unread := controllertest.NewFakeInformer()
+				known := &lateKind{}
+				known.installed.Store(true)
+				watched := make(chan struct{})
+				d := testDiscovery(t, kind, known, &informertest.FakeInformers{
+					Scheme:         runtime.NewScheme(),
+					InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{watchedKind(kind): unread},
+				})
+				d.OnSynced(kind, func() error { close(watched); return nil })
+				done := make(chan error, 1)
+				go func() { done <- d[kind].Start(t.Context()) }()
+				timed, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // controller-runtime's CacheSyncTimeout
+				defer cancel()
+				require.NoError(t, d.WaitForSync(timed, kind))
+				require.False(t, d.Installed(kind))
+
+				unread.Synced()
+				<-watched
+				require.NoError(t, <-done)
+				require.True(t, d.Installed(kind), "the permission was granted meanwhile")
+			})
+		})
+		t.Run(kind+" that cannot be looked for", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				known := &lateKind{}
+				known.installed.Store(true)
+				d := testDiscovery(t, kind, known, &informertest.FakeInformers{
+					Scheme: runtime.NewScheme(), Error: errors.New("forbidden"),
+				})
+				ctx, stop := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- d[kind].Start(ctx) }()
+				timed, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				defer cancel()
+				require.NoError(t, d.WaitForSync(timed, kind))
+				stop()
+				require.NoError(t, <-done)
+			})
+		})
+	}
+}
+
+func TestALookForFunctionsEndsWithTheProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mapper := &lateKind{}
+		mapper.installed.Store(true)
+		d := testDiscovery(t, kindSink, mapper, &informertest.FakeInformers{
+			Scheme: runtime.NewScheme(), Error: errors.New("the API server is away"),
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		require.NoError(t, d[kindSink].Start(ctx), "a failing look is tried again")
+		require.False(t, d.Installed(kindSink))
+	})
+}
+
+func TestADiscoveryNeedsItsParts(t *testing.T) {
+	_, err := NewDiscovery(DiscoveryConfig{})
+	require.EqualError(t, err, "discovery: Mapper, Cache, Kinds and Index must be set")
+}

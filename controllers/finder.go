@@ -1,0 +1,115 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// Finder finds what a policy scales. It is safe for concurrent use.
+type Finder struct {
+	reader          *Reader
+	clusters        *clusters
+	workers         *Workers
+	instanceMetrics InstanceMetrics
+}
+
+// Found is what became of the search for a target.
+type Found struct {
+	// Target is nil when it does not exist.
+	Target *policy.Target
+	// Unsupported is why the kind cannot be scaled; empty when it can.
+	Unsupported string
+}
+
+// Find returns what a policy in the namespace scales: the target and the connection of its spec. What the user has to
+// fix is in the answer; an error is worth a retry.
+func (f *Finder) Find(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+	ref := spec.ScaleTargetRef
+	switch kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind); {
+	case spec.PulsarFunctionRef.Name != "":
+		return f.workerFunction(ctx, namespace, spec)
+	case kind == workloadKind(kindFunctionMesh):
+		return f.meshComponent(ctx, namespace, spec)
+	case kind == watchedKind(kindStatefulSet):
+		return f.statefulSet(ctx, namespace, spec)
+	case slices.Contains(workloadKinds(), ref.Kind) && kind == workloadKind(ref.Kind):
+		return f.workload(ctx, namespace, ref, spec.Pulsar)
+	default:
+		return Found{Unsupported: fmt.Sprintf(
+			"kind %s of %s is not supported: use %s, %s, %s or %s of %s, or StatefulSet of apps/v1", ref.Kind,
+			ref.APIVersion, kindFunction, kindSink, kindSource, kindFunctionMesh, workloadKind(
+				kindFunction).GroupVersion())}, nil
+	}
+}
+
+// workload finds a Function, Sink or Source.
+func (f *Finder) workload(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef,
+	connection *v1alpha1.PulsarConnection,
+) (Found, error) {
+	kind := ref.Kind
+	if !f.reader.Installed(kind) {
+		return Found{Unsupported: notInstalled(kind)}, nil
+	}
+	object := newWorkload(kind)
+	err := f.reader.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
+	switch {
+	case meta.IsNoMatchError(err):
+		return Found{Unsupported: notInstalled(kind)}, nil
+	case apierrors.IsNotFound(err):
+		return Found{}, nil
+	case err != nil:
+		return Found{}, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, ref.Name, err)
+	}
+	target, err := f.target(ctx, object.Object, ref, connection)
+	if err != nil {
+		return Found{}, err
+	}
+	return Found{Target: target}, nil
+}
+
+// notInstalled says that a kind of Function Mesh does not exist, and what to do about it.
+func notInstalled(kind string) string {
+	return fmt.Sprintf("kind %s of %s is not installed in this cluster: install Function Mesh, which is noticed within %s",
+		kind, workloadKind(kind).GroupVersion(), DiscoveryInterval)
+}
+
+// target decodes an object and completes it with its subscription.
+func (f *Finder) target(ctx context.Context, object map[string]any, ref v1alpha1.ScaleTargetRef,
+	connection *v1alpha1.PulsarConnection,
+) (*policy.Target, error) {
+	w, err := decodeWorkload(ref.Kind, object)
+	if err != nil {
+		return &policy.Target{Ref: ref, Invalid: err.Error()}, nil //nolint:nilerr // the user's mistake, shown in a condition
+	}
+	target := w.target(ref)
+	consumed, invalid := w.consumed()
+	if invalid != "" {
+		target.Invalid = invalid
+		return &target, nil
+	}
+	cluster, invalid, err := f.clusters.resolve(ctx, w, connection)
+	if err != nil {
+		return nil, err
+	}
+	target.Invalid = invalid
+	if invalid == "" {
+		target.SubscriptionType, target.Subscription = consumed.kind, consumed.subscription
+		target.Subscription.Cluster = cluster
+		if f.instanceMetrics == PodInstanceMetrics {
+			target.Subscription.Workload = workloadKey(w.Kind, w.Metadata.Namespace, w.Metadata.Name)
+		}
+	}
+	return &target, nil
+}
