@@ -64,7 +64,7 @@ func definitions(t *testing.T) client.Client {
 	t.Helper()
 	scheme := people.Scheme()
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
-	admin, err := client.New(control.RESTConfig(), client.Options{Scheme: scheme})
+	admin, err := client.New(onControlPlane(t).RESTConfig(), client.Options{Scheme: scheme})
 	require.NoError(t, err)
 	return admin
 }

@@ -5,19 +5,15 @@ package api
 
 import (
 	"context"
-	"flag"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"sync"
-	"syscall"
 	"testing"
 
-	"github.com/go-logr/logr"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
+
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -27,55 +23,40 @@ import (
 // namespace of all policies here.
 const namespace = "default"
 
-// The control plane is set by the first test that calls onControlPlane.
-var (
-	control *cluster.Cluster
-	people  client.Client // an administrator's
-)
+// people is an administrator's client, set by startControlPlane.
+var people client.Client
 
-// lifetime is that of the test process, which the control plane shares.
-var lifetime context.Context //nolint:containedctx // TestMain has no other way to hand it to the tests
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	ctrl.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	lifetime = ctx
-	defer func() {
-		if control != nil {
-			control.Stop()
-		}
-	}()
-	return m.Run()
-}
-
-var startControlPlane = sync.OnceValue(func() error {
-	crds, err := filepath.Glob(filepath.Join("..", "..", "deploy", "crd", "*.yaml"))
-	if err != nil {
-		return err
-	}
-	if control, err = cluster.Start(lifetime, cluster.Config{CRDs: crds, Progress: os.Stderr}); err != nil {
-		return err
-	}
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return err
-	}
-	people, err = client.New(control.RESTConfig(), client.Options{Scheme: scheme})
-	return err
+var controlPlane = shared.New("a real control plane", startControlPlane, func(c *cluster.Cluster) error {
+	c.Stop()
+	return nil
 })
 
-func onControlPlane(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real control plane")
+func TestMain(m *testing.M) { shared.Main(m, controlPlane) }
+
+func startControlPlane(ctx context.Context) (*cluster.Cluster, error) {
+	crds, err := filepath.Glob(filepath.Join("..", "..", "deploy", "crd", "*.yaml"))
+	if err != nil {
+		return nil, err
 	}
-	require.NoError(t, startControlPlane(), "starting the control plane")
+	control, err := cluster.Start(ctx, cluster.Config{CRDs: crds, Progress: os.Stderr})
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	err = v1alpha1.AddToScheme(scheme)
+	if err == nil {
+		people, err = client.New(control.RESTConfig(), client.Options{Scheme: scheme})
+	}
+	if err != nil {
+		control.Stop()
+		return nil, err
+	}
+	return control, nil
+}
+
+func onControlPlane(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	return controlPlane.Need(t)
 }
 
 // fields are part of a manifest, as a user writes it: Go's types would hide what the API server sees.

@@ -24,7 +24,7 @@ const policiesPath = "/apis/pulsar-autoscaler.io/v1alpha1/namespaces/" + namespa
 // raw asks the API server for paths.
 func raw(t *testing.T) rest.Interface {
 	t.Helper()
-	clientset, err := kubernetes.NewForConfig(control.RESTConfig())
+	clientset, err := kubernetes.NewForConfig(onControlPlane(t).RESTConfig())
 	require.NoError(t, err)
 	return clientset.RESTClient()
 }

@@ -6,7 +6,6 @@ package broker
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,32 +14,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
+
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/apache/pulsar-client-go/pulsar/log"
 	"github.com/stretchr/testify/require"
 )
 
-// shared is the one broker of this package's tests, nil with -short.
-var shared *Broker
+// sharedBroker is the one broker of this package's tests.
+var sharedBroker = shared.New("a real broker", func(ctx context.Context) (*Broker, error) {
+	return Start(ctx, Config{Progress: os.Stderr})
+}, (*Broker).Discard)
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if testing.Short() {
-		os.Exit(m.Run())
-	}
-	os.Exit(With(Config{Progress: os.Stderr}, func(b *Broker) int {
-		shared = b
-		return m.Run()
-	}))
-}
-
-func started(t *testing.T) *Broker {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("runs a real broker")
-	}
-	return shared
-}
+func TestMain(m *testing.M) { shared.Main(m, sharedBroker) }
 
 // stats are the few fields that tell whether a restart kept what it should.
 type stats struct {
@@ -82,7 +68,7 @@ func alive(t *testing.T, text string) bool {
 }
 
 func TestBrokerAnswersAndArrangesTopics(t *testing.T) {
-	b, ctx := started(t), t.Context()
+	b, ctx := sharedBroker.Need(t), t.Context()
 	status, answer, err := b.Admin(ctx, http.MethodGet, "/admin/v2/brokers/version", nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status)
@@ -109,7 +95,7 @@ func TestBrokerAnswersAndArrangesTopics(t *testing.T) {
 }
 
 func TestBrokerArrangesPartitionedTopics(t *testing.T) {
-	b, ctx := started(t), t.Context()
+	b, ctx := sharedBroker.Need(t), t.Context()
 	require.NoError(t, b.CreateTopic(ctx, "persistent://public/default/parts", 3))
 	require.ErrorContains(t, b.CreateTopic(ctx, "parts", 3), "409")
 	require.NoError(t, b.CreateSubscription(ctx, "parts", "public/default/fn", Earliest))
@@ -122,7 +108,7 @@ func TestBrokerArrangesPartitionedTopics(t *testing.T) {
 }
 
 func TestBrokerHangsWhilePausedAndRecovers(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	require.NoError(t, b.Pause())
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -135,7 +121,7 @@ func TestBrokerHangsWhilePausedAndRecovers(t *testing.T) {
 }
 
 func TestBrokerKeepsBacklogAndResetsCountersOverACrash(t *testing.T) {
-	b, ctx := started(t), t.Context()
+	b, ctx := sharedBroker.Need(t), t.Context()
 	admin, service, pid := b.AdminURL(), b.ServiceURL(), b.Pid()
 	require.NoError(t, b.CreateTopic(ctx, "kept", 0))
 	require.NoError(t, b.CreateSubscription(ctx, "kept", "s", Earliest))
@@ -158,7 +144,7 @@ func TestBrokerKeepsBacklogAndResetsCountersOverACrash(t *testing.T) {
 }
 
 func TestBrokerRestartsInOrderThenStopsWhilePausedAndLeavesNothing(t *testing.T) {
-	started(t)
+	sharedBroker.Need(t)
 	b, err := Start(t.Context(), Config{Worker: WorkerOff})
 	require.NoError(t, err)
 	status, _, err := b.Admin(t.Context(), http.MethodGet, "/admin/v2/worker/cluster", nil)
@@ -182,7 +168,7 @@ func TestBrokerRestartsInOrderThenStopsWhilePausedAndLeavesNothing(t *testing.T)
 }
 
 func TestBrokerThatCannotStartSaysWhyAndLeavesNothing(t *testing.T) {
-	started(t)
+	sharedBroker.Need(t)
 	dir := t.TempDir()
 	_, err := Start(t.Context(), Config{Dir: dir, Settings: map[string]string{"brokerServicePort": "none"}})
 	require.ErrorContains(t, err, "starting pulsar "+orDefault(""))
@@ -191,7 +177,7 @@ func TestBrokerThatCannotStartSaysWhyAndLeavesNothing(t *testing.T) {
 }
 
 func TestBrokerEndsWithItsContext(t *testing.T) {
-	started(t)
+	sharedBroker.Need(t)
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	ending := make(chan error, 1)

@@ -7,17 +7,11 @@ package e2e
 
 import (
 	"context"
-	"flag"
 	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/stretchr/testify/require"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -33,31 +27,12 @@ const (
 	hpaSync      = 2 * time.Second
 )
 
-// lifetime is that of the test process: what outlives a test, such as the stage, lives as long.
-var lifetime context.Context //nolint:containedctx // TestMain has no other way to hand it to the tests
+func TestMain(m *testing.M) { shared.Main(m, theStage, theGround) }
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(run(m))
-}
+var theStage = shared.New("a real broker and control plane", openStage, closeStage)
 
-func run(m *testing.M) int {
-	ctrl.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	lifetime = ctx
-	defer func() {
-		theGround.Close()
-		if scene != nil {
-			scene.Close()
-		}
-	}()
-	return m.Run()
-}
-
-// openStage sets the scene once; a second call tells how the first one ended.
-var openStage = sync.OnceValue(func() (err error) {
-	scene, err = stage.Open(lifetime, stage.Config{
+func openStage(ctx context.Context) (_ *stage.Stage, err error) {
+	scene, err = stage.Open(ctx, stage.Config{
 		HPASyncPeriod: hpaSync,
 		AdapterFlags: []string{
 			"--poll-interval=" + pollInterval.String(), "--rate-window=4s", "--stale-after=" + staleAfter.String(),
@@ -69,14 +44,16 @@ var openStage = sync.OnceValue(func() (err error) {
 		},
 		Progress: os.Stderr,
 	})
-	return err
-})
+	return scene, err
+}
+
+func closeStage(s *stage.Stage) error {
+	s.Close()
+	return nil
+}
 
 // onStage begins a test that needs the whole scene: Pulsar, Kubernetes and the adapter.
 func onStage(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real broker and control plane")
-	}
-	require.NoError(t, openStage(), "setting the stage")
+	theStage.Need(t)
 }

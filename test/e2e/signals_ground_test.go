@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
+
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/apache/pulsar-client-go/pulsar/log"
 	"github.com/prometheus/client_golang/prometheus"
@@ -52,23 +54,15 @@ type ground struct {
 	watchers map[*watch]struct{}
 }
 
-// theGround is made by the first test that calls onGround.
-var theGround *ground
-
-// openGround starts the broker once; a second call tells how the first one ended.
-var openGround = sync.OnceValue(func() (err error) {
-	theGround, err = newGround(lifetime)
-	return err
+var theGround = shared.New("a real broker", newGround, func(g *ground) error {
+	g.Close()
+	return nil
 })
 
 // onGround begins a test of the signals.
 func onGround(t *testing.T) *ground {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real broker")
-	}
-	require.NoError(t, openGround(), "starting the broker")
-	return theGround
+	return theGround.Need(t)
 }
 
 func newGround(ctx context.Context) (*ground, error) {
@@ -120,11 +114,8 @@ func (g *ground) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// Close ends everything. It may be called on a ground that did not come about.
+// Close ends everything.
 func (g *ground) Close() {
-	if g == nil {
-		return
-	}
 	g.stop()
 	_ = g.group.Wait() // ends because it was told to
 	if g.source != nil {

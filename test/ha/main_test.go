@@ -5,20 +5,16 @@ package ha
 
 import (
 	"context"
-	"flag"
+	"errors"
 	"os"
-	"os/signal"
-	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/stretchr/testify/require"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
+
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
@@ -38,11 +34,7 @@ const (
 	patience = time.Minute
 )
 
-// theScene is set by the first test that calls onScene.
-var theScene *scene
-
-// lifetime is that of the test process, which the stage shares.
-var lifetime context.Context //nolint:containedctx // TestMain has no other way to hand it to the tests
+var theScene = shared.New("a real broker and control plane", openScene, (*scene).close)
 
 // scene is a Function under load with a policy, and two adapters.
 type scene struct {
@@ -55,27 +47,11 @@ type scene struct {
 	publishing errgroup.Group
 }
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(run(m))
-}
+func TestMain(m *testing.M) { shared.Main(m, theScene) }
 
-func run(m *testing.M) int {
-	ctrl.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	lifetime = ctx
-	defer func() {
-		if theScene != nil {
-			theScene.close()
-		}
-	}()
-	return m.Run()
-}
-
-var openScene = sync.OnceValue(func() (err error) {
+func openScene(ctx context.Context) (_ *scene, err error) {
 	s := &scene{}
-	s.Stage, err = stage.Open(lifetime, stage.Config{
+	s.Stage, err = stage.Open(ctx, stage.Config{
 		HPASyncPeriod: 2 * time.Second,
 		AdapterFlags: []string{
 			"--poll-interval=1s", "--rate-window=4s", "--stale-after=20s",
@@ -85,24 +61,31 @@ var openScene = sync.OnceValue(func() (err error) {
 		Progress: os.Stderr,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	theScene = s
-	second, err := s.AddAdapter(lifetime, "adapter-2")
+	s.adapters = []*stage.Adapter{s.Adapter}
+	if err := s.begin(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *scene) begin(ctx context.Context) error {
+	second, err := s.AddAdapter(ctx, "adapter-2")
 	if err != nil {
 		return err
 	}
-	s.adapters = []*stage.Adapter{s.Adapter, second}
-	return s.addFunction()
-})
+	s.adapters = append(s.adapters, second)
+	return s.addFunction(ctx)
+}
 
-func (s *scene) addFunction() (err error) {
-	s.function, err = s.AddFunction(lifetime,
+func (s *scene) addFunction(ctx context.Context) (err error) {
+	s.function, err = s.AddFunction(ctx,
 		stage.FunctionConfig{Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas})
 	if err != nil {
 		return err
 	}
-	err = s.Client.Create(lifetime, &v1alpha1.AutoscalingPolicy{
+	err = s.Client.Create(ctx, &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
 		Spec: v1alpha1.AutoscalingPolicySpec{
 			ScaleTargetRef: v1alpha1.ScaleTargetRef{
@@ -116,7 +99,7 @@ func (s *scene) addFunction() (err error) {
 		return err
 	}
 	var publishing context.Context
-	publishing, s.stop = context.WithCancel(lifetime)
+	publishing, s.stop = context.WithCancel(ctx)
 	s.perSecond.Store(calm)
 	s.publishing.Go(func() error {
 		return s.function.Publish(publishing, func(time.Duration) float64 { return float64(s.perSecond.Load()) })
@@ -124,7 +107,7 @@ func (s *scene) addFunction() (err error) {
 	return nil
 }
 
-func (s *scene) close() {
+func (s *scene) close() error {
 	for _, a := range s.adapters {
 		a.Kill()
 	}
@@ -133,15 +116,13 @@ func (s *scene) close() {
 		_ = s.publishing.Wait() // it was told to end
 	}
 	s.Close()
+	return nil
 }
 
 // onScene returns the scene with both adapters up, one of them deciding, and the capacity learned.
 func onScene(t *testing.T) *scene {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("needs a real broker and control plane")
-	}
-	require.NoError(t, openScene(), "setting the scene")
-	theScene.settle(t)
-	return theScene
+	s := theScene.Need(t)
+	s.settle(t)
+	return s
 }

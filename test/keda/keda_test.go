@@ -5,12 +5,13 @@ package keda_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"testing"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,26 +24,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 )
 
-// bins and shared are KEDA's binaries and the one broker of this package's tests, nothing with -short.
-var (
-	bins   cluster.KEDABins
-	shared *broker.Broker
-)
+// sharedBroker is the one broker of this package's tests.
+var sharedBroker = shared.New("a real broker", func(ctx context.Context) (*broker.Broker, error) {
+	return broker.Start(ctx, broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff})
+}, (*broker.Broker).Discard)
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if testing.Short() {
-		os.Exit(m.Run())
-	}
-	var err error
-	if bins, err = cluster.KEDABinaries(context.Background(), os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(broker.With(broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff}, func(b *broker.Broker) int {
-		shared = b
-		return m.Run()
-	}))
+	shared.MainAfter(m, func(ctx context.Context) error {
+		_, err := cluster.KEDABinaries(ctx, os.Stderr)
+		return err
+	}, sharedBroker)
 }
 
 const (
@@ -50,13 +41,23 @@ const (
 	often    = 100 * time.Millisecond
 )
 
+// binaries are KEDA's, which TestMain has built.
+func binaries(t *testing.T) cluster.KEDABins {
+	t.Helper()
+	built, err := cluster.KEDABinaries(t.Context(), os.Stderr)
+	require.NoError(t, err)
+	return built
+}
+
 // startCluster starts a control plane that knows KEDA's kinds.
 func startCluster(t *testing.T) (*cluster.Cluster, kubernetes.Interface) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("runs the real KEDA")
+		t.Skip("needs the real KEDA")
 	}
-	c, err := cluster.Start(t.Context(), cluster.Config{HPASyncPeriod: time.Second, Progress: os.Stderr, CRDs: bins.CRDs})
+	c, err := cluster.Start(t.Context(), cluster.Config{
+		HPASyncPeriod: time.Second, Progress: os.Stderr, CRDs: binaries(t).CRDs,
+	})
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	clientset, err := kubernetes.NewForConfig(c.RESTConfig())
@@ -68,7 +69,7 @@ func startKEDA(t *testing.T, c *cluster.Cluster) *keda.KEDA {
 	t.Helper()
 	start := time.Now()
 	k, err := keda.Start(t.Context(), c, keda.Config{
-		Binaries: bins, OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"},
+		Binaries: binaries(t), OperatorFlags: []string{"--kube-api-qps=100", "--kube-api-burst=200"},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -113,7 +114,7 @@ func scaled(name, adminURL string) []*unstructured.Unstructured {
 
 func publish(t *testing.T, topic string, messages float64) {
 	t.Helper()
-	publisher, err := load.New(load.Config{ServiceURL: shared.ServiceURL(), Topic: broker.TopicName(topic)})
+	publisher, err := load.New(load.Config{ServiceURL: sharedBroker.Need(t).ServiceURL(), Topic: broker.TopicName(topic)})
 	require.NoError(t, err)
 	defer publisher.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -148,9 +149,9 @@ func TestKEDAScalesADeploymentByItsOwnPulsarScalerAndBack(t *testing.T) {
 	c, clientset := startCluster(t)
 	k := startKEDA(t, c)
 	const name = "orders"
-	require.NoError(t, shared.CreateTopic(t.Context(), name, 0))
-	require.NoError(t, shared.CreateSubscription(t.Context(), name, "worker", broker.Earliest))
-	require.NoError(t, c.Apply(t.Context(), scaled(name, shared.AdminURL())...))
+	require.NoError(t, sharedBroker.Need(t).CreateTopic(t.Context(), name, 0))
+	require.NoError(t, sharedBroker.Need(t).CreateSubscription(t.Context(), name, "worker", broker.Earliest))
+	require.NoError(t, c.Apply(t.Context(), scaled(name, sharedBroker.Need(t).AdminURL())...))
 
 	publish(t, name, 35)
 	requireReplicas(t, clientset, name, 3, 4)
@@ -162,7 +163,7 @@ func TestKEDAScalesADeploymentByItsOwnPulsarScalerAndBack(t *testing.T) {
 	publish(t, name, 40)
 	requireReplicas(t, clientset, name, 6, 8)
 
-	status, answer, err := shared.Admin(t.Context(), http.MethodPost,
+	status, answer, err := sharedBroker.Need(t).Admin(t.Context(), http.MethodPost,
 		"/admin/v2/persistent/public/default/"+name+"/subscription/worker/skip_all", nil)
 	require.NoError(t, err)
 	require.Less(t, status, 300, "%s", answer)
@@ -171,7 +172,7 @@ func TestKEDAScalesADeploymentByItsOwnPulsarScalerAndBack(t *testing.T) {
 
 func TestAStartThatFailsLeavesRoomForAnother(t *testing.T) {
 	c, _ := startCluster(t)
-	_, err := keda.Start(t.Context(), c, keda.Config{Binaries: bins, OperatorFlags: []string{"--no-such-flag"}})
+	_, err := keda.Start(t.Context(), c, keda.Config{Binaries: binaries(t), OperatorFlags: []string{"--no-such-flag"}})
 	require.ErrorContains(t, err, "keda-operator")
 	require.ErrorContains(t, err, "unknown flag: --no-such-flag", "in its own words")
 	startKEDA(t, c)

@@ -6,12 +6,13 @@ package load_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"net/http"
 	"os"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 	"github.com/apache/pulsar-client-go/pulsar/log"
@@ -26,28 +27,19 @@ const (
 	often    = 20 * time.Millisecond
 )
 
-// shared is the one broker of this package's tests, nil with -short.
-var shared *broker.Broker
+// sharedBroker is the one broker of this package's tests.
+var sharedBroker = shared.New("a real broker", func(ctx context.Context) (*broker.Broker, error) {
+	return broker.Start(ctx, broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff})
+}, (*broker.Broker).Discard)
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if testing.Short() {
-		os.Exit(m.Run())
-	}
-	os.Exit(broker.With(broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff}, func(b *broker.Broker) int {
-		shared = b
-		return m.Run()
-	}))
-}
+func TestMain(m *testing.M) { shared.Main(m, sharedBroker) }
 
 // begin connects a publisher to a topic of its own.
 func begin(t *testing.T, config load.Config) *load.Publisher {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("runs a real broker")
-	}
-	require.NoError(t, shared.CreateTopic(t.Context(), config.Topic, 0))
-	config.ServiceURL, config.Topic = shared.ServiceURL(), broker.TopicName(config.Topic)
+	b := sharedBroker.Need(t)
+	require.NoError(t, b.CreateTopic(t.Context(), config.Topic, 0))
+	config.ServiceURL, config.Topic = b.ServiceURL(), broker.TopicName(config.Topic)
 	p, err := load.New(config)
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
@@ -87,7 +79,7 @@ func counters(t *testing.T, topic string) (messages, entries int64) {
 		EntriesAddedCounter int64 `json:"entriesAddedCounter"`
 	}
 	for _, resource := range []string{"stats", "internalStats"} {
-		status, answer, err := shared.Admin(t.Context(), http.MethodGet,
+		status, answer, err := sharedBroker.Need(t).Admin(t.Context(), http.MethodGet,
 			"/admin/v2/persistent/public/default/"+topic+"/"+resource, nil)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, status, "%s", answer)
@@ -121,19 +113,19 @@ func TestPublisherCatchesUpAfterTheBrokerStalled(t *testing.T) {
 	p := begin(t, load.Config{Topic: "stalled"})
 	publish(t, p, 3000, func() {
 		require.Eventually(t, func() bool { return p.Published() > 100 }, patience, often)
-		require.NoError(t, shared.Pause())
+		require.NoError(t, sharedBroker.Need(t).Pause())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, _, err := shared.Admin(ctx, http.MethodGet, "/admin/v2/brokers/health", nil)
+		_, _, err := sharedBroker.Need(t).Admin(ctx, http.MethodGet, "/admin/v2/brokers/health", nil)
 		require.Error(t, err)
-		require.NoError(t, shared.Resume())
+		require.NoError(t, sharedBroker.Need(t).Resume())
 	})
 }
 
 func TestPublisherWritesSequenceKeyAndSize(t *testing.T) {
 	p := begin(t, load.Config{Topic: "content", Bytes: 100, Keys: 3})
 	publish(t, p, 6, func() {})
-	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: shared.ServiceURL(), Logger: log.DefaultNopLogger()})
+	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: sharedBroker.Need(t).ServiceURL(), Logger: log.DefaultNopLogger()})
 	require.NoError(t, err)
 	defer client.Close()
 	reader, err := client.CreateReader(pulsar.ReaderOptions{

@@ -24,7 +24,7 @@ func TestDownstreamAnswersInTurnAtItsOwnRate(t *testing.T) {
 }
 
 func TestLightReplicasBehindADownstreamDoNoMoreThanItDoes(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	const messages, rate = 200, 100
 	var got completions
 	runner := NewLightBehind(NewDownstream(rate), got.add)

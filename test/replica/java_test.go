@@ -16,7 +16,7 @@ import (
 func java(t *testing.T) (*Java, *completions) {
 	t.Helper()
 	var got completions
-	runner, err := NewJava(t.Context(), JavaConfig{Dist: shared.Dist(), Progress: os.Stderr, Completed: got.add})
+	runner, err := NewJava(t.Context(), JavaConfig{Dist: sharedBroker.Need(t).Dist(), Progress: os.Stderr, Completed: got.add})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, runner.Close())
@@ -35,7 +35,7 @@ func startJava(t *testing.T, runner *Java, in Instance) *Process {
 
 // One test, since every instance costs 2 s of CPU time.
 func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	in := instance(t, b, "java")
 	in.ServiceTime, in.FailEvery, in.RedeliverAfter = time.Hour, 20, 100*time.Millisecond
 	publish(t, b, in.Topics[0], 100) // a producer without a schema is there first
@@ -92,7 +92,7 @@ func requireSameSeries(t *testing.T, ofJava map[string]map[string]string, in Ins
 }
 
 func TestJavaThatCannotStartSaysWhy(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	in := instance(t, b, "broken")
 	runner, _ := java(t)
 	runner.config.JVMFlags = []string{"-XX:NoSuchFlag"}
@@ -103,7 +103,7 @@ func TestJavaThatCannotStartSaysWhy(t *testing.T) {
 }
 
 func TestJavaStopsInItsStartDelay(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	in := instance(t, b, "delayed")
 	in.StartDelay = time.Hour
 	runner, _ := java(t)
@@ -118,7 +118,7 @@ func TestJavaStopsInItsStartDelay(t *testing.T) {
 }
 
 func TestJavaTakesTypeNameAndQueueOfItsSubscription(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	runner, _ := java(t)
 	for _, kind := range []string{Failover, KeyShared} {
 		in := instance(t, b, "java-"+kind)
@@ -133,7 +133,7 @@ func TestJavaTakesTypeNameAndQueueOfItsSubscription(t *testing.T) {
 }
 
 func TestAsynchronousJavaWorksOnSeveralMessagesAtOnce(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	in := instance(t, b, "java-async")
 	in.ServiceTime, in.AsyncRequests = time.Hour, 4
 	publish(t, b, in.Topics[0], 10)

@@ -30,7 +30,7 @@ func start(t *testing.T, runner *Light, in Instance) *Consumer {
 }
 
 func TestLightConsumesAsItsFunctionAtItsServiceTime(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	in := instance(t, b, "light")
 	in.ID, in.ServiceTime, in.ReceiverQueueSize = 3, 10*time.Millisecond, 5
 	runner, got := light(t)
@@ -71,7 +71,7 @@ func TestLightConsumesAsItsFunctionAtItsServiceTime(t *testing.T) {
 }
 
 func TestLightGivesFailedMessagesBack(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	in := instance(t, b, "failing")
 	in.FailEvery, in.RedeliverAfter = 3, 100*time.Millisecond
 	runner, got := light(t)
@@ -86,7 +86,7 @@ func TestLightGivesFailedMessagesBack(t *testing.T) {
 }
 
 func TestLightHangsWithItsMessagesAndGivesThemBackWhenKilled(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	in := instance(t, b, "hanging")
 	runner, got := light(t)
 	first := start(t, runner, in)
@@ -114,7 +114,7 @@ func TestLightHangsWithItsMessagesAndGivesThemBackWhenKilled(t *testing.T) {
 }
 
 func TestLightWaitsForANamespaceThatDoesNotExistYet(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	runner, _ := light(t)
 	in := Instance{
 		Tenant: "public", Namespace: "later", Name: "early", Topics: []string{"persistent://public/later/early"},

@@ -6,13 +6,14 @@ package replica
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -27,28 +28,12 @@ const (
 	often    = 20 * time.Millisecond
 )
 
-// shared is the one broker of this package's tests, nil with -short.
-var shared *broker.Broker
+// sharedBroker is the one broker of this package's tests.
+var sharedBroker = shared.New("a real broker", func(ctx context.Context) (*broker.Broker, error) {
+	return broker.Start(ctx, broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff})
+}, (*broker.Broker).Discard)
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if testing.Short() {
-		os.Exit(m.Run())
-	}
-	os.Exit(broker.With(broker.Config{Progress: os.Stderr, Worker: broker.WorkerOff}, func(b *broker.Broker) int {
-		shared = b
-		return m.Run()
-	}))
-}
-
-// started skips a test of real parts with -short.
-func started(t *testing.T) *broker.Broker {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("runs a real broker")
-	}
-	return shared
-}
+func TestMain(m *testing.M) { shared.Main(m, sharedBroker) }
 
 // instance makes a topic of its own and says that replica 0 of a function consumes it.
 func instance(t *testing.T, b *broker.Broker, name string) Instance {

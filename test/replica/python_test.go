@@ -13,7 +13,7 @@ import (
 )
 
 func TestPythonConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
-	b := started(t)
+	b := sharedBroker.Need(t)
 	in := instance(t, b, "python")
 	in.ID, in.ServiceTime, in.ReceiverQueueSize = 3, time.Millisecond, 7
 	publish(t, b, in.Topics[0], 20)

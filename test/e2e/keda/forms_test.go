@@ -88,7 +88,7 @@ func scalerFor(t *testing.T, name string, security stage.Security) *stage.Scaler
 	if security == stage.Plain {
 		return nil
 	}
-	s, err := scene.AddScaler(lifetime, "scaler-"+name, stage.ScalerConfig{Security: security})
+	s, err := scene.AddScaler(context.WithoutCancel(t.Context()), "scaler-"+name, stage.ScalerConfig{Security: security})
 	require.NoError(t, err)
 	t.Cleanup(s.Kill)
 	return s
