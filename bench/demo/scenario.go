@@ -22,7 +22,8 @@ type scenario struct {
 	// low and high are loads in messages per second: low for calm, high for busy, then low again.
 	low, high  float64
 	calm, busy time.Duration
-	// patience is how long after the step down the replicas may take to be back at one, and tail how long that is shown.
+	// patience is how long after the step down the replicas may take to be back at one, and tail how long that is
+	// shown.
 	patience, tail time.Duration
 	// serviceTime of a message in a replica.
 	serviceTime time.Duration

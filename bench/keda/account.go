@@ -22,7 +22,8 @@ type account struct {
 	EnoughConsumingSeconds *float64 `json:"enough_consuming_seconds"`
 	// LatePct of the messages took longer than the objective, or were not done at the end.
 	LatePct *float64 `json:"late_pct"`
-	// ReplicaSeconds are of replicas that were asked for and had not ended, from the first message to the end of the wave.
+	// ReplicaSeconds are of replicas that were asked for and had not ended, from the first message to the end of the
+	// wave.
 	ReplicaSeconds *float64 `json:"replica_seconds"`
 	// ReplicaChanges is how often spec.replicas changed, and MostReplicas its largest value.
 	ReplicaChanges *int `json:"replica_changes"`
@@ -134,16 +135,16 @@ func newFall(timelines [][]mesh.Sample, s span) fall {
 
 // awakening is how long targets took to wake that had work at the same time.
 type awakening struct {
-	// BurstP50Seconds, BurstP99Seconds and BurstMaxSeconds are from when the messages were there until spec.replicas of at
-	// least 1; null where fewer than that share of the targets woke.
+	// BurstP50Seconds, BurstP99Seconds and BurstMaxSeconds are from when the messages were there until spec.replicas of
+	// at least 1; null where fewer than that share of the targets woke.
 	BurstP50Seconds *float64 `json:"burst_p50_seconds"`
 	BurstP99Seconds *float64 `json:"burst_p99_seconds"`
 	BurstMaxSeconds *float64 `json:"burst_max_seconds"`
 	// BurstTargets is how many there were and BurstWoke how many woke within the time that was watched.
 	BurstTargets *int `json:"burst_targets"`
 	BurstWoke    *int `json:"burst_woke"`
-	// BurstRightSized is how many of them woke at once at more than one replica, and BurstSetUpSeconds how long KEDA took
-	// to have an autoscaler for each ScaledObject.
+	// BurstRightSized is how many of them woke at once at more than one replica, and BurstSetUpSeconds how long KEDA
+	// took to have an autoscaler for each ScaledObject.
 	BurstRightSized   *int     `json:"burst_right_sized"`
 	BurstSetUpSeconds *float64 `json:"burst_set_up_seconds"`
 }

@@ -30,7 +30,8 @@ const (
 	together = 2
 	// burstMessages come to each Function, which nobody processes.
 	burstMessages = 1000
-	// calm is from KEDA's last autoscaler to the burst: a pollingInterval and a half, for what its client's limit held up.
+	// calm is from KEDA's last autoscaler to the burst: a pollingInterval and a half, for what its client's limit held
+	// up.
 	calm = 45 * time.Second
 	// burstTimeout is 4 times what KEDA's pull takes.
 	burstTimeout = 2 * time.Minute

@@ -14,13 +14,14 @@ import (
 const (
 	// allHPAsGoal is how long 300 policies that come at once may wait for the last HorizontalPodAutoscaler.
 	allHPAsGoal = 15 * time.Second
-	// kedaAllHPAs is what KEDA 2.21.0 took for 300 ScaledObjects at once, 2 HorizontalPodAutoscalers a second, on 2 CPUs
-	// with its defaults: its client's limit of 20 requests a second and 5 reconciles at once. Measured once, not here.
+	// kedaAllHPAs is what KEDA 2.21.0 took for 300 ScaledObjects at once, 2 HorizontalPodAutoscalers a second, on 2
+	// CPUs with its defaults: its client's limit of 20 requests a second and 5 reconciles at once. Measured once, not
+	// here.
 	kedaAllHPAs = 150 * time.Second
 	// refreshEvery is policy.refreshEvery: signals that keep moving are written that often.
 	refreshEvery = 30 * time.Second
-	// writesPerScale are the statuses that a change of the number of replicas is good for: one when it is decided, and one
-	// when the target has it.
+	// writesPerScale are the statuses that a change of the number of replicas is good for: one when it is decided, and
+	// one when the target has it.
 	writesPerScale = 2
 )
 

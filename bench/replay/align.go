@@ -58,12 +58,12 @@ func during(timeline []mesh.Sample, begun, ended time.Time) []mesh.Sample {
 
 // trace has a value for every second since the load began.
 type trace struct {
-	// Rate is what the load was meant to be, in messages per second, and Arrived what was published in each second; none
-	// in reports that did not have it.
+	// Rate is what the load was meant to be, in messages per second, and Arrived what was published in each second;
+	// none in reports that did not have it.
 	Rate    []float64 `json:"rate"`
 	Arrived []float64 `json:"arrived,omitempty"`
-	// Real and Sim are replicas that were asked for and have not ended; Sim is the mean of all runs, beside the least and
-	// the most of them. RealConsuming are those that consumed.
+	// Real and Sim are replicas that were asked for and have not ended; Sim is the mean of all runs, beside the least
+	// and the most of them. RealConsuming are those that consumed.
 	Real          []float64 `json:"real"`
 	RealConsuming []float64 `json:"real_consuming"`
 	Sim           []float64 `json:"sim"`

@@ -26,7 +26,8 @@ type timetable struct {
 const (
 	// listenEvery is the time between two looks at the counters.
 	listenEvery = 250 * time.Millisecond
-	// apart: what is counted within two seconds is one look, as of two requests about one topic, or of several instances.
+	// apart: what is counted within two seconds is one look, as of two requests about one topic, or of several
+	// instances.
 	apart = 2.0
 )
 

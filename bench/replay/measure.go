@@ -37,15 +37,15 @@ type measured struct {
 	StartSeconds *float64 `json:"start_seconds"`
 	StartSpread  *float64 `json:"start_spread"`
 	Starts       int      `json:"starts"`
-	// CapacityPerReplica in messages per second is what a replica with work all the time did in five seconds: the median.
-	// CapacitySpread is the deviation of the logarithm of each replica's median, BusyAtSaturation the share of that time
-	// which its metric shows.
+	// CapacityPerReplica in messages per second is what a replica with work all the time did in five seconds: the
+	// median. CapacitySpread is the deviation of the logarithm of each replica's median, BusyAtSaturation the share of
+	// that time which its metric shows.
 	CapacityPerReplica *float64 `json:"capacity_per_replica"`
 	CapacitySpread     *float64 `json:"capacity_spread"`
 	BusyAtSaturation   *float64 `json:"busy_at_saturation"`
 	Saturated          int      `json:"saturated_observations"`
-	// CallSlack is by which share the calls of replicas that waited for messages took longer than those of replicas that
-	// did not: medians over five seconds.
+	// CallSlack is by which share the calls of replicas that waited for messages took longer than those of replicas
+	// that did not: medians over five seconds.
 	CallSlack *float64 `json:"call_slack"`
 	// WarmUpSpeed is what a replica with work does in its first ten seconds or so, as a share of what it does after 20.
 	WarmUpSpeed *float64 `json:"warm_up_speed"`

@@ -51,7 +51,8 @@ type result struct {
 }
 
 const (
-	// hoursGoal is how far the replica-hours may differ, as a share, and lateGoal the late messages in percentage points.
+	// hoursGoal is how far the replica-hours may differ, as a share, and lateGoal the late messages in percentage
+	// points.
 	hoursGoal = 0.15
 	lateGoal  = 2.0
 )

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// draws are how often a scenario is simulated: replicas and their starts differ, and where the real run's timetable is
-	// not known, polls and syncs too.
+	// draws are how often a scenario is simulated: replicas and their starts differ, and where the real run's timetable
+	// is not known, polls and syncs too.
 	draws = 30
-	// pollInterval and syncInterval are the adapter's and the HPA controller's as they ship, in seconds; polls wander by
-	// up to pollJitter of the interval either way.
+	// pollInterval and syncInterval are the adapter's and the HPA controller's as they ship, in seconds; polls wander
+	// by up to pollJitter of the interval either way.
 	pollInterval, syncInterval, pollJitter = 10.0, 15.0, 0.1
 	// drainSeconds follow without arrivals, as in the real system.
 	drainSeconds = 180
@@ -136,8 +136,8 @@ func modelOf(s scenario, m measured, arrived []float64) model.Scenario {
 const (
 	// usualStart is what a replica was seen to take on top of its delay, Light or Java.
 	usualStart = 2 * time.Second
-	// halfSecond is what the model takes off a start on average: it scales at the end of a second, and rounds up from its
-	// beginning.
+	// halfSecond is what the model takes off a start on average: it scales at the end of a second, and rounds up from
+	// its beginning.
 	halfSecond = 0.5
 	// none is as good as 0, which the model takes for its default.
 	none = 1e-3

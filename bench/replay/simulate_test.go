@@ -121,13 +121,13 @@ func TestSimulatedStartsAreAsLongAsMeasured(t *testing.T) {
 		m.StartSeconds = known(20 + float64(seed)/starts)
 		p := modelOf(s, m, nil)
 		p.Rate = model.Constant(1000)
-		w := model.New(p, uint64(seed))
-		w.Step()
-		w.Scale(2)
-		for len(w.InstancesSample().Instances) < 2 {
-			w.Step()
+		system := model.New(p, uint64(seed))
+		system.Step()
+		system.Scale(2)
+		for len(system.InstancesSample().Instances) < 2 {
+			system.Step()
 		}
-		took += float64(w.Second()-1) / starts // it works from the beginning of this second on, and was asked for at 1
+		took += float64(system.Second()-1) / starts // it works from the beginning of this second on, and was asked for at 1
 	}
 	require.InDelta(t, 20.5, took, 0.1)
 }

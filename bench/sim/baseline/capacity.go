@@ -62,45 +62,45 @@ func newCapacity(s model.Scenario, without policy.Part) *capacity {
 	return c
 }
 
-func (c *capacity) Replicas(w *model.System) int {
-	if slices.Contains(w.Scenario().Restarts, w.Second()) {
-		*c = *c.resumed(w)
+func (c *capacity) Replicas(system *model.System) int {
+	if slices.Contains(system.Scenario().Restarts, system.Second()) {
+		*c = *c.resumed(system)
 	}
 	if c.follows {
-		return c.follow(w)
+		return c.follow(system)
 	}
-	if w.Second()%pollEvery == pollPhase {
-		c.ask(w)
-		c.scrape(w)
-		c.decide(w)
+	if system.Second()%pollEvery == pollPhase {
+		c.ask(system)
+		c.scrape(system)
+		c.decide(system)
 	}
-	if every(hpaSync, w) || w.Replicas() == 0 { // whoever wakes a target does not wait for an HPA, which is off at 0
+	if every(hpaSync, system) || system.Replicas() == 0 { // at 0 the HPA is off
 		return c.desired
 	}
-	return w.Replicas()
+	return system.Replicas()
 }
 
 // resumed is the controller of a process that begins now: all it has is what the last one wrote into the policy's
 // status.
-func (c *capacity) resumed(w *model.System) *capacity {
+func (c *capacity) resumed(system *model.System) *capacity {
 	text, err := c.state.Encode()
 	if err != nil {
 		panic(err) // no decision leads to a state that cannot be written
 	}
-	fresh := newCapacity(w.Scenario(), c.without)
+	fresh := newCapacity(system.Scenario(), c.without)
 	fresh.desired, fresh.events, fresh.follows = c.desired, c.events, c.follows
-	if fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{State: text}, int32(w.Replicas()),
-		w.Time()); err != nil {
+	if fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{State: text}, int32(system.Replicas()),
+		system.Time()); err != nil {
 		panic(err) // nor to one that cannot be read
 	}
 	return fresh
 }
 
 // ask Pulsar about all topics.
-func (c *capacity) ask(w *model.System) {
-	for i, name := range w.Scenario().Topics() {
+func (c *capacity) ask(system *model.System) {
+	for i, name := range system.Scenario().Topics() {
 		topic := backlog.Topic{Cluster: c.subscription.Cluster, Name: name}
-		if sample, err := w.TopicSample(i); err != nil {
+		if sample, err := system.TopicSample(i); err != nil {
 			c.store.Fail(topic, err)
 		} else {
 			c.store.Record(topic, sample)
@@ -109,24 +109,26 @@ func (c *capacity) ask(w *model.System) {
 }
 
 // scrape asks the instances.
-func (c *capacity) scrape(w *model.System) { c.store.RecordInstances(workload, w.InstancesSample()) }
+func (c *capacity) scrape(system *model.System) {
+	c.store.RecordInstances(workload, system.InstancesSample())
+}
 
 // decide on what is known.
-func (c *capacity) decide(w *model.System) {
+func (c *capacity) decide(system *model.System) {
 	in := policy.Input{
-		Now: w.Time(), Spec: c.spec, CurrentReplicas: int32(w.Replicas()), FreshFor: 3 * pollEvery * time.Second, //nolint:gosec // small
-		Pods: pods(w), Without: c.without,
+		Now: system.Time(), Spec: c.spec, FreshFor: 3 * pollEvery * time.Second, Pods: pods(system), Without: c.without,
+		CurrentReplicas: int32(system.Replicas()), //nolint:gosec // small
 	}
-	in.Reading, in.Unknown = c.store.Read(c.subscription, w.Time())
-	in.Partitions, _ = c.store.Partitions(c.subscription, w.Time()) // without them Failover is sized by the sum
+	in.Reading, in.Unknown = c.store.Read(c.subscription, system.Time())
+	in.Partitions, _ = c.store.Partitions(c.subscription, system.Time()) // without them Failover is sized by the sum
 	decision, state := policy.Decide(in, c.state)
 	c.state, c.desired = state, int(decision.Replicas)
 }
 
-func pods(w *model.System) *policy.Pods {
-	seen := w.Pods()
+func pods(system *model.System) *policy.Pods {
+	seen := system.Pods()
 	return &policy.Pods{
-		Unready: int32(
-			seen.Unready), UnreadySince: seen.UnreadySince, CrashLooping: int32(seen.CrashLooping), Updating: seen.Updating,
+		Unready: int32(seen.Unready), CrashLooping: int32(seen.CrashLooping), //nolint:gosec // small
+		UnreadySince: seen.UnreadySince, Updating: seen.Updating,
 	}
 }

@@ -23,14 +23,14 @@ func TestARestartOfTheControllerHoldsReplicasForAWindow(t *testing.T) {
 			}
 			return 40
 		}, restarts
-		w := model.New(s, 4)
-		controller := Without(0)(w.Scenario())
+		system := model.New(s, 4)
+		controller := Without(0)(system.Scenario())
 		for range s.Seconds {
-			w.Step()
-			before := w.Replicas()
-			w.Scale(controller.Replicas(w))
-			if w.Second() > 600 && w.Replicas() < before {
-				return w.Second()
+			system.Step()
+			before := system.Replicas()
+			system.Scale(controller.Replicas(system))
+			if system.Second() > 600 && system.Replicas() < before {
+				return system.Second()
 			}
 		}
 		return s.Seconds
@@ -51,17 +51,17 @@ func TestTheCapacityIsRightAfterThreeSaturatedPollsOfTheModel(t *testing.T) {
 				s := calm()
 				s.Capacity, s.Rate, s.Noise, s.Spread = model.Constant(each), model.Constant(1.5*each*float64(replicas)), 0.3, 0.05
 				s.Initial, s.Min, s.Max = replicas, replicas, replicas
-				w := model.New(s, seed)
-				c := newCapacity(w.Scenario(), 0)
+				system := model.New(s, seed)
+				c := newCapacity(system.Scenario(), 0)
 				full, before := 0, 0.0
 				for full < 3 {
-					w.Step()
-					w.Scale(c.Replicas(w))
-					require.Less(t, w.Second(), 600)
-					if w.Second()%pollEvery != pollPhase {
+					system.Step()
+					system.Scale(c.Replicas(system))
+					require.Less(t, system.Second(), 600)
+					if system.Second()%pollEvery != pollPhase {
 						continue
 					}
-					waiting := w.Processable()
+					waiting := system.Processable()
 					if min(before, waiting) >= 2*each*float64(replicas) { // two seconds of work, all the while
 						full++
 					}

@@ -11,7 +11,7 @@ import (
 
 // Controller says every second how many replicas there should be; most seconds that is what there are.
 type Controller interface {
-	Replicas(w *model.System) int
+	Replicas(system *model.System) int
 }
 
 // New makes a controller for a scenario; it sees the model's defaults applied.
@@ -42,7 +42,7 @@ func All() []Named {
 }
 
 // every says whether a second is one of a period's.
-func every(seconds int, w *model.System) bool { return w.Second()%seconds == 0 }
+func every(seconds int, system *model.System) bool { return system.Second()%seconds == 0 }
 
 // bound to what the scenario allows.
 func bound(replicas float64, s model.Scenario) int {
@@ -50,4 +50,27 @@ func bound(replicas float64, s model.Scenario) int {
 		return s.Min
 	}
 	return int(min(float64(s.Max), max(float64(s.Min), replicas)))
+}
+
+// moment is a number of replicas at a second.
+type moment struct {
+	second   float64
+	replicas int
+}
+
+// recommendations of the past, the oldest first.
+type recommendations []moment
+
+// atLeast is a stabilization window for scale-down: it returns want, or the largest recommendation of the last seconds
+// where that is more, up to what runs.
+func (r *recommendations) atLeast(system *model.System, want, seconds int) int {
+	now := float64(system.Second())
+	*r = append(*r, moment{now, want})
+	for (*r)[0].second < now-float64(seconds) {
+		*r = (*r)[1:]
+	}
+	for _, m := range *r {
+		want = max(want, min(system.Replicas(), m.replicas))
+	}
+	return want
 }

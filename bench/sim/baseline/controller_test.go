@@ -19,16 +19,16 @@ func TestEveryControllerSettlesOnAConstantLoad(t *testing.T) {
 				Seconds: 3600, Rate: model.Constant(300), Capacity: model.Constant(50), Objective: time.Minute,
 				Initial: 1, Min: 1, Max: 40, Start: 25 * time.Second,
 			}
-			w := model.New(s, 4)
-			controller := named.New(w.Scenario())
+			system := model.New(s, 4)
+			controller := named.New(system.Scenario())
 			for range s.Seconds {
-				w.Step()
-				replicas := controller.Replicas(w)
+				system.Step()
+				replicas := controller.Replicas(system)
 				require.GreaterOrEqual(t, replicas, 1)
 				require.LessOrEqual(t, replicas, 40)
-				w.Scale(replicas)
+				system.Scale(replicas)
 			}
-			require.GreaterOrEqual(t, w.Replicas(), 5, "six are needed on average; KEDA's oscillate around that")
+			require.GreaterOrEqual(t, system.Replicas(), 5, "six are needed on average; KEDA's oscillate around that")
 		})
 	}
 }
@@ -44,12 +44,12 @@ func TestAControllerThatCannotSeeHolds(t *testing.T) {
 				if named.Name != name {
 					continue
 				}
-				w := model.New(s, 4)
-				controller := named.New(w.Scenario())
+				system := model.New(s, 4)
+				controller := named.New(system.Scenario())
 				for range s.Seconds {
-					w.Step()
-					w.Scale(controller.Replicas(w))
-					require.Equal(t, 8, w.Replicas())
+					system.Step()
+					system.Scale(controller.Replicas(system))
+					require.Equal(t, 8, system.Replicas())
 				}
 			}
 		})

@@ -19,7 +19,7 @@ type flink struct {
 	rates    rates
 	seen     []observed
 	quiet    int
-	downBy   []moment
+	recent   recommendations
 }
 
 // flinkSettings are job.autoscaler options: times in seconds, utilisations as shares.
@@ -55,16 +55,16 @@ const (
 	flinkSaturated, flinkBacklog = 30, 300
 )
 
-func (f *flink) Replicas(w *model.System) int {
-	current := w.Replicas()
+func (f *flink) Replicas(system *model.System) int {
+	current := system.Replicas()
 	if current == 0 {
 		return 1 // it has no notion of zero
 	}
-	if !every(flinkInterval, w) || w.Second() < f.quiet {
+	if !every(flinkInterval, system) || system.Second() < f.quiet {
 		return current
 	}
-	one, ok := f.rates.look(w)
-	rough, err := w.Rough()
+	one, ok := f.rates.look(system)
+	rough, err := system.Rough()
 	if !ok || err != nil || rough.Consuming == 0 {
 		return current
 	}
@@ -73,28 +73,30 @@ func (f *flink) Replicas(w *model.System) int {
 		return current
 	}
 	f.seen = f.seen[len(f.seen)-f.settings.window/flinkInterval:]
-	want, ok := f.want(w, rough)
+	want, ok := f.want(system, rough)
 	if !ok {
 		return current
 	}
-	want = f.stabilize(w, want)
+	want = f.recent.atLeast(system, want, f.settings.down)
 	if want != current {
-		f.quiet, f.seen = w.Second()+f.settings.stable, nil
+		f.quiet, f.seen = system.Second()+f.settings.stable, nil
 	}
 	return max(1, want)
 }
 
 // want is what the window asks for: what there is while that is within the bounds of utilisation.
-func (f *flink) want(w *model.System, rough model.Rough) (replicas int, ok bool) {
+func (f *flink) want(system *model.System, rough model.Rough) (replicas int, ok bool) {
 	mean, n := observed{}, float64(len(f.seen))
 	for _, o := range f.seen {
-		mean.arrivals, mean.processed, mean.busy = mean.arrivals+o.arrivals/n, mean.processed+o.processed/n, mean.busy+o.busy/n
+		mean.arrivals += o.arrivals / n
+		mean.processed += o.processed / n
+		mean.busy += o.busy / n
 	}
 	if mean.busy <= 0 || mean.processed <= 0 {
 		return 0, false
 	}
 	s := f.settings
-	lag := rough.Entries * w.Scenario().Batch
+	lag := rough.Entries * system.Scenario().Batch
 	each := mean.processed / mean.busy // true processing rate of one
 	if lag >= flinkSaturated*mean.processed {
 		each = mean.processed / float64(rough.Consuming)
@@ -109,23 +111,11 @@ func (f *flink) want(w *model.System, rough model.Rough) (replicas int, ok bool)
 		}
 		return lag/s.catchUp + mean.arrivals*restart/s.catchUp + mean.arrivals/use
 	}
-	current := float64(w.Replicas())
+	current := float64(system.Replicas())
 	have := each * current
 	if have >= capacity(highest, 0) && have <= capacity(lowest, s.restart) {
-		return w.Replicas(), true
+		return system.Replicas(), true
 	}
 	factor := math.Max(1-flinkLargestDown, capacity(s.target, s.restart)/have)
-	return bound(math.Ceil(factor*current-1e-9), w.Scenario()), true
-}
-
-// stabilize goes down to no less than the largest number of its interval.
-func (f *flink) stabilize(w *model.System, want int) int {
-	f.downBy = append(f.downBy, moment{float64(w.Second()), want})
-	for f.downBy[0].second < float64(w.Second()-f.settings.down) {
-		f.downBy = f.downBy[1:]
-	}
-	for _, a := range f.downBy {
-		want = max(want, min(w.Replicas(), a.replicas))
-	}
-	return want
+	return bound(math.Ceil(factor*current-1e-9), system.Scenario()), true
 }

@@ -32,8 +32,8 @@ const (
 // Sources: Kubernetes 1.36, pkg/controller/podautoscaler: reconcileAutoscaler, normalizeDesiredReplicas and
 // normalizeDesiredReplicasWithBehaviors; testdata/hpa.json is a recording of that controller, which a test replays.
 type hpa struct {
-	// behavior says that the HPA has one, of defaults. Then changes count over the period of their policy. Without one the
-	// largest recommendation of the window is followed upwards too: one that was beyond the limit still comes.
+	// behavior says that the HPA has one, of defaults. Then changes count over the period of their policy. Without one
+	// the largest recommendation of the window is followed upwards too: one that was beyond the limit still comes.
 	behavior bool
 	// downWindow in seconds.
 	downWindow float64
@@ -41,16 +41,10 @@ type hpa struct {
 	changed    []moment // replicas added, or removed
 }
 
-// moment is a number of replicas at a second.
-type moment struct {
-	second   float64
-	replicas int
-}
-
 // replicas for a metric that asks for so many, as a fraction.
-func (h *hpa) replicas(w *model.System, wanted float64) int {
-	s := w.Scenario()
-	return h.sync(float64(w.Second()), w.Replicas(), wanted, max(1, s.Min), s.Max)
+func (h *hpa) replicas(system *model.System, wanted float64) int {
+	s := system.Scenario()
+	return h.sync(float64(system.Second()), system.Replicas(), wanted, max(1, s.Min), s.Max)
 }
 
 // sync is one look of the controller: replicas to set, where there are current ones and the metric asks for wanted.

@@ -24,7 +24,7 @@ type keda struct {
 	// entries that its trigger sees; all when nil.
 	entries func(model.Rough) float64
 	// more is what other triggers ask for; the largest wins.
-	more       func(w *model.System) float64
+	more       func(system *model.System) float64
 	lastActive int
 }
 
@@ -60,13 +60,13 @@ func expert(s model.Scenario, seconds int) Controller {
 	rate := gauge{seconds: seconds}
 	return &keda{
 		hpa: hpa{downWindow: hpaDownWindow, behavior: true}, threshold: tunedThreshold(s),
-		more: func(w *model.System) float64 { return rate.read(w) / (0.8 * s.Capacity(0)) },
+		more: func(system *model.System) float64 { return rate.read(system) / (0.8 * s.Capacity(0)) },
 	}
 }
 
-func (k *keda) Replicas(w *model.System) int {
-	s, current := w.Scenario(), w.Replicas()
-	seen, err := w.Rough()
+func (k *keda) Replicas(system *model.System) int {
+	s, current := system.Scenario(), system.Replicas()
+	seen, err := system.Rough()
 	if err != nil {
 		return current
 	}
@@ -75,23 +75,23 @@ func (k *keda) Replicas(w *model.System) int {
 		entries = k.entries(seen)
 	}
 	if k.more != nil {
-		more = k.more(w)
+		more = k.more(system)
 	}
-	if s.Min == 0 && every(kedaPolling, w) {
+	if s.Min == 0 && every(kedaPolling, system) {
 		if seen.Entries > 0 {
-			k.lastActive = w.Second()
+			k.lastActive = system.Second()
 		}
 		switch {
 		case current == 0 && seen.Entries > 0:
 			return 1
-		case current > 0 && w.Second()-k.lastActive > kedaCooldown:
+		case current > 0 && system.Second()-k.lastActive > kedaCooldown:
 			return 0
 		}
 	}
-	if !every(hpaSync, w) || current == 0 {
+	if !every(hpaSync, system) || current == 0 {
 		return current
 	}
-	return k.hpa.replicas(w, math.Max(entries/k.threshold, more))
+	return k.hpa.replicas(system, math.Max(entries/k.threshold, more))
 }
 
 // gauge is a rate that is renewed so often, such as msgRateIn once a minute: the mean since the last time.
@@ -101,18 +101,18 @@ type gauge struct {
 	known        bool
 }
 
-func (g *gauge) read(w *model.System) float64 {
-	if !every(g.seconds, w) {
+func (g *gauge) read(system *model.System) float64 {
+	if !every(g.seconds, system) {
 		return g.rate
 	}
-	seen, err := w.Rough()
+	seen, err := system.Rough()
 	if err != nil {
 		return g.rate
 	}
 	if g.known && seen.Published >= g.before {
-		g.rate = (seen.Published - g.before) / float64(w.Second()-g.at)
+		g.rate = (seen.Published - g.before) / float64(system.Second()-g.at)
 	}
-	g.before, g.at, g.known = seen.Published, w.Second(), true
+	g.before, g.at, g.known = seen.Published, system.Second(), true
 	return g.rate
 }
 
@@ -121,12 +121,12 @@ type cpu struct{ hpa hpa }
 
 func newCPU(model.Scenario) Controller { return &cpu{hpa: hpa{downWindow: hpaDownWindow}} }
 
-func (c *cpu) Replicas(w *model.System) int {
-	if w.Replicas() == 0 {
+func (c *cpu) Replicas(system *model.System) int {
+	if system.Replicas() == 0 {
 		return 1 // idle replicas use no CPU, so it would never come back from zero
 	}
-	if !every(hpaSync, w) {
-		return w.Replicas()
+	if !every(hpaSync, system) {
+		return system.Replicas()
 	}
-	return c.hpa.replicas(w, w.CPU()/0.8)
+	return c.hpa.replicas(system, system.CPU()/0.8)
 }

@@ -16,7 +16,7 @@ import (
 // what is not yet.
 type oracle struct {
 	scenario model.Scenario
-	hold     []moment
+	recent   recommendations
 }
 
 func newOracle(s model.Scenario) Controller { return &oracle{scenario: s} }
@@ -29,12 +29,12 @@ const (
 	oracleSeconds = 5
 )
 
-func (o *oracle) Replicas(w *model.System) int {
-	if !every(oracleSeconds, w) {
-		return w.Replicas()
+func (o *oracle) Replicas(system *model.System) int {
+	if !every(oracleSeconds, system) {
+		return system.Replicas()
 	}
 	s := o.scenario
-	second, start := float64(w.Second()), s.Start.Seconds()
+	second, start := float64(system.Second()), s.Start.Seconds()
 	capacity := s.Capacity(second)
 	need := 0.0
 	for ahead := 0.0; ahead <= start+oracleLook; ahead += oracleSmooth / 3 {
@@ -44,7 +44,7 @@ func (o *oracle) Replicas(w *model.System) int {
 		}
 	}
 	now := o.mean(second)
-	extra := math.Max(0, w.Processable()-now*math.Min(5, s.Objective.Seconds()/4))
+	extra := math.Max(0, system.Processable()-now*math.Min(5, s.Objective.Seconds()/4))
 	need = math.Max(need, (now+extra/s.Objective.Seconds())/capacity)
 	if s.Downstream != nil {
 		need = math.Min(need, math.Ceil(s.Downstream(second)/(oracleUse*capacity)))
@@ -52,15 +52,8 @@ func (o *oracle) Replicas(w *model.System) int {
 	if s.Type == backlog.Failover {
 		need = math.Min(need, float64(s.Partitions))
 	}
-	replicas := bound(math.Ceil(need-1e-9)+float64(w.Crashing()), s)
-	o.hold = append(o.hold, moment{float64(w.Second()), replicas})
-	for o.hold[0].second < float64(w.Second()-oracleHold) {
-		o.hold = o.hold[1:]
-	}
-	for _, a := range o.hold {
-		replicas = max(replicas, min(a.replicas, w.Replicas()))
-	}
-	return replicas
+	replicas := bound(math.Ceil(need-1e-9)+float64(system.Crashing()), s)
+	return o.recent.atLeast(system, replicas, oracleHold)
 }
 
 // mean rate around a second.

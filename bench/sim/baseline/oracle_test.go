@@ -24,13 +24,13 @@ func calm() model.Scenario {
 
 // followed is a system that did what a controller said to the end.
 func followed(s model.Scenario, newController New) *model.System {
-	w := model.New(s, 4)
-	controller := newController(w.Scenario())
+	system := model.New(s, 4)
+	controller := newController(system.Scenario())
 	for range s.Seconds {
-		w.Step()
-		w.Scale(controller.Replicas(w))
+		system.Step()
+		system.Scale(controller.Replicas(system))
 	}
-	return w
+	return system
 }
 
 // What others are measured by has to be good at what it is given.
@@ -60,12 +60,12 @@ func TestTheOracleIsNeitherLateNorDear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := calm()
 			tt.change(&s)
-			w := followed(s, newOracle)
-			require.Less(t, w.Score().LateShare(), 0.001)
+			system := followed(s, newOracle)
+			require.Less(t, system.Score().LateShare(), 0.001)
 			if tt.replicas > 0 {
-				require.Equal(t, tt.replicas, w.Replicas())
+				require.Equal(t, tt.replicas, system.Replicas())
 			} else {
-				require.Equal(t, 6+w.Crashing(), w.Replicas())
+				require.Equal(t, 6+system.Crashing(), system.Replicas())
 			}
 		})
 	}

@@ -20,13 +20,13 @@ type rates struct {
 type observed struct{ arrivals, processed, busy float64 }
 
 // look returns the rates since the last look; false when a counter went back, or there was none.
-func (r *rates) look(w *model.System) (observed, bool) {
-	seen, err := w.Rough()
+func (r *rates) look(system *model.System) (observed, bool) {
+	seen, err := system.Rough()
 	if err != nil {
 		return observed{}, false
 	}
-	before, since, known := r.before, float64(w.Second()-r.at), r.known
-	r.before, r.at, r.known = seen, w.Second(), true
+	before, since, known := r.before, float64(system.Second()-r.at), r.known
+	r.before, r.at, r.known = seen, system.Second(), true
 	if !known || since <= 0 || seen.Published < before.Published || seen.Processed < before.Processed ||
 		seen.Consuming < before.Consuming {
 		return observed{}, false
@@ -51,23 +51,23 @@ func newDS2(more float64) New {
 	return func(model.Scenario) Controller { return &ds2{factor: 1 + more} }
 }
 
-func (d *ds2) Replicas(w *model.System) int {
+func (d *ds2) Replicas(system *model.System) int {
 	const interval, warmUp = 10, 2
-	current := w.Replicas()
+	current := system.Replicas()
 	if current == 0 {
 		return 1 // it has no notion of zero
 	}
-	if !every(interval, w) {
+	if !every(interval, system) {
 		return current
 	}
-	seen, ok := d.rates.look(w)
+	seen, ok := d.rates.look(system)
 	if !ok || seen.busy <= 0 || seen.processed <= 0 {
 		return current
 	}
 	if d.warm++; d.warm <= warmUp {
 		return current
 	}
-	want := max(1, bound(math.Ceil(seen.arrivals/(seen.processed/seen.busy)*d.factor), w.Scenario()))
+	want := max(1, bound(math.Ceil(seen.arrivals/(seen.processed/seen.busy)*d.factor), system.Scenario()))
 	if want != current {
 		d.warm = 0
 	}
@@ -78,22 +78,22 @@ func (d *ds2) Replicas(w *model.System) int {
 type simple struct {
 	rates              rates
 	arrivals, capacity float64
-	downBy             []moment
+	recent             recommendations
 }
 
 func newSimple(model.Scenario) Controller { return &simple{} }
 
-func (s *simple) Replicas(w *model.System) int {
+func (s *simple) Replicas(system *model.System) int {
 	const interval, window, use, drain = 15, 120, 0.7, 2
-	current := w.Replicas()
-	if !every(interval, w) {
+	current := system.Replicas()
+	if !every(interval, system) {
 		return current
 	}
-	waiting, err := ready(w)
+	waiting, err := ready(system)
 	if err != nil {
 		return current
 	}
-	seen, ok := s.rates.look(w)
+	seen, ok := s.rates.look(system)
 	if !ok {
 		return current
 	}
@@ -101,20 +101,14 @@ func (s *simple) Replicas(w *model.System) int {
 	ready := max(0, waiting-5*s.arrivals)
 	if s.capacity == 0 {
 		if ready > 10*s.arrivals && current > 0 {
-			return bound(2*float64(current), w.Scenario())
+			return bound(2*float64(current), system.Scenario())
 		}
-		return max(current, bound(math.Min(1, ready), w.Scenario()))
+		return max(current, bound(math.Min(1, ready), system.Scenario()))
 	}
-	need := math.Max(s.arrivals/(use*s.capacity), (s.arrivals+ready/(drain*w.Scenario().Objective.Seconds()))/s.capacity)
-	want := bound(math.Ceil(need-1e-9), w.Scenario())
-	s.downBy = append(s.downBy, moment{float64(w.Second()), want})
-	for s.downBy[0].second < float64(w.Second()-window) {
-		s.downBy = s.downBy[1:]
-	}
-	for _, a := range s.downBy {
-		want = max(want, min(current, a.replicas))
-	}
-	return want
+	drained := s.arrivals + ready/(drain*system.Scenario().Objective.Seconds())
+	need := math.Max(s.arrivals/(use*s.capacity), drained/s.capacity)
+	want := bound(math.Ceil(need-1e-9), system.Scenario())
+	return s.recent.atLeast(system, want, window)
 }
 
 func (s *simple) learn(seen observed) {
@@ -133,16 +127,16 @@ func (s *simple) learn(seen observed) {
 }
 
 // ready messages: entries turned into messages, without delayed ones.
-func ready(w *model.System) (float64, error) {
+func ready(system *model.System) (float64, error) {
 	sum := 0.0
-	for topic := range w.Scenario().Topics() {
-		sample, err := w.TopicSample(topic)
+	for topic := range system.Scenario().Topics() {
+		sample, err := system.TopicSample(topic)
 		if err != nil {
 			return 0, err
 		}
 		for _, p := range sample.Partitions {
 			for _, s := range p.Subscriptions {
-				sum += float64(s.BacklogEntries)*w.Scenario().Batch - float64(s.DelayedMessages)
+				sum += float64(s.BacklogEntries)*system.Scenario().Batch - float64(s.DelayedMessages)
 			}
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// Timetable is when our controller looked at what, each from the beginning of the system: of a real adapter, whose polls
-// of topics and of instances know nothing of each other and wander by 10 % of their interval each time, and of a real
-// HPA. Nothing happens after its end.
+// Timetable is when our controller looked at what, each from the beginning of the system: of a real adapter, whose
+// polls of topics and of instances know nothing of each other and wander by 10 % of their interval each time, and of a
+// real HPA. Nothing happens after its end.
 type Timetable struct {
 	// Polls of Pulsar, Scrapes of the instances and Syncs of the HPA.
 	Polls, Scrapes, Syncs []time.Duration
@@ -54,22 +54,22 @@ const (
 func (e event) second() int { return int(math.Round(e.at.Seconds())) - 1 }
 
 // follow the timetable up to the end of this second.
-func (c *capacity) follow(w *model.System) int {
-	replicas := w.Replicas()
-	for len(c.events) > 0 && c.events[0].second() <= w.Second() {
+func (c *capacity) follow(system *model.System) int {
+	replicas := system.Replicas()
+	for len(c.events) > 0 && c.events[0].second() <= system.Second() {
 		switch c.events[0].kind {
 		case polled:
-			c.ask(w)
-			c.decide(w)
+			c.ask(system)
+			c.decide(system)
 		case scraped:
-			c.scrape(w)
-			c.decide(w)
+			c.scrape(system)
+			c.decide(system)
 		case synced:
 			replicas = c.desired
 		}
 		c.events = c.events[1:]
 	}
-	if w.Replicas() == 0 { // whoever wakes a target does not wait for an HPA, which is off at 0
+	if system.Replicas() == 0 { // at 0 the HPA is off
 		return c.desired
 	}
 	return replicas

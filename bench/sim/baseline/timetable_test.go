@@ -34,14 +34,14 @@ func step() model.Scenario {
 
 // changes are the seconds at whose end replicas were set.
 func changes(s model.Scenario, of New) (seconds []int) {
-	w := model.New(s, 4)
-	controller := of(w.Scenario())
+	system := model.New(s, 4)
+	controller := of(system.Scenario())
 	for range s.Seconds {
-		w.Step()
-		before := w.Replicas()
-		w.Scale(controller.Replicas(w))
-		if w.Replicas() != before {
-			seconds = append(seconds, w.Second())
+		system.Step()
+		before := system.Replicas()
+		system.Scale(controller.Replicas(system))
+		if system.Replicas() != before {
+			seconds = append(seconds, system.Second())
 		}
 	}
 	return seconds

@@ -4,15 +4,15 @@
 package model
 
 // Output is what a scenario's replicas finish, in messages per second, as the arrivals of the next Function of a chain.
-// Its replicas follow a plan, so that the second Function's load is the same whoever scales that one.
+// Its replicas follow a plan, so that the second Function's load is the same whatever scales it.
 func Output(first Scenario, seed uint64, replicas Curve) Curve {
-	w := New(first, seed)
+	system := New(first, seed)
 	finished := make([]float64, first.Seconds)
 	before := 0.0
 	for second := range finished {
-		w.Step()
-		w.Scale(int(replicas(float64(second))))
-		finished[second], before = w.score.Finished-before, w.score.Finished
+		system.Step()
+		system.Scale(int(replicas(float64(second))))
+		finished[second], before = system.score.Finished-before, system.score.Finished
 	}
 	return func(second float64) float64 {
 		at := int(second)

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package model models a Function's replicas between a Pulsar subscription and whoever scales them, second by second,
+// Package model models a Function's replicas between a Pulsar subscription and a controller, second by second,
 // so that controllers can be compared on hours of load in a fraction of a second.
 //
 // What goes in is a Scenario and a seed; what a controller sees are the samples that Pulsar and the instances would

@@ -44,11 +44,12 @@ type Scenario struct {
 	Exact bool
 	// More are the rates of further input topics, without partitions, next to the one of Rate.
 	More []Curve
-	// Capacity is what one replica processes, in messages per second; Spread is the standard deviation of the logarithm of
-	// its factor from replica to replica (5 % where 0 is given).
+	// Capacity is what one replica processes, in messages per second; Spread is the standard deviation of the logarithm
+	// of its factor from replica to replica (5 % where 0 is given).
 	Capacity Curve
 	Spread   float64
-	// Downstream is what all replicas together can get from what they depend on, in messages per second; nil for no limit.
+	// Downstream is what all replicas together can get from what they depend on, in messages per second; nil for no
+	// limit.
 	Downstream Curve
 	// Objective of the latency.
 	Objective time.Duration
@@ -60,8 +61,8 @@ type Scenario struct {
 	// speed, in seconds, and Measured the share of a busy replica's time that its own metric shows: the rest goes to
 	// fetching, acknowledging and conversion. Defaults of the model where 0 is given.
 	StartSpread, WarmUp, Measured float64
-	// Slack is by which share calls take longer in a replica that waits for messages than in one that does not: a sleep,
-	// or a cold cache. 0 is none.
+	// Slack is by which share calls take longer in a replica that waits for messages than in one that does not: a
+	// sleep, or a cold cache. 0 is none.
 	Slack float64
 	// CPU is the share of a busy replica's time in which it computes; 1 where 0 is given.
 	CPU float64
@@ -83,8 +84,8 @@ type Scenario struct {
 	Keys float64
 	// Poison is the share of messages that fail for ever: each is tried again after a minute.
 	Poison float64
-	// Failing is the share of messages with which the function throws, and goes on to until the share is 0 again: each is
-	// tried again after a minute, before all others. Nil for none.
+	// Failing is the share of messages with which the function throws, and goes on to until the share is 0 again: each
+	// is tried again after a minute, before all others. Nil for none.
 	Failing Curve
 	// Held messages stay with each replica unacknowledged, as in a window function.
 	Held float64
@@ -122,6 +123,14 @@ func (s Scenario) arrivals(second float64) float64 {
 	sum := s.Rate(second)
 	for _, rate := range s.More {
 		sum += rate(second)
+	}
+	return sum
+}
+
+func (s *Scenario) totalWeight() float64 {
+	sum := 0.0
+	for _, weight := range s.Weights {
+		sum += weight
 	}
 	return sum
 }

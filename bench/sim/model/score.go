@@ -50,35 +50,28 @@ func (s *Score) finished(age int, count float64, objective time.Duration) {
 	}
 }
 
-// account closes a second.
-func (w *System) account() {
-	s := &w.score
-	s.ReplicaSeconds += float64(len(w.replicas))
-	second := float64(w.second)
-	capacity := w.scenario.Capacity(second)
-	s.LowerBound += max(w.scenario.Due(second)/capacity, float64(w.scenario.Min))
-	age := 0
-	if at, ok := w.oldest(); ok {
-		age = w.second - at
+// arrived counts the messages of a second, except those that fail for ever.
+func (s *Score) arrived(counts []float64, poison float64) {
+	for _, count := range counts {
+		s.Messages += count * (1 - poison)
 	}
-	if float64(age) > w.scenario.Objective.Seconds() {
-		s.ViolationSeconds++
-	}
-	s.Trace = append(s.Trace, int32(len(w.replicas))) //nolint:gosec // bounded by maxReplicas
-	s.Oldest = append(s.Oldest, int32(age))           //nolint:gosec // bounded by the scenario's length
 }
 
-// Score of all seconds so far. What is still queued counts as late when it is already.
-func (w *System) Score() Score {
-	s := w.score
-	w.queues(func(f *fifo) {
-		for _, p := range f.parcels[f.head:] {
-			if float64(w.second-p.at) > w.scenario.Objective.Seconds() {
-				s.Late += p.count
-			}
-		}
-	})
-	return s
+// account closes a second of the system.
+func (s *Score) account(system *System) {
+	replicas, scenario := len(system.set.replicas), &system.scenario
+	s.ReplicaSeconds += float64(replicas)
+	second := float64(system.second)
+	s.LowerBound += max(scenario.Due(second)/scenario.Capacity(second), float64(scenario.Min))
+	age := 0
+	if at, ok := system.subscription.oldest(system.second); ok {
+		age = system.second - at
+	}
+	if float64(age) > scenario.Objective.Seconds() {
+		s.ViolationSeconds++
+	}
+	s.Trace = append(s.Trace, int32(replicas)) //nolint:gosec // bounded by maxReplicas
+	s.Oldest = append(s.Oldest, int32(age))    //nolint:gosec // bounded by the scenario's length
 }
 
 // LateShare of the messages, from 0 to 1.

@@ -21,11 +21,11 @@ func scenario() Scenario {
 }
 
 // run steps to the end, scaling as told.
-func run(w *System, scale func(second int) (replicas int, ok bool)) {
-	for range w.scenario.Seconds {
-		w.Step()
-		if replicas, ok := scale(w.Second()); ok {
-			w.Scale(replicas)
+func run(system *System, scale func(second int) (replicas int, ok bool)) {
+	for range system.scenario.Seconds {
+		system.Step()
+		if replicas, ok := scale(system.Second()); ok {
+			system.Scale(replicas)
 		}
 	}
 }
@@ -33,9 +33,9 @@ func run(w *System, scale func(second int) (replicas int, ok bool)) {
 func still(int) (int, bool) { return 0, false }
 
 // processed messages of all replicas there are.
-func processed(w *System) float64 {
+func processed(system *System) float64 {
 	sum := 0.0
-	for _, r := range w.replicas {
+	for _, r := range system.set.replicas {
 		sum += r.processed
 	}
 	return sum
@@ -57,10 +57,10 @@ func TestNoMessageIsLostOrMadeUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario()
 			change(&s)
-			w := New(s, 7)
+			system := New(s, 7)
 			done, before := 0.0, map[*replica]float64{}
-			run(w, func(second int) (int, bool) {
-				for _, r := range w.replicas { // a restart counts from 0 again
+			run(system, func(second int) (int, bool) {
+				for _, r := range system.set.replicas { // a restart counts from 0 again
 					if r.processed >= before[r] {
 						done += r.processed - before[r]
 					} else {
@@ -70,7 +70,8 @@ func TestNoMessageIsLostOrMadeUp(t *testing.T) {
 				}
 				return []int{3, 9, 2, 5}[second/100%4], second%100 == 0
 			})
-			require.InDelta(t, w.score.Messages, done+w.queued()+w.delayedTotal, 1e-3*w.score.Messages)
+			left := system.subscription.queued() + system.subscription.delayed.total
+			require.InDelta(t, system.score.Messages, done+left, 1e-3*system.score.Messages)
 		})
 	}
 }
@@ -86,9 +87,9 @@ func TestEqualSeedsGiveEqualLoadsWhateverIsDone(t *testing.T) {
 func TestARunCanBeRepeated(t *testing.T) {
 	scores := [2]Score{}
 	for i := range scores {
-		w := New(scenario(), 11)
-		run(w, func(second int) (int, bool) { return 1 + second/60%5, second%60 == 0 })
-		scores[i] = w.Score()
+		system := New(scenario(), 11)
+		run(system, func(second int) (int, bool) { return 1 + second/60%5, second%60 == 0 })
+		scores[i] = system.Score()
 	}
 	require.Equal(t, scores[0], scores[1])
 }
@@ -96,31 +97,31 @@ func TestARunCanBeRepeated(t *testing.T) {
 func TestReplicasDoWhatTheirCapacityAllows(t *testing.T) {
 	s := scenario()
 	s.Rate, s.Spread = Constant(1000), 1e-9
-	w := New(s, 1)
-	run(w, still)
-	require.InDelta(t, 3*50*600, processed(w), 200, "three replicas of 50 a second")
-	require.InDelta(t, 3*600, w.Score().ReplicaSeconds, 0)
-	require.InDelta(t, 20*600, w.Score().LowerBound, 1)
+	system := New(s, 1)
+	run(system, still)
+	require.InDelta(t, 3*50*600, processed(system), 200, "three replicas of 50 a second")
+	require.InDelta(t, 3*600, system.Score().ReplicaSeconds, 0)
+	require.InDelta(t, 20*600, system.Score().LowerBound, 1)
 }
 
 func TestANewReplicaConsumesAfterItsStart(t *testing.T) {
-	w := New(scenario(), 5)
-	w.Step()
-	w.Scale(4)
-	require.Equal(t, 4, w.Replicas())
-	require.Len(t, w.active, 3)
+	system := New(scenario(), 5)
+	system.Step()
+	system.Scale(4)
+	require.Equal(t, 4, system.Replicas())
+	require.Len(t, system.set.active, 3)
 	for range 120 {
-		w.Step()
+		system.Step()
 	}
-	require.Len(t, w.active, 4)
+	require.Len(t, system.set.active, 4)
 }
 
 func TestLateIsOlderThanTheObjective(t *testing.T) {
 	s := scenario()
 	s.Initial, s.Spread = 1, 1e-9 // half of what arrives can be done
-	w := New(s, 1)
-	run(w, still)
-	score := w.Score()
+	system := New(s, 1)
+	run(system, still)
+	score := system.Score()
 	// At second t the message in work arrived at t/2, so it is older than 60 s from second 120 on: half of what was
 	// finished after that, and what waits for longer, which together arrived from second 60 to 540.
 	require.InDelta(t, 480.0/600, score.LateShare(), 0.02)
@@ -128,13 +129,13 @@ func TestLateIsOlderThanTheObjective(t *testing.T) {
 }
 
 func TestFlapsAreUpsSoonAfterADown(t *testing.T) {
-	w := New(scenario(), 1)
-	run(w, func(second int) (int, bool) {
+	system := New(scenario(), 1)
+	run(system, func(second int) (int, bool) {
 		replicas, ok := map[int]int{100: 2, 200: 3, 300: 4}[second]
 		return replicas, ok
 	})
-	require.Equal(t, 3, w.Score().Actions)
-	require.Equal(t, 2, w.Score().Flaps)
+	require.Equal(t, 3, system.Score().Actions)
+	require.Equal(t, 2, system.Score().Flaps)
 }
 
 func TestSettlingIsTheLastTimeOutOfBounds(t *testing.T) {
@@ -154,14 +155,14 @@ func TestSamplesSayWhatPulsarWould(t *testing.T) {
 	}{
 		"entries are batches": {
 			func(s *Scenario) { s.Batch, s.Initial = 10, 1 },
-			func(t *testing.T, w *System, s backlog.SubscriptionSample) {
+			func(t *testing.T, system *System, s backlog.SubscriptionSample) {
 				t.Helper()
-				require.InDelta(t, w.queued()/10, s.BacklogEntries, 1)
+				require.InDelta(t, system.subscription.queued()/10, s.BacklogEntries, 1)
 			},
 		},
 		"delayed messages are in the backlog": {
 			func(s *Scenario) { s.Delayed, s.Delay = 0.5, time.Hour },
-			func(t *testing.T, w *System, s backlog.SubscriptionSample) {
+			func(t *testing.T, system *System, s backlog.SubscriptionSample) {
 				t.Helper()
 				require.InDelta(t, 30000, s.DelayedMessages, 1000)
 				require.GreaterOrEqual(t, s.BacklogEntries, s.DelayedMessages)
@@ -169,11 +170,11 @@ func TestSamplesSayWhatPulsarWould(t *testing.T) {
 		},
 		"poison stays for ever and is tried again": {
 			func(s *Scenario) { s.Poison = 0.1 },
-			func(t *testing.T, w *System, s backlog.SubscriptionSample) {
+			func(t *testing.T, system *System, s backlog.SubscriptionSample) {
 				t.Helper()
-				require.InDelta(t, 6000, w.stuck, 300)
-				require.GreaterOrEqual(t, float64(s.BacklogEntries), w.stuck)
-				require.Greater(t, float64(s.DeliveredMessages), w.score.Messages)
+				require.InDelta(t, 6000, system.subscription.poisoned, 300)
+				require.GreaterOrEqual(t, float64(s.BacklogEntries), system.subscription.poisoned)
+				require.Greater(t, float64(s.DeliveredMessages), system.score.Messages)
 			},
 		},
 		"Failover counts nothing as unacknowledged": {
@@ -195,12 +196,12 @@ func TestSamplesSayWhatPulsarWould(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario()
 			tt.change(&s)
-			w := New(s, 2)
-			run(w, still)
-			sample, err := w.TopicSample(0)
+			system := New(s, 2)
+			run(system, still)
+			sample, err := system.TopicSample(0)
 			require.NoError(t, err)
 			require.Len(t, sample.Partitions, 1)
-			tt.check(t, w, sample.Partitions[0].Subscriptions[0])
+			tt.check(t, system, sample.Partitions[0].Subscriptions[0])
 		})
 	}
 }
@@ -208,33 +209,33 @@ func TestSamplesSayWhatPulsarWould(t *testing.T) {
 func TestFaultsAreErrorsAsTheSourceGivesThem(t *testing.T) {
 	s := scenario()
 	s.Outages, s.Partial = Spans{{From: 1, To: 2}}, Spans{{From: 2, To: 3}}
-	w := New(s, 1)
-	w.Step()
-	_, err := w.TopicSample(0)
+	system := New(s, 1)
+	system.Step()
+	_, err := system.TopicSample(0)
 	require.NoError(t, err)
-	w.Step()
-	_, err = w.TopicSample(0)
+	system.Step()
+	_, err = system.TopicSample(0)
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
-	w.Step()
-	_, err = w.TopicSample(0)
+	system.Step()
+	_, err = system.TopicSample(0)
 	require.ErrorIs(t, err, backlog.ErrPartial)
 }
 
 func TestFifoKeepsTheOrderOfArrival(t *testing.T) {
-	var f, taken fifo
+	var f, taken queue
 	f.push(1, 5)
 	f.push(2, 5)
-	f.pop(7, func(p parcel) { taken.push(p.at, p.count) })
-	require.Equal(t, []parcel{{1, 5}, {2, 2}}, taken.parcels)
+	f.pop(7, func(p cohort) { taken.push(p.at, p.count) })
+	require.Equal(t, []cohort{{1, 5}, {2, 2}}, taken.cohorts)
 	f.push(3, 1)
 	f.putBack(&taken)
 	require.InDelta(t, 11, f.total, dust)
 	at, ok := f.oldest()
 	require.True(t, ok)
 	require.Equal(t, 1, at)
-	var all []parcel
-	f.pop(100, func(p parcel) { all = append(all, p) })
-	require.Equal(t, []parcel{{1, 5}, {2, 5}, {3, 1}}, all)
+	var all []cohort
+	f.pop(100, func(p cohort) { all = append(all, p) })
+	require.Equal(t, []cohort{{1, 5}, {2, 5}, {3, 1}}, all)
 	_, ok = f.oldest()
 	require.False(t, ok)
 	require.Zero(t, f.total)
@@ -244,33 +245,33 @@ func TestAScenarioMaySayHowItsReplicasStartAndMeasure(t *testing.T) {
 	s := scenario()
 	s.Start = 19500 * time.Millisecond
 	s.Rate, s.Spread, s.StartSpread, s.WarmUp, s.Measured = Constant(1000), 1e-9, 1e-9, 100, 0.6
-	w := New(s, 1)
+	system := New(s, 1)
 	for range 10 {
-		w.Step()
+		system.Step()
 	}
-	w.Scale(4)
-	before := w.InstancesSample()
+	system.Scale(4)
+	before := system.InstancesSample()
 	for range 19 {
-		w.Step()
+		system.Step()
 	}
-	after := w.InstancesSample()
+	after := system.InstancesSample()
 	require.InDelta(t, 19*0.6, (*after.Instances[0].BusyTime - *before.Instances[0].BusyTime).Seconds(), 1e-6)
 	require.Len(t, after.Instances, 3)
-	w.Step()
-	require.Len(t, w.InstancesSample().Instances, 4, "after exactly the start time")
+	system.Step()
+	require.Len(t, system.InstancesSample().Instances, 4, "after exactly the start time")
 	for range 10 {
-		w.Step()
+		system.Step()
 	}
-	require.InDelta(t, 50*(0.5*11+0.005*55), w.replicas[3].processed, 1, "from half its speed")
+	require.InDelta(t, 50*(0.5*11+0.005*55), system.set.replicas[3].processed, 1, "from half its speed")
 }
 
 func TestCallsOfAReplicaThatWaitsTakeLonger(t *testing.T) {
 	busy := func(rate, slack float64) float64 {
 		s := scenario()
 		s.Exact, s.Rate, s.Initial, s.Slack, s.Spread, s.Measured = true, Constant(rate), 1, slack, 1e-6, 1
-		w := New(s, 3)
-		run(w, still)
-		return w.InstancesSample().Instances[0].BusyTime.Seconds() / 600
+		system := New(s, 3)
+		run(system, still)
+		return system.InstancesSample().Instances[0].BusyTime.Seconds() / 600
 	}
 	require.InDelta(t, 0.5, busy(25, 0), 0.01)
 	require.InDelta(t, 0.55, busy(25, 0.1), 0.01)
@@ -280,8 +281,8 @@ func TestCallsOfAReplicaThatWaitsTakeLonger(t *testing.T) {
 func TestExactArrivalsHaveNoLuck(t *testing.T) {
 	s := scenario()
 	s.Exact, s.Rate = true, func(second float64) float64 { return float64(int(second) % 3) }
-	w := New(s, 3)
-	run(w, still)
-	require.InDelta(t, 600, w.score.Messages, 1e-6)
-	require.InDelta(t, 600, w.published[0], 1e-6)
+	system := New(s, 3)
+	run(system, still)
+	require.InDelta(t, 600, system.score.Messages, 1e-6)
+	require.InDelta(t, 600, system.topics.published[0], 1e-6)
 }

@@ -115,8 +115,8 @@ func loads() []Scenario {
 	// Three topics whose loads come and go at different times: the sum counts, none of them alone.
 	topics := base("multi-topic", hour, change(40, 200, 40))
 	topics.More = []model.Curve{sine(120, 100, 25*minute), pulses(20, 200, 3*minute, 15*minute)}
-	// The second of two Functions: the first falls behind and catches up 3 minutes later, so its output steps less, later
-	// and for a while beyond its input.
+	// The second of two Functions: the first falls behind and catches up 3 minutes later, so its output steps less,
+	// later and for a while beyond its input.
 	chain := base("two-stage", hour, model.Output(
 		base("first", hour, change(50, 300, 50)), 1, steps(map[int]float64{0: 2, 13 * minute: 9, 45 * minute: 2})))
 	return []Scenario{

@@ -30,14 +30,15 @@ func pathologies() []Scenario {
 	// Half of the messages are to be delivered 30 minutes later: until then they are backlog, and no work.
 	delayed := base("delayed", 2*hour, model.Constant(100))
 	delayed.Delayed, delayed.Delay = 0.5, minutes(30)
-	// Delayed messages that arrive while nothing runs: the broker does not know them as delayed until somebody consumes.
+	// Delayed messages that arrive while nothing runs: the broker does not know them as delayed until somebody
+	// consumes.
 	asleep := base("delayed-at-zero", 2*hour, pulses(0, 100, 2*minute, 40*minute))
 	asleep.Min, asleep.Initial, asleep.Delayed, asleep.Delay = 0, 0, 1, minutes(15)
 	// Three entries that no function ever sees stay in the backlog: it never says zero.
 	markers := base("marker-never-zero", 2*hour, pulses(0, 100, 5*minute, 40*minute))
 	markers.Min, markers.Initial, markers.Markers = 0, 0, 3
-	// What it calls is down for 20 minutes: 9 of 10 messages throw, and come again each minute, before all that are new.
-	// More replicas only throw more often; once it is back, a backlog of 20 minutes is real work.
+	// What it calls is down for 20 minutes: 9 of 10 messages throw, and come again each minute, before all that are
+	// new. More replicas only throw more often; once it is back, a backlog of 20 minutes is real work.
 	failing := base("failing", 2*hour, model.Constant(100))
 	failing.Initial, failing.Failing = 3, steps(map[int]float64{0: 0, 20 * minute: 0.9, 40 * minute: 0})
 	pathology := func(s model.Scenario) Scenario { return Scenario{Scenario: s, Pathology: true} }
@@ -62,8 +63,8 @@ func subscriptions() []Scenario {
 	for i := range 12 {
 		skew.Weights = append(skew.Weights, math.Pow(float64(i+1), -0.6))
 	}
-	// Key_Shared with a load that comes and goes: a new replica's keys wait until the others have done what they hold of
-	// them.
+	// Key_Shared with a load that comes and goes: a new replica's keys wait until the others have done what they hold
+	// of them.
 	keys := base("key-shared-churn", hour, sine(200, 150, 20*minute))
 	keys.Type = backlog.KeyShared
 	// For 10 minutes a third of all messages have one key, twice what the one replica that gets them does.
@@ -98,16 +99,16 @@ func faults() []Scenario {
 	// Each change of the number has all pods replaced, one after the other.
 	onScale := base("restarts-on-scale", hour, sine(200, 150, 30*minute))
 	onScale.RestartsOnScale = true
-	// No room in the cluster for 8 minutes after a step, nor 2 before it, where only an oracle would have asked: more of
-	// what does not start does not help.
+	// No room in the cluster for 8 minutes after a step, nor 2 before it, where only an oracle would have asked: more
+	// of what does not start does not help.
 	pending := base("pods-pending", hour, change(50, 400, 50))
 	pending.Pending = model.Spans{{From: 8 * minute, To: 18 * minute}}
-	// The same for 25 minutes after the step, while what waits grows and asks for more each minute: what was asked for and
-	// waits for a node is paid for in replica-seconds, and all of it starts at once at the end.
+	// The same for 25 minutes after the step, while what waits grows and asks for more each minute: what was asked for
+	// and waits for a node is paid for in replica-seconds, and all of it starts at once at the end.
 	full := base("pods-pending-long", 90*minute, steps(map[int]float64{0: 150, 10 * minute: 400, 60 * minute: 150}))
 	full.Initial, full.Pending = 4, model.Spans{{From: 8 * minute, To: 35 * minute}}
-	// Each new replica ends before it consumes, for 20 minutes after a step, and those that run go on: one more is of no
-	// use until the image, or the quota, is repaired, and the kubelet tries again up to 5 minutes later.
+	// Each new replica ends before it consumes, for 20 minutes after a step, and those that run go on: one more is of
+	// no use until the image, or the quota, is repaired, and the kubelet tries again up to 5 minutes later.
 	crashAll := base("crash-all", 90*minute, steps(map[int]float64{0: 150, 10 * minute: 300, 60 * minute: 150}))
 	crashAll.Initial, crashAll.CrashingStarts = 4, model.Spans{{From: 8 * minute, To: 30 * minute}}
 	// Three of ten replicas crash again and again.

@@ -9,14 +9,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// The queue of messages whose hash's former consumer still has some of that hash.
-const drainingQueue = 2
-
 // move is the hashes that a new consumer of a Key_Shared subscription took from another.
 //
 // A hash of which the former consumer holds unacknowledged messages is not dispatched until those are acknowledged or
 // their consumer disconnects; one of which it holds none moves at once. With few keys all of them wait until the
-// receive queue as it was is done, with many most do not wait at all. Who leaves holds nothing, so nobody waits for it.
+// receive queue as it was is done, with many most do not wait at all. A consumer that disconnects holds nothing.
 //
 // Source: PIP-379, Key_Shared Draining Hashes (Pulsar 4.0 on). Not modelled: that the dispatcher reads no further when
 // too many blocked messages are in its way.
@@ -40,32 +37,32 @@ func (m move) waiting() float64 {
 	return 1 - math.Exp(-left/m.keys)
 }
 
-// join gives each new consumer its part of the hashes of all who were there.
-func (w *System) join() {
-	if w.scenario.Type != backlog.KeyShared {
+// join gives each new consumer its part of the hashes of all that were there.
+func (s *statefulSet) join() {
+	if s.scenario.Type != backlog.KeyShared {
 		return
 	}
 	var former []*replica
-	for _, r := range w.active {
+	for _, r := range s.active {
 		if r.joined {
 			former = append(former, r)
 		}
 	}
-	for _, r := range w.active {
+	for _, r := range s.active {
 		if r.joined {
 			continue
 		}
 		r.joined = true
 		for _, f := range former {
-			r.moves = append(r.moves, move{from: f, until: f.received, keys: w.scenario.Keys / float64(len(former))})
+			r.moves = append(r.moves, move{from: f, until: f.received, keys: s.scenario.Keys / float64(len(former))})
 		}
 	}
 }
 
-// leave takes a consumer's hashes away.
-func (w *System) leave(gone *replica) {
+// disconnect takes a consumer's hashes away.
+func (s *statefulSet) disconnect(gone *replica) {
 	gone.joined, gone.moves, gone.blocked = false, nil, 0
-	for _, r := range w.replicas {
+	for _, r := range s.replicas {
 		for i := range r.moves {
 			if r.moves[i].from == gone {
 				r.moves[i].from = nil
@@ -74,17 +71,14 @@ func (w *System) leave(gone *replica) {
 	}
 }
 
-// drain sorts what waits by whether its hash's former consumer is done.
-func (w *System) drain() {
-	if w.scenario.Type != backlog.KeyShared {
-		return
-	}
+// drain updates which share of each replica's hashes waits for a former consumer, and returns that of all.
+func (s *statefulSet) drain() float64 {
 	sum := 0.0
-	for _, r := range w.active {
+	for _, r := range s.active {
 		r.blocked = 0
 		for _, m := range r.moves {
 			waiting := m.waiting()
-			if m.from != nil { // its own may wait for somebody else still
+			if m.from != nil { // its own hashes may wait as well
 				waiting += (1 - waiting) * m.from.blocked
 			}
 			r.blocked += waiting / float64(len(r.moves))
@@ -94,20 +88,28 @@ func (w *System) drain() {
 		}
 		sum += r.blocked
 	}
-	now := sum / max(1, float64(len(w.active)))
-	free, blocked := &w.waiting[0], &w.waiting[drainingQueue]
-	arrived := free.split(w.draining, w.second)
+	return sum / max(1, float64(len(s.active)))
+}
+
+// drain sorts what waits by whether its hash's former consumer is done.
+func (b *subscription) drain(second int) {
+	if b.scenario.Type != backlog.KeyShared {
+		return
+	}
+	now := b.set.drain()
+	free, blocked := &b.waiting[freeQueue], &b.waiting[drainingQueue]
+	arrived := free.split(b.draining, second)
 	blocked.putBack(&arrived)
-	var moved fifo
+	var moved queue
 	switch {
-	case now > w.draining:
-		moved = free.split((now-w.draining)/(1-w.draining), -1)
+	case now > b.draining:
+		moved = free.split((now-b.draining)/(1-b.draining), -1)
 		blocked.putBack(&moved)
 	case now == 0:
 		free.putBack(blocked)
-	case now < w.draining:
-		moved = blocked.split((w.draining-now)/w.draining, -1)
+	case now < b.draining:
+		moved = blocked.split((b.draining-now)/b.draining, -1)
 		free.putBack(&moved)
 	}
-	w.draining = now
+	b.draining = now
 }

@@ -15,33 +15,33 @@ import (
 func keyShared(keys float64) *System {
 	s := scenario()
 	s.Type, s.Rate, s.ReceiveQueue, s.Keys = backlog.KeyShared, Constant(200), 500, keys
-	w := New(s, 3)
-	to(w, 60)
-	return w
+	system := New(s, 3)
+	to(system, 60)
+	return system
 }
 
 // share of its hashes' messages that a fourth replica gets in the seconds after it joined, each.
-func shareOfTheFourth(w *System, seconds int) []float64 {
-	w.Scale(4)
-	r := w.replicas[3]
-	to(w, r.consumes-1)
+func shareOfTheFourth(system *System, seconds int) []float64 {
+	system.Scale(4)
+	r := system.set.replicas[3]
+	to(system, r.consumes-1)
 	var shares []float64
 	for range seconds {
-		w.Step()
+		system.Step()
 		shares = append(shares, 1-r.blocked)
 	}
 	return shares
 }
 
 func TestANewKeySharedConsumerWaitsForWhatTheFormerOnesHold(t *testing.T) {
-	w := keyShared(3) // a key each
-	shares := shareOfTheFourth(w, 20)
-	r := w.replicas[3]
+	system := keyShared(3) // a key each
+	shares := shareOfTheFourth(system, 20)
+	r := system.set.replicas[3]
 	require.Less(t, shares[8], 0.01, "all the while that the others work on 500 messages at 50 a second")
 	require.InDelta(t, 0, shares[5], 1e-3)
 	require.InDelta(t, 1, shares[14], 1e-9, "and no longer")
 	require.Positive(t, r.received)
-	require.Zero(t, w.waiting[drainingQueue].total)
+	require.Zero(t, system.subscription.waiting[drainingQueue].total)
 }
 
 func TestOfManyKeysMostMoveAtOnce(t *testing.T) {
@@ -51,29 +51,29 @@ func TestOfManyKeysMostMoveAtOnce(t *testing.T) {
 }
 
 func TestWhatWaitsForAFormerConsumerGoesToNobodyElse(t *testing.T) {
-	w := keyShared(3)
-	w.Scale(4)
-	to(w, w.replicas[3].consumes-1)
-	before := w.waiting[0].total
-	w.Step()
-	require.InDelta(t, before/4, w.waiting[drainingQueue].total, before/8, "a quarter of all hashes")
-	require.Less(t, w.Processable(), w.queued()-before/8, "more replicas would not help")
-	to(w, w.Second()+5)
-	require.Zero(t, w.replicas[3].received)
+	system := keyShared(3)
+	system.Scale(4)
+	to(system, system.set.replicas[3].consumes-1)
+	before := system.subscription.waiting[0].total
+	system.Step()
+	require.InDelta(t, before/4, system.subscription.waiting[drainingQueue].total, before/8, "a quarter of all hashes")
+	require.Less(t, system.Processable(), system.subscription.queued()-before/8, "more replicas would not help")
+	to(system, system.Second()+5)
+	require.Zero(t, system.set.replicas[3].received)
 }
 
 func TestNobodyWaitsForAConsumerThatLeft(t *testing.T) {
-	w := keyShared(3)
-	w.Scale(2)
-	w.Step()
-	require.Zero(t, w.draining)
-	w.Scale(3)
-	r := w.replicas[2]
-	to(w, r.consumes)
+	system := keyShared(3)
+	system.Scale(2)
+	system.Step()
+	require.Zero(t, system.subscription.draining)
+	system.Scale(3)
+	r := system.set.replicas[2]
+	to(system, r.consumes)
 	require.InDelta(t, 1, r.blocked, 0.01)
-	for _, former := range w.replicas[:2] {
-		w.leave(former)
+	for _, former := range system.set.replicas[:2] {
+		system.set.disconnect(former)
 	}
-	w.Step()
+	system.Step()
 	require.Zero(t, r.blocked)
 }

@@ -1,0 +1,183 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+const (
+	// startSpread and warmUp are the defaults of Scenario.StartSpread and WarmUp.
+	startSpread = 0.25
+	warmUp      = 20
+	// crashAfter is how long a crashing replica consumes before it ends with an error, in seconds.
+	crashAfter = 20
+	// firstBackOff and longestBackOff are how long the kubelet waits before it starts a container again, in seconds:
+	// not at all after the first crash, then twice as long each time.
+	//
+	// Source: Kubernetes documentation, Pod Lifecycle, how Pods handle problems with containers.
+	firstBackOff, longestBackOff = 10, 300
+)
+
+// replica is one replica from the scale write that asked for it.
+type replica struct {
+	number int
+	speed  float64
+	queue  queue
+
+	// unready is the second from which its pod is not ready, until ready: then its container runs, which without a
+	// readiness probe is all that Kubernetes asks for. It consumes later.
+	unready, ready, consumes int
+	// crashes says that it ends again and again; it has ended so many times, and its next start waits until backOff.
+	crashes        bool
+	ended, backOff int
+
+	received, processed, failed, busy float64
+
+	// joined says that it has its share of the hashes, moves from which consumers, and blocked the share of its own
+	// that waits for those.
+	joined  bool
+	moves   []move
+	blocked float64
+}
+
+func (r *replica) warmth(second int, warmUp float64) float64 {
+	return min(1, 0.5+0.5*float64(second-r.consumes)/warmUp)
+}
+
+// statefulSet has the replicas and their pods.
+type statefulSet struct {
+	scenario *Scenario
+	random   *rand.Rand
+	replicas []*replica
+	// active are the replicas that consume, in order.
+	active []*replica
+	// outdated are those of an older revision, to be replaced from the end on.
+	outdated []*replica
+	started  int
+	// updated is the second from which all pods are of the newest revision and ready.
+	updated int
+}
+
+// start makes a replica that will consume after a start time.
+func (s *statefulSet) start(second int) *replica {
+	r := &replica{
+		number: s.started, speed: math.Exp(s.scenario.Spread * s.random.NormFloat64()),
+		crashes: s.random.Float64() < s.scenario.Crashing,
+	}
+	s.started++
+	s.schedule(r, second)
+	return r
+}
+
+// schedule starts a pod: it gets a node once that is possible, its container runs after half of a start time, and it
+// consumes after the other half.
+func (s *statefulSet) schedule(r *replica, second int) {
+	from := second
+	for _, span := range s.scenario.Pending {
+		if from >= span.From && from < span.To {
+			from = span.To
+		}
+	}
+	took := s.startTime()
+	r.backOff, r.unready = second, second
+	r.ready, r.consumes = from+int(math.Ceil(took/2)), from+int(math.Ceil(took))
+}
+
+// startTime draws a time from a scale write to a replica that consumes, in seconds.
+func (s *statefulSet) startTime() float64 {
+	spread := s.scenario.StartSpread
+	sigma := math.Sqrt(math.Log(1 + spread*spread))
+	factor := math.Exp(sigma*s.random.NormFloat64() - sigma*sigma/2)
+	return s.scenario.Start.Seconds() * factor
+}
+
+// connect updates which replicas are active.
+func (s *statefulSet) connect(second int) {
+	s.active = s.active[:0]
+	for _, r := range s.replicas {
+		if second >= r.consumes {
+			s.active = append(s.active, r)
+		}
+	}
+	s.join()
+}
+
+// failing replicas are those with a container that ends in this second.
+func (s *statefulSet) failing(second int) []*replica {
+	var failing []*replica
+	for _, r := range s.replicas {
+		if r.crashes && second >= r.consumes+crashAfter ||
+			r.consumes == second && s.scenario.CrashingStarts.contain(second) {
+			failing = append(failing, r)
+		}
+	}
+	return failing
+}
+
+// crash ends a replica's container. Its pod stays, so that the next start takes only what a container needs to consume.
+func (s *statefulSet) crash(r *replica, second int) {
+	wait := 0
+	if r.ended > 0 {
+		wait = int(min(longestBackOff, firstBackOff*math.Pow(2, float64(r.ended-1))))
+	}
+	r.ended++
+	r.unready, r.backOff, r.ready = second, second+wait, second+wait
+	r.consumes = r.ready + int(math.Ceil(s.startTime()/2))
+	r.received, r.processed, r.failed, r.busy = 0, 0, 0, 0
+}
+
+// nextOutdated takes the next pod to replace off the list, as a StatefulSet does: the newest first, when all pods are
+// ready. It is nil when there is none.
+func (s *statefulSet) nextOutdated(second int) *replica {
+	for len(s.outdated) > 0 {
+		last := s.outdated[len(s.outdated)-1]
+		removed := !slices.Contains(s.replicas, last)
+		if !removed && slices.ContainsFunc(s.replicas, func(r *replica) bool { return second < r.ready }) {
+			return nil
+		}
+		s.outdated = s.outdated[:len(s.outdated)-1]
+		if !removed {
+			return last
+		}
+	}
+	return nil
+}
+
+// replace a replica's pod.
+func (s *statefulSet) replace(r *replica, second int) {
+	s.schedule(r, second)
+	r.received, r.processed, r.failed, r.busy = 0, 0, 0, 0
+	s.updated = max(s.updated, r.ready)
+}
+
+// Pods are what Kubernetes shows of the replicas.
+type Pods struct {
+	// Unready of them do not run, the oldest since UnreadySince; CrashLooping of those wait to be started again.
+	Unready, CrashLooping int
+	UnreadySince          time.Time
+	// Updating says that pods are being replaced.
+	Updating bool
+}
+
+func (s *statefulSet) pods(second int) Pods {
+	pods := Pods{Updating: len(s.outdated) > 0 || second < s.updated}
+	since := second
+	for _, r := range s.replicas {
+		if second < r.ready {
+			pods.Unready++
+			since = min(since, r.unready)
+		}
+		if second < r.backOff {
+			pods.CrashLooping++
+		}
+	}
+	if pods.Unready > 0 {
+		pods.UnreadySince = at(since)
+	}
+	return pods
+}
