@@ -1,12 +1,12 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gojson reads what "go test -bench" prints, of any number of packages and runs, and writes the same numbers as
-// JSON: for each benchmark and unit the median, the least and the greatest sample.
+// Command gojson reads the output of "go test -bench", of any number of packages and runs, and writes the same numbers
+// as JSON: the median, minimum and maximum of each benchmark and unit.
 //
 //	go test -run '^$' -bench . -benchmem -count 6 ./policy/... | go run ./bench/gojson > go.json
 //
 // Floor 3. It fails when a benchmark or a package failed, when a line of a benchmark cannot be read, and when there is
-// no benchmark at all: behind a pipe nobody else sees how "go test" ended. It never compares runs, which is benchstat's
+// no benchmark at all, because a pipe hides the exit code of "go test". It never compares runs, which is benchstat's
 // job, and drops no sample as an outlier.
 package main

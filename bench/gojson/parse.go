@@ -4,15 +4,13 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"golang.org/x/perf/benchfmt"
 )
 
 // Reasons why the output is no basis for numbers.
@@ -21,13 +19,13 @@ var (
 	errNoBenchmarks = errors.New(`no benchmark in the input: give it the output of "go test -bench"`)
 	errBadLine      = errors.New("not a line of a benchmark")
 	errTwoMachines  = errors.New("the input is of two machines: give one file at a time")
+	errTooLong      = errors.New("the input is longer than 64 MiB")
 )
 
-// maxLineBytes is far above the longest line of a benchmark, a few hundred bytes, and bounds what a program's output in
-// between can make us hold.
-const maxLineBytes = 1 << 20
+// maxInputBytes is far above the output of a day of benchmarks, and bounds what the lines between them can make us hold.
+const maxInputBytes = 64 << 20
 
-// machine is what the runs have in common: the header "go test" prints for each package.
+// machine is what all runs share: the configuration that "go test" prints before each package.
 type machine struct{ goos, goarch, cpu string }
 
 // benchmark names a benchmark as "go test" prints it, with the suffix for GOMAXPROCS if there is one.
@@ -46,100 +44,91 @@ type output struct {
 	benchmarks []*samples
 }
 
-// parse reads the format of https://go.dev/design/14313-benchmark-format: header lines "key: value" and lines of
-// "Benchmark<Name> <iterations> <value> <unit> [<value> <unit>]...". Other lines are what tests print, and are skipped.
+// parse reads the output of "go test -bench". Lines that are neither a result nor configuration are skipped.
 func parse(in io.Reader) (output, error) {
-	p := parser{byName: map[benchmark]*samples{}}
-	scanner := bufio.NewScanner(in)
-	scanner.Buffer(nil, maxLineBytes)
-	number := 0
-	for scanner.Scan() {
-		number++
-		if err := p.line(scanner.Text()); err != nil {
-			return output{}, fmt.Errorf("line %d: %w", number, err)
+	text, err := io.ReadAll(io.LimitReader(in, maxInputBytes+1))
+	switch {
+	case err != nil:
+		return output{}, fmt.Errorf("reading the input: %w", err)
+	case len(text) > maxInputBytes:
+		return output{}, errTooLong
+	}
+	if err := failure(text); err != nil {
+		return output{}, err
+	}
+	c := collector{byName: map[benchmark]*samples{}}
+	reader := benchfmt.NewReader(bytes.NewReader(text), "input")
+	for reader.Scan() {
+		if err := c.record(reader.Result()); err != nil {
+			return output{}, err
 		}
 	}
-	if err := scanner.Err(); err != nil {
-		return output{}, fmt.Errorf("reading after line %d: %w", number, err)
+	if err := reader.Err(); err != nil {
+		return output{}, fmt.Errorf("reading the input: %w", err)
 	}
-	if len(p.output.benchmarks) == 0 {
+	if len(c.output.benchmarks) == 0 {
 		return output{}, errNoBenchmarks
 	}
-	return p.output, nil
+	return c.output, nil
 }
 
-type parser struct {
+// failure finds the lines that "go test" prints for a benchmark or a package that failed or does not build. The
+// benchmark format has no failures, so its reader skips them.
+func failure(text []byte) error {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		line = bytes.TrimRight(line, "\r\n")
+		failed := string(line) == "FAIL" || bytes.HasPrefix(line, []byte("FAIL\t")) ||
+			bytes.HasPrefix(bytes.TrimSpace(line), []byte("--- FAIL: "))
+		if failed {
+			return fmt.Errorf("input:%d: %w: %s", number, errFailed, line)
+		}
+	}
+	return nil
+}
+
+// collector groups results by benchmark.
+type collector struct {
 	output output
-	pkg    string
 	byName map[benchmark]*samples
 }
 
-func (p *parser) line(line string) error {
-	fields := strings.Fields(line)
-	switch {
-	case isFailure(line):
-		return fmt.Errorf("%w: %s", errFailed, line)
-	case len(fields) > 1 && isBenchmark(fields[0]):
-		if err := p.result(fields); err != nil {
-			return fmt.Errorf("%w: %w: %s", errBadLine, err, line)
+func (c *collector) record(record benchfmt.Record) error {
+	switch r := record.(type) {
+	case *benchfmt.SyntaxError:
+		return fmt.Errorf("%w: %w", errBadLine, r)
+	case *benchfmt.Result:
+		if err := c.result(r); err != nil {
+			file, line := r.Pos()
+			return fmt.Errorf("%s:%d: %w", file, line, err)
 		}
-		return nil
 	}
-	key, value, _ := strings.Cut(line, ": ")
-	value = strings.TrimSpace(value)
-	switch key {
-	case "pkg":
-		p.pkg = value
-	case "goos":
-		return setOnce(&p.output.machine.goos, value)
-	case "goarch":
-		return setOnce(&p.output.machine.goarch, value)
-	case "cpu":
-		return setOnce(&p.output.machine.cpu, value)
+	return nil // metadata of units changes no number
+}
+
+// result copies what it keeps: the reader reuses r.
+func (c *collector) result(r *benchfmt.Result) error {
+	here := machine{goos: r.GetConfig("goos"), goarch: r.GetConfig("goarch"), cpu: r.GetConfig("cpu")}
+	if len(c.output.benchmarks) == 0 {
+		c.output.machine = here
 	}
-	return nil
-}
-
-// isFailure knows the lines that "go test" prints for a benchmark or a package that failed, and for one that does not
-// build.
-func isFailure(line string) bool {
-	return line == "FAIL" || strings.HasPrefix(line, "FAIL\t") || strings.HasPrefix(strings.TrimSpace(line), "--- FAIL: ")
-}
-
-// isBenchmark follows the rule of package testing: what comes after Benchmark does not begin with a lower case letter.
-func isBenchmark(field string) bool {
-	name, ok := strings.CutPrefix(field, "Benchmark")
-	first, _ := utf8.DecodeRuneInString(name)
-	return ok && (name == "" || !unicode.IsLower(first))
-}
-
-func setOnce(known *string, value string) error {
-	if *known != "" && *known != value {
-		return fmt.Errorf("%w: %q and %q", errTwoMachines, *known, value)
+	if here != c.output.machine {
+		return fmt.Errorf("%w: %q and %q", errTwoMachines, c.output.machine, here)
 	}
-	*known = value
-	return nil
-}
-
-// result takes in a name, the iterations, and pairs of value and unit.
-func (p *parser) result(fields []string) error {
-	iterations, err := strconv.Atoi(fields[1])
+	if r.Iters < 1 {
+		return fmt.Errorf("%w: %d iterations", errBadLine, r.Iters)
+	}
+	values, err := printed(r.Values)
 	if err != nil {
-		return fmt.Errorf("reading iterations: %w", err)
+		return fmt.Errorf("%w: %w", errBadLine, err)
 	}
-	if iterations < 1 {
-		return fmt.Errorf("%d iterations", iterations)
-	}
-	values, err := pairs(fields[2:])
-	if err != nil {
-		return err
-	}
-	key := benchmark{pkg: p.pkg, name: fields[0]}
-	s := p.byName[key]
+	key := benchmark{pkg: r.GetConfig("pkg"), name: "Benchmark" + r.Name.String()}
+	s := c.byName[key]
 	if s == nil {
 		s = &samples{benchmark: key, byUnit: map[string][]float64{}}
-		p.byName[key] = s
-		p.output.benchmarks = append(p.output.benchmarks, s)
+		c.byName[key] = s
+		c.output.benchmarks = append(c.output.benchmarks, s)
 	}
 	s.runs++
 	for unit, value := range values {
@@ -148,18 +137,14 @@ func (p *parser) result(fields []string) error {
 	return nil
 }
 
-// pairs reads "<value> <unit>"s, at least one.
-func pairs(fields []string) (map[string]float64, error) {
-	if len(fields) == 0 || len(fields)%2 != 0 {
-		return nil, fmt.Errorf("%d fields where pairs of a value and a unit are due", len(fields))
-	}
-	values := make(map[string]float64, len(fields)/2)
-	for i := 0; i < len(fields); i += 2 {
-		value, err := strconv.ParseFloat(fields[i], 64)
-		if err != nil {
-			return nil, fmt.Errorf("reading a value: %w", err)
+// printed returns the values by unit as "go test" printed them: the reader turns ns/op into sec/op and MB/s into B/s.
+func printed(read []benchfmt.Value) (map[string]float64, error) {
+	values := make(map[string]float64, len(read))
+	for _, v := range read {
+		value, unit := v.Value, v.Unit
+		if v.OrigUnit != "" {
+			value, unit = v.OrigValue, v.OrigUnit
 		}
-		unit := fields[i+1]
 		if math.IsNaN(value) || math.IsInf(value, 0) {
 			return nil, fmt.Errorf("%v %s is no number", value, unit)
 		}
