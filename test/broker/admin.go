@@ -22,6 +22,8 @@ import (
 const (
 	// adminTimeout bounds one call; the slowest seen, a first create of a topic on a busy machine, took 3 s.
 	adminTimeout = 20 * time.Second
+	// componentTimeout bounds the upload of a component, whose code a busy worker loads and checks for a while.
+	componentTimeout = time.Minute
 	// adminBytes bounds one answer; the broker's /metrics is 14 KB per topic.
 	adminBytes = 64 << 20
 	readyPoll  = 100 * time.Millisecond
@@ -47,12 +49,18 @@ func newClient() *http.Client {
 func (b *Broker) Admin(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
+	return b.send(ctx, method, path, "application/json", body)
+}
+
+func (b *Broker) send(
+	ctx context.Context, method, path, contentType string, body []byte,
+) (status int, answer []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, b.AdminURL()+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, fmt.Errorf("making a request for %s: %w", path, err)
 	}
 	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", contentType)
 	}
 	if b.config.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+b.config.Token)

@@ -17,7 +17,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
 	"github.com/stretchr/testify/require"
 )
 
@@ -47,7 +46,7 @@ func read(t *testing.T, b *Broker, topic string) (got stats) {
 
 func publish(t *testing.T, b *Broker, topic string, n int) {
 	t.Helper()
-	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: b.ServiceURL(), Logger: log.DefaultNopLogger()})
+	client, err := Connect(b.ServiceURL(), "")
 	require.NoError(t, err)
 	defer client.Close()
 	producer, err := client.CreateProducer(pulsar.ProducerOptions{Topic: TopicName(topic), DisableBatching: true})

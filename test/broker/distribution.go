@@ -99,7 +99,8 @@ func tarball(ctx context.Context, progress io.Writer) (Dist, error) {
 func fill(ctx context.Context, key string, progress io.Writer, what, selection string) (dir string, err error) {
 	return cache.Fill(ctx, key, progress, func(ctx context.Context, dir string) error {
 		return maven(ctx, progress, what, dependencyPlugin+":unpack",
-			"-Dartifact=org.apache.pulsar:pulsar-server-distribution:"+Version+":tar.gz:bin", "-DoutputDirectory="+dir, selection)
+			"-Dartifact=org.apache.pulsar:pulsar-server-distribution:"+Version+":tar.gz:bin",
+			"-DoutputDirectory="+dir, selection)
 	})
 }
 

@@ -103,7 +103,7 @@ func complete(dir string) bool {
 // lock waits for the lock file. The kernel drops the lock with its owner, so a killed process blocks nobody; the file
 // itself stays, since removing it would let two processes lock two files of the same name.
 func lock(ctx context.Context, path, key string, progress io.Writer) (unlock func() error, err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func TestWaitFor(t *testing.T) {
 		},
 		"tells the last detail when time is up": {
 			limit: 2500 * time.Millisecond,
-			cond:  func(call int) (bool, string, error) { return false, "too hot " + string(rune('0'+call)), nil },
+			cond:  func(call int) (bool, string, error) { return false, fmt.Sprint("too hot ", call), nil },
 			calls: 3, took: 2500 * time.Millisecond,
 			says: "waiting for tea: context deadline exceeded after 2.5s: too hot 3", is: context.DeadlineExceeded,
 		},

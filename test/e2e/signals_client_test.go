@@ -24,7 +24,7 @@ type publisher struct {
 func (g *ground) producer(t *testing.T, topic string, batch int) *publisher {
 	t.Helper()
 	producer, err := g.client.CreateProducer(pulsar.ProducerOptions{
-		Topic: topic, DisableBatching: batch == 1, BatchingMaxMessages: uint(max(2, batch)), //nolint:gosec // small
+		Topic: topic, DisableBatching: batch == 1, BatchingMaxMessages: uint(max(2, batch)),
 		BatchingMaxPublishDelay:         time.Hour, // a batch ends when it is full, or is flushed
 		PartitionsAutoDiscoveryInterval: time.Second,
 	})

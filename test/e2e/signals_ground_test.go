@@ -16,7 +16,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -84,11 +83,8 @@ func newGround(ctx context.Context) (*ground, error) {
 
 // begin connects, and starts the product's side.
 func (g *ground) begin(ctx context.Context) (err error) {
-	g.client, err = pulsar.NewClient(pulsar.ClientOptions{
-		URL: g.ServiceURL(), Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+	if g.client, err = broker.Connect(g.ServiceURL(), ""); err != nil {
+		return err
 	}
 	g.source, err = pulsaredge.New(pulsaredge.Config{
 		Registerer: prometheus.NewRegistry(), AllowedHosts: []string{strings.TrimPrefix(g.AdminURL(), "http://")},

@@ -4,16 +4,11 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"os"
 	"testing"
 	"time"
@@ -90,25 +85,10 @@ func madeFor(config map[string]any) string {
 // update changes a function as pulsar-admin does.
 func (o *office) update(t *testing.T, name string, change map[string]any) {
 	t.Helper()
-	text, err := json.Marshal(change)
-	require.NoError(t, err)
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	part, err := form.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {`form-data; name="functionConfig"`}, "Content-Type": {"application/json"},
-	})
-	require.NoError(t, err)
-	_, err = part.Write(text)
-	require.NoError(t, errors.Join(err, form.Close()))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut,
-		o.AdminURL()+"/admin/v3/functions/public/default/"+name, &body)
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", form.FormDataContentType())
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(t, errors.Join(err, response.Body.Close()))
-	require.Equal(t, 2, response.StatusCode/100, "%s", answer)
+	config := maps.Clone(change)
+	config["name"] = name
+	component := broker.Component{Kind: string(backlog.FunctionKind), Config: config}
+	require.NoError(t, o.UpdateComponent(t.Context(), component))
 }
 
 // awaitSet waits until the StatefulSet wants and has so many replicas, which all consume, and returns it.

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +62,7 @@ func advise(t *testing.T, name string, connection *v1alpha1.PulsarConnection) {
 // poll waits until the condition holds; on a time-out it shows the adapter's log.
 func poll(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
 		t.Fatalf("%v\nadapter:\n%s", err, scene.Adapter.LogTail())
@@ -149,14 +147,7 @@ func (by asker) awaits(t *testing.T, kind, name string, messages int64) {
 // pulsarClient connects to a broker, with a token if there is one, until the test ends.
 func pulsarClient(t *testing.T, b *broker.Broker, token string) pulsar.Client {
 	t.Helper()
-	options := pulsar.ClientOptions{
-		URL: b.ServiceURL(), Logger: log.DefaultNopLogger(),
-		MetricsRegisterer: prometheus.NewRegistry(),
-	}
-	if token != "" {
-		options.Authentication = pulsar.NewAuthenticationToken(token)
-	}
-	connected, err := pulsar.NewClient(options)
+	connected, err := broker.Connect(b.ServiceURL(), token)
 	require.NoError(t, err)
 	t.Cleanup(connected.Close)
 	return connected

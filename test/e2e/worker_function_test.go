@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,7 +19,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -182,7 +180,7 @@ func (w *workshop) createForNow(t *testing.T, kind backlog.ComponentKind, config
 func (w *workshop) awaitParallelism(t *testing.T, kind backlog.ComponentKind, name string, parallelism int) {
 	t.Helper()
 	last := ""
-	awaitSoon(t, fmt.Sprintf("parallelism %d", parallelism), func(ctx context.Context) (bool, string, error) {
+	poll(t, fmt.Sprintf("parallelism %d", parallelism), func(ctx context.Context) (bool, string, error) {
 		config, err := w.worker.Describe(ctx, w.component(kind, name))
 		p := readPolicy(t, name)
 		seen := fmt.Sprintf("%v %d", err, config.Parallelism)
@@ -199,7 +197,7 @@ func (w *workshop) awaitParallelism(t *testing.T, kind backlog.ComponentKind, na
 // awaitPolicy waits until a condition of a policy has a status and a reason, and returns its message.
 func awaitPolicy(t *testing.T, name, condition string, status metav1.ConditionStatus, reason string) (message string) {
 	t.Helper()
-	awaitSoon(t, fmt.Sprintf("%s=%s/%s of policy %s", condition, status, reason, name),
+	poll(t, fmt.Sprintf("%s=%s/%s of policy %s", condition, status, reason, name),
 		func(context.Context) (bool, string, error) {
 			c := meta.FindStatusCondition(readPolicy(t, name).Status.Conditions, condition)
 			if c == nil {
@@ -209,15 +207,6 @@ func awaitPolicy(t *testing.T, name, condition string, status metav1.ConditionSt
 			return c.Status == status && c.Reason == reason, fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message), nil
 		})
 	return message
-}
-
-func awaitSoon(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	if err := cluster.WaitFor(ctx, what, 200*time.Millisecond, holds); err != nil {
-		t.Fatalf("%v\nadapter:\n%s", err, scene.Adapter.LogTail())
-	}
 }
 
 func readPolicy(t *testing.T, name string) *v1alpha1.AutoscalingPolicy {

@@ -4,28 +4,20 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"mime/multipart"
-	"net"
-	"net/http"
-	"net/textproto"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	pulsaredge "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
@@ -63,39 +55,20 @@ func newWorkshop(t *testing.T, b *broker.Broker, worker broker.Worker) *workshop
 	})
 	require.NoError(t, err)
 	t.Cleanup(source.Close)
-	client, err := pulsar.NewClient(pulsar.ClientOptions{
-		URL: b.ServiceURL(), Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
-	})
+	client, err := broker.Connect(b.ServiceURL(), "")
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
+	collector, err := replica.DiscardReports(t.Context())
+	require.NoError(t, err)
 	w := &workshop{
 		Broker: b, source: source, worker: source.Worker(), cluster: backlog.Cluster{AdminURL: b.AdminURL()}, client: client,
-		collector: collects(t),
+		collector: collector,
 	}
 	if worker == broker.WorkerOn {
 		w.jar, err = replica.Jar(t.Context(), b.Dist(), os.Stderr)
 		require.NoError(t, err)
 	}
 	return w
-}
-
-// collects listens until the test ends and throws away what comes.
-func collects(t *testing.T) (address string) {
-	t.Helper()
-	var listening net.ListenConfig
-	listener, err := listening.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _, _ = io.Copy(io.Discard, conn) }()
-		}
-	}()
-	return listener.Addr().String()
 }
 
 func (w *workshop) component(kind backlog.ComponentKind, name string) backlog.Component {
@@ -114,33 +87,8 @@ func (w *workshop) function(name string, inputs ...string) map[string]any {
 // create makes a function, sink or source as pulsar-admin does, and deletes it at the end.
 func (w *workshop) create(t *testing.T, kind backlog.ComponentKind, config map[string]any) {
 	t.Helper()
-	jar, err := os.ReadFile(w.jar)
-	require.NoError(t, err)
-	text, err := json.Marshal(config)
-	require.NoError(t, err)
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	part, err := form.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {fmt.Sprintf(`form-data; name="%sConfig"`, kind)}, "Content-Type": {"application/json"},
-	})
-	require.NoError(t, err)
-	_, err = part.Write(text)
-	require.NoError(t, err)
-	file, err := form.CreateFormFile("data", "function.jar")
-	require.NoError(t, err)
-	_, err = file.Write(jar)
-	require.NoError(t, err)
-	require.NoError(t, form.Close())
-
-	path := fmt.Sprintf("/admin/v3/%ss/public/default/%s", kind, config["name"])
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.AdminURL()+path, &body)
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", form.FormDataContentType())
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(t, errors.Join(err, response.Body.Close()))
-	require.Equal(t, 2, response.StatusCode/100, "POST %s answered %d: %s", path, response.StatusCode, answer)
+	component := broker.Component{Kind: string(kind), Config: config, Jar: w.jar}
+	require.NoError(t, w.CreateComponent(t.Context(), component))
 }
 
 func (w *workshop) demand(t *testing.T, method, path string) []byte {
@@ -227,17 +175,9 @@ func until(t *testing.T, look func(ctx context.Context) (seen string, done bool)
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
+	err := cluster.WaitFor(ctx, "the worker", 50*time.Millisecond, func(ctx context.Context) (bool, string, error) {
 		seen, done := look(ctx)
-		if done {
-			return
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			require.FailNow(t, "it did not come about", "last seen: %s", seen)
-		}
-	}
+		return done, seen, nil
+	})
+	require.NoError(t, err)
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,22 +41,6 @@ func publishFor(t *testing.T, f *stage.Function, perSecond float64, during time.
 	require.NoError(t, f.Publish(ctx, load.Constant(perSecond)))
 }
 
-// publishBurst publishes about so many messages within a tenth of a second, and returns when they are stored.
-func publishBurst(t *testing.T, f *stage.Function, messages int64) {
-	t.Helper()
-	const within = 100 * time.Millisecond
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var group errgroup.Group
-	group.Go(func() error { return f.Publish(ctx, steps(0, float64(messages)/within.Seconds(), 0, within)) })
-	stored := f.Published() + messages*9/10
-	await(t, f, "the burst to be stored", time.Minute, func(context.Context) (bool, string, error) {
-		return f.Published() >= stored, fmt.Sprint(f.Published(), " stored"), nil
-	})
-	cancel()
-	require.NoError(t, group.Wait())
-}
-
 // setMode changes the mode of the Function's policy.
 func setMode(t *testing.T, f *stage.Function, mode v1alpha1.Mode) {
 	t.Helper()
@@ -76,15 +59,6 @@ func scaleByHand(t *testing.T, name string, replicas int32) {
 	object.SetName(name)
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 	require.NoError(t, scene.Client.SubResource("scale").Patch(t.Context(), object, patch))
-}
-
-// awaitAllDone waits until all that was published is done.
-func awaitAllDone(t *testing.T, f *stage.Function) {
-	t.Helper()
-	await(t, f, "all messages to be done", 2*time.Minute, func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return int64(done) == f.Published(), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
-	})
 }
 
 // desiredSince lists what spec.replicas was since the given time, each change once.
@@ -110,20 +84,20 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 	awaitReplicas(t, f, 0, 0, time.Minute)
 	atZero(t, f, actuator)
 
-	publishBurst(t, f, 5)
+	require.NoError(t, f.PublishBurst(t.Context(), 5))
 	awaitReplicas(t, f, 1, 20, 30*time.Second)
-	awaitAllDone(t, f)
+	require.NoError(t, f.AwaitAllDone(t.Context()))
 	awaitReplicas(t, f, 0, 0, time.Minute)
 
 	// In mode Off they gather, so that the first look sees them all.
 	setMode(t, f, v1alpha1.ModeOff)
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonOff)
-	publishBurst(t, f, 150)
+	require.NoError(t, f.PublishBurst(t.Context(), 150))
 	since := time.Now()
 	setMode(t, f, v1alpha1.ModeAuto)
 	awaitReplicas(t, f, 3, 20, 30*time.Second)
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonScaling)
-	awaitAllDone(t, f)
+	require.NoError(t, f.AwaitAllDone(t.Context()))
 	awaitReplicas(t, f, 0, 0, time.Minute)
 	desired := desiredSince(name, since)
 	require.GreaterOrEqual(t, desired[0], 3, "it wakes at its size: %v", desired)
@@ -186,7 +160,7 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 		require.NoError(t, b.CreateTopic(t.Context(), topic, 0))
 		require.NoError(t, b.CreateSubscription(t.Context(), topic, "public/default/"+name, broker.Earliest))
 		addStill(t, mesh.KindFunction, name, b, map[string]any{"input": map[string]any{"topics": []any{topic}}})
-		scaleByHand(t, name, int32(count))
+		scaleByHand(t, name, int32(count)) //nolint:gosec // small
 		actuator := v1alpha1.ActuatorHPA
 		if name[:5] == "out-d" {
 			actuator = v1alpha1.ActuatorDirect

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
-	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
 
 const (
@@ -23,7 +23,6 @@ const (
 	batchMax      = 100
 	batchDelay    = 10 * time.Millisecond
 	flushTimeout  = 10 * time.Second
-	dialTimeout   = 10 * time.Second
 )
 
 // Batching says whether messages share entries, as msgBacklog counts them.
@@ -83,16 +82,9 @@ func New(config Config) (*Publisher, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	options := pulsar.ClientOptions{
-		URL: config.ServiceURL, Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
-		ConnectionTimeout: dialTimeout, OperationTimeout: dialTimeout,
-	}
-	if config.Token != "" {
-		options.Authentication = pulsar.NewAuthenticationToken(config.Token)
-	}
-	client, err := pulsar.NewClient(options)
+	client, err := broker.Connect(config.ServiceURL, config.Token)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", config.ServiceURL, err)
+		return nil, err
 	}
 	producer, err := client.CreateProducer(pulsar.ProducerOptions{
 		Topic:                   config.Topic,

@@ -15,7 +15,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
@@ -125,7 +124,7 @@ func TestPublisherCatchesUpAfterTheBrokerStalled(t *testing.T) {
 func TestPublisherWritesSequenceKeyAndSize(t *testing.T) {
 	p := begin(t, load.Config{Topic: "content", Bytes: 100, Keys: 3})
 	publish(t, p, 6, func() {})
-	client, err := pulsar.NewClient(pulsar.ClientOptions{URL: sharedBroker.Need(t).ServiceURL(), Logger: log.DefaultNopLogger()})
+	client, err := broker.Connect(sharedBroker.Need(t).ServiceURL(), "")
 	require.NoError(t, err)
 	defer client.Close()
 	reader, err := client.CreateReader(pulsar.ReaderOptions{

@@ -41,7 +41,7 @@ func TestScheduleSendsTheIntegralOfItsProfile(t *testing.T) {
 		"a rate that is not a number counts as zero": {Constant(math.NaN()), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable stalls
+			random := rand.New(rand.NewPCG(1, 2))
 			stalls := map[string]func() time.Duration{
 				"every millisecond":   func() time.Duration { return time.Millisecond },
 				"with stalls of 3 s":  func() time.Duration { return time.Duration(random.Int64N(int64(3 * time.Second))) },

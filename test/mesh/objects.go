@@ -90,7 +90,8 @@ func (c component) container() (corev1.Container, error) {
 	if err != nil {
 		return corev1.Container{}, fmt.Errorf("writing the details of %s %s/%s: %w", c.kind, c.namespace, c.name, err)
 	}
-	config := corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: c.spec.Pulsar.PulsarConfig}}
+	reference := corev1.LocalObjectReference{Name: c.spec.Pulsar.PulsarConfig}
+	config := corev1.ConfigMapEnvSource{LocalObjectReference: reference}
 	return corev1.Container{
 		Name:    "pulsar-" + c.suffix(),
 		Image:   or(c.spec.Image, "streamnative/pulsar-functions-java-runner:3.3.9"),

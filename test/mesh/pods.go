@@ -199,7 +199,8 @@ func misconfigured(err error) corev1.ContainerStatus {
 func podStatus(pod *corev1.Pod, container corev1.ContainerStatus) corev1.PodStatus {
 	status := *pod.Status.DeepCopy()
 	started := container.Ready
-	container.Name, container.Image, container.Started = pod.Spec.Containers[0].Name, pod.Spec.Containers[0].Image, &started
+	container.Name, container.Image = pod.Spec.Containers[0].Name, pod.Spec.Containers[0].Image
+	container.Started = &started
 	status.ContainerStatuses = []corev1.ContainerStatus{container}
 	ready := corev1.ConditionFalse
 	if container.Ready {

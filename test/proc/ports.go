@@ -78,7 +78,7 @@ type turn struct {
 // takeTurn waits for the others, each of which takes milliseconds.
 func takeTurn() (*turn, error) {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("pulsar-autoscaler-ports-%d", os.Getuid()))
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // a fixed name
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -241,7 +241,7 @@ func TestStartRefuses(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	cases := map[string]struct {
-		ctx    context.Context
+		ctx    context.Context //nolint:containedctx // one of the arguments of a case
 		config Config
 		says   string
 	}{

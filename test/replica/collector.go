@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -128,4 +129,26 @@ func parse(line string) (Completion, error) {
 		Published: time.UnixMilli(published), Done: time.UnixMilli(done),
 		Took: time.Duration(took) * time.Microsecond, Sequence: sequence,
 	}, nil
+}
+
+// DiscardReports listens until ctx ends and drops what functions report, for tests that do not read it.
+func DiscardReports(ctx context.Context) (address string, err error) {
+	listener, err := listen(ctx)
+	if err != nil {
+		return "", fmt.Errorf("listening for the reports of functions: %w", err)
+	}
+	context.AfterFunc(ctx, func() { _ = listener.Close() }) // the accept loop below ends with it
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+				_, _ = io.Copy(io.Discard, conn) // a function that ends is no failure
+			}()
+		}
+	}()
+	return listener.Addr().String(), nil
 }

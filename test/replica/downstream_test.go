@@ -32,7 +32,7 @@ func TestLightReplicasBehindADownstreamDoNoMoreThanItDoes(t *testing.T) {
 	in := instance(t, b, "limited")
 	in.ServiceTime, in.ReceiverQueueSize = time.Millisecond, 5
 	for in.ID = range 4 {
-		ready(t, start(t, runner, in))
+		ready(t, start[*Consumer](t, runner, in))
 	}
 	publish(t, b, in.Topics[0], messages)
 

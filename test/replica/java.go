@@ -6,7 +6,6 @@ package replica
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
@@ -35,13 +33,11 @@ type JavaConfig struct {
 
 // Java runs replicas that are Pulsar's own Java function instance, one local process each.
 type Java struct {
+	instances
 	config    JavaConfig
 	kit       jdk.JDK
 	jar       string
 	classPath string // all jars of the distribution
-	dir       string
-	collector *collector
-	running   sync.WaitGroup
 }
 
 var _ Runner = (*Java)(nil)
@@ -55,7 +51,7 @@ func NewJava(ctx context.Context, config JavaConfig) (_ *Java, err error) {
 	if config.Completed == nil {
 		config.Completed = func(Completion) {}
 	}
-	j := &Java{config: config}
+	j := &Java{config: config, instances: instances{completed: config.Completed}}
 	if j.kit, err = jdk.Find(); err != nil {
 		return nil, err
 	}
@@ -96,53 +92,18 @@ func (j *Java) logging() string { return filepath.Join(j.dir, "log4j2.xml") }
 // Start starts a process, about 3 s of CPU time and 200 MB until it is ready; the Replica is a *Process. Errors are
 // about in or about ports; what becomes of the process is in Process.Err.
 func (j *Java) Start(ctx context.Context, in Instance) (Replica, error) {
-	in = in.withDefaults()
-	if err := in.validate(); err != nil {
-		return nil, err
-	}
-	ports, err := proc.FreePorts(2)
-	if err != nil {
-		return nil, err
-	}
-	token := rand.Text()
-	config, err := configure(in, j.collector.addr(), token)
-	if err != nil {
-		return nil, err
-	}
 	class := functionClass
 	if in.AsyncRequests > 0 {
 		class = asyncClass
 	}
-	text, err := describe(in, class, config)
-	if err != nil {
-		return nil, err
-	}
-	p := newProcess(in, j.config.Completed, fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1]))
-	j.collector.expect(token, p.connected)
-	starting, stop := context.WithCancel(ctx)
-	p.cancel = stop
-	launch := func() (*proc.Process, error) {
-		return proc.Start(ctx, proc.Config{
-			Name: fmt.Sprintf("function %s:%d", in.FQFN(), in.ID), Path: j.kit.Java(),
-			Args: j.arguments(in, text, ports[0], ports[1]), Dir: j.dir, Grace: stopGrace,
-		})
-	}
-	j.running.Go(func() {
-		defer j.collector.forget(token)
-		p.run(starting, launch)
-	})
-	return p, nil
-}
-
-// Close waits for the replicas to end, which it does not make them do, and removes what they left on disk.
-func (j *Java) Close() error {
-	j.running.Wait()
-	return errors.Join(j.collector.close(), os.RemoveAll(j.dir))
+	return replicaOf(j.start(ctx, in, class, func(in Instance, args arguments) proc.Config {
+		return proc.Config{Path: j.kit.Java(), Args: j.arguments(in, args)}
+	}))
 }
 
 // arguments is the command line, that of the pods of the worker's Kubernetes runtime. The tarball's java-instance.jar
 // keeps Pulsar's classes apart from the function's; without that jar all are on one class path.
-func (j *Java) arguments(in Instance, details string, grpcPort, metricsPort int) []string {
+func (j *Java) arguments(in Instance, given arguments) []string {
 	args := append(broker.JVMFlags(j.kit),
 		"-Xms16m", "-Xmx128m", "-XX:MaxDirectMemorySize=128m", "-XX:ReservedCodeCacheSize=64m", "-Xss512k",
 		"-Djava.io.tmpdir="+j.dir, "-Dlog4j.configurationFile="+j.logging(),
@@ -158,9 +119,9 @@ func (j *Java) arguments(in Instance, details string, grpcPort, metricsPort int)
 	}
 	args = append(args,
 		"--jar", j.jar, "--instance_id", strconv.Itoa(in.ID), "--function_id", in.FQFN(), "--function_version", "0",
-		"--function_details", details, "--pulsar_serviceurl", in.ServiceURL, "--max_buffered_tuples", "1024",
-		"--port", strconv.Itoa(grpcPort), "--metrics_port", strconv.Itoa(
-			metricsPort), "--pending_async_requests", strconv.Itoa(cmp.Or(in.AsyncRequests, defaultAsync)),
+		"--function_details", given.details, "--pulsar_serviceurl", in.ServiceURL, "--max_buffered_tuples", "1024",
+		"--port", strconv.Itoa(given.grpcPort), "--metrics_port", strconv.Itoa(given.metricsPort),
+		"--pending_async_requests", strconv.Itoa(cmp.Or(in.AsyncRequests, defaultAsync)),
 		"--expected_healthcheck_interval", "-1", "--cluster_name", cluster, "--nar_extraction_directory", j.dir,
 		"--secrets_provider", "org.apache.pulsar.functions.secretsprovider.ClearTextSecretsProvider",
 	)

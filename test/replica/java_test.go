@@ -25,14 +25,6 @@ func java(t *testing.T) (*Java, *completions) {
 	return runner, &got
 }
 
-func startJava(t *testing.T, runner *Java, in Instance) *Process {
-	t.Helper()
-	r, err := runner.Start(t.Context(), in)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Kill()) })
-	return r.(*Process)
-}
-
 // One test, since every instance costs 2 s of CPU time.
 func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 	b := sharedBroker.Need(t)
@@ -41,9 +33,9 @@ func TestJavaConsumesAsItsFunctionAndReportsEveryMessage(t *testing.T) {
 	publish(t, b, in.Topics[0], 100) // a producer without a schema is there first
 
 	runner, got := java(t)
-	first := startJava(t, runner, in)
+	first := start[*Process](t, runner, in)
 	in.ID, in.FailEvery = 1, 0
-	second := startJava(t, runner, in)
+	second := start[*Process](t, runner, in)
 	first.SetServiceTime(time.Millisecond) // not an hour: an order of before Ready arrives
 	second.SetServiceTime(time.Millisecond)
 	ready(t, first)
@@ -84,7 +76,7 @@ func requireSameSeries(t *testing.T, ofJava map[string]map[string]string, in Ins
 	t.Helper()
 	in.ID, in.StartDelay = 0, time.Hour
 	runner, _ := light(t)
-	_, ofLight := scrape(t, start(t, runner, in))
+	_, ofLight := scrape(t, start[*Consumer](t, runner, in))
 	require.Len(t, ofLight, 6)
 	for name, labels := range ofLight {
 		require.Equal(t, ofJava[name], labels, name)
@@ -96,7 +88,7 @@ func TestJavaThatCannotStartSaysWhy(t *testing.T) {
 	in := instance(t, b, "broken")
 	runner, _ := java(t)
 	runner.config.JVMFlags = []string{"-XX:NoSuchFlag"}
-	r := startJava(t, runner, in)
+	r := start[*Process](t, runner, in)
 	<-r.Done()
 	require.ErrorContains(t, r.Err(), "NoSuchFlag")
 	require.ErrorContains(t, r.Err(), "function public/default/broken:0")
@@ -107,7 +99,7 @@ func TestJavaStopsInItsStartDelay(t *testing.T) {
 	in := instance(t, b, "delayed")
 	in.StartDelay = time.Hour
 	runner, _ := java(t)
-	r := startJava(t, runner, in)
+	r := start[*Process](t, runner, in)
 	_, ok := r.Pid()
 	require.False(t, ok)
 	require.ErrorContains(t, r.Pause(), "not started yet")
@@ -123,7 +115,7 @@ func TestJavaTakesTypeNameAndQueueOfItsSubscription(t *testing.T) {
 	for _, kind := range []string{Failover, KeyShared} {
 		in := instance(t, b, "java-"+kind)
 		in.SubscriptionType, in.Subscription, in.ReceiverQueueSize = kind, "own/name", 7
-		r := startJava(t, runner, in)
+		r := start[*Process](t, runner, in)
 		ready(t, r)
 		seen := observe(t, b, in)
 		require.Equal(t, kind, seen.Type)
@@ -138,7 +130,7 @@ func TestAsynchronousJavaWorksOnSeveralMessagesAtOnce(t *testing.T) {
 	in.ServiceTime, in.AsyncRequests = time.Hour, 4
 	publish(t, b, in.Topics[0], 10)
 	runner, got := java(t)
-	r := startJava(t, runner, in)
+	r := start[*Process](t, runner, in)
 	ready(t, r)
 	const received, processed = "pulsar_function_received_total", "pulsar_function_processed_successfully_total"
 	var values map[string]float64
@@ -151,6 +143,6 @@ func TestAsynchronousJavaWorksOnSeveralMessagesAtOnce(t *testing.T) {
 	require.NoError(t, r.Kill())
 
 	in.ServiceTime, in.FailEvery, in.RedeliverAfter = time.Millisecond, 5, 100*time.Millisecond
-	ready(t, startJava(t, runner, in))
+	ready(t, start[*Process](t, runner, in))
 	got.sequences(t, 10)
 }

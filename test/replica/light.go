@@ -8,14 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
-	"github.com/apache/pulsar-client-go/pulsar/log"
-	"github.com/prometheus/client_golang/prometheus"
-)
 
-const dialTimeout = 10 * time.Second
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
+)
 
 // Light runs replicas that are Pulsar consumers in this process; all of one broker share a connection.
 type Light struct {
@@ -100,16 +97,9 @@ func (l *Light) client(in Instance) (pulsar.Client, error) {
 	if client, ok := l.clients[key]; ok {
 		return client, nil
 	}
-	options := pulsar.ClientOptions{
-		URL: in.ServiceURL, Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
-		ConnectionTimeout: dialTimeout, OperationTimeout: dialTimeout,
-	}
-	if in.Token != "" {
-		options.Authentication = pulsar.NewAuthenticationToken(in.Token)
-	}
-	client, err := pulsar.NewClient(options)
+	client, err := broker.Connect(in.ServiceURL, in.Token)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for %s: %w", in.ServiceURL, err)
+		return nil, err
 	}
 	l.clients[key] = client
 	return client, nil

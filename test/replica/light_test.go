@@ -21,12 +21,13 @@ func light(t *testing.T) (*Light, *completions) {
 	return runner, &got
 }
 
-func start(t *testing.T, runner *Light, in Instance) *Consumer {
+// start starts a replica of the given type that ends with the test.
+func start[R Replica](t *testing.T, runner Runner, in Instance) R {
 	t.Helper()
 	r, err := runner.Start(t.Context(), in)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Kill()) })
-	return r.(*Consumer)
+	return r.(R)
 }
 
 func TestLightConsumesAsItsFunctionAtItsServiceTime(t *testing.T) {
@@ -34,7 +35,7 @@ func TestLightConsumesAsItsFunctionAtItsServiceTime(t *testing.T) {
 	in := instance(t, b, "light")
 	in.ID, in.ServiceTime, in.ReceiverQueueSize = 3, 10*time.Millisecond, 5
 	runner, got := light(t)
-	r := start(t, runner, in)
+	r := start[*Consumer](t, runner, in)
 	ready(t, r)
 	publish(t, b, in.Topics[0], 100)
 
@@ -75,7 +76,7 @@ func TestLightGivesFailedMessagesBack(t *testing.T) {
 	in := instance(t, b, "failing")
 	in.FailEvery, in.RedeliverAfter = 3, 100*time.Millisecond
 	runner, got := light(t)
-	r := start(t, runner, in)
+	r := start[*Consumer](t, runner, in)
 	publish(t, b, in.Topics[0], 10)
 	got.sequences(t, 10)
 	values, _ := scrape(t, r)
@@ -89,7 +90,7 @@ func TestLightHangsWithItsMessagesAndGivesThemBackWhenKilled(t *testing.T) {
 	b := sharedBroker.Need(t)
 	in := instance(t, b, "hanging")
 	runner, got := light(t)
-	first := start(t, runner, in)
+	first := start[*Consumer](t, runner, in)
 	ready(t, first)
 	first.Hang()
 	publish(t, b, in.Topics[0], 10)
@@ -108,7 +109,7 @@ func TestLightHangsWithItsMessagesAndGivesThemBackWhenKilled(t *testing.T) {
 	require.Len(t, got.list(), 10)
 
 	in.ID = 1
-	start(t, runner, in)
+	start[*Consumer](t, runner, in)
 	require.Eventually(t, func() bool { return len(got.list()) == 20 }, patience, often)
 	require.Equal(t, 1, got.list()[19].Instance)
 }
@@ -120,7 +121,7 @@ func TestLightWaitsForANamespaceThatDoesNotExistYet(t *testing.T) {
 		Tenant: "public", Namespace: "later", Name: "early", Topics: []string{"persistent://public/later/early"},
 		ServiceURL: b.ServiceURL(), SubscriptionType: KeyShared, Subscription: "own",
 	}
-	r := start(t, runner, in)
+	r := start[*Consumer](t, runner, in)
 	require.Eventually(t, func() bool { return r.Err() != nil }, patience, often)
 	require.ErrorContains(t, r.Err(), "subscribing to")
 	status, answer, err := b.Admin(t.Context(), http.MethodPut, "/admin/v2/namespaces/public/later", nil)

@@ -5,14 +5,12 @@ package replica
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
@@ -23,13 +21,10 @@ const pythonClass = "paced.PacedFunction"
 // Python runs replicas that are Pulsar's own Python function instance, one local process each. It needs python3 3.9 or
 // later with its module venv, and PyPI for the first time.
 type Python struct {
-	completed func(Completion)
-	kit       python
-	instance  string // the directory of python_instance_main.py
-	packages  string
-	dir       string
-	collector *collector
-	running   sync.WaitGroup
+	instances
+	kit      python
+	instance string // the directory of python_instance_main.py
+	packages string
 }
 
 var _ Runner = (*Python)(nil)
@@ -41,7 +36,7 @@ func NewPython(ctx context.Context, progress io.Writer, completed func(Completio
 	if completed == nil {
 		completed = func(Completion) {}
 	}
-	p := &Python{completed: completed}
+	p := &Python{instances: instances{completed: completed}}
 	if p.kit, err = findPython(ctx); err != nil {
 		return nil, err
 	}
@@ -82,57 +77,24 @@ func (p *Python) Start(ctx context.Context, in Instance) (Replica, error) {
 			"replica.Instance has RedeliverAfter %s, AsyncRequests %d, Token %t: Python replicas have none of them",
 			in.RedeliverAfter, in.AsyncRequests, in.Token != "")
 	}
-	in = in.withDefaults()
-	if err := in.validate(); err != nil {
-		return nil, err
-	}
-	ports, err := proc.FreePorts(2)
-	if err != nil {
-		return nil, err
-	}
-	token := rand.Text()
-	config, err := configure(in, p.collector.addr(), token)
-	if err != nil {
-		return nil, err
-	}
-	text, err := describe(in, pythonClass, config)
-	if err != nil {
-		return nil, err
-	}
-	started := newProcess(in, p.completed, fmt.Sprintf("http://127.0.0.1:%d/metrics", ports[1]))
-	p.collector.expect(token, started.connected)
-	starting, stop := context.WithCancel(ctx)
-	started.cancel = stop
-	launch := func() (*proc.Process, error) {
-		return proc.Start(ctx, proc.Config{
-			Name: fmt.Sprintf("function %s:%d", in.FQFN(), in.ID), Path: p.kit.path,
-			Args: p.arguments(in, text, ports[0], ports[1]), Dir: p.dir, Grace: stopGrace,
+	return replicaOf(p.start(ctx, in, pythonClass, func(in Instance, args arguments) proc.Config {
+		return proc.Config{
+			Path: p.kit.path, Args: p.arguments(in, args),
 			Env: []string{
 				"PYTHONPATH=" + p.instance + string(os.PathListSeparator) + p.packages, "PYTHONDONTWRITEBYTECODE=1",
-				"PACED_CONFIG=" + config, "PACED_METRICS_PORT=" + strconv.Itoa(ports[1]),
+				"PACED_CONFIG=" + args.config, "PACED_METRICS_PORT=" + strconv.Itoa(args.metricsPort),
 			},
-		})
-	}
-	p.running.Go(func() {
-		defer p.collector.forget(token)
-		started.run(starting, launch)
-	})
-	return started, nil
-}
-
-// Close waits for the replicas to end, which it does not make them do, and removes what they left on disk.
-func (p *Python) Close() error {
-	p.running.Wait()
-	return errors.Join(p.collector.close(), os.RemoveAll(p.dir))
+		}
+	}))
 }
 
 // arguments is the command line, that of the pods of the worker's Kubernetes runtime.
-func (p *Python) arguments(in Instance, details string, grpcPort, metricsPort int) []string {
+func (p *Python) arguments(in Instance, given arguments) []string {
 	return []string{
 		filepath.Join(p.instance, "python_instance_main.py"),
 		"--py", filepath.Join(p.dir, "paced.py"), "--instance_id", strconv.Itoa(in.ID), "--function_id", in.FQFN(),
-		"--function_version", "0", "--function_details", details, "--pulsar_serviceurl", in.ServiceURL,
-		"--max_buffered_tuples", "100", "--port", strconv.Itoa(grpcPort), "--metrics_port", strconv.Itoa(metricsPort),
+		"--function_version", "0", "--function_details", given.details, "--pulsar_serviceurl", in.ServiceURL,
+		"--max_buffered_tuples", "100", "--port", strconv.Itoa(given.grpcPort), "--metrics_port", strconv.Itoa(given.metricsPort),
 		"--logging_directory", p.dir, "--logging_file", "function", "--logging_config_file", filepath.Join(p.dir,
 			"logging.ini"),
 		"--expected_healthcheck_interval", "-1", "--cluster_name", cluster,

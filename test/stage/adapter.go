@@ -31,7 +31,7 @@ type Adapter struct {
 	flags   []string
 	process *proc.Process
 	// lifetime is the stage's: a process that a test starts again must outlive the test.
-	lifetime context.Context
+	lifetime context.Context //nolint:containedctx // see above
 	// URL is where it serves, past the aggregator.
 	URL string
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -166,6 +167,35 @@ func (s *Stage) newRunner(ctx context.Context, config FunctionConfig, score *Sco
 // Publish publishes along the profile until ctx ends.
 func (f *Function) Publish(ctx context.Context, profile load.Profile) error {
 	return f.publisher.Run(ctx, profile)
+}
+
+// PublishBurst publishes about as many messages within a tenth of a second, and returns when Pulsar has stored them.
+func (f *Function) PublishBurst(ctx context.Context, messages int64) error {
+	const within = 100 * time.Millisecond
+	burst := func(elapsed time.Duration) float64 {
+		if elapsed < within {
+			return float64(messages) / within.Seconds()
+		}
+		return 0
+	}
+	publishing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group errgroup.Group
+	group.Go(func() error { return f.Publish(publishing, burst) })
+	stored := f.Published() + messages*9/10
+	err := cluster.WaitFor(ctx, "a burst to be stored", pollEvery, func(context.Context) (bool, string, error) {
+		return f.Published() >= stored, fmt.Sprint(f.Published(), " stored"), nil
+	})
+	cancel()
+	return errors.Join(err, group.Wait())
+}
+
+// AwaitAllDone waits until the replicas have done all that was published.
+func (f *Function) AwaitAllDone(ctx context.Context) error {
+	return cluster.WaitFor(ctx, "all messages to be done", pollEvery, func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		return int64(done) == f.Published(), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
+	})
 }
 
 // Published is how many messages Pulsar has stored.

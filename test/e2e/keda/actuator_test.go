@@ -37,10 +37,10 @@ func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	awaitCondition(t, o, "Ready", metav1.ConditionTrue, "ScaledObjectReady")
 
 	since := time.Now()
-	publishBurst(t, f, burst)
+	require.NoError(t, f.PublishBurst(t.Context(), burst))
 	awaitReplicas(t, f, 3, 10)
 	woken := wake(t, f)
-	awaitAllDone(t, f)
+	require.NoError(t, f.AwaitAllDone(t.Context()))
 	awaitReplicas(t, f, 0, 0)
 	desired := fromZero(t, name, since)
 	tellTimeline(t, name, since)

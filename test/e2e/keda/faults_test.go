@@ -185,7 +185,7 @@ func aScalerThatCrashes(t *testing.T, both []*loaded) {
 	}
 	require.NoError(t, scene.Scaler.Restart(t.Context()))
 	awaitHealthy(t, both, 0)
-	publishBurst(t, pushed, burst)
+	require.NoError(t, pushed.PublishBurst(t.Context(), burst))
 	awaitReplicas(t, pushed, 1, 10)
 }
 

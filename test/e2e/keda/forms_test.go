@@ -149,14 +149,14 @@ func repoll(t *testing.T, o *stage.ScaledObject, seconds int) {
 func upAndDown(t *testing.T, f *stage.Function, o *stage.ScaledObject, least int64) {
 	t.Helper()
 	since := time.Now()
-	publishBurst(t, f, burst)
+	require.NoError(t, f.PublishBurst(t.Context(), burst))
 	stored := time.Now()
 	awaitReplicas(t, f, 1, 10)
 	first := time.Now()
 	awaitReplicas(t, f, least, 10)
 	t.Logf("%s after the burst was stored the first replica was asked for, after %s %d of them",
 		first.Sub(stored).Round(time.Millisecond), time.Since(stored).Round(time.Millisecond), least)
-	awaitAllDone(t, f)
+	require.NoError(t, f.AwaitAllDone(t.Context()))
 	desired := fromZero(t, f.Name, since)
 	// Where it was never, it would stay up. A changed ScaledObject alone may have KEDA write 0, and 1 again: its old loop
 	// closes the cache of the new one, which takes the error for nothing to do, and its last look is longer ago than the

@@ -106,29 +106,6 @@ func publish(t *testing.T, f *stage.Function, perSecond float64) (stop func()) {
 	return stop
 }
 
-// publishBurst publishes about so many messages within a tenth of a second, and returns when they are stored.
-func publishBurst(t *testing.T, f *stage.Function, messages int64) {
-	t.Helper()
-	const within = 100 * time.Millisecond
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var group errgroup.Group
-	group.Go(func() error {
-		return f.Publish(ctx, func(elapsed time.Duration) float64 {
-			if elapsed < within {
-				return float64(messages) / within.Seconds()
-			}
-			return 0
-		})
-	})
-	stored := f.Published() + messages*9/10
-	await(t, "the burst to be stored", func(context.Context) (bool, string, error) {
-		return f.Published() >= stored, fmt.Sprint(f.Published(), " stored"), nil
-	})
-	cancel()
-	require.NoError(t, group.Wait())
-}
-
 // await waits until the condition holds; on a time-out it shows what KEDA and the scaler say.
 func await(t *testing.T, what string, holds func(ctx context.Context) (bool, string, error)) {
 	t.Helper()
@@ -145,15 +122,6 @@ func awaitReplicas(t *testing.T, f *stage.Function, least, most int64) {
 	await(t, fmt.Sprintf("%d to %d replicas of %s", least, most, f.Name), func(ctx context.Context) (bool, string, error) {
 		replicas, err := f.Replicas(ctx)
 		return replicas.Spec >= least && replicas.Spec <= most, fmt.Sprintf("%+v", replicas), err
-	})
-}
-
-// awaitAllDone waits until all that was published is done.
-func awaitAllDone(t *testing.T, f *stage.Function) {
-	t.Helper()
-	await(t, "all messages to be done", func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return int64(done) == f.Published(), fmt.Sprintf("%d published, %d done", f.Published(), done), nil
 	})
 }
 

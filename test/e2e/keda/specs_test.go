@@ -50,7 +50,7 @@ func TestAThresholdOfThePolicyReachesTheAutoscalerWhileTheScaledObjectStays(t *t
 	// What is streamed is what is asked for: neither a restart of the scaler nor a new look of KEDA turns it back.
 	require.NoError(t,
 		o.Patch(t.Context(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"pollingInterval":2}}`))))
-	publishBurst(t, f, 4)
+	require.NoError(t, f.PublishBurst(t.Context(), 4))
 	awaitActiveAgain(t, o, time.Now())
 	awaitTarget(t, o, more)
 }

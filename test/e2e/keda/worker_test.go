@@ -4,16 +4,9 @@
 package keda_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"mime/multipart"
-	"net"
 	"net/http"
-	"net/textproto"
 	"os"
 	"testing"
 	"time"
@@ -61,39 +54,17 @@ func createFunction(t *testing.T, name string) {
 	t.Helper()
 	require.NoError(t, scene.Broker.CreateTopic(t.Context(), name+"-in", 0))
 	require.NoError(t, scene.Broker.CreateSubscription(t.Context(), name+"-in", "public/default/"+name, broker.Earliest))
-	config, err := json.Marshal(map[string]any{
+	jar, err := replica.Jar(t.Context(), scene.Broker.Dist(), os.Stderr)
+	require.NoError(t, err)
+	collector, err := replica.DiscardReports(t.Context())
+	require.NoError(t, err)
+	config := map[string]any{
 		"tenant": "public", "namespace": "default", "name": name, "className": replica.FunctionClass, "runtime": "JAVA",
 		"parallelism": 1, "inputs": []string{name + "-in"}, "autoAck": true,
-		"userConfig": map[string]any{"collector": collects(t), "token": name, "serviceMicros": "50000", "failEvery": "0"},
-	})
-	require.NoError(t, err)
-	path, err := replica.Jar(t.Context(), scene.Broker.Dist(), os.Stderr)
-	require.NoError(t, err)
-	jar, err := os.ReadFile(path)
-	require.NoError(t, err)
-
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	part, err := form.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {`form-data; name="functionConfig"`}, "Content-Type": {"application/json"},
-	})
-	require.NoError(t, err)
-	_, err = part.Write(config)
-	require.NoError(t, err)
-	file, err := form.CreateFormFile("data", "function.jar")
-	require.NoError(t, err)
-	_, err = file.Write(jar)
-	require.NoError(t, errors.Join(err, form.Close()))
-
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, scene.Broker.AdminURL()+functionsPath+name,
-		&body)
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", form.FormDataContentType())
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(t, errors.Join(err, response.Body.Close()))
-	require.Equal(t, 2, response.StatusCode/100, "%d: %s", response.StatusCode, answer)
+		"userConfig": map[string]any{"collector": collector, "token": name, "serviceMicros": "50000", "failEvery": "0"},
+	}
+	component := broker.Component{Kind: "function", Config: config, Jar: jar}
+	require.NoError(t, scene.Broker.CreateComponent(t.Context(), component))
 	leaving(t, func(ctx context.Context) error {
 		_, _, err := scene.Broker.Admin(ctx, http.MethodDelete, functionsPath+name, nil)
 		return err
@@ -109,25 +80,6 @@ func workerDo(t *testing.T, method, path string) {
 		status, answer, err := scene.Broker.Admin(ctx, method, functionsPath+path, nil)
 		return status/100 == 2, fmt.Sprintf("%d: %s", status, answer), err // 503 while it is still about the last thing
 	})
-}
-
-// collects listens until the test ends and throws away what comes.
-func collects(t *testing.T) (address string) {
-	t.Helper()
-	var listening net.ListenConfig
-	listener, err := listening.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _, _ = io.Copy(io.Discard, conn) }()
-		}
-	}()
-	return listener.Addr().String()
 }
 
 // publishTo publishes so many messages, or a few more, to a topic that no Function of the stage has.

@@ -1,0 +1,33 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package broker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// connectTimeout bounds a connection and an operation of a client.
+const connectTimeout = 10 * time.Second
+
+// Connect makes a client of Pulsar's binary protocol that logs and registers nothing; an empty token is for brokers
+// without authentication. It connects when it is used.
+func Connect(serviceURL, token string) (pulsar.Client, error) {
+	options := pulsar.ClientOptions{
+		URL: serviceURL, Logger: log.DefaultNopLogger(), MetricsRegisterer: prometheus.NewRegistry(),
+		ConnectionTimeout: connectTimeout, OperationTimeout: connectTimeout,
+	}
+	if token != "" {
+		options.Authentication = pulsar.NewAuthenticationToken(token)
+	}
+	client, err := pulsar.NewClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of %s: %w", serviceURL, err)
+	}
+	return client, nil
+}

@@ -1,0 +1,81 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/proc"
+)
+
+// instances runs Pulsar's own function instances, one local process each: what Java and Python have in common.
+type instances struct {
+	completed func(Completion)
+	// dir has what the processes read and write.
+	dir       string
+	collector *collector
+	running   sync.WaitGroup
+}
+
+// arguments are those of one instance.
+type arguments struct {
+	// details describe the function as the worker does; config is its user configuration.
+	details, config       string
+	grpcPort, metricsPort int
+}
+
+// start starts a process of the function class with the command, whose name and grace it sets.
+func (i *instances) start(
+	ctx context.Context, in Instance, class string, command func(in Instance, args arguments) proc.Config,
+) (*Process, error) {
+	in = in.withDefaults()
+	if err := in.validate(); err != nil {
+		return nil, err
+	}
+	ports, err := proc.FreePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	args := arguments{grpcPort: ports[0], metricsPort: ports[1]}
+	token := rand.Text()
+	if args.config, err = configure(in, i.collector.addr(), token); err != nil {
+		return nil, err
+	}
+	if args.details, err = describe(in, class, args.config); err != nil {
+		return nil, err
+	}
+	p := newProcess(in, i.completed, fmt.Sprintf("http://127.0.0.1:%d/metrics", args.metricsPort))
+	i.collector.expect(token, p.connected)
+	starting, stop := context.WithCancel(ctx)
+	p.cancel = stop
+	launch := func() (*proc.Process, error) {
+		config := command(in, args)
+		config.Name, config.Dir, config.Grace = fmt.Sprintf("function %s:%d", in.FQFN(), in.ID), i.dir, stopGrace
+		return proc.Start(ctx, config)
+	}
+	i.running.Go(func() {
+		defer i.collector.forget(token)
+		p.run(starting, launch)
+	})
+	return p, nil
+}
+
+// Close waits for the replicas to end, which it does not make them do, and removes what they left on disk.
+func (i *instances) Close() error {
+	i.running.Wait()
+	return errors.Join(i.collector.close(), os.RemoveAll(i.dir))
+}
+
+// replicaOf keeps a failed start from being a Replica that is a nil *Process.
+func replicaOf(p *Process, err error) (Replica, error) {
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
