@@ -147,7 +147,7 @@ func (p Pattern) filter(sorted []string) []string {
 
 // WithPatterns returns the subscription with these patterns instead of those it had, sorted and each once.
 func (s Subscription) WithPatterns(patterns ...Pattern) Subscription {
-	texts := make([]string, 0, len(patterns))
+	var texts []string
 	for _, pattern := range patterns {
 		texts = append(texts, pattern.text)
 	}

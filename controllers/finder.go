@@ -94,10 +94,10 @@ func (f *Finder) target(ctx context.Context, object map[string]any, ref v1alpha1
 		return &policy.Target{Ref: ref, Invalid: err.Error()}, nil //nolint:nilerr // the user's mistake, shown in a condition
 	}
 	target := w.target(ref)
-	consumed, invalid := w.consumed()
-	if invalid != "" {
-		target.Invalid = invalid
-		return &target, nil
+	subscription, subscriptionType, err := w.function().Subscription()
+	if err != nil {
+		target.Invalid = err.Error()
+		return &target, nil //nolint:nilerr // the user's mistake, shown in a condition
 	}
 	cluster, invalid, err := f.clusters.resolve(ctx, w, connection)
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *Finder) target(ctx context.Context, object map[string]any, ref v1alpha1
 	}
 	target.Invalid = invalid
 	if invalid == "" {
-		target.SubscriptionType, target.Subscription = consumed.kind, consumed.subscription
+		target.SubscriptionType, target.Subscription = subscriptionType, subscription
 		target.Subscription.Cluster = cluster
 		if f.instanceMetrics == PodInstanceMetrics {
 			target.Subscription.Workload = workloadKey(w.Kind, w.Metadata.Namespace, w.Metadata.Name)

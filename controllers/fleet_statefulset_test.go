@@ -16,8 +16,9 @@ import (
 
 func TestAFleetOfStatefulSetsGovernsThoseOfTheWorkerWhateverTheirNames(t *testing.T) {
 	recorded := recordedStatefulSets(t)
-	resize, job, other := recorded["pf-public-default-resize"], recorded["pf-public-default-job"], recorded["pf-public-default-drain"]
-	job.SetName("nightly-" + shortHash("nightly-public-default-job"))
+	resize, job := recorded["pf-public-default-resize"], recorded["pf-public-default-job"]
+	other := recorded["pf-public-default-drain"]
+	job.SetName("nightly-2207e5fd")
 	withCommand(t, other, []any{"postgres", "-D", "/data"})
 	objects := []client.Object{testFleet("all")}
 	for _, object := range []*unstructured.Unstructured{resize, job, other} {

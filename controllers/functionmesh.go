@@ -5,12 +5,13 @@ package controllers
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -38,29 +39,13 @@ type workloadMetadata struct {
 }
 
 type workloadSpec struct {
-	// Tenant, Namespace (Pulsar's) and Name are filled by Function Mesh's webhook where there is one.
-	Tenant      string `json:"tenant"`
-	Namespace   string `json:"namespace"`
-	Name        string `json:"name"`
+	// MeshSpec is what it consumes.
+	function.MeshSpec `json:",inline"`
+
 	Replicas    *int32 `json:"replicas"`
 	MaxReplicas *int32 `json:"maxReplicas"`
 
-	Input               workloadInput `json:"input"`
-	SubscriptionName    string        `json:"subscriptionName"`
-	ProcessingGuarantee string        `json:"processingGuarantee"`
-	RetainOrdering      bool          `json:"retainOrdering"`
-	RetainKeyOrdering   bool          `json:"retainKeyOrdering"`
-	WindowConfig        *windowConfig `json:"windowConfig"`
-	// SourceConfig of a Function replaces its input; that of a Source is the connector's own.
-	SourceConfig map[string]any `json:"sourceConfig"`
-	// BatchSourceConfig is set for Sources that discover tasks and share them through a topic.
-	BatchSourceConfig *struct{} `json:"batchSourceConfig"`
-
 	Pulsar workloadPulsar `json:"pulsar"`
-	// Golang, Python and GenericRuntime are set for functions of those runtimes; the others are Java.
-	Golang         *struct{} `json:"golang"`
-	Python         *struct{} `json:"python"`
-	GenericRuntime *struct{} `json:"genericRuntime"`
 
 	// SecretsMap and ShowPreciseParallelism end in the pod template.
 	SecretsMap             map[string]struct{} `json:"secretsMap"`
@@ -82,29 +67,6 @@ type verticalPolicy struct {
 	} `json:"updatePolicy"`
 }
 
-type workloadInput struct {
-	Topics              []string                  `json:"topics"`
-	TopicPattern        string                    `json:"topicPattern"`
-	CustomSerdeSources  map[string]string         `json:"customSerdeSources"`
-	CustomSchemaSources map[string]string         `json:"customSchemaSources"`
-	SourceSpecs         map[string]workloadSource `json:"sourceSpecs"`
-}
-
-type workloadSource struct {
-	IsRegexPattern     bool              `json:"isRegexPattern"`
-	ConsumerProperties map[string]string `json:"consumerProperties"`
-}
-
-type windowConfig struct {
-	ProcessingGuarantees string `json:"processingGuarantees"`
-}
-
-// Values of spec.processingGuarantee.
-const (
-	guaranteeEffectivelyOnce = "effectively_once"
-	guaranteeManual          = "manual"
-)
-
 // decodeWorkload reads what scaling rests on and ignores every other field.
 func decodeWorkload(kind string, object map[string]any) (workload, error) {
 	var w workload
@@ -115,8 +77,17 @@ func decodeWorkload(kind string, object map[string]any) (workload, error) {
 	return w, nil
 }
 
+// function is what the object runs.
+func (w workload) function() function.Function {
+	return w.Spec.Function(functionKind(w.Kind), w.Metadata.Name)
+}
+
+// functionKind is what function workers call one of workloadKinds.
+func functionKind(kind string) function.Kind { return function.Kind(strings.ToLower(kind)) }
+
 // target is what the object's own fields say about scaling it, without its subscription.
 func (w workload) target(ref v1alpha1.ScaleTargetRef) policy.Target {
+	f := w.function()
 	target := policy.Target{
 		Ref:               ref,
 		Scaling:           policy.BySubresource,
@@ -126,8 +97,8 @@ func (w workload) target(ref v1alpha1.ScaleTargetRef) policy.Target {
 		MaxReplicas:       w.Spec.MaxReplicas,
 		NeverZero:         w.Kind == kindSource,
 		Unmanaged:         w.Metadata.Annotations[annotationManaged] == "false",
-		Component:         w.component(),
-		NeverAcknowledges: w.neverAcknowledges(),
+		Component:         f.FullName(),
+		NeverAcknowledges: f.NeverAcknowledges,
 	}
 	target.MeshOwner = meshOwner(w.Metadata.OwnerReferences)
 	return target
@@ -149,50 +120,6 @@ func scaledBy(ref v1alpha1.ScaleTargetRef) []v1alpha1.ScaleTargetRef {
 	return []v1alpha1.ScaleTargetRef{
 		ref, {APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: policy.FunctionMeshName(ref)},
 	}
-}
-
-// component is what Pulsar calls the function, tenant/namespace/name. The defaults are those of Function Mesh's
-// webhook, which not every installation runs.
-func (w workload) component() string {
-	return withDefault(w.Spec.Tenant, "public") + "/" + withDefault(w.Spec.Namespace, "default") + "/" +
-		withDefault(w.Spec.Name, w.Metadata.Name)
-}
-
-// subscriptionName is the subscription that the replicas share, unless consumer properties say otherwise.
-//
-// Source: Pulsar's InstanceUtils.getDefaultSubscriptionName: tenant/namespace/name of the Pulsar function; for batch
-// sources its BatchSourceExecutor.
-func (w workload) subscriptionName() string {
-	if w.Kind == kindSource {
-		return "BatchSourceExecutor-" + w.component()
-	}
-	return withDefault(w.Spec.SubscriptionName, w.component())
-}
-
-// subscriptionType is how the replicas subscribe, unless consumer properties say otherwise.
-//
-// Source: Function Mesh's getSubscriptionType (controllers/spec/utils.go); what it gives to Go instances has neither
-// the guarantee nor the ordering, so they are always Shared.
-func (w workload) subscriptionType() backlog.SubscriptionType {
-	switch s := w.Spec; {
-	case s.Golang != nil || w.Kind == kindSource:
-		return backlog.Shared
-	case s.RetainOrdering || s.ProcessingGuarantee == guaranteeEffectivelyOnce:
-		return backlog.Failover
-	case s.RetainKeyOrdering:
-		return backlog.KeyShared
-	default:
-		return backlog.Shared
-	}
-}
-
-// neverAcknowledges says that a window function leaves acknowledging to user code that cannot do it.
-//
-// Source: Pulsar's WindowFunctionExecutor and JavaInstanceRunnable.handleResult: with MANUAL outside, only the window's
-// own guarantee makes it acknowledge.
-func (w workload) neverAcknowledges() bool {
-	return w.Spec.WindowConfig != nil && w.Spec.ProcessingGuarantee == guaranteeManual &&
-		w.Spec.WindowConfig.ProcessingGuarantees == ""
 }
 
 func withDefault(value, otherwise string) string {

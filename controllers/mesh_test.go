@@ -167,7 +167,8 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 		},
 		"the entry has no input": {
 			func(mesh, _ *unstructured.Unstructured) { delete(entryOf(mesh, 1), "input") },
-			"False/TargetInvalid", "Function resize of FunctionMesh etl, in its entry there: the Function has no input topics",
+			"False/TargetInvalid", "Function resize of FunctionMesh etl, in its entry there: function public/default/resize has no " +
+				"input topics",
 		},
 		"the entry is not what it should be": {
 			func(mesh, _ *unstructured.Unstructured) { entryOf(mesh, 1)["input"] = "in" },

@@ -7,13 +7,13 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // WorkerChanger changes what function workers run. Errors wrap the reasons of package backlog.
 type WorkerChanger interface {
-	SetParallelism(ctx context.Context, component backlog.Component, instances int32) error
+	SetParallelism(ctx context.Context, component function.Component, instances int32) error
 }
 
 // workerScaler scales what a function worker runs, each at most once in an interval and never one that does not run.

@@ -35,11 +35,11 @@ func indexWorkload(object client.Object) []string {
 	if err != nil {
 		return nil
 	}
-	c, invalid := w.consumed()
-	if invalid != "" {
+	subscription, _, err := w.function().Subscription()
+	if err != nil {
 		return nil
 	}
-	return indexKeys(c.subscription)
+	return indexKeys(subscription)
 }
 
 // indexKeys are the keys of a subscription, each once: its topics, and the Pulsar namespaces that it has topics and
@@ -174,8 +174,8 @@ func (s *Sharers) shares(ctx context.Context, object *unstructured.Unstructured,
 	if err != nil {
 		return false
 	}
-	c, invalid := w.consumed()
-	return invalid == "" && c.subscription.Name == with.Name && overlap(c.subscription, with)
+	subscription, _, err := w.function().Subscription()
+	return err == nil && subscription.Name == with.Name && overlap(subscription, with)
 }
 
 // overlap says whether two subscriptions of one name have a topic in common as far as their inputs tell. Two different

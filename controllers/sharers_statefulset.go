@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -20,39 +22,39 @@ func indexStatefulSet(object client.Object) []string {
 	if !ok {
 		return nil
 	}
-	_, c, ok := consumedBySet(u)
+	_, subscription, ok := consumedBySet(u)
 	if !ok {
 		return nil
 	}
-	return indexKeys(c.subscription)
+	return indexKeys(subscription)
 }
 
 // consumedBySet is what a StatefulSet of the function worker runs and consumes; not ok for others, and where it cannot
 // be told.
-func consumedBySet(object *unstructured.Unstructured) (w workload, c consumed, ok bool) {
+func consumedBySet(object *unstructured.Unstructured) (f function.Function, consumed backlog.Subscription, ok bool) {
 	if !isWorkersStatefulSet(object) {
-		return w, c, false
+		return f, consumed, false
 	}
 	s, err := decodeStatefulSet(object.Object)
 	if err != nil {
-		return w, c, false
+		return f, consumed, false
 	}
-	w, invalid := s.instance()
+	f, invalid := s.instance()
 	if invalid != "" {
-		return w, c, false
+		return f, consumed, false
 	}
-	c, invalid = w.consumed()
-	return w, c, invalid == ""
+	consumed, _, err = f.Subscription()
+	return f, consumed, err == nil
 }
 
 // setShares is shares for StatefulSets. They do not say where their Pulsar is, so the policy of one is asked first.
 // What a policy scales through the worker may run as a StatefulSet of another namespace: that is the same, and no
 // other.
 func (s *Sharers) setShares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
-	w, c, ok := consumedBySet(object)
+	f, subscription, ok := consumedBySet(object)
 	with := target.Subscription
-	if !ok || c.subscription.Name != with.Name || !overlap(c.subscription, with) ||
-		target.Scaling == policy.ByWorker && w.component() == target.Component {
+	if !ok || subscription.Name != with.Name || !overlap(subscription, with) ||
+		target.Scaling == policy.ByWorker && f.FullName() == target.Component {
 		return false
 	}
 	connection, err := policyConnection(ctx, s.reader.reader, object.GetNamespace(), v1alpha1.ScaleTargetRef{

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // How long what was asked for is remembered. A HorizontalPodAutoscaler asks every 15 s.
@@ -65,7 +66,7 @@ type asked struct {
 	resource schema.GroupResource
 	key      types.NamespacedName
 	// component is zero for the others.
-	component backlog.Component
+	component function.Component
 	// subscription is a subscription as one string, to which no way has to be found; empty for the others.
 	subscription string
 }
@@ -73,7 +74,7 @@ type asked struct {
 // String names it for a person.
 func (a asked) String() string {
 	switch {
-	case a.component != (backlog.Component{}):
+	case a.component != (function.Component{}):
 		return string(a.component.Kind) + " " + a.component.FullName()
 	case a.subscription != "":
 		return a.subscription
@@ -85,7 +86,7 @@ func (a asked) String() string {
 // owner is the name under which the interest stands in the store.
 func (a asked) owner() string {
 	switch {
-	case a.component != (backlog.Component{}):
+	case a.component != (function.Component{}):
 		return "asked/" + a.component.Workload()
 	case a.subscription != "":
 		return "asked/subscription/" + a.subscription
@@ -205,7 +206,7 @@ func (s *Signals) enqueue(a asked) bool {
 // exists fails unless the object is in memory.
 func (s *Signals) exists(a asked) error {
 	switch kind := kindOfResource(a.resource); {
-	case a.component != (backlog.Component{}):
+	case a.component != (function.Component{}):
 		return s.config.Targets.Workers.Enabled()
 	case a.resource == v1alpha1.GroupResource():
 		_, err := s.config.Policies.Policy(a.key)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // maxNamed bounds what is known when something is asked for by name. Objects are as many as Kubernetes has, but who
@@ -23,7 +24,7 @@ const maxNamedTopics = 50_000
 // The worker is asked in the background, and again while somebody asks. The first answer is backlog.ErrNoData. What the
 // worker says of it is the error: backlog.ErrFunctionNotFound, ErrNoWorker, ErrForbidden and so on; trouble after a
 // good answer leaves that in force.
-func (s *Signals) ReadComponent(component backlog.Component, now time.Time) (backlog.Reading, error) {
+func (s *Signals) ReadComponent(component function.Component, now time.Time) (backlog.Reading, error) {
 	a := asked{component: component}
 	if err := s.bounded(a, 0); err != nil {
 		return backlog.Reading{}, err
@@ -96,7 +97,7 @@ func (s *Signals) renew(a asked, subscription backlog.Subscription, now time.Tim
 
 // isAnswer says that the error is what there is to say, and not that it could not be found out.
 func (a asked) isAnswer(err error) bool {
-	if a.component != (backlog.Component{}) {
+	if a.component != (function.Component{}) {
 		return errors.Is(err, backlog.ErrFunctionNotFound) || errors.Is(err, backlog.ErrUnsupported)
 	}
 	return isInvalid(err)

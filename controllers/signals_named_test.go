@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-func testComponent() backlog.Component {
-	return backlog.Component{
-		Cluster: testCluster(), Kind: backlog.FunctionKind, Tenant: "public", Namespace: "default",
+func testComponent() function.Component {
+	return function.Component{
+		Cluster: testCluster(), Kind: function.KindFunction, Tenant: "public", Namespace: "default",
 		Name: "resize",
 	}
 }

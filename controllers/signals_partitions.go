@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // Partitions returns what is known of each partition of what Read sums up for the object. It fails as Read does.
@@ -20,7 +21,7 @@ func (s *Signals) Partitions(resource schema.GroupResource, key types.Namespaced
 }
 
 // PartitionsOfComponent likewise, of what ReadComponent does.
-func (s *Signals) PartitionsOfComponent(component backlog.Component, now time.Time) ([]backlog.PartitionReading,
+func (s *Signals) PartitionsOfComponent(component function.Component, now time.Time) ([]backlog.PartitionReading,
 	error,
 ) {
 	a := asked{component: component}

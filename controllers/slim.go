@@ -150,10 +150,14 @@ func slimIdentity(u *unstructured.Unstructured, more ...string) map[string]any {
 	}, more...)...)
 }
 
-// jsonKeys of a struct's own fields.
+// jsonKeys of a struct's fields, those of embedded structs among them.
 func jsonKeys(of reflect.Type) map[string]bool {
 	keys := map[string]bool{}
 	for field := range of.Fields() {
+		if field.Anonymous {
+			maps.Copy(keys, jsonKeys(field.Type))
+			continue
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		keys[name] = true
 	}

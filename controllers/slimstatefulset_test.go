@@ -49,7 +49,7 @@ func TestOfAStatefulSetIsKeptWhatScalingRestsOn(t *testing.T) {
 		Name: "resize", UID: "1", Controller: &yes,
 	}})
 	_, text = keep(mesh)
-	require.NotContains(t, text, argumentDetails)
+	require.NotContains(t, text, "--function_details")
 	require.Contains(t, text, `"updateStrategy"`)
 	require.Contains(t, text, `"replicas"`)
 	require.Contains(t, text, `"ownerReferences"`)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -54,33 +55,27 @@ func decodeStatefulSet(object map[string]any) (statefulSet, error) {
 }
 
 // instance is what its pods run, or why they do not run what can be scaled, after "StatefulSet x cannot be scaled: ".
-func (s statefulSet) instance() (w workload, invalid string) {
-	d, err := s.details()
-	if err != nil {
-		return workload{}, err.Error() + ": use scaleTargetRef for StatefulSets that Pulsar's function worker made"
+func (s statefulSet) instance() (f function.Function, invalid string) {
+	f, err := s.decode()
+	switch {
+	case err != nil:
+		return f, err.Error() + ": use scaleTargetRef for StatefulSets that Pulsar's function worker made"
+	case !f.RunsAs(s.Metadata.Name):
+		return f, fmt.Sprintf("it runs %s, whose StatefulSet Pulsar's function worker calls %s: use that one", f.FullName(),
+			function.StatefulSetName(f.Tenant, f.Namespace, f.Name))
+	default:
+		return f, ""
 	}
-	w = d.workload(s.Metadata.Namespace, s.Metadata.Name)
-	switch name := s.Metadata.Name; {
-	case !d.isNameOf(name):
-		return workload{},
-			fmt.Sprintf("it runs %s, whose StatefulSet Pulsar's function worker calls %s: use that one", w.component(),
-				d.statefulSet(""))
-	case w.Kind == kindSource && w.Spec.BatchSourceConfig == nil:
-		return workload{},
-			fmt.Sprintf("source %s brings data into Pulsar and consumes nothing there, so there is no backlog to scale on: "+
-				"use a HorizontalPodAutoscaler on its CPU", w.component())
-	}
-	return w, ""
 }
 
-// details are those of the first container that runs an instance: others may stand beside it.
-func (s statefulSet) details() (functionDetails, error) {
+// decode reads the first container that runs an instance: others may stand beside it.
+func (s statefulSet) decode() (function.Function, error) {
 	for _, c := range s.Spec.Template.Spec.Containers {
-		if startsInstance(c.all()) {
-			return decodeDetails(c.all())
+		if function.StartsInstance(c.all()) {
+			return function.DecodeCommand(c.all())
 		}
 	}
-	return functionDetails{}, errNoInstance
+	return function.Function{}, function.ErrNoInstance
 }
 
 // scrapable says whether instances serve metrics: a worker without a metricsPort annotates no pod.
@@ -127,28 +122,29 @@ func (f *Finder) complete(ctx context.Context, target *policy.Target, s stateful
 	refuse := func(why string) {
 		target.Invalid = fmt.Sprintf("StatefulSet %s cannot be scaled: %s", s.Metadata.Name, why)
 	}
-	w, invalid := s.instance()
+	runs, invalid := s.instance()
 	if invalid != "" {
 		refuse(invalid)
 		return nil
 	}
-	consumed, invalid := w.consumed()
-	if invalid != "" {
-		refuse(invalid)
-		return nil
+	subscription, subscriptionType, err := runs.Subscription()
+	if err != nil {
+		refuse(err.Error())
+		return nil //nolint:nilerr // shown in a condition
 	}
-	target.Component, target.NeverAcknowledges, target.NeverZero = w.component(), w.neverAcknowledges(), w.Kind == kindSource
+	target.Component, target.NeverAcknowledges = runs.FullName(), runs.NeverAcknowledges
+	target.NeverZero = runs.Kind == function.KindSource
 	if f.clusters.defaultURL == "" && (connection == nil || connection.AdminURL == "") {
 		refuse("the admin URL of its Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " +
 			"--pulsar-admin-url of the adapter")
 		return nil
 	}
-	cluster, invalid, err := f.clusters.resolve(ctx, w, connection)
+	cluster, invalid, err := f.clusters.resolve(ctx, workload{Metadata: s.Metadata}, connection)
 	if err != nil || invalid != "" {
 		target.Invalid = invalid
 		return err
 	}
-	target.SubscriptionType, target.Subscription = consumed.kind, consumed.subscription
+	target.SubscriptionType, target.Subscription = subscriptionType, subscription
 	target.Subscription.Cluster = cluster
 	if f.instanceMetrics == PodInstanceMetrics && s.scrapable() {
 		target.Subscription.Workload = workloadKey(kindStatefulSet, s.Metadata.Namespace, s.Metadata.Name)
@@ -163,7 +159,7 @@ func (s statefulSet) isOfWorker() bool {
 			return false
 		}
 	}
-	return slices.ContainsFunc(s.Spec.Template.Spec.Containers, func(c container) bool { return startsInstance(c.all()) })
+	return slices.ContainsFunc(s.Spec.Template.Spec.Containers, func(c container) bool { return function.StartsInstance(c.all()) })
 }
 
 // isWorkersStatefulSet is isOfWorker for an object as it is kept, without decoding all of it: it is asked for many.
@@ -178,7 +174,7 @@ func isWorkersStatefulSet(object *unstructured.Unstructured) bool {
 		for _, key := range []string{"command", "args"} {
 			parts, _ := fields[key].([]any)
 			for _, part := range parts {
-				if text, ok := part.(string); ok && startsInstance([]string{text}) {
+				if text, ok := part.(string); ok && function.StartsInstance([]string{text}) {
 					return true
 				}
 			}
@@ -197,6 +193,6 @@ func measurable(object *unstructured.Unstructured) error {
 		return InvalidError(fmt.Sprintf("StatefulSet %s is controlled by %s: ask for that", object.GetName(), owner))
 	default:
 		return InvalidError(fmt.Sprintf("StatefulSet %s is none that Pulsar's function worker made: %s", object.GetName(),
-			errNoInstance))
+			function.ErrNoInstance))
 	}
 }

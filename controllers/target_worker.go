@@ -8,10 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -83,9 +83,9 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 const mostInstances = 1 << 20
 
 // componentOf is what the worker of the cluster calls it, or what is wrong with the reference.
-func componentOf(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (component backlog.Component, wrong string) {
-	component = backlog.Component{
-		Cluster: cluster, Kind: backlog.ComponentKind(strings.ToLower(string(cmp.Or(ref.Kind, v1alpha1.WorkloadFunction)))),
+func componentOf(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (component function.Component, wrong string) {
+	component = function.Component{
+		Cluster: cluster, Kind: functionKind(string(cmp.Or(ref.Kind, v1alpha1.WorkloadFunction))),
 		Tenant: cmp.Or(ref.Tenant, "public"), Namespace: cmp.Or(ref.Namespace, "default"), Name: ref.Name,
 	}
 	if ref.WorkerURL != "" {
@@ -103,7 +103,7 @@ func componentOf(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (compo
 func (f *Finder) ranInKubernetes(ctx context.Context, namespace string,
 	ref v1alpha1.PulsarFunctionRef,
 ) (invalid string, err error) {
-	name := workerStatefulSet(cmp.Or(ref.Tenant, "public"), cmp.Or(ref.Namespace, "default"), ref.Name)
+	name := function.StatefulSetName(cmp.Or(ref.Tenant, "public"), cmp.Or(ref.Namespace, "default"), ref.Name)
 	set, err := f.reader.Object(ctx, kindStatefulSet, namespace, name)
 	if err != nil || set == nil {
 		return "", err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -27,30 +28,30 @@ type fakeWorker struct {
 	// described, looked and wrote say how often, and with what.
 	described, looked int
 	wrote             []int32
-	components        map[backlog.Component]bool
+	components        map[function.Component]bool
 	neverAcknowledges bool
 }
 
-func (f *fakeWorker) Describe(_ context.Context, c backlog.Component) (backlog.ComponentConfig, error) {
+func (f *fakeWorker) Describe(_ context.Context, c function.Component) (function.Description, error) {
 	f.described++
 	f.components[c] = true
 	subscription := backlog.NewSubscription(c.Cluster, c.FullName(), testTopic)
 	subscription.Workload = c.Workload()
-	return backlog.ComponentConfig{
+	return function.Description{
 		Subscription: subscription, Type: backlog.Shared, Parallelism: f.parallelism,
-		Runtime: backlog.JavaRuntime, NeverAcknowledges: f.neverAcknowledges,
+		NeverAcknowledges: f.neverAcknowledges,
 	}, f.describeFails
 }
 
-func (f *fakeWorker) Status(context.Context, backlog.Component) (backlog.ComponentStatus, error) {
+func (f *fakeWorker) Status(context.Context, function.Component) (function.Status, error) {
 	f.looked++
 	if f.stopped {
-		return backlog.ComponentStatus{Instances: f.parallelism}, f.statusFails
+		return function.Status{Instances: f.parallelism}, f.statusFails
 	}
-	return backlog.ComponentStatus{Instances: f.parallelism, Running: f.parallelism}, f.statusFails
+	return function.Status{Instances: f.parallelism, Running: f.parallelism}, f.statusFails
 }
 
-func (f *fakeWorker) SetParallelism(_ context.Context, _ backlog.Component, instances int32) error {
+func (f *fakeWorker) SetParallelism(_ context.Context, _ function.Component, instances int32) error {
 	f.wrote = append(f.wrote, instances)
 	if f.writeFails == nil {
 		f.parallelism = int(instances)
@@ -71,7 +72,7 @@ func workerPolicy() *v1alpha1.AutoscalingPolicy {
 func newWorkerWorld(t *testing.T, objects ...client.Object) *testWorld {
 	t.Helper()
 	w := newTestWorld(t, objects...)
-	w.worker = &fakeWorker{parallelism: 3, components: map[backlog.Component]bool{}}
+	w.worker = &fakeWorker{parallelism: 3, components: map[function.Component]bool{}}
 	w.restart()
 	return w
 }
@@ -122,8 +123,8 @@ func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
 
 	w.reconcile()
 	require.Equal(t, int32(7), *w.policy().Status.CurrentReplicas, "read again at once after a write")
-	require.Equal(t, map[backlog.Component]bool{
-		{Cluster: testCluster(), Kind: backlog.FunctionKind, Tenant: "public", Namespace: "default", Name: "resize"}: true,
+	require.Equal(t, map[function.Component]bool{
+		{Cluster: testCluster(), Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize"}: true,
 	}, w.worker.components)
 }
 
@@ -269,7 +270,7 @@ func TestAWorkerIsNotAskedInModeOff(t *testing.T) {
 }
 
 func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
-	worker := &fakeWorker{parallelism: 3, components: map[backlog.Component]bool{}}
+	worker := &fakeWorker{parallelism: 3, components: map[function.Component]bool{}}
 	for mode, workload := range map[InstanceMetrics]string{
 		PodInstanceMetrics: "worker:function/public/default/resize?admin=http%3A%2F%2Fpulsar%3A8080&worker=http%3A%2F%2Fworker%3A6750", NoInstanceMetrics: "",
 	} {

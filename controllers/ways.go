@@ -14,6 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -51,7 +52,7 @@ func (s *Signals) found(a asked, subscription backlog.Subscription, err error, n
 		troubled = !w.failing
 		w.failing, w.due = true, now.Add(resolveAfterError)
 		// no good way yet, and a worker's trouble is the user's as a rule
-		if a.component != (backlog.Component{}) && w.err != nil {
+		if a.component != (function.Component{}) && w.err != nil {
 			w.err = err
 		}
 	case err != nil:
@@ -72,7 +73,7 @@ func isInvalid(err error) bool {
 
 // find returns the object's subscription: NotFound when the object is gone, a InvalidError, or an error worth a retry.
 func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, error) {
-	if a.component != (backlog.Component{}) {
+	if a.component != (function.Component{}) {
 		return s.config.Targets.Workers.Subscription(ctx, a.component)
 	}
 	kind := kindOfResource(a.resource)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -28,8 +29,8 @@ const (
 
 // Worker reads what function workers run. Errors wrap the reasons of package backlog.
 type Worker interface {
-	Describe(ctx context.Context, component backlog.Component) (backlog.ComponentConfig, error)
-	Status(ctx context.Context, component backlog.Component) (backlog.ComponentStatus, error)
+	Describe(ctx context.Context, component function.Component) (function.Description, error)
+	Status(ctx context.Context, component function.Component) (function.Status, error)
 }
 
 // Workers remembers what function workers said, and when they were told to change something. It is safe for concurrent
@@ -42,16 +43,16 @@ type Workers struct {
 	consumers       func(backlog.Subscription) (int, error)
 	every           time.Duration
 	now             func() time.Time
-	known           *lookups[backlog.Component, workerAnswer]
+	known           *lookups[function.Component, workerAnswer]
 	// written are the last changes of ours.
-	written *lookups[backlog.Component, time.Time]
+	written *lookups[function.Component, time.Time]
 }
 
 // workerAnswer is what a worker said of a component.
 type workerAnswer struct {
 	// known says that config is the last good answer.
 	known  bool
-	config backlog.ComponentConfig
+	config function.Description
 	// trouble is why there was none the last time.
 	trouble error
 	// unsure is why it is not known how the instances do.
@@ -82,7 +83,7 @@ func newWorkers(config TargetsConfig) (*Workers, error) {
 	w := &Workers{
 		worker: config.Worker, refused: refused, instanceMetrics: config.InstanceMetrics,
 		consumers: config.Consumers, every: every, now: now,
-		known: newLookups[backlog.Component, workerAnswer](now), written: newLookups[backlog.Component, time.Time](now),
+		known: newLookups[function.Component, workerAnswer](now), written: newLookups[function.Component, time.Time](now),
 	}
 	w.known.valid = workerLookupFor
 	return w, nil
@@ -90,7 +91,7 @@ func newWorkers(config TargetsConfig) (*Workers, error) {
 
 // find returns what the worker says, or what it said last with the trouble since. An error is that of a context that
 // ended.
-func (w *Workers) find(ctx context.Context, component backlog.Component) (workerAnswer, error) {
+func (w *Workers) find(ctx context.Context, component function.Component) (workerAnswer, error) {
 	before, _ := w.known.recall(component)
 	return w.known.find(ctx, component, func(ctx context.Context) (workerAnswer, bool, error) {
 		after := w.ask(ctx, component, before)
@@ -101,7 +102,7 @@ func (w *Workers) find(ctx context.Context, component backlog.Component) (worker
 	})
 }
 
-func (w *Workers) ask(ctx context.Context, component backlog.Component, before workerAnswer) workerAnswer {
+func (w *Workers) ask(ctx context.Context, component function.Component, before workerAnswer) workerAnswer {
 	config, err := w.worker.Describe(ctx, component)
 	switch {
 	case errors.Is(err, backlog.ErrFunctionNotFound), errors.Is(err, backlog.ErrUnsupported):
@@ -130,7 +131,7 @@ func (w *Workers) ask(ctx context.Context, component backlog.Component, before w
 }
 
 // sawIdle notes that no instance runs.
-func (w *Workers) sawIdle(component backlog.Component) {
+func (w *Workers) sawIdle(component function.Component) {
 	if known, seen := w.known.recall(component); seen {
 		known.idle = true
 		w.known.remember(component, known, w.now(), lookupTroubleFor)
@@ -139,7 +140,7 @@ func (w *Workers) sawIdle(component backlog.Component) {
 
 // frozen is why the component has to be left as it is for now; nil when it may be changed. What holds a decision is in
 // the status; the scaler asks again, for a HorizontalPodAutoscaler may want what was decided before.
-func (w *Workers) frozen(component backlog.Component, run workerAnswer) *policy.Hold {
+func (w *Workers) frozen(component function.Component, run workerAnswer) *policy.Hold {
 	switch trouble := cmp.Or(run.trouble, run.unsure); {
 	case trouble != nil:
 		return &policy.Hold{
@@ -162,13 +163,13 @@ func (w *Workers) frozen(component backlog.Component, run workerAnswer) *policy.
 	}
 }
 
-func (w *Workers) wroteWithin(component backlog.Component, time time.Duration) bool {
+func (w *Workers) wroteWithin(component function.Component, time time.Duration) bool {
 	at, wrote := w.written.recall(component)
 	return wrote && w.now().Sub(at) < time
 }
 
 // wrote notes that the component is about to be changed, whatever comes of it, and has it read again.
-func (w *Workers) wrote(component backlog.Component) {
+func (w *Workers) wrote(component function.Component) {
 	now := w.now()
 	w.written.remember(component, now, now, w.every)
 	w.known.expire(component)
@@ -193,7 +194,7 @@ func (w *Workers) Enabled() error {
 }
 
 // Subscription asks the function worker what the component consumes.
-func (w *Workers) Subscription(ctx context.Context, component backlog.Component) (backlog.Subscription, error) {
+func (w *Workers) Subscription(ctx context.Context, component function.Component) (backlog.Subscription, error) {
 	config, err := w.worker.Describe(ctx, component)
 	if err != nil {
 		return backlog.Subscription{}, err
@@ -207,7 +208,7 @@ func (w *Workers) Subscription(ctx context.Context, component backlog.Component)
 // BeginUpdate notes that the component is about to be changed, whatever comes of it, and has it read again. It returns
 // false while the component has to be left alone: it was changed a moment ago, or does not run. A stopped one would have
 // its new instances started and its old ones not, and it may have been stopped since its consumers were counted.
-func (w *Workers) BeginUpdate(ctx context.Context, component backlog.Component) (bool, error) {
+func (w *Workers) BeginUpdate(ctx context.Context, component function.Component) (bool, error) {
 	if w.wroteWithin(component, w.every) {
 		return false, nil
 	}

@@ -39,8 +39,8 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		"401 in JSON is a missing permission": {
 			answer: says(401,
 				"Unauthorized to validateTopicOperation for operation [GET_STATS] on topic [persistent://public/default/orders]"), reason: backlog.ErrForbidden,
-			text: `permission missing: BROKER says "Unauthorized to validateTopicOperation for operation [GET_STATS] on topic " +
-				"[persistent://public/default/orders]": ` +
+			text: `permission missing: BROKER says "Unauthorized to validateTopicOperation for operation [GET_STATS] on topic ` +
+				`[persistent://public/default/orders]": ` +
 				`grant consume on namespace public/default to the role of the credentials`,
 		},
 		"401 in JSON without Pulsar's reason is a bad token": {
@@ -49,8 +49,8 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		},
 		"403 in JSON is a missing permission": {
 			answer: replays(t, "4.0.8-403-role-without-permission-topics.txt"), reason: backlog.ErrForbidden,
-			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on " +
-				"namespace [public/default]" of ` +
+			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on ` +
+				`namespace [public/default]" of ` +
 				`persistent://public/default/orders: grant consume on namespace public/default to the role of the credentials`,
 		},
 		"403 in other words comes from something in between": {

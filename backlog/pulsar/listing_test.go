@@ -59,14 +59,14 @@ func TestListSaysWhyItCannot(t *testing.T) {
 	}{
 		"a missing permission names the grant": {
 			all: replays(t, "4.0.8-403-role-without-permission-topics.txt"), reason: backlog.ErrForbidden,
-			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on " +
-				"namespace [public/default]" of ` +
+			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on ` +
+				`namespace [public/default]" of ` +
 				`namespace public/default: grant consume on namespace public/default to the role of the credentials`,
 		},
 		"on the second call too": {
 			all: empty, parted: replays(t, "4.0.8-403-role-without-permission-topics.txt"), reason: backlog.ErrForbidden,
-			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on " +
-				"namespace [public/default]" of ` +
+			text: `permission missing: BROKER says "Unauthorized to validateNamespaceOperation for operation [GET_TOPICS] on ` +
+				`namespace [public/default]" of ` +
 				`namespace public/default: grant consume on namespace public/default to the role of the credentials`,
 		},
 		"bad credentials": {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 )
 
 // Worker reads functions, sinks and sources from Pulsar's function worker, and changes their parallelism. It implements
-// backlog.InstanceSource for workloads of backlog.Component, and may be used by several goroutines.
+// backlog.InstanceSource for workloads of function.Component, and may be used by several goroutines.
 //
 // Describe is cheap for the worker: it answers from memory. FetchInstances and Status are not: on the Kubernetes
 // runtime one call asks every pod in turn, and with all runtimes they wait while the worker stops or deletes instances.
@@ -54,26 +55,29 @@ func (s *Source) Worker() *Worker {
 // backlog.ErrUnsupported for a source that reads from outside Pulsar or inputs that do not share one subscription, or a
 // reason of the connection. Workers of 4.0.8 and 5.0.0-M1 do not show the consumer properties of functions: a
 // subscription that is named there is not known.
-func (w *Worker) Describe(ctx context.Context, component backlog.Component) (config backlog.ComponentConfig,
+func (w *Worker) Describe(ctx context.Context, component function.Component) (config function.Description,
 	err error,
 ) {
 	a, err := componentAddress(component)
 	if err != nil {
-		return backlog.ComponentConfig{}, err
+		return function.Description{}, err
 	}
-	var answer configAnswer
+	f, parallelism, err := w.configuration(ctx, a, component)
+	if err != nil {
+		return function.Description{}, err
+	}
+	return describe(f, component, parallelism)
+}
+
+// configuration reads how the component was told to run, and its parallelism.
+func (w *Worker) configuration(ctx context.Context, a address, component function.Component) (
+	f function.Function, parallelism int, err error,
+) {
 	err = w.client.get(ctx, a, callComponent, "", func(r io.Reader) (err error) {
-		answer, err = decodeConfig(r, component)
+		f, parallelism, err = decodeConfig(r, component)
 		return err
 	})
-	if err != nil {
-		return backlog.ComponentConfig{}, err
-	}
-	if component.Kind == backlog.SourceKind && answer.BatchSource == nil {
-		return backlog.ComponentConfig{}, backlog.Because(backlog.ErrUnsupported,
-			"%s reads from outside Pulsar: it has no backlog to scale on", a.subject)
-	}
-	return answer.config(component)
+	return f, parallelism, err
 }
 
 // FetchInstances reads what the instances of the component count. Errors are those of Describe, and
@@ -88,7 +92,7 @@ func (w *Worker) Describe(ctx context.Context, component backlog.Component) (con
 // is short by that call. Of an asynchronous Java function all calls in flight are in that state. A rate over a window
 // has that error once at each end.
 func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample backlog.InstancesSample, err error) {
-	component, err := backlog.ParseComponent(workload)
+	component, err := function.ParseComponent(workload)
 	if err != nil {
 		return backlog.InstancesSample{}, backlog.Because(backlog.ErrUnsupported, "%s", err)
 	}
@@ -102,17 +106,13 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 	case <-ctx.Done():
 		return backlog.InstancesSample{}, transportFault(a, a.base, ctx.Err(), 0)
 	}
-	runtime := backlog.JavaRuntime
-	if component.Kind == backlog.FunctionKind { // failed calls are in the latency of Java alone
-		var answer configAnswer
-		err = w.client.get(ctx, a, callComponent, "", func(r io.Reader) (err error) {
-			answer, err = decodeConfig(r, component)
-			return err
-		})
+	runtime := function.Java
+	if component.Kind == function.KindFunction { // failed calls are in the latency of Java alone
+		f, _, err := w.configuration(ctx, a, component)
 		if err != nil {
 			return backlog.InstancesSample{}, err
 		}
-		runtime = answer.runtime()
+		runtime = f.Runtime
 	}
 	var at time.Time
 	err = w.status(ctx, a, func(r io.Reader) (err error) {
@@ -136,7 +136,7 @@ func (w *Worker) status(ctx context.Context, a address, decode decodeFunc, at *t
 }
 
 // componentAddress checks the URL and the names, which all come from users.
-func componentAddress(c backlog.Component) (address, error) {
+func componentAddress(c function.Component) (address, error) {
 	plain, err := backlog.ParseAdminURL(cmp.Or(c.WorkerURL, c.Cluster.AdminURL))
 	if err != nil && c.WorkerURL != "" {
 		return address{}, badWorkerURL()
@@ -160,9 +160,9 @@ func componentAddress(c backlog.Component) (address, error) {
 	}, nil
 }
 
-func checkNames(c backlog.Component) error {
+func checkNames(c function.Component) error {
 	switch c.Kind {
-	case backlog.FunctionKind, backlog.SinkKind, backlog.SourceKind:
+	case function.KindFunction, function.KindSink, function.KindSource:
 	default:
 		return backlog.Because(backlog.ErrUnsupported, "a worker runs functions, sinks and sources, not a %q",
 			backlog.Quote(string(c.Kind)))
@@ -186,6 +186,6 @@ func badWorkerURL() error {
 			"with no path and no credentials")
 }
 
-func badComponentName(c backlog.Component) error {
+func badComponentName(c function.Component) error {
 	return backlog.Because(backlog.ErrUnsupported, "%q must look like tenant/namespace/name", backlog.Quote(c.FullName()))
 }

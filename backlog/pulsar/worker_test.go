@@ -13,10 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-func (b *fakeBroker) component(kind backlog.ComponentKind, name string) backlog.Component {
-	return backlog.Component{
+func (b *fakeBroker) component(kind function.Kind, name string) function.Component {
+	return function.Component{
 		Cluster: backlog.Cluster{AdminURL: b.URL}, Kind: kind, Tenant: "public", Namespace: "default", Name: name,
 	}
 }
@@ -33,25 +34,25 @@ func TestDescribeSaysWhatAComponentConsumes(t *testing.T) {
 		broker.on("/admin/v3/"+path, answers(string(fixture(t, file))))
 	}
 	tests := map[string]struct {
-		component        backlog.Component
+		component        function.Component
 		topics, patterns []string
 	}{
 		"one input": {
-			component: broker.component(backlog.FunctionKind, "sf"), topics: []string{"persistent://public/default/sf-in"},
+			component: broker.component(function.KindFunction, "sf"), topics: []string{"persistent://public/default/sf-in"},
 		},
 		"one input, as 4.2.4 says it": {
-			component: broker.component(backlog.FunctionKind, "sf2"), topics: []string{"persistent://public/default/sf2-in"},
+			component: broker.component(function.KindFunction, "sf2"), topics: []string{"persistent://public/default/sf2-in"},
 		},
 		"two inputs": {
-			component: broker.component(backlog.FunctionKind, "multi"),
+			component: broker.component(function.KindFunction, "multi"),
 			topics:    []string{"persistent://public/default/multi-a", "persistent://public/default/multi-b"},
 		},
 		"a pattern": {
-			component: broker.component(backlog.FunctionKind, "pat"), topics: []string{},
+			component: broker.component(function.KindFunction, "pat"), topics: []string{},
 			patterns: []string{"persistent://public/default/rx-.*"},
 		},
 		"a sink": {
-			component: broker.component(backlog.SinkKind, "sk"), topics: []string{"persistent://public/default/sk-in"},
+			component: broker.component(function.KindSink, "sk"), topics: []string{"persistent://public/default/sk-in"},
 		},
 	}
 	for name, tt := range tests {
@@ -59,12 +60,12 @@ func TestDescribeSaysWhatAComponentConsumes(t *testing.T) {
 			config, err := newSource(t, Config{}, broker).Worker().Describe(t.Context(), tt.component)
 
 			require.NoError(t, err)
-			require.Equal(t, backlog.ComponentConfig{
+			require.Equal(t, function.Description{
 				Subscription: backlog.Subscription{
 					Cluster: tt.component.Cluster, Name: tt.component.FullName(), Topics: tt.topics, Patterns: tt.patterns,
 					Workload: tt.component.Workload(),
 				},
-				Type: backlog.Shared, Parallelism: 2, Runtime: backlog.JavaRuntime, Guarantees: "ATLEAST_ONCE", AutoAck: true,
+				Type: backlog.Shared, Parallelism: 2,
 			}, config)
 		})
 	}
@@ -110,7 +111,7 @@ func TestFetchInstancesOfFunctions(t *testing.T) {
 			worker := newSource(t, Config{}, broker).Worker()
 			worker.now = func() time.Time { return sent }
 
-			sample, err := worker.FetchInstances(t.Context(), broker.component(backlog.FunctionKind, "sf").Workload())
+			sample, err := worker.FetchInstances(t.Context(), broker.component(function.KindFunction, "sf").Workload())
 
 			require.NoError(t, err)
 			require.Equal(t, tt.want, sample)
@@ -122,7 +123,7 @@ func TestFetchInstancesOfASinkHasNoTimes(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on("/admin/v3/sinks/public/default/sk/status", answers(string(fixture(t, "4.0.8-sink-status.json"))))
 	sample, err := newSource(t, Config{}, broker).Worker().FetchInstances(t.Context(),
-		broker.component(backlog.SinkKind, "sk").Workload())
+		broker.component(function.KindSink, "sk").Workload())
 	require.NoError(t, err)
 	require.Equal(t, []backlog.InstanceSample{
 		{ID: "public/default/sk#0", Received: 1, Processed: 1},
@@ -135,7 +136,7 @@ func TestFetchInstancesOfASinkHasNoTimes(t *testing.T) {
 func TestAWorkerThatRunsApartIsAskedAtItsOwnURL(t *testing.T) {
 	broker, apart := newFakeBroker(t), newFakeBroker(t)
 	apart.on("/admin/v3/functions/public/default/sf", answers(string(fixture(t, "4.0.8-function-config.json"))))
-	component := broker.component(backlog.FunctionKind, "sf")
+	component := broker.component(function.KindFunction, "sf")
 	component.WorkerURL = apart.URL
 
 	config, err := newSource(t, Config{}, broker, apart).Worker().Describe(t.Context(), component)
@@ -154,7 +155,7 @@ func TestTheWorkerThatOwnsAFunctionIsFollowedToAllowedHosts(t *testing.T) {
 	broker, owner := newFakeBroker(t), newFakeBroker(t)
 	broker.on("/admin/v3/sinks/public/default/sk/status", redirectsTo(owner.URL))
 	owner.on("/admin/v3/sinks/public/default/sk/status", answers(string(fixture(t, "4.0.8-sink-status.json"))))
-	workload := broker.component(backlog.SinkKind, "sk").Workload()
+	workload := broker.component(function.KindSink, "sk").Workload()
 
 	sample, err := newSource(t, Config{Token: "secret"}, broker, owner).Worker().FetchInstances(t.Context(), workload)
 	require.NoError(t, err)
@@ -171,7 +172,7 @@ func TestTheWorkerThatOwnsAFunctionIsFollowedToAllowedHosts(t *testing.T) {
 func TestWorkersAnswersBecomeReasons(t *testing.T) {
 	tests := map[string]struct {
 		answer http.HandlerFunc
-		kind   backlog.ComponentKind
+		kind   function.Kind
 		reason error
 		result string
 		text   string
@@ -180,36 +181,39 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 			answer: says(http.StatusConflict,
 				"Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"),
 			reason: backlog.ErrNoWorker, result: "no_worker",
-			text: `no function worker: HOST says "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is " +
-				"set to false" of ` +
+			text: `no function worker: HOST says "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is ` +
+				`set to false" of ` +
 				`function public/default/sf: set functionsWorkerEnabled=true on the brokers, or give the URL of the worker that runs apart`,
 		},
 		"a worker that is starting": {
 			answer: says(http.StatusServiceUnavailable,
 				"Function worker service is not done initializing. Please try again in a little while."),
 			reason: backlog.ErrUnavailable, result: "unavailable",
-			text: `unavailable: HOST says "Function worker service is not done initializing. Please try again in a little " +
-				"while." of ` +
+			text: `unavailable: HOST says "Function worker service is not done initializing. Please try again in a little ` +
+				`while." of ` +
 				`function public/default/sf: asked again soon`,
 		},
 		"a worker without a leader": {
 			answer: says(http.StatusServiceUnavailable, "Leader not yet ready. Please retry again"),
-			reason: backlog.ErrUnavailable, result: "unavailable",
-			text: `unavailable: HOST says "Leader not yet ready. Please retry again" of function public/default/sf: asked again soon`,
+			reason: backlog.ErrUnavailable,
+			result: "unavailable",
+			text:   `unavailable: HOST says "Leader not yet ready. Please retry again" of function public/default/sf: asked again soon`,
 		},
 		"no such function": {
 			answer: says(http.StatusNotFound, "Function sf doesn't exist"),
-			reason: backlog.ErrFunctionNotFound, result: "function_not_found",
-			text: `function not found: HOST says "Function sf doesn't exist" of function public/default/sf: create it or correct its name`,
+			reason: backlog.ErrFunctionNotFound,
+			result: "function_not_found",
+			text:   `function not found: HOST says "Function sf doesn't exist" of function public/default/sf: create it or correct its name`,
 		},
 		"a role without the permission for functions": {
 			answer: says(http.StatusUnauthorized, "Client is not authorized to perform operation"),
-			reason: backlog.ErrForbidden, result: "forbidden",
+			reason: backlog.ErrForbidden,
+			result: "forbidden",
 			text: `permission missing: HOST says "Client is not authorized to perform operation" of function public/default/sf: ` +
 				`grant functions on namespace public/default to the role of the credentials`,
 		},
 		"a role without the permission for sinks": {
-			answer: says(http.StatusUnauthorized, "Client is not authorized to perform operation"), kind: backlog.SinkKind,
+			answer: says(http.StatusUnauthorized, "Client is not authorized to perform operation"), kind: function.KindSink,
 			reason: backlog.ErrForbidden, result: "forbidden",
 			text: `permission missing: HOST says "Client is not authorized to perform operation" of sink public/default/sf: ` +
 				`grant sinks on namespace public/default to the role of the credentials`,
@@ -219,8 +223,10 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 			text: "credentials refused: HOST asks for credentials and none are configured: give the adapter a token",
 		},
 		"a 409 of something else": {
-			answer: says(http.StatusConflict, "whatever"), reason: backlog.ErrProtocol, result: "protocol",
-			text: `unexpected answer: HOST says "whatever" of function public/default/sf: is http://HOST a Pulsar admin service?`,
+			answer: says(http.StatusConflict, "whatever"),
+			reason: backlog.ErrProtocol,
+			result: "protocol",
+			text:   `unexpected answer: HOST says "whatever" of function public/default/sf: is http://HOST a Pulsar admin service?`,
 		},
 		"another function's configuration": {
 			answer: answers(`{"tenant":"public","namespace":"default","name":"other","parallelism":1}`),
@@ -231,15 +237,16 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 		},
 		"a source that reads from elsewhere": {
 			answer: answers(`{"tenant":"public","namespace":"default","name":"sf","topicName":"out","parallelism":1}`),
-			kind:   backlog.SourceKind,
+			kind:   function.KindSource,
 			reason: backlog.ErrUnsupported, result: "ok",
-			text: "not supported: source public/default/sf reads from outside Pulsar: it has no backlog to scale on",
+			text: "not supported: source public/default/sf brings data into Pulsar and consumes nothing there, so there is no " +
+				"backlog to scale on: use a HorizontalPodAutoscaler on its CPU; only sources with batchSourceConfig can be scaled",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)
-			kind := backlog.FunctionKind
+			kind := function.KindFunction
 			if tt.kind != "" {
 				kind = tt.kind
 			}
@@ -259,23 +266,26 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 func TestComponentsThatCannotBeRightAreNotAskedFor(t *testing.T) {
 	broker := newFakeBroker(t)
 	worker := newSource(t, Config{}, broker).Worker()
-	good := broker.component(backlog.FunctionKind, "sf")
+	good := broker.component(function.KindFunction, "sf")
 	tests := map[string]struct {
-		change func(*backlog.Component)
+		change func(*function.Component)
 		text   string
 	}{
-		"no tenant":              {func(c *backlog.Component) { c.Tenant = "" }, `"/default/sf" must look like`},
-		"steps in the namespace": {func(c *backlog.Component) { c.Namespace = ".." }, "must look like tenant/namespace/name"},
-		"steps in the name":      {func(c *backlog.Component) { c.Name = ".." }, "must look like tenant/namespace/name"},
-		"a name of two parts":    {func(c *backlog.Component) { c.Name = "a/b" }, "must look like tenant/namespace/name"},
-		"a line in the name":     {func(c *backlog.Component) { c.Name = "a\nb" }, "must look like tenant/namespace/name"},
-		"no name":                {func(c *backlog.Component) { c.Name = "" }, "must look like tenant/namespace/name"},
-		"no kind":                {func(c *backlog.Component) { c.Kind = "" }, `not a ""`},
+		"no tenant": {func(c *function.Component) { c.Tenant = "" }, `"/default/sf" must look like`},
+		"steps in the namespace": {
+			func(c *function.Component) { c.Namespace = ".." },
+			"must look like tenant/namespace/name",
+		},
+		"steps in the name":   {func(c *function.Component) { c.Name = ".." }, "must look like tenant/namespace/name"},
+		"a name of two parts": {func(c *function.Component) { c.Name = "a/b" }, "must look like tenant/namespace/name"},
+		"a line in the name":  {func(c *function.Component) { c.Name = "a\nb" }, "must look like tenant/namespace/name"},
+		"no name":             {func(c *function.Component) { c.Name = "" }, "must look like tenant/namespace/name"},
+		"no kind":             {func(c *function.Component) { c.Kind = "" }, `not a ""`},
 		"a path in the worker's URL": {
-			func(c *backlog.Component) { c.WorkerURL = "http://worker:6750/admin/v3" },
+			func(c *function.Component) { c.WorkerURL = "http://worker:6750/admin/v3" },
 			"the URL of the function worker must look like http://pulsar-functions-worker.pulsar:6750",
 		},
-		"no URL": {func(c *backlog.Component) { c.Cluster.AdminURL = "" }, "the Pulsar admin URL must look like"},
+		"no URL": {func(c *function.Component) { c.Cluster.AdminURL = "" }, "the Pulsar admin URL must look like"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -297,8 +307,8 @@ func TestSlowStatusAnswersHoldFewConnections(t *testing.T) {
 	}
 	ctx, cancel := contextThatIsOver(t)
 	defer cancel()
-	_, err := worker.FetchInstances(ctx, backlog.Component{
-		Cluster: backlog.Cluster{AdminURL: "http://broker:8080"}, Kind: backlog.SinkKind, Tenant: "a", Namespace: "b",
+	_, err := worker.FetchInstances(ctx, function.Component{
+		Cluster: backlog.Cluster{AdminURL: "http://broker:8080"}, Kind: function.KindSink, Tenant: "a", Namespace: "b",
 		Name: "c",
 	}.Workload())
 	require.ErrorIs(t, err, backlog.ErrUnreachable)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // changePatience is how long a worker may take for a change: it fetches the package and loads its classes first. Small
@@ -39,7 +40,7 @@ type form struct {
 // Errors are those of Describe, and backlog.ErrUnsupported when the worker refuses.
 //
 // Source: org.apache.pulsar.functions.worker.rest.api.FunctionsImpl.updateFunction and its siblings.
-func (w *Worker) SetParallelism(ctx context.Context, component backlog.Component, instances int32) error {
+func (w *Worker) SetParallelism(ctx context.Context, component function.Component, instances int32) error {
 	a, err := componentAddress(component)
 	if err != nil {
 		return err
@@ -61,10 +62,10 @@ func (w *Worker) SetParallelism(ctx context.Context, component backlog.Component
 }
 
 // Status reads how the instances of the component do. Errors are those of Describe.
-func (w *Worker) Status(ctx context.Context, component backlog.Component) (status backlog.ComponentStatus, err error) {
+func (w *Worker) Status(ctx context.Context, component function.Component) (status function.Status, err error) {
 	a, err := componentAddress(component)
 	if err != nil {
-		return backlog.ComponentStatus{}, err
+		return function.Status{}, err
 	}
 	var at time.Time
 	err = w.status(ctx, a, func(r io.Reader) (err error) {
@@ -72,7 +73,7 @@ func (w *Worker) Status(ctx context.Context, component backlog.Component) (statu
 		return err
 	}, &at)
 	if err != nil {
-		return backlog.ComponentStatus{}, err
+		return function.Status{}, err
 	}
 	return status, nil
 }
@@ -82,15 +83,15 @@ func (w *Worker) Status(ctx context.Context, component backlog.Component) (statu
 //
 // Source: org.apache.pulsar.functions.worker.rest.api.FunctionsImpl.GetFunctionStatus (notScheduledInstance,
 // notRunning).
-func decodeRunning(r io.Reader) (backlog.ComponentStatus, error) {
+func decodeRunning(r io.Reader) (function.Status, error) {
 	var answer statusAnswer
 	if err := decodeJSON(r, &answer); err != nil {
-		return backlog.ComponentStatus{}, err
+		return function.Status{}, err
 	}
 	if err := answer.check(); err != nil {
-		return backlog.ComponentStatus{}, err
+		return function.Status{}, err
 	}
-	status := backlog.ComponentStatus{
+	status := function.Status{
 		Instances: *answer.NumInstances,
 		Failed:    max(0, *answer.NumInstances-len(answer.Instances)),
 	}
@@ -106,7 +107,7 @@ func decodeRunning(r io.Reader) (backlog.ComponentStatus, error) {
 }
 
 // parallelismForm is what pulsar-admin would send for a new parallelism. The part must say that it is JSON.
-func parallelismForm(kind backlog.ComponentKind, instances int32) (*form, error) {
+func parallelismForm(kind function.Kind, instances int32) (*form, error) {
 	var body bytes.Buffer
 	parts := multipart.NewWriter(&body)
 	part, err := parts.CreatePart(textproto.MIMEHeader{

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // changed is one change as a worker gets it.
@@ -52,8 +53,8 @@ func noContent() http.HandlerFunc {
 }
 
 func TestAChangeOfParallelismSendsThatAlone(t *testing.T) {
-	for kind, part := range map[backlog.ComponentKind]string{
-		backlog.FunctionKind: "functionConfig", backlog.SinkKind: "sinkConfig", backlog.SourceKind: "sourceConfig",
+	for kind, part := range map[function.Kind]string{
+		function.KindFunction: "functionConfig", function.KindSink: "sinkConfig", function.KindSource: "sourceConfig",
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			broker, sent := newFakeBroker(t), &changes{}
@@ -79,10 +80,10 @@ func TestAChangeFollowsTheWorkerThatIsToMakeIt(t *testing.T) {
 	second.on(path, sent.then(noContent()))
 	require.NoError(t,
 		newSource(t, Config{}, first, second).Worker().SetParallelism(t.Context(),
-			first.component(backlog.FunctionKind, "sf"), 2))
+			first.component(function.KindFunction, "sf"), 2))
 	require.Equal(t, []changed{{http.MethodPut, "functionConfig", "application/json", `{"parallelism":2}`}}, sent.seen)
 
-	err := newSource(t, Config{}, first).Worker().SetParallelism(t.Context(), first.component(backlog.FunctionKind, "sf"),
+	err := newSource(t, Config{}, first).Worker().SetParallelism(t.Context(), first.component(function.KindFunction, "sf"),
 		2)
 	require.ErrorIs(t, err, backlog.ErrForbidden)
 	require.ErrorContains(t, err, AllowedHostsFlag)
@@ -90,7 +91,7 @@ func TestAChangeFollowsTheWorkerThatIsToMakeIt(t *testing.T) {
 
 	first.on(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, second.URL+path, http.StatusFound) })
 	err = newSource(t, Config{}, first, second).Worker().SetParallelism(t.Context(),
-		first.component(backlog.FunctionKind, "sf"), 2)
+		first.component(function.KindFunction, "sf"), 2)
 	require.ErrorIs(t, err, backlog.ErrProtocol)
 	require.Len(t, sent.seen, 1, "a redirect that makes a question of it is not followed")
 }
@@ -110,10 +111,22 @@ func TestWhatWorkersAnswerToAChange(t *testing.T) {
 			says(400, "Package is not provided"), backlog.ErrUnsupported,
 			`"Package is not provided" of function public/default/sf`,
 		},
-		"the worker starts": {says(503,
-			"Function worker service is not done initializing. Please try again in a little while."), backlog.ErrUnavailable, "asked again soon"},
-		"there is no worker": {says(409,
-			"Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"), backlog.ErrNoWorker, "functionsWorkerEnabled=true"},
+		"the worker starts": {
+			says(
+				503,
+				"Function worker service is not done initializing. Please try again in a little while.",
+			),
+			backlog.ErrUnavailable,
+			"asked again soon",
+		},
+		"there is no worker": {
+			says(
+				409,
+				"Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false",
+			),
+			backlog.ErrNoWorker,
+			"functionsWorkerEnabled=true",
+		},
 		"the role may not": {
 			says(401, "Client is not authorized to perform operation"), backlog.ErrForbidden,
 			"grant functions on namespace public/default",
@@ -128,7 +141,7 @@ func TestWhatWorkersAnswerToAChange(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("/admin/v3/functions/public/default/sf", tt.answer)
 			err := newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(),
-				broker.component(backlog.FunctionKind, "sf"), 3)
+				broker.component(function.KindFunction, "sf"), 3)
 			require.ErrorIs(t, err, tt.reason)
 			if tt.reason != nil {
 				require.ErrorContains(t, err, tt.text)
@@ -142,7 +155,7 @@ func TestAChangeIsSentAgainToAWorkerThatComesBack(t *testing.T) {
 	broker.on("/admin/v3/functions/public/default/sf", sent.then(says(503, "Leader not yet ready. Please retry again")),
 		sent.then(noContent()))
 	require.NoError(t,
-		newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(), broker.component(backlog.FunctionKind, "sf"), 3))
+		newSource(t, Config{}, broker).Worker().SetParallelism(t.Context(), broker.component(function.KindFunction, "sf"), 3))
 	require.Len(t, sent.seen, 2)
 	require.Equal(t, sent.seen[0], sent.seen[1])
 }
@@ -151,10 +164,10 @@ func TestNoChangeToNoInstances(t *testing.T) {
 	broker := newFakeBroker(t)
 	worker := newSource(t, Config{}, broker).Worker()
 	for _, instances := range []int32{0, -1} {
-		require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(backlog.FunctionKind, "sf"), instances),
+		require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(function.KindFunction, "sf"), instances),
 			backlog.ErrUnsupported)
 	}
-	require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(backlog.FunctionKind, ".."), 2),
+	require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(function.KindFunction, ".."), 2),
 		backlog.ErrUnsupported)
 	require.Empty(t, broker.asked())
 }
@@ -162,22 +175,22 @@ func TestNoChangeToNoInstances(t *testing.T) {
 func TestStatusTellsAStoppedComponentFromOneThatFails(t *testing.T) {
 	tests := map[string]struct {
 		file    string
-		want    backlog.ComponentStatus
+		want    function.Status
 		stopped bool
 	}{
-		"stopped":          {"4.0.8-function-status-stopped.json", backlog.ComponentStatus{Instances: 1}, true},
-		"idle":             {"4.0.8-function-status-idle.json", backlog.ComponentStatus{Instances: 2, Running: 2}, false},
-		"cannot start":     {"4.0.8-function-status-broken.json", backlog.ComponentStatus{Instances: 2, Failed: 2}, false},
-		"cannot on 4.2.4":  {"4.2.4-function-status-broken.json", backlog.ComponentStatus{Instances: 2, Failed: 2}, false},
-		"cannot on 5.0":    {"5.0.0-M1-function-status-broken.json", backlog.ComponentStatus{Instances: 2, Failed: 2}, false},
-		"a sink that runs": {"4.0.8-sink-status-drain.json", backlog.ComponentStatus{Instances: 1, Running: 1}, false},
+		"stopped":          {"4.0.8-function-status-stopped.json", function.Status{Instances: 1}, true},
+		"idle":             {"4.0.8-function-status-idle.json", function.Status{Instances: 2, Running: 2}, false},
+		"cannot start":     {"4.0.8-function-status-broken.json", function.Status{Instances: 2, Failed: 2}, false},
+		"cannot on 4.2.4":  {"4.2.4-function-status-broken.json", function.Status{Instances: 2, Failed: 2}, false},
+		"cannot on 5.0":    {"5.0.0-M1-function-status-broken.json", function.Status{Instances: 2, Failed: 2}, false},
+		"a sink that runs": {"4.0.8-sink-status-drain.json", function.Status{Instances: 1, Running: 1}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("/admin/v3/functions/public/default/sf/status", answers(string(fixture(t, tt.file))))
 			status, err := newSource(t, Config{}, broker).Worker().Status(t.Context(),
-				broker.component(backlog.FunctionKind, "sf"))
+				broker.component(function.KindFunction, "sf"))
 			require.NoError(t, err)
 			require.Equal(t, tt.want, status)
 			require.Equal(t, tt.stopped, status.Stopped())
@@ -186,7 +199,7 @@ func TestStatusTellsAStoppedComponentFromOneThatFails(t *testing.T) {
 }
 
 func TestOneThatIsNotScheduledYetIsNotStopped(t *testing.T) {
-	for text, want := range map[string]backlog.ComponentStatus{
+	for text, want := range map[string]function.Status{
 		`{"numInstances":2,"instances":[]}`: {Instances: 2, Failed: 2},
 		`{"numInstances":0,"instances":[]}`: {},
 		`{"numInstances":2,"instances":[{"instanceId":0,"status":{"running":false,"error":""}},{"instanceId":1,"status":{"running":true}}]}`: {

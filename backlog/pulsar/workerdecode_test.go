@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 func contextThatIsOver(t *testing.T) (context.Context, context.CancelFunc) {
@@ -23,101 +24,19 @@ func contextThatIsOver(t *testing.T) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-var sf = backlog.Component{Kind: backlog.FunctionKind, Tenant: "public", Namespace: "default", Name: "sf"}
+var sf = function.Component{Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "sf"}
 
 // as is sf of another kind or name.
-func as(kind backlog.ComponentKind, name string) backlog.Component {
+func as(kind function.Kind, name string) function.Component {
 	c := sf
 	c.Kind, c.Name = kind, name
 	return c
 }
 
-func TestSubscriptionTypesAreThoseThatInstancesAskFor(t *testing.T) {
-	tests := map[string]struct {
-		kind   backlog.ComponentKind
-		config string
-		want   backlog.SubscriptionType
-	}{
-		"by default": {config: `"runtime":"JAVA"`, want: backlog.Shared},
-		"at most once": {
-			config: `"runtime":"JAVA","processingGuarantees":"ATMOST_ONCE"`,
-			want:   backlog.Shared,
-		},
-		"acknowledged by the function": {config: `"runtime":"PYTHON","processingGuarantees":"MANUAL"`, want: backlog.Shared},
-		"in order":                     {config: `"runtime":"JAVA","retainOrdering":true`, want: backlog.Failover},
-		"effectively once": {
-			config: `"runtime":"JAVA","processingGuarantees":"EFFECTIVELY_ONCE"`,
-			want:   backlog.Failover,
-		},
-		"in order in total and by key": {
-			config: `"runtime":"JAVA","retainOrdering":true,"retainKeyOrdering":true`,
-			want:   backlog.Failover,
-		},
-		"in order by key":           {config: `"runtime":"JAVA","retainKeyOrdering":true`, want: backlog.KeyShared},
-		"in order by key in Python": {config: `"runtime":"PYTHON","retainKeyOrdering":true`, want: backlog.KeyShared},
-		"in order by key in Go":     {config: `"runtime":"GO","retainKeyOrdering":true`, want: backlog.KeyShared},
-		"in order in Go":            {config: `"runtime":"GO","retainOrdering":true`, want: backlog.Failover},
-		"a sink in order by key":    {kind: backlog.SinkKind, config: `"retainKeyOrdering":true`, want: backlog.KeyShared},
-		"a sink whose consumers' properties say so": {
-			kind: backlog.SinkKind, want: backlog.KeyShared,
-			config: `"retainOrdering":true,"inputSpecs":{"in":{"consumerProperties":{"subscriptionType":"Key_Shared"}}}`,
-		},
-		"properties that are metadata in Python": {
-			config: `"runtime":"PYTHON","inputSpecs":{"in":{"consumerProperties":{"subscriptionType":"Key_Shared"}}}`,
-			want:   backlog.Shared,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			component := sf
-			if tt.kind != "" {
-				component.Kind = tt.kind
-			}
-			answer, err := decodeConfig(
-				strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,`+
-					`"inputSpecs":{"in":{}},`+tt.config+`}`), component)
-			require.NoError(t, err)
-			got, err := answer.config(component)
-			require.NoError(t, err)
-			require.Equal(t, tt.want, got.Type)
-		})
-	}
-}
-
-func TestOnlyAWindowThatLeavesItToUserCodeNeverAcknowledges(t *testing.T) {
-	tests := map[string]struct {
-		config string
-		want   bool
-	}{
-		"no window": {`"processingGuarantees":"MANUAL"`, false},
-		"acknowledged on receipt": {
-			`"processingGuarantees":"ATLEAST_ONCE","windowConfig":{"windowLengthCount":10}`,
-			false,
-		},
-		"acknowledged by the window": {`"processingGuarantees":"MANUAL","windowConfig":{"processingGuarantees":"ATLEAST_ONCE"}`, false},
-		"acknowledged by nobody":     {`"processingGuarantees":"MANUAL","windowConfig":{"windowLengthCount":10}`, true},
-		"acknowledged by nobody, and null": {
-			`"processingGuarantees":"MANUAL","windowConfig":{"processingGuarantees":null}`,
-			true,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			answer, err := decodeConfig(
-				strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,`+
-					`"runtime":"JAVA","inputSpecs":{"in":{}},`+tt.config+`}`), sf)
-			require.NoError(t, err)
-			got, err := answer.config(sf)
-			require.NoError(t, err)
-			require.Equal(t, tt.want, got.NeverAcknowledges)
-		})
-	}
-}
-
 func TestInputsInEveryForm(t *testing.T) {
 	const head = `{"tenant":"public","namespace":"default","name":"sf","parallelism":3,"runtime":"JAVA",`
 	tests := map[string]struct {
-		kind             backlog.ComponentKind
+		kind             function.Kind
 		config           string
 		subscription     string
 		topics, patterns []string
@@ -132,20 +51,21 @@ func TestInputsInEveryForm(t *testing.T) {
 		},
 		"topics and patterns together": {
 			config:       `"inputSpecs":{"in":{},"media/images/in-.*":{"regexPattern":true},"persistent://a/b/.*":{"regexPattern":true}}`,
-			subscription: "public/default/sf", topics: []string{"persistent://public/default/in"},
-			patterns: []string{"persistent://a/b/.*", "persistent://media/images/in-.*"},
+			subscription: "public/default/sf",
+			topics:       []string{"persistent://public/default/in"},
+			patterns:     []string{"persistent://a/b/.*", "persistent://media/images/in-.*"},
 		},
 		"a subscription name of one's own": {
 			config: `"subName":"my/custom sub","inputSpecs":{"in":{}}`, subscription: "my/custom sub",
 			topics: []string{"persistent://public/default/in"},
 		},
 		"a sink's subscription name": {
-			kind: backlog.SinkKind, config: `"sourceSubscriptionName":"mine","inputs":["in"],"inputSpecs":{"in":{}}`,
+			kind: function.KindSink, config: `"sourceSubscriptionName":"mine","inputs":["in"],"inputSpecs":{"in":{}}`,
 			subscription: "mine",
 			topics:       []string{"persistent://public/default/in"},
 		},
 		"a sink whose consumers' properties name it": {
-			kind: backlog.SinkKind, subscription: "mine", topics: []string{
+			kind: function.KindSink, subscription: "mine", topics: []string{
 				"persistent://public/default/a",
 				"persistent://public/default/b",
 			},
@@ -153,7 +73,7 @@ func TestInputsInEveryForm(t *testing.T) {
 				`"b":{"consumerProperties":{"subscriptionName":"mine","receiverQueueSize":"10"}}}`,
 		},
 		"a batch source consumes what it discovers": {
-			kind: backlog.SourceKind, config: `"topicName":"out","batchSourceConfig":{"discoveryTriggererClassName":"a.B"}`,
+			kind: function.KindSource, config: `"topicName":"out","batchSourceConfig":{"discoveryTriggererClassName":"a.B"}`,
 			subscription: "BatchSourceExecutor-public/default/sf",
 			topics:       []string{"persistent://public/default/sf-intermediate"},
 		},
@@ -164,9 +84,9 @@ func TestInputsInEveryForm(t *testing.T) {
 			if tt.kind != "" {
 				component.Kind = tt.kind
 			}
-			answer, err := decodeConfig(strings.NewReader(head+tt.config+"}"), component)
+			f, parallelism, err := decodeConfig(strings.NewReader(head+tt.config+"}"), component)
 			require.NoError(t, err)
-			got, err := answer.config(component)
+			got, err := describe(f, component, parallelism)
 			require.NoError(t, err)
 			require.Equal(t, tt.subscription, got.Subscription.Name)
 			require.Equal(t, tt.topics, got.Subscription.Topics)
@@ -178,7 +98,7 @@ func TestInputsInEveryForm(t *testing.T) {
 }
 
 func TestInputsThatDoNotShareASubscriptionAreRefused(t *testing.T) {
-	sink := as(backlog.SinkKind, "sf")
+	sink := as(function.KindSink, "sf")
 	const disagree = "the inputs of sink public/default/sf do not share one subscription: consumerProperties make b " +
 		"subscribe as "
 	for name, tt := range map[string]struct{ specs, problem string }{
@@ -196,11 +116,11 @@ func TestInputsThatDoNotShareASubscriptionAreRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := decodeConfig(
+			f, parallelism, err := decodeConfig(
 				strings.NewReader(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,"inputSpecs":{`+
 					tt.specs+`}}`), sink)
 			require.NoError(t, err)
-			_, err = answer.config(sink)
+			_, err = describe(f, sink, parallelism)
 			require.ErrorIs(t, err, backlog.ErrUnsupported)
 			require.ErrorContains(t, err, tt.problem)
 		})
@@ -221,9 +141,9 @@ func TestConfigurationsThatCannotBeRight(t *testing.T) {
 		"with text for numbers":   {head + `"parallelism":"1"}`, "parallelism is a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := decodeConfig(strings.NewReader(tt.config), sf)
+			f, _, err := decodeConfig(strings.NewReader(tt.config), sf)
 			require.EqualError(t, err, tt.problem)
-			require.Zero(t, answer)
+			require.Zero(t, f)
 		})
 	}
 }
@@ -247,7 +167,7 @@ func TestStatusHasTheCountersOfStats(t *testing.T) {
 			} `json:"instances"`
 		}
 		require.NoError(t, json.Unmarshal(fixture(t, stats), &counted))
-		sample, err := decodeStatus(bytes.NewReader(fixture(t, status)), sf, backlog.JavaRuntime)
+		sample, err := decodeStatus(bytes.NewReader(fixture(t, status)), sf, function.Java)
 		require.NoError(t, err)
 		require.Len(t, sample.Instances, len(counted.Instances))
 		for _, want := range counted.Instances {
@@ -303,7 +223,7 @@ func TestInstancesThatCouldNotBeAskedAreSilent(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			sample, err := decodeStatus(strings.NewReader(tt.status), sf, backlog.JavaRuntime)
+			sample, err := decodeStatus(strings.NewReader(tt.status), sf, function.Java)
 			require.NoError(t, err)
 			var ids []string
 			for _, i := range sample.Instances {
@@ -316,15 +236,15 @@ func TestInstancesThatCouldNotBeAskedAreSilent(t *testing.T) {
 }
 
 func TestFailedCallsAreInTheTimeOfJavaAlone(t *testing.T) {
-	for runtime, calls := range map[backlog.Runtime]int64{
-		backlog.JavaRuntime: 12, backlog.PythonRuntime: 10,
-		backlog.GoRuntime: 10,
+	for runtime, calls := range map[function.Runtime]int64{
+		function.Java: 12, function.Python: 10,
+		function.Go: 10,
 	} {
 		sample, err := decodeStatus(strings.NewReader(`{"numInstances":1,"instances":[`+instance(0, "")+`]}`), sf, runtime)
 		require.NoError(t, err)
 		require.Equal(t, calls, *sample.Instances[0].Calls)
 		require.Equal(t, calls*5_500_000, sample.Instances[0].BusyTime.Nanoseconds())
-		require.Equal(t, runtime == backlog.JavaRuntime, sample.Instances[0].FailedCallsCounted)
+		require.Equal(t, runtime == function.Java, sample.Instances[0].FailedCallsCounted)
 	}
 }
 
@@ -367,7 +287,7 @@ func TestStatusesThatCannotBeRight(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sample, err := decodeStatus(strings.NewReader(tt.status), sf, backlog.JavaRuntime)
+			sample, err := decodeStatus(strings.NewReader(tt.status), sf, function.Java)
 			require.EqualError(t, err, tt.problem)
 			require.Zero(t, sample)
 		})
@@ -378,13 +298,13 @@ func FuzzDecodeConfig(f *testing.F) {
 	addFixtures(f, "*-config*.json")
 	f.Add([]byte(`{"tenant":"public","namespace":"default","name":"sf","parallelism":1,"batchSourceConfig":{}}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		for _, component := range []backlog.Component{sf, as(backlog.SinkKind, "sk"), as(backlog.SourceKind, "sf")} {
-			answer, err := decodeConfig(bytes.NewReader(content), component)
+		for _, component := range []function.Component{sf, as(function.KindSink, "sk"), as(function.KindSource, "sf")} {
+			f, parallelism, err := decodeConfig(bytes.NewReader(content), component)
 			if err != nil {
-				require.Zero(t, answer)
+				require.Zero(t, f)
 				continue
 			}
-			config, err := answer.config(component)
+			config, err := describe(f, component, parallelism)
 			if err != nil {
 				require.ErrorIs(t, err, backlog.ErrUnsupported)
 				require.Zero(t, config)
@@ -402,8 +322,8 @@ func FuzzDecodeConfig(f *testing.F) {
 func FuzzDecodeStatus(f *testing.F) {
 	addFixtures(f, "*-status*.json")
 	f.Fuzz(func(t *testing.T, content []byte) {
-		for _, component := range []backlog.Component{sf, as(backlog.SinkKind, "sf"), as(backlog.SourceKind, "sf")} {
-			sample, err := decodeStatus(bytes.NewReader(content), component, backlog.JavaRuntime)
+		for _, component := range []function.Component{sf, as(function.KindSink, "sf"), as(function.KindSource, "sf")} {
+			sample, err := decodeStatus(bytes.NewReader(content), component, function.Java)
 			if err != nil {
 				require.Zero(t, sample)
 				continue
@@ -414,7 +334,7 @@ func FuzzDecodeStatus(f *testing.F) {
 				require.False(t, ids[i.ID])
 				ids[i.ID] = true
 				require.False(t, i.Received < 0 || i.Processed < 0 || i.UserExceptions < 0 || i.SystemExceptions < 0)
-				require.Equal(t, component.Kind == backlog.FunctionKind, i.Calls != nil && i.BusyTime != nil)
+				require.Equal(t, component.Kind == function.KindFunction, i.Calls != nil && i.BusyTime != nil)
 				if i.Calls != nil {
 					require.False(t, *i.Calls < 0 || *i.BusyTime < 0)
 				}
@@ -426,7 +346,7 @@ func FuzzDecodeStatus(f *testing.F) {
 func TestNamesOfComponentsAreEscaped(t *testing.T) {
 	broker := newFakeBroker(t)
 	_, err := newSource(t, Config{}, broker).Worker().Describe(t.Context(),
-		broker.component(backlog.FunctionKind, "a b?c#d%2F+ü"))
+		broker.component(function.KindFunction, "a b?c#d%2F+ü"))
 	require.ErrorIs(t, err, backlog.ErrFunctionNotFound)
 	require.Equal(t, "/admin/v3/functions/public/default/a%20b%3Fc%23d%252F+%C3%BC", broker.request(0).URL.EscapedPath())
 }

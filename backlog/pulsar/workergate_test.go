@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 func TestAWorkerThatHangsIsLeftAloneForAMinute(t *testing.T) {
@@ -26,21 +27,21 @@ func TestAWorkerThatHangsIsLeftAloneForAMinute(t *testing.T) {
 	worker := newSource(t, Config{}, broker).Worker()
 	now := time.Unix(1000, 0)
 	worker.statuses.now = func() time.Time { return now }
-	sf, other := broker.component(backlog.FunctionKind, "sf"), broker.component(backlog.FunctionKind, "other")
+	sf, other := broker.component(function.KindFunction, "sf"), broker.component(function.KindFunction, "other")
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := worker.Status(ctx, sf)
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	now = now.Add(hangFor - 1)
-	for _, component := range []backlog.Component{sf, other} {
+	for _, component := range []function.Component{sf, other} {
 		_, err = worker.Status(t.Context(), component)
 		require.ErrorIs(t, err, backlog.ErrUnavailable)
 		require.ErrorContains(t, err, "asked again at 1970-01-01T00:17:40Z")
 	}
 	_, err = worker.FetchInstances(t.Context(),
-		backlog.Component{
-			Cluster: other.Cluster, Kind: backlog.SinkKind, Tenant: "public", Namespace: "default",
+		function.Component{
+			Cluster: other.Cluster, Kind: function.KindSink, Tenant: "public", Namespace: "default",
 			Name: "sk",
 		}.Workload())
 	require.ErrorIs(t, err, backlog.ErrUnavailable)
@@ -50,14 +51,14 @@ func TestAWorkerThatHangsIsLeftAloneForAMinute(t *testing.T) {
 	now = now.Add(1)
 	status, err := worker.Status(t.Context(), other)
 	require.NoError(t, err)
-	require.Equal(t, backlog.ComponentStatus{Instances: 1, Running: 1}, status)
+	require.Equal(t, function.Status{Instances: 1, Running: 1}, status)
 }
 
 func TestAWorkerGetsOneQuestionAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newWorkerGate(time.Now)
-		here, err := componentAddress(backlog.Component{
-			Cluster: backlog.Cluster{AdminURL: "http://here:8080"}, Kind: backlog.SinkKind, Tenant: "public",
+		here, err := componentAddress(function.Component{
+			Cluster: backlog.Cluster{AdminURL: "http://here:8080"}, Kind: function.KindSink, Tenant: "public",
 			Namespace: "default", Name: "sk",
 		})
 		require.NoError(t, err)

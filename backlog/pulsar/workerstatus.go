@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // statusAnswer is /status of a function, sink or source. /stats, which functions have too, shows the same counters
@@ -71,7 +72,11 @@ func (a statusAnswer) check() error {
 }
 
 // decodeStatus reads /status, but for the time.
-func decodeStatus(r io.Reader, component backlog.Component, runtime backlog.Runtime) (backlog.InstancesSample, error) {
+func decodeStatus(
+	r io.Reader,
+	component function.Component,
+	runtime function.Runtime,
+) (backlog.InstancesSample, error) {
 	var answer statusAnswer
 	if err := decodeJSON(r, &answer); err != nil {
 		return backlog.InstancesSample{}, err
@@ -95,14 +100,14 @@ func decodeStatus(r io.Reader, component backlog.Component, runtime backlog.Runt
 	return sample, nil
 }
 
-func (i instanceAnswer) sample(kind backlog.ComponentKind, runtime backlog.Runtime) (backlog.InstanceSample, error) {
+func (i instanceAnswer) sample(kind function.Kind, runtime function.Runtime) (backlog.InstanceSample, error) {
 	received, processed, failed := i.Received, i.Processed, i.UserExceptions
 	switch kind {
-	case backlog.SinkKind:
+	case function.KindSink:
 		received, processed, failed = i.Read, i.Written, i.SinkExceptions
-	case backlog.SourceKind:
+	case function.KindSource:
 		received, processed, failed = i.ReceivedFromSource, i.WrittenToPulsar, i.SourceExceptions
-	case backlog.FunctionKind:
+	case function.KindFunction:
 	}
 	var sample backlog.InstanceSample
 	for _, number := range []struct {
@@ -121,7 +126,7 @@ func (i instanceAnswer) sample(kind backlog.ComponentKind, runtime backlog.Runti
 		}
 		*number.to = value
 	}
-	if kind != backlog.FunctionKind {
+	if kind != function.KindFunction {
 		return sample, nil
 	}
 	return sample, i.addCalls(&sample, runtime)
@@ -129,9 +134,9 @@ func (i instanceAnswer) sample(kind backlog.ComponentKind, runtime backlog.Runti
 
 // addCalls adds the calls and the time in them. The mean is over all calls of Java, and over those that did not fail of
 // Python and Go, as observed on real instances.
-func (i instanceAnswer) addCalls(sample *backlog.InstanceSample, runtime backlog.Runtime) error {
+func (i instanceAnswer) addCalls(sample *backlog.InstanceSample, runtime function.Runtime) error {
 	calls := sample.Processed
-	if runtime == backlog.JavaRuntime {
+	if runtime == function.Java {
 		calls += sample.UserExceptions
 		sample.FailedCallsCounted = true
 	}

@@ -10,49 +10,50 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // The same functions, sinks and sources on each version of Pulsar, as its worker shows them.
 func TestWorkersOfEachVersion(t *testing.T) {
-	function, sink, source := as(backlog.FunctionKind, "patterned"), as(backlog.SinkKind, "drain"), as(backlog.SourceKind,
+	resize, sink, source := as(function.KindFunction, "patterned"), as(function.KindSink, "drain"), as(function.KindSource,
 		"tasks")
 	for _, version := range []string{"4.0.8", "4.2.4", "5.0.0-M1"} {
 		t.Run(version, func(t *testing.T) {
-			config := func(component backlog.Component, file string) backlog.ComponentConfig {
-				answer, err := decodeConfig(bytes.NewReader(fixture(t, version+"-"+file)), component)
+			config := func(component function.Component, file string) function.Description {
+				f, parallelism, err := decodeConfig(bytes.NewReader(fixture(t, version+"-"+file)), component)
 				require.NoError(t, err)
-				config, err := answer.config(component)
+				config, err := describe(f, component, parallelism)
 				require.NoError(t, err)
 				return config
 			}
-			status := func(component backlog.Component, file string) backlog.InstancesSample {
-				sample, err := decodeStatus(bytes.NewReader(fixture(t, version+"-"+file)), component, backlog.JavaRuntime)
+			status := func(component function.Component, file string) backlog.InstancesSample {
+				sample, err := decodeStatus(bytes.NewReader(fixture(t, version+"-"+file)), component, function.Java)
 				require.NoError(t, err)
 				return sample
 			}
-			require.Equal(t, backlog.ComponentConfig{
+			require.Equal(t, function.Description{
 				Subscription: backlog.Subscription{
 					Name: "my/custom sub", Topics: []string{"persistent://public/default/literal"},
-					Patterns: []string{"persistent://public/default/rx-.*"}, Workload: function.Workload(),
+					Patterns: []string{"persistent://public/default/rx-.*"}, Workload: resize.Workload(),
 				},
-				Type: backlog.Failover, Parallelism: 2, Runtime: backlog.JavaRuntime, Guarantees: "ATLEAST_ONCE", AutoAck: true,
-			}, config(function, "function-config-patterned.json"))
-			require.Equal(t, backlog.ComponentConfig{
+				Type: backlog.Failover, Parallelism: 2,
+			}, config(resize, "function-config-patterned.json"))
+			require.Equal(t, function.Description{
 				Subscription: backlog.Subscription{
 					Name: "mine", Topics: []string{"persistent://public/default/sink-in"}, Workload: sink.Workload(),
 				},
-				Type: backlog.KeyShared, Parallelism: 2, Runtime: backlog.JavaRuntime, Guarantees: "ATLEAST_ONCE", AutoAck: true,
+				Type: backlog.KeyShared, Parallelism: 2,
 			}, config(sink, "sink-config-keyed.json"))
-			require.Equal(t, backlog.ComponentConfig{
+			require.Equal(t, function.Description{
 				Subscription: backlog.Subscription{
 					Name:   "BatchSourceExecutor-public/default/tasks",
 					Topics: []string{"persistent://public/default/tasks-intermediate"}, Workload: source.Workload(),
 				},
-				Type: backlog.Shared, Parallelism: 2, Runtime: backlog.JavaRuntime, Guarantees: "ATLEAST_ONCE",
+				Type: backlog.Shared, Parallelism: 2,
 			}, config(source, "source-config-batch.json"))
 
 			require.Equal(t, backlog.InstancesSample{Silent: 2},
-				status(as(backlog.FunctionKind, "broken"), "function-status-broken.json"))
+				status(as(function.KindFunction, "broken"), "function-status-broken.json"))
 			for file, messages := range map[string]int64{"sink-status-after30.json": 30, "source-status-batch.json": 5} {
 				component := sink
 				if messages == 5 {

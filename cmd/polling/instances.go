@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // instances asks the instances of each workload where they are found.
@@ -15,7 +16,7 @@ type instances struct{ pods, worker backlog.InstanceSource }
 
 // FetchInstances implements backlog.InstanceSource.
 func (i instances) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
-	if strings.HasPrefix(workload, backlog.WorkerWorkload) {
+	if strings.HasPrefix(workload, function.WorkerWorkload) {
 		return i.worker.FetchInstances(ctx, workload)
 	}
 	return i.pods.FetchInstances(ctx, workload)

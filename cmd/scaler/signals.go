@@ -13,6 +13,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/connections"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
@@ -30,7 +31,7 @@ func (s signals) Read(subject keda.Subject, now time.Time) (backlog.Reading, err
 		object: func(resource schema.GroupResource, key types.NamespacedName) (backlog.Reading, error) {
 			return s.read.Read(resource, key, backlog.Slim, now)
 		},
-		component:    func(c backlog.Component) (backlog.Reading, error) { return s.read.ReadComponent(c, now) },
+		component:    func(c function.Component) (backlog.Reading, error) { return s.read.ReadComponent(c, now) },
 		subscription: func(of backlog.Subscription) (backlog.Reading, error) { return s.read.ReadSubscription(of, now) },
 	})
 }
@@ -41,7 +42,7 @@ func (s signals) Partitions(subject keda.Subject, now time.Time) ([]backlog.Part
 		object: func(resource schema.GroupResource, key types.NamespacedName) ([]backlog.PartitionReading, error) {
 			return s.read.Partitions(resource, key, now)
 		},
-		component: func(c backlog.Component) ([]backlog.PartitionReading, error) {
+		component: func(c function.Component) ([]backlog.PartitionReading, error) {
 			return s.read.PartitionsOfComponent(c, now)
 		},
 		subscription: func(of backlog.Subscription) ([]backlog.PartitionReading, error) {
@@ -53,7 +54,7 @@ func (s signals) Partitions(subject keda.Subject, now time.Time) ([]backlog.Part
 // source is what the controllers say of an object, what a function worker runs, and a subscription.
 type source[T any] struct {
 	object       func(resource schema.GroupResource, key types.NamespacedName) (T, error)
-	component    func(component backlog.Component) (T, error)
+	component    func(component function.Component) (T, error)
 	subscription func(subscription backlog.Subscription) (T, error)
 }
 
@@ -75,7 +76,7 @@ func ask[T any](subject keda.Subject, places places, from source[T]) (T, error) 
 		return none, err
 	}
 	if subject.Component != (keda.Component{}) {
-		return from.component(backlog.Component{
+		return from.component(function.Component{
 			Cluster: cluster, WorkerURL: workerURL, Kind: subject.Component.Kind,
 			Tenant: subject.Component.Tenant, Namespace: subject.Component.Namespace, Name: subject.Component.Name,
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -149,7 +150,7 @@ func input(t Trigger, f facts, freshFor time.Duration, now time.Time) policy.Inp
 		Now: now, CurrentReplicas: f.replicas.Current, Reading: f.reading, Unknown: f.noReading, Partitions: f.partitions,
 		FreshFor: freshFor,
 		// it finds work with a replica of its own
-		NeverZero: t.Subject.Target.Kind == "Source" || t.Subject.Component.Kind == backlog.SourceKind,
+		NeverZero: t.Subject.Target.Kind == "Source" || t.Subject.Component.Kind == function.KindSource,
 		Spec: v1alpha1.AutoscalingPolicySpec{
 			MinReplicas: &f.replicas.Least, MaxReplicas: f.replicas.Most,
 			LatencyObjective: metav1.Duration{Duration: t.LatencyObjective},

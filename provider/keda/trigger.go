@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // Trigger is what the metadata of a trigger of type external or external-push asks for. It is comparable: equal
@@ -53,6 +53,6 @@ type Target struct{ Kind, Name string }
 
 // Component names what a function worker runs.
 type Component struct {
-	Kind                    backlog.ComponentKind
+	Kind                    function.Kind
 	Tenant, Namespace, Name string
 }

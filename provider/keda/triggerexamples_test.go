@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // metadata is what a user writes.
@@ -19,8 +19,8 @@ func good() map[string]struct {
 	metadata metadata
 	want     Trigger
 } {
-	component := Component{Kind: backlog.FunctionKind, Tenant: "public", Namespace: "default", Name: "resize"}
-	sink := Component{Kind: backlog.SinkKind, Tenant: "media", Namespace: "images", Name: "archive.v2"}
+	component := Component{Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize"}
+	sink := Component{Kind: function.KindSink, Tenant: "media", Namespace: "images", Name: "archive.v2"}
 	orders := Subject{Topics: "persistent://public/default/orders", Subscription: "resize"}
 	return map[string]struct {
 		metadata metadata
@@ -174,8 +174,10 @@ func bad() map[string]struct {
 		},
 		"a kind that is not measured": {
 			metadata: metadata{"target": "Deployment/resize"},
-			want: []string{`target is "Deployment/resize", must be Function, Sink, Source or StatefulSet and a name in the ScaledObject's namespace, ` +
-				"such as Function/resize"},
+			want: []string{
+				`target is "Deployment/resize", must be Function, Sink, Source or StatefulSet and a name in the ScaledObject's namespace, ` +
+					"such as Function/resize",
+			},
 		},
 		"a name of two parts": {
 			metadata: metadata{"function": "images/resize"},
@@ -195,7 +197,9 @@ func bad() map[string]struct {
 		},
 		"non-persistent topics": {
 			metadata: metadata{"topic": "a,non-persistent://public/default/b", "subscription": "s"},
-			want:     []string{`topic is "a,non-persistent://public/default/b", must not have non-persistent topics, which keep no backlog: use persistent ones`},
+			want: []string{
+				`topic is "a,non-persistent://public/default/b", must not have non-persistent topics, which keep no backlog: use persistent ones`,
+			},
 		},
 		"too many topics": {
 			metadata: metadata{"topic": strings.Repeat("a,", 100) + "b", "subscription": "s"},
@@ -218,11 +222,17 @@ func bad() map[string]struct {
 		},
 		"no rate": {
 			metadata: metadata{"target": "Sink/a", "messagesPerSecondPerReplica": "0.0"},
-			want:     []string{`messagesPerSecondPerReplica is "0.0", must be messages per second above 0 and at most 10^12, such as 100 or 2500m`}, beyond: true,
+			want: []string{
+				`messagesPerSecondPerReplica is "0.0", must be messages per second above 0 and at most 10^12, such as 100 or 2500m`,
+			},
+			beyond: true,
 		},
 		"too high a rate": {
 			metadata: metadata{"target": "Sink/a", "messagesPerSecondPerReplica": "1000000000001"},
-			want:     []string{`messagesPerSecondPerReplica is "1000000000001", must be messages per second above 0 and at most 10^12, such as 100 or 2500m`}, beyond: true,
+			want: []string{
+				`messagesPerSecondPerReplica is "1000000000001", must be messages per second above 0 and at most 10^12, such as 100 or 2500m`,
+			},
+			beyond: true,
 		},
 		"busier than busy": {
 			metadata: metadata{
@@ -282,8 +292,10 @@ func bad() map[string]struct {
 		},
 		"the capacity of a policy": {
 			metadata: metadata{"policy": "a", "strategy": "Capacity"},
-			want: []string{`strategy is "Capacity", with policy it must be one of the policy's own that has a threshold (BacklogPerReplica, RatePerReplica ` +
-				"or Utilization): leave strategy out for what was decided for the policy"},
+			want: []string{
+				`strategy is "Capacity", with policy it must be one of the policy's own that has a threshold (BacklogPerReplica, RatePerReplica ` +
+					"or Utilization): leave strategy out for what was decided for the policy",
+			},
 		},
 		"several mistakes, each once": {
 			metadata: metadata{"function": "a b", "subscription": "s", "targetPercent": "x", "latencyObjective": "y"},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
 // errLook says that a value is not what its key must be.
@@ -37,12 +38,12 @@ func takeTarget(t *Trigger, value string) error {
 }
 
 func takeFunction(t *Trigger, value string) error {
-	return takeComponent(t, backlog.FunctionKind, value)
+	return takeComponent(t, function.KindFunction, value)
 }
 
-func takeSink(t *Trigger, value string) error { return takeComponent(t, backlog.SinkKind, value) }
+func takeSink(t *Trigger, value string) error { return takeComponent(t, function.KindSink, value) }
 
-func takeComponent(t *Trigger, kind backlog.ComponentKind, value string) error {
+func takeComponent(t *Trigger, kind function.Kind, value string) error {
 	parts := strings.Split(value, "/")
 	if len(parts) == 1 {
 		parts = []string{defaultTenant, defaultNamespace, value}

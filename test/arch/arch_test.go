@@ -68,6 +68,14 @@ func floors() []floor {
 			},
 		},
 		{
+			packages: []string{"backlog/function"}, own: []string{"backlog"},
+			never: map[string]string{
+				"k8s.io": clients, "sigs.k8s.io": clients, "net/http": network, "google.golang.org/grpc": network,
+				"github.com/prometheus": metrics, "log": "what is pure does not log",
+				"math/rand": "the same input gives the same answer",
+			},
+		},
+		{
 			// The apply configurations of client-go reach its REST client, so only direct imports can be told apart.
 			packages: []string{"policy"}, own: []string{"api/v1alpha1", "backlog"}, direct: true,
 			never: map[string]string{
@@ -78,7 +86,7 @@ func floors() []floor {
 			},
 		},
 		{
-			packages: []string{"backlog/pulsar"}, own: []string{"api/v1alpha1", "backlog", "policy"},
+			packages: []string{"backlog/pulsar"}, own: []string{"api/v1alpha1", "backlog", "backlog/function", "policy"},
 			never: map[string]string{"k8s.io": "this edge knows Pulsar", "sigs.k8s.io": "this edge knows Pulsar"},
 		},
 		{
@@ -93,13 +101,14 @@ func floors() []floor {
 			never: map[string]string{"sigs.k8s.io/controller-runtime": "this edge knows the metrics API server"},
 		},
 		{
-			packages: []string{"provider/keda"}, own: []string{"api/v1alpha1", "backlog", "policy"}, direct: true,
+			packages: []string{"provider/keda"}, direct: true,
+			own: []string{"api/v1alpha1", "backlog", "backlog/function", "policy"},
 			never: map[string]string{
 				"sigs.k8s.io/controller-runtime": "this edge knows KEDA", "k8s.io/client-go": "this edge knows KEDA",
 			},
 		},
 		{
-			packages: []string{"controllers"}, own: []string{"api/v1alpha1", "backlog", "policy"},
+			packages: []string{"controllers"}, own: []string{"api/v1alpha1", "backlog", "backlog/function", "policy"},
 			never: map[string]string{"sigs.k8s.io/custom-metrics-apiserver": "this edge knows the Kubernetes API"},
 		},
 	}
@@ -143,7 +152,7 @@ func TestPurePackagesReadNoClockAndStartNothing(t *testing.T) {
 		"context": "it waits for nobody", "time.Now(": "now is an argument",
 		"go func": "it starts nothing",
 	}
-	for _, name := range []string{"api/v1alpha1", "backlog", "policy"} {
+	for _, name := range []string{"api/v1alpha1", "backlog", "backlog/function", "policy"} {
 		p := packages[module+name]
 		for _, file := range p.GoFiles {
 			if name == "backlog" && file == "poller.go" {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	pulsaredge "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 )
@@ -24,7 +25,7 @@ func TestSignalsBrokerWithoutWorker(t *testing.T) {
 		"statsUpdateInitialDelayInSecs": "1", "statsUpdateFrequencyInSecs": "1", // 60 and 60 otherwise
 	}})
 	t.Run("says so", func(t *testing.T) {
-		for _, kind := range []backlog.ComponentKind{backlog.FunctionKind, backlog.SinkKind, backlog.SourceKind} {
+		for _, kind := range []function.Kind{function.KindFunction, function.KindSink, function.KindSource} {
 			component := w.component(kind, "nope")
 			_, err := w.worker.Describe(t.Context(), component)
 			require.ErrorIs(t, err, backlog.ErrNoWorker, err)

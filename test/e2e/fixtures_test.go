@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
@@ -176,17 +177,17 @@ func (r recorder) components(t *testing.T) {
 	for _, topic := range []string{"fn-in", "sink-in"} {
 		require.NoError(t, r.CreateTopic(t.Context(), topic, 0))
 	}
-	r.create(t, backlog.FunctionKind, r.function("paced", "fn-in"))
+	r.create(t, function.KindFunction, r.function("paced", "fn-in"))
 	r.consumed(t, broker.TopicName("fn-in"), "public/default/paced", 2)
-	r.create(t, backlog.SinkKind, map[string]any{
+	r.create(t, function.KindSink, map[string]any{
 		"tenant": "public", "namespace": "default", "name": "drain", "className": replica.SinkClass,
 		"inputs": []string{"sink-in"}, "parallelism": 1,
 	})
 	r.consumed(t, broker.TopicName("sink-in"), "public/default/drain", 1)
 	for topic, component := range map[string]struct {
-		kind backlog.ComponentKind
+		kind function.Kind
 		name string
-	}{"fn-in": {backlog.FunctionKind, "paced"}, "sink-in": {backlog.SinkKind, "drain"}} {
+	}{"fn-in": {function.KindFunction, "paced"}, "sink-in": {function.KindSink, "drain"}} {
 		r.publish(t, topic, 20)
 		r.instances(t, component.kind, component.name, func(s backlog.InstancesSample) bool {
 			var done int64
@@ -198,7 +199,7 @@ func (r recorder) components(t *testing.T) {
 		path := fmt.Sprintf("/admin/v3/%ss/public/default/%s", component.kind, component.name)
 		r.take(t, fmt.Sprintf("%s-config-%s", component.kind, component.name), path)
 		r.take(t, fmt.Sprintf("%s-status-%s", component.kind, component.name), path+"/status")
-		if component.kind == backlog.FunctionKind {
+		if component.kind == function.KindFunction {
 			r.take(t, "function-stats-paced", path+"/stats")
 			r.take(t, "topic-stats-paced", adminPath(broker.TopicName(topic))+"/stats"+fullQuery)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
@@ -26,9 +27,9 @@ func testRights(t *testing.T, s *secured) {
 	source := s.reader(t, pulsar.Config{Credentials: newSecrets(named)})
 	bulk, err := source.BrokerStats(pulsar.BrokerStatsConfig{})
 	require.NoError(t, err)
-	describe := func(kind backlog.ComponentKind) func(backlog.Cluster) error {
+	describe := func(kind function.Kind) func(backlog.Cluster) error {
 		return func(cluster backlog.Cluster) error {
-			_, err := source.Worker().Describe(t.Context(), backlog.Component{
+			_, err := source.Worker().Describe(t.Context(), function.Component{
 				Cluster: cluster, Kind: kind, Tenant: "private", Namespace: "work", Name: "absent",
 			})
 			if errors.Is(err, backlog.ErrFunctionNotFound) { // which the worker says only to who may know
@@ -54,9 +55,9 @@ func testRights(t *testing.T, s *secured) {
 			require.Equal(t, err == nil, slices.Contains(topics, securedTopic))
 			return err
 		}},
-		"a function": {"functions", "functions on namespace private/work", describe(backlog.FunctionKind)},
-		"a sink":     {"sinks", "sinks on namespace private/work", describe(backlog.SinkKind)},
-		"a source":   {"sources", "sources on namespace private/work", describe(backlog.SourceKind)},
+		"a function": {"functions", "functions on namespace private/work", describe(function.KindFunction)},
+		"a sink":     {"sinks", "sinks on namespace private/work", describe(function.KindSink)},
+		"a source":   {"sources", "sources on namespace private/work", describe(function.KindSource)},
 		"all topics of a broker": {"", "superuser rights", func(cluster backlog.Cluster) error {
 			_, err := bulk.FetchBulk(t.Context(), cluster)
 			return err

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/kubelet"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
@@ -69,7 +69,7 @@ func inOffice(t *testing.T) *office {
 // hire makes a function, whose StatefulSet leaves with the test. The worker has ended by then.
 func (o *office) hire(t *testing.T, config map[string]any) {
 	t.Helper()
-	o.create(t, backlog.FunctionKind, config)
+	o.create(t, function.KindFunction, config)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		meta := metav1.ObjectMeta{Namespace: stage.Namespace, Name: madeFor(config)}
@@ -87,7 +87,7 @@ func (o *office) update(t *testing.T, name string, change map[string]any) {
 	t.Helper()
 	config := maps.Clone(change)
 	config["name"] = name
-	component := broker.Component{Kind: string(backlog.FunctionKind), Config: config}
+	component := broker.Component{Kind: string(function.KindFunction), Config: config}
 	require.NoError(t, o.UpdateComponent(t.Context(), component))
 }
 

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -49,16 +49,16 @@ func aWorkersFunctionFollows(t *testing.T, w *workshop) {
 	config := w.function(name, name+"-in")
 	config["parallelism"] = 1
 	config["userConfig"].(map[string]any)["serviceMicros"] = "50000"
-	w.createForNow(t, backlog.FunctionKind, config)
+	w.createForNow(t, function.KindFunction, config)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
 	p := workerPolicy(name, v1alpha1.WorkloadFunction)
 	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
 	create(t, p)
 	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
-	require.Equal(t, 1, w.describe(t, backlog.FunctionKind, name).Parallelism)
+	require.Equal(t, 1, w.describe(t, function.KindFunction, name).Parallelism)
 
 	w.publish(t, name+"-in", messages) // one instance takes 20 s for them
-	w.awaitParallelism(t, backlog.FunctionKind, name, 3)
+	w.awaitParallelism(t, function.KindFunction, name, 3)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 3)
 	found := readPolicy(t, name)
 	require.Equal(t, v1alpha1.ActuatorDirect, found.Status.Actuator.Type)
@@ -66,7 +66,7 @@ func aWorkersFunctionFollows(t *testing.T, w *workshop) {
 	require.Equal(t, "WorkerRestartsAll", restarts.Reason)
 
 	// Between two changes that restart all of them four times a start has to pass.
-	w.awaitParallelism(t, backlog.FunctionKind, name, 1)
+	w.awaitParallelism(t, function.KindFunction, name, 1)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
 	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
 }
@@ -75,7 +75,7 @@ func aWorkersFunctionFollows(t *testing.T, w *workshop) {
 func aWorkersSinkFollowsTheHPA(t *testing.T, w *workshop) {
 	const name = "poured"
 	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
-	w.createForNow(t, backlog.SinkKind, map[string]any{
+	w.createForNow(t, function.KindSink, map[string]any{
 		"tenant": "public", "namespace": "default", "name": name, "className": replica.SinkClass, "inputs": []string{name +
 			"-in"},
 		"parallelism": 1,
@@ -86,7 +86,7 @@ func aWorkersSinkFollowsTheHPA(t *testing.T, w *workshop) {
 	p.Spec.Actuator, p.Spec.MinReplicas = v1alpha1.ActuatorHPA, new(int32(2))
 	create(t, p)
 
-	w.awaitParallelism(t, backlog.SinkKind, name, 2)
+	w.awaitParallelism(t, function.KindSink, name, 2)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 2)
 	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
 	found := readPolicy(t, name)
@@ -100,7 +100,7 @@ func aStoppedFunctionIsLeftAlone(t *testing.T, w *workshop) {
 	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
 	config := w.function(name, name+"-in")
 	config["parallelism"] = 1
-	w.createForNow(t, backlog.FunctionKind, config)
+	w.createForNow(t, function.KindFunction, config)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
 	w.demand(t, http.MethodPost, "/admin/v3/functions/public/default/"+name+"/stop")
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 0)
@@ -111,10 +111,10 @@ func aStoppedFunctionIsLeftAlone(t *testing.T, w *workshop) {
 
 	message := awaitPolicy(t, name, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "Stopped")
 	require.Contains(t, message, "start it first")
-	require.Equal(t, 1, w.describe(t, backlog.FunctionKind, name).Parallelism)
+	require.Equal(t, 1, w.describe(t, function.KindFunction, name).Parallelism)
 
 	w.demand(t, http.MethodPost, "/admin/v3/functions/public/default/"+name+"/start")
-	w.awaitParallelism(t, backlog.FunctionKind, name, 2)
+	w.awaitParallelism(t, function.KindFunction, name, 2)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 2)
 }
 
@@ -163,7 +163,7 @@ func workerPolicy(name string, kind v1alpha1.WorkloadKind) *v1alpha1.Autoscaling
 
 // createForNow makes a component that leaves with the test. Its topic stays until the stage goes: to delete it while
 // the worker deletes its subscription was seen to take half a minute.
-func (w *workshop) createForNow(t *testing.T, kind backlog.ComponentKind, config map[string]any) {
+func (w *workshop) createForNow(t *testing.T, kind function.Kind, config map[string]any) {
 	t.Helper()
 	name := fmt.Sprint(config["name"])
 	w.create(t, kind, config)
@@ -177,7 +177,7 @@ func (w *workshop) createForNow(t *testing.T, kind backlog.ComponentKind, config
 }
 
 // awaitParallelism waits until the worker was told to run so many instances.
-func (w *workshop) awaitParallelism(t *testing.T, kind backlog.ComponentKind, name string, parallelism int) {
+func (w *workshop) awaitParallelism(t *testing.T, kind function.Kind, name string, parallelism int) {
 	t.Helper()
 	last := ""
 	poll(t, fmt.Sprintf("parallelism %d", parallelism), func(ctx context.Context) (bool, string, error) {

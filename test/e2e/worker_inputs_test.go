@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
@@ -16,8 +17,8 @@ import (
 // aPartitionIsReadBack: an input may be one partition of a topic, which is consumed and read as a topic by itself.
 func aPartitionIsReadBack(t *testing.T, w *workshop) {
 	require.NoError(t, w.CreateTopic(t.Context(), "thirds", 3))
-	w.create(t, backlog.FunctionKind, w.function("third", "thirds-partition-2"))
-	got := w.describe(t, backlog.FunctionKind, "third")
+	w.create(t, function.KindFunction, w.function("third", "thirds-partition-2"))
+	got := w.describe(t, function.KindFunction, "third")
 	topic := broker.TopicName("thirds-partition-2")
 	require.Equal(t, []string{topic}, got.Subscription.Topics)
 	require.Equal(t, backlog.Shared, w.consumed(t, topic, got.Subscription.Name, 2).Type)
@@ -29,7 +30,7 @@ func aPartitionIsReadBack(t *testing.T, w *workshop) {
 
 // theWorkersOwnURLIsAsked where the brokers cannot be asked for functions: there is nothing at their URL here.
 func theWorkersOwnURLIsAsked(t *testing.T, w *workshop) {
-	component := w.component(backlog.FunctionKind, "shared")
+	component := w.component(function.KindFunction, "shared")
 	component.Cluster.AdminURL = "http://127.0.0.1:1"
 	_, err := w.worker.Describe(t.Context(), component)
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
@@ -53,12 +54,12 @@ func propertiesAreReadBack(t *testing.T, w *workshop) {
 			"subscriptionName": "by property", "subscriptionType": "Failover",
 		}}}
 	}
-	w.create(t, backlog.SinkKind, map[string]any{
+	w.create(t, function.KindSink, map[string]any{
 		"tenant": "public", "namespace": "default", "name": "named", "className": replica.SinkClass, "inputSpecs": specs(
 			"named-in"),
 		"sourceSubscriptionName": "mine", "parallelism": 2, "retainKeyOrdering": true,
 	})
-	got := w.describe(t, backlog.SinkKind, "named")
+	got := w.describe(t, function.KindSink, "named")
 	require.Equal(t, backlog.Failover, w.consumed(t, broker.TopicName("named-in"), "by property", 2).Type)
 	require.Equal(t, "by property", got.Subscription.Name)
 	require.Equal(t, backlog.Failover, got.Type)
@@ -66,11 +67,11 @@ func propertiesAreReadBack(t *testing.T, w *workshop) {
 	config := w.function("nameless")
 	delete(config, "inputs")
 	config["inputSpecs"] = specs("nameless-in")
-	w.create(t, backlog.FunctionKind, config)
+	w.create(t, function.KindFunction, config)
 	w.consumed(t, broker.TopicName("nameless-in"), "by property", 2)
 	shown := "public/default/nameless" // for the worker does not say
 	if w.Version() == "4.2.4" {
 		shown = "by property"
 	}
-	require.Equal(t, shown, w.describe(t, backlog.FunctionKind, "nameless").Subscription.Name)
+	require.Equal(t, shown, w.describe(t, function.KindFunction, "nameless").Subscription.Name)
 }

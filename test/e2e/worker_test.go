@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
@@ -62,18 +63,16 @@ func aFunctionIsReadBack(t *testing.T, w *workshop) {
 			for key, value := range tt.config {
 				config[key] = value
 			}
-			w.create(t, backlog.FunctionKind, config)
+			w.create(t, function.KindFunction, config)
 
-			got := w.describe(t, backlog.FunctionKind, tt.name)
+			got := w.describe(t, function.KindFunction, tt.name)
 			require.Equal(t, backlog.Subscription{
 				Cluster: w.cluster, Name: "public/default/" + tt.name,
 				Topics:   []string{broker.TopicName(plain), broker.TopicName(parts)},
-				Workload: w.component(backlog.FunctionKind, tt.name).Workload(),
+				Workload: w.component(function.KindFunction, tt.name).Workload(),
 			}, got.Subscription)
 			require.Equal(t, tt.want, got.Type)
 			require.Equal(t, 2, got.Parallelism)
-			require.Equal(t, backlog.JavaRuntime, got.Runtime)
-			require.True(t, got.AutoAck)
 
 			for _, topic := range got.Subscription.Topics {
 				s := w.consumed(t, topic, got.Subscription.Name, 2)
@@ -102,9 +101,9 @@ func inputsAreReadBack(t *testing.T, w *workshop) {
 		"persistent://public/default/rx-.*": map[string]any{"regexPattern": true},
 	}
 	config["subName"], config["retainOrdering"] = "my/custom sub", true
-	w.create(t, backlog.FunctionKind, config)
+	w.create(t, function.KindFunction, config)
 
-	got := w.describe(t, backlog.FunctionKind, "patterned")
+	got := w.describe(t, function.KindFunction, "patterned")
 	require.Equal(t, "my/custom sub", got.Subscription.Name)
 	require.Equal(t, []string{broker.TopicName("literal")}, got.Subscription.Topics)
 	require.Equal(t, []string{"persistent://public/default/rx-.*"}, got.Subscription.Patterns)
@@ -120,17 +119,17 @@ func instancesCountWhatStatsSay(t *testing.T, w *workshop) {
 	require.NoError(t, w.CreateTopic(t.Context(), "counted-in", 0))
 	config := w.function("counted", "counted-in")
 	config["userConfig"].(map[string]any)["failEvery"] = "3"
-	w.create(t, backlog.FunctionKind, config)
+	w.create(t, function.KindFunction, config)
 	w.consumed(t, broker.TopicName("counted-in"), "public/default/counted", 2)
 
-	idle := w.instances(t, backlog.FunctionKind, "counted",
+	idle := w.instances(t, function.KindFunction, "counted",
 		func(s backlog.InstancesSample) bool { return len(s.Instances) == 2 })
 	for _, i := range idle.Instances {
 		require.Zero(t, i.Received)
 		require.Zero(t, *i.BusyTime, "an instance that runs and has nothing to do is known to be idle")
 	}
 	w.publish(t, "counted-in", messages)
-	sample := w.instances(t, backlog.FunctionKind, "counted", func(s backlog.InstancesSample) bool {
+	sample := w.instances(t, function.KindFunction, "counted", func(s backlog.InstancesSample) bool {
 		var done int64
 		for _, i := range s.Instances {
 			done += i.Processed + i.UserExceptions
@@ -179,12 +178,12 @@ func instancesCountWhatStatsSay(t *testing.T, w *workshop) {
 func aSinkIsReadBack(t *testing.T, w *workshop) {
 	const messages = 30
 	require.NoError(t, w.CreateTopic(t.Context(), "sink-in", 2))
-	w.create(t, backlog.SinkKind, map[string]any{
+	w.create(t, function.KindSink, map[string]any{
 		"tenant": "public", "namespace": "default", "name": "drain", "className": replica.SinkClass,
 		"inputs":                 []string{"sink-in"},
 		"sourceSubscriptionName": "mine", "parallelism": 2, "retainKeyOrdering": true,
 	})
-	got := w.describe(t, backlog.SinkKind, "drain")
+	got := w.describe(t, function.KindSink, "drain")
 	require.Equal(t, "mine", got.Subscription.Name)
 	require.Equal(t, []string{broker.TopicName("sink-in")}, got.Subscription.Topics)
 	require.Equal(t, backlog.KeyShared, got.Type)
@@ -192,7 +191,7 @@ func aSinkIsReadBack(t *testing.T, w *workshop) {
 	require.Equal(t, backlog.KeyShared, w.consumed(t, broker.TopicName("sink-in"), "mine", 2).Type)
 
 	w.publish(t, "sink-in", messages)
-	sample := w.instances(t, backlog.SinkKind, "drain", func(s backlog.InstancesSample) bool {
+	sample := w.instances(t, function.KindSink, "drain", func(s backlog.InstancesSample) bool {
 		var written int64
 		for _, i := range s.Instances {
 			written += i.Processed
@@ -214,13 +213,13 @@ func sourcesAreReadBack(t *testing.T, w *workshop) {
 		"topicName":   "tasks-out",
 		"parallelism": 2, "batchSourceConfig": map[string]any{"discoveryTriggererClassName": replica.TriggererClass},
 	}
-	w.create(t, backlog.SourceKind, batch)
-	got := w.describe(t, backlog.SourceKind, "tasks")
+	w.create(t, function.KindSource, batch)
+	got := w.describe(t, function.KindSource, "tasks")
 	require.Equal(t, []string{broker.TopicName("tasks-intermediate")}, got.Subscription.Topics)
 	s := w.consumed(t, got.Subscription.Topics[0], got.Subscription.Name, 2)
 	require.Equal(t, backlog.Shared, s.Type)
 	require.Equal(t, s.Type, got.Type)
-	w.instances(t, backlog.SourceKind, "tasks", func(s backlog.InstancesSample) bool {
+	w.instances(t, function.KindSource, "tasks", func(s backlog.InstancesSample) bool {
 		var written int64
 		for _, i := range s.Instances {
 			written += i.Processed
@@ -228,13 +227,13 @@ func sourcesAreReadBack(t *testing.T, w *workshop) {
 		return written == 5 && s.Silent == 0
 	})
 
-	w.create(t, backlog.SourceKind, map[string]any{
+	w.create(t, function.KindSource, map[string]any{
 		"tenant": "public", "namespace": "default", "name": "silent", "className": replica.SourceClass,
 		"topicName": "silent-out", "parallelism": 1,
 	})
-	_, err := w.worker.Describe(t.Context(), w.component(backlog.SourceKind, "silent"))
+	_, err := w.worker.Describe(t.Context(), w.component(function.KindSource, "silent"))
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
-	sample := w.instances(t, backlog.SourceKind, "silent",
+	sample := w.instances(t, function.KindSource, "silent",
 		func(s backlog.InstancesSample) bool { return len(s.Instances) == 1 })
 	require.Zero(t, sample.Instances[0].Processed)
 }
@@ -243,15 +242,15 @@ func sourcesAreReadBack(t *testing.T, w *workshop) {
 func stoppedInstancesAreSilent(t *testing.T, w *workshop) {
 	require.NoError(t, w.CreateTopic(t.Context(), "stopped-in", 0))
 	require.NoError(t, w.CreateTopic(t.Context(), "broken-in", 0))
-	w.create(t, backlog.FunctionKind, w.function("stopped", "stopped-in"))
+	w.create(t, function.KindFunction, w.function("stopped", "stopped-in"))
 	w.consumed(t, broker.TopicName("stopped-in"), "public/default/stopped", 2)
 	w.demand(t, http.MethodPost, "/admin/v3/functions/public/default/stopped/stop")
 
 	broken := w.function("broken", "broken-in")
 	broken["userConfig"].(map[string]any)["collector"] = "127.0.0.1:1" // where nobody listens
-	w.create(t, backlog.FunctionKind, broken)
+	w.create(t, function.KindFunction, broken)
 	for _, name := range []string{"stopped", "broken"} {
-		sample := w.instances(t, backlog.FunctionKind, name, func(s backlog.InstancesSample) bool { return s.Silent == 2 })
+		sample := w.instances(t, function.KindFunction, name, func(s backlog.InstancesSample) bool { return s.Silent == 2 })
 		require.Empty(t, sample.Instances)
 	}
 	require.Contains(t, string(w.demand(t, http.MethodGet, "/admin/v3/functions/public/default/broken/stats")),
@@ -260,7 +259,7 @@ func stoppedInstancesAreSilent(t *testing.T, w *workshop) {
 }
 
 func missingComponents(t *testing.T, w *workshop) {
-	for _, kind := range []backlog.ComponentKind{backlog.FunctionKind, backlog.SinkKind, backlog.SourceKind} {
+	for _, kind := range []function.Kind{function.KindFunction, function.KindSink, function.KindSource} {
 		component := w.component(kind, "nope")
 		_, err := w.worker.Describe(t.Context(), component)
 		require.ErrorIs(t, err, backlog.ErrFunctionNotFound, err)
@@ -268,14 +267,14 @@ func missingComponents(t *testing.T, w *workshop) {
 		_, err = w.worker.FetchInstances(t.Context(), component.Workload())
 		require.ErrorIs(t, err, backlog.ErrFunctionNotFound, err)
 	}
-	_, err := w.worker.Describe(t.Context(), w.component(backlog.SinkKind, "shared"))
+	_, err := w.worker.Describe(t.Context(), w.component(function.KindSink, "shared"))
 	require.ErrorIs(t, err, backlog.ErrFunctionNotFound, "a function is no sink")
 }
 
 // workersThatAreAway asks all the time while the broker starts again: the worker refuses (503) from when the web server
 // answers until it has read its functions. How long that is nobody knows, so that it is seen is not demanded.
 func workersThatAreAway(t *testing.T, w *workshop) {
-	component := w.component(backlog.FunctionKind, "shared")
+	component := w.component(function.KindFunction, "shared")
 	restarted := make(chan error, 1)
 	go func() { restarted <- w.Restart(t.Context()) }()
 	seen := map[string]int{}
@@ -298,7 +297,7 @@ func workersThatAreAway(t *testing.T, w *workshop) {
 	}
 	t.Log("while the broker started again:", seen)
 	// The broker is back, and asked one request at a time until one is answered, which is at most half a minute away.
-	var config backlog.ComponentConfig
+	var config function.Description
 	require.Eventually(t, func() bool {
 		var err error
 		config, err = w.worker.Describe(t.Context(), component)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	pulsaredge "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
@@ -71,8 +72,8 @@ func newWorkshop(t *testing.T, b *broker.Broker, worker broker.Worker) *workshop
 	return w
 }
 
-func (w *workshop) component(kind backlog.ComponentKind, name string) backlog.Component {
-	return backlog.Component{Cluster: w.cluster, Kind: kind, Tenant: "public", Namespace: "default", Name: name}
+func (w *workshop) component(kind function.Kind, name string) function.Component {
+	return function.Component{Cluster: w.cluster, Kind: kind, Tenant: "public", Namespace: "default", Name: name}
 }
 
 // function is the configuration of two instances that take 2 ms for each message.
@@ -85,7 +86,7 @@ func (w *workshop) function(name string, inputs ...string) map[string]any {
 }
 
 // create makes a function, sink or source as pulsar-admin does, and deletes it at the end.
-func (w *workshop) create(t *testing.T, kind backlog.ComponentKind, config map[string]any) {
+func (w *workshop) create(t *testing.T, kind function.Kind, config map[string]any) {
 	t.Helper()
 	component := broker.Component{Kind: string(kind), Config: config, Jar: w.jar}
 	require.NoError(t, w.CreateComponent(t.Context(), component))
@@ -121,7 +122,7 @@ func inTurn() func(*pulsar.ProducerMessage, pulsar.TopicMetadata) int {
 	}
 }
 
-func (w *workshop) describe(t *testing.T, kind backlog.ComponentKind, name string) backlog.ComponentConfig {
+func (w *workshop) describe(t *testing.T, kind function.Kind, name string) function.Description {
 	t.Helper()
 	config, err := w.worker.Describe(t.Context(), w.component(kind, name))
 	require.NoError(t, err)
@@ -129,7 +130,7 @@ func (w *workshop) describe(t *testing.T, kind backlog.ComponentKind, name strin
 }
 
 // instances reads the component's instances until they are as wanted.
-func (w *workshop) instances(t *testing.T, kind backlog.ComponentKind, name string,
+func (w *workshop) instances(t *testing.T, kind function.Kind, name string,
 	wanted func(backlog.InstancesSample) bool,
 ) (sample backlog.InstancesSample) {
 	t.Helper()

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package backlog_test
+package function_test
 
 import (
 	"testing"
@@ -9,20 +9,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-func components() map[string]backlog.Component {
+func components() map[string]function.Component {
 	cluster := backlog.Cluster{AdminURL: "http://broker:8080", Access: "media/pulsar?x=1&y"}
-	return map[string]backlog.Component{
+	return map[string]function.Component{
 		"a function of the brokers' worker": {
-			Cluster: cluster, Kind: backlog.FunctionKind, Tenant: "public", Namespace: "default", Name: "resize",
+			Cluster: cluster, Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize",
 		},
 		"a sink of a standalone worker": {
-			Cluster: cluster, WorkerURL: "https://worker:6751", Kind: backlog.SinkKind, Tenant: "a-b", Namespace: "c.d",
-			Name: "e=f",
+			Cluster:   cluster,
+			WorkerURL: "https://worker:6751",
+			Kind:      function.KindSink,
+			Tenant:    "a-b",
+			Namespace: "c.d",
+			Name:      "e=f",
 		},
 		"a source with a name that needs escaping": {
-			Kind: backlog.SourceKind, Tenant: "public", Namespace: "default", Name: "100% /of?it&more",
+			Kind: function.KindSource, Tenant: "public", Namespace: "default", Name: "100% /of?it&more",
 		},
 	}
 }
@@ -31,7 +36,7 @@ func TestWorkloadsAreReadBack(t *testing.T) {
 	seen := map[string]bool{}
 	for name, component := range components() {
 		t.Run(name, func(t *testing.T) {
-			got, err := backlog.ParseComponent(component.Workload())
+			got, err := function.ParseComponent(component.Workload())
 			require.NoError(t, err)
 			require.Equal(t, component, got)
 			require.False(t, seen[component.Workload()], "two components have one workload")
@@ -55,7 +60,7 @@ func TestWorkloadsOfOthersAreRefused(t *testing.T) {
 	}
 	for name, workload := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := backlog.ParseComponent(workload)
+			_, err := function.ParseComponent(workload)
 			require.ErrorContains(t, err, "does not look like worker:function/tenant/namespace/name")
 		})
 	}
@@ -66,7 +71,7 @@ func FuzzParseComponent(f *testing.F) {
 		f.Add(component.Workload())
 	}
 	f.Fuzz(func(t *testing.T, workload string) {
-		component, err := backlog.ParseComponent(workload)
+		component, err := function.ParseComponent(workload)
 		if err != nil {
 			require.Zero(t, component)
 			return

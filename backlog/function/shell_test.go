@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package function
 
 import (
 	"testing"
@@ -36,32 +36,4 @@ func TestAScriptIsSplitAsAShellDoes(t *testing.T) {
 			require.Equal(t, test.want, words)
 		})
 	}
-}
-
-func FuzzDecodeDetails(f *testing.F) {
-	for _, object := range recordedStatefulSets(f) {
-		s, err := decodeStatefulSet(object.Object)
-		require.NoError(f, err)
-		f.Add(s.Spec.Template.Spec.Containers[0].Command[2], s.Metadata.Name)
-	}
-	f.Add(`java --function_details '{"tenant":"a","namespace":"b","name":"c","source":{"topicsPattern":"x.*","topicsToSerDeClassName":{"y":""}}}'`, "pf-a-b-c")
-	f.Add(`x -instance-conf '{"tenant":"a","nameSpace":"b","name":"c","sourceInputSpecs":{"t":"{}"}}'`, "pf-a-b-c")
-	f.Fuzz(func(t *testing.T, script, name string) {
-		d, err := decodeDetails([]string{"sh", "-c", script})
-		if err != nil {
-			require.NotEmpty(t, err.Error())
-			return
-		}
-		require.NotEmpty(t, d.Tenant)
-		d.isNameOf(name)
-		require.True(t, d.isNameOf(d.statefulSet("")))
-		w := d.workload("n", name)
-		c, invalid := w.consumed()
-		if invalid == "" {
-			require.NotEmpty(t, c.subscription.Name)
-			require.NotEmpty(t, append(c.subscription.Topics, c.subscription.Patterns...))
-			require.NotEmpty(t, c.kind)
-		}
-		require.NotContains(t, d.statefulSet(""), "_")
-	})
 }

@@ -1,47 +1,29 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package backlog
+package function
 
 import (
 	"fmt"
 	"net/url"
 	"strings"
-)
 
-// ComponentKind is one of the things that a function worker runs.
-type ComponentKind string
-
-// What a function worker runs.
-const (
-	FunctionKind ComponentKind = "function"
-	SinkKind     ComponentKind = "sink"
-	SourceKind   ComponentKind = "source"
-)
-
-// Runtime is the language of a function as the worker spells it.
-type Runtime string
-
-// The runtimes. Sinks and sources are always Java.
-const (
-	JavaRuntime   Runtime = "JAVA"
-	PythonRuntime Runtime = "PYTHON"
-	GoRuntime     Runtime = "GO"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // Component is a function, sink or source as the function worker of a cluster knows it.
 type Component struct {
-	Cluster Cluster
+	Cluster backlog.Cluster
 	// WorkerURL of a worker that runs apart from the brokers, in the spelling of ParseAdminURL; empty when the brokers (or
 	// a proxy) answer for it.
 	WorkerURL string
-	Kind      ComponentKind
+	Kind      Kind
 	// Tenant, Namespace and Name, such as public, default and resize.
 	Tenant, Namespace, Name string
 }
 
 // FullName is tenant/namespace/name.
-func (c Component) FullName() string { return c.Tenant + "/" + c.Namespace + "/" + c.Name }
+func (c Component) FullName() string { return fullName(c.Tenant, c.Namespace, c.Name) }
 
 // WorkerWorkload begins the Subscription.Workload of every Component, so that it can be told from the workloads of
 // other InstanceSources.
@@ -51,8 +33,7 @@ const WorkerWorkload = "worker:"
 func (c Component) Workload() string {
 	values := url.Values{}
 	for key, value := range map[string]string{
-		"admin": c.Cluster.AdminURL, "access": c.Cluster.Access,
-		"worker": c.WorkerURL,
+		"admin": c.Cluster.AdminURL, "access": c.Cluster.Access, "worker": c.WorkerURL,
 	} {
 		if value != "" {
 			values.Set(key, value)
@@ -67,8 +48,11 @@ func (c Component) Workload() string {
 
 // ParseComponent reads what Component.Workload wrote, and nothing else.
 func ParseComponent(workload string) (Component, error) {
-	bad := fmt.Errorf("workload %q does not look like %sfunction/tenant/namespace/name?admin=URL", workload,
-		WorkerWorkload)
+	bad := fmt.Errorf(
+		"workload %q does not look like %sfunction/tenant/namespace/name?admin=URL",
+		workload,
+		WorkerWorkload,
+	)
 	rest, ok := strings.CutPrefix(workload, WorkerWorkload)
 	if !ok {
 		return Component{}, bad
@@ -88,12 +72,12 @@ func ParseComponent(workload string) (Component, error) {
 		return Component{}, bad
 	}
 	c := Component{
-		Cluster:   Cluster{AdminURL: values.Get("admin"), Access: values.Get("access")},
-		WorkerURL: values.Get("worker"), Kind: ComponentKind(parts[0]),
+		Cluster:   backlog.Cluster{AdminURL: values.Get("admin"), Access: values.Get("access")},
+		WorkerURL: values.Get("worker"), Kind: Kind(parts[0]),
 		Tenant: parts[1], Namespace: parts[2], Name: parts[3],
 	}
 	switch c.Kind {
-	case FunctionKind, SinkKind, SourceKind:
+	case KindFunction, KindSink, KindSource:
 	default:
 		return Component{}, bad
 	}
@@ -103,32 +87,26 @@ func ParseComponent(workload string) (Component, error) {
 	return c, nil
 }
 
-// ComponentConfig is how the worker was told to run a component.
-type ComponentConfig struct {
+// Description is what the function worker says of a component's configuration.
+type Description struct {
 	// Subscription is what it consumes; its Workload is the component's.
-	Subscription Subscription
-	// Type is the subscription type that its instances ask for. What the broker reports may differ, when somebody else
-	// consumes the subscription.
-	Type SubscriptionType
-	// Parallelism is the number of instances that the worker was told to run. Other hands may have scaled its StatefulSet
-	// since.
+	Subscription backlog.Subscription
+	// Type is the subscription type that its instances ask for. What the broker reports may differ, when other consumers
+	// use the subscription.
+	Type backlog.SubscriptionType
+	// Parallelism is the number of instances that the worker was told to run. Its StatefulSet may have been scaled since.
 	Parallelism int
-	Runtime     Runtime
-	// Guarantees are its processingGuarantees: ATLEAST_ONCE, ATMOST_ONCE, EFFECTIVELY_ONCE or MANUAL.
-	Guarantees string
-	// AutoAck says that the framework acknowledges messages, not the function.
-	AutoAck bool
 	// NeverAcknowledges is true for a window function that leaves acknowledging to user code, which cannot do it.
 	NeverAcknowledges bool
 }
 
-// ComponentStatus says how the instances of a component do.
-type ComponentStatus struct {
+// Status says how the instances of a component do.
+type Status struct {
 	// Instances is how many the worker was told to run. Running of them run, as far as the worker could ask them. Failed
 	// of them do not and say why, or no worker was given them yet.
 	Instances, Running, Failed int
 }
 
-// Stopped says that somebody stopped it: no instance runs, and none has anything to complain about. It looks the same
-// for the moment of a restart.
-func (s ComponentStatus) Stopped() bool { return s.Instances > 0 && s.Running == 0 && s.Failed == 0 }
+// Stopped says that it was stopped: no instance runs, and none reports an error. It looks the same for the moment of a
+// restart.
+func (s Status) Stopped() bool { return s.Instances > 0 && s.Running == 0 && s.Failed == 0 }

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package function
 
 import (
 	"errors"
@@ -18,8 +18,8 @@ const (
 	argumentInstance = "-instance-conf"
 )
 
-// startsInstance says whether a container's command may be that of an instance, without a look at its quotes.
-func startsInstance(command []string) bool {
+// StartsInstance says whether a container's command may be that of an instance, without a look at its quotes.
+func StartsInstance(command []string) bool {
 	return slices.ContainsFunc(command, func(part string) bool {
 		return strings.Contains(part, argumentDetails) || strings.Contains(part, argumentInstance)
 	})

@@ -1,0 +1,245 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// details is the part of an instance's FunctionDetails that says what it consumes. It is protobuf's JSON, in which
+// fields with their default value are absent: those of the enumerations are ATLEAST_ONCE, JAVA and SHARED.
+//
+// Source: Pulsar's Function.proto, FunctionDetails.
+type details struct {
+	Tenant               string  `json:"tenant"`
+	Namespace            string  `json:"namespace"`
+	Name                 string  `json:"name"`
+	ComponentType        string  `json:"componentType"`
+	Runtime              Runtime `json:"runtime"`
+	ProcessingGuarantees string  `json:"processingGuarantees"`
+	// UserConfig and CustomRuntimeOptions are JSON in a string.
+	UserConfig           string        `json:"userConfig"`
+	CustomRuntimeOptions string        `json:"customRuntimeOptions"`
+	Source               detailsSource `json:"source"`
+	Sink                 detailsSink   `json:"sink"`
+}
+
+type detailsSource struct {
+	ClassName        string               `json:"className"`
+	SubscriptionType string               `json:"subscriptionType"`
+	SubscriptionName string               `json:"subscriptionName"`
+	InputSpecs       map[string]inputSpec `json:"inputSpecs"`
+	// TopicsToSerDeClassName and TopicsPattern are older ways to name inputs, which instances still follow.
+	TopicsToSerDeClassName map[string]string `json:"topicsToSerDeClassName"`
+	TopicsPattern          string            `json:"topicsPattern"`
+}
+
+type detailsSink struct {
+	ClassName string `json:"className"`
+	Builtin   string `json:"builtin"`
+}
+
+// Classes of Pulsar's own.
+const (
+	classBatchSource  = "org.apache.pulsar.functions.source.batch.BatchSourceExecutor"
+	classPulsarSource = "org.apache.pulsar.functions.source.PulsarSource"
+	classPulsarSink   = "org.apache.pulsar.functions.sink.PulsarSink"
+)
+
+// goInstance is the configuration of a Go instance. FunctionDetails are missing from workers before 4.0; without them
+// only what follows is known.
+//
+// Source: Pulsar's GoInstanceConfig.
+type goInstance struct {
+	FunctionDetails  string            `json:"functionDetails"`
+	Tenant           string            `json:"tenant"`
+	Namespace        string            `json:"nameSpace"`
+	Name             string            `json:"name"`
+	SubscriptionName string            `json:"subscriptionName"`
+	Inputs           map[string]string `json:"sourceInputSpecs"`
+	InputTopic       string            `json:"sourceSpecsTopic"`
+}
+
+// ErrNoInstance is why a command is not that of an instance.
+var ErrNoInstance = errors.New(
+	"its containers do not run a Pulsar instance (" + argumentDetails + " or " + argumentInstance + ")",
+)
+
+// DecodeCommand is what an instance with this command runs: a container's command with its arguments.
+func DecodeCommand(command []string) (Function, error) {
+	d, err := decodeDetails(command)
+	switch {
+	case err != nil:
+		return Function{}, err
+	case d.Tenant == "" || d.Namespace == "" || d.Name == "":
+		return Function{}, fmt.Errorf(
+			"the configuration of its instances has no tenant, namespace or name: %q, %q, %q",
+			d.Tenant,
+			d.Namespace,
+			d.Name,
+		)
+	}
+	return d.function(), nil
+}
+
+func decodeDetails(command []string) (details, error) {
+	text, err := argument(command, argumentDetails)
+	if err != nil {
+		return details{}, err
+	}
+	if text == "" {
+		return decodeGoInstance(command)
+	}
+	var d details
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return details{}, fmt.Errorf("reading %s: %w", argumentDetails, err)
+	}
+	return d, nil
+}
+
+func decodeGoInstance(command []string) (details, error) {
+	text, err := argument(command, argumentInstance)
+	if err != nil {
+		return details{}, err
+	}
+	if text == "" {
+		return details{}, ErrNoInstance
+	}
+	var g goInstance
+	if err := json.Unmarshal([]byte(text), &g); err != nil {
+		return details{}, fmt.Errorf("reading %s: %w", argumentInstance, err)
+	}
+	if g.FunctionDetails == "" {
+		return g.details()
+	}
+	var d details
+	if err := json.Unmarshal([]byte(g.FunctionDetails), &d); err != nil {
+		return details{}, fmt.Errorf("reading functionDetails of %s: %w", argumentInstance, err)
+	}
+	d.Runtime = Go
+	return d, nil
+}
+
+// details of an instance that has none.
+func (g goInstance) details() (details, error) {
+	d := details{
+		Tenant: g.Tenant, Namespace: g.Namespace, Name: g.Name, ComponentType: "FUNCTION", Runtime: Go,
+		Source: detailsSource{SubscriptionName: g.SubscriptionName, InputSpecs: map[string]inputSpec{}},
+	}
+	if len(g.Inputs) == 0 && g.InputTopic != "" {
+		g.Inputs = map[string]string{g.InputTopic: "{}"}
+	}
+	for topic, text := range g.Inputs {
+		var spec inputSpec
+		if err := json.Unmarshal([]byte(text), &spec); err != nil {
+			return details{}, fmt.Errorf("reading sourceInputSpecs of %s: %w", argumentInstance, err)
+		}
+		d.Source.InputSpecs[topic] = spec
+	}
+	return d, nil
+}
+
+func (d details) function() Function {
+	f := Function{
+		Kind: d.kind(), Tenant: d.Tenant, Namespace: d.Namespace, Name: d.Name, Runtime: Java,
+		SubscriptionName: d.Source.SubscriptionName, SubscriptionType: d.subscriptionType(),
+		NeverAcknowledges: delivery{guarantees: d.ProcessingGuarantees, window: d.window()}.neverAcknowledges(),
+		JobName:           d.jobName(),
+	}
+	if d.Runtime == Python || d.Runtime == Go {
+		f.Runtime = d.Runtime
+	}
+	if f.Kind == KindSource {
+		f.Batch, f.SubscriptionType = d.Source.ClassName == classBatchSource, backlog.Shared
+		return f
+	}
+	if class := d.Source.ClassName; class != classPulsarSource && class != classBatchSource {
+		f.SourceClass = class
+	}
+	f.Inputs = d.inputs()
+	return f
+}
+
+// kind is that of the component.
+//
+// Source: Pulsar's InstanceUtils.calculateSubjectType, for those that do not say.
+func (d details) kind() Kind {
+	switch d.ComponentType {
+	case "FUNCTION":
+		return KindFunction
+	case "SINK":
+		return KindSink
+	case "SOURCE":
+		return KindSource
+	}
+	switch {
+	case len(d.Source.InputSpecs) == 0:
+		return KindSource
+	case d.Sink.Builtin != "" || d.Sink.ClassName != "" && d.Sink.ClassName != classPulsarSink:
+		return KindSink
+	default:
+		return KindFunction
+	}
+}
+
+// subscriptionType is what the worker made of guarantees and ordering.
+func (d details) subscriptionType() backlog.SubscriptionType {
+	switch d.Source.SubscriptionType {
+	case "FAILOVER":
+		return backlog.Failover
+	case "KEY_SHARED":
+		return backlog.KeyShared
+	default:
+		return backlog.Shared
+	}
+}
+
+// inputs are those with a specification, which goes over the older ways to name them.
+func (d details) inputs() map[string]Input {
+	inputs := map[string]Input{}
+	for topic := range d.Source.TopicsToSerDeClassName {
+		inputs[topic] = Input{}
+	}
+	for text, spec := range d.Source.InputSpecs {
+		inputs[text] = spec.input()
+	}
+	if pattern := d.Source.TopicsPattern; pattern != "" {
+		inputs[pattern] = Input{IsPattern: true, ConsumerProperties: d.Source.InputSpecs[pattern].ConsumerProperties}
+	}
+	delete(inputs, "")
+	return inputs
+}
+
+// keyWindow is where a window function has its windows in the user configuration.
+//
+// Source: Pulsar's WindowConfig.WINDOW_CONFIG_KEY.
+const keyWindow = "__WINDOWCONFIGS__"
+
+// window is nil for other functions. A configuration that is no JSON object has no windows.
+func (d details) window() *window {
+	var config map[string]json.RawMessage
+	if d.UserConfig == "" || json.Unmarshal([]byte(d.UserConfig), &config) != nil || config[keyWindow] == nil {
+		return nil
+	}
+	var w window
+	if json.Unmarshal(config[keyWindow], &w) != nil {
+		return nil
+	}
+	return &w
+}
+
+// jobName is empty where the options of its own name none, or are no JSON object.
+func (d details) jobName() string {
+	var options struct {
+		JobName string `json:"jobName"`
+	}
+	if d.CustomRuntimeOptions == "" || json.Unmarshal([]byte(d.CustomRuntimeOptions), &options) != nil {
+		return ""
+	}
+	return options.JobName
+}

@@ -1,0 +1,133 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// recordedCommands are the scripts that the function worker of Pulsar 4.0.8 put into StatefulSets for functions of each
+// kind, by the names of these.
+func recordedCommands(t testing.TB) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/4.0.8-commands.json")
+	require.NoError(t, err)
+	var commands map[string]string
+	require.NoError(t, json.Unmarshal(text, &commands))
+	return commands
+}
+
+func TestTheCommandsOfAWorkersStatefulSets(t *testing.T) {
+	in := func(topic string) []string { return []string{"persistent://public/default/" + topic} }
+	tests := map[string]expected{
+		"pf-public-default-resize": {name: "public/default/resize", kind: backlog.Shared, topics: in("resize-in")},
+		"pf-public-my-space-cropit-6c8db9d4": {
+			name: "it's mine", kind: backlog.Failover, topics: append(in("a"), in("b")...),
+		},
+		"pf-public-default-patterned": {
+			name: "public/default/patterned", kind: backlog.KeyShared, topics: in("literal"), patterns: in("rx-.*"),
+		},
+		"pf-public-default-drain": {name: "mine", kind: backlog.KeyShared, topics: in("sink-in")},
+		"pf-public-default-tasks": {
+			name: "BatchSourceExecutor-public/default/tasks", kind: backlog.Shared, topics: in("tasks-intermediate"),
+		},
+		"pf-public-default-snake":  {name: "public/default/snake", kind: backlog.Shared, topics: in("snake-in")},
+		"pf-public-default-gopher": {name: "public/default/gopher", kind: backlog.Failover, topics: in("gopher-in")},
+		"pf-public-default-job":    {name: "public/default/job", kind: backlog.Shared, topics: in("j-in")},
+		"pf-public-default-silent": {
+			refused: "source public/default/silent brings data into Pulsar and consumes nothing there",
+		},
+	}
+	recorded := recordedCommands(t)
+	require.Len(t, tests, len(recorded), "all that were recorded")
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, err := DecodeCommand([]string{"sh", "-c", recorded[name]})
+			require.NoError(t, err)
+			require.True(t, f.RunsAs(name))
+			test.check(t, f)
+		})
+	}
+}
+
+func TestGoInstancesWithoutDetailsAreRead(t *testing.T) {
+	want := Function{
+		Kind: KindFunction, Tenant: "a", Namespace: "b", Name: "c", Runtime: Go, SubscriptionName: "s",
+		SubscriptionType: backlog.Shared, Inputs: map[string]Input{"t": {}},
+	}
+	for name, conf := range map[string]string{
+		"with inputs":        `{"tenant":"a","nameSpace":"b","name":"c","subscriptionName":"s","sourceInputSpecs":{"t":"{}"}}`,
+		"with one topic":     `{"tenant":"a","nameSpace":"b","name":"c","subscriptionName":"s","sourceSpecsTopic":"t"}`,
+		"with details alone": `{"functionDetails":"{\"tenant\":\"a\",\"namespace\":\"b\",\"name\":\"c\",\"source\":{\"subscriptionName\":\"s\",\"inputSpecs\":{\"t\":{}}}}"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := DecodeCommand([]string{"./main", "-instance-conf", conf})
+			require.NoError(t, err)
+			require.Equal(t, want, f)
+		})
+	}
+}
+
+func TestOlderWaysToNameInputsAreFollowed(t *testing.T) {
+	f := decodeJava(t, `{`+identity+`,"source":{"topicsPattern":"x.*","topicsToSerDeClassName":{"y":"","":""},
+		"inputSpecs":{"z":{},"x.*":{"consumerProperties":{"a":"b"}}}}}`)
+	require.Equal(t, map[string]Input{
+		"x.*": {IsPattern: true, ConsumerProperties: map[string]string{"a": "b"}}, "y": {}, "z": {},
+	}, f.Inputs)
+}
+
+func TestCommandsThatAreNoInstances(t *testing.T) {
+	tests := map[string]struct {
+		command []string
+		problem string
+	}{
+		"a database":      {[]string{"postgres", "-D", "/data"}, "do not run a Pulsar instance"},
+		"details cut off": {[]string{"sh", "-c", "java --function_details '{'"}, "reading --function_details"},
+		"a quote never ends": {
+			[]string{"sh", "-c", "java --function_details '{"},
+			"a quotation mark in its command is never closed",
+		},
+		"details of nothing": {[]string{"sh", "-c", "java --function_details '{}'"}, "has no tenant, namespace or name"},
+		"inputs cut off": {
+			[]string{"./main", "-instance-conf", `{"tenant":"a","nameSpace":"b","name":"c","sourceInputSpecs":{"t":"{"}}`},
+			"reading sourceInputSpecs of -instance-conf",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := DecodeCommand(test.command)
+			require.ErrorContains(t, err, test.problem)
+		})
+	}
+}
+
+func FuzzDecodeCommand(f *testing.F) {
+	for name, script := range recordedCommands(f) {
+		f.Add(script, name)
+	}
+	f.Add(
+		`java --function_details '{"tenant":"a","namespace":"b","name":"c","source":{"topicsPattern":"x.*","topicsToSerDeClassName":{"y":""}}}'`,
+		"pf-a-b-c",
+	)
+	f.Add(`x -instance-conf '{"tenant":"a","nameSpace":"b","name":"c","sourceInputSpecs":{"t":"{}"}}'`, "pf-a-b-c")
+	f.Fuzz(func(t *testing.T, script, name string) {
+		function, err := DecodeCommand([]string{"sh", "-c", script})
+		if err != nil {
+			require.NotEmpty(t, err.Error())
+			return
+		}
+		require.NotEmpty(t, function.Tenant)
+		function.RunsAs(name)
+		own := StatefulSetName(function.Tenant, function.Namespace, function.Name)
+		require.True(t, function.RunsAs(own))
+		require.NotContains(t, own, "_")
+		checkSubscription(t, function)
+	})
+}

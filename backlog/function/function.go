@@ -1,0 +1,210 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Kind is one of the things that a function worker runs.
+type Kind string
+
+// What a function worker runs.
+const (
+	KindFunction Kind = "function"
+	KindSink     Kind = "sink"
+	KindSource   Kind = "source"
+)
+
+// Runtime is the language of a function as the worker spells it.
+type Runtime string
+
+// The runtimes. Sinks and sources are always Java. Function Mesh alone has Generic.
+const (
+	Java    Runtime = "JAVA"
+	Python  Runtime = "PYTHON"
+	Go      Runtime = "GO"
+	Generic Runtime = "GENERIC"
+)
+
+// Function is a Pulsar Function, Sink or Source, as far as what it consumes depends on it.
+type Function struct {
+	Kind Kind
+	// Tenant, Namespace and Name, such as public, default and resize.
+	Tenant, Namespace, Name string
+	Runtime                 Runtime
+	// Inputs by the topic or pattern, as it was written.
+	Inputs map[string]Input
+	// SubscriptionName is empty for Pulsar's default.
+	SubscriptionName string
+	// SubscriptionType is that of all inputs whose consumer properties say nothing else.
+	SubscriptionType backlog.SubscriptionType
+	// SourceClass is what a function or sink reads with in place of Pulsar's own source; empty for that.
+	SourceClass string
+	// Batch is true for a source whose first instance discovers tasks and publishes them for all.
+	Batch bool
+	// NeverAcknowledges is true for a window function that leaves acknowledging to user code, which cannot do it.
+	NeverAcknowledges bool
+	// JobName begins the name of its StatefulSet where the worker was given one; empty for the default.
+	JobName string
+}
+
+// Input is what is configured of one input.
+type Input struct {
+	IsPattern bool
+	// ConsumerProperties of its consumer.
+	ConsumerProperties map[string]string
+}
+
+// FullName is tenant/namespace/name.
+func (f Function) FullName() string { return fullName(f.Tenant, f.Namespace, f.Name) }
+
+// String is for messages, such as function public/default/resize.
+func (f Function) String() string { return string(f.Kind) + " " + backlog.Quote(f.FullName()) }
+
+func fullName(tenant, namespace, name string) string { return tenant + "/" + namespace + "/" + name }
+
+// Subscription is what all instances consume, without a cluster yet, and the type that they ask for. An error says why
+// it has no one backlog, and what to do about it.
+func (f Function) Subscription() (backlog.Subscription, backlog.SubscriptionType, error) {
+	none := backlog.Subscription{}
+	switch {
+	case f.Kind == KindSource && f.Batch:
+		return f.batchSubscription(), backlog.Shared, nil
+	case f.Kind == KindSource:
+		return none, "", fmt.Errorf(
+			"%s brings data into Pulsar and consumes nothing there, so there is no backlog to scale on: use a "+
+				"HorizontalPodAutoscaler on its CPU; only sources with batchSourceConfig can be scaled",
+			f,
+		)
+	case f.SourceClass != "":
+		return none, "", fmt.Errorf(
+			"%s reads from %s (className of its source's configuration) and not from Pulsar, so there is no backlog "+
+				"to scale on: use a HorizontalPodAutoscaler on its CPU",
+			f,
+			backlog.Quote(f.SourceClass),
+		)
+	case len(f.Inputs) == 0 && f.Runtime == Go:
+		return none, "", errors.New(
+			"a Go function consumes the first of spec.input.topics only, and there is none: set spec.input.topics",
+		)
+	case len(f.Inputs) == 0:
+		return none, "", fmt.Errorf("%s has no input topics, so it has no backlog: list them in spec.input.topics", f)
+	}
+	topics, patterns, err := f.topics()
+	if err != nil {
+		return none, "", err
+	}
+	agreed, err := f.agreed()
+	if err != nil {
+		return none, "", err
+	}
+	return backlog.NewSubscription(backlog.Cluster{}, agreed.name, topics...).WithPatterns(patterns...), agreed.kind, nil
+}
+
+// batchSubscription is what the instances of a batch source share.
+//
+// Source: org.apache.pulsar.functions.utils.SourceConfigUtils, computeBatchSourceIntermediateTopicName and
+// computeBatchSourceInstanceSubscriptionName; org.apache.pulsar.functions.source.batch.BatchSourceExecutor.
+func (f Function) batchSubscription() backlog.Subscription {
+	return backlog.NewSubscription(
+		backlog.Cluster{},
+		"BatchSourceExecutor-"+f.FullName(),
+		"persistent://"+f.FullName()+"-intermediate",
+	)
+}
+
+// topics are the inputs as topics and patterns.
+func (f Function) topics() (topics []string, patterns []backlog.Pattern, err error) {
+	for _, text := range slices.Sorted(maps.Keys(f.Inputs)) {
+		if !f.Inputs[text].IsPattern {
+			topics = append(topics, text)
+			continue
+		}
+		pattern, err := backlog.ParsePattern(text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the inputs of %s: %w", f, err)
+		}
+		patterns = append(patterns, pattern)
+	}
+	return topics, patterns, nil
+}
+
+// subscribes is what a consumer of one input asks for.
+type subscribes struct {
+	name string
+	kind backlog.SubscriptionType
+}
+
+// agreed is the subscription that all inputs share. By its consumer properties an input may have a subscription of its
+// own; with two there is no one backlog.
+//
+// Source: org.apache.pulsar.functions.instance.InstanceUtils.getDefaultSubscriptionName.
+func (f Function) agreed() (agreed subscribes, err error) {
+	configured := subscribes{name: cmp.Or(f.SubscriptionName, f.FullName()), kind: f.SubscriptionType}
+	for i, text := range slices.Sorted(maps.Keys(f.Inputs)) {
+		as := configured
+		if f.Runtime == Java {
+			as = configured.with(f.Inputs[text].ConsumerProperties)
+		}
+		switch {
+		case !exists(as.kind):
+			return subscribes{}, fmt.Errorf(
+				"consumerProperties of input %s of %s have %s %q, which Pulsar does not know: use Shared, Failover or "+
+					"Key_Shared",
+				backlog.Quote(text),
+				f,
+				propertySubscriptionType,
+				backlog.Quote(string(as.kind)),
+			)
+		case i > 0 && as != agreed:
+			return subscribes{}, fmt.Errorf(
+				"the inputs of %s do not share one subscription: consumerProperties make %s subscribe as %s and another "+
+					"as %s: set %s and %s alike for all inputs",
+				f,
+				backlog.Quote(text),
+				as,
+				agreed,
+				propertySubscriptionName,
+				propertySubscriptionType,
+			)
+		}
+		agreed = as
+	}
+	return agreed, nil
+}
+
+// Keys of the consumer properties that decide what a Java instance subscribes as.
+const (
+	propertySubscriptionName = "subscriptionName"
+	propertySubscriptionType = "subscriptionType"
+)
+
+// with is what a Java instance asks for that loads an input's consumer properties over its configuration. The type may
+// then be one that Pulsar does not know.
+//
+// Source: org.apache.pulsar.functions.source.PulsarSource.createConsumeBuilder (loadConf comes last); Python and Go
+// pass the properties on as metadata.
+func (s subscribes) with(properties map[string]string) subscribes {
+	return subscribes{
+		name: cmp.Or(properties[propertySubscriptionName], s.name),
+		kind: backlog.SubscriptionType(cmp.Or(properties[propertySubscriptionType], string(s.kind))),
+	}
+}
+
+// String is for messages, such as public/default/resize (Shared).
+func (s subscribes) String() string {
+	return fmt.Sprintf("%s (%s)", backlog.Quote(s.name), backlog.Quote(string(s.kind)))
+}
+
+// exists says whether Pulsar has subscriptions of the type.
+func exists(kind backlog.SubscriptionType) bool {
+	return kind == backlog.Exclusive || kind == backlog.Shared || kind == backlog.Failover || kind == backlog.KeyShared
+}

@@ -1,0 +1,139 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package function
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// MeshSpec is the part of the spec of a Function, Sink or Source of Function Mesh that says what it consumes: decode
+// the spec into it, or embed it among what else is read of the spec.
+type MeshSpec struct {
+	// Tenant, Namespace (Pulsar's) and Name are filled by Function Mesh's webhook where there is one.
+	Tenant    string `json:"tenant"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+
+	Input               meshInput `json:"input"`
+	SubscriptionName    string    `json:"subscriptionName"`
+	ProcessingGuarantee string    `json:"processingGuarantee"`
+	RetainOrdering      bool      `json:"retainOrdering"`
+	RetainKeyOrdering   bool      `json:"retainKeyOrdering"`
+	WindowConfig        *window   `json:"windowConfig"`
+	// SourceConfig of a Function replaces its input; that of a Source is the connector's own.
+	SourceConfig map[string]any `json:"sourceConfig"`
+	// BatchSourceConfig is set for Sources that discover tasks and share them through a topic.
+	BatchSourceConfig *struct{} `json:"batchSourceConfig"`
+
+	// Golang, Python and GenericRuntime are set for functions of those runtimes; the others are Java.
+	Golang         *struct{} `json:"golang"`
+	Python         *struct{} `json:"python"`
+	GenericRuntime *struct{} `json:"genericRuntime"`
+}
+
+type meshInput struct {
+	Topics              []string             `json:"topics"`
+	TopicPattern        string               `json:"topicPattern"`
+	CustomSerdeSources  map[string]string    `json:"customSerdeSources"`
+	CustomSchemaSources map[string]string    `json:"customSchemaSources"`
+	SourceSpecs         map[string]inputSpec `json:"sourceSpecs"`
+}
+
+// inputSpec is one of Function Mesh's sourceSpecs, or of the inputSpecs of an instance.
+type inputSpec struct {
+	IsRegexPattern     bool              `json:"isRegexPattern"`
+	ConsumerProperties map[string]string `json:"consumerProperties"`
+}
+
+func (s inputSpec) input() Input {
+	return Input{IsPattern: s.IsRegexPattern, ConsumerProperties: s.ConsumerProperties}
+}
+
+// Function is what the spec of an object of that name describes. The defaults are those of Function Mesh's webhook,
+// which not every installation runs.
+func (s MeshSpec) Function(kind Kind, object string) Function {
+	d := delivery{
+		// Function Mesh spells them in lower case
+		guarantees:     strings.ToUpper(s.ProcessingGuarantee),
+		retainOrdering: s.RetainOrdering, retainKeyOrdering: s.RetainKeyOrdering, window: s.WindowConfig,
+	}
+	f := Function{
+		Kind:              kind,
+		Tenant:            cmp.Or(s.Tenant, "public"),
+		Namespace:         cmp.Or(s.Namespace, "default"),
+		Name:              cmp.Or(s.Name, object),
+		Runtime:           s.runtime(),
+		SubscriptionName:  s.SubscriptionName,
+		SubscriptionType:  d.subscriptionType(),
+		NeverAcknowledges: d.neverAcknowledges(),
+	}
+	switch {
+	case kind == KindSource:
+		f.Batch, f.SubscriptionType = s.BatchSourceConfig != nil, backlog.Shared
+		return f
+	case s.Golang != nil:
+		// what Function Mesh gives to its Go instances has neither the guarantee nor the ordering
+		f.SubscriptionType = backlog.Shared
+	}
+	f.SourceClass, f.Inputs = s.sourceClass(), s.inputs()
+	return f
+}
+
+func (s MeshSpec) runtime() Runtime {
+	switch {
+	case s.Golang != nil:
+		return Go
+	case s.Python != nil:
+		return Python
+	case s.GenericRuntime != nil:
+		return Generic
+	default:
+		return Java
+	}
+}
+
+// sourceClass is what a Function reads with in place of Pulsar's own source; empty for that. With the other settings
+// alone it reads its topics.
+//
+// Source: Function Mesh's buildSourceConnectorDetails (controllers/spec/utils.go).
+func (s MeshSpec) sourceClass() string {
+	class, _ := s.SourceConfig["className"].(string)
+	if configs, _ := s.SourceConfig["configs"].(map[string]any); class == "" && configs["className"] != nil {
+		class = fmt.Sprint(configs["className"])
+	}
+	return class
+}
+
+// inputs by the text that names them.
+//
+// Source: Function Mesh's generateInputSpec (controllers/spec/utils.go) fills one map from five fields, the later ones
+// over the earlier: a pattern that is named again without isRegexPattern is a topic. Its Go runtime is given topics[0]
+// and nothing else.
+func (s MeshSpec) inputs() map[string]Input {
+	inputs := map[string]Input{}
+	if s.Golang != nil {
+		if len(s.Input.Topics) > 0 && s.Input.Topics[0] != "" {
+			inputs[s.Input.Topics[0]] = Input{}
+		}
+		return inputs
+	}
+	for _, topic := range s.Input.Topics {
+		inputs[topic] = Input{}
+	}
+	inputs[s.Input.TopicPattern] = Input{IsPattern: true}
+	for _, sources := range []map[string]string{s.Input.CustomSerdeSources, s.Input.CustomSchemaSources} {
+		for topic := range sources {
+			inputs[topic] = Input{}
+		}
+	}
+	for topic, spec := range s.Input.SourceSpecs {
+		inputs[topic] = spec.input()
+	}
+	delete(inputs, "")
+	return inputs
+}
