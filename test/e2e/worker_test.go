@@ -5,11 +5,9 @@ package e2e
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -236,83 +234,4 @@ func sourcesAreReadBack(t *testing.T, w *workshop) {
 	sample := w.instances(t, function.KindSource, "silent",
 		func(s backlog.InstancesSample) bool { return len(s.Instances) == 1 })
 	require.Zero(t, sample.Instances[0].Processed)
-}
-
-// stoppedInstancesAreSilent has one function that was stopped and one that cannot start.
-func stoppedInstancesAreSilent(t *testing.T, w *workshop) {
-	require.NoError(t, w.CreateTopic(t.Context(), "stopped-in", 0))
-	require.NoError(t, w.CreateTopic(t.Context(), "broken-in", 0))
-	w.create(t, function.KindFunction, w.function("stopped", "stopped-in"))
-	w.consumed(t, broker.TopicName("stopped-in"), "public/default/stopped", 2)
-	w.demand(t, http.MethodPost, "/admin/v3/functions/public/default/stopped/stop")
-
-	broken := w.function("broken", "broken-in")
-	broken["userConfig"].(map[string]any)["collector"] = "127.0.0.1:1" // where nobody listens
-	w.create(t, function.KindFunction, broken)
-	for _, name := range []string{"stopped", "broken"} {
-		sample := w.instances(t, function.KindFunction, name, func(s backlog.InstancesSample) bool { return s.Silent == 2 })
-		require.Empty(t, sample.Instances)
-	}
-	require.Contains(t, string(w.demand(t, http.MethodGet, "/admin/v3/functions/public/default/broken/stats")),
-		`"receivedTotal":0`,
-		"its stats look like those of an idle function")
-}
-
-func missingComponents(t *testing.T, w *workshop) {
-	for _, kind := range []function.Kind{function.KindFunction, function.KindSink, function.KindSource} {
-		component := w.component(kind, "nope")
-		_, err := w.worker.Describe(t.Context(), component)
-		require.ErrorIs(t, err, backlog.ErrFunctionNotFound, err)
-		require.ErrorContains(t, err, string(kind)+" public/default/nope: create it or correct its name")
-		_, err = w.worker.FetchInstances(t.Context(), component.Workload())
-		require.ErrorIs(t, err, backlog.ErrFunctionNotFound, err)
-	}
-	_, err := w.worker.Describe(t.Context(), w.component(function.KindSink, "shared"))
-	require.ErrorIs(t, err, backlog.ErrFunctionNotFound, "a function is no sink")
-}
-
-// workersThatAreAway asks all the time while the broker starts again: the worker refuses (503) from when the web server
-// answers until it has read its functions. How long that is nobody knows, so that it is seen is not demanded.
-func workersThatAreAway(t *testing.T, w *workshop) {
-	component := w.component(function.KindFunction, "shared")
-	restarted := make(chan error, 1)
-	go func() { restarted <- w.Restart(t.Context()) }()
-	seen := map[string]int{}
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	for running := true; running; {
-		_, err := w.worker.Describe(t.Context(), component)
-		if err == nil {
-			seen["answered"]++
-		} else {
-			require.True(t, isAway(err), "an existing function while its worker is away: %v", err)
-			seen[err.Error()]++
-		}
-		select {
-		case err := <-restarted:
-			require.NoError(t, err)
-			running = false
-		case <-ticker.C:
-		}
-	}
-	t.Log("while the broker started again:", seen)
-	// The broker is back, and asked one request at a time until one is answered, which is at most half a minute away.
-	var config function.Description
-	require.Eventually(t, func() bool {
-		var err error
-		config, err = w.worker.Describe(t.Context(), component)
-		return err == nil
-	}, time.Minute, 20*time.Millisecond)
-	require.Equal(t, "public/default/shared", config.Subscription.Name)
-
-	w.Kill()
-	_, err := w.worker.Describe(t.Context(), component)
-	require.ErrorIs(t, err, backlog.ErrUnreachable)
-	_, err = w.worker.FetchInstances(t.Context(), component.Workload())
-	require.ErrorIs(t, err, backlog.ErrUnreachable)
-}
-
-// isAway says that the error is about the worker and not about the function.
-func isAway(err error) bool {
-	return errors.Is(err, backlog.ErrUnreachable) || errors.Is(err, backlog.ErrUnavailable)
 }
