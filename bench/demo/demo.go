@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -58,7 +61,7 @@ func (d *demo) run(ctx context.Context) (summary, error) {
 	}
 	defer func() {
 		d.screen.end()
-		say(d.out, "Stopping everything.\n") // up to 5 s, for replicas may finish their message
+		output.Printf(d.out, "Stopping everything.\n") // up to 5 s, for replicas may finish their message
 		end()
 	}()
 	f, err := d.prepare(ctx, scene)
@@ -75,7 +78,7 @@ func (d *demo) run(ctx context.Context) (summary, error) {
 		return s, err
 	}
 	if err := s.verdict(); err != nil {
-		say(d.out, "\nThe last lines of the adapter:\n%s\n", scene.Adapter.LogTail())
+		output.Printf(d.out, "\nThe last lines of the adapter:\n%s\n", scene.Adapter.LogTail())
 		return s, err
 	}
 	if d.options.keep {
@@ -84,30 +87,26 @@ func (d *demo) run(ctx context.Context) (summary, error) {
 	return s, nil
 }
 
-// open sets the stage. What it starts ends with ctx only while it opens; afterwards end ends it, in order.
+// open sets the stage, until end.
 func (d *demo) open(ctx context.Context) (scene *stage.Stage, end func(), err error) {
-	say(d.out, "Starting Pulsar, a Kubernetes control plane and the adapter on this machine ...\n")
+	output.Printf(d.out, "Starting Pulsar, a Kubernetes control plane and the adapter on this machine ...\n")
 	start := time.Now()
-	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	release := context.AfterFunc(ctx, cancel)
-	scene, err = stage.Open(lifetime, stage.Config{
+	scene, end, err = testbed.Open(ctx, stage.Config{
 		HPASyncPeriod: hpaSync,
 		AdapterFlags:  []string{"--poll-interval=2s", "--rate-window=4s"},
 		Progress:      d.out,
 	})
-	release()
 	if err != nil {
-		cancel()
-		return nil, nil, fmt.Errorf("starting: %w", err)
+		return nil, nil, err
 	}
-	say(d.out, "... took %.0f s.\n", time.Since(start).Seconds())
-	return scene, func() { scene.Close(); cancel() }, nil
+	output.Printf(d.out, "... took %.0f s.\n", time.Since(start).Seconds())
+	return scene, end, nil
 }
 
 // prepare makes the Function and the policy.
 func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function, error) {
 	s := d.scenario
-	say(d.out, "\nFunction %s: Java function instances that take %s for a message, so one of them does %.0f/s. ",
+	output.Printf(d.out, "\nFunction %s: Java function instances that take %s for a message, so one of them does %.0f/s. ",
 		functionName, s.serviceTime, 1/s.serviceTime.Seconds())
 	f, err := scene.AddFunction(ctx, stage.FunctionConfig{
 		Name: functionName, Kind: stage.Java, ServiceTime: s.serviceTime, Objective: s.objective, Progress: d.out,
@@ -115,7 +114,7 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 	if err != nil {
 		return nil, err
 	}
-	say(d.out, "One is running.\nIts policy, all that a user writes:\n\n%s\n", s.manifest())
+	output.Printf(d.out, "One is running.\nIts policy, all that a user writes:\n\n%s\n", s.manifest())
 	policy, err := s.policy()
 	if err != nil {
 		return nil, err
@@ -123,7 +122,7 @@ func (d *demo) prepare(ctx context.Context, scene *stage.Stage) (*stage.Function
 	if err := scene.Client.Create(ctx, policy); err != nil {
 		return nil, fmt.Errorf("creating the policy: %w", err)
 	}
-	say(d.out, "The load: %.0f messages/s, %.0f/s from %s to %s, then %.0f/s again.\n\n",
+	output.Printf(d.out, "The load: %.0f messages/s, %.0f/s from %s to %s, then %.0f/s again.\n\n",
 		s.low, s.high, clock(s.calm), clock(s.fall()), s.low)
 	return f, nil
 }
@@ -147,7 +146,7 @@ func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 	o.ended = time.Now()
 	o.replicaTime = scene.Mesh.ReplicaSeconds(stage.Namespace, functionName) - paid
 	o.timeline = scene.Mesh.Timeline(stage.Namespace, functionName)
-	if err := drain(ctx, f); err != nil {
+	if err := testbed.Drain(ctx, f, drainTimeout); err != nil {
 		return o, err
 	}
 	o.published = f.Published()
@@ -157,25 +156,12 @@ func (d *demo) play(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 	return o, nil
 }
 
-// drain waits for the last messages. That some are left when time is up is for the summary to tell.
-func drain(ctx context.Context, f *stage.Function) error {
-	limited, cancel := context.WithTimeout(ctx, drainTimeout)
-	defer cancel()
-	err := cluster.WaitFor(limited, "the last messages", lookEvery/10, func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return int64(done) >= f.Published(), fmt.Sprint(done, " done"), nil
-	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
-	}
-	return err
-}
-
 // report shows the summary, and writes it and the plot.
 func (d *demo) report(s summary, o outcome) error {
 	d.screen.end()
 	s.print(d.out)
-	json, err := s.write(d.options.out)
+	path := filepath.Join(d.options.out, "summary.json")
+	err := output.JSON(path, s)
 	if err != nil {
 		return err
 	}
@@ -183,10 +169,10 @@ func (d *demo) report(s summary, o outcome) error {
 	if err != nil {
 		return err
 	}
-	png, err := writeFile(d.options.out, "demo.png", image)
-	if err != nil {
+	png := filepath.Join(d.options.out, "demo.png")
+	if err := output.File(png, image); err != nil {
 		return err
 	}
-	say(d.out, "  files      %s, %s\n", json, png)
+	output.Printf(d.out, "  files      %s, %s\n", path, png)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -23,7 +24,7 @@ const quietEvery = time.Minute
 // keep leaves everything running with the low load and goes on showing it, until ctx ends, which is no error here.
 func (d *demo) keep(ctx context.Context, scene *stage.Stage, f *stage.Function) error {
 	hints(d.out, scene.Cluster.Kubeconfig())
-	say(d.out, "The load stays at %.0f messages/s. Ctrl-C stops everything.\n\n", d.scenario.low)
+	output.Printf(d.out, "The load stays at %.0f messages/s. Ctrl-C stops everything.\n\n", d.scenario.low)
 	d.screen.every = quietEvery
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -42,7 +43,7 @@ func hints(out io.Writer, kubeconfig string) {
 	metric := fmt.Sprintf(
 		"/apis/custom.metrics.k8s.io/v1beta2/namespaces/%s/autoscalingpolicies.pulsar-autoscaler.io/%s/%s",
 		stage.Namespace, functionName, policy.MetricDesiredReplicas)
-	say(out, `
+	output.Printf(out, `
 Everything is still running. In another terminal:
 
   export KUBECONFIG=%s

@@ -7,14 +7,14 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 const (
@@ -25,8 +25,7 @@ const (
 
 func main() {
 	ctrl.SetLogger(logr.Discard()) // the stand-in for Function Mesh would complain on the table otherwise
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process, and the kernel its children
+	ctx, _ := command.Context()    // the process ends with it
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -37,7 +36,7 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		say(complaints, "demo: %v\n", err)
+		output.Printf(complaints, "demo: %v\n", err)
 		return exitUsage
 	}
 	_, err = newDemo(options, out, isTerminal(out)).run(ctx)
@@ -45,10 +44,10 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil:
-		say(complaints, "demo: interrupted, everything is stopped\n")
+		output.Printf(complaints, "demo: interrupted, everything is stopped\n")
 		return exitInterrupted
 	default:
-		say(complaints, "demo: %v\n", err)
+		output.Printf(complaints, "demo: %v\n", err)
 		return exitFailed
 	}
 }
@@ -61,9 +60,4 @@ func isTerminal(out io.Writer) bool {
 	}
 	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// say writes for a person; a reader that has gone is no reason to leave processes behind.
-func say(out io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(out, format, args...)
 }

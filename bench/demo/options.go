@@ -5,7 +5,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/jdk"
 )
@@ -30,18 +30,14 @@ type options struct {
 
 func parseOptions(args []string, help io.Writer) (options, error) {
 	var o options
-	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	flags.SetOutput(help)
+	flags := command.Flags("demo", help)
 	flags.BoolVar(&o.keep, "keep", false, "after the summary leave everything running until Ctrl-C")
 	flags.BoolVar(&o.short, "short-run", false, "less load for a shorter time: about a minute")
 	flags.StringVar(&o.out, "out", filepath.Join("bench", "out", "demo"), "`directory` of summary.json and demo.png")
-	if err := flags.Parse(args); err != nil {
+	if err := command.Parse(flags, args); err != nil {
 		return options{}, err
 	}
-	switch {
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("argument %q is not a flag: see -help", flags.Arg(0))
-	case o.out == "":
+	if o.out == "" {
 		return options{}, errors.New("-out is empty: it must name a directory")
 	}
 	return o, nil

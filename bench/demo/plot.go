@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/figure"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
@@ -99,7 +100,7 @@ func (p picture) replicas() figure.Panel {
 func (p picture) steps(pick func(mesh.Sample) int) plotter.XYs {
 	end := p.begun.Add(p.length())
 	var points plotter.XYs
-	for _, one := range during(p.timeline, p.begun, end) {
+	for _, one := range testbed.Between(p.timeline, p.begun, end) {
 		x, y := one.Time.Sub(p.begun).Seconds(), float64(pick(one))
 		if n := len(points); n > 0 {
 			points = append(points, plotter.XY{X: x, Y: points[n-1].Y})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 const (
@@ -45,24 +47,24 @@ func (s *screen) show(one sample) {
 	}
 	stays := !s.begun || one.at-s.kept.at >= every || one.current != s.kept.current || one.running != s.kept.running
 	if !s.begun {
-		say(s.out, "%s\n", header())
+		output.Printf(s.out, "%s\n", header())
 		s.begun = true
 	}
 	if s.live {
-		say(s.out, "%s%s%s%s", anew, noWrap, row(one), wrap)
+		output.Printf(s.out, "%s%s%s%s", anew, noWrap, row(one), wrap)
 	} else if stays {
-		say(s.out, "%s", row(one))
+		output.Printf(s.out, "%s", row(one))
 	}
 	if stays {
 		s.kept = one
-		say(s.out, "\n")
+		output.Printf(s.out, "\n")
 	}
 }
 
 // end leaves the cursor at the beginning of a line; the next sample begins a new table.
 func (s *screen) end() {
 	if s.begun && s.live {
-		say(s.out, "%s", anew)
+		output.Printf(s.out, "%s", anew)
 	}
 	s.begun = false
 }

@@ -4,14 +4,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
@@ -64,7 +63,7 @@ func summarize(o outcome) summary {
 		p50, p99 := rounded(o.p50), rounded(o.p99)
 		s.WaitP50Seconds, s.WaitP99Seconds = &p50, &p99
 	}
-	timeline := during(o.timeline, o.begun, o.ended)
+	timeline := testbed.Between(o.timeline, o.begun, o.ended)
 	for _, one := range timeline {
 		s.ReplicasMax = max(s.ReplicasMax, one.Desired)
 		s.ReplicasLast = one.Desired
@@ -78,22 +77,6 @@ func summarize(o outcome) summary {
 
 // rounded is in seconds with milliseconds.
 func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
-
-// during is the history from begun to ended, beginning with the state at begun.
-func during(timeline []mesh.Sample, begun, ended time.Time) []mesh.Sample {
-	var state mesh.Sample
-	var after []mesh.Sample
-	for _, one := range timeline {
-		switch {
-		case !one.Time.After(begun):
-			state = one
-		case !one.Time.After(ended):
-			after = append(after, one)
-		}
-	}
-	state.Time = begun
-	return append([]mesh.Sample{state}, after...)
-}
 
 // reaction is the time from step to the first larger spec.replicas.
 func reaction(timeline []mesh.Sample, step time.Time) (after time.Duration, rose bool) {
@@ -129,14 +112,14 @@ func (s summary) print(out io.Writer) {
 	if undone := s.MessagesPublished - s.MessagesDone; undone > 0 {
 		lost = fmt.Sprintf("%d LOST OR STILL WAITING", undone)
 	}
-	say(out, "\nSummary of %.0f s on Pulsar %s and Kubernetes %s\n", s.DurationSeconds, s.PulsarVersion,
+	output.Printf(out, "\nSummary of %.0f s on Pulsar %s and Kubernetes %s\n", s.DurationSeconds, s.PulsarVersion,
 		s.KubernetesVersion)
-	say(out, "  messages   %d published, %d done, %s\n", s.MessagesPublished, s.MessagesDone, lost)
-	say(out, "  objective  %d messages took longer than %.0f s (%s)\n", s.MessagesLate, s.ObjectiveSeconds,
+	output.Printf(out, "  messages   %d published, %d done, %s\n", s.MessagesPublished, s.MessagesDone, lost)
+	output.Printf(out, "  objective  %d messages took longer than %.0f s (%s)\n", s.MessagesLate, s.ObjectiveSeconds,
 		share(s.MessagesLate, s.MessagesDone))
-	say(out, "  wait       p50 %s, p99 %s from publish to done\n", seconds(s.WaitP50Seconds), seconds(s.WaitP99Seconds))
-	say(out, "  reaction   %s from the step up to more spec.replicas\n", seconds(s.ReactionSeconds))
-	say(out, "  replicas   %d at most, %d at the end; %.0f replica-seconds, where always %d would have been %.0f\n",
+	output.Printf(out, "  wait       p50 %s, p99 %s from publish to done\n", seconds(s.WaitP50Seconds), seconds(s.WaitP99Seconds))
+	output.Printf(out, "  reaction   %s from the step up to more spec.replicas\n", seconds(s.ReactionSeconds))
+	output.Printf(out, "  replicas   %d at most, %d at the end; %.0f replica-seconds, where always %d would have been %.0f\n",
 		s.ReplicasMax, s.ReplicasLast, s.ReplicaSeconds, s.ReplicasMax, float64(s.ReplicasMax)*s.DurationSeconds)
 }
 
@@ -152,24 +135,4 @@ func seconds(value *float64) string {
 		return "unknown"
 	}
 	return fmt.Sprintf("%.1f s", *value)
-}
-
-// write makes summary.json in the directory and returns its path.
-func (s summary) write(dir string) (path string, err error) {
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("encoding the summary: %w", err)
-	}
-	return writeFile(dir, "summary.json", append(text, '\n'))
-}
-
-func writeFile(dir, name string, content []byte) (path string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("making the directory of the results: %w", err)
-	}
-	path = filepath.Join(dir, name)
-	if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // a result for everybody to read
-		return "", fmt.Errorf("writing the results: %w", err)
-	}
-	return path, nil
 }

@@ -5,15 +5,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
-
-// crashLines of the log of a server that ended by itself are shown.
-const crashLines = 30
 
 // watch shows a sample a second until enough says that it was, a server crashes or ctx ends.
 func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function, begun time.Time,
@@ -29,7 +25,7 @@ func (d *demo) watch(ctx context.Context, scene *stage.Stage, f *stage.Function,
 			return ctx.Err()
 		case <-timer.C:
 		}
-		if err := crashed(scene); err != nil {
+		if err := testbed.Crashed(scene); err != nil {
 			return err
 		}
 		last = next(last, observe(ctx, scene, f, begun))
@@ -52,22 +48,4 @@ func observe(ctx context.Context, scene *stage.Stage, f *stage.Function, begun t
 	done, _ := f.Score.Totals()
 	o.published, o.done, o.at = f.Published(), int64(done), time.Since(begun)
 	return o
-}
-
-// crashed says which server has ended by itself.
-func crashed(scene *stage.Stage) error {
-	select {
-	case <-scene.Broker.Done():
-		return fmt.Errorf("the broker has ended by itself; it printed:\n%s", scene.Broker.LogTail(crashLines))
-	default:
-	}
-	for _, name := range []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager} {
-		component := scene.Cluster.Component(name)
-		select {
-		case <-component.Done():
-			return fmt.Errorf("%s has ended by itself; it printed:\n%s", name, component.LogTail(crashLines))
-		default:
-		}
-	}
-	return nil
 }

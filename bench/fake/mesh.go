@@ -7,13 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
 var errWatchEnded = errors.New("the API server ended a watch")
@@ -63,7 +66,7 @@ func FollowFunctions(ctx context.Context, writer client.WithWatch, namespace str
 			return err
 		}
 		scaled(function.GetName(), int(now.wanted))
-		return Report(ctx, writer, function)
+		return report(ctx, writer, function)
 	})
 }
 
@@ -84,8 +87,8 @@ func read(function *unstructured.Unstructured) (r replicas, err error) {
 	return r, nil
 }
 
-// Report writes the part of a Function's status that the scale subresource reads.
-func Report(ctx context.Context, writer client.Client, function *unstructured.Unstructured) error {
+// report writes the part of a Function's status that the scale subresource reads.
+func report(ctx context.Context, writer client.Client, function *unstructured.Unstructured) error {
 	now, err := read(function)
 	if err != nil || now.told && now.reported == now.wanted {
 		return err
@@ -99,4 +102,42 @@ func Report(ctx context.Context, writer client.Client, function *unstructured.Un
 		return fmt.Errorf("writing the status of %s: %w", function.GetName(), err)
 	}
 	return nil
+}
+
+// FunctionConfig is the same for all Functions that are created together.
+type FunctionConfig struct {
+	// AdminURL of Pulsar.
+	AdminURL    string
+	Replicas    int32
+	ServiceTime time.Duration
+}
+
+// CreateFunctions creates Functions of these names, each with a topic of its own and the status that Function Mesh gives
+// it, and the pulsarConfig that they name.
+func CreateFunctions(ctx context.Context, writer client.Client, names []string, c FunctionConfig) error {
+	const pulsarConfig = "pulsar"
+	config := mesh.PulsarConfig(stage.Namespace, pulsarConfig, c.AdminURL, "pulsar://127.0.0.1:6650")
+	if err := writer.Create(ctx, config); err != nil {
+		return fmt.Errorf("creating the pulsarConfig: %w", err)
+	}
+	return Each(ctx, names, func(ctx context.Context, name string) error {
+		function := mesh.Function(stage.Namespace, name, mesh.FunctionConfig{
+			Topics: []string{TopicOf(name)}, PulsarConfig: pulsarConfig, Replicas: c.Replicas, ServiceTime: c.ServiceTime,
+		})
+		if err := writer.Create(ctx, function); err != nil {
+			return fmt.Errorf("creating Function %s: %w", name, err)
+		}
+		return report(ctx, writer, function)
+	})
+}
+
+// Each does something for every item, several at once, and returns the first error.
+func Each[T any](ctx context.Context, items []T, do func(ctx context.Context, item T) error) error {
+	const atOnce = 16
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, item := range items {
+		group.Go(func() error { return do(ctx, item) })
+	}
+	return group.Wait()
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
 
@@ -38,24 +40,13 @@ type span struct{ begun, ended time.Time }
 
 // follow fills in what the timeline of the target says about a wave for which so many replicas are enough.
 func (a *account) follow(timeline []mesh.Sample, s span, enough int) {
-	lived := during(timeline, s)
+	lived := testbed.Between(timeline, s.begun, s.ended)
 	desired := func(one mesh.Sample) int { return one.Desired }
 	ready := func(one mesh.Sample) int { return one.Ready }
 	a.FirstReplicaSeconds, a.EnoughReplicasSeconds = until(lived, 1, desired), until(lived, enough, desired)
 	a.FirstConsumingSeconds, a.EnoughConsumingSeconds = until(lived, 1, ready), until(lived, enough, ready)
-	paid, changes, most := time.Duration(0), 0, 0
-	for i, one := range lived {
-		next := s.ended
-		if i+1 < len(lived) {
-			next = lived[i+1].Time
-		}
-		paid += time.Duration(one.Started) * next.Sub(one.Time)
-		most = max(most, one.Desired)
-		if i > 0 && one.Desired != lived[i-1].Desired {
-			changes++
-		}
-	}
-	a.ReplicaSeconds, a.ReplicaChanges, a.MostReplicas = new(paid.Seconds()), &changes, &most
+	usage := testbed.UsageOf(lived, s.ended)
+	a.ReplicaSeconds, a.ReplicaChanges, a.MostReplicas = new(usage.Paid.Seconds()), &usage.Changes, &usage.Most
 }
 
 // until is the time from the first sample to the first with at least so many; nil when there is none.
@@ -66,22 +57,6 @@ func until(lived []mesh.Sample, least int, count func(mesh.Sample) int) *float64
 		}
 	}
 	return nil
-}
-
-// during is the history within the span, beginning with the state at its begin.
-func during(timeline []mesh.Sample, s span) []mesh.Sample {
-	var state mesh.Sample
-	var after []mesh.Sample
-	for _, one := range timeline {
-		switch {
-		case !one.Time.After(s.begun):
-			state = one
-		case one.Time.Before(s.ended):
-			after = append(after, one)
-		}
-	}
-	state.Time = s.begun
-	return append([]mesh.Sample{state}, after...)
 }
 
 // tally is what had become of a topic's messages at a time.
@@ -115,7 +90,7 @@ func newFall(timelines [][]mesh.Sample, s span) fall {
 	least, had, fell := math.MaxInt, math.MaxInt, 0
 	var first *float64
 	for _, timeline := range timelines {
-		lived := during(timeline, s)
+		lived := testbed.Between(timeline, s.begun, s.ended)
 		had = min(had, lived[0].Desired)
 		for _, one := range lived {
 			least = min(least, one.Desired)
@@ -158,12 +133,11 @@ func newAwakening(waits []time.Duration, targets int) awakening {
 	}
 }
 
-// quantile is the least wait that at least the share q of all targets does not exceed (nearest rank), in seconds, for q
-// above 0; nil when too few woke for it to be known.
+// quantile of all targets, in seconds; nil when too few woke for it to be known.
 func quantile(sorted []time.Duration, targets int, q float64) *float64 {
-	rank := int(math.Ceil(q * float64(targets)))
-	if rank < 1 || rank > len(sorted) {
+	wait, known := output.Quantile(sorted, targets, q)
+	if !known {
 		return nil
 	}
-	return new(sorted[rank-1].Seconds())
+	return new(wait.Seconds())
 }

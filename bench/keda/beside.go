@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -61,9 +63,9 @@ func (e *environment) beside(ctx context.Context, o options, r *report) (err err
 func describe(contender string, a account) string {
 	return fmt.Sprintf("%s: first replica %s s, enough %s s, late %s %%, replica-seconds %s, %s changes, %s requests",
 		contender,
-		number(a.FirstReplicaSeconds, 1), number(a.EnoughReplicasSeconds, 1), number(a.LatePct, 2), number(a.ReplicaSeconds,
+		output.Number(a.FirstReplicaSeconds, 1), output.Number(a.EnoughReplicasSeconds, 1), output.Number(a.LatePct, 2), output.Number(a.ReplicaSeconds,
 			0),
-		whole(a.ReplicaChanges), whole(a.BrokerRequests))
+		output.Whole(a.ReplicaChanges), output.Whole(a.BrokerRequests))
 }
 
 // cast makes a Function for each contender, which has consumed and is at zero, and gives it into the contender's hands.
@@ -108,7 +110,7 @@ func (e *environment) midway(ctx context.Context, players []player) error {
 			asked = p.proxy.Asked()
 		}
 	}
-	return pause(ctx, untilMidway(asked, time.Now()))
+	return command.Pause(ctx, untilMidway(asked, time.Now()))
 }
 
 // untilMidway is the time from now to the next middle between two looks, of which one was at asked.

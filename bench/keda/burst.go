@@ -16,15 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
 const (
-	// writers create objects at the same time.
-	writers = 16
 	// together is how many control planes are prepared side by side: KEDA takes 150 s for 300 ScaledObjects and uses
 	// little of a CPU for it, since it waits for its own limit of requests. They wake one after the other.
 	together = 2
@@ -35,7 +36,6 @@ const (
 	calm = 45 * time.Second
 	// burstTimeout is 4 times what KEDA's pull takes.
 	burstTimeout = 2 * time.Minute
-	burstConfig  = "pulsar"
 )
 
 // square is a control plane with a crowd that one contender scales.
@@ -85,7 +85,7 @@ func burstOf(ctx context.Context, names []string, o options, r *report, narrator
 		return err
 	}
 	narrator.tell("burst: calm for %s", calm)
-	if err := pause(ctx, calm); err != nil {
+	if err := command.Pause(ctx, calm); err != nil {
 		return err
 	}
 	for i, one := range squares {
@@ -95,7 +95,7 @@ func burstOf(ctx context.Context, names []string, o options, r *report, narrator
 		}
 		r.of(one.contender, o).awakening = a
 		narrator.tell("burst: %s: %s woke, p50 %s s, p99 %s s", one.contender, of(a.BurstWoke, a.BurstTargets),
-			number(a.BurstP50Seconds, 1), number(a.BurstP99Seconds, 1))
+			output.Number(a.BurstP50Seconds, 1), output.Number(a.BurstP99Seconds, 1))
 		squares[i] = nil
 		if err := one.end(); err != nil {
 			return err
@@ -137,21 +137,22 @@ func (s *square) prepare(ctx context.Context, o options) error {
 	s.tell("burst: a control plane for %s", s.contender)
 	config := stageConfig(adminURL, s.progress)
 	config.AdminURL = adminURL
-	if s.Stage, err = stage.Open(lifetime, config); err != nil {
-		return fmt.Errorf("setting the stage: %w", err)
+	if s.Stage, s.closeStage, err = testbed.Open(ctx, config); err != nil {
+		return err
 	}
 	if s.client, err = client.NewWithWatch(s.Cluster.RESTConfig(), client.Options{Scheme: s.Client.Scheme()}); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	if err := s.populate(ctx, adminURL); err != nil {
+	functions := fake.FunctionConfig{AdminURL: adminURL, ServiceTime: time.Second}
+	if err := fake.CreateFunctions(ctx, s.client, s.crowd.names, functions); err != nil {
 		return err
 	}
 	s.follow(lifetime)
 	s.tell("burst: %d of %s", len(s.crowd.names), s.contender)
 	begun := time.Now()
 	jobs := s.jobs(adminURL, o)
-	if err := each(ctx, jobs,
-		func(ctx context.Context, j job) error { return s.client.Create(ctx, j.object()) }); err != nil {
+	err = fake.Each(ctx, jobs, func(ctx context.Context, j job) error { return s.client.Create(ctx, j.object()) })
+	if err != nil {
 		return fmt.Errorf("creating what scales: %w", err)
 	}
 	if err := errors.Join(s.settle(ctx, jobs), s.knows(ctx, jobs)); err != nil {
@@ -170,33 +171,6 @@ func (s *square) jobs(adminURL string, o options) (jobs []job) {
 		})
 	}
 	return jobs
-}
-
-// populate creates the Functions, without replicas.
-func (s *square) populate(ctx context.Context, adminURL string) error {
-	if err := s.client.Create(ctx,
-		mesh.PulsarConfig(stage.Namespace, burstConfig, adminURL, "pulsar://127.0.0.1:6650")); err != nil {
-		return fmt.Errorf("creating the pulsarConfig: %w", err)
-	}
-	return each(ctx, s.crowd.names, func(ctx context.Context, name string) error {
-		function := mesh.Function(stage.Namespace, name, mesh.FunctionConfig{
-			Topics: []string{fake.TopicOf(name)}, PulsarConfig: burstConfig, ServiceTime: time.Second,
-		})
-		if err := s.client.Create(ctx, function); err != nil {
-			return fmt.Errorf("creating Function %s: %w", name, err)
-		}
-		return fake.Report(ctx, s.client, function)
-	})
-}
-
-// each does something for every one, several at once.
-func each[T any](ctx context.Context, all []T, do func(ctx context.Context, one T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for _, one := range all {
-		group.Go(func() error { return do(ctx, one) })
-	}
-	return group.Wait()
 }
 
 // follow notes when Functions wake, by a watch of its own that nothing holds up, and keeps their statuses.

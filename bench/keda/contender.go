@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -91,19 +91,12 @@ func (j job) scaledObjectName() string {
 }
 
 func (j job) policy() *v1alpha1.AutoscalingPolicy {
-	cooldown := int32(j.cooldown / time.Second)
-	return &v1alpha1.AutoscalingPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: j.function},
-		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{
-				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: j.function,
-			},
-			MinReplicas: new(int32), MaxReplicas: j.most,
-			LatencyObjective: metav1.Duration{Duration: j.objective},
-			Actuator:         v1alpha1.ActuatorKEDA,
-			Behavior:         &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &cooldown}},
-		},
+	p := testbed.Policy(j.function, 0, j.most, j.objective)
+	p.Spec.Actuator = v1alpha1.ActuatorKEDA
+	p.Spec.Behavior = &v1alpha1.Behavior{
+		ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: new(int32(j.cooldown / time.Second))},
 	}
+	return p
 }
 
 // scaledObject has KEDA's defaults but for maxReplicaCount and cooldownPeriod.

@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/keda"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
@@ -40,6 +42,8 @@ type environment struct {
 	proxies  map[string]*proxy
 	progress io.Writer
 	begun    time.Time
+	// closeStage ends the stage; nil before there is one.
+	closeStage func()
 }
 
 // openEnvironment sets the stage with every interval as it ships and a real broker, which each of the contenders sees
@@ -64,8 +68,8 @@ func openEnvironment(ctx context.Context, names []string, progress io.Writer) (_
 	}
 	config := stageConfig(e.proxies[externalPush].URL, progress)
 	config.AdapterFlags = append(config.AdapterFlags, "--allowed-pulsar-hosts="+strings.Join(hosts, ","))
-	if e.Stage, err = stage.Open(ctx, config); err != nil {
-		return nil, fmt.Errorf("setting the stage: %w", err)
+	if e.Stage, e.closeStage, err = testbed.Open(ctx, config); err != nil {
+		return nil, err
 	}
 	for _, p := range e.proxies {
 		if err := p.Aim(e.Broker.AdminURL()); err != nil {
@@ -77,8 +81,8 @@ func openEnvironment(ctx context.Context, names []string, progress io.Writer) (_
 
 // Close ends everything.
 func (e *environment) Close() {
-	if e.Stage != nil {
-		e.Stage.Close()
+	if e.closeStage != nil {
+		e.closeStage()
 	}
 	for _, p := range e.proxies {
 		p.Close()
@@ -86,7 +90,7 @@ func (e *environment) Close() {
 }
 
 func (e *environment) tell(format string, args ...any) {
-	say(e.progress, "%4.0f s  "+format+"\n", append([]any{time.Since(e.begun).Seconds()}, args...)...)
+	output.Printf(e.progress, "%4.0f s  "+format+"\n", append([]any{time.Since(e.begun).Seconds()}, args...)...)
 }
 
 // scale does what kubectl scale does.
@@ -186,14 +190,3 @@ func stageConfig(adminURL string, progress io.Writer) stage.Config {
 
 // scalerAddress is where KEDA reaches our scaler.
 func (e *environment) scalerAddress() string { return e.Scaler.Address }
-
-func pause(ctx context.Context, length time.Duration) error {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return fmt.Errorf("waiting: %w", context.Cause(ctx))
-	case <-timer.C:
-		return nil
-	}
-}

@@ -5,35 +5,23 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 )
 
 func main() {
 	ctrl.SetLogger(logr.Discard()) // the stand-in for Function Mesh would complain on the table otherwise
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process, and the kernel its children
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "keda:", err)
-		os.Exit(1)
-	}
+	command.Main("keda", run)
 }
 
 // run writes what it has after every part, so that an interrupted run is not lost.
@@ -84,19 +72,12 @@ func (r *report) part(name string, o options, play func() error) error {
 		return fmt.Errorf("part %s: %w", name, err)
 	}
 	r.noteLoad(name)
-	if o.jsonPath == "" {
-		return nil
-	}
-	return r.write(o.jsonPath)
+	return output.JSON(o.jsonPath, r)
 }
 
 // onABroker plays the parts that need one.
 func onABroker(ctx context.Context, o options, r *report, progress io.Writer) error {
-	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	release := context.AfterFunc(ctx, cancel)
-	e, err := openEnvironment(lifetime, all(), progress)
-	release()
+	e, err := openEnvironment(ctx, all(), progress)
 	if err != nil {
 		return err
 	}

@@ -5,13 +5,14 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 )
 
 // The parts.
@@ -54,8 +55,7 @@ const (
 func parseOptions(args []string, help io.Writer) (options, error) {
 	var o options
 	var some, who string
-	flags := flag.NewFlagSet("keda", flag.ContinueOnError)
-	flags.SetOutput(help)
+	flags := command.Flags("keda", help)
 	flags.StringVar(&some, "parts", strings.Join(parts(), ","), "parts to run, with commas between them")
 	flags.StringVar(&who, "contenders", strings.Join(all(), ","), "contenders, with commas between them")
 	flags.Float64Var(&o.rate, "rate", 200, "messages per second of the step, from 1 to 5000")
@@ -70,11 +70,8 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	flags.DurationVar(&o.outage, "outage", 3*time.Minute, "length of the outage, from 1s to 1h")
 	flags.IntVar(&o.burst, "burst", 300, "ScaledObjects that wake at once, from 1 to 5000")
 	flags.StringVar(&o.jsonPath, "out", "", "file for the numbers as JSON; none when empty")
-	if err := flags.Parse(args); err != nil {
+	if err := command.Parse(flags, args); err != nil {
 		return options{}, err
-	}
-	if flags.NArg() > 0 {
-		return options{}, fmt.Errorf("argument %q is not a flag: see -help", flags.Arg(0))
 	}
 	o.parts, o.contenders = strings.Split(some, ","), strings.Split(who, ",")
 	return o, o.validate()

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
@@ -42,7 +44,7 @@ func (e *environment) outage(ctx context.Context, o options, r *report) error {
 	if err := e.awake(ctx, players); err != nil {
 		return err
 	}
-	if err := pause(ctx, pollingInterval); err != nil { // so that KEDA has seen each active at least once more
+	if err := command.Pause(ctx, pollingInterval); err != nil { // so that KEDA has seen each active at least once more
 		return err
 	}
 	e.tell("outage: the admin service stops answering for %s", o.outage)
@@ -50,7 +52,7 @@ func (e *environment) outage(ctx context.Context, o options, r *report) error {
 	for _, p := range e.proxies {
 		p.Hang()
 	}
-	err = pause(ctx, o.outage)
+	err = command.Pause(ctx, o.outage)
 	s.ended = time.Now()
 	for _, p := range e.proxies {
 		p.Resume()
@@ -68,8 +70,8 @@ func (e *environment) outage(ctx context.Context, o options, r *report) error {
 	for _, name := range o.of(partOutage) {
 		fell := newFall(timelines[name], s)
 		r.of(name, o).fall = fell
-		e.tell("outage: %s: at least %s replicas before, %s during it, %s fell to zero", name, whole(fell.OutageHadReplicas),
-			whole(fell.OutageMinReplicas), of(fell.OutageFell, fell.OutageTargets))
+		e.tell("outage: %s: at least %s replicas before, %s during it, %s fell to zero", name, output.Whole(fell.OutageHadReplicas),
+			output.Whole(fell.OutageMinReplicas), of(fell.OutageFell, fell.OutageTargets))
 	}
 	return nil
 }
@@ -121,7 +123,7 @@ func (e *environment) stagger(ctx context.Context, players []player, targets int
 				return fmt.Errorf("creating %s of %s: %w", players[at].function, players[at].contender, err)
 			}
 		}
-		if err := pause(ctx, pollingInterval/time.Duration(targets)); err != nil {
+		if err := command.Pause(ctx, pollingInterval/time.Duration(targets)); err != nil {
 			return err
 		}
 	}

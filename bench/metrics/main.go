@@ -4,21 +4,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -28,23 +25,14 @@ var errUnanswered = errors.New("requests were not answered with the metric")
 
 func main() {
 	ctrl.SetLogger(logr.Discard()) // the stage's parts have logs of their own
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "metrics:", err)
-		os.Exit(1)
-	}
+	command.Main("metrics", run)
 }
 
 // run is the whole program.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
-	flags := flag.NewFlagSet("metrics", flag.ContinueOnError)
-	flags.SetOutput(progress)
+	flags := command.Flags("metrics", progress)
 	path := flags.String("out", "", "file for the numbers as JSON; none when empty")
-	if err := flags.Parse(args); err != nil {
+	if err := command.Parse(flags, args); err != nil {
 		return err
 	}
 	return bench{
@@ -90,14 +78,8 @@ func (b bench) write(measured report) error {
 	if err := measured.writeTable(b.out); err != nil {
 		return err
 	}
-	if b.jsonPath != "" {
-		var text bytes.Buffer
-		if err := measured.writeJSON(&text); err != nil {
-			return err
-		}
-		if err := os.WriteFile(b.jsonPath, text.Bytes(), 0o600); err != nil {
-			return fmt.Errorf("writing JSON: %w", err)
-		}
+	if err := output.JSON(b.jsonPath, measured); err != nil {
+		return err
 	}
 	if failed := measured.errors(); failed > 0 {
 		return fmt.Errorf("%d %w", failed, errUnanswered)

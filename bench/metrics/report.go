@@ -5,14 +5,13 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 // report is what is written as JSON and, but for the names, as the table.
@@ -49,20 +48,18 @@ func (r *result) addOutcome(clients int, o outcome) {
 		r.AnswersPerSecond = float64(len(o.waits)) / r.Seconds
 	}
 	sorted := slices.Sorted(slices.Values(o.waits))
-	r.P50Milliseconds = quantileMilliseconds(sorted, 0.5)
-	r.P99Milliseconds = quantileMilliseconds(sorted, 0.99)
-	r.LongestMilliseconds = quantileMilliseconds(sorted, 1)
+	r.P50Milliseconds = milliseconds(sorted, 0.5)
+	r.P99Milliseconds = milliseconds(sorted, 0.99)
+	r.LongestMilliseconds = milliseconds(sorted, 1)
 }
 
-// quantileMilliseconds is the least wait that at least the share q of all waits does not exceed (nearest rank), in
-// milliseconds, for q above 0; nil when there are no waits.
-func quantileMilliseconds(sorted []time.Duration, q float64) *float64 {
-	if len(sorted) == 0 {
+// milliseconds of the quantile q; nil when there are no waits.
+func milliseconds(sorted []time.Duration, q float64) *float64 {
+	wait, known := output.Quantile(sorted, len(sorted), q)
+	if !known {
 		return nil
 	}
-	rank := int(math.Ceil(q * float64(len(sorted))))
-	milliseconds := float64(sorted[max(rank, 1)-1]) / float64(time.Millisecond)
-	return &milliseconds
+	return new(float64(wait) / float64(time.Millisecond))
 }
 
 // errors of all measurements.
@@ -75,40 +72,17 @@ func (r report) errors() int {
 }
 
 func (r report) writeTable(out io.Writer) error {
-	if _, err := fmt.Fprintf(out, "GET of a metric on Kubernetes %s and Pulsar %s, everything on %d CPUs\n\n",
-		r.Kubernetes, r.Pulsar, r.CPUs); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	// The writer keeps an error for Flush.
-	_, _ = fmt.Fprintln(table,
-		"route\tmetric\tclients\trequests\terrors\tp50 ms\tp99 ms\tlongest ms\tanswers/s\tprotocol\t")
+	rows := [][]string{{
+		"route", "metric", "clients", "requests", "errors", "p50 ms", "p99 ms", "longest ms", "answers/s", "protocol",
+	}}
 	for _, one := range r.Results {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%.0f\t%s\t\n", one.Route, one.Metric, one.Clients,
-			one.Requests, one.Errors,
-			cell(one.P50Milliseconds), cell(
-				one.P99Milliseconds), cell(one.LongestMilliseconds), one.AnswersPerSecond, cmp.Or(one.Protocol, unknown))
+		rows = append(rows, []string{
+			one.Route, one.Metric, strconv.Itoa(one.Clients), strconv.Itoa(one.Requests), strconv.Itoa(one.Errors),
+			output.Number(one.P50Milliseconds, 2), output.Number(one.P99Milliseconds, 2),
+			output.Number(one.LongestMilliseconds, 2), output.Number(&one.AnswersPerSecond, 0),
+			cmp.Or(one.Protocol, output.Unknown),
+		})
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	return nil
-}
-
-const unknown = "unknown"
-
-func cell(milliseconds *float64) string {
-	if milliseconds == nil {
-		return unknown
-	}
-	return strconv.FormatFloat(*milliseconds, 'f', 2, 64)
-}
-
-func (r report) writeJSON(out io.Writer) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(r); err != nil {
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	return nil
+	title := fmt.Sprintf("GET of a metric on Kubernetes %s and Pulsar %s, everything on %d CPUs", r.Kubernetes, r.Pulsar, r.CPUs)
+	return output.Table(out, title, rows)
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
@@ -26,6 +26,7 @@ const (
 	// take little of the machine.
 	messagesPerSecond = 20
 	serviceTime       = 10 * time.Millisecond
+	objective         = 30 * time.Second
 )
 
 // questions are the decision, which the HorizontalPodAutoscaler of a policy asks for, and a signal, which a user's own
@@ -34,19 +35,6 @@ func questions() []question {
 	return []question{
 		{v1alpha1.GroupResource().String(), function, policy.MetricDesiredReplicas},
 		{"functions." + mesh.GroupVersion().Group, function, "pulsar_function_backlog_ready_messages"},
-	}
-}
-
-func newPolicy() *v1alpha1.AutoscalingPolicy {
-	return &v1alpha1.AutoscalingPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: function},
-		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{
-				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: function,
-			},
-			MinReplicas: new(int32(1)), MaxReplicas: 20,
-			LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
-		},
 	}
 }
 
@@ -62,7 +50,7 @@ func onScene(ctx context.Context, config stage.Config, work func(context.Context
 		return fmt.Errorf("adding the Function: %w", err)
 	}
 	defer func() { _ = f.Remove(ctx) }() // stops its publisher; what else stays ends with the stage
-	if err := s.Client.Create(ctx, newPolicy()); err != nil {
+	if err := s.Client.Create(ctx, testbed.Policy(function, 1, 20, objective)); err != nil {
 		return fmt.Errorf("creating the policy: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)

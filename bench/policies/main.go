@@ -4,16 +4,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,21 +16,15 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
 func main() {
 	ctrl.SetLogger(logr.Discard()) // the stage's parts have logs of their own
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "policies:", err)
-		os.Exit(1)
-	}
+	command.Main("policies", run)
 }
 
 // bench is what to measure, and where to write it.
@@ -50,14 +39,13 @@ type bench struct {
 
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	b := bench{stage: stage.Config{Progress: progress}, out: out, progress: progress}
-	flags := flag.NewFlagSet("policies", flag.ContinueOnError)
-	flags.SetOutput(progress)
+	flags := command.Flags("policies", progress)
 	flags.IntVar(&b.policies, "policies", 300, "policies to create at once, from 1 to 10000")
 	flags.DurationVar(&b.settle, "settle", time.Minute, "between the last HorizontalPodAutoscaler and the steady state")
 	flags.DurationVar(&b.steady, "steady", 2*time.Minute,
 		"how long statuses are counted; 4 minutes are a whole swing of the load")
 	flags.StringVar(&b.jsonPath, "out", "", "file for the numbers as JSON; none when empty")
-	if err := flags.Parse(args); err != nil {
+	if err := command.Parse(flags, args); err != nil {
 		return err
 	}
 	switch {
@@ -74,17 +62,10 @@ func (b bench) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := measured.writeTable(b.out); err != nil || b.jsonPath == "" {
+	if err := measured.writeTable(b.out); err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	if err := measured.writeJSON(&text); err != nil {
-		return err
-	}
-	if err := os.WriteFile(b.jsonPath, text.Bytes(), 0o600); err != nil {
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	return nil
+	return output.JSON(b.jsonPath, measured)
 }
 
 // measure sets the scene, measures on it and clears it away.
@@ -160,12 +141,12 @@ func (b bench) measureCreation(ctx context.Context, s *scene, measured *report) 
 // measureSteady counts what is written while nothing but the load changes.
 func (b bench) measureSteady(ctx context.Context, s *scene, measured *report) error {
 	b.tell("settling for %s", b.settle)
-	if err := pause(ctx, b.settle); err != nil {
+	if err := command.Pause(ctx, b.settle); err != nil {
 		return err
 	}
 	b.tell("counting statuses for %s", b.steady)
 	begun, writes, scales := time.Now(), s.statuses.changed(), s.scales.changed()
-	if err := pause(ctx, b.steady); err != nil {
+	if err := command.Pause(ctx, b.steady); err != nil {
 		return err
 	}
 	measured.setSteady(time.Since(begun), s.statuses.changed()-writes, s.scales.changed()-scales)
@@ -173,16 +154,5 @@ func (b bench) measureSteady(ctx context.Context, s *scene, measured *report) er
 }
 
 func (b bench) tell(format string, args ...any) {
-	_, _ = fmt.Fprintf(b.progress, format+"\n", args...) // only to be read along
-}
-
-func pause(ctx context.Context, length time.Duration) error {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return fmt.Errorf("waiting: %w", context.Cause(ctx))
-	case <-timer.C:
-		return nil
-	}
+	output.Printf(b.progress, format+"\n", args...)
 }

@@ -4,11 +4,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 const (
@@ -58,30 +58,14 @@ func (r *report) setSteady(elapsed time.Duration, writes, scales int) {
 }
 
 func (r report) writeTable(out io.Writer) error {
-	if _, err := fmt.Fprintf(out, "%d policies at once on Kubernetes %s, everything on %d CPUs\n\n", r.Policies,
-		r.Kubernetes, r.CPUs); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	// The writer keeps an error for Flush.
-	_, _ = fmt.Fprintln(table, "\tours\tgoal\tKEDA 2.21.0, 300\t")
-	_, _ = fmt.Fprintf(table, "until the first HorizontalPodAutoscaler, s\t%.1f\t\t\t\n", r.FirstHPASeconds)
-	_, _ = fmt.Fprintf(table, "until all have theirs, s\t%.1f\t%.0f\t%.0f\t\n", r.AllHPAsSeconds, r.AllHPAsGoalSeconds,
-		r.KEDAAllHPAsSeconds)
-	_, _ = fmt.Fprintf(table, "statuses written a second\t%.1f\t%.1f\t\t\n", r.StatusWritesPerSecond,
-		r.StatusWritesBudgetPerSecond)
-	_, _ = fmt.Fprintf(table, "changes of replicas a second\t%.1f\t\t\t\n", r.ScalesPerSecond)
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	return nil
-}
-
-func (r report) writeJSON(out io.Writer) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(r); err != nil {
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	return nil
+	one := func(value float64) string { return output.Number(&value, 1) }
+	whole := func(value float64) string { return output.Number(&value, 0) }
+	title := fmt.Sprintf("%d policies at once on Kubernetes %s, everything on %d CPUs", r.Policies, r.Kubernetes, r.CPUs)
+	return output.Table(out, title, [][]string{
+		{"", "ours", "goal", "KEDA 2.21.0, 300"},
+		{"until the first HorizontalPodAutoscaler, s", one(r.FirstHPASeconds), "", ""},
+		{"until all have theirs, s", one(r.AllHPAsSeconds), whole(r.AllHPAsGoalSeconds), whole(r.KEDAAllHPAsSeconds)},
+		{"statuses written a second", one(r.StatusWritesPerSecond), one(r.StatusWritesBudgetPerSecond), ""},
+		{"changes of replicas a second", one(r.ScalesPerSecond), "", ""},
+	})
 }

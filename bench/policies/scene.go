@@ -6,25 +6,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/fake"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
-)
-
-const (
-	// writers create objects at the same time.
-	writers = 16
-	// pulsarConfig is the ConfigMap that all Functions name.
-	pulsarConfig = "pulsar"
 )
 
 // scene has the objects of the benchmark, and notes what becomes of them.
@@ -48,47 +42,18 @@ func newWorks(n int, now time.Time) map[string]*work {
 
 // createFunctions creates all Functions, with the status that Function Mesh gives them.
 func (s *scene) createFunctions(ctx context.Context, adminURL string) error {
-	if err := s.client.Create(ctx,
-		mesh.PulsarConfig(stage.Namespace, pulsarConfig, adminURL, "pulsar://127.0.0.1:6650")); err != nil {
-		return fmt.Errorf("creating the pulsarConfig: %w", err)
-	}
-	return s.each(ctx, func(ctx context.Context, name string) error {
-		function := mesh.Function(stage.Namespace, name, mesh.FunctionConfig{
-			Topics: []string{fake.TopicOf(name)}, PulsarConfig: pulsarConfig, Replicas: 1, ServiceTime: time.Second / capacity,
-		})
-		if err := s.client.Create(ctx, function); err != nil {
-			return fmt.Errorf("creating Function %s: %w", name, err)
-		}
-		return fake.Report(ctx, s.client, function)
+	return fake.CreateFunctions(ctx, s.client, slices.Collect(maps.Keys(s.works)), fake.FunctionConfig{
+		AdminURL: adminURL, Replicas: 1, ServiceTime: time.Second / capacity,
 	})
 }
 
 func (s *scene) createPolicies(ctx context.Context) error {
-	return s.each(ctx, func(ctx context.Context, name string) error {
-		p := &v1alpha1.AutoscalingPolicy{
-			ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: name},
-			Spec: v1alpha1.AutoscalingPolicySpec{
-				ScaleTargetRef: v1alpha1.ScaleTargetRef{
-					APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
-				},
-				MinReplicas: new(int32(1)), MaxReplicas: 20, LatencyObjective: metav1.Duration{Duration: time.Minute},
-			},
-		}
-		if err := s.client.Create(ctx, p); err != nil {
+	return fake.Each(ctx, slices.Collect(maps.Keys(s.works)), func(ctx context.Context, name string) error {
+		if err := s.client.Create(ctx, testbed.Policy(name, 1, 20, time.Minute)); err != nil {
 			return fmt.Errorf("creating policy %s: %w", name, err)
 		}
 		return nil
 	})
-}
-
-// each does something for every Function, several at once.
-func (s *scene) each(ctx context.Context, do func(ctx context.Context, name string) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for name := range s.works {
-		group.Go(func() error { return do(ctx, name) })
-	}
-	return group.Wait()
 }
 
 // watch starts to note what happens, and to follow the replicas of Functions.

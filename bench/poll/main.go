@@ -8,30 +8,21 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "poll:", err)
-		os.Exit(1)
-	}
+	command.Main("poll", run)
 }
 
 // options are the flags; role, name and admin are for the processes that the benchmark starts of itself.
@@ -50,8 +41,7 @@ const (
 
 func parseFlags(args []string, progress io.Writer) (options, error) {
 	o := options{}
-	flags := flag.NewFlagSet("poll", flag.ContinueOnError)
-	flags.SetOutput(progress)
+	flags := command.Flags("poll", progress)
 	flags.StringVar(&o.sizes, "sizes", "1000,10000,100000", "topic-partitions of each measurement")
 	flags.IntVar(&o.setting.Partitions, "partitions", 4, "partitions of a topic")
 	flags.IntVar(&o.setting.Busy, "busy", 10, "of 100 topics, how many have something waiting")
@@ -64,7 +54,7 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.StringVar(&o.admin, "admin", "", "internal: URL of the broker")
 	flags.IntVar(&o.setting.Topics, "topics", 0, "internal: number of topics")
 	o.pace.looks = 10
-	if err := flags.Parse(args); err != nil {
+	if err := command.Parse(flags, args); err != nil {
 		return o, err
 	}
 	switch {
@@ -130,17 +120,7 @@ func measureAll(ctx context.Context, o options, launch launcher, out io.Writer) 
 	if err := measured.writeTable(out); err != nil {
 		return err
 	}
-	if o.path == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(measured, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding the numbers: %w", err)
-	}
-	if err := os.WriteFile(o.path, append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("writing the numbers: %w", err)
-	}
-	return nil
+	return output.JSON(o.path, measured)
 }
 
 // launcher starts this program in its other roles.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -18,6 +17,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 // contender keeps what is known of the topics fresh while it runs.
@@ -96,7 +98,7 @@ func (m measurement) run(ctx context.Context, out io.Writer) error {
 func (m measurement) observe(ctx context.Context) (figures, error) {
 	s, p := m.setting, m.pace
 	started := time.Now()
-	if err := wait(ctx, time.Duration(p.warmUp)*s.Interval); err != nil {
+	if err := command.Pause(ctx, time.Duration(p.warmUp)*s.Interval); err != nil {
 		return figures{}, err
 	}
 	before, err := readTraffic(ctx, m.admin)
@@ -107,7 +109,7 @@ func (m measurement) observe(ctx context.Context) (figures, error) {
 	ages := make([]float64, 0, p.measured*p.looks*s.Topics)
 	unknown := 0
 	for range p.measured * p.looks {
-		if err := wait(ctx, s.Interval/time.Duration(p.looks)); err != nil {
+		if err := command.Pause(ctx, s.Interval/time.Duration(p.looks)); err != nil {
 			return figures{}, err
 		}
 		now := time.Now()
@@ -125,27 +127,18 @@ func (m measurement) observe(ctx context.Context) (figures, error) {
 	if err != nil {
 		return figures{}, err
 	}
+	slices.Sort(ages)
+	freshness, _ := output.Quantile(ages, len(ages), 0.99) // there is an age: -measured and -topics are at least 1
 	minutes, thousands := elapsed.Minutes(), float64(s.Topics)/1000
 	return figures{
 		RequestsPerSecond: float64(after.Requests-before.Requests) / elapsed.Seconds(),
 		BytesPerSecond:    float64(after.Bytes-before.Bytes) / elapsed.Seconds(),
 		CPUSeconds:        (cpuTime() - cpuBefore).Seconds() / minutes / thousands,
 		Memory:            memory(cap(ages)),
-		Freshness:         quantile(ages, 0.99),
+		Freshness:         freshness,
 		Unknown:           unknown,
 		UnknownRequests:   after.Unknown,
 	}, nil
-}
-
-func wait(ctx context.Context, length time.Duration) error {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // cpuTime of this process, in user and system mode.
@@ -167,13 +160,4 @@ func memory(ages int) uint64 {
 	held := samples[0].Value.Uint64() - samples[1].Value.Uint64()
 	runtime.KeepAlive(samples)
 	return held - min(held, own)
-}
-
-func quantile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(values)
-	rank := int(math.Ceil(q * float64(len(values))))
-	return values[max(rank, 1)-1]
 }

@@ -168,8 +168,3 @@ func TestFlagsAreChecked(t *testing.T) {
 		})
 	}
 }
-
-func TestQuantileIsTheNearestRank(t *testing.T) {
-	require.InDelta(t, 99, quantile([]float64{100, 99, 98, 1, 2, 3, 4, 5, 6, 7}, 0.9), 0)
-	require.InDelta(t, 7, quantile([]float64{7}, 0.99), 0)
-}

@@ -6,7 +6,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strconv"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 type report struct {
@@ -26,21 +28,20 @@ type result struct {
 }
 
 func (r report) writeTable(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	// The writer keeps an error for Flush.
-	_, _ = fmt.Fprintf(table,
-		"every %.0f s, %d partitions a topic, %d %% of the topics with a backlog, everything on %d CPUs\n\n",
-		r.IntervalSeconds, r.PartitionsPerTopic, r.BusyPercent, r.CPUs)
-	_, _ = fmt.Fprintln(table,
-		"partitions\tcontender\trequests/s\tKB/s\tCPU s per 1k functions and minute\tmemory MB\tfreshness p99 s\tunknown\t")
+	rows := [][]string{{
+		"partitions", "contender", "requests/s", "KB/s", "CPU s per 1k functions and minute", "memory MB", "freshness p99 s",
+		"unknown",
+	}}
 	for _, one := range r.Results {
 		const kilo, mega = 1e3, 1e6
-		_, _ = fmt.Fprintf(table, "%d\t%s\t%.0f\t%.0f\t%.2f\t%.1f\t%.1f\t%d\t\n", one.TopicPartitions, one.Contender,
-			one.RequestsPerSecond,
-			one.BytesPerSecond/kilo, one.CPUSeconds, float64(one.Memory)/mega, one.Freshness, one.Unknown)
+		kilobytes, megabytes := one.BytesPerSecond/kilo, float64(one.Memory)/mega
+		rows = append(rows, []string{
+			strconv.Itoa(one.TopicPartitions), one.Contender, output.Number(&one.RequestsPerSecond, 0),
+			output.Number(&kilobytes, 0), output.Number(&one.CPUSeconds, 2), output.Number(&megabytes, 1),
+			output.Number(&one.Freshness, 1), strconv.Itoa(one.Unknown),
+		})
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	return nil
+	title := fmt.Sprintf("every %.0f s, %d partitions a topic, %d %% of the topics with a backlog, everything on %d CPUs",
+		r.IntervalSeconds, r.PartitionsPerTopic, r.BusyPercent, r.CPUs)
+	return output.Table(out, title, rows)
 }

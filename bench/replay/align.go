@@ -6,7 +6,7 @@ package main
 import (
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 )
 
 // score is how a run went in either world; the simulator's is the mean of its runs. What is nil is unknown.
@@ -19,41 +19,16 @@ type score struct {
 
 // score of the real run. Messages that were not done when nobody waited any longer are late.
 func (o outcome) score() score {
-	lived := during(o.timeline, o.begun, o.ended)
-	paid, actions, most := time.Duration(0), 0, 0
-	for i, one := range lived {
-		until := o.ended
-		if i+1 < len(lived) {
-			until = lived[i+1].Time
-		}
-		paid += time.Duration(one.Started) * until.Sub(one.Time)
-		most = max(most, one.Desired)
-		if i > 0 && one.Desired != lived[i-1].Desired {
-			actions++
-		}
+	usage := testbed.UsageOf(testbed.Between(o.timeline, o.begun, o.ended), o.ended)
+	s := score{
+		ReplicaHours: known(usage.Paid.Hours()), Actions: known(float64(usage.Changes)),
+		MaxReplicas: known(float64(usage.Most)),
 	}
-	s := score{ReplicaHours: known(paid.Hours()), Actions: known(float64(actions)), MaxReplicas: known(float64(most))}
 	if o.published > 0 {
 		undone := float64(max(0, o.published-int64(o.done)))
 		s.LatePct = known(100 * (float64(o.late) + undone) / float64(o.published))
 	}
 	return s
-}
-
-// during is the history from begun to ended, beginning with the state at begun.
-func during(timeline []mesh.Sample, begun, ended time.Time) []mesh.Sample {
-	var state mesh.Sample
-	var after []mesh.Sample
-	for _, one := range timeline {
-		switch {
-		case !one.Time.After(begun):
-			state = one
-		case one.Time.Before(ended):
-			after = append(after, one)
-		}
-	}
-	state.Time = begun
-	return append([]mesh.Sample{state}, after...)
 }
 
 // trace has a value for every second since the load began.
@@ -85,7 +60,7 @@ func (t trace) real() trace {
 // trace of the real run: what held at the end of each second.
 func (o outcome) trace() trace {
 	var t trace
-	lived := during(o.timeline, o.begun, o.ended)
+	lived := testbed.Between(o.timeline, o.begun, o.ended)
 	counts := o.counts
 	state, backlog := lived[0], int64(0)
 	for second := range o.scenario.seconds() {

@@ -17,17 +17,13 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/instance"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-const (
-	// drainTimeout is how long the last messages may take when nothing is published any more.
-	drainTimeout = 3 * time.Minute
-	drainPoll    = 200 * time.Millisecond
-	// crashLines of the log of a server that ended by itself are shown.
-	crashLines = 30
-)
+// drainTimeout is how long the last messages may take when nothing is published any more.
+const drainTimeout = 3 * time.Minute
 
 // environment is the stage with what looks at it.
 type environment struct {
@@ -39,22 +35,16 @@ type environment struct {
 	progress   io.Writer
 }
 
-// open sets the stage with every interval as it ships: polls each 10 s, HPA syncs each 15 s. What it starts ends with
-// ctx only while it opens; afterwards end ends it, in order.
+// open sets the stage with every interval as it ships: polls each 10 s, HPA syncs each 15 s. It lasts until end.
 func open(ctx context.Context, progress io.Writer) (_ *environment, end func(), err error) {
 	bins, err := cluster.Binaries(ctx, progress)
 	if err != nil {
 		return nil, nil, err
 	}
-	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	release := context.AfterFunc(ctx, cancel)
-	scene, err := stage.Open(lifetime, stage.Config{Progress: progress})
-	release()
+	scene, end, err := testbed.Open(ctx, stage.Config{Progress: progress})
 	if err != nil {
-		cancel()
-		return nil, nil, fmt.Errorf("setting the stage: %w", err)
+		return nil, nil, err
 	}
-	end = func() { scene.Close(); cancel() }
 	e := &environment{scene: scene, roster: &roster{}, kubernetes: bins.KubernetesVersion, progress: progress}
 	if err := e.equip(); err != nil {
 		end()
@@ -122,7 +112,7 @@ func (e *environment) play(ctx context.Context, s scenario) (_ outcome, err erro
 	if o.policy, err = f.Policy(ctx); err != nil {
 		return outcome{}, err
 	}
-	if err := drain(ctx, f); err != nil {
+	if err := testbed.Drain(ctx, f, drainTimeout); err != nil {
 		return outcome{}, err
 	}
 	o.timeline = e.scene.Mesh.Timeline(stage.Namespace, s.name)
@@ -133,36 +123,4 @@ func (e *environment) play(ctx context.Context, s scenario) (_ outcome, err erro
 		o.last = last.topic
 	}
 	return o, nil
-}
-
-// drain waits for the last messages. That some are left when time is up is for the score to tell.
-func drain(ctx context.Context, f *stage.Function) error {
-	limited, cancel := context.WithTimeout(ctx, drainTimeout)
-	defer cancel()
-	err := cluster.WaitFor(limited, "the last messages", drainPoll, func(context.Context) (bool, string, error) {
-		done, _ := f.Score.Totals()
-		return int64(done) >= f.Published(), fmt.Sprint(done, " done"), nil
-	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
-	}
-	return err
-}
-
-// crashed says which server has ended by itself.
-func (e *environment) crashed() error {
-	select {
-	case <-e.scene.Broker.Done():
-		return fmt.Errorf("the broker has ended by itself; it printed:\n%s", e.scene.Broker.LogTail(crashLines))
-	default:
-	}
-	for _, name := range []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager} {
-		component := e.scene.Cluster.Component(name)
-		select {
-		case <-component.Done():
-			return fmt.Errorf("%s has ended by itself; it printed:\n%s", name, component.LogTail(crashLines))
-		default:
-		}
-	}
-	return nil
 }

@@ -5,31 +5,21 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 func main() {
 	ctrl.SetLogger(logr.Discard()) // the stand-in for Function Mesh would complain on the table otherwise
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process, and the kernel its children
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "replay:", err)
-		os.Exit(1)
-	}
+	command.Main("replay", run)
 }
 
 // run writes what it has after every scenario, so that an interrupted run is not lost.
@@ -52,7 +42,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	defer end()
 	written := env.report()
 	if o.covers() {
-		say(progress, "%s: a minute and a half of real time ...\n", coverageName)
+		output.Printf(progress, "%s: a minute and a half of real time ...\n", coverageName)
 		if written.Coverage, err = env.cover(ctx); err != nil {
 			return fmt.Errorf("measuring the coverage: %w", err)
 		}
@@ -61,7 +51,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		}
 	}
 	for _, s := range scenarios {
-		say(progress, "%s: %s of real time ...\n", s.name, s.length)
+		output.Printf(progress, "%s: %s of real time ...\n", s.name, s.length)
 		happened, err := env.play(ctx, s)
 		if err != nil {
 			return fmt.Errorf("running %s: %w", s.name, err)
@@ -110,9 +100,4 @@ func again(o options, out io.Writer) error {
 		return err
 	}
 	return written.table(out)
-}
-
-// say writes for a person; a reader that has gone is no reason to leave processes behind.
-func say(out io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(out, format, args...)
 }

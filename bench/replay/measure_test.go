@@ -256,24 +256,3 @@ func TestWhatTheBrokerAndThePolicySayInTheEnd(t *testing.T) {
 	m = outcome{last: last, published: 100, done: 99}.measure()
 	require.Nil(t, m.Redelivered, "what is not done may be on its way")
 }
-
-func TestLoadAverageIsTheFirstNumber(t *testing.T) {
-	load, err := loadAverage("0.33 0.70 1.09 2/345 12345\n")
-	require.NoError(t, err)
-	require.InDelta(t, 0.33, load, 0)
-	for _, wrong := range []string{"", "a lot", "-1 0 0", "NaN 0 0", "+Inf 0 0", "1e9 0 0"} {
-		_, err := loadAverage(wrong)
-		require.ErrorIs(t, err, errLoadAverage, wrong)
-	}
-}
-
-func FuzzLoadAverage(f *testing.F) {
-	f.Add("0.33 0.70 1.09 2/345 12345\n")
-	f.Add("")
-	f.Fuzz(func(t *testing.T, text string) {
-		load, err := loadAverage(text)
-		if err == nil && !(load >= 0 && load < 1e6) {
-			t.Fatalf("%q is %g", text, load)
-		}
-	})
-}

@@ -4,13 +4,14 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 // options are the command line.
@@ -28,8 +29,7 @@ const leastSeconds = 20
 func parseOptions(args []string, help io.Writer) (options, error) {
 	var o options
 	var scenario string
-	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
-	flags.SetOutput(help)
+	flags := command.Flags("replay", help)
 	flags.StringVar(&scenario, "scenario", "", "regular expression of the scenarios to run; all when empty")
 	flags.IntVar(&o.seconds, "seconds", 0,
 		"length of each scenario, whose load is squeezed into it; 0 for as long as each is meant to be")
@@ -37,11 +37,8 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	flags.StringVar(&o.plots, "plots", "", "directory for an image of each scenario; none when empty")
 	flags.StringVar(&o.again, "again", "",
 		"file of an earlier -out: nothing is run, and what was measured then is simulated anew")
-	if err := flags.Parse(args); err != nil {
+	if err := command.Parse(flags, args); err != nil {
 		return options{}, err
-	}
-	if flags.NArg() > 0 {
-		return options{}, fmt.Errorf("argument %q is not a flag: see -help", flags.Arg(0))
 	}
 	if o.seconds != 0 && (o.seconds < leastSeconds || o.seconds > longest) {
 		return options{}, fmt.Errorf("-seconds is %d: it must be 0, or from %d to %d", o.seconds, leastSeconds, longest)
@@ -79,7 +76,7 @@ func (o options) write(r report) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(o.out, text); err != nil {
+		if err := output.File(o.out, text); err != nil {
 			return err
 		}
 	}
@@ -91,19 +88,9 @@ func (o options) write(r report) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(filepath.Join(o.plots, "replay-"+one.Name+".png"), image); err != nil {
+		if err := output.File(filepath.Join(o.plots, "replay-"+one.Name+".png"), image); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func writeFile(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("making the directory of the results: %w", err)
-	}
-	if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // a result for everybody to read
-		return fmt.Errorf("writing the results: %w", err)
 	}
 	return nil
 }

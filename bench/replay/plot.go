@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/figure"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 // render draws a result as a PNG: the load, what waited and the replicas, real and simulated.
@@ -19,8 +20,8 @@ func render(r result) ([]byte, error) {
 		Title: fmt.Sprintf("%s: real and simulated replicas of a Pulsar Function under the same load", r.Name),
 		Subtitle: fmt.Sprintf(
 			"Replica-hours: %s real, %s simulated. Late: %s %% real, %s %% simulated. Start %s s, %s messages/s per replica.",
-			number(r.Real.ReplicaHours, 3), number(r.Sim.ReplicaHours, 3), number(r.Real.LatePct, 2), number(r.Sim.LatePct, 2),
-			number(r.Measured.StartSeconds, 1), number(r.Measured.CapacityPerReplica, 1)),
+			output.Number(r.Real.ReplicaHours, 3), output.Number(r.Sim.ReplicaHours, 3), output.Number(r.Real.LatePct, 2), output.Number(r.Sim.LatePct, 2),
+			output.Number(r.Measured.StartSeconds, 1), output.Number(r.Measured.CapacityPerReplica, 1)),
 		XLabel: "time since the load began (s)", XMax: float64(max(1, r.Seconds-1)), XTick: max(10,
 			float64(r.Seconds/100*10)),
 		Panels: []figure.Panel{

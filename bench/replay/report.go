@@ -12,6 +12,8 @@ import (
 	"math"
 	"text/tabwriter"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 // report is replay.json. A null is unknown.
@@ -159,20 +161,20 @@ func (r result) checkArrived() error {
 
 // table is for a person.
 func (r report) table(out io.Writer) error {
-	say(out, "Pulsar %s, Kubernetes %s, %d processors. Simulated: mean of %d runs (least..most) with polls and syncs at "+
+	output.Printf(out, "Pulsar %s, Kubernetes %s, %d processors. Simulated: mean of %d runs (least..most) with polls and syncs at "+
 		"the times of the real "+
 		"ones; at any times: the same whenever they come.\n", r.Pulsar, r.Kubernetes, r.Processors, draws)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if len(r.Scenarios) > 0 {
-		say(table, "\nscenario\treplica-hours\tsimulated\tat any times\treal/sim\tlate %%\tsimulated\tat any times\tdifference\tactions\tsimulated\tmost\tsimulated\twithin\n")
+		output.Printf(table, "\nscenario\treplica-hours\tsimulated\tat any times\treal/sim\tlate %%\tsimulated\tat any times\tdifference\tactions\tsimulated\tmost\tsimulated\twithin\n")
 	}
 	for _, one := range r.Scenarios {
-		say(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Name,
-			number(one.Real.ReplicaHours, 3), one.sim().show(replicaHours, 3), one.AnyTime.show(replicaHours,
-				3), number(one.ReplicaHoursRatio, 2),
-			number(one.Real.LatePct, 2), one.sim().show(latePct, 2), one.AnyTime.show(latePct, 2), number(one.LateDifference, 2),
-			number(one.Real.Actions, 0), one.sim().show(actions, 0),
-			number(one.Real.MaxReplicas, 0), one.sim().show(maxReplicas, 0), verdict(one.Within))
+		output.Printf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Name,
+			output.Number(one.Real.ReplicaHours, 3), one.sim().show(replicaHours, 3), one.AnyTime.show(replicaHours,
+				3), output.Number(one.ReplicaHoursRatio, 2),
+			output.Number(one.Real.LatePct, 2), one.sim().show(latePct, 2), one.AnyTime.show(latePct, 2), output.Number(one.LateDifference, 2),
+			output.Number(one.Real.Actions, 0), one.sim().show(actions, 0),
+			output.Number(one.Real.MaxReplicas, 0), one.sim().show(maxReplicas, 0), verdict(one.Within))
 	}
 	r.tableOfFacts(table)
 	if err := table.Flush(); err != nil {
@@ -184,22 +186,22 @@ func (r report) table(out io.Writer) error {
 // tableOfFacts are those that were measured.
 func (r report) tableOfFacts(table io.Writer) {
 	if len(r.Scenarios) > 0 {
-		say(table, "\nmeasured\tstart s\tspread\tstarts\tcapacity/s\tspread\tbusy\tslack\twarm-up\tlearned/s\tredelivered\tagain\tlag s\tload\n")
+		output.Printf(table, "\nmeasured\tstart s\tspread\tstarts\tcapacity/s\tspread\tbusy\tslack\twarm-up\tlearned/s\tredelivered\tagain\tlag s\tload\n")
 	}
 	for _, one := range r.Scenarios {
 		m := one.Measured
-		say(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", one.Name, number(m.StartSeconds, 1),
-			number(m.StartSpread, 2), m.Starts,
-			number(m.CapacityPerReplica, 1), number(m.CapacitySpread, 3), number(m.BusyAtSaturation, 3), number(m.CallSlack,
-				3), number(m.WarmUpSpeed, 2),
-			number(m.LearnedCapacity, 1), whole(m.Redelivered), m.Repeated, number(m.LoadLagSeconds, 1), number(m.LoadAverage,
+		output.Printf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", one.Name, output.Number(m.StartSeconds, 1),
+			output.Number(m.StartSpread, 2), m.Starts,
+			output.Number(m.CapacityPerReplica, 1), output.Number(m.CapacitySpread, 3), output.Number(m.BusyAtSaturation, 3), output.Number(m.CallSlack,
+				3), output.Number(m.WarmUpSpeed, 2),
+			output.Number(m.LearnedCapacity, 1), output.Whole(m.Redelivered), m.Repeated, output.Number(m.LoadLagSeconds, 1), output.Number(m.LoadAverage,
 				1))
 	}
 	if len(r.Coverage) > 0 {
-		say(table, "\nsaturated Java instance\tcall ms\tbusy\toverhead ms\n")
+		output.Printf(table, "\nsaturated Java instance\tcall ms\tbusy\toverhead ms\n")
 	}
 	for _, c := range r.Coverage {
-		say(table, "\t%s\t%s\t%s\n", number(c.CallMillis, 2), number(c.Busy, 3), number(c.OverheadMillis, 2))
+		output.Printf(table, "\t%s\t%s\t%s\n", output.Number(c.CallMillis, 2), output.Number(c.Busy, 3), output.Number(c.OverheadMillis, 2))
 	}
 }
 
@@ -213,30 +215,16 @@ func maxReplicas(s score) *float64  { return s.MaxReplicas }
 // show the extremes beside the mean.
 func (f figures) show(pick func(score) *float64, digits int) string {
 	if pick(f.Mean) == nil {
-		return number(nil, 0)
+		return output.Unknown
 	}
-	return fmt.Sprintf("%s (%s..%s)", number(pick(f.Mean), digits), number(pick(f.Low), digits),
-		number(pick(f.High), digits))
-}
-
-func number(value *float64, digits int) string {
-	if value == nil {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.*f", digits, *value)
-}
-
-func whole(value *int64) string {
-	if value == nil {
-		return "unknown"
-	}
-	return fmt.Sprint(*value)
+	return fmt.Sprintf("%s (%s..%s)", output.Number(pick(f.Mean), digits), output.Number(pick(f.Low), digits),
+		output.Number(pick(f.High), digits))
 }
 
 func verdict(within *bool) string {
 	switch {
 	case within == nil:
-		return "unknown"
+		return output.Unknown
 	case *within:
 		return "yes"
 	default:

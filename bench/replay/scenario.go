@@ -7,12 +7,10 @@ import (
 	"math"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -121,16 +119,7 @@ func (s scenario) function() stage.FunctionConfig {
 	}
 }
 
-// policy is what its user writes: nothing but a range and the objective.
+// policy is what its user writes: nothing but bounds and the objective.
 func (s scenario) policy() *v1alpha1.AutoscalingPolicy {
-	p := &v1alpha1.AutoscalingPolicy{}
-	p.Namespace, p.Name = stage.Namespace, s.name
-	p.Spec = v1alpha1.AutoscalingPolicySpec{
-		ScaleTargetRef: v1alpha1.ScaleTargetRef{
-			APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: s.name,
-		},
-		MinReplicas: new(int32(1)), MaxReplicas: int32(s.maxReplicas), //nolint:gosec // small
-		LatencyObjective: metav1.Duration{Duration: s.objective},
-	}
-	return p
+	return testbed.Policy(s.name, 1, int32(s.maxReplicas), s.objective) //nolint:gosec // small
 }

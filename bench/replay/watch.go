@@ -5,11 +5,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
-	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -84,7 +81,7 @@ func (w *watcher) until(ctx context.Context, length time.Duration) error {
 			return ctx.Err()
 		case <-timer.C:
 		}
-		if err := w.env.crashed(); err != nil {
+		if err := testbed.Crashed(w.env.scene); err != nil {
 			return err
 		}
 		at := time.Since(w.begun)
@@ -106,10 +103,8 @@ func (w *watcher) ask(ctx context.Context, at time.Duration) look {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	l := look{at: at}
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		if load, err := loadAverage(string(text)); err == nil {
-			l.load = &load
-		}
+	if load, err := testbed.LoadAverage(); err == nil {
+		l.load = &load
 	}
 	topic := backlog.Topic{Cluster: backlog.Cluster{AdminURL: w.env.scene.Broker.AdminURL()}, Name: w.f.Topic}
 	if sample, err := w.env.source.Fetch(ctx, topic, backlog.Full); err == nil {
@@ -152,16 +147,4 @@ func (w *watcher) instances(ctx context.Context) map[string]instanceLook {
 		}
 	}
 	return found
-}
-
-var errLoadAverage = errors.New("the load average cannot be read")
-
-// loadAverage over a minute, of the text of /proc/loadavg: "0.33 0.70 1.09 2/345 12345".
-func loadAverage(text string) (float64, error) {
-	first, _, _ := strings.Cut(text, " ")
-	load, err := strconv.ParseFloat(first, 64)
-	if err != nil || !(load >= 0 && load < 1e6) {
-		return 0, fmt.Errorf("%w: it begins with %.40q", errLoadAverage, first)
-	}
-	return load, nil
 }

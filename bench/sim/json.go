@@ -3,11 +3,7 @@
 
 package main
 
-import (
-	"encoding/json"
-	"fmt"
-	"os"
-)
+import ()
 
 // The JSON as doc.go describes it. Keys of maps are sorted, so equal numbers give equal bytes.
 type (
@@ -77,18 +73,4 @@ func (r report) written() written {
 		}
 	}
 	return w
-}
-
-func (r report) writeJSON(path string) error {
-	if path == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(r.written(), "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding the numbers: %w", err)
-	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("writing the numbers: %w", err)
-	}
-	return nil
 }

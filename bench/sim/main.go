@@ -5,27 +5,16 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "sim:", err)
-		os.Exit(1)
-	}
+	command.Main("sim", run)
 }
 
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
@@ -60,12 +49,12 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	for _, s := range measured.sets {
 		if worths := s.worths(o.ablate, o.seed); len(worths) > 0 {
 			title := s.name + ": " + capacityName + " without a part compared with all of it, per scenario (more is worse)"
-			if err := writeTable(out, title, worthRows(worths)); err != nil {
+			if err := output.Table(out, title, worthRows(worths)); err != nil {
 				return err
 			}
 		}
 	}
-	return measured.writeJSON(o.out)
+	return output.JSON(o.out, measured.written())
 }
 
 // sets of scenarios that the options ask for.

@@ -186,7 +186,7 @@ func TestARecordedLoadIsReplayed(t *testing.T) {
 func TestFlagsAreChecked(t *testing.T) {
 	for flag, want := range map[string]string{
 		"-seeds=0": "-seeds is 0", "-controller=(": "-controller", "-scenario=(": "-scenario", "-fast": "-fast",
-		"fast":          `"fast" is no flag`,
+		"fast":          `"fast" is not a flag`,
 		"-ablate=haste": `-ablate: "haste" is no part`, "-plot=(": "-plot", "-scenario=^$": "all are run without it",
 	} {
 		require.ErrorContains(t, run(t.Context(), []string{flag}, io.Discard, io.Discard), want)

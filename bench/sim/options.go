@@ -4,13 +4,13 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"regexp"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 )
 
 const usage = `Compares controllers of replicas on simulated load: a named suite, and held-out scenarios drawn from -seed.
@@ -63,8 +63,7 @@ type function struct {
 func parseFlags(args []string, progress io.Writer) (options, error) {
 	o := options{}
 	var controller, scenario, ablate, plotted, subscription string
-	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
-	flags.SetOutput(progress)
+	flags := command.Flags("sim", progress)
 	flags.Usage = func() {
 		_, _ = io.WriteString(progress, usage)
 		flags.PrintDefaults()
@@ -92,11 +91,8 @@ func parseFlags(args []string, progress io.Writer) (options, error) {
 	flags.StringVar(&subscription, "subscription", "Shared",
 		"`type` of the subscription: Shared, Key_Shared or Failover (-trace)")
 	flags.DurationVar(&f.gap, "gap", 10*time.Minute, "longest `time` between two rows (-trace)")
-	if err := flags.Parse(args); err != nil {
+	if err := command.Parse(flags, args); err != nil {
 		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("%q is no flag: all arguments are flags", flags.Arg(0))
 	}
 	f.subscription = backlog.SubscriptionType(subscription)
 	for name, pattern := range map[string]struct {

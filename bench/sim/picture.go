@@ -6,13 +6,13 @@ package main
 import (
 	"fmt"
 	"image/color"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/figure"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 )
 
@@ -26,9 +26,6 @@ type picture struct {
 func plotSet(s set, runs []outcome, o options) error {
 	if o.plots == "" || s.name == heldOutName && !o.plotHeldOut {
 		return nil
-	}
-	if err := os.MkdirAll(o.plots, 0o750); err != nil {
-		return fmt.Errorf("making the directory for plots: %w", err)
 	}
 	for i, scenario := range s.scenarios {
 		p := picture{scenario: scenario}
@@ -44,8 +41,8 @@ func plotSet(s set, runs []outcome, o options) error {
 		if err != nil {
 			return fmt.Errorf("plotting %s: %w", scenario.Name, err)
 		}
-		if err := os.WriteFile(filepath.Join(o.plots, scenario.Name+".png"), image, 0o600); err != nil {
-			return fmt.Errorf("writing a plot: %w", err)
+		if err := output.File(filepath.Join(o.plots, scenario.Name+".png"), image); err != nil {
+			return err
 		}
 	}
 	return nil

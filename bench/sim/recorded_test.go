@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/trace"
 )
 
@@ -42,7 +43,7 @@ func day() []byte {
 }
 
 func TestTheExampleIsADay(t *testing.T) {
-	golden(t, "day.csv", day())
+	golden.Equal(t, *update, "day.csv", day())
 	load, err := trace.Read(bytes.NewReader(day()), 10*time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, 24*60*60, load.Seconds())

@@ -13,23 +13,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/golden"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/suite"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares with a file in testdata, or writes it.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		require.NoError(t, os.WriteFile(path, got, 0o600))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got))
-}
 
 // made is a set of scenarios that nobody runs.
 func made(name string, scenarios ...string) set {
@@ -102,12 +92,12 @@ func example() report {
 func TestTablesAndJSONAreAsInTheGoldenFiles(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, example().writeTables(&out))
-	golden(t, "tables.txt", out.Bytes())
+	golden.Equal(t, *update, "tables.txt", out.Bytes())
 	path := filepath.Join(t.TempDir(), "sim.json")
-	require.NoError(t, example().writeJSON(path))
+	require.NoError(t, output.JSON(path, example().written()))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	golden(t, "sim.json", text)
+	golden.Equal(t, *update, "sim.json", text)
 }
 
 func TestTheAblationIsAsInTheGoldenFile(t *testing.T) {
@@ -116,8 +106,8 @@ func TestTheAblationIsAsInTheGoldenFile(t *testing.T) {
 	worths := example().sets[0].worths(variants, 5)
 	require.Len(t, worths, 2, "what did not run is left out")
 	var out bytes.Buffer
-	require.NoError(t, writeTable(&out, "an ablation", worthRows(worths)))
-	golden(t, "ablation.txt", out.Bytes())
+	require.NoError(t, output.Table(&out, "an ablation", worthRows(worths)))
+	golden.Equal(t, *update, "ablation.txt", out.Bytes())
 	require.False(t, worths[0].same)
 	require.True(t, worths[1].same, "a part that changes nothing is told from one whose worth is not seen")
 }

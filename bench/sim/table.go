@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
 )
 
 // report is all that was measured.
@@ -21,38 +22,19 @@ type report struct {
 func (r report) writeTables(out io.Writer) error {
 	for _, s := range r.sets {
 		title := fmt.Sprintf("%s, seed %d, %d runs of each of %d scenarios", s.name, r.seed, r.seeds, s.scenarioCount())
-		if err := writeTable(out, title, s.rows()); err != nil {
+		if err := output.Table(out, title, s.rows()); err != nil {
 			return err
 		}
 		if rows := s.pathologyRows(); len(rows) > 1 {
-			if err := writeTable(out, s.name+": the pathologies "+strings.Join(s.pathologies, ", "), rows); err != nil {
+			if err := output.Table(out, s.name+": the pathologies "+strings.Join(s.pathologies, ", "), rows); err != nil {
 				return err
 			}
 		}
 		if rows := goalRows(s.goals()); len(rows) > 1 {
-			if err := writeTable(out, s.name+": the goals of "+capacityName, rows); err != nil {
+			if err := output.Table(out, s.name+": the goals of "+capacityName, rows); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// writeTable of a title and rows of cells, the first of which are headers.
-func writeTable(out io.Writer, title string, rows [][]string) error {
-	// The writer keeps an error for Flush.
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range rows {
-		_, _ = fmt.Fprintln(table, strings.Join(row, "\t")+"\t")
-	}
-	if _, err := fmt.Fprintln(out, title); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	if _, err := fmt.Fprintln(out); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
 	}
 	return nil
 }

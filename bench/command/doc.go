@@ -1,0 +1,8 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package command is the main function of all benchmarks: flags, signals and the exit code.
+//
+// Floor 3, used by benchmarks. It imports the standard library alone, so that it adds nothing to a process that measures
+// its own memory.
+package command

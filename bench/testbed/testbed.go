@@ -1,0 +1,106 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+// Open sets the stage. The end of ctx interrupts it while it opens; afterwards only closeStage ends it, so that an
+// interrupted benchmark ends its parts in order.
+func Open(ctx context.Context, config stage.Config) (_ *stage.Stage, closeStage func(), err error) {
+	lifetime, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	release := context.AfterFunc(ctx, cancel)
+	s, err := stage.Open(lifetime, config)
+	release()
+	if err != nil {
+		cancel()
+		return nil, nil, fmt.Errorf("setting the stage: %w", err)
+	}
+	return s, func() { s.Close(); cancel() }, nil
+}
+
+// Crashed says which server of a stage has ended by itself, with the end of its log.
+func Crashed(s *stage.Stage) error {
+	type server interface {
+		Done() <-chan struct{}
+		LogTail(lines int) string
+	}
+	servers := map[string]server{"the broker": s.Broker}
+	for _, name := range []string{cluster.Etcd, cluster.APIServer, cluster.ControllerManager} {
+		servers[name] = s.Cluster.Component(name)
+	}
+	const lines = 30
+	for name, one := range servers {
+		select {
+		case <-one.Done():
+			return fmt.Errorf("%s has ended by itself; it printed:\n%s", name, one.LogTail(lines))
+		default:
+		}
+	}
+	return nil
+}
+
+// Drain waits until all published messages are processed, at most for limit: that some are left then is no error.
+func Drain(ctx context.Context, f *stage.Function, limit time.Duration) error {
+	const pollEvery = 100 * time.Millisecond
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := cluster.WaitFor(limited, "the last messages", pollEvery, func(context.Context) (bool, string, error) {
+		done, _ := f.Score.Totals()
+		return int64(done) >= f.Published(), fmt.Sprint(done, " done"), nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// Policy for a Function of the same name, as its user writes it: bounds and an objective.
+func Policy(function string, minReplicas, maxReplicas int32, objective time.Duration) *v1alpha1.AutoscalingPolicy {
+	return &v1alpha1.AutoscalingPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: stage.Namespace, Name: function},
+		Spec: v1alpha1.AutoscalingPolicySpec{
+			ScaleTargetRef: v1alpha1.ScaleTargetRef{
+				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: function,
+			},
+			MinReplicas: &minReplicas, MaxReplicas: maxReplicas,
+			LatencyObjective: metav1.Duration{Duration: objective},
+		},
+	}
+}
+
+var errLoadAverage = errors.New("the load average cannot be read")
+
+// LoadAverage of the machine over a minute.
+func LoadAverage() (float64, error) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", errLoadAverage, err)
+	}
+	return parseLoadAverage(string(text))
+}
+
+// parseLoadAverage reads the text of /proc/loadavg: "0.33 0.70 1.09 2/345 12345".
+func parseLoadAverage(text string) (float64, error) {
+	first, _, _ := strings.Cut(text, " ")
+	load, err := strconv.ParseFloat(first, 64)
+	if err != nil || !(load >= 0 && load < 1e6) {
+		return 0, fmt.Errorf("%w: it begins with %.40q", errLoadAverage, first)
+	}
+	return load, nil
+}
