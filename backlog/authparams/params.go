@@ -1,0 +1,118 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package authparams
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Method says how a client authenticates, in the short names of Pulsar's plugins.
+type Method string
+
+// The methods that Pulsar's brokers and this project know.
+const (
+	None   Method = ""
+	Token  Method = "token"
+	Basic  Method = "basic"
+	TLS    Method = "tls"
+	OAuth2 Method = "oauth2"
+)
+
+// MaxBytes is more than any token, key or bundle of certificates.
+const MaxBytes = 1 << 20
+
+// plugins are the names that Pulsar's client.conf knows a method by. Athenz, SASL and Java's key stores
+// are missing: they are not supported.
+var plugins = map[string]Method{
+	"": None,
+	"org.apache.pulsar.client.impl.auth.AuthenticationDisabled": None,
+	"token":  Token,
+	"tls":    TLS,
+	"basic":  Basic,
+	"oauth2": OAuth2,
+	"org.apache.pulsar.client.impl.auth.AuthenticationToken":         Token,
+	"org.apache.pulsar.client.impl.auth.AuthenticationTls":           TLS,
+	"org.apache.pulsar.client.impl.auth.AuthenticationBasic":         Basic,
+	"org.apache.pulsar.client.impl.auth.oauth2.AuthenticationOAuth2": OAuth2,
+}
+
+const pluginsWanted = "must be one of token, tls, basic, oauth2 or " +
+	"org.apache.pulsar.client.impl.auth.Authentication{Token,Tls,Basic}, ...auth.oauth2.AuthenticationOAuth2"
+
+// CheckPlugin says what is wrong with the name of an authentication plugin. The error continues a sentence about it.
+func CheckPlugin(name string) error {
+	if _, known := plugins[name]; !known {
+		return errors.New(pluginsWanted)
+	}
+	return nil
+}
+
+// className is what the names of plugins look like that Pulsar's Java clients load.
+var className = regexp.MustCompile(`^(org|com|io)(\.[A-Za-z]\w*)+$`)
+
+// badPlugin shows the name of a class alone: in a Secret whose keys were mixed up, a token stands in its place.
+func badPlugin(plugin string) error {
+	name := ""
+	if plugin = strings.TrimSpace(plugin); len(plugin) <= backlog.MostQuoted && className.MatchString(plugin) {
+		name = " " + strconv.Quote(plugin)
+	}
+	return backlog.Because(backlog.ErrUnsupported, "authentication plugin%s: it %s", name, pluginsWanted)
+}
+
+// Params are a plugin's parameters, decoded. They are comparable.
+type Params struct {
+	Method Method
+
+	Token Value
+
+	User, Password string
+
+	Certificate, Key Value
+
+	Issuer, Audience, Scope string
+	// Client has the JSON of a key file: client_id and client_secret.
+	Client Value
+	// IssuerRoots has the PEM certificates that sign the issuer's; empty for the system's.
+	IssuerRoots Value
+}
+
+// String shows no secret: the method alone.
+func (p Params) String() string { return "parameters of the " + string(p.Method) + " plugin" }
+
+// GoString is String, for %#v.
+func (p Params) GoString() string { return p.String() }
+
+// Parse reads authPlugin and authParams. Errors never repeat a value of the parameters, which may be secret.
+func Parse(plugin, text string) (Params, error) {
+	method, known := plugins[strings.TrimSpace(plugin)]
+	if !known {
+		return Params{}, badPlugin(plugin)
+	}
+	if len(text) > MaxBytes {
+		return Params{}, fmt.Errorf("parameters of the %s plugin: they are longer than %d bytes", method, MaxBytes)
+	}
+	p := Params{Method: method}
+	var err error
+	switch method {
+	case None:
+	case Token:
+		p.Token, err = decodeToken(text)
+	case Basic:
+		p.User, p.Password, err = decodeBasic(text)
+	case TLS:
+		p.Certificate, p.Key, err = decodeTLS(text)
+	case OAuth2:
+		err = p.decodeOAuth2(text)
+	}
+	if err != nil {
+		return Params{}, fmt.Errorf("parameters of the %s plugin: %w", method, err)
+	}
+	return p, nil
+}
