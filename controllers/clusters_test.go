@@ -75,7 +75,7 @@ func TestANameThatNoConfigMapCanHaveIsAMistake(t *testing.T) {
 }
 
 // A cluster that fails is in doubt at every pass of each of its policies.
-func TestADoubtCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
+func TestAInvalidateCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	c := newClusters(&countingReader{}, noCredentials{}, "", func() time.Time { return now })
 	for i := range 10_000 {

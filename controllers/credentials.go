@@ -191,7 +191,7 @@ func (c *Credentials) read(ctx context.Context, plan credentialPlan) (reading, e
 	default:
 		r.credentials.Plugin, r.credentials.Params = plan.Generic.Plugin, plan.Generic.Parameters
 	}
-	if r.obstacle = inPodFile(r.credentials.Params); r.obstacle.text != "" {
+	if r.obstacle = inPodFile(r.credentials.Plugin, r.credentials.Params); r.obstacle.text != "" {
 		return r, nil
 	}
 	switch tls := contents[plan.tlsRead().field]; {

@@ -162,7 +162,7 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 		"a Secret without credentials shows none": {pulsar: `{"authSecret":"empty"}`},
 		"a file in the pods": {
 			pulsar:  `{"authSecret":"mounted"}`,
-			invalid: "the credentials are in file:///var/run/token inside of the pods, which the adapter cannot read: put",
+			invalid: "the credentials are in /var/run/token inside of the pods, which the adapter cannot read: put",
 		},
 		"a file in the pods, and credentials of our own": {pulsar: `{"authSecret":"mounted"}`, own: all, isOwn: true},
 		"files of certificates in the pods": {
@@ -260,7 +260,7 @@ func TestEqualCredentialsHaveOneName(t *testing.T) {
 			workloadPulsar{AuthConfig: &workloadAuth{GenericAuth: &genericAuth{Plugin: "basic", Parameters: "a:c"}}}))
 }
 
-func TestARotatedSecretIsSeenWithinAMinuteAndOneInDoubtWithinSeconds(t *testing.T) {
+func TestARotatedSecretIsSeenWithinAMinuteAndOneInInvalidateWithinSeconds(t *testing.T) {
 	api, now := testSecrets(), time.Unix(0, 0)
 	c := newTestCredentials(t, api, UseFunctionCredentials, OwnCredentials{}, func() time.Time { return now })
 	access, _, err := c.Resolve(t.Context(), nil, credentialPlan{Namespace: testNamespace, AuthSecret: "token"})
@@ -313,19 +313,4 @@ func TestAHugeSecretIsNotKept(t *testing.T) {
 func TestTheWayOfCredentialsIsOneOfTwo(t *testing.T) {
 	_, err := NewCredentials(testSecrets(), "use", OwnCredentials{}, time.Now)
 	require.EqualError(t, err, `FunctionCredentials is "use", must be Use or Ignore`)
-}
-
-// Whatever stands in a Secret, a path is found out or the text is left to the plugin; nothing panics.
-func FuzzInPodFile(f *testing.F) {
-	for _, text := range []string{
-		"token:a", "file:///a", `{"privateKey":"file:///k"}`, "tlsCertFile:/a,tlsKeyFile:/b",
-		"{", `{"tlsKeyFile":7}`,
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		found := inPodFile(text)
-		require.Equal(t, found.text != "", found.replaceable)
-		require.Empty(t, inPodFile("token:"+text).text, "a token is no path")
-	})
 }

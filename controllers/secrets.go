@@ -5,9 +5,7 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -16,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
 // obstacle is why credentials cannot be had, in words for the user; empty when they can.
@@ -102,29 +102,9 @@ func blocked(replaceable bool, format string, args ...any) secretContent {
 	return secretContent{obstacle: obstacle{text: fmt.Sprintf(format, args...), replaceable: replaceable}}
 }
 
-// inPodFile finds out whether the parameters of an authentication plugin name a file, which is one of the function's
-// pod. The forms are those of Pulsar's plugins: file:///path, JSON, and key:path pairs.
-func inPodFile(params string) obstacle {
-	params = strings.TrimSpace(params)
-	path := ""
-	switch {
-	case strings.HasPrefix(params, "file:"):
-		path = params
-	case strings.HasPrefix(params, "{"):
-		var fields map[string]any
-		if json.Unmarshal([]byte(params), &fields) != nil {
-			return obstacle{} // the plugin says what is wrong
-		}
-		for _, key := range fileKeys() {
-			if value, ok := fields[key].(string); ok && isPath(value) {
-				path = value
-			}
-		}
-	case strings.HasPrefix(params, "tlsCertFile:") || strings.HasPrefix(params, "tlsKeyFile:"):
-		if pair := filePair.FindStringSubmatch(params); pair != nil {
-			path = pair[1]
-		}
-	}
+// inPodFile finds out whether the parameters of an authentication plugin name a file, which is one of the function's pod.
+func inPodFile(plugin, params string) obstacle {
+	path := authparams.FindFile(plugin, params)
 	if path == "" {
 		return obstacle{}
 	}
@@ -135,18 +115,6 @@ func inPodFile(params string) obstacle {
 				"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own (--pulsar-token-file "+
 				"and others)", path),
 	}
-}
-
-// fileKeys are the keys of parameters that may name a file.
-func fileKeys() []string {
-	return []string{"tlsCertFile", "tlsKeyFile", "privateKey", "trustCertsFilePath"}
-}
-
-// filePair is a path in parameters of the form tlsCertFile:/path,tlsKeyFile:/path.
-var filePair = regexp.MustCompile(`(?:^|,)\s*tls(?:Cert|Key)File:\s*((?:file:)?/[^,]*)`)
-
-func isPath(value string) bool {
-	return strings.HasPrefix(value, "file:") || strings.HasPrefix(value, "/")
 }
 
 // trustInPod is about a file of certificates.

@@ -87,33 +87,6 @@ func innermost(err error) error {
 	}
 }
 
-var errTooLong = errors.New("too long")
-
-// boundedBody ends in errTooLong. It remembers an error of the connection, to tell it from one of the text.
-type boundedBody struct {
-	body   io.Reader
-	left   int64
-	broken error
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, errTooLong
-	}
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.body.Read(p)
-	b.left -= int64(n)
-	switch {
-	case b.left < 0:
-		return n, errTooLong
-	case err != nil && !errors.Is(err, io.EOF):
-		b.broken = err
-	}
-	return n, err
-}
-
 // resultLabel is the result in the metrics.
 func resultLabel(err error) string {
 	switch {

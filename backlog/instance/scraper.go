@@ -152,16 +152,17 @@ func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
 	if response.StatusCode != http.StatusOK {
 		return nil, statusFault(address, response.StatusCode)
 	}
-	body := &boundedBody{body: response.Body, left: s.maxBytes}
+	body := backlog.NewBoundedReader(response.Body, s.maxBytes)
+	var long backlog.TooLongError
 	samples, err := decode(body, address)
 	switch {
 	case err == nil:
 		return samples, nil
-	case errors.Is(err, errTooLong):
+	case errors.As(err, &long):
 		return nil, newFault(backlog.ErrProtocol, address, nil,
 			fmt.Sprintf("its metrics have more than %d bytes: remove user metrics", s.maxBytes))
-	case body.broken != nil:
-		return nil, s.noAnswer(ctx, address, body.broken)
+	case body.Broken() != nil:
+		return nil, s.noAnswer(ctx, address, body.Broken())
 	default:
 		return nil, newFault(backlog.ErrProtocol, address, nil, err.Error())
 	}

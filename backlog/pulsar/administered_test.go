@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 // fakeConnections is a CredentialSource of which some credentials are the administrator's.
@@ -27,7 +28,7 @@ func (f *fakeConnections) Administered(access string) ([]string, bool) {
 }
 
 // newStrictSource allows no host.
-func newStrictSource(t *testing.T, known CredentialSource) *Source {
+func newStrictSource(t *testing.T, known auth.Source) *Source {
 	t.Helper()
 	source, err := New(Config{Registerer: prometheus.NewRegistry(), Credentials: known})
 	require.NoError(t, err)
@@ -40,10 +41,11 @@ func TestAnAdministratorsCredentialsMayBeInFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte("first\n"), 0o600))
 	inFile := backlog.Credentials{Plugin: "token", Params: "file://" + file}
-	source := newStrictSource(t, &fakeConnections{
+	known := &fakeConnections{
 		fakeCredentials{named: map[string]backlog.Credentials{"connection/east": inFile, "media/secret": inFile}},
 		map[string][]string{"connection/east": {broker.URL}},
-	})
+	}
+	source := newStrictSource(t, known)
 	for _, token := range []string{"first", "second"} {
 		require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
 		_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"), backlog.Slim)
@@ -57,7 +59,7 @@ func TestAnAdministratorsCredentialsMayBeInFiles(t *testing.T) {
 	require.ErrorContains(t, err, "token file "+file)
 
 	before := len(broker.asked())
-	_, err = newSource(t, Config{Credentials: source.client.credentials.source}, broker).
+	_, err = newSource(t, Config{Credentials: known}, broker).
 		Fetch(t.Context(), broker.named("orders", "media/secret"), backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
 	require.ErrorContains(t, err, "names a file", "of a user it stays forbidden")
@@ -91,17 +93,4 @@ func TestAnAdministratorsCredentialsAreForTheURLsThatHeGave(t *testing.T) {
 	_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"), backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrForbidden, "nor is it carried elsewhere by a redirect")
 	require.Empty(t, other.asked())
-}
-
-func TestAnAdministratorsCredentialsMayAskTheIssuerThatTheyName(t *testing.T) {
-	known := &fakeConnections{
-		urls: map[string][]string{"connection/east": nil},
-		fakeCredentials: fakeCredentials{named: map[string]backlog.Credentials{
-			"connection/east": {Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"data:,{}"}`},
-		}},
-	}
-	source := newStrictSource(t, known)
-	shown, err := source.client.credentials.of(t.Context(), "connection/east")
-	require.NoError(t, err)
-	require.Equal(t, "https://issuer", shown.issuer)
 }

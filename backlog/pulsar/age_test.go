@@ -126,8 +126,8 @@ func TestStorageThatHangsHoldsFewConnections(t *testing.T) {
 		detail, err := fetch()
 		require.NoError(t, err)
 		require.Equal(t, backlog.Age, detail)
-		requireIdle(t, source.client.gate)
-		requireIdle(t, source.storage)
+		requireIdle(t, source.client.chain)
+		requireIdle(t, chain(source.ages))
 	})
 }
 

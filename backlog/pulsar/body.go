@@ -12,6 +12,7 @@ import (
 	"net/http"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 const (
@@ -26,16 +27,16 @@ func isJSON(resp *http.Response) bool {
 	return err == nil && kind == "application/json"
 }
 
-// readReason reads Pulsar's words, and takes the credentials out should a server between echo it.
-func readReason(resp *http.Response, shown proof) said {
-	words := said{status: resp.StatusCode}
+// readError reads Pulsar's words, and takes the credentials out should a server in between echo them.
+func readError(resp *http.Response, shown *auth.Transport) errorAnswer {
+	answer := errorAnswer{status: resp.StatusCode}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReasonBytes))
 	if err != nil || !isJSON(resp) {
-		return words // the status says enough
+		return answer // the status says enough
 	}
 	reason, ok := decodeReason(body)
-	words.json, words.reason = ok, backlog.Quote(shown.redact(reason))
-	return words
+	answer.json, answer.reason = ok, backlog.Quote(shown.Redact(reason))
+	return answer
 }
 
 // decodeReason returns the reason of Pulsar's ErrorData.
@@ -52,33 +53,6 @@ func decodeReason(body []byte) (reason string, ok bool) {
 // drain reads what is left, so that the connection can be used again.
 func drain(body io.Reader) {
 	_, _ = io.CopyN(io.Discard, body, maxDrainBytes) // an error only costs the connection
-}
-
-// boundedBody is a body that ends in tooLongError after limit bytes. It remembers an error of the connection, which
-// would otherwise look like bad JSON.
-type boundedBody struct {
-	body   io.Reader
-	left   int64
-	limit  int64
-	broken error
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, tooLongError{limit: b.limit}
-	}
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.body.Read(p)
-	b.left -= int64(n)
-	switch {
-	case b.left < 0:
-		return n, tooLongError{limit: b.limit}
-	case err != nil && !errors.Is(err, io.EOF):
-		b.broken = err
-	}
-	return n, err
 }
 
 // decodeJSON reads exactly one value, for small answers; a scanner reads those that may be large.

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"strings"
@@ -106,13 +105,4 @@ func innermost(err error) error {
 		}
 		err = inner
 	}
-}
-
-// pathCause leaves out the path, which the caller's text has.
-func pathCause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }

@@ -5,11 +5,19 @@ package pulsar
 
 import (
 	"cmp"
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 // Defaults of Config.
@@ -55,10 +63,13 @@ type Config struct {
 	// CAFile has the PEM certificates that sign the brokers' certificates; default: the system's. Read when it changes.
 	CAFile string
 	// Credentials knows what a backlog.Cluster names by Access; nil for a program where none does.
-	Credentials CredentialSource
+	Credentials auth.Source
 	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may ask for tokens. That of AuthParams is
 	// always allowed.
 	AllowedIssuers []string
+
+	// dial makes connections; nil for the network's.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // New returns a Source, or an error that names the wrong key, its value and its bound.
@@ -71,34 +82,51 @@ func New(config Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := newCredentials(config)
-	if err != nil {
-		return nil, err
-	}
 	m, err := newMetrics(config.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	gate := newGate(config.MaxConnsPerHost, config.MaxRequestsPerSecondPerHost, m.wait)
-	if err := registerGauges(config.Registerer, gate); err != nil {
+	c := chain{
+		breaker: newBreaker(), limiter: newLimiter(config.MaxConnsPerHost, config.MaxRequestsPerSecondPerHost, m.wait),
+	}
+	if err := registerGauges(config.Registerer, c); err != nil {
 		return nil, err
 	}
-	build := func(of material) (*session, error) { return newSession(of, config, m) }
+	credentials, err := auth.New(config.auth(c, m))
+	if err != nil {
+		return nil, err
+	}
 	return &Source{
 		client: &client{
 			hosts:          hosts,
-			gate:           gate,
-			owners:         newOwners(),
-			credentials:    shown,
-			sessions:       newSessions(build),
+			credentials:    credentials,
+			chain:          c,
+			owners:         backlog.NewCache[ownedTopic, *url.URL](ownersTTL, maxOwners),
 			metrics:        m,
 			requestTimeout: config.RequestTimeout,
 			maxAnswerBytes: config.MaxAnswerBytes,
 		},
-		counts:  newPartitionCounts(config.PartitionsTTL),
-		storage: newStorageGate(config),
-		now:     time.Now,
+		counts: backlog.NewCache[backlog.Topic, int](config.PartitionsTTL, maxTopics),
+		ages:   newAges(config),
+		now:    time.Now,
 	}, nil
+}
+
+// auth is the configuration of the credentials, whose requests pass the chain.
+func (c *Config) auth(chain chain, m *metrics) auth.Config {
+	return auth.Config{
+		Own: auth.Own{
+			Token: c.Token, TokenFile: c.TokenFile, CAFile: c.CAFile,
+			Plugin: c.AuthPlugin, Params: c.AuthParams, ParamsFile: c.AuthParamsFile,
+		},
+		Named:          c.Credentials,
+		AllowedIssuers: c.AllowedIssuers,
+		Transport:      func(tlsConfig *tls.Config) *http.Transport { return newTransport(tlsConfig, *c) },
+		Chain:          chain.over,
+		IssuerTimeout:  c.RequestTimeout,
+		Observe:        m.observeIssuer,
+		Explain:        func(err error) string { return transportCause(err, 0) },
+	}
 }
 
 func (c *Config) setDefaults() {

@@ -246,7 +246,7 @@ func TestATokenFileThatIsNoGoodSendsNothing(t *testing.T) {
 		"absent":             {filepath.Join(dir, "absent"), "no such file or directory"},
 		"empty":              {write("empty", "\n"), "it is empty"},
 		"two lines":          {write("two", "one\ntwo"), "it has a space, a line break or a character outside ASCII inside"},
-		"longer than sense":  {write("long", strings.Repeat("x", maxTokenBytes+1)), "it is longer than 65536 bytes"},
+		"longer than sense":  {write("long", strings.Repeat("x", 64<<10+1)), "it is longer than 65536 bytes"},
 		"a folder, not file": {dir, "is a directory"},
 	}
 	for name, tt := range tests {

@@ -5,6 +5,7 @@ package pulsar
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,15 +16,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 // fakeCredentials is a CredentialSource whose contents tests change.
 type fakeCredentials struct {
 	mu sync.Mutex
-	// named, doubts and fresh are guarded by mu.
-	named  map[string]backlog.Credentials
-	doubts []string
-	// fresh is what a doubt brings to light.
+	// named, invalidated and fresh are guarded by mu.
+	named       map[string]backlog.Credentials
+	invalidated []string
+	// fresh is what takes the place of invalidated credentials.
 	fresh map[string]backlog.Credentials
 }
 
@@ -37,10 +39,10 @@ func (f *fakeCredentials) Credentials(_ context.Context, access string) (backlog
 	return found, nil
 }
 
-func (f *fakeCredentials) Doubt(access string) {
+func (f *fakeCredentials) Invalidate(access string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.doubts = append(f.doubts, access)
+	f.invalidated = append(f.invalidated, access)
 	if fresh, ok := f.fresh[access]; ok {
 		f.named[access] = fresh
 	}
@@ -130,7 +132,7 @@ func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
 			"privateKey names a file inside the function's pod, which the adapter cannot read: /etc/oauth2/key.json: " +
 				"put its content into the Secret, or name a Secret for the adapter in the policy",
 		},
-		"an issuer that nobody allowed": {
+		"an issuer that is not allowed": {
 			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://Evil/x/","privateKey":"data:,{}"}`},
 			backlog.ErrForbidden,
 			"https://evil/x is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
@@ -171,10 +173,10 @@ func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
 	}
 }
 
-func TestNamesThatNobodyKnowsSendNothing(t *testing.T) {
+func TestUnknownNamesSendNothing(t *testing.T) {
 	broker := newOrders(t)
 	tests := map[string]struct {
-		source CredentialSource
+		source auth.Source
 		text   string
 	}{
 		"the source does not know it": {&fakeCredentials{}, "secret ns/secret does not exist: create it"},
@@ -228,7 +230,7 @@ func TestCredentialsThatAreNotReadYetAreNotRefused(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			source, topic := newSource(t, Config{Registerer: registry, Credentials: known}, broker), broker.named("orders",
 				"ns/secret")
-			source.counts.store(topic, 0, source.now())
+			source.counts.Put(topic, 0, source.now())
 			_, err := source.Fetch(t.Context(), topic, backlog.Age)
 			require.EqualError(t, err, tt.reason.Error()+": nothing was sent to "+broker.host()+": "+tt.text)
 			require.ErrorIs(t, err, tt.reason)
@@ -251,9 +253,8 @@ func TestRotatedCredentialsAreReadAgainAtOnce(t *testing.T) {
 	source := newSource(t, Config{Credentials: known}, broker)
 	_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
 	require.NoError(t, err, "one fetch must do")
-	require.Equal(t, []string{"ns/secret"}, known.doubts)
+	require.Equal(t, []string{"ns/secret"}, known.invalidated)
 	require.Equal(t, []string{"orders/partitions", "orders/partitions", "orders/stats"}, broker.asked())
-	require.Len(t, source.client.sessions.byMaterial, 1, "what nobody names any more is forgotten")
 }
 
 func TestRefusedCredentialsThatAreStillTheSameAreShownOnce(t *testing.T) {
@@ -263,6 +264,41 @@ func TestRefusedCredentialsThatAreStillTheSameAreShownOnce(t *testing.T) {
 	_, err := newSource(t, Config{Credentials: known}, broker).Fetch(t.Context(), broker.named("orders", "ns/secret"),
 		backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
-	require.Equal(t, []string{"ns/secret"}, known.doubts)
+	require.Equal(t, []string{"ns/secret"}, known.invalidated)
 	require.Len(t, broker.asked(), 1)
+}
+
+func TestAChangeOfCredentialsClosesTheOldConnections(t *testing.T) {
+	broker := newOrders(t)
+	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "old"}}}
+	source := newSource(t, Config{Registerer: prometheus.NewRegistry(), Credentials: known}, broker)
+	fetch := func() string {
+		_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
+		require.NoError(t, err)
+		return broker.request(len(broker.asked()) - 1).RemoteAddr
+	}
+	first := fetch()
+	require.Equal(t, first, fetch())
+	known.mu.Lock()
+	known.named["ns/secret"] = backlog.Credentials{Plugin: "token", Params: "new"}
+	known.mu.Unlock()
+	require.NotEqual(t, first, fetch(), "a connection must not outlive the credentials that it was made under")
+}
+
+func TestABrokerThatRefusesATokenSaysThatItHasExpired(t *testing.T) {
+	broker := newFakeBroker(t)
+	broker.on("orders/partitions", replays(t, "4.0.8-401-no-token.txt"))
+	for token, want := range map[string]string{
+		jwt(`{"sub":"s3cret","exp":86400}`):        "which expired at 1970-01-02T00:00:00Z: put a new one in its place",
+		jwt(`{"sub":"s3cret","exp":253402300799}`): "which has not expired: is it signed with another key?",
+	} {
+		_, err := newSource(t, Config{Token: token}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
+		require.ErrorIs(t, err, backlog.ErrUnauthenticated)
+		require.EqualError(t, err, "credentials refused: "+broker.host()+" does not accept the token, "+want)
+	}
+}
+
+// jwt has the claims and no good signature.
+func jwt(claims string) string {
+	return "eyJhbGciOiJIUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 // AllowedHostsFlag is the flag of the programs that fills Config.AllowedHosts; messages name it.
@@ -39,7 +40,7 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 //	408, 412 (no owner now), 429, 5xx       ErrUnavailable      statusFault
 //	400, JSON, of a change                  ErrFunctionNotFound when that is what it says, else ErrUnsupported  refusedChange
 //	any other status                        ErrProtocol         statusFault
-//	redirect to a host that is not allowed  ErrForbidden        exchange.redirect; nothing was sent there
+//	redirect to a host that is not allowed  ErrForbidden        checkRedirect; nothing was sent there
 //	a name that cannot be read              ErrUnsupported      below; nothing was sent
 //	a URL that cannot be right              ErrProtocol         below; nothing was sent
 
@@ -100,27 +101,27 @@ var errFewerPartitions = errors.New("fewer partitions than known")
 // topic's bundle.
 var errServerError = errors.New("server error")
 
-// said is the answer's status and Pulsar's own words, empty when the body was not Pulsar's JSON.
-type said struct {
+// errorAnswer is an answer's status and Pulsar's own words, empty when the body was not Pulsar's JSON.
+type errorAnswer struct {
 	status int
 	json   bool
 	reason string
 }
 
-// subject says who said what about what, and does not repeat that when Pulsar's words have it.
-func (s said) subject(a address, host string) string {
+// subject names the host, its words and what they are about, without what Pulsar's words have already.
+func (e errorAnswer) subject(a address, host string) string {
 	switch {
-	case s.reason == "":
-		return fmt.Sprintf("%s answered %d for %s", host, s.status, a.subject)
-	case strings.Contains(s.reason, a.subject):
-		return fmt.Sprintf("%s says %q", host, s.reason)
+	case e.reason == "":
+		return fmt.Sprintf("%s answered %d for %s", host, e.status, a.subject)
+	case strings.Contains(e.reason, a.subject):
+		return fmt.Sprintf("%s says %q", host, e.reason)
 	default:
-		return fmt.Sprintf("%s says %q of %s", host, s.reason, a.subject)
+		return fmt.Sprintf("%s says %q of %s", host, e.reason, a.subject)
 	}
 }
 
 // statusFault is the fault for an answer that is not 200.
-func statusFault(a address, u *url.URL, s said, shown material) error {
+func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) error {
 	subject := s.subject(a, u.Host)
 	switch {
 	case s.status == http.StatusUnauthorized || s.status == http.StatusForbidden:
@@ -147,7 +148,7 @@ func statusFault(a address, u *url.URL, s said, shown material) error {
 }
 
 // refusal is the fault for 401 and 403.
-func refusal(a address, u *url.URL, s said, shown material) error {
+func refusal(a address, u *url.URL, s errorAnswer, shown *auth.Transport) error {
 	subject := s.subject(a, u.Host)
 	switch {
 	case s.json:
@@ -156,36 +157,9 @@ func refusal(a address, u *url.URL, s said, shown material) error {
 		return backlog.Because(backlog.ErrForbidden,
 			"%s, not in Pulsar's words: does a proxy or a mesh in between refuse it?", subject)
 	default:
-		return backlog.Because(backlog.ErrUnauthenticated, "%s %s", u.Host, disbelief(shown, time.Now()))
+		return backlog.Because(backlog.ErrUnauthenticated, "%s %s", u.Host, shown.Refusal(time.Now()))
 	}
 }
-
-// disbelief is what a broker means by 401 to credentials: it says the same to all of them. A token may say itself that
-// it has expired.
-func disbelief(shown material, now time.Time) string {
-	switch shown.method {
-	case methodNone:
-		if shown.named {
-			return "asks for credentials and those that were named have none: name a Secret with a token"
-		}
-		return "asks for credentials and none are configured: give the adapter a token"
-	case methodBasic:
-		return "does not accept the user and password: does the brokers' basicAuthConf have them?"
-	case methodTLS:
-		return "does not accept the client certificate: is AuthenticationProviderTls among the brokers' " +
-			"authenticationProviders?"
-	case methodOAuth2:
-		return "does not accept the token of OAuth2 issuer " + shown.issuer +
-			": do the brokers trust that issuer and the audience?"
-	default:
-		return tokenDisbelief(shown.token.content, now)
-	}
-}
-
-// tooLongError is returned by a body that goes over the limit.
-type tooLongError struct{ limit int64 }
-
-func (e tooLongError) Error() string { return fmt.Sprintf("more than %d bytes", e.limit) }
 
 // incompleteError is returned by decoders for a good answer that lacks partitions.
 type incompleteError struct {
@@ -198,7 +172,7 @@ func (e incompleteError) Error() string { return e.text }
 // answerFault is the fault for a 200 whose body is no good.
 func answerFault(a address, u *url.URL, err error) error {
 	var partial incompleteError
-	var long tooLongError
+	var long backlog.TooLongError
 	switch {
 	case errors.As(err, &partial):
 		f := backlog.Because(backlog.ErrPartial, "%s from %s: %s", a.subject, u.Host, partial.text)
@@ -209,7 +183,7 @@ func answerFault(a address, u *url.URL, err error) error {
 	case errors.As(err, &long):
 		return backlog.Because(backlog.ErrProtocol,
 			"%s sent more than %d bytes for %s: raise the limit on answers, or remove unused subscriptions",
-			u.Host, long.limit, a.subject)
+			u.Host, long.Limit, a.subject)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return backlog.Because(backlog.ErrProtocol, "the answer of %s for %s is cut off: is %s://%s a Pulsar admin service?",
 			u.Host, a.subject, u.Scheme, u.Host)
@@ -228,10 +202,10 @@ func transportFault(a address, u *url.URL, err error, limit time.Duration) error
 }
 
 // certificateRefused is the fault for a handshake that the broker ended.
-func certificateRefused(u *url.URL, err error, shown material) error {
-	if shown.method != methodTLS {
-		return backlog.Because(backlog.ErrUnauthenticated, "%s asks for a client certificate and none is configured (%s)",
-			u.Host, tlsAlert(err))
+func certificateRefused(u *url.URL, err error, shown *auth.Transport) error {
+	if !shown.ShowsCertificate() {
+		return backlog.Because(backlog.ErrUnauthenticated,
+			"%s asks for a client certificate and none is configured (%s)", u.Host, tlsAlert(err))
 	}
 	return backlog.Because(backlog.ErrUnauthenticated,
 		"%s does not accept the client certificate (%s): is it expired, or signed by an authority "+

@@ -181,7 +181,7 @@ func TestFaultsOnTheWay(t *testing.T) {
 				way.fail("broker:8080", nil)
 				recorded(t, broker)
 				require.NoError(t, fetch(), "the next call is good again")
-				requireIdle(t, source.client.gate)
+				requireIdle(t, source.client.chain)
 			})
 		})
 	}
@@ -257,7 +257,7 @@ func TestABrokerThatIsDownIsSpared(t *testing.T) {
 				require.NoError(t, fetch("orders"))
 				require.NoError(t, fetch("other"))
 				require.Zero(t, gauge(t, registry, "pulsar_autoscaler_source_hosts_backing_off"))
-				requireIdle(t, source.client.gate)
+				requireIdle(t, source.client.chain)
 			})
 		})
 	}

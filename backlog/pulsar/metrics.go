@@ -14,85 +14,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// callName is the label of a call.
-type callName string
-
-const (
-	callPartitions       callName = "partitions"
-	callStats            callName = "stats"
-	callPartitionedStats callName = "partitioned-stats"
-	// The calls that ask for the age too: they read from the broker's storage, so they take longer and fail by themselves.
-	callStatsWithAge            callName = "stats-age"
-	callPartitionedStatsWithAge callName = "partitioned-stats-age"
-	callInternalStats           callName = "internal-stats"
-	// callPartitionedInternalStats shares the label of callInternalStats.
-	callPartitionedInternalStats callName = "partitioned-internal-stats"
-	callTopics                   callName = "topics"
-	callPartitionedTopics        callName = "partitioned-topics"
-	callComponent                callName = "component"
-	callComponentStatus          callName = "component-status"
-	callParallelism              callName = "parallelism"
-	callBrokers                  callName = "brokers"
-	callBrokerStats              callName = "broker-stats"
-)
-
-func statsCall(partitioned, age bool) callName {
-	switch {
-	case partitioned && age:
-		return callPartitionedStatsWithAge
-	case partitioned:
-		return callPartitionedStats
-	case age:
-		return callStatsWithAge
-	default:
-		return callStats
-	}
-}
-
-// readsStorage says that the broker's storage has to answer too.
-func (c callName) readsStorage() bool {
-	return c == callStatsWithAge || c == callPartitionedStatsWithAge
-}
-
-// path is the last part of the call's URL, empty for the resource itself.
-func (c callName) path() string {
-	switch c {
-	case callComponent, callParallelism, callBrokers, callTopics:
-		return ""
-	case callComponentStatus:
-		return "status"
-	case callBrokerStats:
-		return "topics"
-	case callStatsWithAge:
-		return "stats"
-	case callPartitionedStatsWithAge:
-		return "partitioned-stats"
-	case callInternalStats:
-		return "internalStats"
-	case callPartitionedInternalStats:
-		return "partitioned-internalStats"
-	case callPartitionedTopics:
-		return "partitioned"
-	default:
-		return string(c)
-	}
-}
-
-func (c callName) label() string {
-	if c == callPartitionedInternalStats {
-		return string(callInternalStats)
-	}
-	return string(c)
-}
-
-// issuerCall is the label of a request to an OAuth2 issuer.
-type issuerCall string
-
-const (
-	callDiscovery issuerCall = "discovery"
-	callToken     issuerCall = "token"
-)
-
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -136,20 +57,23 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// registerGauges makes the state of the gate visible.
-func registerGauges(registerer prometheus.Registerer, g *gate) error {
+// registerGauges makes the state of the limiter and the breaker visible.
+func registerGauges(registerer prometheus.Registerer, c chain) error {
 	for _, gauge := range []struct {
 		name, help string
 		read       func() int
 	}{
-		{"pulsar_autoscaler_source_requests_in_flight", "Requests to Pulsar's admin service under way.", g.flying},
+		{
+			"pulsar_autoscaler_source_requests_in_flight", "Requests to Pulsar's admin service under way.",
+			c.limiter.requestsInFlight,
+		},
 		{
 			"pulsar_autoscaler_source_requests_waiting", "Requests to Pulsar's admin service that wait for their host's turn.",
-			g.queued,
+			c.limiter.requestsWaiting,
 		},
 		{
 			"pulsar_autoscaler_source_hosts_backing_off", "Pulsar hosts that fail and are asked by one request at a time.",
-			g.backingOff,
+			c.breaker.openHosts,
 		},
 	} {
 		read := func() float64 { return float64(gauge.read()) }
@@ -171,9 +95,9 @@ func (m *metrics) refuse(call callName, err error) {
 	m.requests.WithLabelValues(call.label(), resultLabel(err)).Inc()
 }
 
-func (m *metrics) observeIssuer(call issuerCall, took time.Duration, err error) {
-	m.issuerRequests.WithLabelValues(string(call), resultLabel(err)).Inc()
-	m.issuerDuration.WithLabelValues(string(call)).Observe(took.Seconds())
+func (m *metrics) observeIssuer(call string, took time.Duration, err error) {
+	m.issuerRequests.WithLabelValues(call, resultLabel(err)).Inc()
+	m.issuerDuration.WithLabelValues(call).Observe(took.Seconds())
 }
 
 func resultLabel(err error) string {

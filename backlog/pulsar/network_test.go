@@ -106,16 +106,9 @@ func (n *network) source(config Config) *Source {
 	for host := range n.listeners {
 		config.AllowedHosts = append(config.AllowedHosts, host)
 	}
+	config.dial = n.dial
 	source, err := New(config)
 	require.NoError(n.t, err)
-	build := source.client.sessions.build
-	source.client.sessions.build = func(m material) (*session, error) {
-		s, err := build(m)
-		if err == nil {
-			s.http.Transport.(*http.Transport).DialContext = n.dial
-		}
-		return s, err
-	}
 	n.t.Cleanup(source.Close)
 	return source
 }

@@ -16,16 +16,16 @@ import (
 // Source implements backlog.Source. It may be used by several goroutines.
 type Source struct {
 	client *client
-	counts *partitionCounts
-	// storage is before looks at ages, by admin URL.
-	storage *gate
-	now     func() time.Time
+	// counts are how many partitions topics have.
+	counts *backlog.Cache[backlog.Topic, int]
+	ages   ages
+	now    func() time.Time
 }
 
 var _ backlog.Source = (*Source)(nil)
 
 // Close closes connections that are not in use.
-func (s *Source) Close() { s.client.sessions.close() }
+func (s *Source) Close() { s.client.credentials.Close() }
 
 // Fetch reads the present state of a topic: one call, or up to three where the number of partitions is to be read or
 // entry counters are wanted. An age that cannot be had is one more, and a topic whose number of partitions has changed
@@ -35,7 +35,7 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
-	count, cached := s.counts.lookup(topic, s.now())
+	count, cached := s.counts.Get(topic, s.now())
 	if !cached {
 		if count, err = s.partitions(ctx, topic, a); err != nil {
 			return backlog.TopicSample{}, err
@@ -50,7 +50,7 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.
 	}
 	if err != nil {
 		if disagrees(err) {
-			s.counts.forget(topic)
+			s.counts.Delete(topic)
 		}
 		return backlog.TopicSample{}, err
 	}
@@ -82,10 +82,10 @@ func (s *Source) partitions(ctx context.Context, topic backlog.Topic, a address)
 		return err
 	})
 	if err != nil {
-		s.counts.forget(topic)
+		s.counts.Delete(topic)
 		return 0, err
 	}
-	s.counts.store(topic, count, s.now())
+	s.counts.Put(topic, count, s.now())
 	return count, nil
 }
 
@@ -98,7 +98,7 @@ func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, coun
 	var done bool
 	var err error
 	if detail.Has(backlog.Age) {
-		sample, done, err = s.look(ctx, a, count, detail)
+		sample, done, err = s.tryAge(ctx, a, count, detail)
 	}
 	if !done {
 		sample, err = s.statsOnce(ctx, a, count, detail&^backlog.Age)
@@ -109,7 +109,7 @@ func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, coun
 	if count > 0 {
 		count = len(sample.Partitions) // some may have been added
 	}
-	s.counts.store(topic, count, s.now()) // a good answer confirms what kind of topic it is
+	s.counts.Put(topic, count, s.now()) // a good answer confirms what kind of topic it is
 	return sample, nil
 }
 

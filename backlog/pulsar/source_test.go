@@ -252,14 +252,6 @@ func TestPartitionCountIsConfirmedByGoodAnswersAndReadAgainAfterItsTime(t *testi
 		}, broker.asked())
 }
 
-func TestPartitionCountsOfTopicsThatAreNotFetchedAreDropped(t *testing.T) {
-	counts := newPartitionCounts(time.Minute)
-	now := time.Unix(1000, 0)
-	counts.store(backlog.Topic{Name: "old"}, 1, now)
-	counts.store(backlog.Topic{Name: "new"}, 1, now.Add(2*time.Minute))
-	require.Len(t, counts.counts, 1)
-}
-
 func TestFetchesMayRunAtTheSameTime(t *testing.T) {
 	broker := newFakeBroker(t)
 	for i := range 4 {

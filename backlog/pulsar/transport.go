@@ -4,11 +4,14 @@
 package pulsar
 
 import (
+	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -18,8 +21,12 @@ const idleConnTimeout = 20 * time.Second
 
 // newTransport has no proxy and asks for gzip itself: net/http then limits and decodes the answer transparently.
 func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
+	dial := config.dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: config.RequestTimeout}).DialContext
+	}
 	return &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: config.RequestTimeout}).DialContext,
+		DialContext:            dial,
 		TLSClientConfig:        tlsConfig,
 		TLSHandshakeTimeout:    config.RequestTimeout,
 		MaxConnsPerHost:        config.MaxConnsPerHost,
@@ -29,73 +36,104 @@ func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
 	}
 }
 
-// newHTTPClient follows no redirect by itself.
-func newHTTPClient(transport *http.Transport) *http.Client {
-	return &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// chain is what all credentials share: one breaker and one limit for each host.
+type chain struct {
+	breaker *breaker
+	limiter *limiter
+}
+
+// over returns the RoundTripper that comes after the authentication.
+func (c chain) over(connections http.RoundTripper) http.RoundTripper {
+	return breakerTransport{breaker: c.breaker, next: limiterTransport{limiter: c.limiter, next: sender{next: connections}}}
+}
+
+// attempt is what the chain notes about a request with its redirects; it is in the request's context.
+type attempt struct {
+	// limit is what a timeout is due to; 0 when the deadline is the caller's.
+	limit time.Duration
+	// slow says that the answer may take long although the host is well.
+	slow bool
+	// sent says that something was sent, and took how long the hops took, without the waits for their turns.
+	sent bool
+	took time.Duration
+	hop  hop
+}
+
+// hop is the last request of an attempt: its first, or one that follows a redirect.
+type hop struct {
+	url    *url.URL
+	permit *permit
+	sent   bool
+	took   time.Duration
+	// reused says that the connection was a kept one.
+	reused bool
+	// status and retryAfter are of the answer, 0 while there is none.
+	status     int
+	retryAfter time.Duration
+	// inPulsarsWords says that the reason of a failure is Pulsar's JSON, broken why the body ended early. The client sets
+	// both before it closes the body.
+	inPulsarsWords bool
+	broken         error
+	// keptBroke says that a kept connection broke before the answer.
+	keptBroke bool
+	// open is why the breaker is open after the hop, nil while it is closed.
+	open *openState
+}
+
+type attemptKey struct{}
+
+func withAttempt(ctx context.Context, a *attempt) context.Context {
+	return context.WithValue(ctx, attemptKey{}, a)
+}
+
+// attemptOf finds the attempt, or makes one for a request that was made without.
+func attemptOf(ctx context.Context) *attempt {
+	if a, ok := ctx.Value(attemptKey{}).(*attempt); ok {
+		return a
+	}
+	return &attempt{}
+}
+
+// heard notes of an answer what outcome needs.
+func (h *hop) heard(resp *http.Response) {
+	h.status = resp.StatusCode
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		h.retryAfter = min(time.Duration(min(seconds, 3600))*time.Second, maxProbe)
 	}
 }
 
-// tlsConfig is how brokers are checked and what they are shown.
-func (m material) tlsConfig() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if m.roots != "" {
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM([]byte(m.roots)) {
-			return nil, errors.New("the certificates to trust have none: they must be PEM with at least one")
-		}
-	}
-	switch {
-	case m.insecure:
-		config.InsecureSkipVerify = true
-	case m.anyName:
-		config.InsecureSkipVerify = true // verifyChain does all but the name
-		config.VerifyConnection = verifyChain(config.RootCAs)
-	}
-	if m.method != methodTLS {
-		return config, nil
-	}
-	pair, err := tls.X509KeyPair([]byte(m.certificate.content), []byte(m.key.content))
-	if err != nil {
-		// the cause may show a part of the key
-		return nil, errors.New("tlsCertFile and tlsKeyFile must be a certificate and its key in PEM")
-	}
-	config.Certificates = []tls.Certificate{pair}
-	return config, nil
+// retryable says that a second attempt may help.
+func (h *hop) retryable() bool {
+	return h.keptBroke || h.status == http.StatusBadGateway || h.status == http.StatusServiceUnavailable
 }
 
-// verifyChain checks everything about a certificate but its name.
-func verifyChain(roots *x509.CertPool) func(tls.ConnectionState) error {
-	return func(state tls.ConnectionState) error {
-		intermediates := x509.NewCertPool()
-		for _, certificate := range state.PeerCertificates[1:] {
-			intermediates.AddCert(certificate)
-		}
-		_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates})
-		return err
+// sender is the last before the connections: the breaker may have opened while the request waited for its turn.
+type sender struct{ next http.RoundTripper }
+
+func (s sender) RoundTrip(req *http.Request) (*http.Response, error) {
+	hop := &attemptOf(req.Context()).hop
+	if open := hop.permit.withdrawn(); open != nil {
+		return nil, &openError{open: open}
 	}
+	hop.sent = true
+	traced := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) { hop.reused = info.Reused },
+	})
+	return s.next.RoundTrip(req.WithContext(traced))
 }
 
-// issuerTLSConfig is how an OAuth2 issuer is checked, which it always is: its certificate may be signed by whom the
-// parameters name; else by one of the system's authorities or by one that signs the brokers' certificates.
-func (m material) issuerTLSConfig() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	pem := m.issuerRoots.content
-	switch {
-	case pem != "":
-		config.RootCAs = x509.NewCertPool()
-	case m.roots != "":
-		pem = m.roots
-		var err error
-		if config.RootCAs, err = x509.SystemCertPool(); err != nil {
-			config.RootCAs = x509.NewCertPool() // a machine without any
-		}
-	default:
-		return config, nil
+// closingBody is a body with something to do once when it is closed.
+type closingBody struct {
+	io.ReadCloser
+
+	closed func()
+}
+
+func (b *closingBody) Close() error {
+	err := b.ReadCloser.Close()
+	if b.closed != nil {
+		b.closed()
+		b.closed = nil
 	}
-	if !config.RootCAs.AppendCertsFromPEM([]byte(pem)) {
-		return nil, errors.New("trustCertsFilePath has no certificate: it must be PEM with at least one")
-	}
-	return config, nil
+	return err
 }

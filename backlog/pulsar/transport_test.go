@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-func TestACertificateWithoutTLSIsNobodysDoubt(t *testing.T) {
+func TestACertificateWithoutTLSInvalidatesNothing(t *testing.T) {
 	broker := newOrders(t)
 	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {
 		Plugin: "tls",
@@ -24,7 +24,7 @@ func TestACertificateWithoutTLSIsNobodysDoubt(t *testing.T) {
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
 	require.EqualError(t, err,
 		"not supported: a client certificate cannot be shown to "+broker.URL+": use the https port of the brokers")
-	require.Empty(t, known.doubts, "nobody has refused it")
+	require.Empty(t, known.invalidated, "no broker has refused it")
 	require.Empty(t, broker.asked())
 }
 

@@ -39,14 +39,14 @@ type Worker struct {
 	// slots are taken by FetchInstances.
 	slots chan struct{}
 	// statuses is for all that /status is asked for.
-	statuses *workerGate
+	statuses *workerLimits
 }
 
 var _ backlog.InstanceSource = (*Worker)(nil)
 
 // Worker reads what the function workers of the same clusters know, over the Source's connections.
 func (s *Source) Worker() *Worker {
-	return &Worker{client: s.client, now: s.now, slots: make(chan struct{}, workerSlots), statuses: newWorkerGate(s.now)}
+	return &Worker{client: s.client, now: s.now, slots: make(chan struct{}, workerSlots), statuses: newWorkerLimits(s.now)}
 }
 
 // Describe reads what the component consumes and how it was told to run.
@@ -129,7 +129,7 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 // status asks for /status, one question at a time, and tells when it began.
 func (w *Worker) status(ctx context.Context, a address, decode decodeFunc, at *time.Time) error {
 	a.patience = workerPatience
-	return w.statuses.through(ctx, a, func() error {
+	return w.statuses.do(ctx, a, func() error {
 		*at = w.now()
 		return w.client.get(ctx, a, callComponentStatus, "", decode)
 	})

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
-	"net/http"
 	"net/textproto"
 	"net/url"
 	"strings"
@@ -23,12 +22,6 @@ import (
 // changePatience is how long a worker may take for a change: it fetches the package and loads its classes first. Small
 // ones take 12 to 40 ms, as observed.
 const changePatience = 15 * time.Second
-
-// form is the body of a change.
-type form struct {
-	contentType string
-	body        []byte
-}
 
 // SetParallelism tells the worker to run so many instances of the component, at least 1, which restarts all that run.
 // Nothing but that number is sent: a GET does not show all that there is, so what it shows must not be sent back. To
@@ -122,24 +115,11 @@ func parallelismForm(kind function.Kind, instances int32) (*form, error) {
 	return &form{contentType: parts.FormDataContentType(), body: body.Bytes()}, nil
 }
 
-// request is what is sent to the URL.
-func (e *exchange) request(ctx context.Context, u *url.URL) (*http.Request, error) {
-	if e.change == nil {
-		return http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, u.String(), bytes.NewReader(e.change.body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", e.change.contentType)
-	return req, nil
-}
-
 // errNoChange marks the refusal of a change to what there is already.
 var errNoChange = errors.New("no change")
 
 // refusedChange is the fault when the worker answers a change with 400 in its own words.
-func refusedChange(a address, u *url.URL, s said) error {
+func refusedChange(a address, u *url.URL, s errorAnswer) error {
 	switch {
 	case s.reason == "Update contains no change":
 		return errNoChange

@@ -242,11 +242,12 @@ func (c *instanceCounter) FetchInstances(context.Context, string) (backlog.Insta
 	return backlog.InstancesSample{At: c.now(), Silent: c.asked}, c.fails
 }
 
-func TestInstancesAreAskedNoMoreOftenThanTold(t *testing.T) {
+func TestInstancesAreRequestedNoMoreOftenThanTold(t *testing.T) {
 	now := time.Unix(1000, 0)
 	clock := func() time.Time { return now }
 	source := &instanceCounter{now: clock}
-	s := &SpacedWorker{worker: source, every: 30 * time.Second, now: clock, last: map[string]backlog.InstancesSample{}}
+	last := backlog.NewCache[string, backlog.InstancesSample](30*time.Second, maxWorkloads)
+	s := &SpacedWorker{worker: source, now: clock, last: last}
 	fetch := func(workload string) backlog.InstancesSample {
 		sample, err := s.FetchInstances(t.Context(), workload)
 		require.NoError(t, err)
@@ -262,5 +263,4 @@ func TestInstancesAreAskedNoMoreOftenThanTold(t *testing.T) {
 	source.fails = errors.New("boom")
 	_, err := s.FetchInstances(t.Context(), "a")
 	require.ErrorIs(t, err, source.fails)
-	require.Empty(t, s.last, "what nobody asks for any more is forgotten")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/instance"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 const (
@@ -29,7 +30,7 @@ type Config struct {
 	Options Options
 	Store   *backlog.Store
 	// Credentials knows what clusters name by Access.
-	Credentials pulsar.CredentialSource
+	Credentials auth.Source
 	// Pods knows where instances run; nil where they are not asked.
 	Pods instance.Addresses
 	// Updated is told when there is news of a topic; it must not block.

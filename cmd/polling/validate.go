@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
 )
@@ -42,7 +42,7 @@ func (o *Options) checkPulsar() []error {
 
 func (o *Options) checkCredentials() []error {
 	var p flags.Problems
-	if err := pulsar.CheckPlugin(o.PulsarAuthPlugin); err != nil {
+	if err := authparams.CheckPlugin(o.PulsarAuthPlugin); err != nil {
 		p.Add("--pulsar-auth-plugin is %q: it %w", o.PulsarAuthPlugin, err)
 	}
 	if o.PulsarAuthPlugin != "" && o.PulsarTokenFile != "" {
@@ -54,7 +54,7 @@ func (o *Options) checkCredentials() []error {
 			o.PulsarAuthParamsFile)
 	}
 	for _, issuer := range o.AllowedOAuth2Issuers {
-		if _, err := pulsar.ParseIssuer(issuer); err != nil {
+		if _, err := authparams.ParseIssuer(issuer); err != nil {
 			p.Add("--allowed-oauth2-issuers has %s: it %w", flags.Redacted(issuer), err)
 		}
 	}

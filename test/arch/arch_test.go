@@ -60,7 +60,7 @@ func floors() []floor {
 			},
 		},
 		{
-			packages: []string{"backlog"},
+			packages: []string{"backlog", "backlog/authparams"}, own: []string{"backlog"},
 			never: map[string]string{
 				"k8s.io": clients, "sigs.k8s.io": clients, "net/http": network, "google.golang.org/grpc": network,
 				"github.com/prometheus": metrics, "log": "what is pure does not log",
@@ -86,8 +86,13 @@ func floors() []floor {
 			},
 		},
 		{
-			packages: []string{"backlog/pulsar"}, own: []string{"api/v1alpha1", "backlog", "backlog/function", "policy"},
+			packages: []string{"backlog/pulsar/auth"}, own: []string{"backlog", "backlog/authparams"},
 			never: map[string]string{"k8s.io": "this edge knows Pulsar", "sigs.k8s.io": "this edge knows Pulsar"},
+		},
+		{
+			packages: []string{"backlog/pulsar"},
+			own:      []string{"backlog", "backlog/authparams", "backlog/function", "backlog/pulsar/auth"},
+			never:    map[string]string{"k8s.io": "this edge knows Pulsar", "sigs.k8s.io": "this edge knows Pulsar"},
 		},
 		{
 			packages: []string{"backlog/instance"}, own: []string{"backlog"},
@@ -108,8 +113,9 @@ func floors() []floor {
 			},
 		},
 		{
-			packages: []string{"controllers"}, own: []string{"api/v1alpha1", "backlog", "backlog/function", "policy"},
-			never: map[string]string{"sigs.k8s.io/custom-metrics-apiserver": "this edge knows the Kubernetes API"},
+			packages: []string{"controllers"},
+			own:      []string{"api/v1alpha1", "backlog", "backlog/authparams", "backlog/function", "policy"},
+			never:    map[string]string{"sigs.k8s.io/custom-metrics-apiserver": "this edge knows the Kubernetes API"},
 		},
 	}
 }
@@ -152,7 +158,7 @@ func TestPurePackagesReadNoClockAndStartNothing(t *testing.T) {
 		"context": "it waits for nobody", "time.Now(": "now is an argument",
 		"go func": "it starts nothing",
 	}
-	for _, name := range []string{"api/v1alpha1", "backlog", "backlog/function", "policy"} {
+	for _, name := range []string{"api/v1alpha1", "backlog", "backlog/authparams", "backlog/function", "policy"} {
 		p := packages[module+name]
 		for _, file := range p.GoFiles {
 			if name == "backlog" && file == "poller.go" {

@@ -180,8 +180,8 @@ func (s *secured) fetch(t *testing.T, source *pulsar.Source, adminURL, access st
 	return err
 }
 
-// secrets is a pulsar.CredentialSource as the adapter's, with Secrets in memory. Like a cache it only looks at what has
-// changed when it is told to doubt.
+// secrets is an auth.Source as the adapter's, with Secrets in memory. Like a cache it only looks at what has
+// changed when it is told that something is invalid.
 type secrets struct {
 	mu sync.Mutex
 	// cached and stored are guarded by mu.
@@ -201,7 +201,7 @@ func (s *secrets) Credentials(_ context.Context, access string) (backlog.Credent
 	return s.cached[access], nil
 }
 
-func (s *secrets) Doubt(access string) {
+func (s *secrets) Invalidate(access string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.cached, access)

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
 // Connections are the Pulsar clusters that triggers may name, out of --connections-file, which may change: what it says
-// last and is good is in force. It knows their credentials for the polling (pulsar.CredentialSource). It is safe for
+// last and is good is in force. It knows their credentials for the polling (auth.Source). It is safe for
 // concurrent use.
 type Connections struct {
 	logger  *slog.Logger
@@ -35,7 +35,7 @@ type Connections struct {
 	file    watchedFile
 }
 
-var _ pulsar.CredentialSource = (*Connections)(nil)
+var _ auth.Source = (*Connections)(nil)
 
 // New reads the file, which has to be good at the start; an empty path is for no connections.
 func New(path string, logger *slog.Logger, now func() time.Time) (*Connections, error) {
@@ -172,18 +172,18 @@ func (c *Connections) Credentials(_ context.Context, access string) (backlog.Cre
 	return credentials, nil
 }
 
-// Before are the credentials of connections and, by other names, those of objects, which may have a method Doubt.
-func (c *Connections) Before(objects pulsar.CredentialSource) pulsar.CredentialSource {
+// Before are the credentials of connections and, by other names, those of objects, which may have a method Invalidate.
+func (c *Connections) Before(objects auth.Source) auth.Source {
 	return allCredentials{c, objects}
 }
 
-// allCredentials is a pulsar.CredentialSource that asks whoever knows a name.
+// allCredentials is an auth.Source that asks whoever knows a name.
 type allCredentials struct {
 	connections *Connections
-	objects     pulsar.CredentialSource
+	objects     auth.Source
 }
 
-// Credentials implements pulsar.CredentialSource.
+// Credentials implements auth.Source.
 func (a allCredentials) Credentials(ctx context.Context, access string) (backlog.Credentials, error) {
 	if a.connections.Knows(access) {
 		return a.connections.Credentials(ctx, access)
@@ -196,9 +196,9 @@ func (a allCredentials) Administered(access string) (urls []string, is bool) {
 	return a.connections.Administered(access)
 }
 
-// Doubt is the part of it that is for names of objects alone: files are read as they are now anyway.
-func (a allCredentials) Doubt(access string) {
-	if d, ok := a.objects.(interface{ Doubt(access string) }); ok && !a.connections.Knows(access) {
-		d.Doubt(access)
+// Invalidate is the part of it that is for names of objects alone: files are read as they are now anyway.
+func (a allCredentials) Invalidate(access string) {
+	if d, ok := a.objects.(interface{ Invalidate(access string) }); ok && !a.connections.Knows(access) {
+		d.Invalidate(access)
 	}
 }

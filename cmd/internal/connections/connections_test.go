@@ -149,13 +149,13 @@ func TestManyMayAskWhileTheFileIsRead(t *testing.T) {
 }
 
 // fakeObjects are credentials that objects name.
-type fakeObjects struct{ doubted []string }
+type fakeObjects struct{ invalidated []string }
 
 func (f *fakeObjects) Credentials(_ context.Context, access string) (backlog.Credentials, error) {
 	return backlog.Credentials{}, errors.New("asked the objects for " + access)
 }
 
-func (f *fakeObjects) Doubt(access string) { f.doubted = append(f.doubted, access) }
+func (f *fakeObjects) Invalidate(access string) { f.invalidated = append(f.invalidated, access) }
 
 func TestConnectionsAndObjectsHaveCredentialsOfTheirOwn(t *testing.T) {
 	w := newConnectionsWorld(t, twoConnections)
@@ -172,16 +172,16 @@ func TestConnectionsAndObjectsHaveCredentialsOfTheirOwn(t *testing.T) {
 
 	is, _ := all.(interface {
 		Administered(access string) (urls []string, is bool)
-		Doubt(access string)
+		Invalidate(access string)
 	})
 	urls, known := is.Administered(cluster.Access)
 	require.True(t, known)
 	require.Equal(t, []string{"http://pulsar.east:8080", "http://worker.east:6750"}, urls)
 	_, known = is.Administered(ofObject)
 	require.False(t, known)
-	is.Doubt(ofObject)
-	is.Doubt(cluster.Access)
-	require.Equal(t, []string{ofObject}, objects.doubted)
+	is.Invalidate(ofObject)
+	is.Invalidate(cluster.Access)
+	require.Equal(t, []string{ofObject}, objects.invalidated)
 }
 
 func TestCredentialsAreNotForWhatAConnectionWasBefore(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
 // Bounds of the file of connections.
@@ -153,7 +153,7 @@ func (c *connection) checkCredentials() (problems []error) {
 	case c.AuthPlugin != "" && c.AuthParamsFile == "":
 		wrong("authParamsFile is missing, must be set with authPlugin")
 	}
-	if err := pulsar.CheckPlugin(c.AuthPlugin); err != nil {
+	if err := authparams.CheckPlugin(c.AuthPlugin); err != nil {
 		wrong("authPlugin is %q, it %w", backlog.Quote(c.AuthPlugin), err)
 	}
 	return problems

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pulsar
+package auth
 
 import (
 	"fmt"
@@ -10,15 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 )
 
 func tokenOf(text string) material {
-	return material{params: params{method: methodToken, token: reference{content: text}}}
+	return material{Params: authparams.Params{Method: authparams.Token, Token: authparams.Value{Content: text}}}
 }
 
 // newTestSessions counts what is built.
@@ -27,7 +26,7 @@ func newTestSessions(t testing.TB) (sessions *sessions, built *int, at *clock) {
 	built, at = new(int), &clock{at: time.Now()}
 	sessions = newSessions(func(m material) (*session, error) {
 		*built++
-		return &session{material: m, http: &http.Client{}, auth: constant{}}, nil
+		return &session{material: m, connections: &http.Transport{}, auth: constant{}}, nil
 	})
 	sessions.now = at.now
 	return sessions, built, at
@@ -48,30 +47,30 @@ func TestEqualCredentialsShareASession(t *testing.T) {
 	require.Equal(t, 2, *built)
 }
 
-func TestAChangedNameLeavesItsSessionToOthersOrToNobody(t *testing.T) {
+func TestAChangedNameClosesASessionWithoutAnotherName(t *testing.T) {
 	sessions, built, _ := newTestSessions(t)
 	shared := open(t, sessions, "a", "one")
 	open(t, sessions, "b", "one")
 	open(t, sessions, "a", "two")
 	require.Same(t, shared, open(t, sessions, "b", "one"))
 	open(t, sessions, "b", "two")
-	require.Len(t, sessions.byMaterial, 1)
+	require.Len(t, sessions.byMaterial.Values(), 1)
 	require.NotSame(t, shared, open(t, sessions, "b", "one"))
 	require.Equal(t, 3, *built)
 }
 
-func TestSessionsThatNobodyUsesAreDropped(t *testing.T) {
+func TestUnusedSessionsAreDropped(t *testing.T) {
 	sessions, _, at := newTestSessions(t)
 	for i := range 10 {
 		open(t, sessions, fmt.Sprint(i), fmt.Sprint(i))
 	}
 	at.add(sessionIdle - time.Second)
 	kept := open(t, sessions, "3", "3")
-	require.Len(t, sessions.byMaterial, 10)
-	at.add(sessionSweep)
+	require.Len(t, sessions.byMaterial.Values(), 10)
+	at.add(time.Minute)
 	require.Same(t, kept, open(t, sessions, "3", "3"))
-	require.Len(t, sessions.byMaterial, 1)
-	require.Len(t, sessions.byAccess, 1)
+	require.Len(t, sessions.byMaterial.Values(), 1)
+	require.Len(t, sessions.byName.Values(), 1)
 }
 
 func TestSessionsAreBounded(t *testing.T) {
@@ -83,18 +82,18 @@ func TestSessionsAreBounded(t *testing.T) {
 		at.add(time.Millisecond)
 		open(t, sessions, fmt.Sprint(i), fmt.Sprint(i))
 	}
-	require.Len(t, sessions.byMaterial, maxSessions)
-	require.Len(t, sessions.byAccess, maxSessions)
+	require.Len(t, sessions.byMaterial.Values(), maxSessions)
 	require.Same(t, first, open(t, sessions, "first", "first"), "the one that is used stays")
-	require.NotContains(t, sessions.byMaterial, tokenOf("0"))
+	_, held := sessions.byMaterial.Get(tokenOf("0"), at.now())
+	require.False(t, held)
 }
 
 // Whatever is opened, closed and changed at the same time: what is asked for is what comes, and no name points to a
 // session that is not kept.
-func TestSessionsUnderManyHands(t *testing.T) {
+func TestSessionsUsedConcurrently(t *testing.T) {
 	at := &clock{at: time.Now()}
 	sessions := newSessions(func(m material) (*session, error) {
-		return &session{material: m, http: &http.Client{}, auth: constant{}}, nil
+		return &session{material: m, connections: &http.Transport{}, auth: constant{}}, nil
 	})
 	sessions.now = at.now
 	var group errgroup.Group
@@ -114,25 +113,8 @@ func TestSessionsUnderManyHands(t *testing.T) {
 		})
 	}
 	require.NoError(t, group.Wait())
-	for name, used := range sessions.byAccess {
-		require.Same(t, used.session, sessions.byMaterial[used.session.material], name)
+	for _, named := range sessions.byName.Values() {
+		held, _ := sessions.byMaterial.Get(named.material, at.now())
+		require.Same(t, named, held)
 	}
-}
-
-func TestAChangeOfCredentialsClosesTheOldConnections(t *testing.T) {
-	broker := newOrders(t)
-	known := &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": {Plugin: "token", Params: "old"}}}
-	source := newSource(t, Config{Registerer: prometheus.NewRegistry(), Credentials: known}, broker)
-	fetch := func() string {
-		_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
-		require.NoError(t, err)
-		return broker.request(len(broker.asked()) - 1).RemoteAddr
-	}
-	first := fetch()
-	require.Equal(t, first, fetch())
-	known.mu.Lock()
-	known.named["ns/secret"] = backlog.Credentials{Plugin: "token", Params: "new"}
-	known.mu.Unlock()
-	require.NotEqual(t, first, fetch(), "a connection must not outlive the credentials that it was made under")
-	require.Len(t, source.client.sessions.byMaterial, 1)
 }

@@ -104,7 +104,7 @@ func (c *capture) seen() (conns int, shown []string) {
 func (c *capture) host() string { return strings.TrimPrefix(c.URL, "https://") }
 
 func TestRedirectsShowCredentialsToAllowedHostsAlone(t *testing.T) {
-	issuer := newFakeIssuer(t)
+	issuer := newIssuer(t)
 	tests := map[string]struct {
 		credentials backlog.Credentials
 		shown       string
@@ -112,13 +112,10 @@ func TestRedirectsShowCredentialsToAllowedHostsAlone(t *testing.T) {
 		"a token":              {backlog.Credentials{Plugin: "token", Params: "s3cret"}, "token Bearer s3cret"},
 		"a password":           {backlog.Credentials{Plugin: "basic", Params: "me:s3cret"}, "basic Basic bWU6czNjcmV0"},
 		"a certificate":        {backlog.Credentials{Plugin: "tls", Params: clientPair(t, "me")}, "tls me"},
-		"a token of an issuer": {backlog.Credentials{Plugin: "oauth2", Params: issuer.params()}, "token Bearer token-1"},
+		"a token of an issuer": {backlog.Credentials{Plugin: "oauth2", Params: issuerParams(issuer.URL + "/realm")}, "token Bearer token-1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			issuer.mu.Lock()
-			issuer.forms = nil
-			issuer.mu.Unlock()
 			var to string
 			front := newCapture(t, func(w http.ResponseWriter, r *http.Request) { redirectsTo(to)(w, r) })
 			owner := newCapture(t, answers(notPartitioned))

@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-func TestTroubleWithOneTopicDoesNotCloseTheBroker(t *testing.T) {
+func TestTroubleWithOneTopicDoesNotOpenTheBreaker(t *testing.T) {
 	tests := map[string]http.HandlerFunc{
 		"a 500":                         sends(500, "text/plain", "trace"),
 		"a 503 in Pulsar's words":       says(503, "Namespace bundle is being unloaded"),
@@ -50,7 +50,7 @@ func TestTroubleWithOneTopicDoesNotCloseTheBroker(t *testing.T) {
 	}
 }
 
-func TestImpatientCallersDoNotCloseTheBroker(t *testing.T) {
+func TestImpatientCallersDoNotOpenTheBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		way := newNetwork(t)
 		broker := way.broker("broker:8080")
@@ -68,8 +68,8 @@ func TestImpatientCallersDoNotCloseTheBroker(t *testing.T) {
 	})
 }
 
-// TestAgesThatAreSlowDoNotCloseTheBroker: they are read from storage, and storage that hangs leaves the rest as it is.
-func TestAgesThatAreSlowDoNotCloseTheBroker(t *testing.T) {
+// TestSlowAgesDoNotOpenTheBreaker: they are read from storage, and storage that hangs leaves the rest as it is.
+func TestSlowAgesDoNotOpenTheBreaker(t *testing.T) {
 	tests := map[string]http.HandlerFunc{
 		"the broker does not answer":          hangs,
 		"a load balancer gives the answer up": sends(http.StatusGatewayTimeout, "text/html", ""),
@@ -83,14 +83,14 @@ func TestAgesThatAreSlowDoNotCloseTheBroker(t *testing.T) {
 				broker.on("orders/stats", onAge(slow, answers(goodTopic)))
 				source := way.source(Config{})
 				var group errgroup.Group
-				for range 2 * failuresToClose { // at once, so that no good answer comes in between
+				for range 2 * failuresToOpen { // at once, so that no good answer comes in between
 					group.Go(func() error {
 						_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Age)
 						return err
 					})
 				}
 				require.NoError(t, group.Wait())
-				requireIdle(t, source.client.gate)
+				requireIdle(t, source.client.chain)
 			})
 		})
 	}
@@ -124,13 +124,13 @@ func TestDurationsAreOfRequestsAlone(t *testing.T) {
 
 		source.Close()
 		way.fail("broker:8080", refuse)
-		for range failuresToClose + 5 {
+		for range failuresToOpen + 5 {
 			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 			require.Error(t, err)
 		}
 		require.Equal(t, 5.0, counted(t, registry)["stats held_back"])
 		count, _ = histogram(t, registry, "stats")
-		require.Equal(t, uint64(3+failuresToClose), count)
+		require.Equal(t, uint64(3+failuresToOpen), count)
 	})
 }
 

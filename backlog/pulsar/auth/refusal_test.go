@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pulsar
+package auth
 
 import (
 	"encoding/base64"
@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // jwt has the claims and no good signature.
@@ -52,21 +50,8 @@ func TestARefusedTokenThatHasExpiredIsToldFromAnother(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tt.want, tokenDisbelief(tt.token, now))
+			require.Equal(t, tt.want, tokenRefusal(tt.token, now))
 		})
-	}
-}
-
-func TestABrokerThatRefusesATokenSaysThatItHasExpired(t *testing.T) {
-	broker := newFakeBroker(t)
-	broker.on("orders/partitions", replays(t, "4.0.8-401-no-token.txt"))
-	for token, want := range map[string]string{
-		jwt(`{"sub":"s3cret","exp":86400}`):        "which expired at 1970-01-02T00:00:00Z: put a new one in its place",
-		jwt(`{"sub":"s3cret","exp":253402300799}`): "which has not expired: is it signed with another key?",
-	} {
-		_, err := newSource(t, Config{Token: token}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
-		require.ErrorIs(t, err, backlog.ErrUnauthenticated)
-		require.EqualError(t, err, "credentials refused: "+broker.host()+" does not accept the token, "+want)
 	}
 }
 

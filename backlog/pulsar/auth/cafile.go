@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pulsar
+package auth
 
 import (
 	"crypto/x509"
@@ -29,7 +29,7 @@ func newCAFile(path string) (*caFile, error) {
 	}
 	var err error
 	if f.seen, err = os.Stat(path); err != nil {
-		return nil, fmt.Errorf("reading caFile %q: %w", path, pathCause(err))
+		return nil, fmt.Errorf("reading caFile %q: %w", path, withoutPath(err))
 	}
 	if f.content, err = readFile(path); err != nil {
 		return nil, fmt.Errorf("reading caFile %q: %w", path, err)

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package pulsar
+package auth
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +19,9 @@ import (
 )
 
 func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
-	elsewhere := newFakeBroker(t)
+	called := atomic.Int64{}
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called.Add(1) }))
+	t.Cleanup(elsewhere.Close)
 	document := func(fields map[string]string) http.HandlerFunc {
 		text, err := json.Marshal(fields)
 		require.NoError(t, err)
@@ -55,7 +58,7 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 		},
 		"it breaks off": {
 			token: breaks(t), reason: backlog.ErrUnreachable,
-			text: "OAuth2 issuer ISSUER: the connection was closed before the answer was complete",
+			text: "OAuth2 issuer ISSUER: broken",
 		},
 		"it breaks off in the middle": {
 			token: func(w http.ResponseWriter, r *http.Request) {
@@ -63,15 +66,15 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 				answers(`{"access_token":`)(w, r)
 			},
 			reason: backlog.ErrUnreachable,
-			text:   "OAuth2 issuer ISSUER: the connection was closed before the answer was complete",
+			text:   "OAuth2 issuer ISSUER: broken",
 		},
 		"it hangs": {
 			token: hangs, timeout: 20 * time.Millisecond, reason: backlog.ErrUnreachable,
-			text: "OAuth2 issuer ISSUER: no answer in time",
+			text: "OAuth2 issuer ISSUER: late",
 		},
 		"it hangs before that": {
 			discovery: hangs, timeout: 20 * time.Millisecond, reason: backlog.ErrUnreachable,
-			text: "OAuth2 issuer ISSUER: no answer in time",
+			text: "OAuth2 issuer ISSUER: late",
 		},
 		"it sends no token": {
 			token: answers(`{"token_type":"s3cret"}`), reason: backlog.ErrProtocol,
@@ -120,32 +123,56 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			issuer := newFakeIssuer(t)
-			client, _ := issuer.client(t)
-			client.timeout = cmp.Or(tt.timeout, time.Minute)
+			source, _ := issuer.source(t)
+			source.issuer.config.IssuerTimeout = cmp.Or(tt.timeout, time.Minute)
 			issuer.on(tt.discovery, tt.token)
-			_, err := client.prove(t.Context())
+			_, err := source.authenticate(t.Context())
 			require.ErrorIs(t, err, tt.reason)
 			require.EqualError(t, err, tt.reason.Error()+": "+strings.ReplaceAll(tt.text, "ISSUER", issuer.URL+"/realm"))
-			require.Empty(t, elsewhere.asked())
+			require.Zero(t, called.Load())
 		})
 	}
 }
 
-func TestAnIssuerWithTLSNamesNoEndpointWithout(t *testing.T) {
-	secure := httptest.NewTLSServer(answers(`{"token_endpoint":"http://127.0.0.1:1/token"}`))
-	t.Cleanup(secure.Close)
-	broker := newOrders(t)
-	params := `{"issuerUrl":"` + secure.URL + `","privateKey":"data:,{\"client_id\":\"me\",\"client_secret\":\"s3cret\"}"}`
-	source := newSource(t,
-		Config{AllowedIssuers: []string{secure.URL}, Credentials: &fakeCredentials{named: map[string]backlog.Credentials{
-			"trusting": {Plugin: "oauth2", Params: params, TrustCerts: string(pemOf(secure.Certificate()))},
-			"careless": {Plugin: "oauth2", Params: params, AllowInsecureConnection: true, SkipHostnameVerification: true},
-		}}}, broker)
-	_, err := source.Fetch(t.Context(), broker.named("orders", "trusting"), backlog.Slim)
-	require.ErrorIs(t, err, backlog.ErrProtocol)
-	require.ErrorContains(t, err, "has no token_endpoint with https://")
-	_, err = source.Fetch(t.Context(), broker.named("orders", "careless"), backlog.Slim)
-	require.ErrorIs(t, err, backlog.ErrUnreachable, "an issuer is always checked")
-	require.ErrorContains(t, err, "signed by an unknown authority")
-	require.Empty(t, broker.asked())
+func TestKeyFilesOfClients(t *testing.T) {
+	good, err := decodeKeyFile(`{"type":"sn_service_account","client_id":"me","client_secret":"s3cret","client_email":"a@b","issuer_url":"https://x"}`)
+	require.NoError(t, err)
+	require.Equal(t, keyFile{Type: "sn_service_account", ClientID: "me", ClientSecret: "s3cret"}, good)
+	for _, wrong := range []string{
+		"", "s3cret", "{}", `{"client_id":"me"}`, `{"client_id":5,"client_secret":"s3cret"}`,
+		`{"type":"s3cret","client_id":"me","client_secret":"s3cret"}`,
+	} {
+		_, err := decodeKeyFile(wrong)
+		require.ErrorContains(t, err, "privateKey ")
+		require.NotContains(t, err.Error(), "s3cret")
+	}
+}
+
+// breaks answers with the start of an answer and ends the connection.
+func breaks(t *testing.T) http.HandlerFunc {
+	t.Helper()
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffer, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = buffer.WriteString("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+		_ = buffer.Flush()
+		_ = conn.Close()
+	}
+}
+
+// hangs answers nothing until the client has gone.
+func hangs(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+}
+
+func redirectsTo(base string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", base+r.URL.RequestURI())
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	}
 }

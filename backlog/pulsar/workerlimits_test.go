@@ -6,6 +6,7 @@ package pulsar
 import (
 	"context"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,9 +55,9 @@ func TestAWorkerThatHangsIsLeftAloneForAMinute(t *testing.T) {
 	require.Equal(t, function.Status{Instances: 1, Running: 1}, status)
 }
 
-func TestAWorkerGetsOneQuestionAtATime(t *testing.T) {
+func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := newWorkerGate(time.Now)
+		limits := newWorkerLimits(time.Now)
 		here, err := componentAddress(function.Component{
 			Cluster: backlog.Cluster{AdminURL: "http://here:8080"}, Kind: function.KindSink, Tenant: "public",
 			Namespace: "default", Name: "sk",
@@ -65,19 +66,20 @@ func TestAWorkerGetsOneQuestionAtATime(t *testing.T) {
 		there := here
 		there.base = here.base.JoinPath("")
 		there.base.Host = "there:8080"
+		var mu sync.Mutex
 		asking, most := map[string]int{}, map[string]int{}
 		done := make(chan error, 20)
 		for range 10 {
 			for _, a := range []address{here, there} {
 				go func() {
-					done <- gate.through(t.Context(), a, func() error {
-						gate.mu.Lock()
+					done <- limits.do(t.Context(), a, func() error {
+						mu.Lock()
 						asking[a.base.Host]++
 						most[a.base.Host] = max(most[a.base.Host], asking[a.base.Host])
-						gate.mu.Unlock()
+						mu.Unlock()
 						time.Sleep(time.Second)
-						gate.mu.Lock()
-						defer gate.mu.Unlock()
+						mu.Lock()
+						defer mu.Unlock()
 						asking[a.base.Host]--
 						return nil
 					})
@@ -93,16 +95,16 @@ func TestAWorkerGetsOneQuestionAtATime(t *testing.T) {
 
 		held := make(chan struct{})
 		go func() {
-			done <- gate.through(t.Context(), here, func() error { <-held; return nil })
+			done <- limits.do(t.Context(), here, func() error { <-held; return nil })
 		}()
 		synctest.Wait()
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err = gate.through(short, here, func() error { panic("it is not its turn") })
+		err = limits.do(short, here, func() error { panic("it is not its turn") })
 		require.ErrorIs(t, err, backlog.ErrUnreachable)
 		close(held)
 		require.NoError(t, <-done)
-		require.NoError(t, gate.through(t.Context(), there, func() error { return nil }))
-		require.Len(t, gate.hosts, 1, "who waited for its turn in vain says nothing about the host")
+		require.NoError(t, limits.do(t.Context(), there, func() error { return nil }))
+		require.Empty(t, limits.hanging.Values(), "a wait in vain says nothing about the host")
 	})
 }

@@ -4,12 +4,10 @@
 package pulsar
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -97,8 +95,8 @@ func TestAnOwnerThatIsNoneAnyMoreCostsNoFetch(t *testing.T) {
 				}
 				o.way.fail("broker-0:8080", tt.fault)
 				if tt.result == "stats held_back" {
-					for range failuresToClose {
-						require.True(t, asks(t, o.source.client.gate, "broker-0:8080", failed))
+					for range failuresToOpen {
+						require.True(t, sendsOne(t, o.source.client.chain, "broker-0:8080", bad))
 					}
 				}
 
@@ -139,7 +137,7 @@ func TestRefusalsOfAnOwnerStand(t *testing.T) {
 				require.NoError(t, o.fetch(t, backlog.Slim))
 				o.old.on("orders/stats", answer)
 				require.Error(t, o.fetch(t, backlog.Slim))
-				require.Len(t, o.front.asked(), 2, "nobody else would know better")
+				require.Len(t, o.front.asked(), 2, "no other broker would know better")
 			})
 		})
 	}
@@ -186,10 +184,10 @@ func TestOwnersAreRememberedForWhoAsked(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := &client{owners: newOwners()}
+			c := &client{owners: backlog.NewCache[ownedTopic, *url.URL](ownersTTL, maxOwners)}
 			at, err := url.Parse(tt.at)
 			require.NoError(t, err)
-			(&exchange{client: c, address: tt.learns}).learn(at)
+			(&exchange{client: c, address: tt.learns}).learnOwner(at)
 			got := (&exchange{client: c, address: tt.asks}).owner()
 			if tt.owner == "" {
 				require.Nil(t, got)
@@ -198,23 +196,4 @@ func TestOwnersAreRememberedForWhoAsked(t *testing.T) {
 			require.Equal(t, tt.owner, got.String())
 		})
 	}
-}
-
-func TestOwnersAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := newOwners()
-		base := &url.URL{Scheme: "http", Host: "broker-0:8080"}
-		for i := range maxOwners + 10 {
-			o.store(ownedTopic{path: fmt.Sprint(i)}, base)
-		}
-		require.Len(t, o.byTopic, maxOwners)
-		require.Nil(t, o.lookup(ownedTopic{path: fmt.Sprint(maxOwners)}), "one redirect more is all that it costs")
-		after(ownersTTL - time.Second)
-		require.NotNil(t, o.lookup(ownedTopic{path: "0"}))
-		o.store(ownedTopic{path: "0"}, base)
-		after(time.Second)
-		require.Nil(t, o.lookup(ownedTopic{path: "1"}))
-		o.store(ownedTopic{path: "new"}, base)
-		require.Len(t, o.byTopic, 2, "what has expired is dropped")
-	})
 }

@@ -1,0 +1,125 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
+)
+
+// Config says which credentials there are and how requests with them are sent.
+type Config struct {
+	// Own are the program's own credentials.
+	Own Own
+	// Named knows the credentials of clusters; nil where no cluster names any.
+	Named Source
+	// AllowedIssuers are the URLs of OAuth2 issuers that credentials of users may ask. That of Own is always allowed.
+	AllowedIssuers []string
+	// Transport makes the connections of one session, and those to its issuer; required.
+	Transport func(*tls.Config) *http.Transport
+	// Chain is what a request to a broker passes between the credentials and the connections; required.
+	Chain func(connections http.RoundTripper) http.RoundTripper
+	// IssuerTimeout bounds each of the two requests for a token; required.
+	IssuerTimeout time.Duration
+	// Observe is called after each request to an issuer; call is discovery or token. Required.
+	Observe func(call string, took time.Duration, err error)
+	// Explain says in words why a connection failed; required.
+	Explain func(error) string
+}
+
+// Credentials authenticates requests. It is safe for concurrent use.
+type Credentials struct {
+	resolver *resolver
+	sessions *sessions
+}
+
+// New returns Credentials, or an error that names the wrong key.
+func New(config Config) (*Credentials, error) {
+	r, err := newResolver(config)
+	if err != nil {
+		return nil, err
+	}
+	build := func(m material) (*session, error) { return newSession(m, config) }
+	return &Credentials{resolver: r, sessions: newSessions(build)}, nil
+}
+
+// Authenticate returns a Transport that shows what the name stands for now; the empty one is for the program's own
+// credentials. It may read files, ask the Source and an issuer.
+func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transport, error) {
+	m, err := c.resolver.resolve(ctx, access)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.sessions.open(access, m)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.auth.authenticate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Transport{access: access, session: s, shown: shown}, nil
+}
+
+// Renew invalidates credentials that Pulsar refused, and returns those that took their place; nil when there are none.
+func (c *Credentials) Renew(ctx context.Context, refused *Transport) *Transport {
+	refused.session.auth.invalidate(refused.shown)
+	c.resolver.invalidate(refused.access)
+	fresh, err := c.Authenticate(ctx, refused.access)
+	if err != nil { // the refusal is the better message, and the next call brings this one
+		return nil
+	}
+	if fresh.session.material == refused.session.material && fresh.shown.header == refused.shown.header {
+		return nil
+	}
+	return fresh
+}
+
+// AdministeredFor says that the program's administrator gave what the name stands for, for that URL.
+func (c *Credentials) AdministeredFor(access string, u *url.URL) bool {
+	urls, is := c.resolver.administered(access)
+	if !is {
+		return false
+	}
+	spelled, err := backlog.ParseAdminURL(u.Scheme + "://" + u.Host)
+	return err == nil && slices.Contains(urls, spelled)
+}
+
+// Close closes the connections that are not in use.
+func (c *Credentials) Close() { c.sessions.close() }
+
+// Transport is an http.RoundTripper that shows one set of credentials to whichever host it is asked to call: redirects
+// to other hosts are for its caller to check.
+type Transport struct {
+	access  string
+	session *session
+	shown   authorization
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.ShowsCertificate() && req.URL.Scheme != "https" {
+		return nil, backlog.Because(backlog.ErrUnsupported,
+			"a client certificate cannot be shown to %s://%s: use the https port of the brokers", req.URL.Scheme, req.URL.Host)
+	}
+	authenticated := req.Clone(req.Context())
+	t.shown.set(authenticated.Header)
+	return t.session.chain.RoundTrip(authenticated)
+}
+
+// ShowsCertificate says that a client certificate authenticates.
+func (t *Transport) ShowsCertificate() bool { return t.shown.method == authparams.TLS }
+
+// Redact takes the credentials out of what a server said.
+func (t *Transport) Redact(text string) string { return t.shown.redact(text) }
+
+// Refusal is what a broker means by 401 to these credentials, as the rest of a sentence about the broker.
+func (t *Transport) Refusal(now time.Time) string { return refusal(t.session.material, now) }

@@ -1,0 +1,15 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package auth authenticates requests to Pulsar: each set of credentials is an http.RoundTripper.
+//
+// Floor 2, an edge: it reads the files that hold credentials, and asks OAuth2 issuers for tokens. It never shows a
+// secret in an error, and never sends one to an issuer that is not allowed.
+//
+// Authenticate resolves a name to what it stands for now, so a rotated file or Secret needs no restart. Equal
+// credentials share a session: connections, and the token of an issuer. A session ends when no name stands for it any
+// more, or after sessionIdle.
+//
+// Credentials that an object of a user names never make this package read a file, or call an issuer that
+// Config.AllowedIssuers does not have. Those of the program's administrator may.
+package auth

@@ -1,0 +1,70 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
+)
+
+// tokenEnd is when a token ends by its own words, which are not checked: brokers say the same of a token that has
+// expired and of one with another signature. It is false for what is no JSON Web Token and for one without an end.
+//
+// Source: RFC 7519 §4.1.4 (exp, in seconds, perhaps with a fraction).
+func tokenEnd(token string) (time.Time, bool) {
+	_, rest, _ := strings.Cut(token, ".")
+	claims, signature, found := strings.Cut(rest, ".")
+	if !found || strings.Contains(signature, ".") {
+		return time.Time{}, false
+	}
+	text, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(claims, "="))
+	if err != nil {
+		return time.Time{}, false
+	}
+	var claim struct {
+		Ends *float64 `json:"exp"`
+	}
+	const latest = 253402300799 // the last second that RFC 3339 can write
+	if json.Unmarshal(text, &claim) != nil || claim.Ends == nil || *claim.Ends < 0 || *claim.Ends > latest {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(*claim.Ends), 0).UTC(), true
+}
+
+// refusal is what a broker means by 401, which it answers to all credentials alike. A token may say itself that it has
+// expired.
+func refusal(shown material, now time.Time) string {
+	switch shown.Method {
+	case authparams.None:
+		if shown.named {
+			return "asks for credentials and those that were named have none: name a Secret with a token"
+		}
+		return "asks for credentials and none are configured: give the adapter a token"
+	case authparams.Basic:
+		return "does not accept the user and password: does the brokers' basicAuthConf have them?"
+	case authparams.TLS:
+		return "does not accept the client certificate: is AuthenticationProviderTls among the brokers' authenticationProviders?"
+	case authparams.OAuth2:
+		return "does not accept the token of OAuth2 issuer " + shown.Issuer + ": do the brokers trust that issuer and the audience?"
+	default:
+		return tokenRefusal(shown.Token.Content, now)
+	}
+}
+
+// tokenRefusal is what a broker means by 401 to a token.
+func tokenRefusal(token string, now time.Time) string {
+	ends, known := tokenEnd(token)
+	switch {
+	case !known:
+		return "does not accept the token: is it expired, or signed with another key?"
+	case ends.After(now):
+		return "does not accept the token, which has not expired: is it signed with another key?"
+	default:
+		return "does not accept the token, which expired at " + ends.Format(time.RFC3339) + ": put a new one in its place"
+	}
+}

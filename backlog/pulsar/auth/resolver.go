@@ -1,0 +1,143 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
+)
+
+// AllowedIssuersFlag is the flag of the programs that fills Config.AllowedIssuers; messages name it.
+const AllowedIssuersFlag = "--allowed-oauth2-issuers"
+
+// sourceTimeout bounds what a Source takes.
+const sourceTimeout = 5 * time.Second
+
+// Source knows the credentials that a backlog.Cluster names by Access. It is called for every request to Pulsar, so it
+// must remember; its errors are shown to users. It may also have a method Invalidate(access string): it is called when
+// Pulsar has refused what was named so, and the source is called again at once, for the credentials may have been
+// changed.
+type Source interface {
+	Credentials(ctx context.Context, access string) (backlog.Credentials, error)
+}
+
+// invalidator is an optional part of a Source.
+type invalidator interface {
+	Invalidate(access string)
+}
+
+// administering is another. Administered says that the program's administrator gave what the name stands for, not an
+// object of a user, and for which URLs, in the spelling of backlog.ParseAdminURL. Such credentials may be in files of
+// the program, may ask any issuer, and may be shown at these URLs whether the allowed hosts have them or not.
+type administering interface {
+	Administered(access string) (urls []string, is bool)
+}
+
+// material is all that a session is made of, with nothing left to read. It is comparable.
+type material struct {
+	authparams.Params
+
+	// roots has the PEM certificates that sign the brokers'; empty for the system's.
+	roots string
+	// insecure leaves the brokers' certificate unchecked, anyName the name in it.
+	insecure, anyName bool
+	// named says that a backlog.Cluster named the credentials: they are not the program's own.
+	named bool
+}
+
+// resolver finds what a name stands for.
+type resolver struct {
+	own own
+	// source may be nil.
+	source Source
+	// issuers may be asked for tokens.
+	issuers map[string]bool
+}
+
+func newResolver(config Config) (*resolver, error) {
+	mine, err := newOwn(config.Own)
+	if err != nil {
+		return nil, err
+	}
+	r := &resolver{own: mine, source: config.Named, issuers: map[string]bool{}}
+	for i, text := range config.AllowedIssuers {
+		issuer, err := authparams.ParseIssuer(text)
+		if err != nil {
+			return nil, fmt.Errorf("allowedIssuers[%d] %w", i, err)
+		}
+		r.issuers[issuer] = true
+	}
+	if mine.params.Issuer != "" {
+		r.issuers[mine.params.Issuer] = true
+	}
+	return r, nil
+}
+
+// resolve returns what the name stands for; the empty one is for the program's own.
+func (r *resolver) resolve(ctx context.Context, access string) (material, error) {
+	if access == "" {
+		return r.own.material()
+	}
+	if r.source == nil {
+		return material{}, errors.New("it needs credentials of its own, which this program does not look up")
+	}
+	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	defer cancel()
+	found, err := r.source.Credentials(ctx, access)
+	if err != nil {
+		return material{}, err
+	}
+	decoded, err := authparams.Parse(found.Plugin, found.Params)
+	if err != nil {
+		return material{}, err
+	}
+	if _, is := r.administered(access); is {
+		decoded, err = readParams(decoded)
+	} else {
+		err = r.check(decoded)
+	}
+	if err != nil {
+		return material{}, err
+	}
+	return material{
+		Params: decoded, roots: found.TrustCerts, insecure: found.AllowInsecureConnection, anyName: found.SkipHostnameVerification,
+		named: true,
+	}, nil
+}
+
+// check refuses what an object of a user may not make this program do: read its own files, or call an issuer that is
+// not allowed.
+func (r *resolver) check(decoded authparams.Params) error {
+	if key, path := decoded.File(); path != "" {
+		return backlog.Because(backlog.ErrUnsupported,
+			"%s names a file inside the function's pod, which the adapter cannot read: %s: "+
+				"put its content into the Secret, or name a Secret for the adapter in the policy", key, backlog.Quote(path))
+	}
+	if decoded.Issuer != "" && !r.issuers[decoded.Issuer] {
+		return backlog.Because(backlog.ErrForbidden, "%s is not an allowed OAuth2 issuer: add it to %s",
+			backlog.Quote(decoded.Issuer), AllowedIssuersFlag)
+	}
+	return nil
+}
+
+// administered says that the program's administrator gave what the name stands for, and for which URLs.
+func (r *resolver) administered(access string) (urls []string, is bool) {
+	a, ok := r.source.(administering)
+	if !ok || access == "" {
+		return nil, false
+	}
+	return a.Administered(access)
+}
+
+// invalidate tells the source that Pulsar refused what was named so.
+func (r *resolver) invalidate(access string) {
+	if source, ok := r.source.(invalidator); ok && access != "" {
+		source.Invalidate(access)
+	}
+}

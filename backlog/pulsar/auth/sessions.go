@@ -1,0 +1,141 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
+)
+
+const (
+	// maxSessions bounds the memory that credentials of users can take: a session without connections has about 10 KB.
+	maxSessions = 1000
+	// maxNames bounds the names that stand for sessions, some 200 bytes each.
+	maxNames = 100_000
+	// sessionIdle is the time after which an unused session is dropped, with what it remembers.
+	sessionIdle = 10 * time.Minute
+)
+
+// session is one set of credentials with the connections that were made under it.
+type session struct {
+	material    material
+	auth        authenticator
+	connections *http.Transport
+	chain       http.RoundTripper
+}
+
+// authenticator makes what a request shows. Its errors are texts for users and hold no secret.
+type authenticator interface {
+	// authenticate may ask an issuer, within ctx.
+	authenticate(ctx context.Context) (authorization, error)
+	// invalidate says that Pulsar refused it: what is remembered of it must not be shown for long.
+	invalidate(refused authorization)
+}
+
+// constant shows the same with every request.
+type constant authorization
+
+func (c constant) authenticate(context.Context) (authorization, error) { return authorization(c), nil }
+
+func (constant) invalidate(authorization) {}
+
+// newSession takes keys and certificates apart.
+func newSession(m material, config Config) (*session, error) {
+	tlsConfig, err := m.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{material: m, connections: config.Transport(tlsConfig)}
+	s.chain = config.Chain(s.connections)
+	switch m.Method {
+	case authparams.Token:
+		s.auth = constant(bearer(authparams.Token, m.Token.Content))
+	case authparams.Basic:
+		s.auth = constant(basic(m.User, m.Password))
+	case authparams.OAuth2:
+		if s.auth, err = newTokenSource(m, config); err != nil {
+			return nil, err
+		}
+	default:
+		s.auth = constant{method: m.Method}
+	}
+	return s, nil
+}
+
+func (s *session) close() {
+	s.connections.CloseIdleConnections()
+	if tokens, ok := s.auth.(*tokenSource); ok {
+		tokens.issuer.client.CloseIdleConnections()
+	}
+}
+
+// sessions keeps one session for each set of credentials, under whichever names.
+type sessions struct {
+	// build makes a session; it sends nothing.
+	build func(material) (*session, error)
+	now   func() time.Time
+
+	// mu guards that byMaterial has what byName has.
+	mu         sync.Mutex
+	byMaterial *backlog.Cache[material, *session]
+	byName     *backlog.Cache[string, *session]
+}
+
+func newSessions(build func(material) (*session, error)) *sessions {
+	return &sessions{
+		build: build, now: time.Now,
+		byMaterial: backlog.NewCache[material, *session](sessionIdle, maxSessions),
+		byName:     backlog.NewCache[string, *session](sessionIdle, maxNames),
+	}
+}
+
+// open returns the session for what the name stands for now. A session without a name is closed.
+func (s *sessions) open(name string, m material) (*session, error) {
+	s.mu.Lock()
+	found, _ := s.byMaterial.Get(m, s.now())
+	s.mu.Unlock()
+	if found == nil {
+		var err error
+		found, err = s.build(m)
+		if err != nil {
+			return nil, err
+		}
+	}
+	kept, closing := s.keep(name, found)
+	for _, old := range closing {
+		old.close()
+	}
+	return kept, nil
+}
+
+// keep remembers the session, or returns the one that another caller has kept since. It also returns sessions to close.
+func (s *sessions) keep(name string, found *session) (kept *session, closing []*session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if other, ok := s.byMaterial.Get(found.material, now); ok {
+		found = other
+	}
+	closing = s.byMaterial.Put(found.material, found, now)
+	before, named := s.byName.Get(name, now)
+	s.byName.Put(name, found, now)
+	if named && before != found && !slices.Contains(s.byName.Values(), before) {
+		s.byMaterial.Delete(before.material)
+		closing = append(closing, before)
+	}
+	return found, closing
+}
+
+// close closes the connections that are not in use.
+func (s *sessions) close() {
+	for _, open := range s.byMaterial.Values() {
+		open.close()
+	}
+}

@@ -1,0 +1,163 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+)
+
+// errHeldBack marks a request that was not sent, to spare its host.
+var errHeldBack = errors.New("held back")
+
+// waitError is why the limiter did not let a request through: errHeldBack or the error of its context.
+type waitError struct{ err error }
+
+func (e *waitError) Error() string { return "waiting for a turn: " + e.err.Error() }
+
+func (e *waitError) Unwrap() error { return e.err }
+
+// limiter bounds what is under way to each host, and how often requests are sent there.
+type limiter struct {
+	conns, perSecond int
+	// waits observes how long requests waited; nil for a limiter without that metric.
+	waits prometheus.Observer
+
+	mu sync.Mutex
+	// hosts, but for what is in a hostLimit, inFlight and waiting are guarded by mu.
+	hosts             perHost[hostLimit]
+	inFlight, waiting int
+}
+
+// hostLimit is what one host may have.
+type hostLimit struct {
+	// slots has one token for each request under way.
+	slots chan struct{}
+	pace  *rate.Limiter
+}
+
+func newLimiter(conns, perSecond int, waits prometheus.Observer) *limiter {
+	return &limiter{conns: conns, perSecond: perSecond, waits: waits, hosts: newPerHost(func() hostLimit {
+		return hostLimit{slots: make(chan struct{}, conns), pace: rate.NewLimiter(rate.Limit(perSecond), perSecond)}
+	})}
+}
+
+// acquire waits until a request may be sent to the host. The error is a waitError: there is no time left to wait.
+func (l *limiter) acquire(ctx context.Context, u *url.URL) (release func(), err error) {
+	start := time.Now()
+	host := l.join(u, start)
+	if host == nil {
+		return nil, &waitError{err: errHeldBack}
+	}
+	if err := host.state.wait(ctx); err != nil {
+		l.leave(host, &l.waiting)
+		return nil, &waitError{err: err}
+	}
+	if l.waits != nil {
+		l.waits.Observe(time.Since(start).Seconds())
+	}
+	l.begin()
+	return func() {
+		<-host.state.slots
+		l.leave(host, &l.inFlight)
+	}, nil
+}
+
+// join counts a request that waits; nil where too many hosts are in use.
+func (l *limiter) join(u *url.URL, now time.Time) *hostState[hostLimit] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	host := l.hosts.of(u, now)
+	if host == nil {
+		return nil
+	}
+	host.users++
+	host.used = now
+	l.waiting++
+	return host
+}
+
+func (l *limiter) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting--
+	l.inFlight++
+}
+
+// leave counts a request no more, neither for its host nor in one of waiting and inFlight.
+func (l *limiter) leave(host *hostState[hostLimit], counted *int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	host.users--
+	*counted--
+}
+
+// wait waits for a slot and then for the pace.
+func (h hostLimit) wait(ctx context.Context) error {
+	select {
+	case h.slots <- struct{}{}:
+	default:
+		select {
+		case h.slots <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := h.pace.Wait(ctx); err != nil {
+		<-h.slots
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return errHeldBack // its turn would come after the deadline
+	}
+	return nil
+}
+
+// requestsInFlight and requestsWaiting are what the gauges show.
+func (l *limiter) requestsInFlight() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inFlight
+}
+
+func (l *limiter) requestsWaiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting
+}
+
+// limiterTransport holds the host's slot until the body of the answer is closed.
+type limiterTransport struct {
+	limiter *limiter
+	next    http.RoundTripper
+}
+
+func (t limiterTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	release, err := t.limiter.acquire(req.Context(), req.URL)
+	if err != nil {
+		return nil, err
+	}
+	a, start := attemptOf(req.Context()), time.Now()
+	closed := func() {
+		release()
+		if a.hop.sent {
+			a.hop.took = time.Since(start)
+			a.sent, a.took = true, a.took+a.hop.took
+		}
+	}
+	resp, err := t.next.RoundTrip(req)
+	if err != nil {
+		closed()
+		return nil, err
+	}
+	resp.Body = &closingBody{ReadCloser: resp.Body, closed: closed}
+	return resp, nil
+}

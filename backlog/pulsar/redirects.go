@@ -1,0 +1,132 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+const (
+	// maxRedirects covers a lookup broker, the owner, and one move of the bundle in between.
+	maxRedirects = 3
+	// ownersTTL is how long a topic's owner is believed: after that the admin URL is asked again, which costs a redirect.
+	ownersTTL = time.Minute
+	// maxOwners bounds the topics whose owners are remembered, about 400 bytes each.
+	maxOwners = 100_000
+)
+
+// checkRedirect is the CheckRedirect of a call. A broker redirects to the owner of the topic, which is another host: the
+// credentials go there when it is an allowed one, and nothing is sent to any other. direct says that the owner was asked.
+func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Request) error {
+	return func(req *http.Request, via []*http.Request) error {
+		from, to := via[len(via)-1].URL, req.URL
+		switch {
+		case req.Method != via[0].Method: // a change that would become a question
+			return http.ErrUseLastResponse
+		case (to.Scheme != "http" && to.Scheme != "https") || to.Hostname() == "" || to.User != nil:
+			return noHTTPRedirect(e.address, from)
+		case from.Scheme == "https" && to.Scheme == "http":
+			return backlog.Because(backlog.ErrForbidden,
+				"%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
+				from.Host, e.address.subject, backlog.Quote(to.Host))
+		case !e.allowed(e.address.cluster, to):
+			return backlog.Because(backlog.ErrForbidden,
+				"%s redirects %s to %s, which is not an allowed Pulsar host: add it to %s",
+				from.Host, e.address.subject, backlog.Quote(to.Host), AllowedHostsFlag)
+		case direct:
+			return moved(e.address, from)
+		case len(via) > maxRedirects:
+			return backlog.Because(backlog.ErrUnavailable,
+				"%s was redirected %d times, last by %s: do the brokers agree on its owner?",
+				e.address.subject, len(via), from.Host)
+		default:
+			return nil
+		}
+	}
+}
+
+func noHTTPRedirect(a address, from *url.URL) error {
+	return backlog.Because(backlog.ErrProtocol, "%s redirects %s to no HTTP URL: is it a Pulsar admin service?",
+		from.Host, a.subject)
+}
+
+// ownedTopic is a topic by the path of its resource.
+type ownedTopic struct {
+	cluster backlog.Cluster
+	path    string
+}
+
+func (e *exchange) owned() ownedTopic {
+	return ownedTopic{cluster: e.address.cluster, path: e.address.path}
+}
+
+// errMoved marks a redirect from the broker that was believed to own the topic.
+var errMoved = errors.New("moved")
+
+func moved(a address, u *url.URL) error {
+	f := backlog.Because(backlog.ErrUnavailable, "%s does not own %s any more: asked again soon", u.Host, a.subject)
+	f.Cause = errMoved
+	return f
+}
+
+// askOwner sends the call to the topic's owner as far as it is known, which spares the broker of the admin URL half the
+// requests; and to the admin URL otherwise, also when that turns out not to be the owner any more.
+func (e *exchange) askOwner(ctx context.Context) (retryable bool, err error) {
+	if base := e.owner(); base != nil {
+		a, err := e.try(ctx, base, true)
+		if err == nil || !lostOwner(a, err) {
+			return a.hop.retryable(), err
+		}
+		e.owners.Delete(e.owned())
+		if ctx.Err() != nil { // no time left: the next call asks the admin URL
+			return a.hop.retryable(), err
+		}
+	}
+	a, err := e.try(ctx, e.address.base, false)
+	return a.hop.retryable(), err
+}
+
+// owner is the broker to ask, nil for the admin URL.
+func (e *exchange) owner() *url.URL {
+	if !e.address.owned {
+		return nil
+	}
+	base, _ := e.owners.Get(e.owned(), time.Now())
+	return base
+}
+
+// learnOwner remembers which broker answered about a topic, when the admin URL names another. It is an allowed host: the
+// request was sent there.
+func (e *exchange) learnOwner(u *url.URL) {
+	if e.address.owned && u.Scheme == e.address.base.Scheme && u.Host != e.address.base.Host {
+		e.owners.Put(e.owned(), &url.URL{Scheme: u.Scheme, Host: u.Host}, time.Now())
+	}
+}
+
+// lostOwner says that another broker may own the topic now.
+func lostOwner(a *attempt, err error) bool {
+	switch a.hop.status {
+	case http.StatusNotFound, http.StatusPreconditionFailed, http.StatusBadGateway, http.StatusServiceUnavailable:
+		return true
+	default:
+		return redirectStatus(a.hop.status) || errors.Is(err, errHeldBack) ||
+			(errors.Is(err, backlog.ErrUnreachable) && !errors.Is(err, context.Canceled))
+	}
+}
+
+func redirectStatus(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
+		return true
+	default:
+		return false
+	}
+}

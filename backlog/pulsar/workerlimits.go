@@ -1,0 +1,87 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pulsar
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// hangFor is how long no status is requested of a worker after one that was not answered in time. The request goes on to
+// wait there, with a thread of the web server: for the lock that the worker holds while it stops
+// instances, some 10 s for one that does not heed interrupts, and while it deletes a function, for which it asks the
+// broker about its topics. On 4.0.8 eight such requests were seen to take all threads of a broker with a worker of its
+// own, which then waited for one another for minutes.
+const hangFor = time.Minute
+
+// workerLimits let one request for a status at a time through to each worker, and none to one that hangs.
+type workerLimits struct {
+	now     func() time.Time
+	limiter *limiter
+	// hanging is until when workers hang.
+	hanging *backlog.Cache[string, time.Time]
+}
+
+func newWorkerLimits(now func() time.Time) *workerLimits {
+	const unpaced = 1_000_000
+	return &workerLimits{
+		now: now, limiter: newLimiter(1, unpaced, nil), hanging: backlog.NewCache[string, time.Time](hangFor, maxHosts),
+	}
+}
+
+// do sends the request when it is its turn.
+func (l *workerLimits) do(ctx context.Context, a address, request func() error) error {
+	release, err := l.limiter.acquire(ctx, a.base)
+	if err != nil {
+		return transportFault(a, a.base, err, 0)
+	}
+	defer release()
+	if until, hangs := l.hanging.Get(a.base.Host, l.now()); hangs {
+		return backlog.Because(backlog.ErrUnavailable,
+			"%s did not say in time how instances are, which it does not while it stops or deletes "+
+				"some: asked again at %s", a.base.Host, until.UTC().Format(time.RFC3339))
+	}
+	err = request()
+	if errors.Is(err, context.DeadlineExceeded) {
+		now := l.now()
+		l.hanging.Put(a.base.Host, now.Add(hangFor), now)
+	}
+	return err
+}
+
+// maxWorkloads bounds the workloads whose last answer is repeated.
+const maxWorkloads = 10_000
+
+// SpacedWorker requests the instances of a component no more often than it is told to, and repeats its last answer
+// meanwhile: callers drop what is not newer. It may be used by several goroutines.
+type SpacedWorker struct {
+	worker backlog.InstanceSource
+	now    func() time.Time
+	last   *backlog.Cache[string, backlog.InstancesSample]
+}
+
+var _ backlog.InstanceSource = (*SpacedWorker)(nil)
+
+// Spaced requests instances at most so often.
+func (w *Worker) Spaced(every time.Duration) *SpacedWorker {
+	return &SpacedWorker{
+		worker: w, now: w.now, last: backlog.NewCache[string, backlog.InstancesSample](every, maxWorkloads),
+	}
+}
+
+// FetchInstances is that of Worker.
+func (s *SpacedWorker) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
+	if sample, fresh := s.last.Get(workload, s.now()); fresh {
+		return sample, nil
+	}
+	sample, err := s.worker.FetchInstances(ctx, workload)
+	if err != nil {
+		return backlog.InstancesSample{}, err
+	}
+	s.last.Put(workload, sample, sample.At)
+	return sample, nil
+}
