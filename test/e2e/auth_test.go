@@ -97,8 +97,8 @@ func testTokens(t *testing.T, s *secured) {
 	})
 }
 
-const missingConsume = `permission missing: BROKER says "Unauthorized to validateTopicOperation for operation " +
-	"[LOOKUP] on topic [` + securedTopic + `]": ` +
+const missingConsume = `permission missing: BROKER says "Unauthorized to validateTopicOperation for operation ` +
+	`[LOOKUP] on topic [` + securedTopic + `]": ` +
 	"grant consume on namespace private/work to the role of the credentials"
 
 // testRotation lets a token expire while it is in use, which is what projected tokens and rotated Secrets do.
