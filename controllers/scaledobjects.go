@@ -21,37 +21,12 @@ import (
 // indexOwner is the index of HorizontalPodAutoscalers by the ScaledObject that they were made for.
 const indexOwner = "metadata.ownerReferences"
 
-// KEDA's defaults.
-//
-// Source: KEDA 2.21, apis/keda/v1alpha1/scaledobject_types.go.
-const (
-	defaultMinReplicaCount = 0
-	defaultMaxReplicaCount = 100
-)
-
-// ScaledObjects reads from memory what KEDA was told of replicas and what became of it. It is safe for concurrent use.
+// ScaledObjects reads from memory how many replicas ScaledObjects have. It is safe for concurrent use.
 type ScaledObjects struct {
 	reader    client.Reader
 	installed func(kind string) bool
 	// missing says why the kind will not be in memory; nil while it is being read.
 	missing func(kind string) error
-}
-
-// ScaledReplicas are those of a ScaledObject's target.
-type ScaledReplicas struct {
-	// Least and Most are minReplicaCount, or idleReplicaCount where that is set, and maxReplicaCount, with KEDA's defaults
-	// (0 and 100).
-	Least, Most int32
-	// Current is spec.replicas of the target: its own word where it is in memory, else its HorizontalPodAutoscaler's,
-	// which is as old as its last look (15 s as a rule).
-	Current int32
-}
-
-// scaledObjectSpec is what counts of a ScaledObject's spec.
-type scaledObjectSpec struct {
-	MinReplicaCount  *int32 `json:"minReplicaCount"`
-	MaxReplicaCount  *int32 `json:"maxReplicaCount"`
-	IdleReplicaCount *int32 `json:"idleReplicaCount"`
 }
 
 // autoscalerStatus is what counts of a HorizontalPodAutoscaler's status.
@@ -64,58 +39,34 @@ type autoscalerStatus struct {
 	} `json:"conditions"`
 }
 
-// Replicas returns the bounds and the present number of replicas. A ScaledObject that does not exist is an API server's
-// NotFound, KEDA that is not installed backlog.ErrUnsupported, and replicas that nobody has seen yet are
-// backlog.ErrNoData.
-func (s *ScaledObjects) Replicas(key types.NamespacedName) (ScaledReplicas, error) {
+// Replicas returns spec.replicas of the target: its own word where it is in memory, else its HorizontalPodAutoscaler's,
+// which is as old as its last look (15 s as a rule). A ScaledObject that does not exist is an API server's NotFound, KEDA
+// that is not installed backlog.ErrUnsupported, and replicas that no autoscaler has seen yet are backlog.ErrNoData.
+func (s *ScaledObjects) Replicas(key types.NamespacedName) (int32, error) {
 	if !s.installed(kindScaledObject) {
 		if err := s.missing(kindScaledObject); err != nil {
-			return ScaledReplicas{}, err
+			return 0, err
 		}
-		return ScaledReplicas{}, fmt.Errorf("%w: ScaledObjects are being read", backlog.ErrNoData)
+		return 0, fmt.Errorf("%w: ScaledObjects are being read", backlog.ErrNoData)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cacheTimeout)
 	defer cancel()
 	object := newWorkload(kindScaledObject)
 	if err := s.reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
-		return ScaledReplicas{}, fmt.Errorf("reading ScaledObject %s: %w", key, err)
+		return 0, fmt.Errorf("reading ScaledObject %s: %w", key, err)
 	}
-	var decoded struct {
-		Spec scaledObjectSpec `json:"spec"`
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
-		return ScaledReplicas{}, fmt.Errorf("decoding ScaledObject %s: %w", key, err)
-	}
-	replicas := decoded.Spec.bounds()
-	current, known, err := s.ofTarget(ctx, key.Namespace, otherTarget(object))
+	replicas, known, err := s.ofTarget(ctx, key.Namespace, otherTarget(object))
 	if err == nil && !known {
-		current, known, err = s.ofAutoscaler(ctx, key)
+		replicas, known, err = s.ofAutoscaler(ctx, key)
 	}
 	switch {
 	case err != nil:
-		return ScaledReplicas{}, err
+		return 0, err
 	case !known:
-		return ScaledReplicas{},
-			fmt.Errorf("%w: the HorizontalPodAutoscaler of ScaledObject %s has not looked at replicas yet", backlog.ErrNoData,
-				key)
+		return 0, fmt.Errorf("%w: the HorizontalPodAutoscaler of ScaledObject %s has not looked at replicas yet",
+			backlog.ErrNoData, key)
 	}
-	replicas.Current = current
 	return replicas, nil
-}
-
-// bounds are the spec's, with KEDA's defaults.
-func (s scaledObjectSpec) bounds() ScaledReplicas {
-	bounds := ScaledReplicas{Least: defaultMinReplicaCount, Most: defaultMaxReplicaCount}
-	switch {
-	case s.IdleReplicaCount != nil:
-		bounds.Least = *s.IdleReplicaCount
-	case s.MinReplicaCount != nil:
-		bounds.Least = *s.MinReplicaCount
-	}
-	if s.MaxReplicaCount != nil {
-		bounds.Most = *s.MaxReplicaCount
-	}
-	return bounds
 }
 
 // ofTarget is the target's own word, where its kind is kept in memory with its replicas.

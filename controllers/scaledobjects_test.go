@@ -48,7 +48,7 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 	const looked = "conditions: [{type: AbleToScale, status: 'True', reason: ReadyForNewScale}]"
 	tests := map[string]struct {
 		objects []client.Object
-		want    ScaledReplicas
+		want    int32
 		wrong   error
 	}{
 		"KEDA's defaults, and what the autoscaler saw": {
@@ -56,33 +56,25 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 				kept(t, scaledDeployment),
 				keptAutoscaler(t, "{currentReplicas: 3, desiredReplicas: 3, "+looked+"}"),
 			},
-			want: ScaledReplicas{Least: 0, Most: 100, Current: 3},
+			want: 3,
 		},
 		"a target in memory speaks for itself, for the autoscaler looks every 15s": {
 			objects: []client.Object{
 				kept(t, scaledFunction), kept(t, keptFunction), keptAutoscaler(t,
 					"{currentReplicas: 3, desiredReplicas: 3, "+looked+"}"),
 			},
-			want: ScaledReplicas{Least: 2, Most: 7, Current: 5},
+			want: 5,
 		},
 		"a target in memory needs no autoscaler": {
 			objects: []client.Object{kept(t, scaledFunction), kept(t, keptFunction)},
-			want:    ScaledReplicas{Least: 2, Most: 7, Current: 5},
-		},
-		"idle replicas are the least": {
-			objects: []client.Object{
-				kept(t, `{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {namespace: media, name: so}, spec: {scaleTargetRef: {name: d},
-  minReplicaCount: 4, idleReplicaCount: 0}}`),
-				keptAutoscaler(t, "{currentReplicas: 4, desiredReplicas: 4, "+looked+"}"),
-			},
-			want: ScaledReplicas{Least: 0, Most: 100, Current: 4},
+			want:    5,
 		},
 		"at zero": {
 			objects: []client.Object{
 				kept(t, scaledDeployment), keptAutoscaler(t, `{desiredReplicas: 0, conditions: [{type: AbleToScale, status: 'True', reason: SucceededGetScale},
   {type: ScalingActive, status: 'False', reason: ScalingDisabled}]}`),
 			},
-			want: ScaledReplicas{Most: 100, Current: 0},
+			want: 0,
 		},
 		"what the autoscaler wrote a moment ago": {
 			objects: []client.Object{
@@ -91,7 +83,7 @@ func TestReplicasOfAScaledObject(t *testing.T) {
 					"{currentReplicas: 3, desiredReplicas: 9, conditions: [{type: AbleToScale, status: 'True', reason: "+
 						"SucceededRescale}]}"),
 			},
-			want: ScaledReplicas{Most: 100, Current: 9},
+			want: 9,
 		},
 		"an autoscaler that has not looked yet": {
 			objects: []client.Object{kept(t, scaledDeployment), keptAutoscaler(t, "{currentReplicas: 0, desiredReplicas: 0}")},

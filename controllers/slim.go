@@ -103,8 +103,7 @@ func slimOtherAutoscaler(u *unstructured.Unstructured) {
 	u.Object = map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": slimIdentity(u),
-		"spec": picked(u.Object["spec"], "scaleTargetRef", "targetRef", "updatePolicy",
-			"minReplicaCount", "maxReplicaCount", "idleReplicaCount"),
+		"spec":     picked(u.Object["spec"], "scaleTargetRef", "targetRef", "updatePolicy"),
 	}
 	u.SetAnnotations(annotations)
 }

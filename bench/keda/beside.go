@@ -82,7 +82,7 @@ func (e *environment) cast(ctx context.Context, o options) ([]player, error) {
 			return nil, err
 		}
 		p.objective, p.cooldown, p.most = o.objective, o.cooldown, mostReplicas
-		if name == kedaTuned {
+		if name != kedaDefault {
 			p.threshold = o.tuned()
 		}
 		players, jobs = append(players, p), append(jobs, p.job)

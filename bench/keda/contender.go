@@ -54,7 +54,7 @@ type job struct {
 	topic, adminURL, scaler string
 	objective, cooldown     time.Duration
 	most                    int32
-	// threshold of KEDA's pulsar scaler; 0 for its default.
+	// threshold in messages per replica; 0 for the default of KEDA's pulsar scaler.
 	threshold int64
 }
 
@@ -66,7 +66,8 @@ func (j job) object() client.Object {
 		return j.policy()
 	case externalPush, externalPull:
 		metadata := map[string]any{
-			"scalerAddress": j.scaler, "topic": j.topic, "subscription": subscription, "latencyObjective": j.objective.String(),
+			"scalerAddress": j.scaler, "topic": j.topic, "subscription": subscription,
+			"messagesPerReplica": strconv.FormatInt(j.threshold, 10),
 		}
 		kind := "external-push"
 		if j.contender == externalPull {
@@ -126,9 +127,9 @@ func setting(contender string, o options) string {
 	case kedaDefault:
 		return "KEDA's pulsar scaler, msgBacklogThreshold 10, its default"
 	case externalPush:
-		return fmt.Sprintf("our scaler by external-push without a policy: topic, subscription, latencyObjective %s",
-			o.objective)
+		return fmt.Sprintf("our scaler by external-push without a policy: topic, subscription, messagesPerReplica %d", o.tuned())
 	default:
-		return "our scaler by external (pull) without a policy: topic, subscription"
+		return fmt.Sprintf("our scaler by external (pull) without a policy: topic, subscription, messagesPerReplica %d",
+			o.tuned())
 	}
 }

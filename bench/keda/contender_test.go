@@ -61,7 +61,7 @@ func TestTriggersSayWhatTheirUsersWould(t *testing.T) {
 	}
 	scaler := map[string]any{
 		"scalerAddress": "scaler:2", "topic": "persistent://public/default/resize-in",
-		"subscription": "public/default/resize", "latencyObjective": "30s",
+		"subscription": "public/default/resize", "messagesPerReplica": "750",
 	}
 	for name, want := range map[string]map[string]any{
 		kedaTuned:    {"type": "pulsar", "metadata": tuned},
@@ -70,7 +70,7 @@ func TestTriggersSayWhatTheirUsersWould(t *testing.T) {
 		externalPull: {"type": "external", "metadata": scaler},
 	} {
 		j := sampleJob(name)
-		if name == kedaTuned {
+		if name != kedaDefault {
 			j.threshold = 750
 		}
 		object, ok := j.object().(*unstructured.Unstructured)

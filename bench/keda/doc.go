@@ -20,7 +20,7 @@
 //	ours                 an AutoscalingPolicy with actuator KEDA
 //	keda_pulsar          KEDA's pulsar scaler with a threshold that somebody chose who knows what a replica can do
 //	keda_pulsar_default  the same with KEDA's default of 10 messages (part beside only)
-//	keda_external_push   a ScaledObject of the user's with our scaler by push, and no policy
+//	keda_external_push   a ScaledObject of the user's with our scaler by push, no policy, and the same threshold
 //	keda_external_pull   the same by pull (part burst only)
 //
 //	main.go     the order of things

@@ -91,9 +91,7 @@ func (e *environment) castOutage(ctx context.Context, o options) ([]player, erro
 				return nil, err
 			}
 			p.objective, p.cooldown, p.most = outageObjective, o.cooldown, outageMost
-			if name == kedaTuned {
-				p.threshold = outageThreshold
-			}
+			p.threshold = outageThreshold
 			players, jobs = append(players, p), append(jobs, p.job)
 		}
 	}

@@ -29,9 +29,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
-// freshIntervals is how many poll intervals old a reading may be to take replicas down on.
-const freshIntervals = 3
-
 // scaler is the program's parts, wired and not started, with its ports open.
 type scaler struct {
 	options  *Options
@@ -101,8 +98,8 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	s.server, err = keda.New(keda.Config{
 		Policies: s.reading.Policies, DecisionMaker: s.reading.DecisionMaker,
 		Signals:       signals{read: s.reading.Signals, places: places{own: p.PulsarAdminURL, named: named}},
-		ScaledObjects: scaledObjects{s.reading.ScaledObjects},
-		Now:           time.Now, HoldFor: s.options.HoldFor, FreshFor: freshIntervals * p.PollInterval,
+		ScaledObjects: s.reading.ScaledObjects,
+		Now:           time.Now, HoldFor: s.options.HoldFor,
 		Logger: s.logger, Registerer: s.registry,
 	})
 	return err

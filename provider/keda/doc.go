@@ -17,7 +17,6 @@
 //	function: public/default/resize        what the function worker of a connection runs; sink: likewise
 //	topic: orders, subscription: resize    one subscription on one topic, or on several with commas between them
 //
-// and how replicas follow from it: with Capacity, which has no thresholds, from what is learned of one replica; with
-// messagesPerReplica, messagesPerSecondPerReplica or targetPercent from a threshold, which KEDA's
-// HorizontalPodAutoscaler divides by.
+// and, but for policy, its threshold: messagesPerReplica, messagesPerSecondPerReplica or targetPercent, which KEDA's
+// HorizontalPodAutoscaler divides by. Capacity is learned for policies alone: by one decision maker, which remembers it.
 package keda

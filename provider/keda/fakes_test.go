@@ -28,9 +28,7 @@ type world struct {
 	mu       sync.Mutex
 	policies map[types.NamespacedName]*v1alpha1.AutoscalingPolicy
 	readings map[Subject]backlog.Reading
-	replicas map[types.NamespacedName]Replicas
-	// partitions of what has some.
-	partitions map[Subject][]backlog.PartitionReading
+	replicas map[types.NamespacedName]int32
 	// unread is why nothing can be read; nil while it can.
 	unread error
 	// dead is why nobody decides; nil while somebody does.
@@ -46,7 +44,7 @@ type world struct {
 func newWorld() *world {
 	return &world{
 		policies: map[types.NamespacedName]*v1alpha1.AutoscalingPolicy{}, readings: map[Subject]backlog.Reading{},
-		replicas: map[types.NamespacedName]Replicas{}, now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC),
+		replicas: map[types.NamespacedName]int32{}, now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC),
 	}
 }
 
@@ -100,19 +98,13 @@ func (w *world) Read(subject Subject, _ time.Time) (backlog.Reading, error) {
 	return reading, nil
 }
 
-func (w *world) Partitions(subject Subject, _ time.Time) ([]backlog.PartitionReading, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.partitions[subject], w.unread
-}
-
-func (w *world) Replicas(key types.NamespacedName) (Replicas, error) {
+func (w *world) Replicas(key types.NamespacedName) (int32, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r, found := w.replicas[key]; found {
 		return r, nil
 	}
-	return Replicas{}, errors.New("no such ScaledObject")
+	return 0, errors.New("no such ScaledObject")
 }
 
 // records are what was logged.
@@ -138,7 +130,6 @@ func (r *records) all() []string {
 func (w *world) config() Config {
 	return Config{
 		Policies: w, DecisionMaker: w, Signals: w, ScaledObjects: w, Now: w.Now, HoldFor: time.Hour,
-		FreshFor:   30 * time.Second,
 		Logger:     slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{})),
 		Registerer: prometheus.NewRegistry(),
 	}

@@ -5,6 +5,7 @@ package keda
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -25,25 +26,25 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		last     backlog.Reading
-		replicas *Replicas
+		replicas *int32
 		value    float64
 		active   bool
 		code     codes.Code
 	}{
 		"idle at the last look, six replicas": {
-			last: idle(noon()), replicas: &Replicas{Most: 100, Current: 6},
+			last: idle(noon()), replicas: new(int32(6)),
 			value: 600, active: true,
 		},
 		"little to do at the last look, six replicas": {
-			last: reading(noon()), replicas: &Replicas{Most: 100, Current: 6},
+			last: reading(noon()), replicas: new(int32(6)),
 			value: 600, active: true,
 		},
 		"much to do at the last look, two replicas": {
-			last: reading(noon()), replicas: &Replicas{Most: 100, Current: 2},
+			last: reading(noon()), replicas: new(int32(2)),
 			value: 250, active: true,
 		},
 		"idle at the last look, no replicas": {
-			last: idle(noon()), replicas: &Replicas{Most: 100}, value: 0,
+			last: idle(noon()), replicas: new(int32(0)), value: 0,
 			active: false,
 		},
 		"idle at the last look, replicas unknown":       {last: idle(noon()), code: codes.Unavailable},
@@ -74,7 +75,7 @@ func TestADecisionIsHeldAtTheReplicasThatThereAre(t *testing.T) {
 	w := newWorld()
 	s := w.server(t)
 	w.policies[policyKey()] = decidedPolicy(0, w.now)
-	w.replicas[scaledObject()] = Replicas{Most: 100, Current: 6}
+	w.replicas[scaledObject()] = 6
 	of := ref("policy", "resize")
 	got, err := value(t, s, of)
 	require.NoError(t, err)
@@ -186,7 +187,7 @@ func TestADeadDecisionMakerIsAsOldAsItsLease(t *testing.T) {
 
 func TestTheOlderOfTwoLooksIsNotTheLastWord(t *testing.T) {
 	watched := newWatches()
-	one, _, err := watched.join(Trigger{Strategy: v1alpha1.StrategyCapacity})
+	one, _, err := watched.join(Trigger{Strategy: v1alpha1.StrategyBacklogPerReplica})
 	require.NoError(t, err)
 	older, newer := one.begin(), one.begin()
 	one.publish(newer, func(v *view) { v.active = isActive })
@@ -196,7 +197,7 @@ func TestTheOlderOfTwoLooksIsNotTheLastWord(t *testing.T) {
 
 func TestWhatWasNeverKnownPushesNothingOut(t *testing.T) {
 	m := newMemory(time.Hour, 2)
-	known := learning()
+	known := Trigger{Object: scaledObject(), Subject: topicSubject(), Strategy: v1alpha1.StrategyBacklogPerReplica}
 	m.settle(known, Sample{Active: true}, nil, noon())
 	for i := range 10 {
 		madeUp := known
@@ -207,4 +208,33 @@ func TestWhatWasNeverKnownPushesNothingOut(t *testing.T) {
 	}
 	require.Len(t, m.entries, 1)
 	require.True(t, m.settle(known, Sample{}, errBrokerDown, noon()).sample.Active)
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	m := newMemory(time.Hour, 3)
+	now := noon()
+	of := func(i int) Trigger { return Trigger{Subject: Subject{Policy: fmt.Sprint(i)}} }
+	known := func(i int) bool {
+		_, found := m.entries[of(i)]
+		return found
+	}
+	for i := range 3 {
+		m.settle(of(i), Sample{Value: 1}, nil, now)
+	}
+	m.settle(of(0), Sample{}, errBrokerDown, now) // asked for again
+	m.settle(of(3), Sample{}, nil, now)
+	require.Len(t, m.entries, 3)
+	require.Equal(t, 3, m.recent.Len())
+	require.False(t, known(1), "it was asked for least recently")
+	require.True(t, known(0))
+	require.Equal(t, 1, m.held())
+
+	m.forget(now.Add(forgetAfter - 1))
+	require.Equal(t, 1, m.held())
+	m.forget(now.Add(forgetAfter))
+	require.Len(t, m.entries, 3)
+	require.Zero(t, m.held(), "nobody asks for it")
+	m.forget(now.Add(time.Hour))
+	require.Empty(t, m.entries)
+	require.Zero(t, m.recent.Len())
 }

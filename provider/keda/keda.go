@@ -33,20 +33,10 @@ type Signals interface {
 	// server's NotFound, a connection that does not exist or may not be used backlog.ErrUnsupported; any other error says
 	// why the signal is unknown, in words for the user.
 	Read(subject Subject, now time.Time) (backlog.Reading, error)
-	// Partitions returns what is known of each partition of what Read sums up. It fails when Read does.
-	Partitions(subject Subject, now time.Time) ([]backlog.PartitionReading, error)
 }
 
-// ScaledObjects tells, from memory, what strategy Capacity has to know of a ScaledObject.
+// ScaledObjects reads from memory how many replicas ScaledObjects have.
 type ScaledObjects interface {
-	// Replicas returns the bounds and the present number of replicas, or why they are unknown.
-	Replicas(key types.NamespacedName) (Replicas, error)
-}
-
-// Replicas of a ScaledObject's target.
-type Replicas struct {
-	// Least and Most are minReplicaCount and maxReplicaCount with KEDA's defaults (0 and 100).
-	Least, Most int32
-	// Current is spec.replicas of the target as its HorizontalPodAutoscaler saw it last.
-	Current int32
+	// Replicas returns spec.replicas of the ScaledObject's target, or why it is unknown.
+	Replicas(key types.NamespacedName) (int32, error)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// forgetAfter is how long what was learned of a trigger that nobody asks for is kept. KEDA asks every pollingInterval,
+	// forgetAfter is how long a trigger that nobody asks for counts as held. KEDA asks every pollingInterval,
 	// 30 s by default, and its HorizontalPodAutoscaler every 15 s.
 	forgetAfter = 10 * time.Minute
 	// mistakenFor is how long an answer is held because of a mistake of a user, such as a policy that is not there: enough
@@ -63,8 +63,6 @@ type entry struct {
 	// spec was last known; without a metric for none.
 	spec     Spec
 	standing standing
-	// learned is for strategy Capacity.
-	learned *learned
 }
 
 func newMemory(holdFor time.Duration, most int) *memory {
@@ -203,7 +201,7 @@ func (m *memory) held() int {
 	return m.holding
 }
 
-// forget what nobody has asked for: what was learned, and then what is held no longer.
+// forget what nobody has asked for.
 func (m *memory) forget(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -213,7 +211,6 @@ func (m *memory) forget(now time.Time) {
 		if idle < forgetAfter {
 			return
 		}
-		e.learned = nil
 		m.become(e, unheard)
 		if idle >= max(forgetAfter, m.holdFor) {
 			m.drop(at)

@@ -60,11 +60,11 @@ func TestNewsAreAboutTriggers(t *testing.T) {
 	borrowing.Strategy = v1alpha1.StrategyRatePerReplica
 	topics := Trigger{
 		Subject:  Subject{Topics: "persistent://a/b/c,persistent://a/b/d", Subscription: "s"},
-		Strategy: v1alpha1.StrategyCapacity,
+		Strategy: v1alpha1.StrategyBacklogPerReplica,
 	}
 	target := Trigger{
 		Subject:  Subject{Namespace: inNamespace, Target: Target{"Function", "resize"}},
-		Strategy: v1alpha1.StrategyCapacity,
+		Strategy: v1alpha1.StrategyBacklogPerReplica,
 	}
 	set := func(name string) map[string]struct{} { return map[string]struct{}{name: {}} }
 	keys := func(name string) map[types.NamespacedName]struct{} {
@@ -104,61 +104,17 @@ func TestNewsAreAboutTriggers(t *testing.T) {
 	})
 }
 
-// countingReplicas counts how often it is asked.
-type countingReplicas struct {
-	*world
-	times int
-}
-
-func (c *countingReplicas) Replicas(key types.NamespacedName) (Replicas, error) {
-	c.times++
-	return c.world.Replicas(key)
-}
-
-func TestNewsOfOtherTopicsAreNotDecidedOn(t *testing.T) {
-	w := newWorld()
-	s := w.server(t)
-	counted := &countingReplicas{world: w}
-	s.config.ScaledObjects = counted
-	subject := Subject{Namespace: inNamespace, Target: Target{"Function", "resize"}}
-	w.readings[subject], w.replicas[scaledObject()] = reading(w.now), Replicas{Most: 100, Current: 4}
-	s.answer(Trigger{Object: scaledObject(), Subject: subject, Strategy: v1alpha1.StrategyCapacity}, w.now)
-	for _, step := range []struct {
-		why     string
-		change  func()
-		decides int
-	}{
-		{"the first is due", func() {}, 1},
-		{"nothing has changed", func() {}, 0},
-		{"another answer", func() { w.readings[subject] = reading(w.now.Add(time.Millisecond)) }, 1},
-		{"another answer of one of its topics, not the oldest", func() {
-			r := reading(w.now.Add(time.Millisecond))
-			r.Ready = backlog.Known(251)
-			w.readings[subject] = r
-		}, 1},
-		{"nothing is known", func() { w.unread = errBrokerDown }, 1},
-		{"it is known again", func() { w.unread = nil }, 1},
-		{"a poll interval has passed", func() { w.now = w.now.Add(s.config.FreshFor / 3) }, 1},
-		{"nothing has changed since", func() {}, 0},
-	} {
-		step.change()
-		before := counted.times
-		s.decide(news{topics: map[string]struct{}{"persistent://a/b/other": {}}}, w.now)
-		require.Equal(t, step.decides, counted.times-before, step.why)
-	}
-}
-
 // BenchmarkANewsOfATopicRound is one look at 10,000 streams about objects, which any topic may be of: what 10 a second
 // cost.
 func BenchmarkANewsOfATopicRound(b *testing.B) {
-	for _, strategy := range []v1alpha1.StrategyType{v1alpha1.StrategyCapacity, v1alpha1.StrategyBacklogPerReplica} {
+	for _, strategy := range []v1alpha1.StrategyType{v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization} {
 		b.Run(string(strategy), func(b *testing.B) {
 			w := newWorld()
 			s := w.server(b)
 			for i := range 10_000 {
 				subject := Subject{Namespace: inNamespace, Target: Target{"Function", fmt.Sprint("function-", i)}}
 				object := types.NamespacedName{Namespace: inNamespace, Name: subject.Target.Name}
-				w.readings[subject], w.replicas[object] = reading(w.now), Replicas{Most: 100, Current: 4}
+				w.readings[subject], w.replicas[object] = reading(w.now), 4
 				_, _, err := s.watches.join(Trigger{Object: object, Subject: subject, Strategy: strategy, Threshold: 100})
 				require.NoError(b, err)
 			}

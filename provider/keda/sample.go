@@ -38,14 +38,9 @@ type facts struct {
 	// reading of the subject, or why there is none.
 	reading   backlog.Reading
 	noReading error
-	// partitions of a Failover subscription, for what is decided here; empty where they are not known.
-	partitions []backlog.PartitionReading
 	// replicas of the ScaledObject, or why they are unknown.
-	replicas   Replicas
+	replicas   int32
 	noReplicas error
-	// decision by what was learned here, or why there is none.
-	decision   policy.Decision
-	noDecision error
 }
 
 // sample is the answer that follows from the facts, or why there is none.
@@ -61,8 +56,6 @@ func sample(t Trigger, f facts) (Sample, error) {
 	switch {
 	case t.followsPolicy():
 		err = answer.follow(f)
-	case t.learns():
-		err = answer.learn(f)
 	default:
 		err = answer.measure(t, f)
 	}
@@ -104,18 +97,9 @@ func (s *Sample) follow(f facts) error {
 	return nil
 }
 
-// learn what was decided here.
-func (s *Sample) learn(f facts) error {
-	if f.noDecision != nil {
-		return f.noDecision
-	}
-	s.Value, s.Active = float64(f.decision.Replicas), f.decision.Replicas > 0
-	return nil
-}
-
 // measure the signal of the strategy.
 func (s *Sample) measure(t Trigger, f facts) error {
-	if lost(f) && f.noReplicas == nil && f.replicas.Current == 0 {
+	if lost(f) && f.noReplicas == nil && f.replicas == 0 {
 		// What is published until a replica makes the subscription again would be nobody's, so one is asked for.
 		s.Value, s.Active = s.Spec.Target, true
 		return nil
@@ -178,7 +162,7 @@ const percent = 100
 
 // busy is how many percent all consumers are busy together.
 func busy(f facts) backlog.Measurement {
-	const fix = "use strategy Capacity, BacklogPerReplica or RatePerReplica"
+	const fix = "use strategy BacklogPerReplica or RatePerReplica"
 	consumers, err := f.reading.Consumers.Value()
 	if err != nil {
 		return backlog.Unknown(err)
@@ -187,10 +171,10 @@ func busy(f facts) backlog.Measurement {
 	switch {
 	case consumers == 0 && f.noReplicas != nil:
 		return backlog.Unknown(f.noReplicas)
-	case consumers == 0 && f.replicas.Current == 0:
+	case consumers == 0 && f.replicas == 0:
 		return backlog.Known(0) // nobody is there to be busy
 	case consumers == 0:
-		return backlog.Unknown(newFault(errUnknown, "none of %d replicas consumes", f.replicas.Current))
+		return backlog.Unknown(newFault(errUnknown, "none of %d replicas consumes", f.replicas))
 	case f.reading.Instances.Asynchronous:
 		return backlog.Unknown(newFault(errUnknown,
 			"the function is asynchronous, so its instances do not measure how busy they are: %s", fix))
@@ -200,8 +184,8 @@ func busy(f facts) backlog.Measurement {
 	case err != nil:
 		return backlog.Unknown(newFault(errUnknown, "how busy instances are is not known (%s): if it stays so, %s", err, fix))
 	}
-	if f.noReplicas == nil && f.replicas.Current > 0 {
-		consumers = min(consumers, float64(f.replicas.Current)) // others on the subscription are not KEDA's to scale
+	if f.noReplicas == nil && f.replicas > 0 {
+		consumers = min(consumers, float64(f.replicas)) // others on the subscription are not KEDA's to scale
 	}
 	return backlog.Known(percent * min(1, share) * consumers)
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
@@ -25,7 +24,7 @@ func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 func changed(how func(r *backlog.Reading)) facts {
 	r := reading(noon())
 	how(&r)
-	return facts{reading: r, replicas: Replicas{Most: 100, Current: 4}}
+	return facts{reading: r, replicas: 4}
 }
 
 // withStrategies is the policy with thresholds for all strategies.
@@ -87,15 +86,6 @@ func TestSamples(t *testing.T) {
 			},
 			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon().Add(-time.Minute), Held: "nobody decides"},
 		},
-		"follows what was learned": {
-			of(v1alpha1.StrategyCapacity, 0), facts{decision: policy.Decision{Replicas: 5}}, Sample{
-				Spec: replicasSpec, Value: 5,
-				Active: true,
-			},
-		},
-		"is inactive when what was learned needs none": {
-			of(v1alpha1.StrategyCapacity, 0), facts{decision: policy.Decision{}}, Sample{Spec: replicasSpec},
-		},
 		"tells ready messages": {
 			backlogOf, changed(func(*backlog.Reading) {}), Sample{Spec: readySpec, Value: 250, Active: true},
 		},
@@ -131,7 +121,7 @@ func TestSamples(t *testing.T) {
 		},
 		"takes the default of a policy's utilization": {
 			ofPolicy(v1alpha1.StrategyUtilization),
-			facts{policy: withStrategies(), reading: reading(noon()), replicas: Replicas{Current: 4}},
+			facts{policy: withStrategies(), reading: reading(noon()), replicas: 4},
 			Sample{Spec: Spec{MetricBusyPercent, 70}, Value: 200, Active: true},
 		},
 		"is active while replicas hold messages although none waits": {
@@ -232,16 +222,11 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 			facts{noReading: errBrokerDown},
 			errUnknown, errBrokerDown.Error(),
 		},
-		"what is learned while nothing is": {
-			of(v1alpha1.StrategyCapacity),
-			facts{noDecision: newFault(errUnknown, "nothing yet")},
-			errUnknown, "nothing yet",
-		},
 		"a lost subscription of replicas that run": {
 			of(v1alpha1.StrategyBacklogPerReplica),
 			facts{
 				noReading: backlog.ErrSubscriptionNotFound,
-				replicas:  Replicas{Current: 1},
+				replicas:  1,
 			},
 			errUnknown, "subscription not found",
 		},

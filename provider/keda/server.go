@@ -18,11 +18,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Bounds of Config.HoldFor and Config.FreshFor.
-const (
-	leastHoldFor, mostHoldFor   = time.Minute, 24 * time.Hour
-	leastFreshFor, mostFreshFor = time.Second, 15 * time.Minute
-)
+// Bounds of Config.HoldFor.
+const leastHoldFor, mostHoldFor = time.Minute, 24 * time.Hour
 
 // Config is what New needs; all fields are required.
 type Config struct {
@@ -34,8 +31,6 @@ type Config struct {
 	Now func() time.Time
 	// HoldFor is how long the last answer that was known is given while nothing is, from 1m to 24h.
 	HoldFor time.Duration
-	// FreshFor is how old a reading may be to take replicas down on, three poll intervals: from 1s to 15m.
-	FreshFor time.Duration
 	// Logger is told when triggers begin and end to be unknown.
 	Logger *slog.Logger
 	// Registerer takes the metrics about answering.
@@ -50,13 +45,11 @@ func (config Config) check() error {
 		return errors.New("keda: Now, Logger and Registerer must be set")
 	case config.HoldFor < leastHoldFor || config.HoldFor > mostHoldFor:
 		return fmt.Errorf("keda: HoldFor is %s, must be from %s to %s", config.HoldFor, leastHoldFor, mostHoldFor)
-	case config.FreshFor < leastFreshFor || config.FreshFor > mostFreshFor:
-		return fmt.Errorf("keda: FreshFor is %s, must be from %s to %s", config.FreshFor, leastFreshFor, mostFreshFor)
 	}
 	return nil
 }
 
-// Server answers KEDA, from memory. It is safe for concurrent use. Run must run for decisions and for streams to say
+// Server answers KEDA, from memory. It is safe for concurrent use. Run must run for streams to say
 // what changes.
 type Server struct {
 	pb.UnimplementedExternalScalerServer
@@ -151,7 +144,7 @@ func (s *Server) answer(t Trigger, now time.Time) settled {
 	}
 	if err != nil && result.standing == held {
 		replicas, noReplicas := s.config.ScaledObjects.Replicas(t.Object)
-		result.sample, result.err = result.sample.keep(replicas.Current, noReplicas, err)
+		result.sample, result.err = result.sample.keep(replicas, noReplicas, err)
 	}
 	return result
 }
@@ -167,11 +160,6 @@ func (s *Server) collect(t Trigger, now time.Time) facts {
 	switch {
 	case t.followsPolicy():
 		f.deadSince, f.undecided = s.undecided(now)
-	case t.learns():
-		var begun bool
-		if f.decision, begun, f.noDecision = s.memory.decision(t, now, s.config.FreshFor); begun {
-			s.inbox.put(func(*news) {}) // it is due
-		}
 	default:
 		f.reading, f.noReading = s.config.Signals.Read(t.Subject, now)
 		if t.Strategy == v1alpha1.StrategyUtilization || lost(f) { // nobody else asks, and it costs more than the rest

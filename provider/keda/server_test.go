@@ -28,8 +28,7 @@ func TestConfigIsChecked(t *testing.T) {
 			func(c *Config) { c.HoldFor = time.Second },
 			"HoldFor is 1s, must be from 1m0s to 24h0m0s",
 		},
-		"nothing is held for a week":       {func(c *Config) { c.HoldFor = 168 * time.Hour }, "HoldFor is 168h0m0s"},
-		"readings are fresh for some time": {func(c *Config) { c.FreshFor = 0 }, "FreshFor is 0s, must be from 1s to 15m0s"},
+		"nothing is held for a week": {func(c *Config) { c.HoldFor = 168 * time.Hour }, "HoldFor is 168h0m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := newWorld().config()

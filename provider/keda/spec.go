@@ -47,9 +47,6 @@ func (t Trigger) followsPolicy() bool { return t.Subject.Policy != "" && t.Strat
 // borrowsThreshold says that a policy has the threshold.
 func (t Trigger) borrowsThreshold() bool { return t.Subject.Policy != "" && t.Strategy != "" }
 
-// learns says that replicas follow from what is learned in this process.
-func (t Trigger) learns() bool { return t.Strategy == v1alpha1.StrategyCapacity }
-
 // specOf says what KEDA is to divide by. The policy is needed where it has the threshold, and nil elsewhere.
 func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
 	spec := Spec{Metric: metricOf(t), Target: 1}

@@ -101,7 +101,7 @@ func (s *Server) look(w *watch, now time.Time) {
 	})
 }
 
-// Run decides, tells streams what has changed, and forgets, until the context ends; then all streams end, and it
+// Run tells streams what has changed, and forgets, until the context ends; then all streams end, and it
 // returns nil.
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.drained)
@@ -133,9 +133,8 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// round decides and looks at what the news are about, and at the tick at everything.
+// round looks at what the news are about, and at the tick at everything.
 func (s *Server) round(n news, isTick bool, now time.Time) {
-	s.decide(n, now)
 	n.all = n.all || isTick
 	for _, one := range s.watches.list(n, nil) {
 		s.guard(one.trigger, func() { s.look(one, now) })

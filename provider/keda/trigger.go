@@ -4,8 +4,6 @@
 package keda
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -23,10 +21,8 @@ type Trigger struct {
 	// Capacity, with its threshold.
 	Strategy v1alpha1.StrategyType
 	// Threshold is what one replica is for: messages (BacklogPerReplica), messages/s (RatePerReplica) or percent
-	// (Utilization); 0 with Capacity and where a policy says it.
+	// (Utilization); 0 where a policy says it.
 	Threshold float64
-	// LatencyObjective of strategy Capacity; 0 for its default.
-	LatencyObjective time.Duration
 	// ActivationMessages is how many ready messages are too few to wake for; of the strategies with a threshold.
 	ActivationMessages int64
 }

@@ -164,6 +164,8 @@ func (d *draft) decodeValue(k key, value string) {
 	switch {
 	case k.name == string(formTopic) && strings.Contains(value, "non-persistent://"):
 		err = errors.New("must not have non-persistent topics, which keep no backlog: use persistent ones")
+	case k.name == keyStrategy && value == string(v1alpha1.StrategyCapacity):
+		err = d.capacity()
 	case utf8.ValidString(value) && k.matches(value) && k.take != nil:
 		err = k.take(&d.trigger, value)
 	case utf8.ValidString(value) && k.matches(value):
@@ -178,6 +180,18 @@ func (d *draft) decodeValue(k key, value string) {
 	d.wrong[k.name] = err != nil
 }
 
+// writePolicy says how to have replicas without a threshold.
+const writePolicy = "to scale without one, write an AutoscalingPolicy of ten lines (mode: Recommend, minReplicas, " +
+	"maxReplicas, scaleTargetRef) and set policy to its name instead"
+
+// capacity is why a trigger has no such strategy.
+func (d *draft) capacity() error {
+	if d.form == formPolicy {
+		return errors.New("which is in the decision of the policy: remove strategy to follow it")
+	}
+	return errors.New("which is for policies alone: set a threshold; " + writePolicy)
+}
+
 // decodeStrategy checks that what is said of it fits together, and completes it.
 func (d *draft) decodeStrategy() {
 	switch {
@@ -189,8 +203,8 @@ func (d *draft) decodeStrategy() {
 	}
 }
 
-// chooseStrategy takes the strategy that is named, or that a threshold belongs to, or Capacity; it fails when they
-// contradict each other.
+// chooseStrategy takes the strategy that is named, or that a threshold belongs to; it fails when they contradict each
+// other or neither is there.
 func (d *draft) chooseStrategy() bool {
 	strategy := d.trigger.Strategy
 	set := slices.DeleteFunc(d.thresholds(), func(name string) bool { return !d.present[name] })
@@ -198,52 +212,37 @@ func (d *draft) chooseStrategy() bool {
 	case len(set) > 1:
 		d.problem("%s belong to different strategies: keep one of them", enumerate(set, "and"))
 		return false
-	case !d.present[keyStrategy] && len(set) == 1:
-		strategy = strategyOf(set[0])
+	case !d.present[keyStrategy] && len(set) == 0:
+		d.problem("a threshold is missing: set %s; %s", enumerate(d.thresholds(), "or"), writePolicy)
+		return false
 	case !d.present[keyStrategy]:
-		strategy = v1alpha1.StrategyCapacity
+		strategy = strategyOf(set[0])
 	case len(set) == 1 && strategyOf(set[0]) != strategy:
-		d.problem("%s belongs to strategy %s, not to %s: change strategy or remove %s", set[0], strategyOf(set[0]), strategy,
-			set[0])
+		d.problem("%s belongs to strategy %s, not to %s: change strategy or remove %s",
+			set[0], strategyOf(set[0]), strategy, set[0])
 		return false
 	}
 	d.trigger.Strategy = strategy
 	return true
 }
 
-// checkStrategy looks for what belongs to the strategy and what does not.
+// checkStrategy looks for the threshold that belongs to the strategy.
 func (d *draft) checkStrategy() {
 	strategy := d.trigger.Strategy
-	if strategy == v1alpha1.StrategyCapacity {
-		if d.present[keyActivationMessages] {
-			d.problem("%s does not belong to strategy %s, which wakes for the first message: remove it, or set a threshold (%s)",
-				keyActivationMessages, strategy, enumerate(d.thresholds(), "or"))
-		}
-		return
-	}
 	switch k, _ := keyNamed(thresholds()[strategy]); {
 	case !d.takes(k):
-		d.problem("strategy %s cannot be set with %s: there is no instance that says how busy it is; use target, function "+
-			"or sink", strategy, d.form)
+		d.problem("strategy %s cannot be set with %s: there is no instance that says how busy it is; use target, function or "+
+			"sink", strategy, d.form)
 	case !d.present[k.name]:
 		d.problem("%s is missing, which strategy %s needs: it %s", k.name, strategy, k.must)
-	}
-	if d.present[keyLatencyObjective] {
-		d.problem("%s belongs to strategy %s, not to %s: remove it", keyLatencyObjective, v1alpha1.StrategyCapacity, strategy)
 	}
 }
 
 // decodePolicyStrategy is the same for a policy, which has thresholds of its own.
 func (d *draft) decodePolicyStrategy() {
-	strategies := "BacklogPerReplica, RatePerReplica or Utilization"
-	switch {
-	case d.trigger.Strategy == v1alpha1.StrategyCapacity:
-		d.problem("strategy is %q, with policy it must be one of the policy's own that has a threshold (%s): leave "+
-			"strategy out for what was decided "+
-			"for the policy", d.trigger.Strategy, strategies)
-	case !d.present[keyStrategy] && d.present[keyActivationMessages]:
-		d.problem("%s does not belong to what was decided for a policy: remove it, or set strategy to %s",
-			keyActivationMessages, strategies)
+	if !d.present[keyStrategy] && d.present[keyActivationMessages] {
+		d.problem("%s does not belong to what was decided for a policy: remove it, or set strategy to BacklogPerReplica, "+
+			"RatePerReplica or Utilization", keyActivationMessages)
 	}
 }
 

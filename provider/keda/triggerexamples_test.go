@@ -5,7 +5,6 @@ package keda
 
 import (
 	"strings"
-	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
@@ -38,17 +37,11 @@ func good() map[string]struct {
 			metadata{"policy": "resize.v2", "strategy": "RatePerReplica", "activationMessages": "10"},
 			Trigger{Subject: Subject{Policy: "resize.v2"}, Strategy: v1alpha1.StrategyRatePerReplica, ActivationMessages: 10},
 		},
-		"an object, with what is learned of it": {
-			metadata{"target": "Function/resize"}, Trigger{
-				Subject:  Subject{Target: Target{"Function", "resize"}},
-				Strategy: v1alpha1.StrategyCapacity,
-			},
-		},
-		"an object with an objective": {
-			metadata{"target": "StatefulSet/pf-public-default-resize", "latencyObjective": "1h30m"},
+		"an object by its backlog": {
+			metadata{"target": "StatefulSet/pf-public-default-resize", "messagesPerReplica": "500"},
 			Trigger{
-				Subject: Subject{Target: Target{"StatefulSet", "pf-public-default-resize"}}, Strategy: v1alpha1.StrategyCapacity,
-				LatencyObjective: 90 * time.Minute,
+				Subject:  Subject{Target: Target{"StatefulSet", "pf-public-default-resize"}},
+				Strategy: v1alpha1.StrategyBacklogPerReplica, Threshold: 500,
 			},
 		},
 		"a Sink that is to be busy": {
@@ -87,14 +80,14 @@ func good() map[string]struct {
 		"topics in any order and spelling, each once": {
 			metadata{
 				"topic":        "media/images/b, orders,persistent://public/default/orders , persistent://media/images/a",
-				"subscription": "public/default/re size",
+				"subscription": "public/default/re size", "messagesPerReplica": "10",
 			},
 			Trigger{
 				Subject: Subject{
 					Topics:       "persistent://media/images/a,persistent://media/images/b,persistent://public/default/orders",
 					Subscription: "public/default/re size",
 				},
-				Strategy: v1alpha1.StrategyCapacity,
+				Strategy: v1alpha1.StrategyBacklogPerReplica, Threshold: 10,
 			},
 		},
 		"the strategy in words of its own": {
@@ -114,6 +107,8 @@ func bad() map[string]struct {
 	want     []string
 	beyond   bool
 } {
+	const write = "to scale without one, write an AutoscalingPolicy of ten lines (mode: Recommend, minReplicas, maxReplicas, " +
+		"scaleTargetRef) and set policy to its name instead"
 	const component = "must be a name, which is looked for in public/default, or tenant/namespace/name"
 	const topics = "must be up to 100 persistent topics with commas between them, each a name in public/default or " +
 		"tenant/namespace/topic"
@@ -134,19 +129,18 @@ func bad() map[string]struct {
 			}, want: []string{"policy and topic exclude each other: keep one of them"},
 		},
 		"a key that nobody knows": {
-			metadata: metadata{"topic": "orders", "subscription": "s", "msgBacklogThreshold": "10"},
+			metadata: metadata{"topic": "orders", "subscription": "s", "msgBacklogThreshold": "10", "messagesPerReplica": "1"},
 			want: []string{"msgBacklogThreshold cannot be set: the keys of a trigger with topic are activationMessages, " +
-				"connection, latencyObjective, " +
-				"messagesPerReplica, messagesPerSecondPerReplica, strategy, subscription, topic"},
+				"connection, messagesPerReplica, messagesPerSecondPerReplica, strategy, subscription, topic"},
 		},
 		"keys of the built-in scaler": {
 			metadata: metadata{
 				"adminURL": "http://pulsar:8080", "topic": "orders", "subscription": "s", "authModes": "bearer",
-				"bearerToken": "secret",
+				"bearerToken": "secret", "messagesPerReplica": "1",
 			},
 			want: []string{"adminURL, authModes and bearerToken cannot be set: the keys of a trigger with topic are " +
 				"activationMessages, connection, " +
-				"latencyObjective, messagesPerReplica, messagesPerSecondPerReplica, strategy, subscription, topic"},
+				"messagesPerReplica, messagesPerSecondPerReplica, strategy, subscription, topic"},
 		},
 		"what a policy says itself": {
 			metadata: metadata{"policy": "a", "connection": "east", "messagesPerReplica": "10"},
@@ -154,18 +148,18 @@ func bad() map[string]struct {
 				"activationMessages, policy, strategy"},
 		},
 		"values from the environment": {
-			metadata: metadata{"topicFromEnv": "hidden", "subscription": "s"},
+			metadata: metadata{"topicFromEnv": "hidden", "subscription": "s", "messagesPerReplica": "1"},
 			want: []string{"topicFromEnv cannot be set: KEDA takes such values from the environment of the target's " +
 				"container, which a Function, a policy " +
 				"and the like do not show it, and leaves the key out then; set the value itself, without FromEnv"},
 		},
 		"a topic without its subscription": {
-			metadata: metadata{"topic": "orders"},
+			metadata: metadata{"topic": "orders", "messagesPerReplica": "1"},
 			want: []string{"subscription is missing: set subscription, it must be the subscription's name as Pulsar " +
 				"spells it"},
 		},
 		"a subscription without its topic": {
-			metadata: metadata{"subscription": "s"},
+			metadata: metadata{"subscription": "s", "messagesPerReplica": "1"},
 			want:     []string{"topic is missing: set topic, it " + topics},
 		},
 		"an empty name": {
@@ -173,42 +167,38 @@ func bad() map[string]struct {
 			want:     []string{`policy is "", must be the name of an AutoscalingPolicy in the ScaledObject's namespace`},
 		},
 		"a kind that is not measured": {
-			metadata: metadata{"target": "Deployment/resize"},
-			want: []string{
-				`target is "Deployment/resize", must be Function, Sink, Source or StatefulSet and a name in the ScaledObject's namespace, ` +
-					"such as Function/resize",
-			},
+			metadata: metadata{"target": "Deployment/resize", "messagesPerReplica": "1"},
+			want: []string{`target is "Deployment/resize", must be Function, Sink, Source or StatefulSet and a name in the ScaledObject's namespace, ` +
+				"such as Function/resize"},
 		},
 		"a name of two parts": {
-			metadata: metadata{"function": "images/resize"},
+			metadata: metadata{"function": "images/resize", "messagesPerReplica": "1"},
 			want:     []string{`function is "images/resize", ` + component},
 		},
 		"a step in a path": {
-			metadata: metadata{"sink": "../default/resize"},
+			metadata: metadata{"sink": "../default/resize", "messagesPerReplica": "1"},
 			want:     []string{`sink is "../default/resize", ` + component}, beyond: true,
 		},
 		"a topic of two parts": {
-			metadata: metadata{"topic": "a/b", "subscription": "s"},
+			metadata: metadata{"topic": "a/b", "subscription": "s", "messagesPerReplica": "1"},
 			want:     []string{`topic is "a/b", ` + topics},
 		},
 		"an empty topic in the list": {
-			metadata: metadata{"topic": "a,,b", "subscription": "s"},
+			metadata: metadata{"topic": "a,,b", "subscription": "s", "messagesPerReplica": "1"},
 			want:     []string{`topic is "a,,b", ` + topics},
 		},
 		"non-persistent topics": {
-			metadata: metadata{"topic": "a,non-persistent://public/default/b", "subscription": "s"},
-			want: []string{
-				`topic is "a,non-persistent://public/default/b", must not have non-persistent topics, which keep no backlog: use persistent ones`,
-			},
+			metadata: metadata{"topic": "a,non-persistent://public/default/b", "subscription": "s", "messagesPerReplica": "1"},
+			want:     []string{`topic is "a,non-persistent://public/default/b", must not have non-persistent topics, which keep no backlog: use persistent ones`},
 		},
 		"too many topics": {
-			metadata: metadata{"topic": strings.Repeat("a,", 100) + "b", "subscription": "s"},
+			metadata: metadata{"topic": strings.Repeat("a,", 100) + "b", "subscription": "s", "messagesPerReplica": "1"},
 			want: []string{`topic is "` + strings.Repeat("a,", 28) +
 				`a...", has 101 topics, must have at most 100: use another trigger for the rest`}, beyond: true,
 		},
 		"a strategy that is none": {
 			metadata: metadata{"target": "Sink/a", "strategy": "capacity", "activationMessages": "1"},
-			want:     []string{`strategy is "capacity", must be Capacity, BacklogPerReplica, RatePerReplica or Utilization`},
+			want:     []string{`strategy is "capacity", must be BacklogPerReplica, RatePerReplica or Utilization`},
 		},
 		"no messages": {
 			metadata: metadata{
@@ -240,16 +230,6 @@ func bad() map[string]struct {
 				"targetPercent": "101",
 			}, want: []string{`targetPercent is "101", must be a whole number from 1 to 100`},
 		},
-		"too short an objective": {
-			metadata: metadata{"target": "Sink/a", "latencyObjective": "999ms"},
-			want:     []string{`latencyObjective is "999ms", must be a duration from 1s to 24h, such as 90s`}, beyond: true,
-		},
-		"an objective without a unit": {
-			metadata: metadata{
-				"target":           "Sink/a",
-				"latencyObjective": "60",
-			}, want: []string{`latencyObjective is "60", must be a duration from 1s to 24h, such as 90s`},
-		},
 		"two thresholds": {
 			metadata: metadata{"target": "Sink/a", "messagesPerReplica": "5", "targetPercent": "70"},
 			want:     []string{"messagesPerReplica and targetPercent belong to different strategies: keep one of them"},
@@ -258,11 +238,6 @@ func bad() map[string]struct {
 			metadata: metadata{"target": "Sink/a", "strategy": "RatePerReplica", "messagesPerReplica": "5"},
 			want: []string{"messagesPerReplica belongs to strategy BacklogPerReplica, not to RatePerReplica: change " +
 				"strategy or remove messagesPerReplica"},
-		},
-		"a threshold for Capacity": {
-			metadata: metadata{"target": "Sink/a", "strategy": "Capacity", "messagesPerReplica": "5"},
-			want: []string{"messagesPerReplica belongs to strategy BacklogPerReplica, not to Capacity: change strategy or " +
-				"remove messagesPerReplica"},
 		},
 		"a strategy without its threshold": {
 			metadata: metadata{"target": "Sink/a", "strategy": "Utilization"},
@@ -274,38 +249,39 @@ func bad() map[string]struct {
 			want: []string{"strategy Utilization cannot be set with topic: there is no instance that says how busy it is; " +
 				"use target, function or sink"},
 		},
-		"an objective for a threshold": {
-			metadata: metadata{"target": "Sink/a", "messagesPerReplica": "5", "latencyObjective": "60s"},
-			want:     []string{"latencyObjective belongs to strategy Capacity, not to BacklogPerReplica: remove it"},
-		},
-		"an activation for Capacity": {
-			metadata: metadata{"topic": "a", "subscription": "s", "activationMessages": "5"},
-			want: []string{"activationMessages does not belong to strategy Capacity, which wakes for the first message: " +
-				"remove it, or set a threshold " +
-				"(messagesPerReplica or messagesPerSecondPerReplica)"},
-		},
 		"an activation for a decision": {
 			metadata: metadata{"policy": "a", "activationMessages": "5"},
 			want: []string{"activationMessages does not belong to what was decided for a policy: remove it, or set strategy " +
 				"to BacklogPerReplica, " +
 				"RatePerReplica or Utilization"},
 		},
-		"the capacity of a policy": {
-			metadata: metadata{"policy": "a", "strategy": "Capacity"},
+		"no threshold": {
+			metadata: metadata{"topic": "a", "subscription": "s", "activationMessages": "5"},
+			want:     []string{"a threshold is missing: set messagesPerReplica or messagesPerSecondPerReplica; " + write},
+		},
+		"an objective instead of a threshold": {
+			metadata: metadata{"target": "Sink/a", "latencyObjective": "60s"},
 			want: []string{
-				`strategy is "Capacity", with policy it must be one of the policy's own that has a threshold (BacklogPerReplica, RatePerReplica ` +
-					"or Utilization): leave strategy out for what was decided for the policy",
+				"latencyObjective cannot be set: the keys of a trigger with target are activationMessages, messagesPerReplica, " +
+					"messagesPerSecondPerReplica, strategy, target, targetPercent",
+				"a threshold is missing: set messagesPerReplica, messagesPerSecondPerReplica or targetPercent; " + write,
 			},
 		},
+		"the capacity of a target": {
+			metadata: metadata{"target": "Sink/a", "strategy": "Capacity"},
+			want:     []string{`strategy is "Capacity", which is for policies alone: set a threshold; ` + write},
+		},
+		"the capacity of a policy": {
+			metadata: metadata{"policy": "a", "strategy": "Capacity"},
+			want:     []string{`strategy is "Capacity", which is in the decision of the policy: remove strategy to follow it`},
+		},
 		"several mistakes, each once": {
-			metadata: metadata{"function": "a b", "subscription": "s", "targetPercent": "x", "latencyObjective": "y"},
+			metadata: metadata{"function": "a b", "subscription": "s", "targetPercent": "x", "activationMessages": "y"},
 			want: []string{
 				"subscription cannot be set: the keys of a trigger with function are activationMessages, connection, function, " +
-					"latencyObjective, " +
 					"messagesPerReplica, messagesPerSecondPerReplica, strategy, targetPercent",
-				`function is "a b", ` + component, `latencyObjective is "y", must be a duration from 1s to 24h, such as 90s`,
+				`activationMessages is "y", must be a whole number from 0 to 1000000000000`, `function is "a b", ` + component,
 				`targetPercent is "x", must be a whole number from 1 to 100`,
-				"latencyObjective belongs to strategy Capacity, not to Utilization: remove it",
 			},
 		},
 		"bytes that are no text": {

@@ -38,7 +38,6 @@ const (
 	keyMessages           = "messagesPerReplica"
 	keyRate               = "messagesPerSecondPerReplica"
 	keyPercent            = "targetPercent"
-	keyLatencyObjective   = "latencyObjective"
 	keyActivationMessages = "activationMessages"
 )
 
@@ -189,11 +188,10 @@ func subjectKeys() []key {
 func strategyKeys() []key {
 	return []key{
 		{
-			name: keyStrategy, forms: forms(), pattern: "Capacity|BacklogPerReplica|RatePerReplica|Utilization", most: 32,
-			must: "must be Capacity, BacklogPerReplica, RatePerReplica or Utilization",
-			about: "How replicas follow from what is measured; without it the one that the threshold belongs to, or Capacity. " +
-				"Of a policy: which of its " +
-				"strategies, or without it what was decided.",
+			name: keyStrategy, forms: forms(), pattern: "BacklogPerReplica|RatePerReplica|Utilization", most: 32,
+			must: "must be BacklogPerReplica, RatePerReplica or Utilization",
+			about: "How replicas follow from what is measured; without it the one that the threshold belongs to. Of a " +
+				"policy: which of its strategies, or without it what was decided.",
 			take: func(t *Trigger, value string) error { t.Strategy = v1alpha1.StrategyType(value); return nil },
 		},
 		{
@@ -213,12 +211,6 @@ func strategyKeys() []key {
 			must:  "must be a whole number from 1 to 100",
 			about: "Of strategy Utilization: how busy each replica is to be, in percent.",
 			take:  takeThreshold,
-		},
-		{
-			name: keyLatencyObjective, forms: measured(), pattern: `([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h))+`, most: 32,
-			must:  "must be a duration from 1s to 24h, such as 90s",
-			about: "Of strategy Capacity: how long a message may take, from 1s to 24h; 60s without it.",
-			take:  takeObjective,
 		},
 		{
 			name: keyActivationMessages, forms: forms(), pattern: "0|[1-9][0-9]{0,11}|1000000000000", most: 13,

@@ -16,7 +16,7 @@ type object map[string]any
 
 // Schema returns the JSON Schema (2020-12) of a trigger's metadata, for editors and for checks before a ScaledObject is
 // applied. Whatever Decode takes matches it. It lets through a few things that Decode refuses, as they are no matter of
-// a pattern: the bounds of latencyObjective and messagesPerSecondPerReplica, more than 100 topics, and "." and ".." as
+// a pattern: the bounds of messagesPerSecondPerReplica, more than 100 topics, and "." and ".." as
 // names.
 func Schema() ([]byte, error) {
 	var branches []any
@@ -78,9 +78,6 @@ func strategiesOf(f form) []v1alpha1.StrategyType {
 	if f != formTopic { // whose consumers nobody asks how busy they are
 		strategies = append(strategies, v1alpha1.StrategyUtilization)
 	}
-	if f != formPolicy { // whose capacity is in its decision
-		strategies = append(strategies, v1alpha1.StrategyCapacity)
-	}
 	return strategies
 }
 
@@ -95,14 +92,5 @@ func schemaOfStrategy(f form, strategy v1alpha1.StrategyType) object {
 			properties[threshold] = false
 		}
 	}
-	absent := keyLatencyObjective
-	if strategy == v1alpha1.StrategyCapacity {
-		absent = keyActivationMessages
-	}
-	properties[absent] = false
-	schema := object{"title": string(strategy), "properties": properties}
-	if len(required) > 0 {
-		schema["required"] = required
-	}
-	return schema
+	return object{"title": string(strategy), "properties": properties, "required": required}
 }

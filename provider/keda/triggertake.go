@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -23,7 +22,6 @@ var errLook = errors.New("out of bounds")
 const (
 	defaultTenant, defaultNamespace = "public", "default"
 
-	leastObjective, mostObjective = time.Second, 24 * time.Hour
 	// mostRate is 10^12.
 	mostRate = "1T"
 )
@@ -93,46 +91,4 @@ func takeRate(t *Trigger, value string) error {
 	// The decimals as they are, so that 300m is 0.3 and not 0.30000000000000004.
 	t.Threshold, err = strconv.ParseFloat(quantity.AsDec().String(), 64)
 	return err
-}
-
-func takeObjective(t *Trigger, value string) error {
-	objective, err := time.ParseDuration(value)
-	if err != nil || objective < leastObjective || objective > mostObjective {
-		return errLook
-	}
-	t.LatencyObjective = objective.Truncate(time.Millisecond)
-	return nil
-}
-
-// Metadata is what a user would write for the trigger, with nothing left out that Decode would complete and without
-// KEDA's own keys: Decode makes the same trigger of it.
-func (t Trigger) Metadata() map[string]string {
-	metadata := map[string]string{}
-	set := func(name, value string) {
-		if value != "" {
-			metadata[name] = value
-		}
-	}
-	subject := t.Subject
-	set(string(formPolicy), subject.Policy)
-	set(string(formTopic), subject.Topics)
-	set(keySubscription, subject.Subscription)
-	set(keyConnection, subject.Connection)
-	if subject.Target != (Target{}) {
-		set(string(formTarget), subject.Target.Kind+"/"+subject.Target.Name)
-	}
-	if c := subject.Component; c != (Component{}) {
-		set(string(c.Kind), c.Tenant+"/"+c.Namespace+"/"+c.Name)
-	}
-	set(keyStrategy, string(t.Strategy))
-	if t.Threshold != 0 {
-		set(thresholds()[t.Strategy], strconv.FormatFloat(t.Threshold, 'f', -1, 64))
-	}
-	if t.LatencyObjective != 0 {
-		set(keyLatencyObjective, t.LatencyObjective.String())
-	}
-	if t.ActivationMessages != 0 {
-		set(keyActivationMessages, strconv.FormatInt(t.ActivationMessages, 10))
-	}
-	return metadata
 }

@@ -27,6 +27,8 @@ const never = 3600
 const (
 	perReplica = 20
 	burst      = 4 * perReplica
+	// least replicas for it.
+	leastForBurst = 3
 )
 
 // TestZeroToManyAndBack has a Function of 2 messages/s a replica, whose replicas take 5 s to start.
@@ -39,9 +41,6 @@ func TestZeroToManyAndBack(t *testing.T) {
 	}
 	target := func(_ *testing.T, f *stage.Function) map[string]string {
 		return map[string]string{"target": "Function/" + f.Name, "messagesPerReplica": fmt.Sprint(perReplica)}
-	}
-	learning := func(_ *testing.T, f *stage.Function) map[string]string {
-		return map[string]string{"target": "Function/" + f.Name, "latencyObjective": "5s"}
 	}
 	decided := func(t *testing.T, f *stage.Function) map[string]string {
 		p := newPolicy(f.Name, v1alpha1.Strategy{
@@ -56,17 +55,13 @@ func TestZeroToManyAndBack(t *testing.T) {
 		security stage.Security
 		// metadata of the trigger.
 		metadata func(t *testing.T, f *stage.Function) map[string]string
-		// least replicas for the burst.
-		least int64
 	}{
-		"push-policy":   {metadata: decided, least: 3},
-		"pull-policy":   {metadata: decided, least: 3, pull: true},
-		"push-target":   {metadata: target, least: 3, security: stage.MutualTLS},
-		"pull-target":   {metadata: target, least: 3, pull: true, security: stage.MutualTLS},
-		"push-capacity": {metadata: learning, least: 2},
-		"pull-capacity": {metadata: learning, least: 2, pull: true},
-		"push-topic":    {metadata: topic, least: 3},
-		"pull-topic":    {metadata: topic, least: 3, pull: true, security: stage.TLS},
+		"push-policy": {metadata: decided},
+		"pull-policy": {metadata: decided, pull: true},
+		"push-target": {metadata: target, security: stage.MutualTLS},
+		"pull-target": {metadata: target, pull: true, security: stage.MutualTLS},
+		"push-topic":  {metadata: topic},
+		"pull-topic":  {metadata: topic, pull: true, security: stage.TLS},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +72,7 @@ func TestZeroToManyAndBack(t *testing.T) {
 				Scaler: scalerFor(t, name, c.security),
 			}
 			o := addAsleep(t, config, func() { awaitReplicas(t, f, 0, 0) }) // of the one that it had
-			upAndDown(t, f, o, c.least)
+			upAndDown(t, f, o)
 		})
 	}
 }
@@ -146,16 +141,16 @@ func repoll(t *testing.T, o *stage.ScaledObject, seconds int) {
 }
 
 // upAndDown publishes a burst for a Function without replicas, and sees it done.
-func upAndDown(t *testing.T, f *stage.Function, o *stage.ScaledObject, least int64) {
+func upAndDown(t *testing.T, f *stage.Function, o *stage.ScaledObject) {
 	t.Helper()
 	since := time.Now()
 	require.NoError(t, f.PublishBurst(t.Context(), burst))
 	stored := time.Now()
 	awaitReplicas(t, f, 1, 10)
 	first := time.Now()
-	awaitReplicas(t, f, least, 10)
+	awaitReplicas(t, f, leastForBurst, 10)
 	t.Logf("%s after the burst was stored the first replica was asked for, after %s %d of them",
-		first.Sub(stored).Round(time.Millisecond), time.Since(stored).Round(time.Millisecond), least)
+		first.Sub(stored).Round(time.Millisecond), time.Since(stored).Round(time.Millisecond), leastForBurst)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	desired := fromZero(t, f.Name, since)
 	// Where it was never, it would stay up. A changed ScaledObject alone may have KEDA write 0, and 1 again: its old loop
