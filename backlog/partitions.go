@@ -142,6 +142,21 @@ func (p *topicPartitions) since(at time.Time) (first, last []flow) {
 	return nil, nil
 }
 
+// latestSpan is the shortest time between two answers that a rate is measured over: the time of an answer is known to a
+// fraction of a second.
+const latestSpan = 2 * time.Second
+
+// latestRate is what arrives by the newest answers that are a latestSpan apart, and the time between them.
+func (p *topicPartitions) latestRate() (Measurement, time.Duration) {
+	for i := len(p.points) - 2; i >= 0; i-- {
+		last := p.points[len(p.points)-1]
+		if span := last.at.Sub(p.points[i].at); span >= latestSpan || i == 0 {
+			return publishRate(p.points[i].flows, last.flows), span
+		}
+	}
+	return Unknown(ErrNoRate), 0
+}
+
 // subscriptionPartitions are a subscription on the partitions of a topic, by position.
 type subscriptionPartitions struct {
 	last      []partitionCounters // nil before the first answer

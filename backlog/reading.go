@@ -46,6 +46,10 @@ type Reading struct {
 
 	// PublishRate is what arrives.
 	PublishRate Measurement
+	// LatestPublishRate is PublishRate over the newest answers that are at least 2 s apart, LatestWindow. After a load
+	// step it has the new rate while Window still includes the old one; it is noisier.
+	LatestPublishRate Measurement
+	LatestWindow      time.Duration
 	// DeliveryRate is what is sent to consumers, redeliveries included.
 	DeliveryRate Measurement
 	// ProcessRate is what consumers finish: deliveries less the growth of what they hold. What they gave back when they
@@ -102,6 +106,8 @@ func (r Reading) plus(other Reading) Reading {
 	sum.InReplay, sum.Bytes = r.InReplay.plus(other.InReplay), r.Bytes.plus(other.Bytes)
 	sum.OldestAge = r.OldestAge.larger(other.OldestAge)
 	sum.PublishRate = r.PublishRate.plus(other.PublishRate)
+	sum.LatestPublishRate = r.LatestPublishRate.plus(other.LatestPublishRate)
+	sum.LatestWindow = max(r.LatestWindow, other.LatestWindow)
 	sum.DeliveryRate = r.DeliveryRate.plus(other.DeliveryRate)
 	sum.ProcessRate = r.ProcessRate.plus(other.ProcessRate)
 	sum.Window = max(r.Window, other.Window)

@@ -151,6 +151,31 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 				require.Equal(t, 10*time.Second, r.Window)
 			},
 		},
+		"tells what arrives by the newest answers too": {
+			answers: []answer{
+				{at: 0, published: 0}, {at: 4, published: 400}, {at: 8, published: 1600}, {at: 10, published: 2400},
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 240, known(t, r.PublishRate), 1e-9)
+				require.InDelta(t, 400, known(t, r.LatestPublishRate), 1e-9)
+				require.Equal(t, 2*time.Second, r.LatestWindow)
+			},
+		},
+		"takes answers that are two seconds apart for that": {
+			answers: []answer{
+				{at: 0, published: 0}, {at: 8, published: 800}, {at: 9, published: 800}, {at: 10, published: 1400},
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 300, known(t, r.LatestPublishRate), 1e-9)
+				require.Equal(t, 2*time.Second, r.LatestWindow)
+			},
+		},
+		"knows nothing newer than a counter reset": {
+			answers: []answer{{at: 0, published: 1000}, {at: 5, published: 1500}, {at: 10, published: 50}},
+			check: func(t *testing.T, r backlog.Reading) {
+				unknown(t, backlog.ErrNoRate, r.LatestPublishRate)
+			},
+		},
 		"drops the pair around a counter reset instead of reading a negative or a low rate": {
 			answers: []answer{
 				{at: 0, published: 1000, entries: 1000, delivered: 1000},

@@ -25,6 +25,7 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 		Trouble:    t.trouble,
 		ExactAt:    s.exactAt,
 	}
+	r.LatestPublishRate, r.LatestWindow = t.partitions.latestRate()
 	r.DeliveryRate, r.ProcessRate = s.partitions.rates(first.partitions)
 	r.OldestAge, r.OldestAt = s.age.read(now, last.at)
 	s.readLeast(&r)

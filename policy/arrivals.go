@@ -6,6 +6,8 @@ package policy
 import (
 	"math"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // Arrivals is what was learned of the load: how much there is, where it is going, and how fast it rises.
@@ -62,6 +64,29 @@ type published struct {
 	at     time.Time
 }
 
+// arriving is the publish rate of a reading. A load step enters the rate window in pieces, so the newest answers replace
+// the window while they are clearly higher, or higher at all right after a step.
+func (a *Arrivals) arriving(r backlog.Reading) (published, error) {
+	rate, err := r.PublishRate.Value()
+	if err != nil {
+		return published{}, err
+	}
+	over := published{rate, r.Window, r.At}
+	newest, err := r.LatestPublishRate.Value()
+	if err != nil {
+		return over, nil
+	}
+	latest := published{newest, r.LatestWindow, r.At}
+	clear := max(stepShare*rate, stepDeviations*latest.luck(rate))
+	if a != nil && a.Rose {
+		clear = 0
+	}
+	if newest-rate > clear {
+		return latest, nil
+	}
+	return over, nil
+}
+
 // learnArrivals takes in a publish rate; react is the reaction time in seconds.
 func learnArrivals(before *Arrivals, p published, react float64) *Arrivals {
 	if before == nil {
@@ -85,6 +110,7 @@ func learnArrivals(before *Arrivals, p published, react float64) *Arrivals {
 	case after.Rose:
 		after.Fast = p.rate
 	case before.Rose: // what is there now is all of the step
+		after.Fast = max(after.Fast, p.rate)
 		after.Slow = max(after.Slow, after.Fast)
 	}
 	after.fall(before, p, step && gap < 0)

@@ -106,6 +106,39 @@ func TestWhatIsLearnedOfArrivals(t *testing.T) {
 	}
 }
 
+// stepping is what is learned at 100/s from readings with a rate over the window and one over the newest 2 s.
+func stepping(readings ...[2]float64) policy.Arrivals {
+	state := policy.State{Arrivals: &policy.Arrivals{At: noon(), Fast: 100, Slow: 100, Peak: 100}}
+	for i, rates := range readings {
+		in := input(1, reading(0, rates[0]))
+		in.Now = noon().Add(time.Duration(i+1) * 2 * time.Second)
+		in.Reading.At = in.Now
+		in.Reading.LatestPublishRate, in.Reading.LatestWindow = backlog.Known(rates[1]), 2*time.Second
+		_, state = policy.Decide(in, state)
+	}
+	return *state.Arrivals
+}
+
+func TestArrivalsWhileTheWindowFills(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		readings [][2]float64
+		want     float64
+	}{
+		"takes a step from the newest answers":           {[][2]float64{{120, 300}}, 300},
+		"takes the rest of a step with the next reading": {[][2]float64{{120, 200}, {165, 225}}, 225},
+		"follows the window when both agree":             {[][2]float64{{100, 125}}, 100},
+		"does not fall with the newest answers":          {[][2]float64{{100, 10}}, 100},
+		"does not take what luck makes of few seconds":   {[][2]float64{{100, 121}}, 100},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.InDelta(t, test.want, stepping(test.readings...).Fast, 1e-9)
+		})
+	}
+}
+
 // planned is the rate that a decision is made for.
 func planned(t *testing.T, in policy.Input, state policy.State) float64 {
 	t.Helper()

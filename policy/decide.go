@@ -75,9 +75,8 @@ func learn(in Input, before State) (after State, saturated bool) {
 		return after, false
 	}
 	after.ReadAt = in.Reading.At
-	if rate, err := in.Reading.PublishRate.Value(); err == nil {
-		after.Arrivals = learnArrivals(before.Arrivals, published{rate, in.Reading.Window, in.Reading.At},
-			after.Start.react(in))
+	if rate, err := before.Arrivals.arriving(in.Reading); err == nil {
+		after.Arrivals = learnArrivals(before.Arrivals, rate, after.Start.react(in))
 	}
 	elapsed := in.Reading.At.Sub(before.LearnedAt)
 	if elapsed < learnEvery {

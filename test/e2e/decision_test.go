@@ -77,29 +77,33 @@ func awaitDrained(t *testing.T, f *stage.Function, perSecond int64, limit time.D
 func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	t.Parallel()
 	const name, low, high, replicas = "stepped", 50, 150, 3
-	const calm = 40 * time.Second
 	f := addFunction(t, stage.FunctionConfig{
 		Name: name, ServiceTime: 40 * time.Millisecond, Replicas: replicas, StartDelay: 5 * time.Second, Objective: objective,
 	})
 	addPolicy(t, newPolicy(name))
-	begun := time.Now()
-	publish(t, f, steps(low, high, calm, time.Hour))
+	begun, rate := time.Now(), newDial(low)
+	publish(t, f, rate.profile)
 	awaitLearned(t, f)
-	awaitStatus(t, f, "replicas for the step", calm+time.Minute, func(s v1alpha1.AutoscalingPolicyStatus) bool {
+	await(t, f, "40 s of calm", time.Minute, func(context.Context) (bool, string, error) {
+		return f.Published() >= 40*low, fmt.Sprint(f.Published()), nil
+	})
+	require.Equal(t, replicas, replicasAt(f, time.Now()), "replicas before the step")
+	rate.turn(high)
+	before := f.Published()
+	awaitStatus(t, f, "replicas for the step", time.Minute, func(s v1alpha1.AutoscalingPolicyStatus) bool {
 		return s.CurrentReplicas != nil && *s.CurrentReplicas > high/25
 	})
-	require.Equal(t, replicas, replicasAt(f, begun.Add(calm)), "replicas before the step")
 	awaitDrained(t, f, high, objective+30*time.Second)
 	// A raise stays asked for 45 s: what could be asked for again and again is, by then.
-	const enough = low*40 + high*75
 	await(t, f, "messages of 75 s after the step", 2*time.Minute, func(context.Context) (bool, string, error) {
 		done, _ := f.Score.Totals()
-		return done >= enough, fmt.Sprint(done), nil
+		return int64(done) >= before+75*high, fmt.Sprint(done), nil
 	})
 	raises, most := raisesSince(f, begun)
 	require.Positive(t, raises)
 	require.LessOrEqual(t, raises, 2, "%+v", scene.Mesh.Timeline(stage.Namespace, name))
-	require.LessOrEqual(t, most, 2*(high/25+1))
+	// The rate of a step is planned with a trend of a tenth, and what waits after a start asks for as much again.
+	require.LessOrEqual(t, most, 2*(high*11/10/25+1)+1)
 	_, late := f.Score.Totals()
 	require.Zero(t, late, "messages that took longer than the objective of %s", objective)
 }

@@ -154,18 +154,21 @@ func replicasOfEntry(mesh *unstructured.Unstructured) int {
 
 func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *testing.T) {
 	t.Parallel()
-	const service, low, high, calm, highFor = 25 * time.Millisecond, 8, 132, 5 * time.Second, 30 * time.Second
+	const service, low, high = 25 * time.Millisecond, 8, 132
 	m := addMesh(t, "etl",
 		stage.FunctionConfig{Name: "etl-busy", ServiceTime: service, StartDelay: time.Second, Objective: objective},
 		stage.FunctionConfig{Name: "etl-calm", ServiceTime: service, Objective: objective})
 	busy, other := m.Functions[0], m.Functions[1]
 	watched := touch(t, m)
 	addPolicy(t, componentPolicy(m, busy, "etl-busy"))
-	publish(t, busy, steps(low, high, calm, calm+highFor))
+	rate := newDial(low)
+	publish(t, busy, rate.profile)
 	awaitCondition(t, busy, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
+	awaitLearned(t, busy)
 	before := scene.Mesh.MeshPasses(stage.Namespace, m.Name)
 
-	awaitReplicas(t, busy, 4, 20, calm+highFor) // 132/s take 4 at 40/s each
+	rate.turn(high)
+	awaitReplicas(t, busy, 4, 20, time.Minute) // 132/s take 4 at 40/s each
 	p, err := busy.Policy(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, p.Status.Selector, "app.kubernetes.io/name="+busy.Name+"-function")
@@ -173,7 +176,8 @@ func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *te
 	require.NoError(t, err)
 	require.Equal(t, v1alpha1.KindAutoscalingPolicy+"/"+p.Name,
 		hpa.Spec.ScaleTargetRef.Kind+"/"+hpa.Spec.ScaleTargetRef.Name)
-	awaitReplicas(t, busy, 1, 1, highFor+4*time.Minute)
+	rate.turn(low)
+	awaitReplicas(t, busy, 1, 1, 4*time.Minute)
 	requireClean(t, busy)
 	awaitAutoscaler(t, busy, corev1.ConditionTrue)
 

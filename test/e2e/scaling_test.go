@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,6 +187,19 @@ func steps(low, high float64, rise, fall time.Duration) load.Profile {
 		return low
 	}
 }
+
+// dial is a load that a test changes when it has seen what it waits for, however long that took.
+type dial struct{ perSecond atomic.Int64 }
+
+func newDial(perSecond int64) *dial {
+	d := &dial{}
+	d.turn(perSecond)
+	return d
+}
+
+func (d *dial) turn(perSecond int64) { d.perSecond.Store(perSecond) }
+
+func (d *dial) profile(time.Duration) float64 { return float64(d.perSecond.Load()) }
 
 // follow is the whole loop: a load that steps up and down, and replicas that follow through the real HPA.
 func follow(t *testing.T, config stage.FunctionConfig, low, high float64, highFor time.Duration) {
