@@ -28,19 +28,23 @@ const (
 // MaxBytes is more than any token, key or bundle of certificates.
 const MaxBytes = 1 << 20
 
-// plugins are the names that Pulsar's client.conf knows a method by. Athenz, SASL and Java's key stores
-// are missing: they are not supported.
-var plugins = map[string]Method{
-	"": None,
-	"org.apache.pulsar.client.impl.auth.AuthenticationDisabled": None,
-	"token":  Token,
-	"tls":    TLS,
-	"basic":  Basic,
-	"oauth2": OAuth2,
-	"org.apache.pulsar.client.impl.auth.AuthenticationToken":         Token,
-	"org.apache.pulsar.client.impl.auth.AuthenticationTls":           TLS,
-	"org.apache.pulsar.client.impl.auth.AuthenticationBasic":         Basic,
-	"org.apache.pulsar.client.impl.auth.oauth2.AuthenticationOAuth2": OAuth2,
+// methodOf finds the method by a name of Pulsar's client.conf. Athenz, SASL and Java's key stores are not supported.
+func methodOf(plugin string) (method Method, known bool) {
+	const classes = "org.apache.pulsar.client.impl.auth."
+	switch plugin {
+	case "", classes + "AuthenticationDisabled":
+		return None, true
+	case "token", classes + "AuthenticationToken":
+		return Token, true
+	case "tls", classes + "AuthenticationTls":
+		return TLS, true
+	case "basic", classes + "AuthenticationBasic":
+		return Basic, true
+	case "oauth2", classes + "oauth2.AuthenticationOAuth2":
+		return OAuth2, true
+	default:
+		return None, false
+	}
 }
 
 const pluginsWanted = "must be one of token, tls, basic, oauth2 or " +
@@ -48,7 +52,7 @@ const pluginsWanted = "must be one of token, tls, basic, oauth2 or " +
 
 // CheckPlugin says what is wrong with the name of an authentication plugin. The error continues a sentence about it.
 func CheckPlugin(name string) error {
-	if _, known := plugins[name]; !known {
+	if _, known := methodOf(name); !known {
 		return errors.New(pluginsWanted)
 	}
 	return nil
@@ -57,7 +61,7 @@ func CheckPlugin(name string) error {
 // className is what the names of plugins look like that Pulsar's Java clients load.
 var className = regexp.MustCompile(`^(org|com|io)(\.[A-Za-z]\w*)+$`)
 
-// badPlugin shows the name of a class alone: in a Secret whose keys were mixed up, a token stands in its place.
+// badPlugin shows the name of a class alone: in a Secret with mixed up keys, a token stands in its place.
 func badPlugin(plugin string) error {
 	name := ""
 	if plugin = strings.TrimSpace(plugin); len(plugin) <= backlog.MostQuoted && className.MatchString(plugin) {
@@ -91,7 +95,7 @@ func (p Params) GoString() string { return p.String() }
 
 // Parse reads authPlugin and authParams. Errors never repeat a value of the parameters, which may be secret.
 func Parse(plugin, text string) (Params, error) {
-	method, known := plugins[strings.TrimSpace(plugin)]
+	method, known := methodOf(strings.TrimSpace(plugin))
 	if !known {
 		return Params{}, badPlugin(plugin)
 	}

@@ -63,7 +63,8 @@ func decodeBasic(text string) (user, password string, err error) {
 		user, password, _ = strings.Cut(text, ":")
 	}
 	if user == "" || password == "" || strings.Contains(user, ":") {
-		return "", "", errors.New(`they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`)
+		return "", "", errors.New(
+			`they must be {"userId": "...", "password": "..."} or user:password, with no ":" in the user`)
 	}
 	return user, password, nil
 }
@@ -163,7 +164,8 @@ func (p *Params) decodeOAuth2(text string) (err error) {
 func ParseIssuer(text string) (string, error) {
 	const want = "must be a URL such as https://issuer/path, with no credentials and no query"
 	u, err := url.Parse(strings.TrimSpace(text))
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.Opaque != "" || strings.ContainsAny(text, "?#") {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.Opaque != "" ||
+		strings.ContainsAny(text, "?#") {
 		return "", errors.New(want)
 	}
 	authority, err := backlog.ParseAuthority(u)

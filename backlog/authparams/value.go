@@ -91,8 +91,8 @@ func (p Params) File() (key, path string) {
 	return "", ""
 }
 
-// FindFile returns the path of a file that the parameters name, empty for none. They may be those of a plugin that is
-// not known, whose JSON may name files under any key.
+// FindFile returns the path of a file that the parameters name, empty for none. They may be those of an unknown
+// plugin, with files under any key of its JSON.
 func FindFile(plugin, text string) (path string) {
 	parsed, err := Parse(plugin, text)
 	if err == nil && parsed.Method != None {

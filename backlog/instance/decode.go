@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxLineBytes is far above our series, whose labels are names; longer lines are somebody's exception texts.
+	// maxLineBytes is far above our series, which have names as labels; longer lines are texts of exceptions.
 	maxLineBytes = 32 << 10
 	// maxInstances bounds what one process is believed to run: a function worker runs some of one function.
 	maxInstances = 1000

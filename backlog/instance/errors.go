@@ -18,7 +18,7 @@ import (
 // The table from what happened to the reason:
 //
 //	no connection, no whole answer in time   ErrUnreachable   noAnswer
-//	401, 403                                 ErrForbidden     statusFault: instances ask nobody who they are
+//	401, 403                                 ErrForbidden     statusFault: instances authenticate no client
 //	429, 5xx                                 ErrUnavailable   statusFault
 //	any other status, redirects among them   ErrProtocol      statusFault
 //	200, too long, cut off, no instance's    ErrProtocol      Scraper.scrape

@@ -168,7 +168,7 @@ func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) (
 	}
 }
 
-// metricsURL refuses what would ask somebody else than it shows.
+// metricsURL refuses an address that leads elsewhere than it says.
 func metricsURL(hostPort string) (string, error) {
 	host, port, err := net.SplitHostPort(hostPort)
 	number, portErr := strconv.ParseUint(port, 10, 16)

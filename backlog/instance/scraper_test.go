@@ -48,8 +48,8 @@ func says(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
 
-// nobody is a port of 127.0.0.1 that refuses connections.
-func nobody(t *testing.T, id string) backlog.InstanceAddress {
+// refused is a port of 127.0.0.1 that refuses connections.
+func refused(t *testing.T, id string) backlog.InstanceAddress {
 	t.Helper()
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -145,7 +145,7 @@ func TestFetchTakesAnInstanceForSilentThatIsSilentTheSecondTime(t *testing.T) {
 }
 
 func TestFetchCountsWhoIsSilent(t *testing.T) {
-	s := scraper(t, Config{}, nobody(t, "dead"), serve(t, "alive", says(functionText())),
+	s := scraper(t, Config{}, refused(t, "dead"), serve(t, "alive", says(functionText())),
 		serve(t, "wrong", says("up 1\n")))
 	got, err := s.FetchInstances(t.Context(), "w")
 	require.NoError(t, err)
@@ -221,7 +221,7 @@ func TestFetchWithoutAnyAnswerSaysWhy(t *testing.T) {
 		})
 	}
 
-	_, err := scraper(t, Config{}, nobody(t, "a"), nobody(t, "b")).FetchInstances(t.Context(), "w")
+	_, err := scraper(t, Config{}, refused(t, "a"), refused(t, "b")).FetchInstances(t.Context(), "w")
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
 	require.ErrorContains(t, err, "none of the 2 instances of w answers; the first: unreachable: a at 127.0.0.1:")
 	require.ErrorContains(t, err, "connection refused: is it still starting?")

@@ -21,7 +21,8 @@ const (
 	hostForgotten = 10 * maxProbe
 )
 
-// breaker is the circuit breaker of each host: it opens after failuresToOpen, and lets one probe at a time through then.
+// breaker is the circuit breaker of each host: it opens after failuresToOpen, and lets one probe at a time through
+// then.
 //
 // github.com/sony/gobreaker probes at one fixed interval, which neither grows nor heeds Retry-After.
 type breaker struct {

@@ -89,7 +89,7 @@ func (b *BrokerStats) FetchBulk(ctx context.Context, cluster backlog.Cluster) (b
 }
 
 // merge keeps the answer with the larger backlog of a topic that two brokers speak of, because it moved within the
-// minute: too much only makes somebody look.
+// minute: too much costs one fetch of the topic.
 func merge(answers []map[string]backlog.BulkTopic) map[string]backlog.BulkTopic {
 	merged := map[string]backlog.BulkTopic{}
 	for _, topics := range answers {

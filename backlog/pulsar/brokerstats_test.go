@@ -138,7 +138,7 @@ func TestFetchBulkWhileBrokersAreTroubled(t *testing.T) {
 			first: says(http.StatusInternalServerError, "boom"), second: answers(loaded("orders", 3)),
 			want: map[string]backlog.BulkTopic{"persistent://public/default/orders": bulkTopic(3)},
 		},
-		"a topic moved: the larger backlog makes somebody look": {
+		"a topic moved: the larger backlog counts": {
 			first: answers(loaded("orders", 3)), second: answers(loaded("orders", 5)),
 			want: map[string]backlog.BulkTopic{"persistent://public/default/orders": bulkTopic(5)},
 		},

@@ -91,7 +91,7 @@ func (e *exchange) do(ctx context.Context) error {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < e.limit {
 		e.limit = 0 // a timeout will be the caller's
 	}
-	retryable, err := e.askOwner(limited)
+	retryable, err := e.tryOwner(limited)
 	again := retryable && pause(limited, retryPause)
 	if errors.Is(err, backlog.ErrUnauthenticated) {
 		renewed := e.client.credentials.Renew(limited, e.credentials)

@@ -27,7 +27,7 @@ const (
 	DefaultPartitionsTTL   = time.Minute
 	DefaultMaxConnsPerHost = 16
 	// DefaultMaxRequestsPerSecondPerHost is 10,000 topics every 10 s through one address, such as the Service of all
-	// brokers. A broker whose own limit is on (httpRequestsLimitEnabled) allows 100.
+	// brokers. A broker with a limit of its own (httpRequestsLimitEnabled) allows 100.
 	DefaultMaxRequestsPerSecondPerHost = 1000
 )
 
@@ -112,7 +112,7 @@ func New(config Config) (*Source, error) {
 	}, nil
 }
 
-// auth is the configuration of the credentials, whose requests pass the chain.
+// auth is the configuration of the credentials; requests with them pass the chain.
 func (c *Config) auth(chain chain, m *metrics) auth.Config {
 	return auth.Config{
 		Own: auth.Own{

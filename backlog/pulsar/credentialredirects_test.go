@@ -109,10 +109,12 @@ func TestRedirectsShowCredentialsToAllowedHostsAlone(t *testing.T) {
 		credentials backlog.Credentials
 		shown       string
 	}{
-		"a token":              {backlog.Credentials{Plugin: "token", Params: "s3cret"}, "token Bearer s3cret"},
-		"a password":           {backlog.Credentials{Plugin: "basic", Params: "me:s3cret"}, "basic Basic bWU6czNjcmV0"},
-		"a certificate":        {backlog.Credentials{Plugin: "tls", Params: clientPair(t, "me")}, "tls me"},
-		"a token of an issuer": {backlog.Credentials{Plugin: "oauth2", Params: issuerParams(issuer.URL + "/realm")}, "token Bearer token-1"},
+		"a token":       {backlog.Credentials{Plugin: "token", Params: "s3cret"}, "token Bearer s3cret"},
+		"a password":    {backlog.Credentials{Plugin: "basic", Params: "me:s3cret"}, "basic Basic bWU6czNjcmV0"},
+		"a certificate": {backlog.Credentials{Plugin: "tls", Params: clientPair(t, "me")}, "tls me"},
+		"a token of an issuer": {
+			backlog.Credentials{Plugin: "oauth2", Params: issuerParams(issuer.URL + "/realm")}, "token Bearer token-1",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
-// fakeCredentials is a CredentialSource whose contents tests change.
+// fakeCredentials is an auth.Source that tests change.
 type fakeCredentials struct {
 	mu sync.Mutex
 	// named, invalidated and fresh are guarded by mu.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // decodePartitions reads the answer of /partitions: 0 for a topic that is not partitioned.
 func decodePartitions(r io.Reader) (int, error) {
 	s := newScanner(r)
-	metadata, err := s.metadata()
+	metadata, err := readMetadata(s)
 	if err == nil {
 		err = s.close()
 	}
@@ -27,8 +28,8 @@ func decodePartitions(r io.Reader) (int, error) {
 	return metadata.count()
 }
 
-// metadata reads a PartitionedTopicMetadata.
-func (s *scanner) metadata() (metadata metadataAnswer, err error) {
+// readMetadata reads a PartitionedTopicMetadata.
+func readMetadata(s *scanner) (metadata metadataAnswer, err error) {
 	err = s.object(func(key []byte) (err error) {
 		if string(key) != "partitions" {
 			return s.skip()
@@ -45,7 +46,7 @@ func (m metadataAnswer) count() (int, error) {
 	switch count := m.partitions; {
 	case !count.there:
 		return 0, errors.New("the number of partitions is missing")
-	case count.value < 0 || int64(int32(count.value)) != count.value:
+	case count.value < 0 || count.value > math.MaxInt32:
 		return 0, fmt.Errorf("%d partitions", count.value)
 	default:
 		return int(count.value), nil
@@ -59,8 +60,8 @@ type state struct {
 }
 
 // decodeStats reads the answer of /stats.
-func decodeStats(r io.Reader, asked backlog.Detail) (state, error) {
-	d := newStatsDecoder(r, asked)
+func decodeStats(r io.Reader, wanted backlog.Detail) (state, error) {
+	d := newStatsDecoder(r, wanted)
 	partition, err := d.topic(backlog.NotPartitioned)
 	if err == nil {
 		err = d.close()
@@ -74,12 +75,12 @@ func decodeStats(r io.Reader, asked backlog.Detail) (state, error) {
 // decodePartitionedStats reads the answer of /partitioned-stats about the named topic, which has known partitions as
 // far as is known. All partitions that its metadata speaks of must be there: a broker leaves out silently those that
 // did not answer, and when all are missing it gives one under the name of the topic itself.
-func decodePartitionedStats(r io.Reader, name string, known int, asked backlog.Detail) (state, error) {
-	d := newStatsDecoder(r, asked)
+func decodePartitionedStats(r io.Reader, name string, known int, wanted backlog.Detail) (state, error) {
+	d := newStatsDecoder(r, wanted)
 	var samples []backlog.PartitionSample
 	there := map[int]bool{}
 	stray := false
-	metadata, err := d.eachPartition(func(key []byte) error {
+	metadata, err := eachPartition(d.scanner, func(key []byte) error {
 		index, ok := partitionIndex(string(key), name)
 		if !ok || there[index] {
 			stray = true
@@ -118,11 +119,11 @@ func decodePartitionedStats(r io.Reader, name string, known int, asked backlog.D
 
 // eachPartition reads an answer of the partitioned calls; read has to take the value of each partition. The sums over
 // all partitions are passed over: they are not to be relied on.
-func (s *scanner) eachPartition(read func(key []byte) error) (metadata metadataAnswer, err error) {
+func eachPartition(s *scanner, read func(key []byte) error) (metadata metadataAnswer, err error) {
 	err = s.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "metadata":
-			metadata, err = s.metadata()
+			metadata, err = readMetadata(s)
 			return err
 		case "partitions":
 			return s.object(read)
@@ -171,7 +172,7 @@ func missing(there map[int]bool, count int) (names string, total int) {
 // decodeAddedEntries reads the answer of /internalStats: entries written, by index of the partition.
 func decodeAddedEntries(r io.Reader) (map[int]int64, error) {
 	s := newScanner(r)
-	added, err := s.addedEntries()
+	added, err := readAddedEntries(s)
 	if err == nil {
 		err = s.close()
 	}
@@ -189,9 +190,9 @@ func decodeAddedEntries(r io.Reader) (map[int]int64, error) {
 func decodePartitionedAddedEntries(r io.Reader, name string) (map[int]int64, error) {
 	s := newScanner(r)
 	entries := map[int]int64{}
-	_, err := s.eachPartition(func(key []byte) error {
+	_, err := eachPartition(s, func(key []byte) error {
 		index, ok := partitionIndex(string(key), name)
-		added, err := s.addedEntries()
+		added, err := readAddedEntries(s)
 		if err != nil {
 			return err
 		}
@@ -206,8 +207,8 @@ func decodePartitionedAddedEntries(r io.Reader, name string) (map[int]int64, err
 	return entries, nil
 }
 
-// addedEntries reads one PersistentTopicInternalStats.
-func (s *scanner) addedEntries() (added number, err error) {
+// readAddedEntries reads one PersistentTopicInternalStats.
+func readAddedEntries(s *scanner) (added number, err error) {
 	err = s.object(func(key []byte) (err error) {
 		if string(key) != "entriesAddedCounter" {
 			return s.skip()

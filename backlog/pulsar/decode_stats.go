@@ -53,7 +53,7 @@ type (
 // statsDecoder reads the state of topics.
 type statsDecoder struct {
 	*scanner
-	asked backlog.Detail
+	wanted backlog.Detail
 	// unanswered are details that some subscription lacks.
 	unanswered backlog.Detail
 	// entries is how many subscriptions and consumers there were.
@@ -62,12 +62,12 @@ type statsDecoder struct {
 	shared map[string]string
 }
 
-func newStatsDecoder(r io.Reader, asked backlog.Detail) *statsDecoder {
-	return &statsDecoder{scanner: newScanner(r), asked: asked, shared: map[string]string{}}
+func newStatsDecoder(r io.Reader, wanted backlog.Detail) *statsDecoder {
+	return &statsDecoder{scanner: newScanner(r), wanted: wanted, shared: map[string]string{}}
 }
 
 // answered are the details that were asked for and are there.
-func (d *statsDecoder) answered() backlog.Detail { return d.asked &^ d.unanswered }
+func (d *statsDecoder) answered() backlog.Detail { return d.wanted &^ d.unanswered }
 
 // share returns the text as a string that is made once for the whole answer.
 func (d *statsDecoder) share(text []byte) string {
@@ -219,7 +219,7 @@ func (d *statsDecoder) sharedWords(name string) (string, error) {
 // consumers reads a list of consumers, or passes over it when they were not asked for: brokers before 3.2 send them all
 // the same.
 func (d *statsDecoder) consumers(all []backlog.ConsumerSample) ([]backlog.ConsumerSample, error) {
-	if !d.asked.Has(backlog.Consumers) {
+	if !d.wanted.Has(backlog.Consumers) {
 		return nil, d.skip()
 	}
 	if null, err := d.null(); null || err != nil {

@@ -109,8 +109,8 @@ func TestDecodeOddNumbers(t *testing.T) {
 				s.InReplayEntries, s.DrainingHashes, s.ActiveConsumer, s.ThrottledEvents = 18, 3, "x1", 63
 			}), "",
 		},
-		"consumers may be missing":            {map[string]any{"consumers": "missing"}, good, ""},
-		"a field that nobody knows is passed": {map[string]any{"newInPulsar6": []any{1}}, good, ""},
+		"consumers may be missing":    {map[string]any{"consumers": "missing"}, good, ""},
+		"an unknown field is skipped": {map[string]any{"newInPulsar6": []any{1}}, good, ""},
 		"a consumer without metadata, or with half of it, goes by its name": {
 			map[string]any{"consumers": []any{
 				map[string]any{

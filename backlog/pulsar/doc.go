@@ -4,28 +4,32 @@
 // Package pulsar reads the state of topics from Pulsar's admin REST: it implements backlog.Source and backlog.Lister.
 //
 // Floor 2, an edge: it knows package backlog and one outside system, Pulsar's admin service (4.0 and later). It never
-// adds partitions up, never decides anything, never calls a host that Config.AllowedHosts does not name, but for OAuth2
-// issuers that are allowed and where they say that tokens are, and never shows a credential in an error or a metric.
+// adds partitions up, never decides anything, and never shows a credential in an error or a metric.
 //
-// One Fetch is one request, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker;
-// one with entry counters also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker
+// A call is get or put, one try or two of an http.Client, and its decoder. The client's Transport is a chain:
+//
+//	auth      shows what the name of the credentials stands for (package auth); each set of them has its own connections
+//	breaker   fails at once while the host fails: opens after 3 failures in a row, probes after 1, 2, 4 ... 30 s
+//	limiter   waits for one of the host's connections and for its pace, and holds the connection until the body is closed
+//	sender    asks the breaker once more, and calls http.Transport
+//
+// Its CheckRedirect lets a redirect keep the credentials toward hosts of Config.AllowedHosts, and sends nothing to
+// others. The breaker and the limiter of a host are the same for all credentials; outcome.go says what counts as the
+// host's failure. An attempt in the context of the request collects what the steps note, such as the time without the
+// waits.
+//
+// One Fetch is one call, `/stats` or `/partitioned-stats`, with the parameters that keep it cheap for the broker; one
+// with entry counters also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker
 // cannot read from its storage fails the whole call there, so the call is made again without it; while the storage
 // hangs, ages are only tried now and then. The number of partitions comes from `/partitions` and is remembered for
-// Config.PartitionsTTL; more of them are seen at once, fewer and another kind when the call fails for it. Which broker
-// a topic's calls are redirected to is remembered for a minute, and it is asked at once. HTTP_PROXY and the like are
-// ignored: brokers are inside the cluster.
-//
-// Before every host is a gate: it bounds what is under way there and how often it is asked, and while the host fails it
-// lets one request at a time try it, at growing intervals; see verdict.go for what counts as the host's failure.
-// Answers are decoded as they arrive, and what is not needed is not kept: a huge answer costs time, not memory.
+// Config.PartitionsTTL; more of them are seen at once, fewer and another kind when the call fails for it. The broker
+// that a topic's calls are redirected to is remembered for a minute. HTTP_PROXY and the like are ignored: brokers are
+// inside the cluster. Answers are decoded as they arrive, and what is not needed is not kept: a huge answer costs time,
+// not memory.
 //
 // Worker reads functions, sinks and sources from the function worker, in the brokers or apart (backlog.InstanceSource);
 // BrokerStats reads all loaded topics of all brokers at once, roughly (backlog.BulkSource). Both use the Source's
 // client.
-//
-// Each set of credentials has a client of its own, whoever names it; backlog.Cluster.Access names one, and none for the
-// program's own. They are looked up for each call, so a change needs no restart. Credentials that an object names never
-// make this package read a file, or ask an OAuth2 issuer that Config.AllowedIssuers does not name.
 //
 // Every error wraps one reason of package backlog, see errors.go for the table, and its text is meant for users.
 //

@@ -26,8 +26,8 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 //
 //	no connection, no answer, TLS failure   ErrUnreachable      transportFault
 //	the broker ends TLS for our certificate ErrUnauthenticated  certificateRefused
-//	no credentials to show                  noCredentials: the reason of the cause, else ErrUnauthenticated, but ErrUnavailable
-//	                                        when they could not be had in time; nothing was sent
+//	no credentials to show                  noCredentials: the reason of the cause, else ErrUnauthenticated, but
+//	                                        ErrUnavailable when they could not be had in time; nothing was sent
 //	200, not JSON, too long, nonsense       ErrProtocol         answerFault
 //	200, a partition missing                ErrPartial          answerFault
 //	401, not JSON                           ErrUnauthenticated  refusal
@@ -38,7 +38,7 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 //	409, "Function Worker is not enabled"   ErrNoWorker         statusFault
 //	404, not JSON                           ErrProtocol         statusFault
 //	408, 412 (no owner now), 429, 5xx       ErrUnavailable      statusFault
-//	400, JSON, of a change                  ErrFunctionNotFound when that is what it says, else ErrUnsupported  refusedChange
+//	400, JSON, of a change                  refusedChange: ErrFunctionNotFound when it says so, else ErrUnsupported
 //	any other status                        ErrProtocol         statusFault
 //	redirect to a host that is not allowed  ErrForbidden        checkRedirect; nothing was sent there
 //	a name that cannot be read              ErrUnsupported      below; nothing was sent
@@ -71,7 +71,7 @@ func hostNotAllowed(host string) error {
 }
 
 // noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it, and one that could not
-// be had in time refuses nobody.
+// be had in time is no refusal.
 func noCredentials(a address, cause error) error {
 	canceled := errors.Is(cause, context.Canceled)
 	reason := backlog.ErrUnauthenticated
@@ -169,7 +169,7 @@ type incompleteError struct {
 
 func (e incompleteError) Error() string { return e.text }
 
-// answerFault is the fault for a 200 whose body is no good.
+// answerFault is the fault for a 200 with a bad body.
 func answerFault(a address, u *url.URL, err error) error {
 	var partial incompleteError
 	var long backlog.TooLongError
@@ -210,4 +210,50 @@ func certificateRefused(u *url.URL, err error, shown *auth.Transport) error {
 	return backlog.Because(backlog.ErrUnauthenticated,
 		"%s does not accept the client certificate (%s): is it expired, or signed by an authority "+
 			"that is not in the brokers' tlsTrustCertsFilePath?", u.Host, tlsAlert(err))
+}
+
+// fault is that of a request without an answer, by the error of the chain.
+func (e *exchange) fault(a *attempt, err error) error {
+	var reason *backlog.ReasonError
+	var open *openError
+	var wait *waitError
+	u := a.hop.url
+	switch {
+	case errors.As(err, &reason): // of checkRedirect or the credentials
+		return reason
+	case errors.As(err, &open):
+		return openFault(e.address, u, open.open, errHeldBack)
+	case errors.As(err, &wait):
+		return noTurnFault(e.address, u, e.chain.limiter, wait.err)
+	case redirectStatus(a.hop.status): // to where cannot be read
+		return noHTTPRedirect(e.address, u)
+	case refusesCertificate(err):
+		return certificateRefused(u, err, e.credentials)
+	}
+	f := transportFault(e.address, u, err, e.limit)
+	if a.hop.open != nil {
+		return openFault(e.address, u, a.hop.open, f)
+	}
+	return f
+}
+
+// openFault is the fault of a request to a host with an open breaker, whether it was sent or not: the text is the same
+// for all of them and does not change from one second to the next, since it ends up in conditions.
+func openFault(a address, u *url.URL, open *openState, cause error) error {
+	f := backlog.Because(open.reason, "%s for %s: %s, since %s: one request at a time tries it again, at least every %s",
+		u.Host, a.subject, open.cause, open.since.UTC().Format(time.RFC3339), maxProbe)
+	f.Cause = cause
+	return f
+}
+
+// noTurnFault is the fault of a request for which there was no time left to wait for its turn.
+func noTurnFault(a address, u *url.URL, l *limiter, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return transportFault(a, u, err, 0)
+	}
+	f := backlog.Because(backlog.ErrUnavailable,
+		"%s for %s: not asked, its %d connections or %d requests per second were used up until the time was over: "+
+			"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, l.conns, l.perSecond)
+	f.Cause = errHeldBack
+	return f
 }

@@ -124,7 +124,7 @@ func TestFaultsOnTheWay(t *testing.T) {
 			answer: sends(503, "text/html", "<html>no healthy upstream"), reason: backlog.ErrUnavailable, took: retryPause,
 			text: "unavailable: broker:8080 answered 503 for persistent://public/default/orders: asked again soon",
 		},
-		"a 503 whose words never end": {
+		"a 503 without an end": {
 			answer: neverEnds(503, ""), reason: backlog.ErrUnavailable, took: timeout,
 			text: "unavailable: broker:8080 answered 503 for persistent://public/default/orders: asked again soon",
 		},

@@ -18,7 +18,7 @@ import (
 )
 
 // addFixtures seeds with recorded answers: all of them for most decoders, since what is good for one is bad for another
-// in a way that nobody thought of.
+// in an unexpected way.
 func addFixtures(f *testing.F, pattern string) {
 	f.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", pattern))

@@ -60,7 +60,8 @@ func TestTokensOfIssuersAreShownToBrokers(t *testing.T) {
 	broker.on("orders/partitions", needs("Bearer token-1", answers(notPartitioned)))
 	broker.on("orders/stats", needs("Bearer token-1", answers(emptyTopic)))
 	registry := prometheus.NewRegistry()
-	source := newSource(t, Config{Registerer: registry, AuthPlugin: "oauth2", AuthParams: issuerParams(issuer.URL + "/realm")}, broker)
+	params := issuerParams(issuer.URL + "/realm")
+	source := newSource(t, Config{Registerer: registry, AuthPlugin: "oauth2", AuthParams: params}, broker)
 	for range 2 {
 		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 		require.NoError(t, err)

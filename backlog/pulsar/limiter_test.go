@@ -153,7 +153,10 @@ func TestWaitingRequestsAreWithdrawnWhenTheBreakerOpens(t *testing.T) {
 		for range 5 {
 			group.Go(func() error {
 				ctx := withAttempt(t.Context(), &attempt{})
-				_, err := waiting.RoundTrip((&http.Request{URL: at}).WithContext(ctx))
+				resp, err := waiting.RoundTrip((&http.Request{URL: at}).WithContext(ctx))
+				if err == nil {
+					return resp.Body.Close()
+				}
 				var open *openError
 				if !errors.As(err, &open) {
 					return fmt.Errorf("not held back: %w", err)

@@ -21,7 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// bodyBytes is what somebody saw with 3,000 producers on a topic (apache/pulsar#21200).
+// bodyBytes is what a user saw with 3,000 producers on a topic (apache/pulsar#21200).
 const bodyBytes = 400 << 20
 
 // endless is a body of a head and then one piece again and again.
@@ -108,7 +108,7 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 			body: endless{head: consumers + "{}", piece: ",{}"},
 			text: "more than 250000 subscriptions or consumers", most: 128 << 20,
 		},
-		"publishers, which nobody needs": {body: endless{
+		"publishers, which are not needed": {body: endless{
 			head:  `{"publishers":[` + consumer.String(),
 			piece: "," + consumer.String(),
 		}, limit: some, text: tooLong, most: some / 4},
@@ -121,7 +121,7 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 			body: endless{head: `{"msgInCounter":1`, piece: strings.Repeat("1", 1000)},
 			text: "msgInCounter is a number 1111", most: some,
 		},
-		"one number that nobody needs": {
+		"one number that is not needed": {
 			body:  endless{head: `{"msgRateIn":1`, piece: strings.Repeat("1", 1000)},
 			limit: some, text: tooLong, most: some / 4,
 		},

@@ -57,7 +57,8 @@ func (a *attempt) outcome(err error) outcome {
 		return outcome{}
 	case h.status == http.StatusTooManyRequests:
 		return unavailable("it answers 429 (httpRequestsMaxPerSecond)", h.retryAfter)
-	case h.status == http.StatusBadGateway, h.status == http.StatusServiceUnavailable, h.status == http.StatusGatewayTimeout:
+	case h.status == http.StatusBadGateway, h.status == http.StatusServiceUnavailable,
+		h.status == http.StatusGatewayTimeout:
 		switch {
 		case h.retryAfter > 0:
 		case h.inPulsarsWords:
@@ -81,7 +82,7 @@ func unavailable(cause string, retryAfter time.Duration) outcome {
 func (a *attempt) silence(err error) outcome {
 	var timeout net.Error
 	switch {
-	case errors.Is(err, context.Canceled) || a.hop.keptBroke, tlsCause(err) != "" || errors.Is(err, http.ErrSchemeMismatch):
+	case errors.Is(err, context.Canceled), a.hop.keptBroke, tlsCause(err) != "", errors.Is(err, http.ErrSchemeMismatch):
 		return outcome{}
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		if a.limit == 0 || a.slow || a.hop.took < a.limit/2 {

@@ -16,14 +16,15 @@ import (
 const (
 	// maxRedirects covers a lookup broker, the owner, and one move of the bundle in between.
 	maxRedirects = 3
-	// ownersTTL is how long a topic's owner is believed: after that the admin URL is asked again, which costs a redirect.
+	// ownersTTL is how long a topic's owner is believed: after that the admin URL is next, which costs a redirect.
 	ownersTTL = time.Minute
-	// maxOwners bounds the topics whose owners are remembered, about 400 bytes each.
+	// maxOwners bounds the owners of topics that are remembered, about 400 bytes each.
 	maxOwners = 100_000
 )
 
-// checkRedirect is the CheckRedirect of a call. A broker redirects to the owner of the topic, which is another host: the
-// credentials go there when it is an allowed one, and nothing is sent to any other. direct says that the owner was asked.
+// checkRedirect is the CheckRedirect of a call. A broker redirects to the owner of the topic, which is another host:
+// the credentials go there when it is an allowed one, and nothing is sent to any other. direct says that the request
+// was for the owner.
 func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		from, to := via[len(via)-1].URL, req.URL
@@ -76,9 +77,9 @@ func moved(a address, u *url.URL) error {
 	return f
 }
 
-// askOwner sends the call to the topic's owner as far as it is known, which spares the broker of the admin URL half the
+// tryOwner sends the call to the topic's owner as far as it is known, which spares the broker of the admin URL half the
 // requests; and to the admin URL otherwise, also when that turns out not to be the owner any more.
-func (e *exchange) askOwner(ctx context.Context) (retryable bool, err error) {
+func (e *exchange) tryOwner(ctx context.Context) (retryable bool, err error) {
 	if base := e.owner(); base != nil {
 		a, err := e.try(ctx, base, true)
 		if err == nil || !lostOwner(a, err) {
@@ -102,8 +103,8 @@ func (e *exchange) owner() *url.URL {
 	return base
 }
 
-// learnOwner remembers which broker answered about a topic, when the admin URL names another. It is an allowed host: the
-// request was sent there.
+// learnOwner remembers which broker answered about a topic, when the admin URL names another. It is an allowed host:
+// the request was sent there.
 func (e *exchange) learnOwner(u *url.URL) {
 	if e.address.owned && u.Scheme == e.address.base.Scheme && u.Host != e.address.base.Host {
 		e.owners.Put(e.owned(), &url.URL{Scheme: u.Scheme, Host: u.Host}, time.Now())

@@ -51,7 +51,7 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 // addBytes: a broker that was not asked, or that does not know the parameter, says -1.
 func (d *statsDecoder) addBytes(sample *backlog.SubscriptionSample, bytes number) {
 	switch {
-	case !d.asked.Has(backlog.Bytes):
+	case !d.wanted.Has(backlog.Bytes):
 	case !bytes.there || bytes.value < 0:
 		d.unanswered |= backlog.Bytes
 	default:
@@ -62,7 +62,7 @@ func (d *statsDecoder) addBytes(sample *backlog.SubscriptionSample, bytes number
 // addAge: 0 means that the broker was not asked, and -1 that nothing waits.
 func (d *statsDecoder) addAge(sample *backlog.SubscriptionSample, earliest number) {
 	switch {
-	case !d.asked.Has(backlog.Age) || earliest.value == -1:
+	case !d.wanted.Has(backlog.Age) || earliest.value == -1:
 	case !earliest.there || earliest.value <= 0:
 		d.unanswered |= backlog.Age
 	default:

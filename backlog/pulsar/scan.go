@@ -29,62 +29,68 @@ var (
 // and passed over. encoding/json needs every value whole before it decodes it, so a topic with many consumers would be
 // in memory up to four times. It accepts what encoding/json accepts, up to maxDepth and maxTextBytes (FuzzScanner).
 type scanner struct {
+	lexer
+
+	depth int
+	// text has the last string.
+	text []byte
+}
+
+func newScanner(r io.Reader) *scanner {
+	return &scanner{lexer: lexer{input: input{from: r, buffer: make([]byte, scanBytes)}}}
+}
+
+// input is what arrives, a buffer at a time.
+type input struct {
 	from io.Reader
 	// buffer[at:end] is read and not used yet.
 	buffer  []byte
 	at, end int
 	// failed ends the input: an error of from, or io.ErrUnexpectedEOF where more had to come.
 	failed error
-	depth  int
-	// text has the last string.
-	text []byte
-}
-
-func newScanner(r io.Reader) *scanner {
-	return &scanner{from: r, buffer: make([]byte, scanBytes)}
 }
 
 // fill reads more. Its error says why there is none.
-func (s *scanner) fill() error {
-	for tries := 0; s.failed == nil && tries < 100; tries++ {
-		n, err := s.from.Read(s.buffer)
+func (i *input) fill() error {
+	for tries := 0; i.failed == nil && tries < 100; tries++ {
+		n, err := i.from.Read(i.buffer)
 		switch {
 		case errors.Is(err, io.EOF):
-			s.failed = io.ErrUnexpectedEOF
+			i.failed = io.ErrUnexpectedEOF
 		case err != nil:
-			s.failed = err
+			i.failed = err
 		}
-		if s.at, s.end = 0, n; n > 0 {
+		if i.at, i.end = 0, n; n > 0 {
 			return nil
 		}
 	}
-	if s.failed == nil {
-		s.failed = io.ErrNoProgress
+	if i.failed == nil {
+		i.failed = io.ErrNoProgress
 	}
-	return s.failed
+	return i.failed
 }
 
 // next takes one byte.
-func (s *scanner) next() (byte, error) {
-	if s.at == s.end {
-		if err := s.fill(); err != nil {
+func (i *input) next() (byte, error) {
+	if i.at == i.end {
+		if err := i.fill(); err != nil {
 			return 0, err
 		}
 	}
-	c := s.buffer[s.at]
-	s.at++
+	c := i.buffer[i.at]
+	i.at++
 	return c, nil
 }
 
 // peek returns the next byte after blanks without taking it.
-func (s *scanner) peek() (byte, error) {
+func (i *input) peek() (byte, error) {
 	for {
-		for ; s.at < s.end; s.at++ {
-			if c := s.buffer[s.at]; c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+		for ; i.at < i.end; i.at++ {
+			if c := i.buffer[i.at]; c != ' ' && c != '\n' && c != '\r' && c != '\t' {
 				return c, nil
 			}
 		}
-		if err := s.fill(); err != nil {
+		if err := i.fill(); err != nil {
 			return 0, err
 		}
 	}
@@ -210,19 +216,6 @@ func (s *scanner) skip() error {
 	default:
 		return s.digits(nil)
 	}
-}
-
-func (s *scanner) word(word string) error {
-	for i := range len(word) {
-		c, err := s.next()
-		if err != nil {
-			return err
-		}
-		if c != word[i] {
-			return unexpected(c, word)
-		}
-	}
-	return nil
 }
 
 // string reads a string into text.

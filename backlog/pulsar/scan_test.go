@@ -141,7 +141,7 @@ func TestScannerReadsIntegersExactly(t *testing.T) {
 }
 
 func TestScannerHoldsLittle(t *testing.T) {
-	t.Run("a value that nobody needs may be of any length", func(t *testing.T) {
+	t.Run("a value that is not needed may be of any length", func(t *testing.T) {
 		endless := io.MultiReader(strings.NewReader(`{"a":"`), io.LimitReader(letters{}, 64<<20), strings.NewReader(`"}`))
 		s := newScanner(endless)
 		require.NoError(t, s.skip())

@@ -10,14 +10,30 @@ import (
 	"unicode/utf8"
 )
 
+// lexer reads the literals of JSON.
+type lexer struct{ input }
+
+func (l *lexer) word(word string) error {
+	for i := range len(word) {
+		c, err := l.next()
+		if err != nil {
+			return err
+		}
+		if c != word[i] {
+			return unexpected(c, word)
+		}
+	}
+	return nil
+}
+
 // quoted takes a string and appends it to text, unless that is nil.
-func (s *scanner) quoted(text *[]byte) error {
-	s.at++ // the quote
+func (l *lexer) quoted(text *[]byte) error {
+	l.at++ // the quote
 	for {
 		if text == nil {
-			s.passPlain()
+			l.passPlain()
 		}
-		c, err := s.next()
+		c, err := l.next()
 		if err != nil {
 			return err
 		}
@@ -27,7 +43,7 @@ func (s *scanner) quoted(text *[]byte) error {
 		case c < ' ':
 			return fmt.Errorf("%q inside a string", c)
 		case c == '\\':
-			if err := s.escape(text); err != nil {
+			if err := l.escape(text); err != nil {
 				return err
 			}
 		case text != nil:
@@ -40,18 +56,18 @@ func (s *scanner) quoted(text *[]byte) error {
 }
 
 // passPlain passes over what needs no look in the middle of a string.
-func (s *scanner) passPlain() {
-	for s.at < s.end {
-		if c := s.buffer[s.at]; c == '"' || c == '\\' || c < ' ' {
+func (l *lexer) passPlain() {
+	for l.at < l.end {
+		if c := l.buffer[l.at]; c == '"' || c == '\\' || c < ' ' {
 			return
 		}
-		s.at++
+		l.at++
 	}
 }
 
 // escape reads what follows a backslash.
-func (s *scanner) escape(text *[]byte) error {
-	c, err := s.next()
+func (l *lexer) escape(text *[]byte) error {
+	c, err := l.next()
 	if err != nil {
 		return err
 	}
@@ -68,7 +84,7 @@ func (s *scanner) escape(text *[]byte) error {
 	case 't':
 		c = '\t'
 	case 'u':
-		return s.escapedRune(text)
+		return l.escapedRune(text)
 	default:
 		return fmt.Errorf("%q after a backslash", c)
 	}
@@ -79,34 +95,34 @@ func (s *scanner) escape(text *[]byte) error {
 }
 
 // escapedRune reads the rest of \uXXXX, and of a second one where the two are one rune.
-func (s *scanner) escapedRune(text *[]byte) error {
-	first, err := s.hex()
+func (l *lexer) escapedRune(text *[]byte) error {
+	first, err := l.hex()
 	if err != nil {
 		return err
 	}
 	for utf16.IsSurrogate(first) {
-		if s.at == s.end {
-			if err := s.fill(); err != nil {
+		if l.at == l.end {
+			if err := l.fill(); err != nil {
 				return err
 			}
 		}
-		if s.buffer[s.at] != '\\' {
+		if l.buffer[l.at] != '\\' {
 			first = utf8.RuneError
 			break
 		}
-		s.at++
-		c, err := s.next()
+		l.at++
+		c, err := l.next()
 		if err != nil {
 			return err
 		}
 		if c != 'u' { // another escape after half a rune
-			s.at--
+			l.at--
 			if text != nil {
 				*text = utf8.AppendRune(*text, utf8.RuneError)
 			}
-			return s.escape(text)
+			return l.escape(text)
 		}
-		second, err := s.hex()
+		second, err := l.hex()
 		if err != nil {
 			return err
 		}
@@ -125,10 +141,10 @@ func (s *scanner) escapedRune(text *[]byte) error {
 	return nil
 }
 
-func (s *scanner) hex() (rune, error) {
+func (l *lexer) hex() (rune, error) {
 	var r rune
 	for range 4 {
-		c, err := s.next()
+		c, err := l.next()
 		if err != nil {
 			return 0, err
 		}
@@ -148,43 +164,43 @@ func (s *scanner) hex() (rune, error) {
 }
 
 // digits takes a number and appends its first characters to text, unless that is nil.
-func (s *scanner) digits(text *[]byte) error {
-	s.accept(text, "-")
-	if !s.accept(text, "0") && !s.run(text) {
-		return s.noDigit()
+func (l *lexer) digits(text *[]byte) error {
+	l.accept(text, "-")
+	if !l.accept(text, "0") && !l.run(text) {
+		return l.noDigit()
 	}
-	if s.accept(text, ".") && !s.run(text) {
-		return s.noDigit()
+	if l.accept(text, ".") && !l.run(text) {
+		return l.noDigit()
 	}
-	if s.accept(text, "eE") {
-		s.accept(text, "+-")
-		if !s.run(text) {
-			return s.noDigit()
+	if l.accept(text, "eE") {
+		l.accept(text, "+-")
+		if !l.run(text) {
+			return l.noDigit()
 		}
 	}
-	return nil // a number may end the input; if it should not, whoever reads on meets that
+	return nil // a number may end the input; if it should not, the next read fails
 }
 
-func (s *scanner) noDigit() error {
-	if s.at == s.end {
-		return s.failed
+func (l *lexer) noDigit() error {
+	if l.at == l.end {
+		return l.failed
 	}
-	return unexpected(s.buffer[s.at], "a digit")
+	return unexpected(l.buffer[l.at], "a digit")
 }
 
 // maxDigits is more than an integer of 64 bits has, so that what is cut is none.
 const maxDigits = 40
 
 // accept takes one of the characters if it comes next.
-func (s *scanner) accept(text *[]byte, characters string) bool {
-	if s.at == s.end && s.fill() != nil {
+func (l *lexer) accept(text *[]byte, characters string) bool {
+	if l.at == l.end && l.fill() != nil {
 		return false
 	}
-	c := s.buffer[s.at]
+	c := l.buffer[l.at]
 	if strings.IndexByte(characters, c) < 0 {
 		return false
 	}
-	s.at++
+	l.at++
 	if text != nil && len(*text) < maxDigits {
 		*text = append(*text, c)
 	}
@@ -192,12 +208,12 @@ func (s *scanner) accept(text *[]byte, characters string) bool {
 }
 
 // run takes digits, and says whether there was one.
-func (s *scanner) run(text *[]byte) bool {
+func (l *lexer) run(text *[]byte) bool {
 	some := false
-	for s.accept(text, "0123456789") {
+	for l.accept(text, "0123456789") {
 		some = true
 		if text != nil && len(*text) == maxDigits {
-			break // whoever wants the number will not want this one
+			break // no caller accepts such a number
 		}
 	}
 	return some

@@ -260,10 +260,11 @@ func TestFetchesMayRunAtTheSameTime(t *testing.T) {
 		broker.on(name+"/partitioned-stats", answers(partitioned(name, 2, 0, 1)))
 	}
 	source := newSource(t, Config{MaxConnsPerHost: 3, Token: "secret"}, broker)
+	details := []backlog.Detail{backlog.Slim, backlog.Full}
 	var group errgroup.Group
 	for i := range 64 {
 		group.Go(func() error {
-			sample, err := source.Fetch(t.Context(), broker.topic(fmt.Sprint("topic", i%4)), backlog.Detail(i%2))
+			sample, err := source.Fetch(t.Context(), broker.topic(fmt.Sprint("topic", i%4)), details[i%2])
 			if err == nil && len(sample.Partitions) != 2 {
 				return fmt.Errorf("%d partitions", len(sample.Partitions))
 			}

@@ -19,7 +19,7 @@ import (
 // request never meets one that is being closed.
 const idleConnTimeout = 20 * time.Second
 
-// newTransport has no proxy and asks for gzip itself: net/http then limits and decodes the answer transparently.
+// newTransport has no proxy and negotiates gzip itself: net/http then limits and decodes the answer transparently.
 func newTransport(tlsConfig *tls.Config, config Config) *http.Transport {
 	dial := config.dial
 	if dial == nil {
@@ -44,7 +44,8 @@ type chain struct {
 
 // over returns the RoundTripper that comes after the authentication.
 func (c chain) over(connections http.RoundTripper) http.RoundTripper {
-	return breakerTransport{breaker: c.breaker, next: limiterTransport{limiter: c.limiter, next: sender{next: connections}}}
+	limited := limiterTransport{limiter: c.limiter, next: sender{next: connections}}
+	return breakerTransport{breaker: c.breaker, next: limited}
 }
 
 // attempt is what the chain notes about a request with its redirects; it is in the request's context.

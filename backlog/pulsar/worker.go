@@ -83,8 +83,8 @@ func (w *Worker) configuration(ctx context.Context, a address, component functio
 // FetchInstances reads what the instances of the component count. Errors are those of Describe, and
 // backlog.ErrUnsupported for a workload that is no component's.
 //
-// An instance that does not run, or whose worker could not ask it, counts as Silent: the worker sends zeros for it.
-// There are as many instances as the worker was told to run: others that somebody else added to its StatefulSet are not
+// An instance that does not run, or that its worker could not ask, counts as Silent: the worker sends zeros for it.
+// There are as many instances as the worker was told to run: others that were added to its StatefulSet are not
 // seen.
 //
 // The time in calls is the lifetime mean of a call times their number, which gives back the sum that the instance

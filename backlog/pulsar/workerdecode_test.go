@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func TestInputsInEveryForm(t *testing.T) {
 			subscription: "mine",
 			topics:       []string{"persistent://public/default/in"},
 		},
-		"a sink whose consumers' properties name it": {
+		"a sink with its name in properties of consumers": {
 			kind: function.KindSink, subscription: "mine", topics: []string{
 				"persistent://public/default/a",
 				"persistent://public/default/b",
@@ -172,7 +173,7 @@ func TestStatusHasTheCountersOfStats(t *testing.T) {
 		require.Len(t, sample.Instances, len(counted.Instances))
 		for _, want := range counted.Instances {
 			i := slices.IndexFunc(sample.Instances,
-				func(s backlog.InstanceSample) bool { return s.ID == "public/default/sf#"+string(rune('0'+want.ID)) })
+				func(s backlog.InstanceSample) bool { return s.ID == "public/default/sf#"+strconv.Itoa(want.ID) })
 			require.GreaterOrEqual(t, i, 0)
 			got := sample.Instances[i]
 			require.Equal(t, want.Metrics.Received, got.Received)
@@ -187,7 +188,7 @@ func TestStatusHasTheCountersOfStats(t *testing.T) {
 
 // instance is one instance of a function's status.
 func instance(id int, changes string) string {
-	return `{"instanceId":` + string(rune('0'+id)) +
+	return `{"instanceId":` + strconv.Itoa(id) +
 		`,"status":{"running":true,"error":"","numReceived":12,"numSuccessfullyProcessed":10,` +
 		`"numUserExceptions":2,"numSystemExceptions":1,"averageLatency":5.5` + changes + `}}`
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// hangFor is how long no status is requested of a worker after one that was not answered in time. The request goes on to
-// wait there, with a thread of the web server: for the lock that the worker holds while it stops
-// instances, some 10 s for one that does not heed interrupts, and while it deletes a function, for which it asks the
-// broker about its topics. On 4.0.8 eight such requests were seen to take all threads of a broker with a worker of its
-// own, which then waited for one another for minutes.
+// hangFor is how long no status is requested of a worker after one that was not answered in time. The request goes on
+// to wait there, with a thread of the web server: for the lock that the worker holds while it stops instances, some 10
+// s for one that does not heed interrupts, and while it deletes a function, for which it asks the broker about its
+// topics. On 4.0.8 eight such requests were seen to take all threads of a broker with a worker of its own, which then
+// waited for one another for minutes.
 const hangFor = time.Minute
 
 // workerLimits let one request for a status at a time through to each worker, and none to one that hangs.
@@ -53,7 +53,7 @@ func (l *workerLimits) do(ctx context.Context, a address, request func() error) 
 	return err
 }
 
-// maxWorkloads bounds the workloads whose last answer is repeated.
+// maxWorkloads bounds the last answers that are remembered.
 const maxWorkloads = 10_000
 
 // SpacedWorker requests the instances of a component no more often than it is told to, and repeats its last answer

@@ -167,14 +167,16 @@ func (i *issuer) requestToken(ctx context.Context, endpoint string, issued time.
 	return newToken(text, issued, answer.Expiry), nil
 }
 
-// refusal turns an error of the library, whose own text repeats the whole answer, into one for users.
+// refusal turns an error of the library, which repeats the whole answer, into one for users.
 func (i *issuer) refusal(ctx context.Context, err error) error {
 	var answered *oauth2.RetrieveError
 	var failed *url.Error
 	switch {
 	case errors.As(err, &answered) && answered.ErrorCode != "":
-		words := strings.ReplaceAll(answered.ErrorCode+" "+answered.ErrorDescription, i.secret, "[secret]") // before it may be cut
-		return backlog.Because(backlog.ErrUnauthenticated, "OAuth2 issuer %s refuses the client: %q", i.Issuer, backlog.Quote(words))
+		words := answered.ErrorCode + " " + answered.ErrorDescription
+		words = strings.ReplaceAll(words, i.secret, "[secret]") // before it may be cut
+		return backlog.Because(backlog.ErrUnauthenticated, "OAuth2 issuer %s refuses the client: %q", i.Issuer,
+			backlog.Quote(words))
 	case errors.As(err, &answered):
 		return i.status(answered.Response.StatusCode, "the request for a token")
 	case errors.As(err, &failed):
@@ -192,12 +194,14 @@ func (i *issuer) refusal(ctx context.Context, err error) error {
 func (i *issuer) status(status int, what string) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return backlog.Because(backlog.ErrUnauthenticated, "OAuth2 issuer %s answered %d to %s: are client_id and client_secret right?",
-			i.Issuer, status, what)
+		return backlog.Because(backlog.ErrUnauthenticated,
+			"OAuth2 issuer %s answered %d to %s: are client_id and client_secret right?", i.Issuer, status, what)
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
-		return backlog.Because(backlog.ErrUnavailable, "OAuth2 issuer %s answered %d to %s: asked again soon", i.Issuer, status, what)
+		return backlog.Because(backlog.ErrUnavailable,
+			"OAuth2 issuer %s answered %d to %s: asked again soon", i.Issuer, status, what)
 	default:
-		return backlog.Because(backlog.ErrProtocol, "OAuth2 issuer %s answered %d to %s: is it the issuer's URL?", i.Issuer, status, what)
+		return backlog.Because(backlog.ErrProtocol,
+			"OAuth2 issuer %s answered %d to %s: is it the issuer's URL?", i.Issuer, status, what)
 	}
 }
 

@@ -135,7 +135,8 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 }
 
 func TestKeyFilesOfClients(t *testing.T) {
-	good, err := decodeKeyFile(`{"type":"sn_service_account","client_id":"me","client_secret":"s3cret","client_email":"a@b","issuer_url":"https://x"}`)
+	good, err := decodeKeyFile(
+		`{"type":"sn_service_account","client_id":"me","client_secret":"s3cret","client_email":"a@b","issuer_url":"https://x"}`)
 	require.NoError(t, err)
 	require.Equal(t, keyFile{Type: "sn_service_account", ClientID: "me", ClientSecret: "s3cret"}, good)
 	for _, wrong := range []string{

@@ -48,9 +48,11 @@ func refusal(shown material, now time.Time) string {
 	case authparams.Basic:
 		return "does not accept the user and password: does the brokers' basicAuthConf have them?"
 	case authparams.TLS:
-		return "does not accept the client certificate: is AuthenticationProviderTls among the brokers' authenticationProviders?"
+		return "does not accept the client certificate: " +
+			"is AuthenticationProviderTls among the brokers' authenticationProviders?"
 	case authparams.OAuth2:
-		return "does not accept the token of OAuth2 issuer " + shown.Issuer + ": do the brokers trust that issuer and the audience?"
+		return "does not accept the token of OAuth2 issuer " + shown.Issuer +
+			": do the brokers trust that issuer and the audience?"
 	default:
 		return tokenRefusal(shown.Token.Content, now)
 	}

@@ -106,8 +106,8 @@ func (r *resolver) resolve(ctx context.Context, access string) (material, error)
 		return material{}, err
 	}
 	return material{
-		Params: decoded, roots: found.TrustCerts, insecure: found.AllowInsecureConnection, anyName: found.SkipHostnameVerification,
-		named: true,
+		Params: decoded, roots: found.TrustCerts, named: true,
+		insecure: found.AllowInsecureConnection, anyName: found.SkipHostnameVerification,
 	}, nil
 }
 

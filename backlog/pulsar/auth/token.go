@@ -16,7 +16,7 @@ const (
 	// earlyRefresh is how long before its end a token is replaced, or a fifth of its life where that is shorter: a
 	// broker's clock may be ahead, and an issuer may be away for a while.
 	earlyRefresh = time.Minute
-	// assumedLife is that of a token whose issuer does not say (RFC 6749 only recommends expires_in).
+	// assumedLife is that of a token without expires_in (RFC 6749 only recommends it).
 	assumedLife = 5 * time.Minute
 	// issuerPause is the time between two requests to an issuer that failed, and before a token that a broker refuses is
 	// replaced: thousands of topics must not send a request to an issuer each.

@@ -232,7 +232,8 @@ func TestARefusedTokenIsReplacedUnlessItIsYoung(t *testing.T) {
 	first, err := source.authenticate(t.Context())
 	require.NoError(t, err)
 	source.invalidate(first)
-	require.Equal(t, "Bearer token-1", shows(t, source), "a broker that knows no token would make every request ask for more")
+	require.Equal(t, "Bearer token-1", shows(t, source),
+		"a broker that knows no token would make every request ask for more")
 	clock.add(issuerPause)
 	source.invalidate(first)
 	require.Equal(t, "Bearer token-2", shows(t, source))
