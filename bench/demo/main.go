@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 	}
 }
 
-// isTerminal says whether somebody watches lines being rewritten.
+// isTerminal says whether lines can be rewritten.
 func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {

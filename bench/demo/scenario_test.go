@@ -50,7 +50,7 @@ func TestThePolicyThatIsShownIsTheOneThatIsCreated(t *testing.T) {
 
 func TestOver(t *testing.T) {
 	s := full()
-	// back is a demo whose replicas are back ten seconds after the load fell, and that was watched for a while longer.
+	// back is a demo with replicas back ten seconds after the load fell, and that was watched for a while longer.
 	back := func(longer time.Duration) []sample {
 		var samples []sample
 		for at := time.Duration(0); at <= s.fall()+10*time.Second+longer; at += time.Second {

@@ -42,7 +42,7 @@ func TestRow(t *testing.T) {
 	require.Equal(t, " time    in/s  backlog    wait  desired  current  running  why", header())
 }
 
-// shown is what a screen writes in a minute whose replicas change at 0:31, a sample a second.
+// shown is what a screen writes in a minute in which replicas change at 0:31, a sample a second.
 func shown(live bool) string {
 	var out strings.Builder
 	s := screen{out: &out, live: live}

@@ -117,9 +117,11 @@ func (s summary) print(out io.Writer) {
 	output.Printf(out, "  messages   %d published, %d done, %s\n", s.MessagesPublished, s.MessagesDone, lost)
 	output.Printf(out, "  objective  %d messages took longer than %.0f s (%s)\n", s.MessagesLate, s.ObjectiveSeconds,
 		share(s.MessagesLate, s.MessagesDone))
-	output.Printf(out, "  wait       p50 %s, p99 %s from publish to done\n", seconds(s.WaitP50Seconds), seconds(s.WaitP99Seconds))
+	output.Printf(out, "  wait       p50 %s, p99 %s from publish to done\n",
+		seconds(s.WaitP50Seconds), seconds(s.WaitP99Seconds))
 	output.Printf(out, "  reaction   %s from the step up to more spec.replicas\n", seconds(s.ReactionSeconds))
-	output.Printf(out, "  replicas   %d at most, %d at the end; %.0f replica-seconds, where always %d would have been %.0f\n",
+	output.Printf(out, "  replicas   %d at most, %d at the end; %.0f replica-seconds, "+
+		"where always %d would have been %.0f\n",
 		s.ReplicasMax, s.ReplicasLast, s.ReplicaSeconds, s.ReplicasMax, float64(s.ReplicasMax)*s.DurationSeconds)
 }
 

@@ -112,8 +112,8 @@ type FunctionConfig struct {
 	ServiceTime time.Duration
 }
 
-// CreateFunctions creates Functions of these names, each with a topic of its own and the status that Function Mesh gives
-// it, and the pulsarConfig that they name.
+// CreateFunctions creates Functions of these names, each with a topic of its own and the status that Function Mesh
+// gives it, and the pulsarConfig that they name.
 func CreateFunctions(ctx context.Context, writer client.Client, names []string, c FunctionConfig) error {
 	const pulsarConfig = "pulsar"
 	config := mesh.PulsarConfig(stage.Namespace, pulsarConfig, c.AdminURL, "pulsar://127.0.0.1:6650")

@@ -22,7 +22,8 @@ var (
 	errTooLong      = errors.New("the input is longer than 64 MiB")
 )
 
-// maxInputBytes is far above the output of a day of benchmarks, and bounds what the lines between them can make us hold.
+// maxInputBytes is far above the output of a day of benchmarks, and bounds what the lines between them can make us
+// hold.
 const maxInputBytes = 64 << 20
 
 // machine is what all runs share: the configuration that "go test" prints before each package.

@@ -62,7 +62,7 @@ func until(lived []mesh.Sample, least int, count func(mesh.Sample) int) *float64
 // tally is what had become of a topic's messages at a time.
 type tally struct{ published, done, late int64 }
 
-// latePct of the messages between two tallies: those that were late, and those that nobody has done. Nil when there
+// latePct of the messages between two tallies: those that were late, and those that are not done. Nil when there
 // were none.
 func latePct(before, after tally) *float64 {
 	published := after.published - before.published

@@ -51,7 +51,7 @@ func TestWhatDidNotComeAboutIsNotZero(t *testing.T) {
 	require.Nil(t, latePct(tally{published: 3}, tally{published: 3}), "of no messages no share is late")
 }
 
-func TestMessagesThatNobodyHasDoneAreLate(t *testing.T) {
+func TestMessagesThatAreNotDoneAreLate(t *testing.T) {
 	before := tally{published: 100, done: 100, late: 40}
 	require.Equal(t, new(0.0), latePct(before, tally{published: 300, done: 300, late: 40}))
 	require.Equal(t, new(15.0), latePct(before, tally{published: 300, done: 280, late: 50}))

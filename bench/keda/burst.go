@@ -29,7 +29,7 @@ const (
 	// together is how many control planes are prepared side by side: KEDA takes 150 s for 300 ScaledObjects and uses
 	// little of a CPU for it, since it waits for its own limit of requests. They wake one after the other.
 	together = 2
-	// burstMessages come to each Function, which nobody processes.
+	// burstMessages come to each Function; no replica processes them.
 	burstMessages = 1000
 	// calm is from KEDA's last autoscaler to the burst: a pollingInterval and a half, for what its client's limit held
 	// up.
@@ -38,8 +38,8 @@ const (
 	burstTimeout = 2 * time.Minute
 )
 
-// square is a control plane with a crowd that one contender scales.
-type square struct {
+// burstRun is a control plane with a crowd that one contender scales.
+type burstRun struct {
 	*environment
 
 	contender string
@@ -50,7 +50,7 @@ type square struct {
 	stop      context.CancelFunc
 }
 
-// bursts plays the part burst.
+// bursts runs the part burst.
 func bursts(ctx context.Context, o options, r *report, progress io.Writer) error {
 	begun := time.Now()
 	for names := range slices.Chunk(o.of(partBurst), together) {
@@ -62,10 +62,10 @@ func bursts(ctx context.Context, o options, r *report, progress io.Writer) error
 }
 
 // burstOf prepares a burst for each of the contenders at the same time, and lets them come one after the other.
-func burstOf(ctx context.Context, names []string, o options, r *report, narrator *environment) (err error) {
-	squares := make([]*square, len(names))
+func burstOf(ctx context.Context, names []string, o options, r *report, teller *environment) (err error) {
+	runs := make([]*burstRun, len(names))
 	defer func() {
-		for _, one := range squares {
+		for _, one := range runs {
 			if one != nil {
 				err = errors.Join(err, one.end())
 			}
@@ -73,9 +73,9 @@ func burstOf(ctx context.Context, names []string, o options, r *report, narrator
 	}()
 	preparing, preparingCtx := errgroup.WithContext(ctx)
 	for i, name := range names {
-		squares[i] = newSquare(ctx, name, o, narrator)
+		runs[i] = newBurstRun(ctx, name, o, teller)
 		preparing.Go(func() error {
-			if err := squares[i].prepare(preparingCtx, o); err != nil {
+			if err := runs[i].prepare(preparingCtx, o); err != nil {
 				return fmt.Errorf("preparing the burst of %s: %w", name, err)
 			}
 			return nil
@@ -84,19 +84,19 @@ func burstOf(ctx context.Context, names []string, o options, r *report, narrator
 	if err := preparing.Wait(); err != nil {
 		return err
 	}
-	narrator.tell("burst: calm for %s", calm)
+	teller.tell("burst: calm for %s", calm)
 	if err := command.Pause(ctx, calm); err != nil {
 		return err
 	}
-	for i, one := range squares {
-		a, err := one.play(ctx)
+	for i, one := range runs {
+		a, err := one.run(ctx)
 		if err != nil {
 			return fmt.Errorf("burst of %s: %w", one.contender, err)
 		}
 		r.of(one.contender, o).awakening = a
-		narrator.tell("burst: %s: %s woke, p50 %s s, p99 %s s", one.contender, of(a.BurstWoke, a.BurstTargets),
+		teller.tell("burst: %s: %s woke, p50 %s s, p99 %s s", one.contender, of(a.BurstWoke, a.BurstTargets),
 			output.Number(a.BurstP50Seconds, 1), output.Number(a.BurstP99Seconds, 1))
-		squares[i] = nil
+		runs[i] = nil
 		if err := one.end(); err != nil {
 			return err
 		}
@@ -104,10 +104,10 @@ func burstOf(ctx context.Context, names []string, o options, r *report, narrator
 	return nil
 }
 
-func newSquare(ctx context.Context, contender string, o options, narrator *environment) *square {
-	s := &square{
+func newBurstRun(ctx context.Context, contender string, o options, teller *environment) *burstRun {
+	s := &burstRun{
 		contender: contender, crowd: newCrowd(o.burst),
-		environment: &environment{progress: narrator.progress, begun: narrator.begun},
+		environment: &environment{progress: teller.progress, begun: teller.begun},
 	}
 	ctx, s.stop = context.WithCancel(ctx)
 	s.group, _ = errgroup.WithContext(ctx)
@@ -115,7 +115,7 @@ func newSquare(ctx context.Context, contender string, o options, narrator *envir
 }
 
 // end ends everything, and says what ended by itself before.
-func (s *square) end() error {
+func (s *burstRun) end() error {
 	s.stop()
 	err := s.group.Wait()
 	s.Close()
@@ -126,7 +126,7 @@ func (s *square) end() error {
 }
 
 // prepare sets the stage and makes the crowd and what scales it. What it starts lives until end.
-func (s *square) prepare(ctx context.Context, o options) error {
+func (s *burstRun) prepare(ctx context.Context, o options) error {
 	lifetime, stop := context.WithCancel(context.WithoutCancel(ctx))
 	before := s.stop
 	s.stop = func() { stop(); before() }
@@ -155,7 +155,7 @@ func (s *square) prepare(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("creating what scales: %w", err)
 	}
-	if err := errors.Join(s.settle(ctx, jobs), s.knows(ctx, jobs)); err != nil {
+	if err := errors.Join(s.waitForAutoscalers(ctx, jobs), s.waitForReadings(ctx, jobs)); err != nil {
 		return err
 	}
 	s.setUp = time.Since(begun)
@@ -163,7 +163,7 @@ func (s *square) prepare(ctx context.Context, o options) error {
 	return nil
 }
 
-func (s *square) jobs(adminURL string, o options) (jobs []job) {
+func (s *burstRun) jobs(adminURL string, o options) (jobs []job) {
 	for _, name := range s.crowd.names {
 		jobs = append(jobs, job{
 			contender: s.contender, function: name, topic: fake.TopicOf(name), adminURL: adminURL, scaler: s.scalerAddress(),
@@ -174,7 +174,7 @@ func (s *square) jobs(adminURL string, o options) (jobs []job) {
 }
 
 // follow notes when Functions wake, by a watch of its own that nothing holds up, and keeps their statuses.
-func (s *square) follow(ctx context.Context) {
+func (s *burstRun) follow(ctx context.Context) {
 	s.group.Go(func() error {
 		return fake.FollowFunctions(ctx, s.client, stage.Namespace, func(string, int) {})
 	})
@@ -197,8 +197,8 @@ func (s *square) follow(ctx context.Context) {
 	})
 }
 
-// play lets the burst come and tells how it went.
-func (s *square) play(ctx context.Context) (awakening, error) {
+// run publishes the messages and returns how the Functions woke.
+func (s *burstRun) run(ctx context.Context) (awakening, error) {
 	if early := s.crowd.early(); len(early) > 0 {
 		return awakening{}, fmt.Errorf("%d Functions have replicas without any work, such as %s", len(early), early[0])
 	}
@@ -206,7 +206,7 @@ func (s *square) play(ctx context.Context) (awakening, error) {
 	s.crowd.burst(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, burstTimeout)
 	defer cancel()
-	err := cluster.WaitFor(ctx, "everybody to wake", look, func(context.Context) (bool, string, error) {
+	err := cluster.WaitFor(ctx, "all Functions to wake", look, func(context.Context) (bool, string, error) {
 		a := s.crowd.awakened()
 		return *a.BurstWoke == *a.BurstTargets, of(a.BurstWoke, a.BurstTargets), nil
 	})

@@ -31,8 +31,8 @@ const (
 // all contenders, in the order of the table.
 func all() []string { return []string{ours, kedaTuned, kedaDefault, externalPush, externalPull} }
 
-// entrants of a part, in the order of the table.
-func entrants(part string) []string {
+// contendersOf a part, in the order of the table.
+func contendersOf(part string) []string {
 	switch part {
 	case partBeside:
 		return []string{ours, kedaTuned, kedaDefault, externalPush}

@@ -8,9 +8,9 @@
 //
 // Three parts, of which -parts takes some:
 //
-//	beside  the same load for each contender's Function at the same time, from zero: a step, and the step again when all are back
-//	        at zero. What counts is the second: the policy has learned by then what a replica can do, and the threshold of the
-//	        tuned contender was set by somebody who knew. The first is in the numbers too.
+//	beside  the same load for each contender's Function at the same time, from zero: a step, and the step again when all
+//	        are back at zero. The second counts: by then the policy has learned what a replica can do, and the threshold
+//	        of the tuned contender is that of an expert. The first is in the numbers too.
 //	outage  the broker's admin service stops answering while there is a backlog, of several Functions each.
 //	burst   300 ScaledObjects of each contender, on a control plane of its own, get work at the same moment; Pulsar and
 //	        Function Mesh are package fake's, and there are no pods.
@@ -18,20 +18,20 @@
 // Contenders:
 //
 //	ours                 an AutoscalingPolicy with actuator KEDA
-//	keda_pulsar          KEDA's pulsar scaler with a threshold that somebody chose who knows what a replica can do
+//	keda_pulsar          KEDA's pulsar scaler with the threshold of an expert who knows what a replica can do
 //	keda_pulsar_default  the same with KEDA's default of 10 messages (part beside only)
 //	keda_external_push   a ScaledObject of the user's with our scaler by push, no policy, and the same threshold
 //	keda_external_pull   the same by pull (part burst only)
 //
-//	main.go     the order of things
-//	options.go  flags
-//	contender.go  who they are, and their objects
+//	main.go         the order of things
+//	options.go      flags
+//	contender.go    the contenders and their objects
 //	environment.go  control plane, KEDA, scaler, broker
-//	proxy.go    counts what the broker's admin service is asked, for each contender, and hangs
+//	proxy.go        counts what the broker's admin service is asked, for each contender, and hangs
 //	beside.go, outage.go, burst.go  the parts
-//	crowd.go    Functions that wake
-//	account.go  what followed from a timeline of replicas
-//	report.go   table and JSON
+//	crowd.go        Functions that wake
+//	account.go      what followed from a timeline of replicas
+//	report.go       table and JSON
 //
 // Floor 3. It judges nothing.
 package main

@@ -29,9 +29,9 @@ import (
 )
 
 const (
-	// settleTimeout is several times what 300 ScaledObjects take.
-	settleTimeout = 10 * time.Minute
-	look          = 200 * time.Millisecond
+	// readyTimeout is several times what 300 ScaledObjects take.
+	readyTimeout = 10 * time.Minute
+	look         = 200 * time.Millisecond
 )
 
 // environment is a stage with KEDA and our scaler.
@@ -106,9 +106,9 @@ func (e *environment) scale(ctx context.Context, function string, replicas int) 
 	return nil
 }
 
-// settle waits until KEDA has an autoscaler for each job's ScaledObject and calls it ready.
-func (e *environment) settle(ctx context.Context, jobs []job) error {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+// waitForAutoscalers waits until KEDA has an autoscaler for each job's ScaledObject and calls it ready.
+func (e *environment) waitForAutoscalers(ctx context.Context, jobs []job) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	return cluster.WaitFor(ctx, "an autoscaler for each ScaledObject", time.Second,
 		func(ctx context.Context) (bool, string, error) {
@@ -157,9 +157,9 @@ func readyToScale(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// knows waits until the policies of the jobs know their backlogs.
-func (e *environment) knows(ctx context.Context, jobs []job) error {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+// waitForReadings waits until the policies of the jobs know their backlogs.
+func (e *environment) waitForReadings(ctx context.Context, jobs []job) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	return cluster.WaitFor(ctx, "policies to know their backlogs", time.Second,
 		func(ctx context.Context) (bool, string, error) {

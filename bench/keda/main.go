@@ -34,12 +34,12 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.plays(partBeside) || o.plays(partOutage) {
+	if o.runs(partBeside) || o.runs(partOutage) {
 		if err := onABroker(ctx, o, r, progress); err != nil {
 			return err
 		}
 	}
-	if o.plays(partBurst) {
+	if o.runs(partBurst) {
 		err := r.part(partBurst, o, func() error { return bursts(ctx, o, r, progress) })
 		if err != nil {
 			return err
@@ -65,17 +65,17 @@ func newReport(ctx context.Context, o options, progress io.Writer) (*report, err
 	}, nil
 }
 
-// part plays one and writes what is known then.
-func (r *report) part(name string, o options, play func() error) error {
+// part runs one and writes what is known then.
+func (r *report) part(name string, o options, run func() error) error {
 	r.noteLoad(name)
-	if err := play(); err != nil {
+	if err := run(); err != nil {
 		return fmt.Errorf("part %s: %w", name, err)
 	}
 	r.noteLoad(name)
 	return output.JSON(o.jsonPath, r)
 }
 
-// onABroker plays the parts that need one.
+// onABroker runs the parts that need one.
 func onABroker(ctx context.Context, o options, r *report, progress io.Writer) error {
 	e, err := openEnvironment(ctx, all(), progress)
 	if err != nil {
@@ -85,12 +85,12 @@ func onABroker(ctx context.Context, o options, r *report, progress io.Writer) er
 	r.Pulsar = e.Broker.Version()
 	for _, one := range []struct {
 		part string
-		play func(ctx context.Context, o options, r *report) error
+		run  func(ctx context.Context, o options, r *report) error
 	}{{partBeside, e.beside}, {partOutage, e.outage}} {
-		if !o.plays(one.part) {
+		if !o.runs(one.part) {
 			continue
 		}
-		if err := r.part(one.part, o, func() error { return one.play(ctx, o, r) }); err != nil {
+		if err := r.part(one.part, o, func() error { return one.run(ctx, o, r) }); err != nil {
 			return err
 		}
 	}

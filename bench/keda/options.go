@@ -110,7 +110,7 @@ func (o options) validate() error {
 	return nil
 }
 
-// named refuses what a flag names and nobody knows.
+// named refuses names that are not known.
 func named(flag string, names, known []string) error {
 	for _, name := range names {
 		if !slices.Contains(known, name) {
@@ -120,11 +120,11 @@ func named(flag string, names, known []string) error {
 	return nil
 }
 
-func (o options) plays(part string) bool { return slices.Contains(o.parts, part) }
+func (o options) runs(part string) bool { return slices.Contains(o.parts, part) }
 
 // of returns the contenders of a part.
 func (o options) of(part string) (names []string) {
-	for _, name := range entrants(part) {
+	for _, name := range contendersOf(part) {
 		if slices.Contains(o.contenders, name) {
 			names = append(names, name)
 		}
@@ -138,6 +138,6 @@ func (o options) capacity() float64 { return 1 / o.serviceTime.Seconds() }
 // enough is how many replicas keep up with the step.
 func (o options) enough() int { return int(math.Ceil(o.rate/o.capacity() - 1e-9)) }
 
-// tuned is the threshold of somebody who knows what a replica can do: what it does in half the objective. The other
+// tuned is the threshold of an expert who knows what a replica can do: what it does in half the objective. The other
 // half is for KEDA to notice and for the pod to start.
 func (o options) tuned() int64 { return max(1, int64(o.capacity()*o.objective.Seconds()/2)) }

@@ -42,13 +42,13 @@ func TestOptionsRefuseWhatMakesNoSense(t *testing.T) {
 func TestOptionsSayWhoPlaysWhat(t *testing.T) {
 	o := sampleOptions(t)
 	for _, part := range parts() {
-		require.True(t, o.plays(part))
-		require.Equal(t, entrants(part), o.of(part))
+		require.True(t, o.runs(part))
+		require.Equal(t, contendersOf(part), o.of(part))
 		require.Contains(t, o.of(part), ours)
 		require.Contains(t, o.of(part), kedaTuned)
 	}
 	o = sampleOptions(t, "-parts=burst", "-contenders=keda_external_pull,ours")
-	require.False(t, o.plays(partBeside))
+	require.False(t, o.runs(partBeside))
 	require.Equal(t, []string{ours, externalPull}, o.of(partBurst))
 	require.Equal(t, []string{ours}, o.of(partOutage))
 }

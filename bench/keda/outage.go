@@ -34,14 +34,14 @@ const (
 	wakeTimeout = 4 * time.Minute
 )
 
-// outage plays the part of that name.
+// outage runs the part of that name.
 func (e *environment) outage(ctx context.Context, o options, r *report) error {
-	players, err := e.castOutage(ctx, o)
+	entrants, err := e.addOutageEntrants(ctx, o)
 	if err != nil {
 		return err
 	}
-	e.tell("outage: waiting for at least %d replicas of each of %d Functions", outageReady, len(players))
-	if err := e.awake(ctx, players); err != nil {
+	e.tell("outage: waiting for at least %d replicas of each of %d Functions", outageReady, len(entrants))
+	if err := e.waitAwake(ctx, entrants); err != nil {
 		return err
 	}
 	if err := command.Pause(ctx, pollingInterval); err != nil { // so that KEDA has seen each active at least once more
@@ -61,7 +61,7 @@ func (e *environment) outage(ctx context.Context, o options, r *report) error {
 		return err
 	}
 	timelines := map[string][][]mesh.Sample{}
-	for _, p := range players {
+	for _, p := range entrants {
 		timelines[p.contender] = append(timelines[p.contender], e.Mesh.Timeline(stage.Namespace, p.function))
 		if now := p.tally(); now.done >= now.published {
 			return fmt.Errorf("the backlog of %s did not outlast the outage: %d messages", p.function, now.published)
@@ -70,20 +70,21 @@ func (e *environment) outage(ctx context.Context, o options, r *report) error {
 	for _, name := range o.of(partOutage) {
 		fell := newFall(timelines[name], s)
 		r.of(name, o).fall = fell
-		e.tell("outage: %s: at least %s replicas before, %s during it, %s fell to zero", name, output.Whole(fell.OutageHadReplicas),
-			output.Whole(fell.OutageMinReplicas), of(fell.OutageFell, fell.OutageTargets))
+		e.tell("outage: %s: at least %s replicas before, %s during it, %s fell to zero", name,
+			output.Whole(fell.OutageHadReplicas), output.Whole(fell.OutageMinReplicas),
+			of(fell.OutageFell, fell.OutageTargets))
 	}
 	return nil
 }
 
-// castOutage makes the Functions of all contenders, with their backlogs.
-func (e *environment) castOutage(ctx context.Context, o options) ([]player, error) {
-	var players []player
+// addOutageEntrants makes the Functions of all contenders, with their backlogs.
+func (e *environment) addOutageEntrants(ctx context.Context, o options) ([]entrant, error) {
+	var entrants []entrant
 	var jobs []job
 	for _, name := range o.of(partOutage) {
 		e.tell("outage: %d Functions for %s", o.targets, name)
 		for i := range o.targets {
-			p, err := e.hire(ctx, name, stage.FunctionConfig{
+			p, err := e.addEntrant(ctx, name, stage.FunctionConfig{
 				Name: fmt.Sprintf("outage-%s-%d", words(name), i), ServiceTime: outageService, Objective: outageObjective,
 				Edit: fetchLittle,
 			})
@@ -92,14 +93,14 @@ func (e *environment) castOutage(ctx context.Context, o options) ([]player, erro
 			}
 			p.objective, p.cooldown, p.most = outageObjective, o.cooldown, outageMost
 			p.threshold = outageThreshold
-			players, jobs = append(players, p), append(jobs, p.job)
+			entrants, jobs = append(entrants, p), append(jobs, p.job)
 		}
 	}
-	if err := e.stagger(ctx, players, o.targets); err != nil {
+	if err := e.stagger(ctx, entrants, o.targets); err != nil {
 		return nil, err
 	}
 	e.tell("outage: waiting for KEDA's autoscalers")
-	if err := errors.Join(e.settle(ctx, jobs), e.knows(ctx, jobs)); err != nil {
+	if err := errors.Join(e.waitForAutoscalers(ctx, jobs), e.waitForReadings(ctx, jobs)); err != nil {
 		return nil, err
 	}
 	e.tell("outage: restarting KEDA's operator")
@@ -107,18 +108,18 @@ func (e *environment) castOutage(ctx context.Context, o options) ([]player, erro
 		return nil, err
 	}
 	e.tell("outage: publishing %d messages to each", outageBacklog)
-	return players, publishAll(ctx, players)
+	return entrants, publishAll(ctx, entrants)
 }
 
 // stagger creates what scales the Functions, those of every contender one by one over a pollingInterval. What an outage
 // does depends on when KEDA's own look and that of the HorizontalPodAutoscaler come to lie over one another. Both begin
 // with the ScaledObject; once the operator has been restarted, as at any of its upgrades, all its looks begin then.
-func (e *environment) stagger(ctx context.Context, players []player, targets int) error {
+func (e *environment) stagger(ctx context.Context, entrants []entrant, targets int) error {
 	e.tell("outage: creating what scales, over %s", pollingInterval)
 	for i := range targets {
-		for at := i; at < len(players); at += targets {
-			if err := e.Client.Create(ctx, players[at].object()); err != nil {
-				return fmt.Errorf("creating %s of %s: %w", players[at].function, players[at].contender, err)
+		for at := i; at < len(entrants); at += targets {
+			if err := e.Client.Create(ctx, entrants[at].object()); err != nil {
+				return fmt.Errorf("creating %s of %s: %w", entrants[at].function, entrants[at].contender, err)
 			}
 		}
 		if err := command.Pause(ctx, pollingInterval/time.Duration(targets)); err != nil {
@@ -141,11 +142,11 @@ func fetchLittle(object *unstructured.Unstructured) {
 }
 
 // publishAll publishes the backlogs.
-func publishAll(ctx context.Context, players []player) error {
+func publishAll(ctx context.Context, entrants []entrant) error {
 	const writers, within = 4, time.Second
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
-	for _, p := range players {
+	for _, p := range entrants {
 		group.Go(func() error {
 			loading, stop := context.WithTimeout(ctx, within)
 			defer stop()
@@ -155,12 +156,12 @@ func publishAll(ctx context.Context, players []player) error {
 	return group.Wait()
 }
 
-// awake waits until every target works.
-func (e *environment) awake(ctx context.Context, players []player) error {
+// waitAwake waits until every target works.
+func (e *environment) waitAwake(ctx context.Context, entrants []entrant) error {
 	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
 	return cluster.WaitFor(ctx, "replicas under backlog", look, func(context.Context) (bool, string, error) {
-		for _, p := range players {
+		for _, p := range entrants {
 			timeline := e.Mesh.Timeline(stage.Namespace, p.function)
 			if len(timeline) == 0 || timeline[len(timeline)-1].Desired < outageReady {
 				return false, p.function, nil

@@ -96,7 +96,7 @@ func (p *proxy) rewrite(r *httputil.ProxyRequest) {
 // Close ends it, with what it is asked just now.
 func (p *proxy) Close() {
 	p.Resume()
-	_ = p.server.Close() // nobody is left to be told
+	_ = p.server.Close() // nothing is left to close
 }
 
 // ServeHTTP implements http.Handler.
@@ -116,7 +116,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.forward.ServeHTTP(w, r)
 }
 
-// Hang lets every request from now on wait, as a broker does whose metadata store is gone.
+// Hang lets every request from now on wait, as a broker does without its metadata store.
 func (p *proxy) Hang() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -74,7 +74,7 @@ func TestAProxyCountsAnAnswerAsItWasSent(t *testing.T) {
 	require.Less(t, p.Traffic().Bytes, int64(len(long)/10))
 }
 
-func TestAHungProxyAnswersNobodyUntilItResumes(t *testing.T) {
+func TestAHungProxyDoesNotAnswerUntilItResumes(t *testing.T) {
 	p := startProxy(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "back") })
 	p.Hang()
 	p.Hang()

@@ -138,10 +138,11 @@ func first(cell func(*account) string) func(*contender) string {
 
 func (r *report) table(out io.Writer) error {
 	s := r.Settings
-	output.Printf(out, "KEDA %s, Pulsar %s, Kubernetes %s, everything on %d CPUs, load average by part %v\n", r.KEDA, r.Pulsar,
-		r.Kubernetes, r.CPUs, r.LoadAverage)
-	output.Printf(out, "%g messages/s at %g/s a replica, objective %g s; pollingInterval %g s, cooldownPeriod %g s, HPA sync %g s\n\n",
-		s.Rate, s.Capacity, s.ObjectiveSeconds, s.PollingIntervalSeconds, s.CooldownSeconds, s.HPASyncSeconds)
+	output.Printf(out, "KEDA %s, Pulsar %s, Kubernetes %s, everything on %d CPUs, load average by part %v\n",
+		r.KEDA, r.Pulsar, r.Kubernetes, r.CPUs, r.LoadAverage)
+	output.Printf(out, "%g messages/s at %g/s a replica, objective %g s; ", s.Rate, s.Capacity, s.ObjectiveSeconds)
+	output.Printf(out, "pollingInterval %g s, cooldownPeriod %g s, HPA sync %g s\n\n",
+		s.PollingIntervalSeconds, s.CooldownSeconds, s.HPASyncSeconds)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	var names []string
 	for _, name := range all() {

@@ -83,6 +83,7 @@ func (r report) writeTable(out io.Writer) error {
 			cmp.Or(one.Protocol, output.Unknown),
 		})
 	}
-	title := fmt.Sprintf("GET of a metric on Kubernetes %s and Pulsar %s, everything on %d CPUs", r.Kubernetes, r.Pulsar, r.CPUs)
+	title := fmt.Sprintf("GET of a metric on Kubernetes %s and Pulsar %s, everything on %d CPUs",
+		r.Kubernetes, r.Pulsar, r.CPUs)
 	return output.Table(out, title, rows)
 }

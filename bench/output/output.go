@@ -79,8 +79,9 @@ func File(path string, content []byte) error {
 	return nil
 }
 
-// Quantile is the nearest rank: the least value that at least the share q of so many values does not exceed, for q above
-// 0. Those that sorted lacks are larger than all in it, so that the quantile is unknown, false, when too few are known.
+// Quantile is the nearest rank: the least value that at least the share q of so many values does not exceed, for q
+// above 0. Those that sorted lacks are larger than all in it, so that the quantile is unknown, false, when too few are
+// known.
 func Quantile[T any](sorted []T, of int, q float64) (value T, known bool) {
 	rank := max(1, int(math.Ceil(q*float64(of))))
 	if rank > len(sorted) {

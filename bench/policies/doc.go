@@ -8,8 +8,8 @@
 //	go run ./bench/policies -out bench/out/policies.json
 //
 // The API server, etcd, the HorizontalPodAutoscaler controller and the adapter are real and run as they ship. Pulsar is
-// not: package fake answers as its admin service does, about one topic for each Function, whose publish rate swings
-// by up to 80 % and whose replicas do 25 messages a second each. Nor is Function Mesh: the status of a Function follows
+// not: package fake answers as its admin service does, about one topic for each Function. Its publish rate swings
+// by up to 80 % and its replicas do 25 messages a second each. Nor is Function Mesh: the status of a Function follows
 // its spec at once, and there are no pods.
 //
 //	main.go    flags, the order of things

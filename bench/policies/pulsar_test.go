@@ -50,7 +50,7 @@ func TestTheAdaptersReaderUnderstandsTheAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, slim.Partitions[0].Subscriptions[0].Consumers)
 
-	topic.Name = fake.TopicOf("nobody")
+	topic.Name = fake.TopicOf("missing")
 	_, err = source.Fetch(t.Context(), topic, backlog.Full)
 	require.ErrorIs(t, err, backlog.ErrTopicNotFound)
 	recorder := httptest.NewRecorder()
@@ -77,7 +77,7 @@ func TestLoadsSwingAndNothingIsDoneBeforeItIsPublished(t *testing.T) {
 			require.LessOrEqual(t, now.Done-before.Done, int64(capacity*now.Replicas+1))
 			before = now
 		}
-		require.Positive(t, least, "somebody always publishes")
+		require.Positive(t, least, "one of them always publishes")
 		require.Greater(t, most, 1.4*w.mean)
 		require.Less(t, least, 0.6*w.mean)
 		require.InEpsilon(t, w.mean*479, float64(before.Published), 0.05, "two whole swings")

@@ -48,8 +48,8 @@ type report struct {
 // setSteady fills in the numbers of the steady state.
 //
 // The budget: a status is written when signals moved by more than a tenth, but not more often than every 30 s, and at
-// every decision. So n policies whose load never rests may write n/30 s, and two statuses for every change of the
-// number of replicas.
+// every decision. So n policies under a load that never rests may write n/30 s, and two statuses for every change of
+// the number of replicas.
 func (r *report) setSteady(elapsed time.Duration, writes, scales int) {
 	r.SteadySeconds = elapsed.Seconds()
 	r.StatusWritesPerSecond = float64(writes) / r.SteadySeconds

@@ -21,7 +21,8 @@ const subscription = "public/default/resize"
 // What the real answer counted.
 const realMessages, realBytes = 20, 1005
 
-// answers are the bodies about one topic. Each is made once, compressed as a broker sends it to whoever accepts gzip.
+// answers are the bodies about one topic. Each is made once, compressed as a broker sends it to clients that accept
+// gzip.
 type answers struct{ full, slim, entries []byte }
 
 // recipe makes answers: the state of one partition with and without its consumers, by whether something waits.

@@ -20,7 +20,7 @@ import (
 // perTrigger reads each topic as KEDA's scaler does (pkg/scalers/pulsar_scaler.go, read at 00efa84): a goroutine for
 // each trigger, one request an interval with no parameters, so with consumers, publishers, bytes and sums; the body
 // read whole and decoded into all of its fields. In its favour: the triggers share one client and its connections,
-// which KEDA's do not, and nobody asks a second time for the HPA.
+// which KEDA's do not, and the HPA causes no second request.
 type perTrigger struct {
 	setting setting
 	admin   string

@@ -17,7 +17,7 @@ type score struct {
 	MaxReplicas  *float64 `json:"max_replicas"`
 }
 
-// score of the real run. Messages that were not done when nobody waited any longer are late.
+// score of the real run. Messages that were not done at the end are late.
 func (o outcome) score() score {
 	usage := testbed.UsageOf(testbed.Between(o.timeline, o.begun, o.ended), o.ended)
 	s := score{
@@ -81,7 +81,7 @@ func (o outcome) trace() trace {
 }
 
 // arrived is what was published in each second, where looks are a second apart by and large: between two of them it is
-// taken to have come evenly, and what nobody looked at any more came with the last.
+// taken to have come evenly, and what was published after the last of them came with the last.
 func (o outcome) arrived() []float64 {
 	if len(o.counts) == 0 {
 		return nil

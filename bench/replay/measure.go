@@ -112,7 +112,7 @@ func (o outcome) measure() measured {
 	return m
 }
 
-// lag is how many seconds ago, at the most, what was published should have been; nil when nobody counted.
+// lag is how many seconds ago, at the most, what was published should have been; nil when there are no counts.
 func lag(s scenario, counts []counted) *float64 {
 	if len(counts) == 0 {
 		return nil

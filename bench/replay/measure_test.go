@@ -105,7 +105,7 @@ func TestOnlyAReplicaThatHeldEnoughWasSaturated(t *testing.T) {
 		seen(10*s, 900, 350, 6*s),    // 50/s, busy for 4 of 5 s
 		seen(15*s, 200, 600, 10*s),   // the same
 		seen(20*s, 0, 790, 13*s),     // it held 200 and did 190: what is not acknowledged may be among them
-		{at: 25 * s},                 // nobody answered
+		{at: 25 * s},                 // no answer
 		seen(30*s, 900, 1000, 17*s),  // since when is not known
 		seen(35*s, 900, 1260, 22*s),  // 52/s, busy all the time
 		seen(40*s, 900, 1260, 22*s),  // stuck, or paused
@@ -168,7 +168,7 @@ func TestLagIsInSecondsOfTheLoad(t *testing.T) {
 		counts []counted
 		want   *float64
 	}{
-		"nobody counted": {nil, nil},
+		"there are no counts": {nil, nil},
 		"all was published": {
 			[]counted{{at: 5 * time.Second, published: 200}, {at: 15 * time.Second, published: 1600}},
 			known(0.0),

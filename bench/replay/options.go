@@ -32,7 +32,7 @@ func parseOptions(args []string, help io.Writer) (options, error) {
 	flags := command.Flags("replay", help)
 	flags.StringVar(&scenario, "scenario", "", "regular expression of the scenarios to run; all when empty")
 	flags.IntVar(&o.seconds, "seconds", 0,
-		"length of each scenario, whose load is squeezed into it; 0 for as long as each is meant to be")
+		"length of each scenario: its load is squeezed into it; 0 for as long as each is meant to be")
 	flags.StringVar(&o.out, "out", "", "file for the numbers as JSON; none when empty")
 	flags.StringVar(&o.plots, "plots", "", "directory for an image of each scenario; none when empty")
 	flags.StringVar(&o.again, "again", "",

@@ -20,7 +20,8 @@ func render(r result) ([]byte, error) {
 		Title: fmt.Sprintf("%s: real and simulated replicas of a Pulsar Function under the same load", r.Name),
 		Subtitle: fmt.Sprintf(
 			"Replica-hours: %s real, %s simulated. Late: %s %% real, %s %% simulated. Start %s s, %s messages/s per replica.",
-			output.Number(r.Real.ReplicaHours, 3), output.Number(r.Sim.ReplicaHours, 3), output.Number(r.Real.LatePct, 2), output.Number(r.Sim.LatePct, 2),
+			output.Number(r.Real.ReplicaHours, 3), output.Number(r.Sim.ReplicaHours, 3),
+			output.Number(r.Real.LatePct, 2), output.Number(r.Sim.LatePct, 2),
 			output.Number(r.Measured.StartSeconds, 1), output.Number(r.Measured.CapacityPerReplica, 1)),
 		XLabel: "time since the load began (s)", XMax: float64(max(1, r.Seconds-1)), XTick: max(10,
 			float64(r.Seconds/100*10)),

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -161,47 +162,55 @@ func (r result) checkArrived() error {
 
 // table is for a person.
 func (r report) table(out io.Writer) error {
-	output.Printf(out, "Pulsar %s, Kubernetes %s, %d processors. Simulated: mean of %d runs (least..most) with polls and syncs at "+
-		"the times of the real "+
-		"ones; at any times: the same whenever they come.\n", r.Pulsar, r.Kubernetes, r.Processors, draws)
+	output.Printf(out, "Pulsar %s, Kubernetes %s, %d processors. ", r.Pulsar, r.Kubernetes, r.Processors)
+	output.Printf(out, "Simulated: mean of %d runs (least..most) with polls and syncs at the times of the real ones; "+
+		"at any times: the same whenever they come.\n", draws)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(cells ...string) { output.Printf(table, "%s\n", strings.Join(cells, "\t")) }
 	if len(r.Scenarios) > 0 {
-		output.Printf(table, "\nscenario\treplica-hours\tsimulated\tat any times\treal/sim\tlate %%\tsimulated\tat any times\tdifference\tactions\tsimulated\tmost\tsimulated\twithin\n")
+		output.Printf(table, "\n")
+		row("scenario", "replica-hours", "simulated", "at any times", "real/sim", "late %", "simulated", "at any times",
+			"difference", "actions", "simulated", "most", "simulated", "within")
 	}
 	for _, one := range r.Scenarios {
-		output.Printf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Name,
-			output.Number(one.Real.ReplicaHours, 3), one.sim().show(replicaHours, 3), one.AnyTime.show(replicaHours,
-				3), output.Number(one.ReplicaHoursRatio, 2),
-			output.Number(one.Real.LatePct, 2), one.sim().show(latePct, 2), one.AnyTime.show(latePct, 2), output.Number(one.LateDifference, 2),
-			output.Number(one.Real.Actions, 0), one.sim().show(actions, 0),
-			output.Number(one.Real.MaxReplicas, 0), one.sim().show(maxReplicas, 0), verdict(one.Within))
+		sim, anyTime := one.sim(), one.AnyTime
+		row(one.Name,
+			output.Number(one.Real.ReplicaHours, 3), sim.show(replicaHours, 3), anyTime.show(replicaHours, 3),
+			output.Number(one.ReplicaHoursRatio, 2),
+			output.Number(one.Real.LatePct, 2), sim.show(latePct, 2), anyTime.show(latePct, 2),
+			output.Number(one.LateDifference, 2),
+			output.Number(one.Real.Actions, 0), sim.show(actions, 0),
+			output.Number(one.Real.MaxReplicas, 0), sim.show(maxReplicas, 0), verdict(one.Within))
 	}
-	r.tableOfFacts(table)
+	r.measuredRows(table, row)
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
 	return nil
 }
 
-// tableOfFacts are those that were measured.
-func (r report) tableOfFacts(table io.Writer) {
+// measuredRows are the facts that were measured.
+func (r report) measuredRows(table io.Writer, row func(cells ...string)) {
 	if len(r.Scenarios) > 0 {
-		output.Printf(table, "\nmeasured\tstart s\tspread\tstarts\tcapacity/s\tspread\tbusy\tslack\twarm-up\tlearned/s\tredelivered\tagain\tlag s\tload\n")
+		output.Printf(table, "\n")
+		row("measured", "start s", "spread", "starts", "capacity/s", "spread", "busy", "slack", "warm-up", "learned/s",
+			"redelivered", "again", "lag s", "load")
 	}
 	for _, one := range r.Scenarios {
 		m := one.Measured
-		output.Printf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", one.Name, output.Number(m.StartSeconds, 1),
-			output.Number(m.StartSpread, 2), m.Starts,
-			output.Number(m.CapacityPerReplica, 1), output.Number(m.CapacitySpread, 3), output.Number(m.BusyAtSaturation, 3), output.Number(m.CallSlack,
-				3), output.Number(m.WarmUpSpeed, 2),
-			output.Number(m.LearnedCapacity, 1), output.Whole(m.Redelivered), m.Repeated, output.Number(m.LoadLagSeconds, 1), output.Number(m.LoadAverage,
-				1))
+		row(one.Name,
+			output.Number(m.StartSeconds, 1), output.Number(m.StartSpread, 2), output.Whole(&m.Starts),
+			output.Number(m.CapacityPerReplica, 1), output.Number(m.CapacitySpread, 3),
+			output.Number(m.BusyAtSaturation, 3), output.Number(m.CallSlack, 3), output.Number(m.WarmUpSpeed, 2),
+			output.Number(m.LearnedCapacity, 1), output.Whole(m.Redelivered), output.Whole(&m.Repeated),
+			output.Number(m.LoadLagSeconds, 1), output.Number(m.LoadAverage, 1))
 	}
 	if len(r.Coverage) > 0 {
-		output.Printf(table, "\nsaturated Java instance\tcall ms\tbusy\toverhead ms\n")
+		output.Printf(table, "\n")
+		row("saturated Java instance", "call ms", "busy", "overhead ms")
 	}
 	for _, c := range r.Coverage {
-		output.Printf(table, "\t%s\t%s\t%s\n", output.Number(c.CallMillis, 2), output.Number(c.Busy, 3), output.Number(c.OverheadMillis, 2))
+		row("", output.Number(c.CallMillis, 2), output.Number(c.Busy, 3), output.Number(c.OverheadMillis, 2))
 	}
 }
 

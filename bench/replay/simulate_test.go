@@ -80,7 +80,7 @@ func TestTheSimulatorKeepsTheTimesOfTheRealRun(t *testing.T) {
 	for draw := range draws {
 		got := m.Timetable.within(s, draw)
 		require.InDelta(t, 10.2, got.Polls[1].Seconds(), 0.126)
-		require.InDelta(t, got.Polls[1].Seconds()+10, got.Polls[2].Seconds(), 1e-6, "as usual when nobody listens any more")
+		require.InDelta(t, got.Polls[1].Seconds()+10, got.Polls[2].Seconds(), 1e-6, "as usual after the last observation")
 		require.InDelta(t, 13.5, got.Scrapes[1].Seconds(), 0.126)
 		require.InDelta(t, 35, got.Syncs[2].Seconds(), 0.126)
 		require.Greater(t, got.Syncs[len(got.Syncs)-1].Seconds(), s.length.Seconds()+drainSeconds-16)

@@ -63,7 +63,8 @@ func (r report) written() written {
 			w.Goals[s.name][g.name] = one
 		}
 	}
-	// The score that counts is the one on what nobody tuned on; its scenarios stand beside those of the other sets.
+	// The score that counts is the one on scenarios that no controller was tuned on; its scenarios stand beside those of
+	// the other sets.
 	for controller, heldOut := range w.Sets[heldOutName] {
 		w.Controllers[controller] = writtenScore{score: heldOut.score, Scenarios: map[string]score{}}
 		for _, s := range w.Sets {

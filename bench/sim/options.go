@@ -49,7 +49,7 @@ type options struct {
 	function function
 }
 
-// function is what a user knows of the Function whose load was recorded.
+// function is what a user knows of the Function with the recorded load.
 type function struct {
 	// capacity of one replica in messages per second.
 	capacity             float64

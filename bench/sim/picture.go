@@ -121,7 +121,7 @@ func (p picture) byScale() (many, few []outcome) {
 
 func (p picture) replicas(runs []outcome, u unit) figure.Panel {
 	name, need := "load / capacity", p.need(u)
-	// What nobody may run only makes the rest small.
+	// Replicas beyond the maximum would only make the rest of the plot small.
 	most, limit := 0.0, float64(p.scenario.Max)
 	for i, point := range need {
 		most, need[i].Y = max(most, point.Y), min(limit, point.Y)

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// made is a set of scenarios that nobody runs.
+// made is a set of scenarios that are not run.
 func made(name string, scenarios ...string) set {
 	s := set{name: name}
 	for _, one := range scenarios {
@@ -109,7 +109,7 @@ func TestTheAblationIsAsInTheGoldenFile(t *testing.T) {
 	require.NoError(t, output.Table(&out, "an ablation", worthRows(worths)))
 	golden.Equal(t, *update, "ablation.txt", out.Bytes())
 	require.False(t, worths[0].same)
-	require.True(t, worths[1].same, "a part that changes nothing is told from one whose worth is not seen")
+	require.True(t, worths[1].same, "a part that changes nothing is told from one with a worth that is not seen")
 }
 
 func TestAPartPaysWhenSomethingIsSurelyWorseWithoutIt(t *testing.T) {

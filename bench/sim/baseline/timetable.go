@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/sim/model"
 )
 
-// Timetable is when our controller looked at what, each from the beginning of the system: of a real adapter, whose
+// Timetable is when our controller observed, each from the beginning of the system: of a real adapter, which
 // polls of topics and of instances know nothing of each other and wander by 10 % of their interval each time, and of a
 // real HPA. Nothing happens after its end.
 type Timetable struct {
@@ -50,7 +50,7 @@ const (
 	synced
 )
 
-// second at whose end an event comes: the system goes by whole seconds.
+// second at the end of which an event comes: the system goes by whole seconds.
 func (e event) second() int { return int(math.Round(e.at.Seconds())) - 1 }
 
 // follow the timetable up to the end of this second.

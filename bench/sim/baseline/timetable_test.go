@@ -32,7 +32,7 @@ func step() model.Scenario {
 	}
 }
 
-// changes are the seconds at whose end replicas were set.
+// changes are the seconds at the end of which replicas were set.
 func changes(s model.Scenario, of New) (seconds []int) {
 	system := model.New(s, 4)
 	controller := of(system.Scenario())

@@ -50,7 +50,7 @@ func TestOfManyKeysMostMoveAtOnce(t *testing.T) {
 	require.InDelta(t, 1, shares[14], 1e-9)
 }
 
-func TestWhatWaitsForAFormerConsumerGoesToNobodyElse(t *testing.T) {
+func TestWhatWaitsForAFormerConsumerIsHeldBack(t *testing.T) {
 	system := keyShared(3)
 	system.Scale(4)
 	to(system, system.set.replicas[3].consumes-1)
@@ -62,7 +62,7 @@ func TestWhatWaitsForAFormerConsumerGoesToNobodyElse(t *testing.T) {
 	require.Zero(t, system.set.replicas[3].received)
 }
 
-func TestNobodyWaitsForAConsumerThatLeft(t *testing.T) {
+func TestADisconnectedConsumerHoldsNothingBack(t *testing.T) {
 	system := keyShared(3)
 	system.Scale(2)
 	system.Step()

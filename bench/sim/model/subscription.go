@@ -12,7 +12,7 @@ import (
 // redelivery is when a failed message is tried again: a client's negativeAckRedeliveryDelay, in seconds.
 const redelivery = 60
 
-// The queues of a subscription whose type is not Failover, in its field waiting.
+// The queues in the field waiting of a subscription of another type than Failover.
 const (
 	freeQueue = iota
 	hotQueue

@@ -19,9 +19,9 @@ import (
 //   - latency objective: 20 to 180 s, start: 8 to 78 s, both in whole seconds; share of a processor: 0.3 to 1
 //   - receive queue: 20 s of work, between 1 and 1,000 messages, in three of four; else Pulsar's default of 1,000
 //   - replicas that the load needs: from 0.5 to 8, up to 1.5 to 6 times as many (evenly in the logarithm)
-//   - its shape, each in one of five: a step up after 10 to 20 min and down 25 min later; a sine with a period of 10 to 60 min;
-//     pulses of 1 to 6 min each 10 to 25 min; a walk with a step each 30 s; a ramp that begins in the first 10 min and takes
-//     15 to 40 min
+//   - its shape, each in one of five: a step up after 10 to 20 min and down 25 min later; a sine with a period of 10 to
+//     60 min; pulses of 1 to 6 min each 10 to 25 min; a walk with a step each 30 s; a ramp that begins in the first 10
+//     min and takes 15 to 40 min
 //   - in one of four, the capacity falls to 0.4 to 0.8 of itself between the 20th and the 40th minute
 //
 // No other trouble is drawn: no batches, partitions, keys, delays, failures, limits downstream or outages.

@@ -78,7 +78,7 @@ func change(before, high, after float64) model.Curve {
 	return steps(map[int]float64{0: before, 10 * minute: high, 40 * minute: after})
 }
 
-// changing marks a scenario whose load is a change.
+// changing marks a scenario with a load that is a change.
 func changing(s model.Scenario) Scenario {
 	return Scenario{Scenario: s, Steps: []int{10 * minute, 40 * minute}}
 }
@@ -112,7 +112,7 @@ func loads() []Scenario {
 	// Entries of ten messages: who takes entries for messages sees a tenth.
 	batched := base("batched10", hour, change(50, 400, 50))
 	batched.Batch = 10
-	// Three topics whose loads come and go at different times: the sum counts, none of them alone.
+	// Three topics with loads that come and go at different times: the sum counts, none of them alone.
 	topics := base("multi-topic", hour, change(40, 200, 40))
 	topics.More = []model.Curve{sine(120, 100, 25*minute), pulses(20, 200, 3*minute, 15*minute)}
 	// The second of two Functions: the first falls behind and catches up 3 minutes later, so its output steps less,
@@ -134,7 +134,7 @@ func loads() []Scenario {
 	}
 }
 
-// functions are those whose replicas are not as others.
+// functions have replicas that are not as others.
 func functions() []Scenario {
 	// 90 s until a replica consumes: what waits until then has to be worked off too.
 	slowStart := base("slowstart", hour, change(50, 300, 100))

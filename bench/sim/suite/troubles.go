@@ -30,8 +30,8 @@ func pathologies() []Scenario {
 	// Half of the messages are to be delivered 30 minutes later: until then they are backlog, and no work.
 	delayed := base("delayed", 2*hour, model.Constant(100))
 	delayed.Delayed, delayed.Delay = 0.5, minutes(30)
-	// Delayed messages that arrive while nothing runs: the broker does not know them as delayed until somebody
-	// consumes.
+	// Delayed messages that arrive while nothing runs: the broker does not know them as delayed until there
+	// is a consumer.
 	asleep := base("delayed-at-zero", 2*hour, pulses(0, 100, 2*minute, 40*minute))
 	asleep.Min, asleep.Initial, asleep.Delayed, asleep.Delay = 0, 0, 1, minutes(15)
 	// Three entries that no function ever sees stay in the backlog: it never says zero.
@@ -55,7 +55,7 @@ func pathologies() []Scenario {
 	}
 }
 
-// subscriptions are those whose type says which replica gets what.
+// subscriptions have types that say which replica gets which messages.
 func subscriptions() []Scenario {
 	// Failover on 12 partitions, the first with three times the mean: the busiest replica counts.
 	skew := base("failover-skew", hour, steps(map[int]float64{0: 50, 10 * minute: 300}))
