@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -189,33 +188,6 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 		require.True(t, slices.Contains(p.GoFiles, "doc.go"), "%s has no doc.go: its job, its floor, what it never does",
 			path)
 	}
-}
-
-func TestFilesStayReadable(t *testing.T) {
-	const most = 600
-	root := rootDir(t)
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root {
-			return fs.SkipDir
-		}
-		if !strings.HasSuffix(path, ".go") || strings.HasPrefix(entry.Name(), "zz_generated") {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		require.True(t,
-			bytes.HasPrefix(text,
-				[]byte("// Copyright The pulsar-autoscaler Authors\n// SPDX-License-Identifier: Apache-2.0\n")) ||
-				bytes.HasPrefix(text, []byte("//go:build")), "%s lacks the licence header", path)
-		require.LessOrEqual(t, bytes.Count(text, []byte("\n")), most, "%s is too long to read", path)
-		return nil
-	})
-	require.NoError(t, err)
 }
 
 func list(t *testing.T) map[string]listed {
