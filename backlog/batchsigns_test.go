@@ -92,12 +92,12 @@ func newAsker(t *testing.T, always bool) *asker {
 // look is one fetch; it returns the messages that wait as far as is known then.
 func (a *asker) look(s *stream) float64 {
 	topic := Topic{Name: "persistent://public/default/orders"}
-	detail := a.store.nextDetail(topic, s.now)
+	detail := (&Feed{store: a.store}).NextDetail(topic, s.now)
 	if a.always {
 		detail |= Full
 	}
 	sample := s.answer(detail)
-	if !detail.Has(Entries) && a.store.wantsEntries(topic, sample) {
+	if !detail.Has(Entries) && (&Feed{store: a.store}).WantsEntries(topic, sample) {
 		sample = s.addEntries(sample)
 	}
 	if sample.Detail.Has(Entries) {
@@ -168,8 +168,8 @@ func TestEntryCountersThatCannotBeHadAreTriedOnceAMinute(t *testing.T) {
 	tried := 0
 	for range 31 {
 		s.publish(100, 20)
-		sample := s.answer(a.store.nextDetail(topic, s.now) &^ Entries)
-		if a.store.wantsEntries(topic, sample) {
+		sample := s.answer((&Feed{store: a.store}).NextDetail(topic, s.now) &^ Entries)
+		if (&Feed{store: a.store}).WantsEntries(topic, sample) {
 			tried++
 		}
 		a.store.Record(topic, sample)

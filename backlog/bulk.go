@@ -154,8 +154,9 @@ func (t *topicState) confirm(name string, sample BulkSample, window, staleAfter 
 	return true
 }
 
-// isQuiet says whether nothing waited in the topic when we last read it.
-func (s *Store) isQuiet(topic Topic) bool {
+// IsQuiet says whether nothing waited in the topic when we last read it.
+func (f *Feed) IsQuiet(topic Topic) bool {
+	s := f.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	state := s.topics[topic]

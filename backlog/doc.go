@@ -2,8 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package backlog holds what is known about Pulsar subscriptions: which are tracked, what was measured of each and
-// when, and the readings that follow from it. A Source fetches a topic, the Store keeps its recent history, the Poller
-// decides when to fetch, and Read answers for a subscription over all its topics and partitions.
+// when, and the readings that follow from it.
+//
+// # From an answer to a reading
+//
+// A subscription is tracked by owners (Store.Track), which makes its topics, the namespaces of its patterns and its
+// workload jobs of the poller (Feed.Changes). When a topic is due, Feed.NextDetail says what to ask for, a Source
+// (package poll; backlog/pulsar) turns the HTTP answer into a TopicSample, and Store.Record takes that in:
+//
+//	HTTP answer -> TopicSample -> Store.Record
+//	  topicState.record        told apart from a topic that was recreated or loaded again, by counters that fell
+//	    batches.learn          messages per entry, from the growth of two counters
+//	    topicPartitions        what was published on each partition, for rates
+//	    subscriptionState      for each tracked subscription:
+//	      consumers.observe      who consumes, what they hold and which permits are left
+//	      partitions.record      what was delivered and finished on each partition
+//	      history.add            one point: the sum over the partitions, kept for the rate window
+//	Store.Read -> Reading
+//	  inputs                   the topics that count, or the reason why the subscription is unknown
+//	  topicState.read          the last point, rates over the window, what the consumers hold
+//	  Reading.plus             the sum over topics: as old as the oldest, unknown where a part is unknown
+//	  readInstances            what the instances count themselves
+//
+// Every number of a Reading is a Measurement: known with its time, or unknown with one of the reasons of errors.go.
 //
 // # Patterns
 //
@@ -15,16 +36,16 @@
 //
 // # Bulk answers
 //
-// A broker can tell of all its topics at once (broker-stats/topics), up to a minute late, and
-// only of those that are loaded: a topic with backlog and no client is absent (apache/pulsar#16284), so a function at
-// zero replicas would never wake up from them. Therefore nothing in a bulk answer becomes a value. It confirms: when it
-// has all partitions of a topic, with the published counters that we read ourselves, no backlog then and now in any
-// tracked subscription, and a consumer for each on every partition, then the last reading holds as of the bulk answer,
-// and the topic's own fetch may wait up to QuietInterval instead of Interval. Anything else, absence included, changes
-// nothing but that a topic which waited is fetched at once. Since readings grow older than usual meanwhile, which holds
-// decisions up, a topic waits only after it was quiet for QuietInterval: by then there is nothing left to decide. The
-// price is that a topic wakes up as late as bulk answers are: their interval and age.
+// A broker can answer for all its topics at once (broker-stats/topics), up to a minute late, and only for those that
+// are loaded: a topic with backlog and no client is absent (apache/pulsar#16284), so a function at zero replicas would
+// never wake up from them. Therefore nothing in a bulk answer becomes a value. It confirms: when it has all partitions
+// of a topic, with the published counters that we read ourselves, no backlog then and now in any tracked subscription,
+// and a consumer for each on every partition, then the last reading holds as of the bulk answer, and the topic's own
+// fetch may wait up to QuietInterval instead of Interval. Anything else, absence included, changes nothing but that a
+// topic which waited is fetched at once. Since readings grow older than usual meanwhile, which holds decisions up, a
+// topic waits only after it was quiet for QuietInterval: by then there is nothing left to decide. The price is that a
+// topic wakes up as late as bulk answers are: their interval and age.
 //
-// Floor 0: it knows the standard library and errgroup. It never speaks to Pulsar or Kubernetes itself, never turns
-// "unknown" into a number, and keeps clocks and goroutines to the Poller alone.
+// Floor 0: it knows the standard library alone. It never speaks to Pulsar or Kubernetes, never turns "unknown" into a
+// number, and has no clock and no goroutine: package poll has both.
 package backlog

@@ -10,11 +10,11 @@ import (
 )
 
 // AttachBulk makes the store as a Poller with a BulkSource finds it.
-func AttachBulk(s *Store) { s.attach(attached{bulk: true}) }
+func AttachBulk(s *Store) { s.Feed(Extras{Bulk: true}).Changes() }
 
 // CannotWait says whether a Poller would fetch the topic at its next look.
 func CannotWait(s *Store, topic Topic) bool {
-	return slices.Contains(s.changes(), change{job: topicJob(topic), wanted: true, soon: true})
+	return slices.Contains((&Feed{store: s}).Changes(), Change{Job: TopicJob(topic), Wanted: true, Soon: true})
 }
 
 // TrackedTopics are the names of the topics that a Poller would fetch, sorted, with the patterns noted on each.

@@ -3,81 +3,95 @@
 
 package backlog
 
-// kind of a job.
-type kind uint8
+import "time"
 
+// JobKind is one of the things that a poller fetches for a Store.
+type JobKind uint8
+
+// What a poller fetches: a topic, a namespace's listing, a workload's instances, a cluster's bulk answer.
 const (
-	topicKind kind = iota
-	namespaceKind
-	workloadKind
-	bulkKind
+	TopicKind JobKind = iota
+	NamespaceKind
+	WorkloadKind
+	BulkKind
 )
 
-// job is something that the Poller fetches again and again: a topic, a namespace's listing, a workload's instances, or
-// a cluster's bulk answer.
-type job struct {
-	kind    kind
-	cluster Cluster // none for a workload
-	name    string  // none for a bulk answer
+// Job is something that a poller fetches again and again.
+type Job struct {
+	Kind    JobKind
+	Cluster Cluster // none for a workload
+	Name    string  // none for a bulk answer
 }
 
-func topicJob(t Topic) job { return job{kind: topicKind, cluster: t.Cluster, name: t.Name} }
+// TopicJob fetches a topic.
+func TopicJob(t Topic) Job { return Job{Kind: TopicKind, Cluster: t.Cluster, Name: t.Name} }
 
-func (j job) topic() Topic { return Topic{Cluster: j.cluster, Name: j.name} }
+// NamespaceJob lists a namespace.
+func NamespaceJob(n Namespace) Job { return Job{Kind: NamespaceKind, Cluster: n.Cluster, Name: n.Name} }
 
-func namespaceJob(n Namespace) job {
-	return job{kind: namespaceKind, cluster: n.Cluster, name: n.Name}
-}
+// WorkloadJob reads the instances of a workload.
+func WorkloadJob(name string) Job { return Job{Kind: WorkloadKind, Name: name} }
 
-func (j job) namespace() Namespace { return Namespace{Cluster: j.cluster, Name: j.name} }
+// BulkJob reads the bulk answer of a cluster.
+func BulkJob(cluster Cluster) Job { return Job{Kind: BulkKind, Cluster: cluster} }
 
-func workloadJob(name string) job { return job{kind: workloadKind, name: name} }
+// Topic that the job fetches.
+func (j Job) Topic() Topic { return Topic{Cluster: j.Cluster, Name: j.Name} }
 
-// change is news of a job for the schedule.
-type change struct {
-	job job
-	// wanted says that somebody needs it now.
-	wanted bool
-	// soon says that it cannot wait until it is due.
-	soon bool
+// Namespace that the job lists.
+func (j Job) Namespace() Namespace { return Namespace{Cluster: j.Cluster, Name: j.Name} }
+
+// Change is news of a job for the schedule.
+type Change struct {
+	Job Job
+	// Wanted says that the job is needed now.
+	Wanted bool
+	// Soon says that it cannot wait until it is due.
+	Soon bool
 }
 
 // change notes that a job came, went, or cannot wait. mu is held.
-func (s *Store) change(j job, soon bool) {
-	unasked := j.kind == workloadKind && !s.wanting.instances || j.kind == bulkKind && !s.wanting.bulk
+func (s *Store) change(j Job, soon bool) {
+	unasked := j.Kind == WorkloadKind && !s.wanting.Instances || j.Kind == BulkKind && !s.wanting.Bulk
 	if s.changed != nil && !unasked {
 		s.changed[j] = s.changed[j] || soon
 	}
 }
 
-// attached says what a Poller fetches beyond topics.
-type attached struct {
-	instances, bulk bool
+// Extras says what a poller fetches beyond topics and listings.
+type Extras struct {
+	Instances, Bulk bool
 }
 
-// attach begins to note changes for a Poller, and returns all jobs as changes.
-func (s *Store) attach(wanting attached) []change {
+// Feed is the side of a Store that its poller uses: which jobs there are, and what to ask for.
+type Feed struct {
+	store *Store
+}
+
+// Feed begins to note changes for a poller; the first ones are all jobs that there are.
+func (s *Store) Feed(wanting Extras) *Feed {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.wanting = wanting
-	s.changed = make(map[job]bool, len(s.topics))
+	s.changed = make(map[Job]bool, len(s.topics))
 	for topic := range s.topics {
-		s.change(topicJob(topic), true)
+		s.change(TopicJob(topic), true)
 	}
 	for namespace := range s.namespaces {
-		s.change(namespaceJob(namespace), true)
+		s.change(NamespaceJob(namespace), true)
 	}
 	for workload := range s.workloads {
-		s.change(workloadJob(workload), true)
+		s.change(WorkloadJob(workload), true)
 	}
 	for cluster := range s.clusters {
-		s.change(job{kind: bulkKind, cluster: cluster}, false)
+		s.change(BulkJob(cluster), false)
 	}
-	s.mu.Unlock()
-	return s.changes()
+	return &Feed{store: s}
 }
 
-// changes returns what changed since it was last called, in no order.
-func (s *Store) changes() []change {
+// Changes returns what changed since it was last called, in no order.
+func (f *Feed) Changes() []Change {
+	s := f.store
 	s.mu.RLock()
 	none := len(s.changed) == 0
 	s.mu.RUnlock()
@@ -86,33 +100,36 @@ func (s *Store) changes() []change {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changes := make([]change, 0, len(s.changed))
+	changes := make([]Change, 0, len(s.changed))
 	for j, soon := range s.changed {
-		changes = append(changes, change{job: j, wanted: s.wants(j), soon: soon})
+		changes = append(changes, Change{Job: j, Wanted: s.wants(j), Soon: soon})
 	}
-	s.changed = map[job]bool{} // a cleared map would keep its size for good
+	s.changed = map[Job]bool{} // a cleared map would keep its size for good
 	return changes
 }
+
+// StaleAfter is how old an answer may get before it is no longer served.
+func (f *Feed) StaleAfter() time.Duration { return f.store.staleAfter }
 
 // Tracks says whether somebody tracks the topic, by its name without partition suffix, or a pattern matches it: what is
 // worth keeping of a bulk answer.
 func (s *Store) Tracks(topic Topic) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.wants(topicJob(topic))
+	return s.wants(TopicJob(topic))
 }
 
 // wants says whether somebody needs the job. mu is held.
-func (s *Store) wants(j job) (wanted bool) {
-	switch j.kind {
-	case topicKind:
-		_, wanted = s.topics[j.topic()]
-	case namespaceKind:
-		_, wanted = s.namespaces[j.namespace()]
-	case workloadKind:
-		_, wanted = s.workloads[j.name]
-	case bulkKind:
-		_, wanted = s.clusters[j.cluster]
+func (s *Store) wants(j Job) (wanted bool) {
+	switch j.Kind {
+	case TopicKind:
+		_, wanted = s.topics[j.Topic()]
+	case NamespaceKind:
+		_, wanted = s.namespaces[j.Namespace()]
+	case WorkloadKind:
+		_, wanted = s.workloads[j.Name]
+	case BulkKind:
+		_, wanted = s.clusters[j.Cluster]
 	}
 	return wanted
 }

@@ -56,7 +56,7 @@ func (s *Store) join(namespace Namespace, key Topic, state *patternState) {
 	if listing == nil {
 		listing = &namespaceState{patterns: map[Topic]*patternState{}}
 		s.namespaces[namespace] = listing
-		s.change(namespaceJob(namespace), true)
+		s.change(NamespaceJob(namespace), true)
 	}
 	listing.patterns[key] = state
 	state.matched = state.pattern.filter(listing.topics)
@@ -88,7 +88,7 @@ func (s *Store) releasePattern(key Topic, use use) {
 	delete(listing.patterns, key)
 	if len(listing.patterns) == 0 {
 		delete(s.namespaces, namespace)
-		s.change(namespaceJob(namespace), false)
+		s.change(NamespaceJob(namespace), false)
 	}
 }
 
@@ -201,15 +201,15 @@ func (s *Store) FailListing(namespace Namespace, reason error) {
 func (s *Store) relist(topic *topicState) {
 	for _, key := range topic.patterns {
 		pattern := s.patterns[key].pattern
-		s.change(namespaceJob(Namespace{Cluster: key.Cluster, Name: pattern.namespace}), true)
+		s.change(NamespaceJob(Namespace{Cluster: key.Cluster, Name: pattern.namespace}), true)
 	}
 }
 
 // Listings are older than answers may get, so they have a staleness of their own.
 const (
-	// listInterval is how often a namespace is listed. A client learns of a new topic from the broker within a second, or
+	// ListInterval is how often a namespace is listed. A client learns of a new topic from the broker within a second, or
 	// looks for itself once a minute.
-	listInterval = 30 * time.Second
+	ListInterval = 30 * time.Second
 	// staleListings of 3 let two of them fail.
 	staleListings = 3
 )
@@ -221,14 +221,15 @@ func (n *namespaceState) check(namespace string, staleAfter time.Duration, now t
 		return n.trouble
 	case n.listedAt.IsZero():
 		return fmt.Errorf("%w: the first listing of namespace %s is under way", ErrNoData, namespace)
-	case now.Sub(n.listedAt) > max(staleAfter, staleListings*listInterval):
+	case now.Sub(n.listedAt) > max(staleAfter, staleListings*ListInterval):
 		return fmt.Errorf("listing the topics of namespace %s: %w", namespace, staleError(n.listedAt, n.trouble))
 	}
 	return nil
 }
 
-// patternsIn returns the patterns of a namespace.
-func (s *Store) patternsIn(namespace Namespace) []Topic {
+// PatternsIn returns the patterns of a namespace.
+func (f *Feed) PatternsIn(namespace Namespace) []Topic {
+	s := f.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var patterns []Topic

@@ -4,37 +4,9 @@
 package backlog
 
 import (
-	"context"
 	"iter"
 	"time"
 )
-
-// Source fetches the present state of a topic.
-//
-// An answer that lacks partitions is ErrPartial and never a smaller sum. Every error wraps one of the reasons of
-// this package and names what the user can do.
-type Source interface {
-	Fetch(ctx context.Context, topic Topic, detail Detail) (TopicSample, error)
-	// AddEntries adds the entry counters to a sample of the topic that came without them, as far as they can be had.
-	AddEntries(ctx context.Context, topic Topic, sample TopicSample) TopicSample
-}
-
-// Lister lists the topics of a namespace, for subscriptions with patterns: complete names without partition suffixes,
-// each once, in no order. Partitioned topics whose partitions were never loaded are among them, system topics are not.
-type Lister interface {
-	List(ctx context.Context, namespace Namespace) ([]string, error)
-}
-
-// InstanceSource reads what the instances of a workload count themselves.
-type InstanceSource interface {
-	FetchInstances(ctx context.Context, workload string) (InstancesSample, error)
-}
-
-// BulkSource reads the rough state of many topics at once. What it does not mention is unknown, never 0: brokers leave
-// out topics that are not loaded.
-type BulkSource interface {
-	FetchBulk(ctx context.Context, cluster Cluster) (BulkSample, error)
-}
 
 // Detail says what a fetch asks for beyond what is always there. Each costs the broker something, so none is asked for
 // at every fetch.

@@ -25,9 +25,9 @@ type Store struct {
 	clusters   map[Cluster]*clusterState
 	// changed are the jobs that came, went or cannot wait since the Poller last asked, and whether they are due at once;
 	// nil without a Poller.
-	changed map[job]bool
+	changed map[Job]bool
 	// wanting is what the Poller is there for.
-	wanting attached
+	wanting Extras
 }
 
 // clusterState is a cluster with tracked topics.
@@ -63,7 +63,7 @@ func (s *Store) Record(topic Topic, sample TopicSample) {
 		return
 	}
 	if !sample.At.After(state.answeredAt) {
-		s.change(topicJob(topic), true) // a bulk answer came in between: ask again rather than lose news
+		s.change(TopicJob(topic), true) // a bulk answer came in between: ask again rather than lose news
 		return
 	}
 	if sample.At.Sub(state.answeredAt) > s.staleAfter {
@@ -71,7 +71,7 @@ func (s *Store) Record(topic Topic, sample TopicSample) {
 	}
 	state.record(sample, s.rateWindow)
 	state.readAt, state.relisted = sample.At, false
-	if s.wanting.bulk {
+	if s.wanting.Bulk {
 		state.quiet.learn(sample, state.subscriptions)
 	}
 }
@@ -92,8 +92,9 @@ func (s *Store) Fail(topic Topic, reason error) {
 	}
 }
 
-// nextDetail says how much the next fetch of the topic should ask for.
-func (s *Store) nextDetail(topic Topic, now time.Time) Detail {
+// NextDetail says how much the next fetch of the topic should ask for.
+func (f *Feed) NextDetail(topic Topic, now time.Time) Detail {
+	s := f.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if state := s.topics[topic]; state != nil {
@@ -102,9 +103,10 @@ func (s *Store) nextDetail(topic Topic, now time.Time) Detail {
 	return Slim
 }
 
-// wantsEntries says whether an answer without entry counters is worth asking for them, and notes that they are asked
+// WantsEntries says whether an answer without entry counters is worth asking for them, and notes that they are asked
 // for.
-func (s *Store) wantsEntries(topic Topic, sample TopicSample) bool {
+func (f *Feed) WantsEntries(topic Topic, sample TopicSample) bool {
+	s := f.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.topics[topic]

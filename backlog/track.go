@@ -159,13 +159,13 @@ func (s *Store) acquireTopic(key Topic, use use) {
 		state = &subscriptionState{}
 		topic.subscriptions[use.name] = state
 		topic.quiet = quiet{} // it knows nothing of this one
-		s.change(topicJob(key), true)
+		s.change(TopicJob(key), true)
 	}
 	state.owners++
 	if use.bytes {
 		if state.bytes++; state.bytes == 1 {
 			topic.quiet = quiet{} // it has no bytes to confirm
-			s.change(topicJob(key), true)
+			s.change(TopicJob(key), true)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func (s *Store) releaseTopic(key Topic, use use) {
 	}
 	if len(topic.subscriptions) == 0 {
 		delete(s.topics, key)
-		s.change(topicJob(key), false)
+		s.change(TopicJob(key), false)
 		s.releaseCluster(key.Cluster)
 	}
 }
@@ -191,7 +191,7 @@ func (s *Store) acquireCluster(key Cluster) {
 	if cluster == nil {
 		cluster = &clusterState{}
 		s.clusters[key] = cluster
-		s.change(job{kind: bulkKind, cluster: key}, false)
+		s.change(BulkJob(key), false)
 	}
 	cluster.topics++
 }
@@ -200,7 +200,7 @@ func (s *Store) releaseCluster(key Cluster) {
 	cluster := s.clusters[key]
 	if cluster.topics--; cluster.topics == 0 {
 		delete(s.clusters, key)
-		s.change(job{kind: bulkKind, cluster: key}, false)
+		s.change(BulkJob(key), false)
 	}
 }
 

@@ -25,7 +25,7 @@ func (s *Store) acquireWorkload(subscription Subscription) {
 	if state == nil {
 		state = &workloadState{inputs: map[Topic]int{}}
 		s.workloads[subscription.Workload] = state
-		s.change(workloadJob(subscription.Workload), true)
+		s.change(WorkloadJob(subscription.Workload), true)
 	}
 	state.owners++
 	if inputs := subscription.inputs(); len(inputs) > 0 {
@@ -45,7 +45,7 @@ func (s *Store) releaseWorkload(subscription Subscription) {
 	}
 	if state.owners--; state.owners == 0 {
 		delete(s.workloads, subscription.Workload)
-		s.change(workloadJob(subscription.Workload), false)
+		s.change(WorkloadJob(subscription.Workload), false)
 	}
 }
 
@@ -82,7 +82,7 @@ func (s *Store) readInstances(workload string, now time.Time) InstancesReading {
 		return noInstances(fmt.Errorf("%w: instances of %s", ErrNotTracked, workload))
 	case state.history.at.IsZero() && state.trouble != nil:
 		return noInstances(state.trouble)
-	case state.history.at.IsZero() && !s.wanting.instances:
+	case state.history.at.IsZero() && !s.wanting.Instances:
 		return noInstances(ErrNotAsked)
 	case state.history.at.IsZero():
 		return noInstances(fmt.Errorf("%w: instances of %s are being asked", ErrNoData, workload))
@@ -94,8 +94,9 @@ func (s *Store) readInstances(workload string, now time.Time) InstancesReading {
 	return state.history.read(now, s.staleAfter)
 }
 
-// workloadInputs returns whom news of a workload's instances concern, by topic or pattern.
-func (s *Store) workloadInputs(workload string) []Topic {
+// WorkloadInputs returns whom news of a workload's instances concern, by topic or pattern.
+func (f *Feed) WorkloadInputs(workload string) []Topic {
+	s := f.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	state := s.workloads[workload]

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package instance reads what the instances of functions, sinks and sources count themselves, from the metrics port
-// that each of them serves: it implements backlog.InstanceSource.
+// that each of them serves: it implements poll.InstanceSource.
 //
 // Floor 2, an edge: it knows package backlog and one outside system, the metrics of Pulsar's Java, Python and Go
 // instances. Where the instances are it is told by Addresses, from memory. It computes no rate, sends no credentials,

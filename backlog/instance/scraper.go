@@ -35,8 +35,6 @@ type Scraper struct {
 	slots     chan struct{} // one for each request under way
 }
 
-var _ backlog.InstanceSource = (*Scraper)(nil)
-
 // FetchInstances asks all instances of the workload at once. Those that do not answer, or with something else than an
 // instance's metrics, are counted in Silent.
 //

@@ -35,15 +35,13 @@ type BrokerStatsConfig struct {
 	Wanted func(backlog.Topic) bool
 }
 
-// BrokerStats implements backlog.BulkSource with what each broker prepares once a minute of all topics that it has
+// BrokerStats implements poll.BulkSource with what each broker prepares once a minute of all topics that it has
 // loaded. That costs the broker next to nothing, is up to a minute old, and needs a superuser.
 type BrokerStats struct {
 	client *client
 	config BrokerStatsConfig
 	now    func() time.Time
 }
-
-var _ backlog.BulkSource = (*BrokerStats)(nil)
 
 // BrokerStats reads in bulk over the Source's connections. The error names a URL that is no broker's.
 func (s *Source) BrokerStats(config BrokerStatsConfig) (*BrokerStats, error) {

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pulsar reads the state of topics from Pulsar's admin REST: it implements backlog.Source and backlog.Lister.
+// Package pulsar reads the state of topics from Pulsar's admin REST: it implements poll.Source and poll.Lister.
 //
 // Floor 2, an edge: it knows package backlog and one outside system, Pulsar's admin service (4.0 and later). It never
 // adds partitions up, never decides anything, and never shows a credential in an error or a metric.
@@ -27,8 +27,8 @@
 // inside the cluster. Answers are decoded as they arrive, and what is not needed is not kept: a huge answer costs time,
 // not memory.
 //
-// Worker reads functions, sinks and sources from the function worker, in the brokers or apart (backlog.InstanceSource);
-// BrokerStats reads all loaded topics of all brokers at once, roughly (backlog.BulkSource). Both use the Source's
+// Worker reads functions, sinks and sources from the function worker, in the brokers or apart (poll.InstanceSource);
+// BrokerStats reads all loaded topics of all brokers at once, roughly (poll.BulkSource). Both use the Source's
 // client.
 //
 // Every error wraps one reason of package backlog, see errors.go for the table, and its text is meant for users.

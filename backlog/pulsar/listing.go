@@ -17,9 +17,7 @@ const maxTopics = 500_000
 
 var errTooManyTopics = fmt.Errorf("more than %d topics", maxTopics)
 
-var _ backlog.Lister = (*Source)(nil)
-
-// List implements backlog.Lister. It is two calls: one that names topics and partitions that were ever loaded, and one
+// List implements poll.Lister. It is two calls: one that names topics and partitions that were ever loaded, and one
 // that names partitioned topics, loaded or not.
 func (s *Source) List(ctx context.Context, namespace backlog.Namespace) ([]string, error) {
 	a, err := namespaceAddress(namespace)

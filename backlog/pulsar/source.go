@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Source implements backlog.Source. It may be used by several goroutines.
+// Source implements poll.Source. It may be used by several goroutines.
 type Source struct {
 	client *client
 	// counts are how many partitions topics have.
@@ -21,8 +21,6 @@ type Source struct {
 	ages   ages
 	now    func() time.Time
 }
-
-var _ backlog.Source = (*Source)(nil)
 
 // Close closes connections that are not in use.
 func (s *Source) Close() { s.client.credentials.Close() }

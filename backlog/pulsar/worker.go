@@ -24,7 +24,7 @@ const (
 )
 
 // Worker reads functions, sinks and sources from Pulsar's function worker, and changes their parallelism. It implements
-// backlog.InstanceSource for workloads of function.Component, and may be used by several goroutines.
+// poll.InstanceSource for workloads of function.Component, and may be used by several goroutines.
 //
 // Describe is cheap for the worker: it answers from memory. FetchInstances and Status are not: on the Kubernetes
 // runtime one call asks every pod in turn, and with all runtimes they wait while the worker stops or deletes instances.
@@ -41,8 +41,6 @@ type Worker struct {
 	// statuses is for all that /status is asked for.
 	statuses *workerLimits
 }
-
-var _ backlog.InstanceSource = (*Worker)(nil)
 
 // Worker reads what the function workers of the same clusters know, over the Source's connections.
 func (s *Source) Worker() *Worker {

@@ -59,12 +59,12 @@ const maxWorkloads = 10_000
 // SpacedWorker requests the instances of a component no more often than it is told to, and repeats its last answer
 // meanwhile: callers drop what is not newer. It may be used by several goroutines.
 type SpacedWorker struct {
-	worker backlog.InstanceSource
-	now    func() time.Time
-	last   *backlog.Cache[string, backlog.InstancesSample]
+	worker interface {
+		FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error)
+	}
+	now  func() time.Time
+	last *backlog.Cache[string, backlog.InstancesSample]
 }
-
-var _ backlog.InstanceSource = (*SpacedWorker)(nil)
 
 // Spaced requests instances at most so often.
 func (w *Worker) Spaced(every time.Duration) *SpacedWorker {

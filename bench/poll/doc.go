@@ -8,7 +8,7 @@
 // 4.0.8 with two consumers), and, one after the other, the two contenders, which have the same interval between two
 // looks at a topic and so the same freshness where they keep up:
 //
-//	ours         backlog.Poller, backlog.Store and backlog/pulsar as the adapter runs them
+//	ours         poll.Poller, backlog.Store and backlog/pulsar as the adapter runs them
 //	per_trigger  a request for each trigger with Pulsar's default parameters, the answer read and decoded whole
 //
 // CPU and memory are those of the contender's process alone; requests and bytes are counted by the broker; freshness is

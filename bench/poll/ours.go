@@ -13,13 +13,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 )
 
 // ours is the poller of the adapter with its default limits: a request may take 3 s, 16 run at once against a cluster.
 type ours struct {
 	store         *backlog.Store
-	poller        *backlog.Poller
+	poller        *poll.Poller
 	subscriptions []backlog.Subscription
 }
 
@@ -39,7 +40,7 @@ func newOurs(s setting, admin string) (*ours, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.poller, err = backlog.NewPoller(backlog.PollerConfig{
+	o.poller, err = poll.New(poll.Config{
 		Store: o.store, Source: source, Interval: s.Interval, Timeout: 9 * time.Second, PerCluster: 16,
 		Jitter: rand.Float64, Updated: func(backlog.Topic) {},
 	})

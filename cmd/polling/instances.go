@@ -9,12 +9,13 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
 // instances asks the instances of each workload where they are found.
-type instances struct{ pods, worker backlog.InstanceSource }
+type instances struct{ pods, worker poll.InstanceSource }
 
-// FetchInstances implements backlog.InstanceSource.
+// FetchInstances implements poll.InstanceSource.
 func (i instances) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
 	if strings.HasPrefix(workload, function.WorkerWorkload) {
 		return i.worker.FetchInstances(ctx, workload)

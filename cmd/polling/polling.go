@@ -11,6 +11,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/instance"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
@@ -40,7 +41,7 @@ type Config struct {
 
 // Polling is the readers of Pulsar and the loop that drives them.
 type Polling struct {
-	Poller *backlog.Poller
+	Poller *poll.Poller
 	Source *pulsar.Source
 	// Worker asks function workers, and changes what they run.
 	Worker *pulsar.Worker
@@ -62,7 +63,7 @@ func New(config Config) (*Polling, error) {
 	// A fetch is up to three requests one after the other: partitions, stats and entry counters. An age that hangs
 	// costs one more; should the time not be enough then, the next fetch leaves it out.
 	const requests = 3
-	polling := backlog.PollerConfig{
+	polling := poll.Config{
 		Store: config.Store, Source: source, Lister: source,
 		Interval: o.PollInterval, Timeout: min(requests*o.PulsarTimeout, time.Minute),
 		PerCluster: o.MaxRequestsPerCluster, Workloads: maxWorkloads, BulkInterval: bulkInterval,
@@ -84,6 +85,6 @@ func New(config Config) (*Polling, error) {
 			return nil, err
 		}
 	}
-	poller, err := backlog.NewPoller(polling)
+	poller, err := poll.New(polling)
 	return &Polling{Poller: poller, Source: source, Worker: worker}, err
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	backlogpoll "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"github.com/apache/pulsar-client-go/pulsar"
@@ -99,7 +100,7 @@ func (g *ground) begin(ctx context.Context) (err error) {
 	if g.store, err = backlog.NewStore(groundWindow, groundStale); err != nil {
 		return err
 	}
-	poller, err := backlog.NewPoller(backlog.PollerConfig{
+	poller, err := backlogpoll.New(backlogpoll.Config{
 		Store: g.store, Source: g.source, Interval: time.Second, Timeout: 10 * time.Second, PerCluster: 8,
 		Jitter: func() float64 { return 0.5 }, Updated: g.updated, Lister: g.source, Instances: g.scraper, Workloads: 8,
 	})

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package backlog_test
+package poll_test
 
 import (
 	"testing"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
 // longestGap is the longest time between two fetches of the topic from the one with that number on.
@@ -32,7 +33,7 @@ func TestATopicThatWokeUpIsReadAtTheUsualPaceUntilItWasQuietForLong(t *testing.T
 			defer source.mu.Unlock()
 			source.backlog = entries
 		}
-		run(t, config, func(*backlog.Poller) {
+		run(t, config, func(*poll.Poller) {
 			store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 			for range 20 {
 				time.Sleep(5*time.Minute + 7*time.Second)
@@ -56,7 +57,7 @@ func TestBulkAnswersThatAreRareLetNoReadingBecomeStale(t *testing.T) {
 		store, err := backlog.NewStore(rateWindow, 3*time.Minute)
 		require.NoError(t, err)
 		config.Store, config.BulkInterval, config.QuietInterval = store, 10*time.Minute, 10*time.Minute
-		run(t, config, func(*backlog.Poller) {
+		run(t, config, func(*poll.Poller) {
 			subscription := backlog.NewSubscription(cluster(), function, orders)
 			store.Track("me", subscription)
 			time.Sleep(time.Second)

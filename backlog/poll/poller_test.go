@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package backlog_test
+package poll_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
 // fakeSource answers from memory on the test's own clock and records who was asked when.
@@ -67,10 +68,7 @@ func (f *fakeSource) Fetch(ctx context.Context, t backlog.Topic, detail backlog.
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
-	a := answer{backlogEntries: entries, slim: !detail.Has(backlog.Consumers)}
-	sample := a.sample()
-	sample.At = at
-	return sample, nil
+	return sampleOf(at, detail, entries), nil
 }
 
 func (f *fakeSource) AddEntries(_ context.Context, t backlog.Topic, sample backlog.TopicSample) backlog.TopicSample {
@@ -86,19 +84,19 @@ func (f *fakeSource) count(t backlog.Topic) int {
 	return len(f.fetches[t])
 }
 
-// poll runs a poller with a ten second interval and no jitter until the body returns.
-func poll(t *testing.T, store *backlog.Store, source backlog.Source, body func(*backlog.Poller)) {
+// polling runs a poller with a ten second interval and no jitter until the body returns.
+func polling(t *testing.T, store *backlog.Store, source poll.Source, body func(*poll.Poller)) {
 	t.Helper()
-	run(t, backlog.PollerConfig{
+	run(t, poll.Config{
 		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 4,
 		Jitter: func() float64 { return 0.5 }, Updated: func(backlog.Topic) {},
 	}, body)
 }
 
 // run runs a poller until the body returns.
-func run(t *testing.T, config backlog.PollerConfig, body func(*backlog.Poller)) {
+func run(t *testing.T, config poll.Config, body func(*poll.Poller)) {
 	t.Helper()
-	poller, err := backlog.NewPoller(config)
+	poller, err := poll.New(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
@@ -111,7 +109,7 @@ func run(t *testing.T, config backlog.PollerConfig, body func(*backlog.Poller)) 
 func TestPollerFetchesATopicOnceAnIntervalWhoeverAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
-		poll(t, store, source, func(*backlog.Poller) {
+		polling(t, store, source, func(*poll.Poller) {
 			for i := range 50 {
 				store.Track(fmt.Sprint("policy ", i), backlog.NewSubscription(cluster(), fmt.Sprint("f", i), orders))
 			}
@@ -125,7 +123,7 @@ func TestPollerFetchesATopicOnceAnIntervalWhoeverAsks(t *testing.T) {
 func TestPollerAsksANewTopicAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
-		poll(t, store, source, func(*backlog.Poller) {
+		polling(t, store, source, func(*poll.Poller) {
 			time.Sleep(time.Minute)
 			subscription := backlog.NewSubscription(cluster(), function, orders)
 			store.Track("me", subscription)
@@ -139,7 +137,7 @@ func TestPollerAsksANewTopicAtOnce(t *testing.T) {
 func TestPollerStopsAskingWhenNobodyTracks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
-		poll(t, store, source, func(*backlog.Poller) {
+		polling(t, store, source, func(*poll.Poller) {
 			store.TrackUntil("asked", backlog.NewSubscription(cluster(), function, orders), time.Now().Add(25*time.Second))
 			time.Sleep(time.Minute)
 			require.Equal(t, 3, source.count(topic(orders)))
@@ -152,7 +150,7 @@ func TestPollerBoundsWhatRunsAgainstOneClusterAndSparesTheOthers(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		hanging := backlog.Cluster{AdminURL: "http://paused:8080"}
 		source.hangs[hanging] = true
-		poll(t, store, source, func(*backlog.Poller) {
+		polling(t, store, source, func(*poll.Poller) {
 			for i := range 40 {
 				name := fmt.Sprint("topic-", i)
 				store.Track("good"+name, backlog.NewSubscription(cluster(), function, name))
@@ -177,7 +175,7 @@ func TestPollerBacksOffAFailingTopicAndNotAMissingOne(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		source.fails[topic(orders)] = backlog.ErrUnreachable
 		source.fails[topic(returns)] = backlog.ErrTopicNotFound
-		poll(t, store, source, func(*backlog.Poller) {
+		polling(t, store, source, func(*poll.Poller) {
 			store.Track("me", backlog.NewSubscription(cluster(), function, orders, returns))
 			time.Sleep(121 * time.Second)
 			require.InDelta(t, 7, source.count(topic(orders)), 1, "10 s, then 20 s apart: 30 s is the bound")
@@ -189,7 +187,7 @@ func TestPollerBacksOffAFailingTopicAndNotAMissingOne(t *testing.T) {
 func TestPollerAsksForEverythingOnlyWhileSomethingWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
-		poll(t, store, source, func(*backlog.Poller) {
+		polling(t, store, source, func(*poll.Poller) {
 			store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 			time.Sleep(55 * time.Second)
 			source.mu.Lock()
@@ -208,8 +206,8 @@ func TestPollerAsksForEverythingOnlyWhileSomethingWaits(t *testing.T) {
 func TestPollerIsAliveWhileItsLoopTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
-		var stopped *backlog.Poller
-		poll(t, store, source, func(p *backlog.Poller) {
+		var stopped *poll.Poller
+		polling(t, store, source, func(p *poll.Poller) {
 			time.Sleep(time.Hour)
 			require.NoError(t, p.Alive(time.Now()))
 			stopped = p
@@ -219,38 +217,38 @@ func TestPollerIsAliveWhileItsLoopTurns(t *testing.T) {
 }
 
 func TestNewPollerNamesTheBoundThatIsBroken(t *testing.T) {
-	good := backlog.PollerConfig{
+	good := poll.Config{
 		Store: newStore(t), Source: newFakeSource(), Interval: time.Second, Timeout: time.Second, PerCluster: 1,
 		Jitter: func() float64 { return 0 }, Updated: func(backlog.Topic) {},
 	}
 	tests := map[string]struct {
-		change func(*backlog.PollerConfig)
+		change func(*poll.Config)
 		want   string
 	}{
 		"no store": {
-			func(c *backlog.PollerConfig) { c.Store = nil },
+			func(c *poll.Config) { c.Store = nil },
 			"poller: Store, Source, Jitter and Updated must be set",
 		},
 		"interval too big": {
-			func(c *backlog.PollerConfig) { c.Interval = time.Hour },
+			func(c *poll.Config) { c.Interval = time.Hour },
 			"poller: Interval is 1h0m0s, must be from 1s to 5m",
 		},
 		"no timeout": {
-			func(c *backlog.PollerConfig) { c.Timeout = 0 },
+			func(c *poll.Config) { c.Timeout = 0 },
 			"poller: Timeout is 0s, must be above 0 and at most 1m",
 		},
 		"no place": {
-			func(c *backlog.PollerConfig) { c.PerCluster = 0 },
+			func(c *poll.Config) { c.PerCluster = 0 },
 			"poller: PerCluster is 0, must be from 1 to 1000",
 		},
 		"no place for instances": {
-			func(c *backlog.PollerConfig) { c.Instances = newFakeCluster() }, "poller: Workloads is 0, must be from 1 to 1000",
+			func(c *poll.Config) { c.Instances = newFakeCluster() }, "poller: Workloads is 0, must be from 1 to 1000",
 		},
 		"bulk answers without a pause": {
-			func(c *backlog.PollerConfig) { c.Bulk = newFakeCluster() }, "poller: BulkInterval is 0s, must be from 10s to 10m",
+			func(c *poll.Config) { c.Bulk = newFakeCluster() }, "poller: BulkInterval is 0s, must be from 10s to 10m",
 		},
 		"quiet topics fetched more often than others": {
-			func(c *backlog.PollerConfig) { c.Bulk, c.BulkInterval = newFakeCluster(), time.Minute },
+			func(c *poll.Config) { c.Bulk, c.BulkInterval = newFakeCluster(), time.Minute },
 			"poller: QuietInterval is 0s, must be from Interval (1s) to 1h",
 		},
 	}
@@ -258,7 +256,7 @@ func TestNewPollerNamesTheBoundThatIsBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := good
 			test.change(&config)
-			_, err := backlog.NewPoller(config)
+			_, err := poll.New(config)
 			require.EqualError(t, err, test.want)
 		})
 	}

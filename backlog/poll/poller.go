@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package backlog
+package poll
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // Poller fetches every tracked topic once an interval, whoever and however many asked for it; and at their own paces
@@ -20,14 +22,16 @@ import (
 // One goroutine owns the schedule; fetches run beside it, at most PerCluster at once against one cluster, so a
 // cluster that hangs slows down none of the others.
 type Poller struct {
-	config PollerConfig
+	config Config
+	// feed of the Store, since Run.
+	feed *backlog.Feed
 	// lastTick is when the schedule was last looked at, in Unix nanoseconds; 0 before Run.
 	lastTick atomic.Int64
 }
 
-// PollerConfig is what a Poller needs.
-type PollerConfig struct {
-	Store  *Store
+// Config is what a Poller needs.
+type Config struct {
+	Store  *backlog.Store
 	Source Source
 	// Interval between two fetches of one topic, or of one workload's instances, from 1s to 5m. What is new is fetched at
 	// once; of more than a hundred new ones of a cluster, the rest is spread over the first interval.
@@ -42,7 +46,7 @@ type PollerConfig struct {
 	// Updated is told, outside of any lock, that there is news of a topic: an answer or a failure. It must not block. A
 	// pattern, by its text in place of a topic's name, is told of when its namespace was listed; the topics that it
 	// matches have news of their own. News of a workload are told of one topic or pattern of each subscription.
-	Updated func(Topic)
+	Updated func(backlog.Topic)
 
 	// Lister lists namespaces, every 30s. Without one, readings of subscriptions with patterns are ErrUnsupported.
 	Lister Lister
@@ -60,8 +64,8 @@ type PollerConfig struct {
 	QuietInterval time.Duration
 }
 
-// NewPoller checks the configuration.
-func NewPoller(config PollerConfig) (*Poller, error) {
+// New checks the configuration.
+func New(config Config) (*Poller, error) {
 	switch {
 	case config.Store == nil || config.Source == nil || config.Jitter == nil || config.Updated == nil:
 		return nil, fmt.Errorf("poller: Store, Source, Jitter and Updated must be set")
@@ -79,7 +83,7 @@ func NewPoller(config PollerConfig) (*Poller, error) {
 }
 
 // checkSources checks what the optional sources need.
-func (config *PollerConfig) checkSources() error {
+func (config *Config) checkSources() error {
 	switch {
 	case config.Instances != nil && (config.Workloads < 1 || config.Workloads > 1000):
 		return fmt.Errorf("poller: Workloads is %d, must be from 1 to 1000", config.Workloads)
@@ -109,7 +113,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	now := time.Now()
-	s.take(p.config.Store.attach(attached{instances: p.config.Instances != nil, bulk: p.config.Bulk != nil}), now)
+	p.feed = p.config.Store.Feed(backlog.Extras{Instances: p.config.Instances != nil, Bulk: p.config.Bulk != nil})
 	p.look(s, now)
 	for {
 		for _, j := range s.start(p.config.PerCluster, p.config.Workloads) {
@@ -137,41 +141,41 @@ func (p *Poller) Run(ctx context.Context) error {
 func (p *Poller) look(s *schedule, now time.Time) {
 	p.lastTick.Store(now.UnixNano())
 	p.config.Store.Expire(now)
-	s.take(p.config.Store.changes(), now)
+	s.take(p.feed.Changes(), now)
 	s.enqueue(now)
 }
 
 // fetched is how one fetch ended.
 type fetched struct {
-	job       job
+	job       backlog.Job
 	err       error
-	confirmed []Confirmation // by a bulk answer
+	confirmed []backlog.Confirmation // by a bulk answer
 }
 
 // fetch does one job, and tells the store and whoever listens. A fetch that ends because the program does says nothing.
-func (p *Poller) fetch(ctx context.Context, j job) fetched {
+func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
 	timeout := p.config.Timeout
-	if j.kind == bulkKind {
+	if j.Kind == backlog.BulkKind {
 		timeout = bulkTimeout
 	}
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	result := fetched{job: j}
-	var news []Topic
-	switch j.kind {
-	case topicKind:
-		result.err = p.fetchTopic(ctx, timed, j.topic())
-		news = []Topic{j.topic()}
-	case namespaceKind:
-		result.err = p.fetchListing(ctx, timed, j.namespace())
-		news = p.config.Store.patternsIn(j.namespace())
-	case workloadKind:
-		result.err = p.fetchInstances(ctx, timed, j.name)
-		news = p.config.Store.workloadInputs(j.name)
-	case bulkKind:
-		sample, err := p.config.Bulk.FetchBulk(timed, j.cluster)
+	var news []backlog.Topic
+	switch j.Kind {
+	case backlog.TopicKind:
+		result.err = p.fetchTopic(ctx, timed, j.Topic())
+		news = []backlog.Topic{j.Topic()}
+	case backlog.NamespaceKind:
+		result.err = p.fetchListing(ctx, timed, j.Namespace())
+		news = p.feed.PatternsIn(j.Namespace())
+	case backlog.WorkloadKind:
+		result.err = p.fetchInstances(ctx, timed, j.Name)
+		news = p.feed.WorkloadInputs(j.Name)
+	case backlog.BulkKind:
+		sample, err := p.config.Bulk.FetchBulk(timed, j.Cluster)
 		if result.err = err; err == nil {
-			result.confirmed = p.config.Store.RecordBulk(j.cluster, sample)
+			result.confirmed = p.config.Store.RecordBulk(j.Cluster, sample)
 		}
 		for _, confirmation := range result.confirmed {
 			news = append(news, confirmation.Topic)
@@ -186,10 +190,10 @@ func (p *Poller) fetch(ctx context.Context, j job) fetched {
 	return result
 }
 
-func (p *Poller) fetchTopic(ctx, timed context.Context, topic Topic) error {
-	detail := p.config.Store.nextDetail(topic, time.Now())
+func (p *Poller) fetchTopic(ctx, timed context.Context, topic backlog.Topic) error {
+	detail := p.feed.NextDetail(topic, time.Now())
 	sample, err := p.config.Source.Fetch(timed, topic, detail)
-	if err == nil && !detail.Has(Entries) && p.config.Store.wantsEntries(topic, sample) {
+	if err == nil && !detail.Has(backlog.Entries) && p.feed.WantsEntries(topic, sample) {
 		sample = p.config.Source.AddEntries(timed, topic, sample)
 	}
 	switch {
@@ -201,7 +205,7 @@ func (p *Poller) fetchTopic(ctx, timed context.Context, topic Topic) error {
 	return err
 }
 
-func (p *Poller) fetchListing(ctx, timed context.Context, namespace Namespace) error {
+func (p *Poller) fetchListing(ctx, timed context.Context, namespace backlog.Namespace) error {
 	at := time.Now()
 	topics, err := p.list(timed, namespace)
 	switch {
@@ -213,10 +217,10 @@ func (p *Poller) fetchListing(ctx, timed context.Context, namespace Namespace) e
 	return err
 }
 
-func (p *Poller) list(ctx context.Context, namespace Namespace) ([]string, error) {
+func (p *Poller) list(ctx context.Context, namespace backlog.Namespace) ([]string, error) {
 	if p.config.Lister == nil {
 		return nil, fmt.Errorf("%w: topic patterns in namespace %s: this program lists no namespaces; name the topics",
-			ErrUnsupported, namespace.Name)
+			backlog.ErrUnsupported, namespace.Name)
 	}
 	return p.config.Lister.List(ctx, namespace)
 }
@@ -237,22 +241,22 @@ func (p *Poller) finish(s *schedule, result fetched, now time.Time) {
 	s.finish(result.job, result.err, now)
 	switch {
 	case result.err != nil:
-	case result.job.kind == bulkKind:
+	case result.job.Kind == backlog.BulkKind:
 		p.postpone(s, result, now)
-	case result.job.kind == topicKind:
+	case result.job.Kind == backlog.TopicKind:
 		p.postponeAgain(s, result.job, now)
 	}
 }
 
 // delay is the time until a job's next fetch after so many failures in a row: its interval, and after failures the
 // topics', doubled for every one after the first and bounded; spread by ±10 % then, for many fail at once.
-func (p *Poller) delay(kind kind, failures int) time.Duration {
+func (p *Poller) delay(kind backlog.JobKind, failures int) time.Duration {
 	wait := p.config.Interval
 	switch {
-	case kind == bulkKind:
+	case kind == backlog.BulkKind:
 		wait = p.config.BulkInterval // nobody waits for it
-	case kind == namespaceKind && failures == 0:
-		wait = listInterval
+	case kind == backlog.NamespaceKind && failures == 0:
+		wait = backlog.ListInterval
 	default:
 		for range failures - 1 {
 			if wait*2 > max(maxBackoff, p.config.Interval) {

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package backlog_test
+package poll_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
 // fakeCluster answers listings, instances and bulk questions from memory.
@@ -100,8 +101,8 @@ func (f *fakeCluster) FetchBulk(context.Context, backlog.Cluster) (backlog.BulkS
 }
 
 // config is that of a poller with all sources, a ten second interval and no jitter.
-func (f *fakeCluster) config(store *backlog.Store, source backlog.Source) backlog.PollerConfig {
-	return backlog.PollerConfig{
+func (f *fakeCluster) config(store *backlog.Store, source poll.Source) poll.Config {
+	return poll.Config{
 		Store: store, Source: source, Interval: 10 * time.Second, Timeout: 3 * time.Second, PerCluster: 4,
 		Jitter:  func() float64 { return 0.5 },
 		Updated: func(topic backlog.Topic) { f.set(func() { f.updated[topic.Name]++ }) },
@@ -113,7 +114,7 @@ func TestPollerListsANamespaceAtOnceAndThenEveryHalfMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster(in1, orders)
 		source.backlog = 5
-		run(t, pulsar.config(store, source), func(*backlog.Poller) {
+		run(t, pulsar.config(store, source), func(*poll.Poller) {
 			subscription := matching(t, "in-.*")
 			store.Track("me", subscription)
 			store.Track("you", matching(t, ".*"))
@@ -147,7 +148,7 @@ func TestPollerListsANamespaceAtOnceAndThenEveryHalfMinute(t *testing.T) {
 func TestPollerListsAgainOnceAMatchedTopicIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster(in1, in2)
-		run(t, pulsar.config(store, source), func(*backlog.Poller) {
+		run(t, pulsar.config(store, source), func(*poll.Poller) {
 			subscription := matching(t, "in-.*")
 			store.Track("me", subscription)
 			time.Sleep(5 * time.Second)
@@ -169,7 +170,7 @@ func TestPollerTriesAFailedListingSoonerThanAGoodOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster(in1)
 		pulsar.listErr = backlog.ErrUnreachable
-		run(t, pulsar.config(store, source), func(*backlog.Poller) {
+		run(t, pulsar.config(store, source), func(*poll.Poller) {
 			subscription := matching(t, "in-.*")
 			store.Track("me", subscription)
 			time.Sleep(time.Second)
@@ -186,7 +187,7 @@ func TestPollerTriesAFailedListingSoonerThanAGoodOne(t *testing.T) {
 func TestPollerWithoutOptionalSourcesSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
-		poll(t, store, source, func(*backlog.Poller) {
+		polling(t, store, source, func(*poll.Poller) {
 			subscription := matching(t, "in-.*")
 			store.Track("me", subscription)
 			plain := backlog.NewSubscription(cluster(), function, orders)
@@ -207,7 +208,7 @@ func TestPollerWithoutOptionalSourcesSaysSo(t *testing.T) {
 func TestPollerAsksInstancesBesideTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster()
-		run(t, pulsar.config(store, source), func(*backlog.Poller) {
+		run(t, pulsar.config(store, source), func(*poll.Poller) {
 			subscription := backlog.NewSubscription(cluster(), function, orders)
 			subscription.Workload = "shop/resize"
 			store.Track("me", subscription)
@@ -242,7 +243,7 @@ func TestInstancesThatHangDelayNoTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster()
 		pulsar.hang = true
-		run(t, pulsar.config(store, source), func(*backlog.Poller) {
+		run(t, pulsar.config(store, source), func(*poll.Poller) {
 			for i := range 20 {
 				subscription := backlog.NewSubscription(cluster(), function, fmt.Sprint("topic-", i))
 				subscription.Workload = fmt.Sprint("workload ", i)
@@ -270,7 +271,7 @@ func TestPollerSpreadsAStartOverTheInterval(t *testing.T) {
 			store.Track(fmt.Sprint(i), backlog.NewSubscription(cluster(), function, fmt.Sprint("topic-", i)))
 		}
 		begin := time.Now()
-		run(t, config, func(*backlog.Poller) {
+		run(t, config, func(*poll.Poller) {
 			time.Sleep(11 * time.Second)
 			source.mu.Lock()
 			perSecond := make([]int, 20)
@@ -292,7 +293,7 @@ func TestPollerSpreadsAStartOverTheInterval(t *testing.T) {
 func TestPollerAsksATopicAtOnceForANewSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
-		poll(t, store, source, func(*backlog.Poller) {
+		polling(t, store, source, func(*poll.Poller) {
 			store.Track("me", backlog.NewSubscription(cluster(), "another's", orders))
 			time.Sleep(2 * time.Second)
 			subscription := backlog.NewSubscription(cluster(), function, orders)
@@ -306,7 +307,7 @@ func TestPollerAsksATopicAtOnceForANewSubscription(t *testing.T) {
 
 // quietWorld has a quiet topic, bulk answers every minute and a store that lets readings get old enough for them to
 // help.
-func quietWorld(t *testing.T) (*backlog.Store, *fakeSource, *fakeCluster, backlog.PollerConfig) {
+func quietWorld(t *testing.T) (*backlog.Store, *fakeSource, *fakeCluster, poll.Config) {
 	t.Helper()
 	store, err := backlog.NewStore(rateWindow, 10*time.Minute)
 	require.NoError(t, err)
@@ -324,7 +325,7 @@ func quietWorld(t *testing.T) (*backlog.Store, *fakeSource, *fakeCluster, backlo
 func TestBulkAnswersSpareFetchesOfAQuietTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source, pulsar, config := quietWorld(t)
-		run(t, config, func(*backlog.Poller) {
+		run(t, config, func(*poll.Poller) {
 			subscription := backlog.NewSubscription(cluster(), function, orders)
 			store.Track("me", subscription)
 			time.Sleep(5 * time.Minute)
@@ -357,7 +358,7 @@ func TestATopicThatIsNoLongerConfirmedIsFetchedAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, source, pulsar, config := quietWorld(t)
-				run(t, config, func(*backlog.Poller) {
+				run(t, config, func(*poll.Poller) {
 					store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 					time.Sleep(6*time.Minute + time.Second) // just confirmed and put off
 					before := source.count(topic(orders))
@@ -384,7 +385,7 @@ func TestWithoutBulkAnswersTopicsAreFetchedBeforeTheyAreStale(t *testing.T) {
 		require.NoError(t, err)
 		_, source, pulsar, config := quietWorld(t)
 		config.Store = store
-		run(t, config, func(*backlog.Poller) {
+		run(t, config, func(*poll.Poller) {
 			subscription := backlog.NewSubscription(cluster(), function, orders)
 			store.Track("me", subscription)
 			time.Sleep(6*time.Minute + time.Second)
@@ -410,7 +411,7 @@ func TestABulkAnswerTakesNoTopicsPlace(t *testing.T) {
 			return backlog.BulkSample{}, backlog.ErrUnreachable
 		}
 		config.PerCluster = 1
-		run(t, config, func(*backlog.Poller) {
+		run(t, config, func(*poll.Poller) {
 			store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 			time.Sleep(10 * time.Minute)
 			require.InDelta(t, 60, source.count(topic(orders)), 2)

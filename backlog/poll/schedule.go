@@ -1,22 +1,24 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package backlog
+package poll
 
 import (
 	"container/heap"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 // schedule says which job is due when. It belongs to the Poller's loop and is not safe for concurrent use.
 type schedule struct {
 	pace     pace
-	slots    map[job]*slot
+	slots    map[backlog.Job]*slot
 	timeline timeline         // all slots that are not busy
 	waiting  map[lane][]*slot // due, in the order in which they became due, for want of a free place
 	inFlight map[lane]int
 	// postponed topics wait longer than the interval because a bulk answer confirmed them.
-	postponed map[Cluster]map[*slot]struct{}
+	postponed map[backlog.Cluster]map[*slot]struct{}
 }
 
 // pace is how long jobs wait. A job is due at the moments of a row that its interval apart make, so that nothing gets
@@ -27,23 +29,23 @@ type pace struct {
 	// jitter returns a number in [0,1).
 	jitter func() float64
 	// after returns the interval of a kind, or how long a job waits after so many failures in a row.
-	after func(kind kind, failures int) time.Duration
+	after func(kind backlog.JobKind, failures int) time.Duration
 }
 
 // lane is what has a bound of its own on how much of it runs at once: a cluster, all workloads, or the one bulk answer
 // of a cluster, which may take a minute and come from elsewhere.
 type lane struct {
-	cluster         Cluster
+	cluster         backlog.Cluster
 	workloads, bulk bool
 }
 
-func (j job) lane() lane {
-	return lane{cluster: j.cluster, workloads: j.kind == workloadKind, bulk: j.kind == bulkKind}
+func laneOf(j backlog.Job) lane {
+	return lane{cluster: j.Cluster, workloads: j.Kind == backlog.WorkloadKind, bulk: j.Kind == backlog.BulkKind}
 }
 
 // slot is one job in the schedule.
 type slot struct {
-	job      job
+	job      backlog.Job
 	due      time.Time
 	index    int       // in the timeline
 	failures int       // in a row
@@ -66,29 +68,29 @@ const (
 
 func newSchedule(pace pace) *schedule {
 	return &schedule{
-		pace: pace, slots: map[job]*slot{}, waiting: map[lane][]*slot{}, inFlight: map[lane]int{},
-		postponed: map[Cluster]map[*slot]struct{}{},
+		pace: pace, slots: map[backlog.Job]*slot{}, waiting: map[lane][]*slot{}, inFlight: map[lane]int{},
+		postponed: map[backlog.Cluster]map[*slot]struct{}{},
 	}
 }
 
 // take brings the schedule up to date with what is wanted.
-func (s *schedule) take(changes []change, now time.Time) {
+func (s *schedule) take(changes []backlog.Change, now time.Time) {
 	var soon []*slot
 	for _, c := range changes {
-		existing := s.slots[c.job]
+		existing := s.slots[c.Job]
 		switch {
-		case existing == nil && c.wanted:
-			existing = &slot{job: c.job, due: now.Add(s.pace.after(c.job.kind, 0))}
-			s.slots[c.job] = existing
+		case existing == nil && c.Wanted:
+			existing = &slot{job: c.Job, due: now.Add(s.pace.after(c.Job.Kind, 0))}
+			s.slots[c.Job] = existing
 			heap.Push(&s.timeline, existing)
 		case existing == nil:
 			continue
-		case !c.wanted:
+		case !c.Wanted:
 			s.drop(existing)
 			continue
 		}
 		existing.gone = false
-		if c.soon {
+		if c.Soon {
 			soon = append(soon, existing)
 		}
 	}
@@ -114,7 +116,7 @@ const atOnce = 100
 func (s *schedule) hasten(slots []*slot, now time.Time) {
 	type group struct {
 		lane lane
-		kind kind
+		kind backlog.JobKind
 	}
 	counts := map[group]int{}
 	for _, one := range slots {
@@ -125,7 +127,7 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 			one.again = true
 		case onTimeline:
 			due := now
-			g := group{one.job.lane(), one.job.kind}
+			g := group{laneOf(one.job), one.job.Kind}
 			if counts[g]++; counts[g] > atOnce {
 				due = now.Add(time.Duration(s.pace.jitter() * float64(s.pace.interval)))
 			}
@@ -138,27 +140,27 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 }
 
 // postpone lets a job wait longer.
-func (s *schedule) postpone(j job, due time.Time) {
+func (s *schedule) postpone(j backlog.Job, due time.Time) {
 	one := s.slots[j]
 	if one == nil || one.state != onTimeline || !due.After(one.due) {
 		return
 	}
 	one.due = due
 	heap.Fix(&s.timeline, one.index)
-	if s.postponed[j.cluster] == nil {
-		s.postponed[j.cluster] = map[*slot]struct{}{}
+	if s.postponed[j.Cluster] == nil {
+		s.postponed[j.Cluster] = map[*slot]struct{}{}
 	}
-	s.postponed[j.cluster][one] = struct{}{}
+	s.postponed[j.Cluster][one] = struct{}{}
 	one.spared = true
 }
 
 // resume ends a postponement.
 func (s *schedule) resume(one *slot) {
 	one.spared = false
-	slots := s.postponed[one.job.cluster]
+	slots := s.postponed[one.job.Cluster]
 	delete(slots, one)
 	if len(slots) == 0 {
-		delete(s.postponed, one.job.cluster)
+		delete(s.postponed, one.job.Cluster)
 	}
 }
 
@@ -169,13 +171,13 @@ func (s *schedule) enqueue(now time.Time) {
 		spared := one.spared
 		s.resume(one)
 		one.state, one.spared = inLine, spared
-		s.waiting[one.job.lane()] = append(s.waiting[one.job.lane()], one)
+		s.waiting[laneOf(one.job)] = append(s.waiting[laneOf(one.job)], one)
 	}
 }
 
 // start returns the jobs to fetch now: as many of each lane as have a place.
-func (s *schedule) start(perCluster, workloads int) []job {
-	var jobs []job
+func (s *schedule) start(perCluster, workloads int) []backlog.Job {
+	var jobs []backlog.Job
 	for lane, waiting := range s.waiting {
 		places := perCluster
 		if lane.workloads {
@@ -200,9 +202,9 @@ func (s *schedule) start(perCluster, workloads int) []job {
 }
 
 // finish takes in how a fetch ended.
-func (s *schedule) finish(j job, err error, now time.Time) {
-	if s.inFlight[j.lane()]--; s.inFlight[j.lane()] == 0 {
-		delete(s.inFlight, j.lane())
+func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
+	if s.inFlight[laneOf(j)]--; s.inFlight[laneOf(j)] == 0 {
+		delete(s.inFlight, laneOf(j))
 	}
 	one := s.slots[j]
 	if one.gone {
@@ -212,7 +214,7 @@ func (s *schedule) finish(j job, err error, now time.Time) {
 	switch {
 	case err == nil:
 		one.failures, one.goodAt = 0, now
-	case Authoritative(err):
+	case backlog.Authoritative(err):
 		one.failures = 0 // Pulsar answers: ask again at the usual pace
 	default:
 		one.failures++
@@ -229,7 +231,7 @@ func (s *schedule) finish(j job, err error, now time.Time) {
 // begins; and so it does up to half a topic's interval early after a job was hastened, for many may have been at the
 // same time, and a rate over less would tell little.
 func (s *schedule) next(one *slot, now time.Time) time.Time {
-	wait := s.pace.after(one.job.kind, one.failures)
+	wait := s.pace.after(one.job.Kind, one.failures)
 	due := one.due.Add(wait)
 	switch {
 	case one.failures > 0:

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package backlog
+package poll
 
 import (
 	"errors"
@@ -11,24 +11,26 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// timetable plays the Poller and the Store against a schedule: jobs come, go and are hastened while they wait, run and
-// fail. It knows what may start when, and that nothing is forgotten.
+// timetable plays the Poller and the Store against a schedule: jobs come, go and are hastened while they wait,
+// run and fail. It knows what may start when, and that nothing is forgotten.
 type timetable struct {
 	*testing.T
 	random   *rand.Rand
 	schedule *schedule
 	now      time.Time
-	jobs     []job
-	touched  job
-	wanted   map[job]bool
-	ends     map[job]time.Time // of what runs
-	hastened map[job]time.Time // since it began the last time
-	rested   map[job]time.Time // since when it could be waited for
-	back     map[job]bool      // wanted again, so it may stand in line still
-	mayWait  map[job]time.Time // postponed until
-	row      map[job]time.Time // not before, unless hastened
+	jobs     []backlog.Job
+	touched  backlog.Job
+	wanted   map[backlog.Job]bool
+	ends     map[backlog.Job]time.Time // of what runs
+	hastened map[backlog.Job]time.Time // since it began the last time
+	rested   map[backlog.Job]time.Time // since when it could be waited for
+	back     map[backlog.Job]bool      // wanted again, so it may stand in line still
+	mayWait  map[backlog.Job]time.Time // postponed until
+	row      map[backlog.Job]time.Time // not before, unless hastened
 }
 
 const (
@@ -43,13 +45,21 @@ func newTimetable(t *testing.T, seed uint64) *timetable {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
 	w := &timetable{
-		T: t, random: random, now: time.Unix(0,
-			0), wanted: map[job]bool{}, ends: map[job]time.Time{}, hastened: map[job]time.Time{},
-		rested: map[job]time.Time{}, mayWait: map[job]time.Time{}, back: map[job]bool{}, row: map[job]time.Time{},
+		T:      t,
+		random: random,
+		now: time.Unix(0,
+			0),
+		wanted:   map[backlog.Job]bool{},
+		ends:     map[backlog.Job]time.Time{},
+		hastened: map[backlog.Job]time.Time{},
+		rested:   map[backlog.Job]time.Time{},
+		mayWait:  map[backlog.Job]time.Time{},
+		back:     map[backlog.Job]bool{},
+		row:      map[backlog.Job]time.Time{},
 	}
 	w.schedule = newSchedule(pace{
 		interval: timetableInterval, jitter: random.Float64,
-		after: func(_ kind, failures int) time.Duration {
+		after: func(_ backlog.JobKind, failures int) time.Duration {
 			if failures == 0 {
 				return timetableInterval
 			}
@@ -57,13 +67,17 @@ func newTimetable(t *testing.T, seed uint64) *timetable {
 		},
 	})
 	for i := range 10 {
-		cluster := Cluster{AdminURL: fmt.Sprint("http://", i%2)}
-		w.jobs = append(w.jobs, topicJob(Topic{Cluster: cluster, Name: fmt.Sprint(i)}), workloadJob(fmt.Sprint(i)),
-			namespaceJob(Namespace{Cluster: cluster, Name: fmt.Sprint(i)}))
+		cluster := backlog.Cluster{AdminURL: fmt.Sprint("http://", i%2)}
+		w.jobs = append(
+			w.jobs,
+			backlog.TopicJob(backlog.Topic{Cluster: cluster, Name: fmt.Sprint(i)}),
+			backlog.WorkloadJob(fmt.Sprint(i)),
+			backlog.NamespaceJob(backlog.Namespace{Cluster: cluster, Name: fmt.Sprint(i)}),
+		)
 	}
 	w.touched = w.jobs[0]
-	w.jobs = append(w.jobs, job{kind: bulkKind, cluster: w.jobs[0].cluster},
-		job{kind: bulkKind, cluster: w.jobs[3].cluster})
+	w.jobs = append(w.jobs, backlog.BulkJob(w.jobs[0].Cluster),
+		backlog.BulkJob(w.jobs[3].Cluster))
 	return w
 }
 
@@ -75,7 +89,7 @@ func (w *timetable) turn() {
 			w.finish(j)
 		}
 	}
-	var changes []change
+	var changes []backlog.Change
 	if w.random.IntN(5) == 0 { // of each job once, as the store tells
 		if w.random.IntN(2) == 0 { // or again of the last one
 			w.touched = w.jobs[w.random.IntN(len(w.jobs))]
@@ -89,8 +103,8 @@ func (w *timetable) turn() {
 		w.start(j)
 	}
 	for j := range w.ends {
-		places[j.lane()]++
-		require.LessOrEqual(w, places[j.lane()], timetablePlaces)
+		places[laneOf(j)]++
+		require.LessOrEqual(w, places[laneOf(j)], timetablePlaces)
 	}
 	for j, since := range w.rested {
 		if until := w.mayWait[j]; since.Before(until) {
@@ -103,20 +117,20 @@ func (w *timetable) turn() {
 	}
 }
 
-func (w *timetable) change(j job) change {
-	c := change{job: j, wanted: w.wanted[j], soon: w.random.IntN(4) == 0}
-	if !c.wanted {
+func (w *timetable) change(j backlog.Job) backlog.Change {
+	c := backlog.Change{Job: j, Wanted: w.wanted[j], Soon: w.random.IntN(4) == 0}
+	if !c.Wanted {
 		w.back[j] = true
 	}
 	if w.random.IntN(2) == 0 {
-		c.wanted = !c.wanted
+		c.Wanted = !c.Wanted
 	}
-	if w.wanted[j] = c.wanted; !c.wanted {
+	if w.wanted[j] = c.Wanted; !c.Wanted {
 		delete(w.rested, j)
 		delete(w.hastened, j)
 		return c
 	}
-	if _, already := w.hastened[j]; c.soon && !already {
+	if _, already := w.hastened[j]; c.Soon && !already {
 		w.hastened[j] = w.now
 	}
 	if _, runs := w.ends[j]; !runs {
@@ -127,7 +141,7 @@ func (w *timetable) change(j job) change {
 	return c
 }
 
-func (w *timetable) start(j job) {
+func (w *timetable) start(j backlog.Job) {
 	require.True(w, w.wanted[j], "%v is not wanted", j)
 	require.NotContains(w, w.ends, j, "%v runs already", j)
 	if until, known := w.row[j]; known && w.hastened[j].IsZero() && !w.back[j] {
@@ -140,7 +154,7 @@ func (w *timetable) start(j job) {
 	w.ends[j] = w.now.Add(time.Duration(w.random.Int64N(int64(1500 * time.Millisecond))))
 }
 
-func (w *timetable) finish(j job) {
+func (w *timetable) finish(j backlog.Job) {
 	delete(w.ends, j)
 	var err error
 	if w.random.IntN(5) == 0 {
@@ -195,7 +209,7 @@ func TestJobsThatComeAndGoRunInTimeAndNeverTwiceAtOnce(t *testing.T) {
 				w.turn()
 			}
 			for _, j := range w.jobs {
-				w.schedule.take([]change{{job: j}}, w.now)
+				w.schedule.take([]backlog.Change{{Job: j}}, w.now)
 			}
 			w.schedule.start(timetablePlaces, timetablePlaces)
 			for j := range w.ends {

@@ -1,21 +1,25 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package backlog
+package poll
 
-import "time"
+import (
+	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
 
 // postpone lets topics that a bulk answer confirmed wait for their own fetch, once they have been quiet for long enough
 // that whatever was to be decided about them is decided; those that waited and are no longer confirmed are fetched at
 // once.
 func (p *Poller) postpone(s *schedule, result fetched, now time.Time) {
-	before := s.postponed[result.job.cluster]
+	before := s.postponed[result.job.Cluster]
 	changed := make(map[*slot]struct{}, len(before))
 	for one := range before {
 		changed[one] = struct{}{}
 	}
 	for _, c := range result.confirmed {
-		one := s.slots[topicJob(c.Topic)]
+		one := s.slots[backlog.TopicJob(c.Topic)]
 		if one == nil || c.At.Sub(c.QuietSince) < p.config.QuietInterval {
 			continue
 		}
@@ -31,14 +35,14 @@ func (p *Poller) postpone(s *schedule, result fetched, now time.Time) {
 
 // postponeAgain lets a topic that waited for its fetch, and was found quiet, wait for the next bulk answer too, if that
 // is not late.
-func (p *Poller) postponeAgain(s *schedule, j job, now time.Time) {
+func (p *Poller) postponeAgain(s *schedule, j backlog.Job, now time.Time) {
 	one := s.slots[j]
 	if one == nil || !one.spared {
 		return
 	}
 	one.spared = false
-	bulk := s.slots[job{kind: bulkKind, cluster: j.cluster}]
-	if bulk == nil || !one.due.After(now) || !p.config.Store.isQuiet(j.topic()) {
+	bulk := s.slots[backlog.BulkJob(j.Cluster)]
+	if bulk == nil || !one.due.After(now) || !p.feed.IsQuiet(j.Topic()) {
 		return
 	}
 	due := bulk.goodAt.Add(p.config.BulkInterval * 5 / 4)
@@ -50,13 +54,13 @@ func (p *Poller) postponeAgain(s *schedule, j job, now time.Time) {
 
 // mustRead is when a topic has to be read again lest a reading of the given time becomes stale.
 func (p *Poller) mustRead(at time.Time) time.Time {
-	return at.Add(p.config.Store.staleAfter - p.config.Interval - p.config.Timeout)
+	return at.Add(p.feed.StaleAfter() - p.config.Interval - p.config.Timeout)
 }
 
 // latest is when a confirmed topic is read again if no further bulk answer confirms it: within QuietInterval of the
 // last time, and in good time before it is stale. Many are confirmed at once, so the last quarter of the wait is
 // spread.
-func (p *Poller) latest(one *slot, c Confirmation, now time.Time) time.Time {
+func (p *Poller) latest(one *slot, c backlog.Confirmation, now time.Time) time.Time {
 	due := one.goodAt.Add(p.config.QuietInterval)
 	if fresh := p.mustRead(c.At); fresh.Before(due) {
 		due = fresh

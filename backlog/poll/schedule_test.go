@@ -1,0 +1,133 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package poll
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// scheduled is a schedule that follows a store.
+type scheduled struct {
+	*schedule
+	store *backlog.Store
+	feed  *backlog.Feed
+}
+
+func scheduleOf(t testing.TB, topics int, now time.Time) scheduled {
+	t.Helper()
+	store, err := backlog.NewStore(10*time.Second, time.Minute)
+	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(1, 1))
+	s := newSchedule(
+		pace{interval: 10 * time.Second, jitter: random.Float64, after: func(backlog.JobKind, int) time.Duration {
+			return 10 * time.Second
+		}},
+	)
+	for i := range topics {
+		store.TrackUntil(fmt.Sprint(i),
+			backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, "f", fmt.Sprint("topic-", i)),
+			now.Add(100*365*24*time.Hour+time.Duration(i)))
+	}
+	feed := store.Feed(backlog.Extras{})
+	s.take(feed.Changes(), now)
+	return scheduled{schedule: s, store: store, feed: feed}
+}
+
+// turn is one tick of the Poller's loop, with fetches that take no time.
+func (s scheduled) turn(now time.Time) (fetched int) {
+	s.store.Expire(now)
+	s.take(s.feed.Changes(), now)
+	s.enqueue(now)
+	for _, j := range s.start(1_000_000, 1) {
+		s.finish(j, nil, now)
+		fetched++
+	}
+	return fetched
+}
+
+// A tick costs what is due, a hundredth of the topics at an interval of 100 ticks, and not what is tracked: see
+// ns/fetch, which also has the finish of the fetch.
+func BenchmarkTick(b *testing.B) {
+	for _, topics := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(topics, " topics"), func(b *testing.B) {
+			now := time.Unix(0, 0)
+			s := scheduleOf(b, topics, now)
+			for range 200 {
+				now = now.Add(tick)
+				s.turn(now)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			fetched := 0
+			for b.Loop() {
+				now = now.Add(tick)
+				fetched += s.turn(now)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(fetched), "ns/fetch")
+		})
+	}
+}
+
+// However long fetches take and whenever there is a place for them, topics keep the moments that they were given first.
+func TestTopicsAreFetchedAnIntervalApartAndStaySpread(t *testing.T) {
+	const topics = 1000
+	now := time.Unix(0, 0)
+	s := scheduleOf(t, topics, now)
+	random := rand.New(rand.NewPCG(2, 1))
+	starts, ends := map[backlog.Job][]time.Time{}, map[backlog.Job]time.Time{}
+	for turn := range 1000 {
+		now = now.Add(tick)
+		for j, end := range ends {
+			if !end.After(now) {
+				delete(ends, j)
+				s.finish(j, nil, now)
+			}
+		}
+		s.enqueue(now)
+		started := s.start(1_000_000, 1)
+		for _, j := range started {
+			starts[j] = append(starts[j], now)
+			ends[j] = now.Add(time.Duration(random.Int64N(int64(9 * time.Second))))
+		}
+		if turn > 200 { // all have their moments
+			require.Less(t, len(started), topics/100*5, "a hundredth of them is due at each look")
+		}
+	}
+	for j, at := range starts {
+		require.InDelta(t, 10, len(at), 1)
+		require.LessOrEqual(t, at[1].Sub(at[0]), 10*time.Second+tick)
+		for i := 2; i < len(at); i++ {
+			require.InDelta(t, 10*time.Second, at[i].Sub(at[i-1]), float64(tick), "%v", j)
+		}
+	}
+}
+
+func TestEveryTopicIsFetchedOnceAnIntervalHoweverTheyComeAndGo(t *testing.T) {
+	now := time.Unix(0, 0)
+	s := scheduleOf(t, 1000, now)
+	fetches := 0
+	for range 300 {
+		now = now.Add(tick)
+		fetches += s.turn(now)
+	}
+	require.InDelta(t, 3000, fetches, 600)
+	for i := range 900 {
+		s.store.Untrack(fmt.Sprint(i))
+	}
+	now = now.Add(tick)
+	s.turn(now)
+	require.Len(t, s.slots, 100)
+	require.Len(t, s.timeline, 100)
+	now = now.Add(101 * 365 * 24 * time.Hour)
+	s.turn(now)
+	require.Empty(t, s.slots, "interest that was not renewed is over")
+	require.Empty(t, s.timeline)
+}
