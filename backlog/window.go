@@ -16,7 +16,7 @@ type point struct {
 	// countsUnacked is false for Exclusive and Failover, whose unacked messages Pulsar does not count.
 	countsUnacked               bool
 	hasBytes, blocked, draining bool
-	// delaysUntold says that nobody consumes, so that delayed leaves out what may be delayed.
+	// delaysUntold says that no consumer is connected, so that delayed leaves out what may be delayed.
 	delaysUntold bool
 	// otherType is what some partitions have instead of subType; empty when all agree.
 	subType, otherType SubscriptionType

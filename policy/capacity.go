@@ -45,13 +45,13 @@ type load struct {
 
 // capacity asks for enough replicas to process what arrives with room for what may arrive before help is ready, and to
 // work off within the objective what waits by then.
-func capacity(in Input, state State) answer {
+func capacity(in Input, state State) recommendation {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil {
-		return hold(in, HoldUnknown, err.Error())
+		return holdCurrent(in, HoldUnknown, err.Error())
 	}
 	if state.Arrivals == nil {
-		return hold(in, HoldLearning, "the publish rate needs two answers of Pulsar")
+		return holdCurrent(in, HoldLearning, "the publish rate needs two answers of Pulsar")
 	}
 	if state.Capacity == nil {
 		return unknownCapacity(in, state.Arrivals.Fast, max(0, ready-state.Floor.messages(in)))
@@ -90,14 +90,14 @@ func newLoad(in Input, state State, ready float64) load {
 func (l load) normal() float64 { return min(normalBacklog.Seconds(), l.objective/4) }
 
 // needed for the arrivals, and for the arrivals with what waits.
-func (l load) needed(in Input) answer {
+func (l load) needed(in Input) recommendation {
 	if in.Reading.Type == backlog.Failover && !in.without(PartFailover) {
 		if a, ok := l.failover(in); ok {
 			return a
 		}
 	}
 	steady, drain := l.planned/(l.utilisation*l.one), (l.planned+l.waiting/l.drain)/l.one
-	a := answer{
+	a := recommendation{
 		replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady * l.one / l.cautious),
 		drain: replicasFor(drain),
 	}
@@ -110,7 +110,7 @@ func (l load) needed(in Input) answer {
 			short(l.waiting),
 			l.drain, short(l.one), drain)
 	}
-	if l.restarting && float64(a.replicas) > l.current { // nobody works meanwhile
+	if l.restarting && float64(a.replicas) > l.current { // no replica processes meanwhile
 		lost := l.planned * l.start
 		a.replicas = max(a.replicas, replicasFor((l.planned+(l.waiting+lost)/l.drain)/l.one))
 		a.equation += fmt.Sprintf(", and what %s more take that arrive while all restart", short(lost))
@@ -149,49 +149,43 @@ func (l load) urgent(state State, wanted int32) bool {
 
 // unknownCapacity is for a Function of which no replica was seen busy yet, with so much work. What is to show what a
 // replica can do must be there first: more messages wait than there are consumers, each of which may be stuck on one.
-func unknownCapacity(in Input, arrival, work float64) answer {
+func unknownCapacity(in Input, arrival, work float64) recommendation {
 	consumers, err := in.Reading.Consumers.Value()
 	idle, known := idling(in, nil)
 	switch {
 	case err == nil && consumers >= float64(in.CurrentReplicas) && consumers > 0 &&
 		work > max(consumers, arrival*longBacklog.Seconds()) && (!known || !idle):
-		return same(2*in.CurrentReplicas,
+		return recommend(2*in.CurrentReplicas,
 			fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(work),
 				longBacklog.Seconds(), short(arrival), in.CurrentReplicas))
 	case work < 1 && in.CurrentReplicas > 1:
 		fewer := max(1, replicasFor(leastDown*float64(in.CurrentReplicas)))
-		return same(in.CurrentReplicas-fewer,
+		return recommend(in.CurrentReplicas-fewer,
 			fmt.Sprintf("nothing waiting at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,
 				in.CurrentReplicas))
 	default:
-		return hold(in, HoldLearning, "no replica was seen busy yet, so what one processes is unknown")
+		return holdCurrent(in, HoldLearning, "no replica was seen busy yet, so what one processes is unknown")
 	}
 }
 
-// same is an answer with one number for everything.
-func same(replicas int32, equation string) answer {
-	return answer{replicas: replicas, steady: replicas, drain: replicas, equation: equation}
-}
-
-// hold is an answer that keeps what there is.
-func hold(in Input, reason, message string) answer {
-	a := same(in.CurrentReplicas, "")
-	a.unknown, a.hold = true, &Hold{Reason: reason, Message: message}
-	return a
-}
-
-// hair is what floating point may add: 7.0000001 replicas come from that, not from load.
-const hair = 1e-6
-
-// replicasFor is the whole number of replicas that a need asks for.
-func replicasFor(needed float64) int32 {
-	return int32(min(math.Ceil(max(0, needed)-hair), math.MaxInt32/2))
-}
-
-// short writes a number for people: three significant digits, whole from 1000 on.
-func short(value float64) string {
-	if value >= 1000 {
-		return fmt.Sprintf("%.0f", value)
+// wait is how long the ready messages take with the replicas that consume now.
+func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
+	ready, err := reading.Ready.Value()
+	if err != nil {
+		return backlog.Unknown(err)
 	}
-	return fmt.Sprintf("%.3g", value)
+	if ready < 1 {
+		return backlog.Known(0)
+	}
+	if consumers, err := reading.Consumers.Value(); err == nil && consumers > 0 && capacity != nil {
+		return backlog.Known(ready / (consumers * capacity.MessagesPerSecond))
+	}
+	processed, err := reading.ProcessRate.Value()
+	switch {
+	case err != nil:
+		return backlog.Unknown(err)
+	case processed <= 0:
+		return backlog.Unknown(backlog.ErrNoRate) // nothing moves: no finite answer
+	}
+	return backlog.Known(ready / processed)
 }

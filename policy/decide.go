@@ -8,30 +8,29 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Decide says how many replicas to run. It never goes down on what is unknown or old, and always says why.
+// Decide returns the replicas to run. Unknown and old readings hold replicas. Every decision has its reason.
 //
-//	reading -> learn -> every strategy asks -> the largest wins -> zero, or holds on the way up and down -> min and max
+//	reading -> learn -> evaluate strategies -> the largest -> stabilize: zero, or holds up and down -> bound
 func Decide(in Input, before State) (Decision, State) {
 	if in.Unknown != nil {
-		return keep(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
+		return holdUnknown(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
 	}
 	in.Reading.Type = in.SubscriptionType()
 	after, saturated := learn(in, before)
 	if in.CurrentReplicas >= after.Raised.Replicas {
-		after.Raised = Recommendation{} // it was acted on
+		after.Raised = ReplicasAt{} // it was acted on
 	}
-	winner := ask(in, after)
-	asked := after.asked(in)
-	adopted := before.adopted(in)
-	after.Recommendations = recommend(before.Recommendations,
-		Recommendation{At: in.Now, Replicas: max(adopted, winner.steady)}, downWindow(in))
-	after.Drains = recommend(before.Drains, Recommendation{At: in.Now, Replicas: max(adopted, winner.drain)},
+	winner := evaluate(in, after)
+	pending := after.pendingRaise(in)
+	manual := before.manualScale(in)
+	after.Recommendations = slide(before.Recommendations,
+		ReplicasAt{At: in.Now, Replicas: max(manual, winner.steady)}, downWindow(in))
+	after.Drains = slide(before.Drains, ReplicasAt{At: in.Now, Replicas: max(manual, winner.drain)},
 		drainWindow(in))
-	target, held := direct(in, after, winner, asked)
+	target, held := stabilize(in, after, winner, pending)
 	if in.Frozen != nil {
 		held = in.Frozen
 	}
@@ -40,21 +39,20 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
-		Hold: held,
-		Wait: wait(in.Reading, after.Capacity),
+		Hold: held, Wait: wait(in.Reading, after.Capacity),
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
 	if decision.CappedBy == "" && in.Frozen == nil {
 		decision.CappedBy = winner.cappedBy
 	}
-	if decision.Replicas > max(in.CurrentReplicas, asked) {
-		after.Raised = Recommendation{At: in.Now, Replicas: decision.Replicas}
-		if fooled(winner.strategy) && after.Capacity != nil {
+	if decision.Replicas > max(in.CurrentReplicas, pending) {
+		after.Raised = ReplicasAt{At: in.Now, Replicas: decision.Replicas}
+		if respectsCeiling(winner.strategy) && after.Capacity != nil {
 			after.Plateau = after.Plateau.begin(in, after.Capacity.MessagesPerSecond, saturated, decision.Replicas)
 		}
 	}
-	if why := after.because(in, decision.Replicas); why != "" {
-		decision.Strategy, decision.Equation, decision.Terms = "", why, nil
+	if equation := after.zeroEquation(in, decision.Replicas); equation != "" {
+		decision.Strategy, decision.Equation, decision.Terms = "", equation, nil
 	}
 	after.DecidedAt = in.Now
 	return decision, after
@@ -102,39 +100,17 @@ func learn(in Input, before State) (after State, saturated bool) {
 	return after, saturated
 }
 
-// actsWithin is how long an autoscaler may take to act on a raise: three syncs of the HPA controller.
-const actsWithin = 45 * time.Second
-
-// asked is the last raise while it may not have been acted on yet.
-func (s State) asked(in Input) int32 {
-	if in.Now.Sub(s.Raised.At) >= actsWithin {
-		return 0
-	}
-	return s.Raised.Replicas
-}
-
-// adopted is the present number where somebody else raised it, 0 where nobody did. It is held for a stabilization
-// window, as if it had been needed, for whoever did it may know why. A lowered one is not: what is needed is added
-// again.
-func (s State) adopted(in Input) int32 {
-	before := s.Start.Replicas
-	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 || in.CurrentReplicas <= max(before, s.Raised.Replicas) {
-		return 0
-	}
-	return in.CurrentReplicas
-}
-
-// direct says where to go from the present replicas, and why not where the answer says.
-func direct(in Input, after State, winner answer, asked int32) (target int32, held *Hold) {
+// stabilize returns the target from the current replicas, and the hold that keeps it from the recommendation.
+func stabilize(in Input, after State, winner recommendation, pending int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	if current == 0 && in.least() == 0 {
 		return after.Zero.wake(in, after)
 	}
-	if up := max(winner.replicas, asked); up > current {
+	if up := max(winner.replicas, pending); up > current {
 		if held := holdUp(in, after); held != nil {
 			return current, held
 		}
-		// others may start where these do not, for what arrives but not for a backlog
+		// New pods may start where these do not: scale up for arrivals, not for the backlog.
 		if held := holdForPods(in); held != nil {
 			return max(current, min(up, winner.steady)), held
 		}
@@ -153,18 +129,17 @@ func direct(in Input, after State, winner answer, asked int32) (target int32, he
 	if ceiling := after.Plateau.Ceiling; ceiling < current && wanted <= ceiling {
 		return ceiling, nil // at once: whether fewer do as much is what tells a plateau
 	}
-	return stabilized(in, after, wanted)
+	return stabilizedDown(in, after, wanted)
 }
 
-// keep is the decision when there is nothing to decide on. The recommendation window is kept alive, so that replicas do
-// not fall the moment an outage ends. Of a target at zero whose subscription is gone, by a fresh answer of Pulsar, one
-// replica makes it again: what is published until then would be nobody's (subscriptionExpirationTimeMinutes removes
-// idle ones). And one replica works on what waits for sure, where a topic of several is unknown.
-func keep(in Input, before State, hold Hold) (Decision, State) {
+// holdUnknown is the decision without a reading. It keeps the recommendation windows, so that replicas do not fall when
+// an outage ends. At zero, one replica creates a subscription again that Pulsar has just reported as missing (idle ones
+// expire, and messages published meanwhile would be lost), or works on the backlog of the topics that are known.
+func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 	after := before
-	now := Recommendation{At: in.Now, Replicas: in.CurrentReplicas}
-	after.Recommendations = recommend(before.Recommendations, now, downWindow(in))
-	after.Drains = recommend(before.Drains, now, drainWindow(in))
+	now := ReplicasAt{At: in.Now, Replicas: in.CurrentReplicas}
+	after.Recommendations = slide(before.Recommendations, now, downWindow(in))
+	after.Drains = slide(before.Drains, now, drainWindow(in))
 	after.Zero.IdleSince = time.Time{}
 	decision := Decision{Time: in.Now, Wanted: in.CurrentReplicas, Hold: &hold, Wait: backlog.Unknown(in.Unknown)}
 	target := in.CurrentReplicas
@@ -181,92 +156,4 @@ func keep(in Input, before State, hold Hold) (Decision, State) {
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
 	return decision, after
-}
-
-// answer is what one strategy asks for.
-type answer struct {
-	strategy v1alpha1.StrategyType
-	replicas int32
-	// steady and drain are what to go down to no further than: what the arrivals need, and what they and the backlog do.
-	steady, drain int32
-	equation      string
-	terms         []Term
-	// overloaded says that one replica has more to do than it can although the sum is within what all can.
-	overloaded bool
-	cappedBy   string
-	// unknown says that nothing could be computed.
-	unknown bool
-	hold    *Hold
-}
-
-// ask returns the largest answer of the policy's strategies; the first of equals wins.
-func ask(in Input, state State) answer {
-	var winner answer
-	for i, strategy := range strategies(in.Spec) {
-		one := consult(strategy, in, state)
-		steady, drain := max(one.steady, winner.steady), max(one.drain, winner.drain)
-		if i == 0 || one.replicas > winner.replicas {
-			winner = one
-		}
-		winner.steady, winner.drain = steady, drain
-	}
-	return winner
-}
-
-// bound keeps replicas within minReplicas and maxReplicas and names the bound that mattered; or where they are, when
-// they have to stay there.
-func (in Input) bound(replicas int32) (bounded int32, by string) {
-	least := in.least()
-	switch {
-	case in.Frozen != nil:
-		return in.CurrentReplicas, ""
-	case replicas > in.Spec.MaxReplicas:
-		return in.Spec.MaxReplicas, cappedByMax
-	case replicas < least:
-		return least, cappedByMin
-	default:
-		return replicas, ""
-	}
-}
-
-// recommend adds a recommendation and returns those of the window, the largest first: each is larger than all after
-// it, so the first is the maximum ("ascending minima", as in Knative's and Kubernetes' sliding windows). It does not
-// write into the slice it was given.
-func recommend(before []Recommendation, newest Recommendation, window time.Duration) []Recommendation {
-	after := make([]Recommendation, 0, len(before)+1)
-	for _, r := range before {
-		if newest.At.Sub(r.At) < window && r.Replicas > newest.Replicas {
-			after = append(after, r)
-		}
-	}
-	return append(after, newest)
-}
-
-// wait is how long the ready messages take with the replicas that consume now.
-func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measurement {
-	ready, err := reading.Ready.Value()
-	if err != nil {
-		return backlog.Unknown(err)
-	}
-	if ready < 1 {
-		return backlog.Known(0)
-	}
-	if consumers, err := reading.Consumers.Value(); err == nil && consumers > 0 && capacity != nil {
-		return backlog.Known(ready / (consumers * capacity.MessagesPerSecond))
-	}
-	processed, err := reading.ProcessRate.Value()
-	switch {
-	case err != nil:
-		return backlog.Unknown(err)
-	case processed <= 0:
-		return backlog.Unknown(backlog.ErrNoRate) // nothing moves: no finite answer
-	}
-	return backlog.Known(ready / processed)
-}
-
-func oldReading(age time.Duration, trouble error) string {
-	if trouble == nil {
-		return fmt.Sprintf("the last answer of Pulsar is %s old", age.Truncate(time.Second))
-	}
-	return fmt.Sprintf("the last good answer of Pulsar is %s old: %s", age.Truncate(time.Second), trouble)
 }

@@ -192,7 +192,7 @@ func roundList(from reflect.Value, tag tags) (reflect.Value, error) {
 	if tag.strict && from.Len() > mostDecoded {
 		return from, fmt.Errorf("%s has %d entries", tag.name, from.Len())
 	}
-	if list, ok := from.Interface().([]Recommendation); ok && !tag.strict {
+	if list, ok := from.Interface().([]ReplicasAt); ok && !tag.strict {
 		from = reflect.ValueOf(thinned(list))
 	}
 	kept := from.Len()
@@ -213,14 +213,14 @@ func roundList(from reflect.Value, tag tags) (reflect.Value, error) {
 
 // thinned merges neighbours of a window that has many: the larger is held for as long as the later, so that replicas go
 // down later and never earlier.
-func thinned(window []Recommendation) []Recommendation {
+func thinned(window []ReplicasAt) []ReplicasAt {
 	if len(window) <= mostListed {
 		return window
 	}
-	after := make([]Recommendation, mostListed)
+	after := make([]ReplicasAt, mostListed)
 	for i := range after {
 		first, last := i*len(window)/mostListed, (i+1)*len(window)/mostListed-1
-		after[i] = Recommendation{At: window[last].At, Replicas: window[first].Replicas}
+		after[i] = ReplicasAt{At: window[last].At, Replicas: window[first].Replicas}
 	}
 	return after
 }

@@ -195,7 +195,7 @@ func TestALongHistoryIsThinnedOutAndHoldsReplicasNoLess(t *testing.T) {
 	state.Recommendations, state.Drains, state.Arrivals.Past = nil, nil, nil
 	for i := range 600 {
 		at := noon().Add(time.Duration(i) * 6 * time.Second)
-		r := policy.Recommendation{At: at, Replicas: int32(9000 - 10*i)} //nolint:gosec // small
+		r := policy.ReplicasAt{At: at, Replicas: int32(9000 - 10*i)} //nolint:gosec // small
 		state.Recommendations, state.Drains = append(state.Recommendations, r), append(state.Drains, r)
 		state.Arrivals.Past = append(state.Arrivals.Past,
 			policy.RateAt{At: at.Add(time.Second / 10), Rate: 1234.5678 + float64(i)/7})
@@ -209,7 +209,7 @@ func TestALongHistoryIsThinnedOutAndHoldsReplicasNoLess(t *testing.T) {
 	require.Len(t, read.Arrivals.Past, 12)
 	require.Equal(t, state.Arrivals.Past[0].At, read.Arrivals.Past[0].At)
 	require.Equal(t, state.Arrivals.Past[599].At, read.Arrivals.Past[11].At)
-	largestSince := func(window []policy.Recommendation, since time.Time) (most int32) {
+	largestSince := func(window []policy.ReplicasAt, since time.Time) (most int32) {
 		for _, r := range window {
 			if !r.At.Before(since) {
 				most = max(most, r.Replicas)

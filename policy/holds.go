@@ -124,9 +124,9 @@ func holdDown(in Input, state State) *Hold {
 	return state.tooSoon(in)
 }
 
-// stabilized is how far to go down: to the largest number that was needed within the window, once that saves most of
+// stabilizedDown is how far to go down: to the largest number that was needed within the window, once that saves most of
 // what can be saved.
-func stabilized(in Input, state State, wanted int32) (target int32, held *Hold) {
+func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	largest := state.Recommendations[0]
 	if d := state.Drains[0]; d.Replicas > largest.Replicas {
@@ -158,4 +158,11 @@ func stabilized(in Input, state State, wanted int32) (target int32, held *Hold) 
 	default:
 		return target, held
 	}
+}
+
+func oldReading(age time.Duration, trouble error) string {
+	if trouble == nil {
+		return fmt.Sprintf("the last answer of Pulsar is %s old", age.Truncate(time.Second))
+	}
+	return fmt.Sprintf("the last good answer of Pulsar is %s old: %s", age.Truncate(time.Second), trouble)
 }

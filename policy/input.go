@@ -24,7 +24,7 @@ type Input struct {
 	// Frozen keeps the replicas as they are whatever the bounds, such as while a rollout is paused; nil for no reason to.
 	Frozen *Hold
 	// Recreated says that the target was deleted and made anew since the last decision: the replicas that it has were
-	// somebody else's choice, and that all of them started is no consequence of their number.
+	// not decided here, and that all of them started is no consequence of their number.
 	Recreated bool
 	// Reading of the target's subscription; ignored when Unknown is set.
 	Reading backlog.Reading
@@ -227,4 +227,20 @@ func strategies(spec v1alpha1.AutoscalingPolicySpec) []v1alpha1.Strategy {
 		return []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}
 	}
 	return spec.Strategies
+}
+
+// bound keeps replicas within minReplicas and maxReplicas and names the bound that mattered; or where they are, when
+// they have to stay there.
+func (in Input) bound(replicas int32) (bounded int32, by string) {
+	least := in.least()
+	switch {
+	case in.Frozen != nil:
+		return in.CurrentReplicas, ""
+	case replicas > in.Spec.MaxReplicas:
+		return in.Spec.MaxReplicas, cappedByMax
+	case replicas < least:
+		return least, cappedByMin
+	default:
+		return replicas, ""
+	}
 }

@@ -67,7 +67,7 @@ const (
 )
 
 // learning is what capacity is learned from: a reading, the time since the last one, and whether what comes out may be
-// somebody else's limit.
+// a limit behind the Function.
 type learning struct {
 	in      Input
 	elapsed time.Duration

@@ -98,7 +98,7 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 	for i, p := range in.Partitions {
 		ready, err := p.Ready.Value()
 		if errors.Is(err, backlog.ErrSubscriptionNotFound) {
-			continue // nobody consumed it yet
+			continue // it has had no consumer yet
 		}
 		rate, unknown := p.PublishRate.Value()
 		if err != nil || unknown != nil {
@@ -124,19 +124,6 @@ func useful(in Input) (replicas int32, known bool) {
 		most = in.Reading.Partitions
 	}
 	return int32(most), most > 0 && in.Reading.Type == backlog.Failover && !in.without(PartFailover) //nolint:gosec // bounded by Pulsar
-}
-
-// withinPartitions is an answer of no more replicas than can have a partition: others stand by.
-func (a answer) withinPartitions(in Input) answer {
-	most, known := useful(in)
-	if !known || a.unknown {
-		return a
-	}
-	if a.replicas > max(most, in.CurrentReplicas) {
-		a.cappedBy = cappedByPartitions
-	}
-	a.replicas, a.steady, a.drain = min(a.replicas, most), min(a.steady, most), min(a.drain, most)
-	return a
 }
 
 // unknownLoad is why a load that replicas are sized for is not known, or nothing. The last known one is no reason to go
@@ -166,15 +153,15 @@ func unknownLoad(in Input) error {
 }
 
 // failover sizes for the busiest replica: each partition has one active consumer.
-func (l load) failover(in Input) (answer, bool) {
+func (l load) failover(in Input) (recommendation, bool) {
 	shares, ok := partitionShares(in, l)
 	if !ok {
-		return answer{}, false
+		return recommendation{}, false
 	}
 	most := in.Spec.MaxReplicas
 	steady, drain := failoverReplicas(shares, byRate, l.utilisation*l.one, most), failoverReplicas(shares, byLoad, l.one,
 		most)
-	a := answer{
+	a := recommendation{
 		replicas: max(steady, drain), steady: failoverReplicas(shares, byRate, l.utilisation*l.cautious, most), drain: drain,
 		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s waiting",
 			max(steady, drain), len(shares),

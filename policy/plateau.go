@@ -75,7 +75,7 @@ const (
 	falseAlarm   = 30 * time.Minute
 )
 
-// active says that what comes out may be somebody else's limit.
+// active says that the output may be limited by something behind the Function.
 func (p Plateau) active() bool { return p.Open || p.Ceiling > 0 }
 
 // hides says that the capacity is not to be learned now. Until the first of those that were added consumes, a pool that
@@ -132,7 +132,7 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	if err != nil || missing != nil || consumers < 1 || !p.active() {
 		return p
 	}
-	complete := consumers >= float64(max(in.CurrentReplicas, state.asked(in)))
+	complete := consumers >= float64(max(in.CurrentReplicas, state.pendingRaise(in)))
 	if p.Ceiling > 0 {
 		return p.underCeiling(in, state.Floor, outcome{processed, consumers, saturated && complete})
 	}
@@ -149,8 +149,8 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	}
 }
 
-// rebase an episode whose replicas do clearly less than before it while new ones are still to come: whatever made them
-// slower, it was not those. What they add is to be told from there, or a Function that became slower while it was
+// rebase an episode whose replicas do clearly less than before it while new ones are still to come: the cause is older
+// than those. What they add is to be told from there, or a Function that became slower while it was
 // scaled up looks like one that waits for something.
 func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
 	if !complete && processed < slowedDown*p.Did {
@@ -229,15 +229,15 @@ func inARow(before int, again bool) int {
 	return min(before+1, badPolls)
 }
 
-// limit keeps an answer below the ceiling, and lets it grow for arrivals alone while an episode is open.
-func (p Plateau) limit(a answer, in Input, asked int32) answer {
+// limit keeps a recommendation below the ceiling, and lets it grow for arrivals alone while an episode is open.
+func (p Plateau) limit(a recommendation, in Input, pending int32) recommendation {
 	switch {
 	case p.Ceiling > 0 && a.replicas > p.Ceiling:
 		a.hold = &Hold{Reason: HoldIneffective, Message: fmt.Sprintf(
 			"more than %d replicas process no more than %s/s: look at what the Function waits for", p.Ceiling, short(p.Before))}
 		a.replicas = p.Ceiling
-	case p.Open && a.replicas > max(in.CurrentReplicas, asked):
-		most := max(in.CurrentReplicas, asked)
+	case p.Open && a.replicas > max(in.CurrentReplicas, pending):
+		most := max(in.CurrentReplicas, pending)
 		if p.Bad == 0 {
 			most = max(most, min(a.replicas, max(a.steady, unverifiedGrowth*p.Asked)))
 		}

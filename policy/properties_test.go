@@ -32,7 +32,7 @@ func scenario(r *rand.Rand) (policy.Input, policy.State) {
 		state.Capacity, state.Arrivals = learned(1+r.ExpFloat64()*100), arrivals(r.ExpFloat64()*500)
 	}
 	for range r.IntN(4) {
-		state.Recommendations = append(state.Recommendations, policy.Recommendation{
+		state.Recommendations = append(state.Recommendations, policy.ReplicasAt{
 			At: in.Now.Add(-time.Duration(r.IntN(200)) * time.Second), Replicas: 1 + r.Int32N(40),
 		})
 	}

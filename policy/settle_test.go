@@ -128,8 +128,8 @@ func TestNoDecisionGoesBelowWhatWasNeededWithinTheWindow(t *testing.T) {
 	for seed := range uint64(60) {
 		l := newLife(seed)
 		window := time.Duration(*l.in.Spec.Behavior.ScaleDown.StabilizationWindowSeconds) * time.Second
-		var steady, drain []policy.Recommendation
-		largest := func(all []policy.Recommendation, now time.Time, window time.Duration) (most int32) {
+		var steady, drain []policy.ReplicasAt
+		largest := func(all []policy.ReplicasAt, now time.Time, window time.Duration) (most int32) {
 			for _, r := range all {
 				if now.Sub(r.At) < window {
 					most = max(most, r.Replicas)

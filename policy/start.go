@@ -47,7 +47,7 @@ func (s Start) learn(in Input) Start {
 	consumers, err := in.Reading.Consumers.Value()
 	after.Replicas = in.CurrentReplicas
 	if in.Recreated {
-		after.Open, after.Consuming = false, 0 // whoever consumed ended with it
+		after.Open, after.Consuming = false, 0 // its consumers ended with it
 		return after
 	}
 	if s.Replicas > 0 && in.CurrentReplicas != s.Replicas {

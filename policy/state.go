@@ -36,15 +36,15 @@ type State struct {
 	Floor    Floor            `json:"floor,omitzero"`
 	Zero     Zero             `json:"zero,omitzero"`
 	// Raised is the last raise, for as long as an autoscaler may take to act on it.
-	Raised Recommendation `json:"raised,omitzero"`
+	Raised ReplicasAt `json:"raised,omitzero"`
 	// Recommendations and Drains of the stabilization window, oldest first, each larger than all after it: what the
 	// arrivals needed, and what the arrivals with the backlog did.
-	Recommendations []Recommendation `json:"steady,omitempty"`
-	Drains          []Recommendation `json:"drain,omitempty"`
+	Recommendations []ReplicasAt `json:"steady,omitempty"`
+	Drains          []ReplicasAt `json:"drain,omitempty"`
 }
 
-// Recommendation is a number of replicas at a time.
-type Recommendation struct {
+// ReplicasAt is a number of replicas at a time.
+type ReplicasAt struct {
 	At       time.Time `json:"t,omitzero"`
 	Replicas int32     `json:"n,omitempty"`
 }
@@ -78,9 +78,9 @@ func (s State) Continue(currentReplicas int32, now time.Time) State {
 }
 
 func (s State) holding(currentReplicas int32, now time.Time) State {
-	held := Recommendation{At: now, Replicas: currentReplicas}
-	s.Recommendations = recommend(s.Recommendations, held, longestWindow)
-	s.Drains = recommend(s.Drains, held, longestWindow)
+	held := ReplicasAt{At: now, Replicas: currentReplicas}
+	s.Recommendations = slide(s.Recommendations, held, longestWindow)
+	s.Drains = slide(s.Drains, held, longestWindow)
 	return s
 }
 
@@ -177,4 +177,38 @@ func (s State) capacityStatus() *v1alpha1.Capacity {
 		status.MeasuredBusyPercent = &covered
 	}
 	return status
+}
+
+// actsWithin is how long an autoscaler may take to act on a raise: three syncs of the HPA controller.
+const actsWithin = 45 * time.Second
+
+// pendingRaise is the last raise while the autoscaler may not have acted on it yet, 0 for none.
+func (s State) pendingRaise(in Input) int32 {
+	if in.Now.Sub(s.Raised.At) >= actsWithin {
+		return 0
+	}
+	return s.Raised.Replicas
+}
+
+// manualScale is the current number where it was raised by anything but a decision, 0 otherwise. It is held for a
+// stabilization window, as if it had been needed. A lowered one is not: missing replicas are added again.
+func (s State) manualScale(in Input) int32 {
+	before := s.Start.Replicas
+	if in.Spec.Mode == v1alpha1.ModeRecommend || before == 0 || in.CurrentReplicas <= max(before, s.Raised.Replicas) {
+		return 0
+	}
+	return in.CurrentReplicas
+}
+
+// slide adds a recommendation to a sliding window and returns the window, the largest first: each is larger than all after
+// it, so the first is the maximum ("ascending minima", as in Knative's and Kubernetes' sliding windows). It does not
+// write into the slice it was given.
+func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration) []ReplicasAt {
+	after := make([]ReplicasAt, 0, len(before)+1)
+	for _, r := range before {
+		if newest.At.Sub(r.At) < window && r.Replicas > newest.Replicas {
+			after = append(after, r)
+		}
+	}
+	return append(after, newest)
 }

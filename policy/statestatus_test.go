@@ -37,7 +37,7 @@ func TestAStatusCarriesTheStateToTheNextProcess(t *testing.T) {
 	require.Equal(t, state.Plateau, resumed.Plateau)
 	require.Equal(t, state.DecidedAt, resumed.DecidedAt, "what is forgotten with time is forgotten for the time between")
 	require.InDelta(t, state.Arrivals.Rise, resumed.Arrivals.Rise, 1e-9)
-	require.Equal(t, []policy.Recommendation{
+	require.Equal(t, []policy.ReplicasAt{
 		state.Recommendations[0], state.Recommendations[1], {At: now, Replicas: 40},
 	}, resumed.Recommendations, "those that were larger stay in force, and the present replicas are held")
 }
@@ -65,8 +65,8 @@ func TestAStateThatCannotBeReadLeavesTheCapacity(t *testing.T) {
 			require.InDelta(t, 98.5, resumed.Capacity.MessagesPerSecond, 1e-9)
 			require.Zero(t, resumed.Plateau)
 			require.Equal(t, noon(), resumed.DecidedAt)
-			require.Equal(t, []policy.Recommendation{{At: noon(), Replicas: 9}}, resumed.Recommendations)
-			require.Equal(t, []policy.Recommendation{{At: noon(), Replicas: 9}}, resumed.Drains)
+			require.Equal(t, []policy.ReplicasAt{{At: noon(), Replicas: 9}}, resumed.Recommendations)
+			require.Equal(t, []policy.ReplicasAt{{At: noon(), Replicas: 9}}, resumed.Drains)
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestAClockThatIsBehindHoldsNothingForLonger(t *testing.T) {
 	require.Equal(t, now.Add(time.Hour), resumed.Plateau.Quiet, "what lies ahead does so by an hour at most")
 	in := input(40, reading(0, 1))
 	in.Spec.MaxReplicas = 100
-	resumed.Plateau, resumed.Raised, resumed.Start = policy.Plateau{}, policy.Recommendation{}, policy.Start{}
+	resumed.Plateau, resumed.Raised, resumed.Start = policy.Plateau{}, policy.ReplicasAt{}, policy.Start{}
 	for second := 0; second <= 130; second += 10 {
 		in.Now = now.Add(time.Duration(second) * time.Second)
 		in.Reading.At = in.Now
@@ -113,7 +113,7 @@ func TestAStateIsWrittenWithTheStatusAndCausesAWriteOnlyForWhatTakesLongToLearn(
 		-time.Minute), time.Hour, noon().Add(time.Minute)
 	later := quiet
 	later.Arrivals, later.DecidedAt = arrivals(600), noon().Add(time.Minute)
-	later.Recommendations = []policy.Recommendation{{At: noon(), Replicas: 7}}
+	later.Recommendations = []policy.ReplicasAt{{At: noon(), Replicas: 7}}
 	absent := func(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
 		s.State = ""
 		return s

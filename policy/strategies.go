@@ -12,10 +12,23 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// consult one strategy. What one that can be fooled asks for stays below a ceiling that was found, so that the largest
-// answer is one to follow whichever it is.
-func consult(strategy v1alpha1.Strategy, in Input, state State) answer {
-	var a answer
+// evaluate returns the largest recommendation of the policy's strategies; the first of equals wins.
+func evaluate(in Input, state State) recommendation {
+	var winner recommendation
+	for i, strategy := range strategies(in.Spec) {
+		one := evaluateStrategy(strategy, in, state)
+		steady, drain := max(one.steady, winner.steady), max(one.drain, winner.drain)
+		if i == 0 || one.replicas > winner.replicas {
+			winner = one
+		}
+		winner.steady, winner.drain = steady, drain
+	}
+	return winner
+}
+
+// evaluateStrategy returns the recommendation of one strategy, below a ceiling that was found where it respects one.
+func evaluateStrategy(strategy v1alpha1.Strategy, in Input, state State) recommendation {
+	var a recommendation
 	switch strategy.Type {
 	case v1alpha1.StrategyBacklogPerReplica:
 		a = backlogPerReplica(in, strategy.BacklogPerReplica.Messages)
@@ -26,19 +39,19 @@ func consult(strategy v1alpha1.Strategy, in Input, state State) answer {
 	case v1alpha1.StrategyCapacity:
 		a = capacity(in, state)
 	default:
-		a = hold(in, HoldUnknown, fmt.Sprintf("strategy %s is not known to this version", strategy.Type))
+		a = holdCurrent(in, HoldUnknown, fmt.Sprintf("strategy %s is not known to this version", strategy.Type))
 	}
 	a.strategy = strategy.Type
 	a = a.withinPartitions(in)
-	if fooled(strategy.Type) && state.Capacity != nil && !a.unknown {
-		a = state.Plateau.limit(a, in, state.asked(in))
+	if respectsCeiling(strategy.Type) && state.Capacity != nil && !a.unknown {
+		a = state.Plateau.limit(a, in, state.pendingRaise(in))
 	}
 	return a
 }
 
 // fooled says whether a strategy goes on asking for more when more replicas do no more. One that follows the publish
 // rate alone does not: it asks for what its user said.
-func fooled(strategy v1alpha1.StrategyType) bool {
+func respectsCeiling(strategy v1alpha1.StrategyType) bool {
 	switch strategy {
 	case v1alpha1.StrategyCapacity, v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization:
 		return true
@@ -48,24 +61,24 @@ func fooled(strategy v1alpha1.StrategyType) bool {
 }
 
 // backlogPerReplica asks for one replica for each so many ready messages.
-func backlogPerReplica(in Input, messages int64) answer {
+func backlogPerReplica(in Input, messages int64) recommendation {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil {
-		return hold(in, HoldUnknown, err.Error())
+		return holdCurrent(in, HoldUnknown, err.Error())
 	}
 	needed := ready / float64(messages)
-	return same(replicasFor(needed), fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
+	return recommend(replicasFor(needed), fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
 }
 
 // ratePerReplica asks for one replica for each so many messages per second, without the trend that the capacity model
 // adds: the number is the user's, and so is the room in it.
-func ratePerReplica(in Input, state State, messagesPerSecond float64) answer {
+func ratePerReplica(in Input, state State, messagesPerSecond float64) recommendation {
 	if state.Arrivals == nil {
-		return hold(in, HoldLearning, "the publish rate needs two answers of Pulsar")
+		return holdCurrent(in, HoldLearning, "the publish rate needs two answers of Pulsar")
 	}
 	arriving := max(state.Arrivals.Fast, state.Arrivals.Slow)
 	needed := arriving / messagesPerSecond
-	return same(replicasFor(needed),
+	return recommend(replicasFor(needed),
 		fmt.Sprintf("%s/s arriving / %s/s per replica = %.2f", short(arriving), short(messagesPerSecond), needed))
 }
 
@@ -89,33 +102,33 @@ func targetShare(u *v1alpha1.Utilization) float64 {
 // turn no decision round.
 //
 // Source: Kubernetes' replica_calculator.go, which treats pods without metrics so.
-func utilization(in Input, state State, target float64) answer {
+func utilization(in Input, state State, target float64) recommendation {
 	used, err := utilized(in.Reading.Instances, state.Capacity)
 	if err != nil {
-		return hold(in, HoldNotTimed, err.Error())
+		return holdCurrent(in, HoldNotTimed, err.Error())
 	}
 	consumers, err := in.Reading.Consumers.Value()
 	if err != nil {
-		return hold(in, HoldUnknown, err.Error())
+		return holdCurrent(in, HoldUnknown, err.Error())
 	}
 	current := float64(in.CurrentReplicas)
 	consumers = min(consumers, current) // others on the subscription are not ours to scale
 	if consumers < 1 {
-		return hold(in, HoldNotTimed, "no replica consumes yet")
+		return holdCurrent(in, HoldNotTimed, "no replica consumes yet")
 	}
 	needed := consumers * used / target
 	equation := fmt.Sprintf("%.0f replicas x %.0f%% busy / %.0f%% = %.2f", consumers, percent*used, percent*target, needed)
 	starting := max(0, current-consumers)
 	switch deviation := used/target - 1; {
 	case math.Abs(deviation) <= tolerance:
-		return same(in.CurrentReplicas, equation+", within a tenth of the target")
+		return recommend(in.CurrentReplicas, equation+", within a tenth of the target")
 	case deviation > 0 && starting > 0 && needed <= current*(1+tolerance):
-		return same(in.CurrentReplicas, fmt.Sprintf("%s, and %.0f are starting", equation, starting))
+		return recommend(in.CurrentReplicas, fmt.Sprintf("%s, and %.0f are starting", equation, starting))
 	case deviation < 0 && starting > 0:
-		return same(min(in.CurrentReplicas, replicasFor(needed+starting)),
+		return recommend(min(in.CurrentReplicas, replicasFor(needed+starting)),
 			fmt.Sprintf("%s, and %.0f are starting", equation, starting))
 	default:
-		return same(replicasFor(needed), equation)
+		return recommend(replicasFor(needed), equation)
 	}
 }
 

@@ -30,7 +30,7 @@ const (
 	wakeWindow = 5 * time.Second
 	// A wake in vain doubles the pause before the next one.
 	firstBackoff, longestBackoff = 30 * time.Second, time.Hour
-	// Messages that nobody worked on are tried again after that at the earliest: what held them up may be gone.
+	// Messages that no replica processed are tried again after that at the earliest: the obstacle may be gone.
 	tryAgain = 10 * time.Minute
 )
 
@@ -98,8 +98,8 @@ func (z Zero) idling(in Input) *Hold {
 		in.Now.Sub(z.IdleSince).Truncate(time.Second), cooldown(in.Spec))}
 }
 
-// because is the equation of a decision about zero, which follows from no strategy; empty for others.
-func (s State) because(in Input, replicas int32) (equation string) {
+// zeroEquation is the equation of a decision about zero, which follows from no strategy; empty for others.
+func (s State) zeroEquation(in Input, replicas int32) (equation string) {
 	ready, err := in.Reading.Ready.Value()
 	switch work := ready - s.Floor.messages(in); {
 	case in.Frozen != nil || in.least() > 0 || err != nil:
@@ -141,7 +141,7 @@ func (z Zero) wake(in Input, state State) (int32, *Hold) {
 		}
 	}
 	needed, _ := state.wakes(in, work)
-	return max(1, same(needed, "").withinPartitions(in).replicas), nil
+	return max(1, recommend(needed, "").withinPartitions(in).replicas), nil
 }
 
 // wakesUnknown says that what waits for sure is enough to wake one replica, by the rules of wake.
@@ -169,7 +169,7 @@ func (s State) wakes(in Input, work float64) (replicas int32, equation string) {
 		if strategy.Type != v1alpha1.StrategyBacklogPerReplica && strategy.Type != v1alpha1.StrategyRatePerReplica {
 			continue
 		}
-		if one := consult(strategy, in, s); !one.unknown && one.replicas > replicas {
+		if one := evaluateStrategy(strategy, in, s); !one.unknown && one.replicas > replicas {
 			replicas, equation = one.replicas, "woken from zero: "+one.equation
 		}
 	}
