@@ -127,7 +127,8 @@ func setting(contender string, o options) string {
 	case kedaDefault:
 		return "KEDA's pulsar scaler, msgBacklogThreshold 10, its default"
 	case externalPush:
-		return fmt.Sprintf("our scaler by external-push without a policy: topic, subscription, messagesPerReplica %d", o.tuned())
+		return fmt.Sprintf("our scaler by external-push without a policy: topic, subscription, messagesPerReplica %d",
+			o.tuned())
 	default:
 		return fmt.Sprintf("our scaler by external (pull) without a policy: topic, subscription, messagesPerReplica %d",
 			o.tuned())

@@ -3,8 +3,6 @@
 
 package main
 
-import ()
-
 // The JSON as doc.go describes it. Keys of maps are sorted, so equal numbers give equal bytes.
 type (
 	written struct {

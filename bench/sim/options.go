@@ -13,24 +13,29 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/command"
 )
 
-const usage = `Compares controllers of replicas on simulated load: a named suite, and held-out scenarios drawn from -seed.
+const usage = `Compares controllers of replicas on simulated load:
+a named suite, and held-out scenarios drawn from -seed.
 
   go run ./bench/sim -seed 7                                   the tables, and whether the goals are met
   go run ./bench/sim -controller '^capacity$' -scenario step   some of it (the oracle always runs: it is the measure)
   go run ./bench/sim -ablate all -controller '^$'              what each part of the algorithm is worth
   go run ./bench/sim -trace load.csv -capacity 50 -plots out   what a policy would have done with a recorded load
 
-A trace is a CSV file with the header time,rate: RFC 3339 or seconds, and messages per second. Out of Prometheus in one line:
+A trace is a CSV file with the header time,rate: RFC 3339 or seconds, and messages per second.
+Out of Prometheus in one line:
 
   ` + prometheusLine + `
 
-(1m of rate() needs a scrape interval of 30s or less; where only the gauge is kept, query sum(pulsar_rate_in{topic=~...}).)
+(1m of rate() needs a scrape interval of 30s or less; where only the gauge is kept,
+query sum(pulsar_rate_in{topic=~...}).)
 
 Flags:
 `
 
-const prometheusLine = `curl -sG http://prometheus:9090/api/v1/query_range -d start=$(date -d '-7 days' +%s) -d end=$(date +%s) -d step=60 ` +
-	`--data-urlencode 'query=sum(rate(pulsar_in_messages_total{topic=~"persistent://public/default/in(-partition-[0-9]+)?"}[1m]))' ` +
+const prometheusLine = `curl -sG http://prometheus:9090/api/v1/query_range ` +
+	`-d start=$(date -d '-7 days' +%s) -d end=$(date +%s) -d step=60 ` +
+	`--data-urlencode 'query=sum(rate(pulsar_in_messages_total` +
+	`{topic=~"persistent://public/default/in(-partition-[0-9]+)?"}[1m]))' ` +
 	`| jq -r '"time,rate",(.data.result[0].values[]|"\(.[0]),\(.[1])")' >load.csv`
 
 // options are the command line.

@@ -133,7 +133,7 @@ func (r *recorder) note(name string, before int64) (float64, error) {
 	return value, nil
 }
 
-// TestRecordTheRealHPA writes down what the real controller does, for the model of it that the simulator's baselines use.
+// TestRecordTheRealHPA writes down what the real controller does, for the model of it in the simulator.
 func TestRecordTheRealHPA(t *testing.T) {
 	if *recordTo == "" {
 		t.Skip("records only with -record-hpa; bench/sim/baseline replays what was recorded")

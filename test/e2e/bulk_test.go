@@ -38,7 +38,7 @@ func TestSignalsBrokerWithoutWorker(t *testing.T) {
 }
 
 // allTopicsAtOnce publishes, and waits for the next look of the broker.
-func allTopicsAtOnce(t *testing.T, w *workshop) {
+func allTopicsAtOnce(t *testing.T, w *workerBroker) {
 	require.NoError(t, w.CreateTopic(t.Context(), "bulk", 0))
 	require.NoError(t, w.CreateTopic(t.Context(), "bulk-parts", 2))
 	for _, topic := range []string{"bulk", "bulk-parts"} {

@@ -33,7 +33,7 @@ var fixtures = filepath.Join("..", "..", "backlog", "pulsar", "testdata")
 
 // recorder asks a real broker and its worker.
 type recorder struct {
-	*workshop
+	*workerBroker
 	ground *ground
 }
 
@@ -45,7 +45,8 @@ func TestFixturesHaveTheFieldsThatPulsarAnswers(t *testing.T) {
 	w := onWorker(t, broker.Config{Settings: map[string]string{
 		"statsUpdateFrequencyInSecs": "1", "statsUpdateInitialDelayInSecs": "1",
 	}})
-	r := recorder{workshop: w, ground: &ground{Broker: w.Broker, client: w.client, source: w.source, cluster: w.cluster}}
+	reading := &ground{Broker: w.Broker, client: w.client, source: w.source, cluster: w.cluster}
+	r := recorder{workerBroker: w, ground: reading}
 	t.Run("topics", r.topics)
 	t.Run("partitioned topics", r.partitioned)
 	t.Run("listings", r.listings)

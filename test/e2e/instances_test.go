@@ -47,7 +47,7 @@ func python(t *testing.T) func(*journal) (replica.Runner, error) {
 // requireServiceTime holds the mean time of a call against what synchronous functions say themselves: a busy machine
 // makes calls longer than they should be, and that is the truth then. It is called at rest, so both speak of the same
 // calls, except that Java's metrics have those that failed too.
-func (c *crew) requireServiceTime(t *testing.T, end totals) {
+func (c *consumers) requireServiceTime(t *testing.T, end totals) {
 	t.Helper()
 	var done int64
 	var took time.Duration
@@ -78,7 +78,7 @@ func known(t *testing.T, m backlog.Measurement) float64 {
 
 func testSynchronousJava(t *testing.T, g *ground) {
 	const service = 0.08
-	c := g.newCrew(t, replica.Instance{
+	c := g.newConsumers(t, replica.Instance{
 		Name: "instances-java", ServiceTime: 80 * time.Millisecond, RedeliverAfter: 100 * time.Millisecond,
 	}, java(t, g))
 	first, second := c.start(t, 0), c.start(t, 1)
@@ -110,7 +110,7 @@ func testSynchronousJava(t *testing.T, g *ground) {
 }
 
 // restarts kills and replaces the second of two instances, and then kills both.
-func (c *crew) restarts(t *testing.T, first, second replica.Replica) {
+func (c *consumers) restarts(t *testing.T, first, second replica.Replica) {
 	t.Helper()
 	before := c.look(t)
 	require.NoError(t, second.Kill())
@@ -152,7 +152,7 @@ func (c *crew) restarts(t *testing.T, first, second replica.Replica) {
 
 func testAsynchronousJava(t *testing.T, g *ground) {
 	const futures, service = 10, 0.3
-	c := g.newCrew(t, replica.Instance{
+	c := g.newConsumers(t, replica.Instance{
 		Name: "instances-async", ServiceTime: 300 * time.Millisecond, AsyncRequests: futures,
 		RedeliverAfter: 100 * time.Millisecond,
 	}, java(t, g))
@@ -195,7 +195,7 @@ func testAsynchronousJava(t *testing.T, g *ground) {
 
 func testPython(t *testing.T, g *ground) {
 	const service = 0.08
-	c := g.newCrew(t, replica.Instance{Name: "instances-python", ServiceTime: 80 * time.Millisecond}, python(t))
+	c := g.newConsumers(t, replica.Instance{Name: "instances-python", ServiceTime: 80 * time.Millisecond}, python(t))
 	awaitReady(t, c.start(t, 0))
 	require.Equal(t, totals{}, sum(c.look(t)), "everything is there, and 0, before the first message")
 

@@ -30,15 +30,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
-// office is a broker whose function worker runs functions as StatefulSets of the stage's cluster, and the nodes for
+// podWorker is a broker whose function worker runs functions as StatefulSets of the stage's cluster, and the nodes for
 // that.
-type office struct {
-	*workshop
+type podWorker struct {
+	*workerBroker
 	nodes *kubelet.Kubelet
 }
 
-// inOffice starts a broker and nodes for the test.
-func inOffice(t *testing.T) *office {
+// onPodWorker starts a broker and nodes for the test.
+func onPodWorker(t *testing.T) *podWorker {
 	t.Helper()
 	onStage(t)
 	dist, err := broker.Distribution(t.Context(), broker.Version, os.Stderr)
@@ -54,8 +54,8 @@ func inOffice(t *testing.T) *office {
 		stop()
 		require.NoError(t, group.Wait())
 	})
-	return &office{
-		workshop: onWorker(t, broker.Config{
+	return &podWorker{
+		workerBroker: onWorker(t, broker.Config{
 			JVMFlags: []string{"-Xmx512m"},
 			Kubernetes: &broker.Kubernetes{
 				Kubeconfig: scene.Cluster.Kubeconfig(), Namespace: stage.Namespace,
@@ -66,8 +66,8 @@ func inOffice(t *testing.T) *office {
 	}
 }
 
-// hire makes a function, whose StatefulSet leaves with the test. The worker has ended by then.
-func (o *office) hire(t *testing.T, config map[string]any) {
+// addFunction makes a function, whose StatefulSet leaves with the test. The worker has ended by then.
+func (o *podWorker) addFunction(t *testing.T, config map[string]any) {
 	t.Helper()
 	o.create(t, function.KindFunction, config)
 	t.Cleanup(func() {
@@ -83,7 +83,7 @@ func madeFor(config map[string]any) string {
 }
 
 // update changes a function as pulsar-admin does.
-func (o *office) update(t *testing.T, name string, change map[string]any) {
+func (o *podWorker) update(t *testing.T, name string, change map[string]any) {
 	t.Helper()
 	config := maps.Clone(change)
 	config["name"] = name
@@ -92,7 +92,7 @@ func (o *office) update(t *testing.T, name string, change map[string]any) {
 }
 
 // awaitSet waits until the StatefulSet wants and has so many replicas, which all consume, and returns it.
-func (o *office) awaitSet(t *testing.T, config map[string]any, topic string, replicas int32,
+func (o *podWorker) awaitSet(t *testing.T, config map[string]any, topic string, replicas int32,
 	not types.UID,
 ) *appsv1.StatefulSet {
 	t.Helper()
@@ -114,14 +114,14 @@ func (o *office) awaitSet(t *testing.T, config map[string]any, topic string, rep
 // a message.
 func TestScalingStatefulSetsOfTheFunctionWorker(t *testing.T) {
 	t.Parallel()
-	o := inOffice(t)
+	o := onPodWorker(t)
 	const name, topic, messages = "crop", "persistent://public/default/crop-in", 1000
 	require.NoError(t, o.CreateTopic(t.Context(), topic, 0))
 	config := o.function(name)
 	config["parallelism"], config["inputSpecs"] = 1, map[string]any{topic: map[string]any{"receiverQueueSize": 5}}
 	config["userConfig"] = slower(config, "500000")
 	delete(config, "inputs")
-	o.hire(t, config)
+	o.addFunction(t, config)
 	set := o.awaitSet(t, config, topic, 1, "")
 
 	p := newPolicy("pf-" + name)

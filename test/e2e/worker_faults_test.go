@@ -17,7 +17,7 @@ import (
 )
 
 // stoppedInstancesAreSilent has one function that was stopped and one that cannot start.
-func stoppedInstancesAreSilent(t *testing.T, w *workshop) {
+func stoppedInstancesAreSilent(t *testing.T, w *workerBroker) {
 	require.NoError(t, w.CreateTopic(t.Context(), "stopped-in", 0))
 	require.NoError(t, w.CreateTopic(t.Context(), "broken-in", 0))
 	w.create(t, function.KindFunction, w.function("stopped", "stopped-in"))
@@ -36,7 +36,7 @@ func stoppedInstancesAreSilent(t *testing.T, w *workshop) {
 		"its stats look like those of an idle function")
 }
 
-func missingComponents(t *testing.T, w *workshop) {
+func missingComponents(t *testing.T, w *workerBroker) {
 	for _, kind := range []function.Kind{function.KindFunction, function.KindSink, function.KindSource} {
 		component := w.component(kind, "nope")
 		_, err := w.worker.Describe(t.Context(), component)
@@ -51,7 +51,7 @@ func missingComponents(t *testing.T, w *workshop) {
 
 // workersThatAreAway asks all the time while the broker starts again: the worker refuses (503) from when the web server
 // answers until it has read its functions. How long that is nobody knows, so that it is seen is not demanded.
-func workersThatAreAway(t *testing.T, w *workshop) {
+func workersThatAreAway(t *testing.T, w *workerBroker) {
 	component := w.component(function.KindFunction, "shared")
 	restarted := make(chan error, 1)
 	go func() { restarted <- w.Restart(t.Context()) }()

@@ -28,10 +28,10 @@ import (
 func TestScalingWorkers(t *testing.T) {
 	onStage(t)
 	t.Parallel()
-	w := newWorkshop(t, scene.Broker, broker.WorkerOn)
+	w := newWorkerBroker(t, scene.Broker, broker.WorkerOn)
 	for _, c := range []struct {
 		name string
-		run  func(t *testing.T, w *workshop)
+		run  func(t *testing.T, w *workerBroker)
 	}{
 		{"a function follows its backlog up and down", aWorkersFunctionFollows},
 		{"a sink is scaled through the HPA of its policy", aWorkersSinkFollowsTheHPA},
@@ -43,7 +43,7 @@ func TestScalingWorkers(t *testing.T) {
 	}
 }
 
-func aWorkersFunctionFollows(t *testing.T, w *workshop) {
+func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	const name, messages = "followed", 400
 	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
 	config := w.function(name, name+"-in")
@@ -72,7 +72,7 @@ func aWorkersFunctionFollows(t *testing.T, w *workshop) {
 }
 
 // aWorkersSinkFollowsTheHPA has no load: the HPA brings the replicas up to minReplicas.
-func aWorkersSinkFollowsTheHPA(t *testing.T, w *workshop) {
+func aWorkersSinkFollowsTheHPA(t *testing.T, w *workerBroker) {
 	const name = "poured"
 	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
 	w.createForNow(t, function.KindSink, map[string]any{
@@ -95,7 +95,7 @@ func aWorkersSinkFollowsTheHPA(t *testing.T, w *workshop) {
 	awaitPolicy(t, name, v1alpha1.ConditionScalingActive, metav1.ConditionTrue, "ValidMetricFound")
 }
 
-func aStoppedFunctionIsLeftAlone(t *testing.T, w *workshop) {
+func aStoppedFunctionIsLeftAlone(t *testing.T, w *workerBroker) {
 	const name = "halted"
 	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
 	config := w.function(name, name+"-in")
@@ -118,7 +118,7 @@ func aStoppedFunctionIsLeftAlone(t *testing.T, w *workshop) {
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 2)
 }
 
-func workersTargetsThatAreNone(t *testing.T, w *workshop) {
+func workersTargetsThatAreNone(t *testing.T, w *workerBroker) {
 	missing := workerPolicy("absent", v1alpha1.WorkloadSource)
 	missing.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
 	create(t, missing)
@@ -163,7 +163,7 @@ func workerPolicy(name string, kind v1alpha1.WorkloadKind) *v1alpha1.Autoscaling
 
 // createForNow makes a component that leaves with the test. Its topic stays until the stage goes: to delete it while
 // the worker deletes its subscription was seen to take half a minute.
-func (w *workshop) createForNow(t *testing.T, kind function.Kind, config map[string]any) {
+func (w *workerBroker) createForNow(t *testing.T, kind function.Kind, config map[string]any) {
 	t.Helper()
 	name := fmt.Sprint(config["name"])
 	w.create(t, kind, config)
@@ -177,7 +177,7 @@ func (w *workshop) createForNow(t *testing.T, kind function.Kind, config map[str
 }
 
 // awaitParallelism waits until the worker was told to run so many instances.
-func (w *workshop) awaitParallelism(t *testing.T, kind function.Kind, name string, parallelism int) {
+func (w *workerBroker) awaitParallelism(t *testing.T, kind function.Kind, name string, parallelism int) {
 	t.Helper()
 	last := ""
 	poll(t, fmt.Sprintf("parallelism %d", parallelism), func(ctx context.Context) (bool, string, error) {

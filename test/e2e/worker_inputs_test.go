@@ -15,7 +15,7 @@ import (
 )
 
 // aPartitionIsReadBack: an input may be one partition of a topic, which is consumed and read as a topic by itself.
-func aPartitionIsReadBack(t *testing.T, w *workshop) {
+func aPartitionIsReadBack(t *testing.T, w *workerBroker) {
 	require.NoError(t, w.CreateTopic(t.Context(), "thirds", 3))
 	w.create(t, function.KindFunction, w.function("third", "thirds-partition-2"))
 	got := w.describe(t, function.KindFunction, "third")
@@ -29,7 +29,7 @@ func aPartitionIsReadBack(t *testing.T, w *workshop) {
 }
 
 // theWorkersOwnURLIsAsked where the brokers cannot be asked for functions: there is nothing at their URL here.
-func theWorkersOwnURLIsAsked(t *testing.T, w *workshop) {
+func theWorkersOwnURLIsAsked(t *testing.T, w *workerBroker) {
 	component := w.component(function.KindFunction, "shared")
 	component.Cluster.AdminURL = "http://127.0.0.1:1"
 	_, err := w.worker.Describe(t.Context(), component)
@@ -47,7 +47,7 @@ func theWorkersOwnURLIsAsked(t *testing.T, w *workshop) {
 
 // propertiesAreReadBack: consumer properties come last when a consumer is made. Workers show those of sinks, and
 // those of functions in 4.2.4 alone: of others the broker alone knows.
-func propertiesAreReadBack(t *testing.T, w *workshop) {
+func propertiesAreReadBack(t *testing.T, w *workerBroker) {
 	specs := func(topic string) map[string]any {
 		require.NoError(t, w.CreateTopic(t.Context(), topic, 0))
 		return map[string]any{topic: map[string]any{"consumerProperties": map[string]any{

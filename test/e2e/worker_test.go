@@ -23,7 +23,7 @@ func TestSignalsWorker(t *testing.T) {
 	w := onWorker(t, broker.Config{})
 	for _, c := range []struct {
 		name string
-		run  func(t *testing.T, w *workshop)
+		run  func(t *testing.T, w *workerBroker)
 	}{
 		{"a function's inputs, type and instances", aFunctionIsReadBack},
 		{"patterns, a subscription name of one's own and order", inputsAreReadBack},
@@ -42,7 +42,7 @@ func TestSignalsWorker(t *testing.T) {
 }
 
 // aFunctionIsReadBack compares the configuration with what the broker says of the consumers.
-func aFunctionIsReadBack(t *testing.T, w *workshop) {
+func aFunctionIsReadBack(t *testing.T, w *workerBroker) {
 	for _, tt := range []struct {
 		name   string
 		config map[string]any
@@ -88,7 +88,7 @@ func aFunctionIsReadBack(t *testing.T, w *workshop) {
 }
 
 // inputsAreReadBack has a topic and a pattern in one function; the pattern's topics are really subscribed.
-func inputsAreReadBack(t *testing.T, w *workshop) {
+func inputsAreReadBack(t *testing.T, w *workerBroker) {
 	for _, topic := range []string{"rx-a", "rx-b", "literal"} {
 		require.NoError(t, w.CreateTopic(t.Context(), topic, 0))
 	}
@@ -112,7 +112,7 @@ func inputsAreReadBack(t *testing.T, w *workshop) {
 }
 
 // instancesCountWhatStatsSay compares with /stats, which the product does not read.
-func instancesCountWhatStatsSay(t *testing.T, w *workshop) {
+func instancesCountWhatStatsSay(t *testing.T, w *workerBroker) {
 	const messages = 40
 	require.NoError(t, w.CreateTopic(t.Context(), "counted-in", 0))
 	config := w.function("counted", "counted-in")
@@ -173,7 +173,7 @@ func instancesCountWhatStatsSay(t *testing.T, w *workshop) {
 	require.Positive(t, failures, "failed calls are among those that were compared")
 }
 
-func aSinkIsReadBack(t *testing.T, w *workshop) {
+func aSinkIsReadBack(t *testing.T, w *workerBroker) {
 	const messages = 30
 	require.NoError(t, w.CreateTopic(t.Context(), "sink-in", 2))
 	w.create(t, function.KindSink, map[string]any{
@@ -205,7 +205,7 @@ func aSinkIsReadBack(t *testing.T, w *workshop) {
 }
 
 // sourcesAreReadBack: a batch source consumes the tasks that it discovers, other sources consume nothing.
-func sourcesAreReadBack(t *testing.T, w *workshop) {
+func sourcesAreReadBack(t *testing.T, w *workerBroker) {
 	batch := map[string]any{
 		"tenant": "public", "namespace": "default", "name": "tasks", "className": replica.BatchSourceClass,
 		"topicName":   "tasks-out",

@@ -16,7 +16,8 @@ import (
 func java(t *testing.T) (*Java, *completions) {
 	t.Helper()
 	var got completions
-	runner, err := NewJava(t.Context(), JavaConfig{Dist: sharedBroker.Need(t).Dist(), Progress: os.Stderr, Completed: got.add})
+	dist := sharedBroker.Need(t).Dist()
+	runner, err := NewJava(t.Context(), JavaConfig{Dist: dist, Progress: os.Stderr, Completed: got.add})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, runner.Close())

@@ -86,7 +86,8 @@ type closer interface {
 // Main is the body of a TestMain: it runs the tests, ends the parts, the last one first, and exits.
 func Main(m *testing.M, parts ...closer) { MainAfter(m, nil, parts...) }
 
-// MainAfter is Main for tests that need something built, which takes longer than tests may; nothing is built with -short.
+// MainAfter is Main for tests that need something built, which takes longer than tests may. With -short it builds
+// nothing.
 func MainAfter(m *testing.M, build func(ctx context.Context) error, parts ...closer) {
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())

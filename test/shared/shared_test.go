@@ -25,7 +25,10 @@ func TestAPartStartsAtMostOnceAndEndsWithTheProcess(t *testing.T) {
 		started++
 		return "value", nil
 	}, func(string) error { stopped++; return nil })
-	unused := New("another", func(context.Context) (string, error) { return "", nil }, func(string) error { stopped++; return nil })
+	unused := New("another", func(context.Context) (string, error) { return "", nil }, func(string) error {
+		stopped++
+		return nil
+	})
 	code := run(tests(func() int {
 		require.Equal(t, "value", part.Need(t))
 		require.Equal(t, "value", part.Need(t))

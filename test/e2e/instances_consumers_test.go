@@ -81,8 +81,8 @@ func (p *pods) set(workload string, pod backlog.InstanceAddress) {
 	p.byWorkload[workload] = append(all, pod)
 }
 
-// crew is a function with real instances, and what the product reads of them.
-type crew struct {
+// consumers is a function with real instances, and what the product reads of them.
+type consumers struct {
 	*ground
 	in     replica.Instance
 	runner replica.Runner
@@ -90,15 +90,17 @@ type crew struct {
 	watch  *watch
 }
 
-// newCrew makes the topic of a function, and no instance yet.
-func (g *ground) newCrew(t *testing.T, in replica.Instance, runner func(*journal) (replica.Runner, error)) *crew {
+// newConsumers makes the topic of a function, and no instance yet.
+func (g *ground) newConsumers(
+	t *testing.T, in replica.Instance, runner func(*journal) (replica.Runner, error),
+) *consumers {
 	t.Helper()
 	in.Tenant, in.Namespace, in.Topics, in.ServiceURL = "public", "default", []string{broker.TopicName(
 		in.Name)}, g.ServiceURL()
 	// Small, so that instances share a burst.
 	in.FailEvery, in.ReceiverQueueSize = failEvery, 10
 	require.NoError(t, g.CreateTopic(t.Context(), in.Name, 0))
-	c := &crew{ground: g, in: in, truth: &journal{}}
+	c := &consumers{ground: g, in: in, truth: &journal{}}
 	var err error
 	c.runner, err = runner(c.truth)
 	require.NoError(t, err)
@@ -109,7 +111,7 @@ func (g *ground) newCrew(t *testing.T, in replica.Instance, runner func(*journal
 }
 
 // start runs an instance in place of the one of the same id.
-func (c *crew) start(t *testing.T, id int) replica.Replica {
+func (c *consumers) start(t *testing.T, id int) replica.Replica {
 	t.Helper()
 	in := c.in
 	in.ID = id
@@ -139,7 +141,7 @@ func awaitReady(t *testing.T, all ...replica.Replica) {
 }
 
 // publish publishes along the profile until stop.
-func (c *crew) publish(t *testing.T, profile load.Profile) (p *load.Publisher, stop func()) {
+func (c *consumers) publish(t *testing.T, profile load.Profile) (p *load.Publisher, stop func()) {
 	t.Helper()
 	var err error
 	p, err = load.New(load.Config{ServiceURL: c.in.ServiceURL, Topic: c.in.Topics[0]})
@@ -156,7 +158,7 @@ func (c *crew) publish(t *testing.T, profile load.Profile) (p *load.Publisher, s
 
 // flood publishes n messages within a second and goes on with so many a second until stop, which tells how many there
 // were: work for all the time that a measurement takes, whatever the pace of the machine.
-func (c *crew) flood(t *testing.T, n, perSecond float64) (stop func() (published int64)) {
+func (c *consumers) flood(t *testing.T, n, perSecond float64) (stop func() (published int64)) {
 	t.Helper()
 	p, end := c.publish(t, func(elapsed time.Duration) float64 {
 		if elapsed < time.Second {
@@ -171,7 +173,7 @@ func (c *crew) flood(t *testing.T, n, perSecond float64) (stop func() (published
 }
 
 // burst publishes n messages within a second.
-func (c *crew) burst(t *testing.T, n int64) {
+func (c *consumers) burst(t *testing.T, n int64) {
 	t.Helper()
 	p, stop := c.publish(t, func(elapsed time.Duration) float64 {
 		if elapsed < time.Second {
@@ -184,7 +186,7 @@ func (c *crew) burst(t *testing.T, n int64) {
 }
 
 // look asks all instances once.
-func (c *crew) look(t *testing.T) backlog.InstancesSample {
+func (c *consumers) look(t *testing.T) backlog.InstancesSample {
 	t.Helper()
 	sample, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
 	require.NoError(t, err)
@@ -198,7 +200,7 @@ type answered struct {
 }
 
 // follow asks all instances again and again until it is enough.
-func (c *crew) follow(t *testing.T, enough func(totals) bool) (seen []answered) {
+func (c *consumers) follow(t *testing.T, enough func(totals) bool) (seen []answered) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		sample, err := c.scraper.FetchInstances(t.Context(), c.in.Name)
@@ -212,7 +214,7 @@ func (c *crew) follow(t *testing.T, enough func(totals) bool) (seen []answered) 
 }
 
 // rest waits until n messages are processed and nothing is in flight.
-func (c *crew) rest(t *testing.T, n int64) totals {
+func (c *consumers) rest(t *testing.T, n int64) totals {
 	t.Helper()
 	c.follow(t, func(now totals) bool { return now.processed >= n && now.inFlight == 0 })
 	return sum(c.look(t)) // the counters of the look before were not read at one time
@@ -251,7 +253,7 @@ type measured struct {
 
 // measure looks on from one number of calls to another. What was processed meanwhile is held against what the functions
 // say, whatever the pace of the machine.
-func (c *crew) measure(t *testing.T, from, to int64) measured {
+func (c *consumers) measure(t *testing.T, from, to int64) measured {
 	t.Helper()
 	c.follow(t, func(now totals) bool { return now.calls >= from })
 	seen := c.follow(t, func(now totals) bool { return now.calls >= to })

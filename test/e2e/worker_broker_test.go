@@ -22,8 +22,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
 )
 
-// workshop is a broker with a function worker that runs functions as threads, and what the product reads it with.
-type workshop struct {
+// workerBroker is a broker with a function worker that runs functions as threads, and what the product reads it with.
+type workerBroker struct {
 	*broker.Broker
 	source  *pulsaredge.Source
 	worker  *pulsaredge.Worker
@@ -35,7 +35,7 @@ type workshop struct {
 }
 
 // onWorker starts a broker for the test and its subtests.
-func onWorker(t *testing.T, config broker.Config) *workshop {
+func onWorker(t *testing.T, config broker.Config) *workerBroker {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs a real broker")
@@ -44,11 +44,11 @@ func onWorker(t *testing.T, config broker.Config) *workshop {
 	b, err := broker.Start(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Discard()) })
-	return newWorkshop(t, b, config.Worker)
+	return newWorkerBroker(t, b, config.Worker)
 }
 
-// newWorkshop is on a broker that runs already.
-func newWorkshop(t *testing.T, b *broker.Broker, worker broker.Worker) *workshop {
+// newWorkerBroker is on a broker that runs already.
+func newWorkerBroker(t *testing.T, b *broker.Broker, worker broker.Worker) *workerBroker {
 	t.Helper()
 	source, err := pulsaredge.New(pulsaredge.Config{
 		Registerer:   prometheus.NewRegistry(),
@@ -61,7 +61,7 @@ func newWorkshop(t *testing.T, b *broker.Broker, worker broker.Worker) *workshop
 	t.Cleanup(client.Close)
 	collector, err := replica.DiscardReports(t.Context())
 	require.NoError(t, err)
-	w := &workshop{
+	w := &workerBroker{
 		Broker: b, source: source, worker: source.Worker(), cluster: backlog.Cluster{AdminURL: b.AdminURL()}, client: client,
 		collector: collector,
 	}
@@ -72,12 +72,12 @@ func newWorkshop(t *testing.T, b *broker.Broker, worker broker.Worker) *workshop
 	return w
 }
 
-func (w *workshop) component(kind function.Kind, name string) function.Component {
+func (w *workerBroker) component(kind function.Kind, name string) function.Component {
 	return function.Component{Cluster: w.cluster, Kind: kind, Tenant: "public", Namespace: "default", Name: name}
 }
 
 // function is the configuration of two instances that take 2 ms for each message.
-func (w *workshop) function(name string, inputs ...string) map[string]any {
+func (w *workerBroker) function(name string, inputs ...string) map[string]any {
 	return map[string]any{
 		"tenant": "public", "namespace": "default", "name": name, "className": replica.FunctionClass, "runtime": "JAVA",
 		"parallelism": 2, "inputs": inputs, "autoAck": true,
@@ -86,13 +86,13 @@ func (w *workshop) function(name string, inputs ...string) map[string]any {
 }
 
 // create makes a function, sink or source as pulsar-admin does, and deletes it at the end.
-func (w *workshop) create(t *testing.T, kind function.Kind, config map[string]any) {
+func (w *workerBroker) create(t *testing.T, kind function.Kind, config map[string]any) {
 	t.Helper()
 	component := broker.Component{Kind: string(kind), Config: config, Jar: w.jar}
 	require.NoError(t, w.CreateComponent(t.Context(), component))
 }
 
-func (w *workshop) demand(t *testing.T, method, path string) []byte {
+func (w *workerBroker) demand(t *testing.T, method, path string) []byte {
 	t.Helper()
 	status, answer, err := w.Admin(t.Context(), method, path, nil)
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func (w *workshop) demand(t *testing.T, method, path string) []byte {
 	return answer
 }
 
-func (w *workshop) publish(t *testing.T, topic string, messages int) {
+func (w *workerBroker) publish(t *testing.T, topic string, messages int) {
 	t.Helper()
 	producer, err := w.client.CreateProducer(pulsar.ProducerOptions{
 		Topic: broker.TopicName(topic), DisableBatching: true, MessageRouter: inTurn(),
@@ -122,7 +122,7 @@ func inTurn() func(*pulsar.ProducerMessage, pulsar.TopicMetadata) int {
 	}
 }
 
-func (w *workshop) describe(t *testing.T, kind function.Kind, name string) function.Description {
+func (w *workerBroker) describe(t *testing.T, kind function.Kind, name string) function.Description {
 	t.Helper()
 	config, err := w.worker.Describe(t.Context(), w.component(kind, name))
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func (w *workshop) describe(t *testing.T, kind function.Kind, name string) funct
 }
 
 // instances reads the component's instances until they are as wanted.
-func (w *workshop) instances(t *testing.T, kind function.Kind, name string,
+func (w *workerBroker) instances(t *testing.T, kind function.Kind, name string,
 	wanted func(backlog.InstancesSample) bool,
 ) (sample backlog.InstancesSample) {
 	t.Helper()
@@ -147,7 +147,7 @@ func (w *workshop) instances(t *testing.T, kind function.Kind, name string,
 
 // consumed waits until every partition of the topic has so many consumers of the subscription, and returns the first
 // partition's.
-func (w *workshop) consumed(t *testing.T, topic, subscription string,
+func (w *workerBroker) consumed(t *testing.T, topic, subscription string,
 	consumers int,
 ) (first backlog.SubscriptionSample) {
 	t.Helper()
