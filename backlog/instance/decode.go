@@ -59,7 +59,7 @@ func decode(body io.Reader, address backlog.InstanceAddress) ([]backlog.Instance
 		if err != nil {
 			return nil, fmt.Errorf("reading metrics: %w", err)
 		}
-		if err := take(found, line, address.Component); err != nil {
+		if err := record(found, line, address.Component); err != nil {
 			return nil, err
 		}
 	}
@@ -78,8 +78,8 @@ func nextLine(lines *bufio.Reader) ([]byte, error) {
 	return nil, err
 }
 
-// take adds a line to what was found, if it is one of ours.
-func take(found map[identity]*tally, line []byte, component string) error {
+// record adds a line to what was found, if it is one of ours.
+func record(found map[identity]*tally, line []byte, component string) error {
 	s, wanted, err := parse(line)
 	if err != nil || !wanted || component != "" && s.of.component != component {
 		return err

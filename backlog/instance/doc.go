@@ -5,7 +5,7 @@
 // that each of them serves: it implements poll.InstanceSource.
 //
 // Floor 2, an edge: it knows package backlog and one outside system, the metrics of Pulsar's Java, Python and Go
-// instances. Where the instances are it is told by Addresses, from memory. It computes no rate, sends no credentials,
+// instances. Addresses tells where the instances are, from the cache. It computes no rate, sends no credentials,
 // follows no redirect, uses no proxy and keeps no connection open: one for each instance would hold a thread or a file
 // on both sides between two looks, and break when the pod goes.
 //

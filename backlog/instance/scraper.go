@@ -19,13 +19,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Addresses says who the instances of a workload are now, from memory, each with an ID of its own. No address and no
+// Addresses knows the instances of a workload, from the cache, each with an ID of its own. No address and no
 // error means that the workload has no instances. Errors wrap a reason of package backlog.
 type Addresses interface {
 	Addresses(workload string) ([]backlog.InstanceAddress, error)
 }
 
-// Scraper asks instances for their metrics. Its methods may be called from any goroutine.
+// Scraper reads the metrics of instances. Its methods may be called from any goroutine.
 type Scraper struct {
 	addresses Addresses
 	client    *http.Client
@@ -35,8 +35,8 @@ type Scraper struct {
 	slots     chan struct{} // one for each request under way
 }
 
-// FetchInstances asks all instances of the workload at once. Those that do not answer, or with something else than an
-// instance's metrics, are counted in Silent.
+// FetchInstances scrapes all instances of the workload at once. Those that do not answer, or with something else than
+// an instance's metrics, are counted in Silent.
 //
 // When not one of several answers, that is an error with the reason of the first and not an empty sample: there is
 // nothing to read from it, and a program that adds up an empty list would see an idle workload. A workload without
@@ -52,7 +52,7 @@ func (s *Scraper) FetchInstances(ctx context.Context, workload string) (backlog.
 		return backlog.InstancesSample{},
 			fmt.Errorf("%w: asking the instances of %s: %w", backlog.ErrUnreachable, workload, ctx.Err())
 	}
-	return gather(workload, at, answers)
+	return mergeAnswers(workload, at, answers)
 }
 
 // answer is what one address gave.
@@ -61,8 +61,8 @@ type answer struct {
 	err     error
 }
 
-// gather adds answers up to a sample.
-func gather(workload string, at time.Time, answers []answer) (backlog.InstancesSample, error) {
+// mergeAnswers makes one sample of all answers.
+func mergeAnswers(workload string, at time.Time, answers []answer) (backlog.InstancesSample, error) {
 	sample := backlog.InstancesSample{At: at}
 	var first error
 	for _, a := range answers {
@@ -110,26 +110,26 @@ func (s *Scraper) scrapeInTurn(ctx context.Context, address backlog.InstanceAddr
 	if err := ctx.Err(); err != nil {
 		return nil, newFault(backlog.ErrUnreachable, address, err, "there was no time to ask it")
 	}
-	samples, err := s.ask(ctx, address)
+	samples, err := s.scrapeOnce(ctx, address)
 	if err != nil || !slices.ContainsFunc(samples, seemsBusyWithSeveral) {
 		return samples, err
 	}
-	again, err := s.ask(ctx, address)
+	again, err := s.scrapeOnce(ctx, address)
 	if err != nil {
 		return nil, err
 	}
 	return receivedFirst(samples, again), nil
 }
 
-// ask is one request, and counted as that.
-func (s *Scraper) ask(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
+// scrapeOnce is one request, counted.
+func (s *Scraper) scrapeOnce(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	start := time.Now()
 	samples, err := s.scrape(ctx, address)
 	s.metrics.observe(time.Since(start), err)
 	return samples, err
 }
 
-// scrape asks one process once.
+// scrape reads the metrics of one process.
 func (s *Scraper) scrape(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	target, err := metricsURL(address.HostPort)
 	if err != nil {

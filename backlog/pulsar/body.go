@@ -79,3 +79,19 @@ func plainJSONError(err error) error {
 	}
 	return err
 }
+
+// closingBody is a body with something to do once when it is closed.
+type closingBody struct {
+	io.ReadCloser
+
+	closed func()
+}
+
+func (b *closingBody) Close() error {
+	err := b.ReadCloser.Close()
+	if b.closed != nil {
+		b.closed()
+		b.closed = nil
+	}
+	return err
+}

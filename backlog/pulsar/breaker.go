@@ -46,13 +46,6 @@ type health struct {
 	probing bool
 }
 
-// openState is why the breaker of a host is open. It does not change while it is handed around.
-type openState struct {
-	since  time.Time
-	reason error
-	cause  string
-}
-
 // openError is returned for a request that an open breaker holds back.
 type openError struct{ open *openState }
 
@@ -94,7 +87,7 @@ func (b *breaker) allow(u *url.URL) (*permit, *openState) {
 
 // withdrawn is why a request that waited since it was allowed is not to be sent any more, nil when it is.
 func (p *permit) withdrawn() *openState {
-	if p == nil || p.host == nil || p.probe {
+	if p.host == nil || p.probe {
 		return nil
 	}
 	p.breaker.mu.Lock()
@@ -164,12 +157,16 @@ type breakerTransport struct {
 
 func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := attemptOf(req.Context())
+	if a == nil {
+		a = &attempt{}
+		req = req.WithContext(withAttempt(req.Context(), a))
+	}
 	a.hop = hop{url: req.URL}
 	permit, open := t.breaker.allow(req.URL)
 	if open != nil {
 		return nil, &openError{open: open}
 	}
-	a.hop.permit = permit
+	a.hop.withdrawn = permit.withdrawn
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {
 		a.hop.keptBroke = a.hop.reused && connectionBroken(err)

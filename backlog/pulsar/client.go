@@ -213,3 +213,28 @@ func (e *exchange) readAnswer(a *attempt, resp *http.Response) error {
 		return answerFault(e.address, u, err)
 	}
 }
+
+// fault is that of a request without an answer, by the error of the chain.
+func (e *exchange) fault(a *attempt, err error) error {
+	var reason *backlog.ReasonError
+	var open *openError
+	var wait *waitError
+	u := a.hop.url
+	switch {
+	case errors.As(err, &reason): // of checkRedirect or the credentials
+		return reason
+	case errors.As(err, &open):
+		return openFault(e.address, u, open.open, errHeldBack)
+	case errors.As(err, &wait):
+		return noTurnFault(e.address, u, e.chain.limiter, wait.err)
+	case redirectStatus(a.hop.status): // to where cannot be read
+		return noHTTPRedirect(e.address, u)
+	case refusesCertificate(err):
+		return certificateRefused(u, err, e.credentials)
+	}
+	f := transportFault(e.address, u, err, e.limit)
+	if a.hop.open != nil {
+		return openFault(e.address, u, a.hop.open, f)
+	}
+	return f
+}

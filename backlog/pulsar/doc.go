@@ -14,7 +14,7 @@
 //	sender    asks the breaker once more, and calls http.Transport
 //
 // Its CheckRedirect lets a redirect keep the credentials toward hosts of Config.AllowedHosts, and sends nothing to
-// others. The breaker and the limiter of a host are the same for all credentials; outcome.go says what counts as the
+// others. The breaker and the limiter of a host are the same for all credentials; attempt.go says what counts as the
 // host's failure. An attempt in the context of the request collects what the steps note, such as the time without the
 // waits.
 //

@@ -212,31 +212,6 @@ func certificateRefused(u *url.URL, err error, shown *auth.Transport) error {
 			"that is not in the brokers' tlsTrustCertsFilePath?", u.Host, tlsAlert(err))
 }
 
-// fault is that of a request without an answer, by the error of the chain.
-func (e *exchange) fault(a *attempt, err error) error {
-	var reason *backlog.ReasonError
-	var open *openError
-	var wait *waitError
-	u := a.hop.url
-	switch {
-	case errors.As(err, &reason): // of checkRedirect or the credentials
-		return reason
-	case errors.As(err, &open):
-		return openFault(e.address, u, open.open, errHeldBack)
-	case errors.As(err, &wait):
-		return noTurnFault(e.address, u, e.chain.limiter, wait.err)
-	case redirectStatus(a.hop.status): // to where cannot be read
-		return noHTTPRedirect(e.address, u)
-	case refusesCertificate(err):
-		return certificateRefused(u, err, e.credentials)
-	}
-	f := transportFault(e.address, u, err, e.limit)
-	if a.hop.open != nil {
-		return openFault(e.address, u, a.hop.open, f)
-	}
-	return f
-}
-
 // openFault is the fault of a request to a host with an open breaker, whether it was sent or not: the text is the same
 // for all of them and does not change from one second to the next, since it ends up in conditions.
 func openFault(a address, u *url.URL, open *openState, cause error) error {
@@ -256,4 +231,20 @@ func noTurnFault(a address, u *url.URL, l *limiter, err error) error {
 			"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, l.conns, l.perSecond)
 	f.Cause = errHeldBack
 	return f
+}
+
+// errNoChange marks the refusal of a change to what there is already.
+var errNoChange = errors.New("no change")
+
+// refusedChange is the fault when the worker answers a change with 400 in its own words.
+func refusedChange(a address, u *url.URL, s errorAnswer) error {
+	switch {
+	case s.reason == "Update contains no change":
+		return errNoChange
+	case strings.HasSuffix(s.reason, " doesn't exist"): // a GET says 404
+		return backlog.Because(a.absent, "%s: %s", s.subject(a, u.Host), a.remedy)
+	default:
+		return backlog.Because(backlog.ErrUnsupported, "%s: see whether pulsar-admin can update its parallelism",
+			s.subject(a, u.Host))
+	}
 }

@@ -152,8 +152,7 @@ func TestWaitingRequestsAreWithdrawnWhenTheBreakerOpens(t *testing.T) {
 		var group errgroup.Group
 		for range 5 {
 			group.Go(func() error {
-				ctx := withAttempt(t.Context(), &attempt{})
-				resp, err := waiting.RoundTrip((&http.Request{URL: at}).WithContext(ctx))
+				resp, err := waiting.RoundTrip((&http.Request{URL: at}).WithContext(t.Context()))
 				if err == nil {
 					return resp.Body.Close()
 				}

@@ -4,11 +4,80 @@
 package pulsar
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
+
+const (
+	// scanBytes is how much of an answer is in memory: a slim answer is about 3 KB for each partition.
+	scanBytes = 8 << 10
+	// maxTextBytes bounds keys and the strings that are kept; others may be of any length.
+	maxTextBytes = 64 << 10
+)
+
+var errTextTooLong = fmt.Errorf("a name is longer than %d bytes", maxTextBytes)
+
+// input is what arrives, a buffer at a time.
+type input struct {
+	from io.Reader
+	// buffer[at:end] is read and not used yet.
+	buffer  []byte
+	at, end int
+	// failed ends the input: an error of from, or io.ErrUnexpectedEOF where more had to come.
+	failed error
+}
+
+// fill reads more. Its error says why there is none.
+func (i *input) fill() error {
+	for tries := 0; i.failed == nil && tries < 100; tries++ {
+		n, err := i.from.Read(i.buffer)
+		switch {
+		case errors.Is(err, io.EOF):
+			i.failed = io.ErrUnexpectedEOF
+		case err != nil:
+			i.failed = err
+		}
+		if i.at, i.end = 0, n; n > 0 {
+			return nil
+		}
+	}
+	if i.failed == nil {
+		i.failed = io.ErrNoProgress
+	}
+	return i.failed
+}
+
+// next takes one byte.
+func (i *input) next() (byte, error) {
+	if i.at == i.end {
+		if err := i.fill(); err != nil {
+			return 0, err
+		}
+	}
+	c := i.buffer[i.at]
+	i.at++
+	return c, nil
+}
+
+// peek returns the next byte after blanks without taking it.
+func (i *input) peek() (byte, error) {
+	for {
+		for ; i.at < i.end; i.at++ {
+			if c := i.buffer[i.at]; c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+				return c, nil
+			}
+		}
+		if err := i.fill(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func unexpected(c byte, want string) error { return fmt.Errorf("%q where %s should be", c, want) }
 
 // lexer reads the literals of JSON.
 type lexer struct{ input }

@@ -11,8 +11,6 @@ import (
 	"io"
 	"mime/multipart"
 	"net/textproto"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -113,20 +111,4 @@ func parallelismForm(kind function.Kind, instances int32) (*form, error) {
 		return nil, fmt.Errorf("writing a form to memory: %w", err)
 	}
 	return &form{contentType: parts.FormDataContentType(), body: body.Bytes()}, nil
-}
-
-// errNoChange marks the refusal of a change to what there is already.
-var errNoChange = errors.New("no change")
-
-// refusedChange is the fault when the worker answers a change with 400 in its own words.
-func refusedChange(a address, u *url.URL, s errorAnswer) error {
-	switch {
-	case s.reason == "Update contains no change":
-		return errNoChange
-	case strings.HasSuffix(s.reason, " doesn't exist"): // a GET says 404
-		return backlog.Because(a.absent, "%s: %s", s.subject(a, u.Host), a.remedy)
-	default:
-		return backlog.Because(backlog.ErrUnsupported, "%s: see whether pulsar-admin can update its parallelism",
-			s.subject(a, u.Host))
-	}
 }

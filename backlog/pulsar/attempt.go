@@ -9,10 +9,78 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
+
+// attempt is what the chain notes about a request with its redirects; it is in the request's context.
+type attempt struct {
+	// limit is what a timeout is due to; 0 when the deadline is the caller's.
+	limit time.Duration
+	// slow says that the answer may take long although the host is well.
+	slow bool
+	// sent says that something was sent, and took how long the hops took, without the waits for their turns.
+	sent bool
+	took time.Duration
+	hop  hop
+}
+
+// hop is the last request of an attempt: its first, or one that follows a redirect.
+type hop struct {
+	url  *url.URL
+	sent bool
+	took time.Duration
+	// withdrawn is why the breaker does not let the request through any more, nil while it does.
+	withdrawn func() *openState
+	// reused says that the connection was a kept one.
+	reused bool
+	// status and retryAfter are of the answer, 0 while there is none.
+	status     int
+	retryAfter time.Duration
+	// inPulsarsWords says that the reason of a failure is Pulsar's JSON, broken why the body ended early. The client sets
+	// both before it closes the body.
+	inPulsarsWords bool
+	broken         error
+	// keptBroke says that a kept connection broke before the answer.
+	keptBroke bool
+	// open is why the breaker is open after the hop, nil while it is closed.
+	open *openState
+}
+
+type attemptKey struct{}
+
+func withAttempt(ctx context.Context, a *attempt) context.Context {
+	return context.WithValue(ctx, attemptKey{}, a)
+}
+
+// attemptOf finds the attempt; nil for a request that was made without.
+func attemptOf(ctx context.Context) *attempt {
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	return a
+}
+
+// heard notes of an answer what outcome needs.
+func (h *hop) heard(resp *http.Response) {
+	h.status = resp.StatusCode
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		h.retryAfter = min(time.Duration(min(seconds, 3600))*time.Second, maxProbe)
+	}
+}
+
+// retryable says that a second attempt may help.
+func (h *hop) retryable() bool {
+	return h.keptBroke || h.status == http.StatusBadGateway || h.status == http.StatusServiceUnavailable
+}
+
+// openState is why the breaker of a host is open. It does not change while it is handed around.
+type openState struct {
+	since  time.Time
+	reason error
+	cause  string
+}
 
 // What a request says about its host. A host speaks for one topic, or for one user's credentials, most of the time, and
 // that must not keep others from it:
