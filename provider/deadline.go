@@ -14,7 +14,7 @@ import (
 const budget = 250 * time.Millisecond
 
 // maxAnswers under way at once, as many as the API server lets requests in. An answer that hangs goes on to count when
-// its client was already told so: they cannot pile up without bound.
+// its client already has an error: they cannot pile up without bound.
 const maxAnswers = 400
 
 // answer is how the work on an answer ended.

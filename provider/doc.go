@@ -2,13 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package provider answers the Kubernetes custom metrics API, and the external one where that is asked for: what was
-// decided for an AutoscalingPolicy, and what was measured for it or for a Function, Sink or Source, from memory.
+// decided for an AutoscalingPolicy, and what was measured for it or for a Function, Sink or Source, from the cache.
 //
 // Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, the metrics APIs. It
 // never calls Pulsar or Kubernetes, never decides, and never turns "unknown" into a number: what is not known is an
 // error.
 //
-//	request -> query (what is asked, is there such a thing) -> decision or signal -> MetricValue or StatusError
+//	request -> query (which metric of which kind) -> decision or signal -> MetricValue or StatusError
+//
+// The walk of a reading, from an HTTP answer to a served metric; package backlog explains its first half:
+//
+//	poll.Poller.Run            takes a topic that is due and calls its Source
+//	pulsar.Source.Fetch        one request to the broker, decoded: a backlog.TopicSample
+//	backlog.Store.Record       adds the sample to the topic's window: counters, rates, batch size
+//	controllers.Signals.Read   finds the subscription of the object that a request names, and has it tracked
+//	backlog.Store.Read         sums up the topics and partitions of the subscription: a backlog.Reading
+//	CustomMetrics.value        picks the metric out of the Reading, with the time of the measurement
+//
+// The first three run in the poller, the last three in the request, which calls no network.
 //
 // External metrics are the same numbers, of the one object that the selector names.
 //
@@ -18,7 +29,7 @@
 // The text of an error is user interface: it appears word for word in the HorizontalPodAutoscaler's condition and
 // event. No error carries Retry-After, for which the HorizontalPodAutoscaler's client would sleep; see errors.go.
 //
-// Served numbers are from 0 to 9e12, the largest whose thousandths a float64 still holds exactly: a
+// Served numbers are from 0 to 9e12, the largest with thousandths that a float64 still holds exactly: a
 // HorizontalPodAutoscaler reads thousandths as int64, wraps around silently above, and takes a negative number for the
 // least or the most replicas.
 //

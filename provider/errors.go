@@ -29,7 +29,7 @@ var (
 	errGone       = errors.New("client gone")
 )
 
-// row is how a reason is told to the client and counted.
+// row is how the client sees a reason, and how it is counted.
 type row struct {
 	reason error
 	code   int32
@@ -75,7 +75,7 @@ func statusError(err error) *apierrors.StatusError {
 	}}
 }
 
-// fault is an error whose text is for users, with the reason for the table.
+// fault is an error with a text for users and the reason for the table.
 type fault struct {
 	reason error
 	text   string

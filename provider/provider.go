@@ -24,7 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Policies reads policies from memory.
+// Policies reads policies from the cache.
 type Policies interface {
 	// Policy returns the policy, or an API server's NotFound. It is not changed by the caller.
 	Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error)
@@ -36,7 +36,7 @@ type Object struct {
 	Namespace, Name string
 }
 
-// Signals reads what was measured, from memory.
+// Signals reads what was measured, from the cache.
 type Signals interface {
 	// Read returns what is known of the object's subscription, and has the details measured from now on. Asking for an
 	// object that is not tracked starts to track it for a few minutes and fails with backlog.ErrNoData until the first
@@ -47,13 +47,13 @@ type Signals interface {
 
 // DecisionMaker is the process that decides for all policies.
 type DecisionMaker interface {
-	// Alive fails when nobody decides now; the error says since when, in words for the user.
+	// Alive fails when no replica decides now; the error says since when, in words for the user.
 	Alive(now time.Time) error
 }
 
-// Lister finds objects in memory.
+// Lister finds objects in the cache.
 type Lister interface {
-	// Names returns the names of the objects in the namespace whose labels match.
+	// Names returns the names of the objects in the namespace with labels that match.
 	Names(resource schema.GroupResource, namespace string, selector labels.Selector) ([]string, error)
 }
 
@@ -118,7 +118,7 @@ func (c *CustomMetrics) GetMetricByName(ctx context.Context, name types.Namespac
 	})
 }
 
-// GetMetricBySelector returns one metric of every object whose labels match. An object whose number is unknown is left
+// GetMetricBySelector returns one metric of every object with labels that match. One with an unknown number is left
 // out, as absent means unknown; when no number is known at all, it fails with the first reason.
 func (c *CustomMetrics) GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector,
 	info cma.CustomMetricInfo, metricSelector labels.Selector,
@@ -193,7 +193,7 @@ func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selec
 	return q, nil
 }
 
-// values answers for every object whose labels match.
+// values answers for every object with labels that match.
 func (c *CustomMetrics) values(q query, selector labels.Selector, now time.Time) (*custom_metrics.MetricValueList,
 	error,
 ) {

@@ -31,7 +31,7 @@ func backlogMetrics() []metric {
 		},
 		{
 			name: "pulsar_function_backlog_ready_messages", unit: whole,
-			help:    "Backlog without messages whose delay has not passed.",
+			help:    "Backlog without messages that are delayed still.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Ready },
 		},
 		{
@@ -41,12 +41,12 @@ func backlogMetrics() []metric {
 		},
 		{
 			name: "pulsar_function_backlog_bytes", unit: whole, detail: backlog.Bytes,
-			help:    "Bytes of the backlog; measured while somebody asks for it, since it costs the broker a lock.",
+			help:    "Bytes of the backlog; measured while it is requested, since it costs the broker a lock.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Bytes },
 		},
 		{
 			name: "pulsar_function_delayed_messages", unit: whole,
-			help:    "Messages whose delay has not passed.",
+			help:    "Messages that are delayed still.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Delayed },
 		},
 		{

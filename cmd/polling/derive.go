@@ -18,7 +18,7 @@ func (o *Options) PulsarHosts() []string {
 	return hosts
 }
 
-// OwnCredentials says what the flags give for clusters whose own credentials cannot be read.
+// OwnCredentials says what the flags give for clusters with credentials of their own that cannot be read.
 func (o *Options) OwnCredentials() controllers.OwnCredentials {
 	return controllers.OwnCredentials{
 		Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "",

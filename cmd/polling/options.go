@@ -82,7 +82,7 @@ func (o *Options) PulsarFlags(program string) *pflag.FlagSet {
 		"What becomes of the credentials for Pulsar that Functions, Sinks, Sources and policies name: Use, or Ignore to "+
 			"show the "+program+"'s own and never read a Secret.")
 	fs.StringVar(&o.WorkerCredentials, "worker-credentials", o.WorkerCredentials,
-		"Whose credentials function workers are shown, which change what they run: Policy for those of the policy's "+
+		"The credentials that function workers see, which change what they run: Policy for those of the policy's "+
 			"authSecret alone, or Own for the "+program+"'s own where it has none, so that a policy of any namespace may "+
 			"scale whatever those may change.")
 	fs.DurationVar(&o.PulsarTimeout, "pulsar-timeout", o.PulsarTimeout,

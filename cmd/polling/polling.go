@@ -34,7 +34,7 @@ type Config struct {
 	Credentials auth.Source
 	// Pods knows where instances run; nil where they are not asked.
 	Pods instance.Addresses
-	// Updated is told when there is news of a topic; it must not block.
+	// Updated is called when a topic has changed; it must not block.
 	Updated    func(backlog.Topic)
 	Registerer prometheus.Registerer
 }

@@ -93,7 +93,7 @@ func (o *Options) checkBulk() []error {
 	var p flags.Problems
 	p.OneOf("bulk-source", o.BulkSource, bulkNone, bulkBrokerStats)
 	if o.BulkSource != bulkNone && o.StaleAfter < leastStaleWithBulk {
-		p.Add("--stale-after is %s: it must be at least %s with --bulk-source=%s, whose answers are up to a minute old and "+
+		p.Add("--stale-after is %s: it must be at least %s with --bulk-source=%s: its answers are up to a minute old and "+
 			"come once a minute",
 			o.StaleAfter, leastStaleWithBulk, o.BulkSource)
 	}

@@ -5,7 +5,7 @@
 // measured of a function or a subscription itself.
 //
 // Floor 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, writes
-// nothing to Kubernetes, and elects nobody: every replica answers everything.
+// nothing to Kubernetes, and elects no leader: every replica answers everything.
 //
 //	options.go   flags and their bounds
 //	scaler.go    the parts, wired, run and stopped

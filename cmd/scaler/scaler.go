@@ -78,7 +78,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 		WorkerCredentials: controllers.WorkerCredentials(
 			p.WorkerCredentials), InstanceMetrics: controllers.InstanceMetrics(p.InstanceMetrics),
 		Worker: worker, Lease: lease, Clock: time.Now,
-		// Nothing runs yet, so neither is told of anything before there is a server.
+		// Nothing runs yet, so neither is called before there is a server.
 		PolicyChanged: func(policy types.NamespacedName) { s.server.PolicyChanged(policy) },
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	}
 	measuring := polling.Config{
 		Options: p, Store: store, Credentials: named.Before(s.reading.Credentials), Registerer: s.registry,
-		Updated: func(topic backlog.Topic) { s.server.Poked(topic) },
+		Updated: func(topic backlog.Topic) { s.server.TopicChanged(topic) },
 	}
 	if s.reading.Pods != nil {
 		measuring.Pods = s.reading.Pods
@@ -129,7 +129,7 @@ func newManager(o *Options, lease types.NamespacedName) (ctrl.Manager, error) {
 	return manager, nil
 }
 
-// listen opens the ports, so that one that is taken is told of at once.
+// listen opens the ports, so that one that is taken fails at once.
 func (s *scaler) listen(ctx context.Context) error {
 	for _, port := range []struct {
 		to            *net.Listener

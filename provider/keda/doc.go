@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package keda answers KEDA as an external scaler (externalscaler.ExternalScaler over gRPC): what was decided for an
-// AutoscalingPolicy, or what was measured of a function or a subscription for which there is no policy, from memory.
+// AutoscalingPolicy, or what was measured of a function or a subscription for which there is no policy, from the cache.
 //
 // Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, KEDA. It never calls
 // Pulsar or Kubernetes, and never turns "unknown" into a number: KEDA takes 0 for nothing to do and, in a race of its

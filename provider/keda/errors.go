@@ -23,20 +23,20 @@ var (
 	errNotFound    = errors.New("not found")
 	errUnsupported = errors.New("unsupported")
 	errUnknown     = errors.New("unknown")
-	errGivenUp     = errors.New("unknown for too long")
+	errExpired     = errors.New("unknown for too long")
 	errDraining    = errors.New("draining")
 	errTooSlow     = errors.New("too slow")
 	errBusy        = errors.New("busy")
 	errGone        = errors.New("client gone")
 )
 
-// row is how a reason is told to the client.
+// row is how the client sees a reason.
 type row struct {
 	reason error
 	code   codes.Code
 }
 
-// table maps reasons to codes. What the user has to mend is InvalidArgument, NotFound or FailedPrecondition, what
+// table maps reasons to codes. What the user has to fix is InvalidArgument, NotFound or FailedPrecondition, what
 // passes is Unavailable; KEDA treats all alike, and shows the text in the events of the ScaledObject.
 func table() []row {
 	return []row{
@@ -45,7 +45,7 @@ func table() []row {
 		{errNotFound, codes.NotFound},
 		{errUnsupported, codes.FailedPrecondition},
 		{errUnknown, codes.Unavailable},
-		{errGivenUp, codes.Unavailable},
+		{errExpired, codes.Unavailable},
 		{errDraining, codes.Unavailable},
 		{errTooSlow, codes.DeadlineExceeded},
 		{errBusy, codes.ResourceExhausted},
@@ -71,7 +71,7 @@ func statusError(err error) error {
 	return status.Error(codeOf(err), oneLine(err))
 }
 
-// fault is an error whose text is for users, with the reason for the table.
+// fault is an error with a text for users and the reason for the table.
 type fault struct {
 	reason error
 	text   string
@@ -99,8 +99,10 @@ func unread(subject Subject, err error) error {
 	}
 }
 
-// isMistake says that somebody has to correct something, or nobody will know more.
-func isMistake(err error) bool { return errors.Is(err, errNotFound) || errors.Is(err, errUnsupported) }
+// isMisconfigured says that the error stays until the user corrects something.
+func isMisconfigured(err error) bool {
+	return errors.Is(err, errNotFound) || errors.Is(err, errUnsupported)
+}
 
 // undecided is the error for why a policy has no number.
 func undecided(err error) error {

@@ -6,6 +6,7 @@ package keda
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -123,7 +124,7 @@ func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
 			for range 2 {
 				_, err = value(t, s, of)
 				require.NoError(t, err, "it may be made anew")
-				w.pass(mistakenFor - time.Second)
+				w.pass(misconfiguredFor - time.Second)
 			}
 			_, err = value(t, s, of)
 			require.Equal(t, test.code, status.Code(err))
@@ -132,10 +133,10 @@ func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
 			require.Equal(t, test.code, status.Code(err), "not inactive, which KEDA would take to zero")
 			_, err = s.GetMetricSpec(t.Context(), of)
 			require.NoError(t, err)
-			require.Equal(t, 0, s.memory.held())
+			require.Equal(t, 0, s.last.held())
 			lines := w.log.all()
 			require.Len(t, lines, 2)
-			require.Contains(t, lines[1], "until somebody has corrected it")
+			require.Contains(t, lines[1], "trigger names what does not exist")
 
 			right()
 			_, err = value(t, s, of)
@@ -156,7 +157,7 @@ func TestAMistakeBetweenTroublesIsNotTheLastWord(t *testing.T) {
 	require.NoError(t, err)
 	for range 10 {
 		for _, w.unread = range []error{backlog.ErrFunctionNotFound, errBrokerDown} {
-			w.pass(mistakenFor - time.Second)
+			w.pass(misconfiguredFor - time.Second)
 			_, err := value(t, s, of)
 			require.NoError(t, err)
 		}
@@ -187,54 +188,50 @@ func TestADeadDecisionMakerIsAsOldAsItsLease(t *testing.T) {
 
 func TestTheOlderOfTwoLooksIsNotTheLastWord(t *testing.T) {
 	watched := newWatches()
-	one, _, err := watched.join(Trigger{Strategy: v1alpha1.StrategyBacklogPerReplica})
+	one, _, err := watched.add(Trigger{Strategy: v1alpha1.StrategyBacklogPerReplica})
 	require.NoError(t, err)
 	older, newer := one.begin(), one.begin()
 	one.publish(newer, func(v *view) { v.active = isActive })
 	one.publish(older, func(v *view) { v.active = inactive })
-	require.Equal(t, isActive, one.see().active)
+	require.Equal(t, isActive, one.current().active)
 }
 
 func TestWhatWasNeverKnownPushesNothingOut(t *testing.T) {
-	m := newMemory(time.Hour, 2)
+	m := newLastAnswers(time.Hour, 2, noon)
 	known := Trigger{Object: scaledObject(), Subject: topicSubject(), Strategy: v1alpha1.StrategyBacklogPerReplica}
-	m.settle(known, Sample{Active: true}, nil, noon())
+	m.resolve(known, Sample{Active: true}, nil, noon())
 	for i := range 10 {
 		madeUp := known
 		madeUp.Threshold = float64(i + 1)
-		require.Error(t, m.settle(madeUp, Sample{}, errBrokerDown, noon()).err)
-		_, err := m.settleSpec(madeUp, Spec{}, errBrokerDown, noon())
+		require.Error(t, m.resolve(madeUp, Sample{}, errBrokerDown, noon()).err)
+		_, err := m.resolveSpec(madeUp, Spec{}, errBrokerDown, noon())
 		require.Error(t, err)
 	}
-	require.Len(t, m.entries, 1)
-	require.True(t, m.settle(known, Sample{}, errBrokerDown, noon()).sample.Active)
+	require.Len(t, m.answers.Keys(), 1)
+	require.True(t, m.resolve(known, Sample{}, errBrokerDown, noon()).sample.Active)
 }
 
-func TestMemoryIsBounded(t *testing.T) {
-	m := newMemory(time.Hour, 3)
+func TestLastAnswersAreBounded(t *testing.T) {
 	now := noon()
+	last := newLastAnswers(time.Hour, 3, func() time.Time { return now })
 	of := func(i int) Trigger { return Trigger{Subject: Subject{Policy: fmt.Sprint(i)}} }
-	known := func(i int) bool {
-		_, found := m.entries[of(i)]
-		return found
-	}
+	kept := func(i int) bool { return slices.Contains(last.answers.Keys(), any(of(i))) }
 	for i := range 3 {
-		m.settle(of(i), Sample{Value: 1}, nil, now)
+		last.resolve(of(i), Sample{Value: 1}, nil, now)
 	}
-	m.settle(of(0), Sample{}, errBrokerDown, now) // asked for again
-	m.settle(of(3), Sample{}, nil, now)
-	require.Len(t, m.entries, 3)
-	require.Equal(t, 3, m.recent.Len())
-	require.False(t, known(1), "it was asked for least recently")
-	require.True(t, known(0))
-	require.Equal(t, 1, m.held())
+	last.resolve(of(0), Sample{}, errBrokerDown, now) // requested again
+	require.Equal(t, 1, last.held(), "which changes no order")
+	last.resolve(of(3), Sample{}, nil, now)
+	require.Len(t, last.answers.Keys(), 3)
+	require.False(t, kept(1), "it was requested least recently")
+	require.True(t, kept(0))
 
-	m.forget(now.Add(forgetAfter - 1))
-	require.Equal(t, 1, m.held())
-	m.forget(now.Add(forgetAfter))
-	require.Len(t, m.entries, 3)
-	require.Zero(t, m.held(), "nobody asks for it")
-	m.forget(now.Add(time.Hour))
-	require.Empty(t, m.entries)
-	require.Zero(t, m.recent.Len())
+	begun := now
+	now = begun.Add(requestedWithin - 1)
+	require.Equal(t, 1, last.held())
+	now = begun.Add(requestedWithin)
+	require.Len(t, last.answers.Keys(), 3)
+	require.Zero(t, last.held(), "it is not requested any more")
+	now = begun.Add(time.Hour + 1)
+	require.Empty(t, last.answers.Keys())
 }

@@ -25,7 +25,7 @@ const (
 	// a few of them all HorizontalPodAutoscalers of the cluster.
 	budget = 250 * time.Millisecond
 	// maxAnswers under way at once; more wait their turn, for budget at most. One that hangs goes on to count when its
-	// client was already told so: they cannot pile up.
+	// client already has an error: they cannot pile up.
 	maxAnswers = 400
 )
 
@@ -155,7 +155,7 @@ func (i *interceptors) recovered(method string, err *error) {
 	}
 }
 
-// limitedStream is a stream whose context ends earlier.
+// limitedStream is a stream with a context that ends earlier.
 type limitedStream struct {
 	grpc.ServerStream
 	ctx context.Context //nolint:containedctx // as grpc.ServerStream has it

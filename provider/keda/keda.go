@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Policies reads policies from memory.
+// Policies reads policies from the cache.
 type Policies interface {
 	// Policy returns the policy, or an API server's NotFound; backlog.ErrNoData while policies are being read, and
 	// backlog.ErrUnsupported where the kind is not installed. It is not changed by the caller.
@@ -21,12 +21,12 @@ type Policies interface {
 
 // DecisionMaker is the process that decides for all policies.
 type DecisionMaker interface {
-	// Alive fails when nobody decides now; the error says since when, in words for the user, and with a method Since()
+	// Alive fails when no replica of the adapter decides now; the error says since when, in words for the user, and with a method Since()
 	// time.Time where that is known.
 	Alive(now time.Time) error
 }
 
-// Signals reads what was measured, from memory.
+// Signals reads what was measured, from the cache.
 type Signals interface {
 	// Read returns what is known of the subject's subscription. Asking for one that is not tracked starts to track it for
 	// a few minutes and fails with backlog.ErrNoData until the first answer is in. An object that does not exist is an API
@@ -35,7 +35,7 @@ type Signals interface {
 	Read(subject Subject, now time.Time) (backlog.Reading, error)
 }
 
-// ScaledObjects reads from memory how many replicas ScaledObjects have.
+// ScaledObjects reads from the cache how many replicas ScaledObjects have.
 type ScaledObjects interface {
 	// Replicas returns spec.replicas of the ScaledObject's target, or why it is unknown.
 	Replicas(key types.NamespacedName) (int32, error)

@@ -32,7 +32,7 @@ type facts struct {
 	// policy, or why there is none.
 	policy   *v1alpha1.AutoscalingPolicy
 	noPolicy error
-	// undecided is why nobody decides for policies, since deadSince; nil while somebody does.
+	// undecided is why no decisions are made for policies, since deadSince; nil while they are.
 	undecided error
 	deadSince time.Time
 	// reading of the subject, or why there is none.
@@ -100,7 +100,7 @@ func (s *Sample) follow(f facts) error {
 // measure the signal of the strategy.
 func (s *Sample) measure(t Trigger, f facts) error {
 	if lost(f) && f.noReplicas == nil && f.replicas == 0 {
-		// What is published until a replica makes the subscription again would be nobody's, so one is asked for.
+		// What is published before a replica recreates the subscription would be lost, so one replica is requested.
 		s.Value, s.Active = s.Spec.Target, true
 		return nil
 	}
@@ -132,7 +132,7 @@ func lost(f facts) bool {
 }
 
 // active says whether there is something to do: enough messages wait, or some are being worked on. A pool that keeps up
-// has no backlog at the moment of a poll. One with delayed messages is not let go: nobody tells when they fall due
+// has no backlog at the moment of a poll. One with delayed messages stays active: Pulsar does not say when they fall due
 // without a consumer.
 func active(r backlog.Reading, atLeast int64) (bool, error) {
 	ready, err := r.Ready.Value()
@@ -153,7 +153,7 @@ func active(r backlog.Reading, atLeast int64) (bool, error) {
 		return delivered > 0, nil
 	}
 	if consumers, noConsumers := r.Consumers.Value(); noConsumers == nil && consumers == 0 {
-		return false, nil // nobody is there to be delivered to
+		return false, nil // without a consumer nothing is delivered
 	}
 	return false, newFault(errUnknown, "whether messages are delivered: %s", err)
 }
@@ -172,7 +172,7 @@ func busy(f facts) backlog.Measurement {
 	case consumers == 0 && f.noReplicas != nil:
 		return backlog.Unknown(f.noReplicas)
 	case consumers == 0 && f.replicas == 0:
-		return backlog.Known(0) // nobody is there to be busy
+		return backlog.Known(0) // without a replica none is busy
 	case consumers == 0:
 		return backlog.Unknown(newFault(errUnknown, "none of %d replicas consumes", f.replicas))
 	case f.reading.Instances.Asynchronous:

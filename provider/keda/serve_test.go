@@ -110,9 +110,9 @@ func TestEveryCallOverTheNetwork(t *testing.T) {
 
 	activity, err := scaler.StreamIsActive(soon(t), of)
 	require.NoError(t, err)
-	told, err := activity.Recv()
+	sent, err := activity.Recv()
 	require.NoError(t, err)
-	require.True(t, told.GetResult())
+	require.True(t, sent.GetResult())
 	specs, err := scaler.StreamMetricSpec(soon(t), of)
 	require.NoError(t, err)
 	toldSpec, err := specs.Recv()
@@ -120,9 +120,9 @@ func TestEveryCallOverTheNetwork(t *testing.T) {
 	require.Equal(t, spec.String(), toldSpec.String())
 	s.change(func() { s.policies[policyKey()] = decidedPolicy(0, time.Now()) })
 	s.server.PolicyChanged(policyKey())
-	told, err = activity.Recv()
+	sent, err = activity.Recv()
 	require.NoError(t, err)
-	require.False(t, told.GetResult())
+	require.False(t, sent.GetResult())
 
 	metric := func(name string, labels ...string) float64 {
 		switch name {
@@ -263,9 +263,9 @@ func TestConnectionsAreRenewedAndStreamsComeBack(t *testing.T) {
 	for range 3 {
 		stream, err := scaler.StreamIsActive(soon(t), ref("policy", "resize"))
 		require.NoError(t, err)
-		told, err := stream.Recv()
+		sent, err := stream.Recv()
 		require.NoError(t, err)
-		require.True(t, told.GetResult(), "the state on open")
+		require.True(t, sent.GetResult(), "the state on open")
 		_, err = stream.Recv()
 		require.ErrorIs(t, err, io.EOF, "it ends without an error")
 		_, err = scaler.IsActive(soon(t), ref("policy", "resize"))

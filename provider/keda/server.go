@@ -31,7 +31,7 @@ type Config struct {
 	Now func() time.Time
 	// HoldFor is how long the last answer that was known is given while nothing is, from 1m to 24h.
 	HoldFor time.Duration
-	// Logger is told when triggers begin and end to be unknown.
+	// Logger logs when triggers begin and end to be unknown.
 	Logger *slog.Logger
 	// Registerer takes the metrics about answering.
 	Registerer prometheus.Registerer
@@ -49,22 +49,22 @@ func (config Config) check() error {
 	return nil
 }
 
-// Server answers KEDA, from memory. It is safe for concurrent use. Run must run for streams to say
+// Server answers KEDA, from the cache. It is safe for concurrent use. Run must run for streams to say
 // what changes.
 type Server struct {
 	pb.UnimplementedExternalScalerServer
 
 	config   Config
-	memory   *memory
+	last     *lastAnswers
 	watches  *watches
-	inbox    *inbox
+	queue    *changeQueue
 	observed *requestMetrics
 	// drained is closed when Run ends.
 	drained chan struct{}
 
 	// mu guards deadSince.
 	mu sync.Mutex
-	// deadSince is since when nobody has been seen to decide for policies; zero while somebody does.
+	// deadSince is since when no decision maker was seen alive; zero while one is.
 	deadSince time.Time
 }
 
@@ -74,10 +74,11 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, memory: newMemory(config.HoldFor, maxTriggers), watches: newWatches(), inbox: newInbox(),
+		config: config, last: newLastAnswers(config.HoldFor, maxTriggers, config.Now),
+		watches: newWatches(), queue: newChangeQueue(),
 		drained: make(chan struct{}),
 	}
-	observed, err := newRequestMetrics(config.Registerer, s.memory.held)
+	observed, err := newRequestMetrics(config.Registerer, s.last.held)
 	if err != nil {
 		return nil, fmt.Errorf("keda: %w", err)
 	}
@@ -136,10 +137,10 @@ func decode(ref *pb.ScaledObjectRef) (Trigger, error) {
 }
 
 // answer is what is known of the trigger now, or was known last.
-func (s *Server) answer(t Trigger, now time.Time) settled {
+func (s *Server) answer(t Trigger, now time.Time) resolved {
 	found, err := sample(t, s.collect(t, now))
-	result := s.memory.settle(t, found, err, now)
-	if result.isNews() {
+	result := s.last.resolve(t, found, err, now)
+	if result.isTransition() {
 		s.report(t, result, now)
 	}
 	if err != nil && result.standing == held {
@@ -149,7 +150,7 @@ func (s *Server) answer(t Trigger, now time.Time) settled {
 	return result
 }
 
-// collect reads what the answer follows from, from memory.
+// collect reads what the answer follows from, from the cache.
 func (s *Server) collect(t Trigger, now time.Time) facts {
 	f := facts{now: now}
 	if t.Subject.Policy != "" {
@@ -162,7 +163,7 @@ func (s *Server) collect(t Trigger, now time.Time) facts {
 		f.deadSince, f.undecided = s.undecided(now)
 	default:
 		f.reading, f.noReading = s.config.Signals.Read(t.Subject, now)
-		if t.Strategy == v1alpha1.StrategyUtilization || lost(f) { // nobody else asks, and it costs more than the rest
+		if t.Strategy == v1alpha1.StrategyUtilization || lost(f) { // others do not need them, and they cost more than the rest
 			f.replicas, f.noReplicas = s.config.ScaledObjects.Replicas(t.Object)
 		}
 	}
@@ -173,7 +174,7 @@ func (s *Server) policy(t Trigger) (*v1alpha1.AutoscalingPolicy, error) {
 	return s.config.Policies.Policy(types.NamespacedName{Namespace: t.Subject.Namespace, Name: t.Subject.Policy})
 }
 
-// undecided is since when nobody has been seen to decide for policies, and why; nil while somebody does.
+// undecided is since when no decision maker was seen alive, and why; nil while one is.
 func (s *Server) undecided(now time.Time) (since time.Time, why error) {
 	err := s.config.DecisionMaker.Alive(now)
 	s.mu.Lock()
@@ -197,26 +198,26 @@ func (s *Server) spec(t Trigger, now time.Time) (Spec, error) {
 	}
 	p, err := s.policy(t)
 	if err != nil {
-		return s.memory.settleSpec(t, Spec{}, unread(t.Subject, err), now)
+		return s.last.resolveSpec(t, Spec{}, unread(t.Subject, err), now)
 	}
 	spec, err := specOf(t, p)
-	return s.memory.settleSpec(t, spec, err, now)
+	return s.last.resolveSpec(t, spec, err, now)
 }
 
 // report logs how what is known of a trigger has changed.
-func (s *Server) report(t Trigger, result settled, now time.Time) {
+func (s *Server) report(t Trigger, result resolved, now time.Time) {
 	log := s.config.Logger.With("scaledObject", t.Object.String(), "subject", t.Subject.describe(), "metric", metricOf(t))
 	switch result.standing {
 	case held:
-		log.Warn("what a trigger asks for is unknown, its last answer is held", "heldFor", s.config.HoldFor.String(),
+		log.Warn("trigger is unknown, holding its last answer", "heldFor", s.config.HoldFor.String(),
 			"since", result.since.UTC().Format(time.RFC3339), "reason", result.why)
-	case mistaken:
-		log.Error("what a trigger asks for is not there, it is answered with an error until somebody has corrected it",
+	case misconfigured:
+		log.Error("trigger names what does not exist, answering with an error",
 			"reason", result.why)
-	case givenUp:
-		log.Error("what a trigger asks for was unknown for too long, it is answered with an error",
+	case expired:
+		log.Error("trigger was unknown for too long, answering with an error",
 			"unknownFor", now.Sub(result.since).Truncate(time.Second).String(), "reason", result.why)
 	default:
-		log.Info("what a trigger asks for is known again")
+		log.Info("trigger is known again")
 	}
 }

@@ -47,7 +47,7 @@ func TestConfigIsChecked(t *testing.T) {
 	})
 }
 
-// value asks for the metric of the trigger as KEDA does: by the name that it was told.
+// value asks for the metric of the trigger as KEDA does: by the name that it got.
 func value(t *testing.T, s *Server, of *pb.ScaledObjectRef) (*pb.MetricValue, error) {
 	t.Helper()
 	spec, err := s.GetMetricSpec(t.Context(), of)
@@ -78,7 +78,7 @@ func TestAnswersAreWholeNumbersAndFractions(t *testing.T) {
 	got, err := value(t, s, of)
 	require.NoError(t, err)
 	require.Equal(t, 0.25, got.GetMetricValueFloat())
-	require.EqualValues(t, 1, got.GetMetricValue(), "what is there is never told as nothing")
+	require.EqualValues(t, 1, got.GetMetricValue(), "what is there is never served as nothing")
 }
 
 func TestWrongMetadataAreTold(t *testing.T) {
@@ -145,9 +145,9 @@ func TestTheLastAnswerIsHeld(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, is)
 	}
-	require.Equal(t, 1, s.memory.held())
+	require.Equal(t, 1, s.last.held())
 	require.Len(t, w.log.all(), 1, "once, not each time")
-	require.Contains(t, w.log.all()[0], "its last answer is held")
+	require.Contains(t, w.log.all()[0], "holding its last answer")
 
 	w.pass(time.Minute)
 	_, err = ask()
@@ -156,7 +156,7 @@ func TestTheLastAnswerIsHeld(t *testing.T) {
 	require.ErrorContains(t, err, errBrokerDown.Error())
 	_, err = isActive()
 	require.Equal(t, codes.Unavailable, status.Code(err))
-	require.Zero(t, s.memory.held())
+	require.Zero(t, s.last.held())
 	require.Len(t, w.log.all(), 2)
 	require.Contains(t, w.log.all()[1], "unknown for too long")
 
@@ -176,7 +176,7 @@ func TestADecisionIsHeldByItsStatus(t *testing.T) {
 	got, err := value(t, s, of)
 	require.NoError(t, err)
 	require.Equal(t, 7.0, got.GetMetricValueFloat())
-	require.Equal(t, 1, s.memory.held())
+	require.Equal(t, 1, s.last.held())
 
 	w.pass(time.Minute)
 	_, err = value(t, s, of)

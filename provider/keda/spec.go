@@ -98,7 +98,7 @@ func (s Spec) response() *pb.GetMetricSpecResponse {
 	}}}
 }
 
-// response is the value as KEDA reads it. As a whole number it is rounded up: what is there is never told as nothing.
+// response is the value as KEDA reads it. As a whole number it is rounded up: what is there is never served as nothing.
 func (s Sample) response() *pb.GetMetricsResponse {
 	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{{
 		MetricName: s.Spec.Metric, MetricValue: int64(math.Ceil(s.Value)), MetricValueFloat: s.Value,

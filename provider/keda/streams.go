@@ -14,59 +14,57 @@ import (
 )
 
 const (
-	// lookEvery is how late what no news tell of is seen: that the decision maker is gone, or that what was held is not
-	// any more.
-	lookEvery = time.Second
-	// leastPause between two looks, in which news gather; and one is at least so many times as long as the look before it
-	// was, so that looks take a tenth of one processor at most, however many streams there are.
-	leastPause = 100 * time.Millisecond
-	pauseTimes = 9
-	// forgetEvery is how often what nobody asks for is looked for.
-	forgetEvery = time.Minute
+	// refreshEvery is how late a change is seen that is not enqueued: that the decision maker is gone, or that a held answer
+	// expires.
+	refreshEvery = time.Second
+	// minPause between two refreshes, in which changes collect. One is also at least pauseFactor times as long as the refresh
+	// before it, so that refreshes take a tenth of one processor at most, however many streams there are.
+	minPause    = 100 * time.Millisecond
+	pauseFactor = 9
 )
 
-// StreamIsActive tells at once whether there must be a replica, or as soon as it is known, and then each time it
+// StreamIsActive sends at once whether there must be a replica, or as soon as it is known, and then each time it
 // changes. It ends without an error when the server drains.
 func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStreamingServer[pb.IsActiveResponse]) error {
-	var told activity
+	var sent activity
 	return s.stream(client.Context(), ref, func(v view) error {
-		if v.active == told {
+		if v.active == sent {
 			return nil
 		}
-		told = v.active
+		sent = v.active
 		return client.Send(&pb.IsActiveResponse{Result: v.active == isActive})
 	})
 }
 
-// StreamMetricSpec tells the metric and its target likewise. What it said last is what GetMetricSpec says.
+// StreamMetricSpec sends the metric and its target likewise. What it said last is what GetMetricSpec says.
 func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 	client grpc.ServerStreamingServer[pb.GetMetricSpecResponse],
 ) error {
-	var told Spec
+	var sent Spec
 	return s.stream(client.Context(), ref, func(v view) error {
-		if v.spec == told {
+		if v.spec == sent {
 			return nil
 		}
-		told = v.spec
+		sent = v.spec
 		return client.Send(v.spec.response())
 	})
 }
 
-// stream tells one client of every view of the trigger until it goes or the server drains. Views that come while it is
-// told of one are told of as the last of them.
-func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, tell func(v view) error) error {
+// stream sends every view of the trigger to one client until it goes or the server drains. Of views that come while one
+// is being sent, the last is sent.
+func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(v view) error) error {
 	trigger, err := decode(ref)
 	if err != nil {
 		return statusError(err)
 	}
-	watched, mine, err := s.watches.join(trigger)
+	watched, mine, err := s.watches.add(trigger)
 	if err != nil {
 		return statusError(err)
 	}
-	defer s.watches.leave(watched, mine)
-	s.look(watched, s.config.Now())
+	defer s.watches.remove(watched, mine)
+	s.refresh(watched, s.config.Now())
 	for {
-		if err := tell(watched.see()); err != nil {
+		if err := send(watched.current()); err != nil {
 			return err
 		}
 		select {
@@ -79,8 +77,8 @@ func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, tell func(
 	}
 }
 
-// look at a trigger, and tell its streams.
-func (s *Server) look(w *watch, now time.Time) {
+// refresh what is known of a trigger, and notify its streams.
+func (s *Server) refresh(w *watch, now time.Time) {
 	number := w.begin()
 	answer := s.answer(w.trigger, now)
 	spec, noSpec := answer.sample.Spec, answer.err
@@ -101,29 +99,25 @@ func (s *Server) look(w *watch, now time.Time) {
 	})
 }
 
-// Run tells streams what has changed, and forgets, until the context ends; then all streams end, and it
-// returns nil.
+// Run refreshes the triggers with open streams until the context ends; then all streams end, and it returns nil.
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.drained)
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(refreshEvery)
 	defer ticker.Stop()
-	var forgotten time.Time
 	for {
 		isTick := false
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.inbox.arrived:
+		case <-s.queue.ready:
 		case <-ticker.C:
 			isTick = true
 		}
 		began, now := time.Now(), s.config.Now()
-		s.round(s.inbox.take(), isTick, now)
-		if now.Sub(forgotten) >= forgetEvery {
-			forgotten = now
-			s.memory.forget(now)
-		}
-		pause := time.NewTimer(max(leastPause, pauseTimes*time.Since(began)))
+		changed := s.queue.drain()
+		changed.all = changed.all || isTick
+		s.refreshAll(changed, now)
+		pause := time.NewTimer(max(minPause, pauseFactor*time.Since(began)))
 		select {
 		case <-ctx.Done():
 			pause.Stop()
@@ -133,11 +127,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// round looks at what the news are about, and at the tick at everything.
-func (s *Server) round(n news, isTick bool, now time.Time) {
-	n.all = n.all || isTick
-	for _, one := range s.watches.list(n, nil) {
-		s.guard(one.trigger, func() { s.look(one, now) })
+// refreshAll refreshes the watched triggers that the changes concern.
+func (s *Server) refreshAll(c changes, now time.Time) {
+	for _, one := range s.watches.list(c, nil) {
+		s.guard(one.trigger, func() { s.refresh(one, now) })
 	}
 }
 
@@ -145,7 +138,7 @@ func (s *Server) round(n news, isTick bool, now time.Time) {
 func (s *Server) guard(t Trigger, work func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.config.Logger.Error("looking at a trigger panicked", "scaledObject", t.Object.String(), "cause", fmt.Sprint(cause),
+			s.config.Logger.Error("refreshing a trigger panicked", "scaledObject", t.Object.String(), "cause", fmt.Sprint(cause),
 				"stack", string(debug.Stack()))
 		}
 	}()

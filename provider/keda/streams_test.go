@@ -118,7 +118,7 @@ func TestStreamsTellTheStateAndThenEdges(t *testing.T) {
 		become := func(replicas int32) {
 			w.change(func() { w.policies[policyKey()] = decidedPolicy(replicas, time.Now()) })
 			s.PolicyChanged(policyKey())
-			time.Sleep(leastPause)
+			time.Sleep(minPause)
 		}
 		become(5)
 		require.Equal(t, []string{"true"}, active.now(), "another number is no edge")
@@ -132,13 +132,13 @@ func TestStreamsTellTheStateAndThenEdges(t *testing.T) {
 		w.change(func() { delete(w.policies, policyKey()) })
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, []string{"true", "false", "true"}, active.now(), "what is unknown stays as it was")
-		require.Equal(t, []string{"pulsar-desired-replicas 1"}, specs.now(), "and what did not change is not told again")
+		require.Equal(t, []string{"pulsar-desired-replicas 1"}, specs.now(), "and what did not change is not sent again")
 	})
 }
 
 func TestStreamsTellAtOnceWhatIsNews(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
-		time.Sleep(lookEvery + leastPause) // a look has just been had
+		time.Sleep(refreshEvery + minPause) // a look has just been had
 		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
 		require.Empty(t, active.now(), "nothing is known yet")
 		began := time.Now()
@@ -153,7 +153,7 @@ func TestStreamsTellInTimeWhatIsNoNews(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
 		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
 		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
-		time.Sleep(lookEvery)
+		time.Sleep(refreshEvery)
 		require.Equal(t, []string{"true"}, active.now())
 	})
 }
@@ -169,7 +169,7 @@ func TestStreamsTellEachThresholdOnce(t *testing.T) {
 		other := withStrategies()
 		other.Spec.Strategies[1].BacklogPerReplica.Messages = 20
 		w.change(func() { w.policies[policyKey()] = other })
-		time.Sleep(2 * lookEvery)
+		time.Sleep(2 * refreshEvery)
 		require.Equal(t, []string{"pulsar-backlog-ready-messages 500", "pulsar-backlog-ready-messages 20"}, specs.now())
 		answer, err := s.GetMetricSpec(t.Context(), of)
 		require.NoError(t, err)
@@ -210,12 +210,12 @@ func TestASlowClientBlocksNobodyElse(t *testing.T) {
 		for _, replicas := range []int32{0, 1, 0} {
 			w.change(func() { w.policies[policyKey()] = decidedPolicy(replicas, time.Now()) })
 			s.PolicyChanged(policyKey())
-			time.Sleep(leastPause)
+			time.Sleep(minPause)
 		}
 		require.Equal(t, []string{"true", "false", "true", "false"}, quick.now())
 		require.Empty(t, stuck.now())
 		close(slow)
-		require.Equal(t, []string{"true", "false"}, stuck.now(), "what it was being told, and then the last")
+		require.Equal(t, []string{"true", "false"}, stuck.now(), "what it was being sent, and then the last")
 	})
 }
 
@@ -228,10 +228,10 @@ func TestABugIsOneTriggersAlone(t *testing.T) {
 		wrong, right := open(t, nil, ref("policy", "resize"), s.StreamIsActive), open(t, nil, ref("policy", "other"),
 			s.StreamIsActive)
 		w.change(func() { w.policies[policyKey()], w.policies[other] = nil, decidedPolicy(1, time.Now()) })
-		time.Sleep(2 * lookEvery)
+		time.Sleep(2 * refreshEvery)
 		require.Equal(t, []string{"false"}, wrong.now())
 		require.Equal(t, []string{"false", "true"}, right.now())
-		require.Contains(t, w.log.all()[0], "looking at a trigger panicked")
+		require.Contains(t, w.log.all()[0], "refreshing a trigger panicked")
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// ErrMetadata says that the metadata of a trigger is not what a trigger may have; somebody has to correct it.
+// ErrMetadata says that the metadata of a trigger is not what a trigger may have; the user has to correct it.
 var ErrMetadata = errors.New("trigger metadata")
 
 const (
@@ -88,7 +88,7 @@ type draft struct {
 	present map[string]bool
 	// form is empty when it is not clear.
 	form form
-	// wrong are the keys whose value is wrong, so that nothing else is to be said of them.
+	// wrong are the keys with a wrong value, so that nothing else is to be said of them.
 	wrong    map[string]bool
 	problems []string
 }
@@ -160,19 +160,19 @@ func (d *draft) decodeNames() {
 
 // decodeValue takes in one value.
 func (d *draft) decodeValue(k key, value string) {
-	err := errLook
+	err := errFormat
 	switch {
 	case k.name == string(formTopic) && strings.Contains(value, "non-persistent://"):
 		err = errors.New("must not have non-persistent topics, which keep no backlog: use persistent ones")
 	case k.name == keyStrategy && value == string(v1alpha1.StrategyCapacity):
 		err = d.capacity()
-	case utf8.ValidString(value) && k.matches(value) && k.take != nil:
-		err = k.take(&d.trigger, value)
+	case utf8.ValidString(value) && k.matches(value) && k.decode != nil:
+		err = k.decode(&d.trigger, value)
 	case utf8.ValidString(value) && k.matches(value):
 		err = nil
 	}
 	switch {
-	case errors.Is(err, errLook):
+	case errors.Is(err, errFormat):
 		d.problem("%s is %q, %s", k.name, shorten(value, mostShown), k.must)
 	case err != nil:
 		d.problem("%s is %q, %s", k.name, shorten(value, mostShown), err)
@@ -226,7 +226,7 @@ func (d *draft) chooseStrategy() bool {
 	return true
 }
 
-// checkStrategy looks for the threshold that belongs to the strategy.
+// checkStrategy checks for the threshold that belongs to the strategy.
 func (d *draft) checkStrategy() {
 	strategy := d.trigger.Strategy
 	switch k, _ := keyNamed(thresholds()[strategy]); {

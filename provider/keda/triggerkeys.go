@@ -27,10 +27,10 @@ const (
 // forms are all of them, in the order of the documentation.
 func forms() []form { return []form{formPolicy, formTarget, formFunction, formSink, formTopic} }
 
-// measured are the forms whose trigger says its own strategy and threshold.
+// measured are the forms of triggers that say their own strategy and threshold.
 func measured() []form { return []form{formTarget, formFunction, formSink, formTopic} }
 
-// Keys that are spoken of outside of the table.
+// Keys that are used outside of the table.
 const (
 	keySubscription       = "subscription"
 	keyConnection         = "connection"
@@ -41,7 +41,7 @@ const (
 	keyActivationMessages = "activationMessages"
 )
 
-// fromEnv ends the keys whose value KEDA takes from the environment of the scale target's container. It keeps the key,
+// fromEnv ends the keys of values that KEDA takes from the environment of the scale target's container. It keeps the key,
 // and leaves it out where the environment does not have the variable.
 //
 // Source: KEDA 2.21, pkg/scalers/external_scaler.go, parseExternalScalerMetadata.
@@ -57,20 +57,20 @@ type key struct {
 	// most how many characters there may be.
 	pattern string
 	most    int
-	// must says the same and what take looks for besides, after "key is value, ".
+	// must says the same and what decode checks besides, after "key is value, ".
 	must string
 	// about is the key's description in the schema.
 	about string
-	// take puts a value of that look into the trigger, or says what is wrong with it, after "key is value, "; nil for
+	// decode puts a value of that format into the trigger, or says what is wrong with it, after "key is value, "; nil for
 	// KEDA's own keys.
-	take func(*Trigger, string) error
+	decode func(*Trigger, string) error
 
-	look *regexp.Regexp
+	format *regexp.Regexp
 }
 
-// matches says whether a value has the look of the key's.
+// matches says whether a value has the format of the key.
 func (k key) matches(value string) bool {
-	return len([]rune(value)) <= k.most && k.look.MatchString(value)
+	return len([]rune(value)) <= k.most && k.format.MatchString(value)
 }
 
 // Parts of patterns.
@@ -97,7 +97,7 @@ var keys = tabulate(append(kedaKeys(), append(subjectKeys(), strategyKeys()...).
 
 func tabulate(table []key) []key {
 	for i := range table {
-		table[i].look = regexp.MustCompile(`^(` + table[i].pattern + `)$`)
+		table[i].format = regexp.MustCompile(`^(` + table[i].pattern + `)$`)
 	}
 	slices.SortFunc(table, func(a, b key) int { return cmp.Compare(a.name, b.name) })
 	return table
@@ -133,7 +133,7 @@ func subjectKeys() []key {
 			must: "must be the name of an AutoscalingPolicy in the ScaledObject's namespace",
 			about: "Name of an AutoscalingPolicy in the ScaledObject's namespace: replicas are what was decided for it, or " +
 				"follow from one of its strategies.",
-			take: func(t *Trigger, value string) error { t.Subject.Policy = value; return nil },
+			decode: func(t *Trigger, value string) error { t.Subject.Policy = value; return nil },
 		},
 		{
 			name: string(formTarget), forms: []form{formTarget}, required: []form{formTarget},
@@ -141,20 +141,20 @@ func subjectKeys() []key {
 			most:    len("StatefulSet/") + mostName,
 			must: "must be Function, Sink, Source or StatefulSet and a name in the ScaledObject's namespace, such as " +
 				"Function/resize",
-			about: "Kind and name of what runs instances in the ScaledObject's namespace, such as Function/resize.",
-			take:  takeTarget,
+			about:  "Kind and name of what runs instances in the ScaledObject's namespace, such as Function/resize.",
+			decode: decodeTarget,
 		},
 		{
 			name: string(formFunction), forms: []form{formFunction}, required: []form{formFunction}, pattern: patternComponent,
 			most: 3 * mostName,
 			must: mustComponent, about: "What the function worker runs: a name in public/default, or tenant/namespace/name.",
-			take: takeFunction,
+			decode: decodeFunction,
 		},
 		{
 			name: string(
 				formSink), forms: []form{formSink}, required: []form{formSink}, pattern: patternComponent, most: 3 * mostName,
 			must:  mustComponent,
-			about: "A sink that the function worker runs: a name in public/default, or tenant/namespace/name.", take: takeSink,
+			about: "A sink that the function worker runs: a name in public/default, or tenant/namespace/name.", decode: decodeSink,
 		},
 		{
 			name: string(formTopic), forms: []form{formTopic}, required: []form{formTopic},
@@ -163,23 +163,23 @@ func subjectKeys() []key {
 				"tenant/namespace/topic",
 			about: "Topics with commas between them, each a name in public/default, tenant/namespace/topic, or that after " +
 				"persistent://.",
-			take: takeTopics,
+			decode: decodeTopics,
 		},
 		{
 			name: keySubscription, forms: []form{formTopic}, required: []form{formTopic}, pattern: `[^\x00-\x1f\x7f]+`,
-			most:  1024,
-			must:  "must be the subscription's name as Pulsar spells it",
-			about: "Name of the subscription on the topics; of a function it is tenant/namespace/name.",
-			take:  func(t *Trigger, value string) error { t.Subject.Subscription = value; return nil },
+			most:   1024,
+			must:   "must be the subscription's name as Pulsar spells it",
+			about:  "Name of the subscription on the topics; of a function it is tenant/namespace/name.",
+			decode: func(t *Trigger, value string) error { t.Subject.Subscription = value; return nil },
 		},
 		{
 			name: keyConnection, forms: []form{
 				formFunction, formSink,
 				formTopic,
 			}, pattern: `[a-z0-9]([-a-z0-9]*[a-z0-9])?`, most: 63,
-			must:  "must be the name of a connection of the scaler: lower-case letters, digits and dashes",
-			about: "Name of one of the scaler's connections to Pulsar; without it the scaler's own.",
-			take:  func(t *Trigger, value string) error { t.Subject.Connection = value; return nil },
+			must:   "must be the name of a connection of the scaler: lower-case letters, digits and dashes",
+			about:  "Name of one of the scaler's connections to Pulsar; without it the scaler's own.",
+			decode: func(t *Trigger, value string) error { t.Subject.Connection = value; return nil },
 		},
 	}
 }
@@ -192,31 +192,31 @@ func strategyKeys() []key {
 			must: "must be BacklogPerReplica, RatePerReplica or Utilization",
 			about: "How replicas follow from what is measured; without it the one that the threshold belongs to. Of a " +
 				"policy: which of its strategies, or without it what was decided.",
-			take: func(t *Trigger, value string) error { t.Strategy = v1alpha1.StrategyType(value); return nil },
+			decode: func(t *Trigger, value string) error { t.Strategy = v1alpha1.StrategyType(value); return nil },
 		},
 		{
 			name: keyMessages, forms: measured(), pattern: "[1-9][0-9]{0,11}|1000000000000", most: 13,
-			must:  "must be a whole number from 1 to 1000000000000",
-			about: "Of strategy BacklogPerReplica: how many ready messages one replica may have waiting.",
-			take:  takeThreshold,
+			must:   "must be a whole number from 1 to 1000000000000",
+			about:  "Of strategy BacklogPerReplica: how many ready messages one replica may have waiting.",
+			decode: decodeThreshold,
 		},
 		{
 			name: keyRate, forms: measured(), pattern: `[0-9]{1,13}(\.[0-9]{1,9})?[mkMGT]?`, most: 24,
 			must: "must be messages per second above 0 and at most 10^12, such as 100 or 2500m",
 			about: "Of strategy RatePerReplica: how many published messages per second one replica is for, above 0, such as " +
-				"100 or 2500m.", take: takeRate,
+				"100 or 2500m.", decode: decodeRate,
 		},
 		{
 			name: keyPercent, forms: []form{formTarget, formFunction, formSink}, pattern: "[1-9][0-9]?|100", most: 3,
-			must:  "must be a whole number from 1 to 100",
-			about: "Of strategy Utilization: how busy each replica is to be, in percent.",
-			take:  takeThreshold,
+			must:   "must be a whole number from 1 to 100",
+			about:  "Of strategy Utilization: how busy each replica is to be, in percent.",
+			decode: decodeThreshold,
 		},
 		{
 			name: keyActivationMessages, forms: forms(), pattern: "0|[1-9][0-9]{0,11}|1000000000000", most: 13,
-			must:  "must be a whole number from 0 to 1000000000000",
-			about: "Of strategies with a threshold: so many ready messages alone wake nothing; 0 without it.",
-			take:  takeActivation,
+			must:   "must be a whole number from 0 to 1000000000000",
+			about:  "Of strategies with a threshold: so many ready messages alone wake nothing; 0 without it.",
+			decode: decodeActivation,
 		},
 	}
 }
@@ -253,7 +253,7 @@ func keyNamed(name string) (key, bool) {
 func Keys(subject string) []string {
 	var names []string
 	for _, k := range keys {
-		if k.take != nil && (subject == "" || slices.Contains(k.forms, form(subject))) {
+		if k.decode != nil && (subject == "" || slices.Contains(k.forms, form(subject))) {
 			names = append(names, k.name)
 		}
 	}

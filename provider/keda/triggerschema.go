@@ -75,7 +75,7 @@ func schemaOf(f form) object {
 // strategiesOf are those that a trigger of the form may name.
 func strategiesOf(f form) []v1alpha1.StrategyType {
 	strategies := []v1alpha1.StrategyType{v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyRatePerReplica}
-	if f != formTopic { // whose consumers nobody asks how busy they are
+	if f != formTopic { // its consumers do not say how busy they are
 		strategies = append(strategies, v1alpha1.StrategyUtilization)
 	}
 	return strategies

@@ -25,15 +25,15 @@ type watch struct {
 	mu      sync.Mutex
 	view    view
 	streams map[*stream]struct{}
-	// begun looks and the one of them that view is from: streams that open look beside Run.
+	// begun refreshes, and the one of them that view is from: streams that open refresh beside Run.
 	begun, shown uint64
 }
 
-// view is what streams tell of a trigger.
+// view is what streams send of a trigger.
 type view struct {
 	// spec without a metric is unknown.
 	spec Spec
-	// active is one of neverKnown, inactive and isActive.
+	// active is one of activityUnknown, inactive and isActive.
 	active activity
 }
 
@@ -41,7 +41,7 @@ type view struct {
 type activity int
 
 const (
-	neverKnown activity = iota
+	activityUnknown activity = iota
 	inactive
 	isActive
 )
@@ -54,8 +54,8 @@ type stream struct {
 
 func newWatches() *watches { return &watches{watched: map[Trigger]*watch{}} }
 
-// join adds a stream, or says that there are too many.
-func (w *watches) join(t Trigger) (*watch, *stream, error) {
+// add a stream, or says that there are too many.
+func (w *watches) add(t Trigger) (*watch, *stream, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.streams >= maxStreams {
@@ -74,8 +74,8 @@ func (w *watches) join(t Trigger) (*watch, *stream, error) {
 	return one, st, nil
 }
 
-// leave takes a stream away, and its trigger with the last.
-func (w *watches) leave(one *watch, st *stream) {
+// remove a stream, and its trigger with the last.
+func (w *watches) remove(one *watch, st *stream) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.streams--
@@ -87,43 +87,43 @@ func (w *watches) leave(one *watch, st *stream) {
 	}
 }
 
-// list appends the watched triggers that the news are about.
-func (w *watches) list(n news, to []*watch) []*watch {
+// list appends the watched triggers that the changes concern.
+func (w *watches) list(c changes, to []*watch) []*watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for t, one := range w.watched {
-		if n.about(t) {
+		if c.concern(t) {
 			to = append(to, one)
 		}
 	}
 	return to
 }
 
-// see returns what is known of the trigger.
-func (w *watch) see() view {
+// current returns what is known of the trigger.
+func (w *watch) current() view {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.view
 }
 
-// begin a look, and return its number.
-func (w *watch) begin() (look uint64) {
+// begin a refresh, and return its number.
+func (w *watch) begin() (number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun++
 	return w.begun
 }
 
-// publish tells the streams what is known now, if it is another than before. A look that began before the one that was
+// publish notifies the streams of what is known now, if it differs from before. A refresh that began before the one that was
 // published last counts for nothing. It never waits for a client.
-func (w *watch) publish(look uint64, change func(v *view)) {
+func (w *watch) publish(number uint64, change func(v *view)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if look < w.shown {
+	if number < w.shown {
 		return
 	}
 	before := w.view
-	w.shown = look
+	w.shown = number
 	change(&w.view)
 	if w.view == before {
 		return

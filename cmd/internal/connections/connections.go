@@ -26,7 +26,7 @@ type Connections struct {
 	now     func() time.Time
 	bundles bundles
 
-	// mu guards what follows but file, which belongs to whoever has set checking.
+	// mu guards what follows but file, which belongs to the goroutine that has set checking.
 	mu       sync.Mutex
 	byName   map[string]connection
 	checking bool
@@ -53,8 +53,8 @@ func New(path string, logger *slog.Logger, now func() time.Time) (*Connections, 
 	return c, nil
 }
 
-// present are the connections as they are now. Whoever gets the map does not change it. Now and then it looks whether
-// the file has changed, while the others are told what it said before.
+// present are the connections as they are now. Callers do not change the map. Now and then it looks whether
+// the file has changed, while other callers get what it said before.
 func (c *Connections) present() map[string]connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,7 +123,7 @@ func (c *Connections) Knows(access string) bool {
 	return found && strings.Contains(rest, "@") && !strings.Contains(rest, "#")
 }
 
-// named returns the connection whose credentials have the name.
+// named returns the connection with credentials of that name.
 func (c *Connections) named(access string) (connection, bool) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(access, accessPrefix), "@")
 	found, known := c.present()[name]
@@ -177,7 +177,7 @@ func (c *Connections) Before(objects auth.Source) auth.Source {
 	return allCredentials{c, objects}
 }
 
-// allCredentials is an auth.Source that asks whoever knows a name.
+// allCredentials is an auth.Source that asks the source that knows a name.
 type allCredentials struct {
 	connections *Connections
 	objects     auth.Source

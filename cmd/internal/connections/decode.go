@@ -80,7 +80,7 @@ func decode(text []byte) (map[string]connection, error) {
 	}
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
 		return nil, fmt.Errorf(
-			"it must be YAML with a list named connections, whose entries have name, adminURL, workerURL, tokenFile, "+
+			"it must be YAML with a list named connections, with entries of name, adminURL, workerURL, tokenFile, "+
 				"authPlugin, authParamsFile, caFile, allowInsecureConnection, tlsHostnameVerification and namespaces: %w", err)
 	}
 	if len(file.Connections) > maxConnections {

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flags is what the flags of the programs have in common: help text in sections, and checks whose messages name
+// Package flags is what the flags of the programs have in common: help text in sections, and checks with messages that name
 // flag, value and bound.
 //
 // Floor 3, part of the programs. It knows no flag.

@@ -33,7 +33,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"Kubeconfig file; default: the ServiceAccount of the pod.")
 	fs.StringVar(&o.LeaseName, "lease-name", o.LeaseName,
-		"Lease whose holder decides for all policies.")
+		"Lease: its holder decides for all policies.")
 	fs.StringVar(&o.LeaseNamespace, "lease-namespace", o.LeaseNamespace,
 		"Namespace of the Lease; default: the pod's.")
 }
@@ -64,7 +64,7 @@ func (o *Options) LeaseKey() (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: o.LeaseName}, nil
 }
 
-// leaseNamespaceOr returns the namespace of the Lease: the flag, or that of the ServiceAccount whose files are in the
+// leaseNamespaceOr returns the namespace of the Lease: the flag, or that of the ServiceAccount with files in the
 // directory.
 func (o *Options) leaseNamespaceOr(dir string) (string, error) {
 	if o.LeaseNamespace != "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-// errLook says that a value is not what its key must be.
-var errLook = errors.New("out of bounds")
+// errFormat says that a value is not what its key must be.
+var errFormat = errors.New("out of bounds")
 
 const (
 	defaultTenant, defaultNamespace = "public", "default"
@@ -26,29 +26,29 @@ const (
 	mostRate = "1T"
 )
 
-func takeTarget(t *Trigger, value string) error {
+func decodeTarget(t *Trigger, value string) error {
 	kind, name, _ := strings.Cut(value, "/")
 	if len(name) > mostName {
-		return errLook
+		return errFormat
 	}
 	t.Subject.Target = Target{Kind: kind, Name: name}
 	return nil
 }
 
-func takeFunction(t *Trigger, value string) error {
-	return takeComponent(t, function.KindFunction, value)
+func decodeFunction(t *Trigger, value string) error {
+	return decodeComponent(t, function.KindFunction, value)
 }
 
-func takeSink(t *Trigger, value string) error { return takeComponent(t, function.KindSink, value) }
+func decodeSink(t *Trigger, value string) error { return decodeComponent(t, function.KindSink, value) }
 
-func takeComponent(t *Trigger, kind function.Kind, value string) error {
+func decodeComponent(t *Trigger, kind function.Kind, value string) error {
 	parts := strings.Split(value, "/")
 	if len(parts) == 1 {
 		parts = []string{defaultTenant, defaultNamespace, value}
 	}
 	if slices.ContainsFunc(parts, isStep) ||
 		slices.ContainsFunc(parts, func(part string) bool { return len(part) > mostName }) {
-		return errLook
+		return errFormat
 	}
 	t.Subject.Component = Component{Kind: kind, Tenant: parts[0], Namespace: parts[1], Name: parts[2]}
 	return nil
@@ -57,7 +57,7 @@ func takeComponent(t *Trigger, kind function.Kind, value string) error {
 // isStep says whether a part of a name would lead elsewhere in a URL.
 func isStep(part string) bool { return part == "." || part == ".." }
 
-func takeTopics(t *Trigger, value string) error {
+func decodeTopics(t *Trigger, value string) error {
 	names := strings.Split(value, ",")
 	if len(names) > mostTopics {
 		return fmt.Errorf("has %d topics, must have at most %d: use another trigger for the rest", len(names), mostTopics)
@@ -65,28 +65,28 @@ func takeTopics(t *Trigger, value string) error {
 	for i, name := range names {
 		names[i] = strings.Trim(name, " ")
 		if slices.ContainsFunc(strings.Split(names[i], "/"), isStep) {
-			return errLook
+			return errFormat
 		}
 	}
 	t.Subject.Topics = strings.Join(backlog.NewSubscription(backlog.Cluster{}, "", names...).Topics, ",")
 	return nil
 }
 
-// takeThreshold is for whole numbers, whose pattern is exact.
-func takeThreshold(t *Trigger, value string) (err error) {
+// decodeThreshold is for whole numbers: their pattern is exact.
+func decodeThreshold(t *Trigger, value string) (err error) {
 	t.Threshold, err = strconv.ParseFloat(value, 64)
 	return err
 }
 
-func takeActivation(t *Trigger, value string) (err error) {
+func decodeActivation(t *Trigger, value string) (err error) {
 	t.ActivationMessages, err = strconv.ParseInt(value, 10, 64)
 	return err
 }
 
-func takeRate(t *Trigger, value string) error {
+func decodeRate(t *Trigger, value string) error {
 	quantity, err := resource.ParseQuantity(value)
 	if err != nil || quantity.Sign() <= 0 || quantity.Cmp(resource.MustParse(mostRate)) > 0 {
-		return errLook
+		return errFormat
 	}
 	// The decimals as they are, so that 300m is 0.3 and not 0.30000000000000004.
 	t.Threshold, err = strconv.ParseFloat(quantity.AsDec().String(), 64)

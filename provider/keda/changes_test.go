@@ -22,16 +22,16 @@ func TestNewsAreGathered(t *testing.T) {
 		s.config.Signals = counted
 		w.change(func() { w.readings[topicSubject()] = reading(time.Now()) })
 		open(t, nil, ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "10"), s.StreamIsActive)
-		time.Sleep(lookEvery)
+		time.Sleep(refreshEvery)
 		before := counted.count()
 		const seconds = 10
 		for range seconds * 1000 {
-			s.Poked(backlog.Topic{Name: "persistent://public/default/orders"})
-			s.Poked(backlog.Topic{Name: "persistent://public/default/other"})
+			s.TopicChanged(backlog.Topic{Name: "persistent://public/default/orders"})
+			s.TopicChanged(backlog.Topic{Name: "persistent://public/default/other"})
 			time.Sleep(time.Millisecond)
 		}
 		looks := counted.count() - before
-		require.LessOrEqual(t, looks, seconds*int(time.Second/leastPause))
+		require.LessOrEqual(t, looks, seconds*int(time.Second/minPause))
 		require.Greater(t, looks, seconds)
 	})
 }
@@ -71,23 +71,23 @@ func TestNewsAreAboutTriggers(t *testing.T) {
 		return map[types.NamespacedName]struct{}{{Namespace: inNamespace, Name: name}: {}}
 	}
 	for name, test := range map[string]struct {
-		news  news
-		about []Trigger
+		changes changes
+		about   []Trigger
 	}{
-		"none are about none":                {news{}, nil},
-		"all are about all":                  {news{all: true}, []Trigger{policyTrigger, borrowing, topics, target}},
-		"a policy is about what asks for it": {news{policies: keys("resize")}, []Trigger{policyTrigger, borrowing}},
-		"another policy is about none":       {news{policies: keys("other")}, nil},
+		"none are about none":                {changes{}, nil},
+		"all are about all":                  {changes{all: true}, []Trigger{policyTrigger, borrowing, topics, target}},
+		"a policy is about what asks for it": {changes{policies: keys("resize")}, []Trigger{policyTrigger, borrowing}},
+		"another policy is about none":       {changes{policies: keys("other")}, nil},
 		"a topic may be an object's or a policy's": {
-			news{topics: set("persistent://a/b/d")},
+			changes{topics: set("persistent://a/b/d")},
 			[]Trigger{borrowing, topics, target},
 		},
-		"another topic is not about those that tell": {news{topics: set("persistent://a/b")}, []Trigger{borrowing, target}},
+		"another topic is not about those that tell": {changes{topics: set("persistent://a/b")}, []Trigger{borrowing, target}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var about []Trigger
 			for _, trigger := range []Trigger{policyTrigger, borrowing, topics, target} {
-				if test.news.about(trigger) {
+				if test.changes.concern(trigger) {
 					about = append(about, trigger)
 				}
 			}
@@ -95,12 +95,12 @@ func TestNewsAreAboutTriggers(t *testing.T) {
 		})
 	}
 	t.Run("too many to tell apart are about everything", func(t *testing.T) {
-		b := newInbox()
-		for i := range maxNews + 1 {
-			b.put(func(n *news) { n.topics[fmt.Sprint(i)] = struct{}{} })
+		b := newChangeQueue()
+		for i := range maxChanges + 1 {
+			b.add(func(c *changes) { c.topics[fmt.Sprint(i)] = struct{}{} })
 		}
-		require.True(t, b.take().all)
-		require.Equal(t, news{}, b.take())
+		require.True(t, b.drain().all)
+		require.Equal(t, changes{}, b.drain())
 	})
 }
 
@@ -115,13 +115,13 @@ func BenchmarkANewsOfATopicRound(b *testing.B) {
 				subject := Subject{Namespace: inNamespace, Target: Target{"Function", fmt.Sprint("function-", i)}}
 				object := types.NamespacedName{Namespace: inNamespace, Name: subject.Target.Name}
 				w.readings[subject], w.replicas[object] = reading(w.now), 4
-				_, _, err := s.watches.join(Trigger{Object: object, Subject: subject, Strategy: strategy, Threshold: 100})
+				_, _, err := s.watches.add(Trigger{Object: object, Subject: subject, Strategy: strategy, Threshold: 100})
 				require.NoError(b, err)
 			}
-			s.round(news{all: true}, false, w.now)
-			s.round(news{all: true}, false, w.now)
+			s.refreshAll(changes{all: true}, w.now)
+			s.refreshAll(changes{all: true}, w.now)
 			for b.Loop() {
-				s.round(news{topics: map[string]struct{}{"persistent://a/b/c": {}}}, false, w.now)
+				s.refreshAll(changes{topics: map[string]struct{}{"persistent://a/b/c": {}}}, w.now)
 			}
 		})
 	}
@@ -135,20 +135,20 @@ func BenchmarkANewsRound(b *testing.B) {
 	for i := range streams {
 		subject := Subject{Namespace: inNamespace, Policy: fmt.Sprint("policy-", i)}
 		w.policies[types.NamespacedName{Namespace: inNamespace, Name: subject.Policy}] = decidedPolicy(3, w.now)
-		_, _, err := s.watches.join(Trigger{
+		_, _, err := s.watches.add(Trigger{
 			Object:  types.NamespacedName{Namespace: inNamespace, Name: subject.Policy},
 			Subject: subject,
 		})
 		require.NoError(b, err)
 	}
-	for name, n := range map[string]news{
+	for name, n := range map[string]changes{
 		"all":   {all: true},
 		"one":   {policies: map[types.NamespacedName]struct{}{{Namespace: inNamespace, Name: "policy-7"}: {}}},
 		"topic": {topics: map[string]struct{}{"persistent://a/b/c": {}}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				s.round(n, false, w.now)
+				s.refreshAll(n, w.now)
 			}
 		})
 	}

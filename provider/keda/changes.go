@@ -1,0 +1,98 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// maxChanges of topics or policies that are kept apart; more concern everything.
+const maxChanges = 10_000
+
+// changes are what has changed since the last refresh.
+type changes struct {
+	all      bool
+	topics   map[string]struct{}
+	policies map[types.NamespacedName]struct{}
+}
+
+// concern says whether the changes may change what is known of the trigger. Which topics a policy, an object or a
+// function reads is not known here, so that a change of any topic concerns it: a refresh costs a few µs.
+func (c changes) concern(t Trigger) bool {
+	if c.all {
+		return true
+	}
+	if t.Subject.Policy != "" {
+		if _, changed := c.policies[types.NamespacedName{Namespace: t.Subject.Namespace, Name: t.Subject.Policy}]; changed {
+			return true
+		}
+	}
+	switch {
+	case len(c.topics) == 0 || t.followsPolicy():
+		return false
+	case t.Subject.Topics == "":
+		return true
+	}
+	for name := range strings.SplitSeq(t.Subject.Topics, ",") {
+		if _, changed := c.topics[name]; changed {
+			return true
+		}
+	}
+	return false
+}
+
+// changeQueue collects changes until they are taken. It is bounded, and safe for concurrent use.
+type changeQueue struct {
+	// ready has an element while there are changes.
+	ready chan struct{}
+
+	// mu guards pending.
+	mu      sync.Mutex
+	pending changes
+}
+
+func newChangeQueue() *changeQueue { return &changeQueue{ready: make(chan struct{}, 1)} }
+
+// add changes; it never blocks.
+func (q *changeQueue) add(change func(c *changes)) {
+	q.mu.Lock()
+	if q.pending.topics == nil {
+		q.pending.topics, q.pending.policies = map[string]struct{}{}, map[types.NamespacedName]struct{}{}
+	}
+	if !q.pending.all {
+		change(&q.pending)
+	}
+	if len(q.pending.topics) > maxChanges || len(q.pending.policies) > maxChanges {
+		q.pending.all = true
+	}
+	q.mu.Unlock()
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// drain returns the changes that were collected, and leaves none.
+func (q *changeQueue) drain() changes {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	drained := q.pending
+	q.pending = changes{}
+	return drained
+}
+
+// TopicChanged enqueues a topic, so that what rests on it is refreshed within about 100 ms. It never blocks.
+func (s *Server) TopicChanged(topic backlog.Topic) {
+	s.queue.add(func(c *changes) { c.topics[topic.Name] = struct{}{} })
+}
+
+// PolicyChanged enqueues a policy that was created, changed or deleted, likewise.
+func (s *Server) PolicyChanged(key types.NamespacedName) {
+	s.queue.add(func(c *changes) { c.policies[key] = struct{}{} })
+}
