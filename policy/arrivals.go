@@ -64,27 +64,23 @@ type published struct {
 	at     time.Time
 }
 
-// arriving is the publish rate of a reading. A load step enters the rate window in pieces, so the newest answers replace
-// the window while they are clearly higher, or higher at all right after a step.
+// arriving is the publish rate of a reading. A load step enters the rate window in pieces, so the newest answers
+// replace the window while they are clearly higher, or higher at all right after a step.
 func (a *Arrivals) arriving(r backlog.Reading) (published, error) {
 	rate, err := r.PublishRate.Value()
 	if err != nil {
 		return published{}, err
 	}
-	over := published{rate, r.Window, r.At}
-	newest, err := r.LatestPublishRate.Value()
-	if err != nil {
-		return over, nil
-	}
+	newest, unknown := r.LatestPublishRate.Value()
 	latest := published{newest, r.LatestWindow, r.At}
-	clear := max(stepShare*rate, stepDeviations*latest.luck(rate))
+	threshold := max(stepShare*rate, stepDeviations*latest.luck(rate))
 	if a != nil && a.Rose {
-		clear = 0
+		threshold = 0
 	}
-	if newest-rate > clear {
+	if unknown == nil && newest-rate > threshold {
 		return latest, nil
 	}
-	return over, nil
+	return published{rate, r.Window, r.At}, nil
 }
 
 // learnArrivals takes in a publish rate; react is the reaction time in seconds.

@@ -124,8 +124,8 @@ func holdDown(in Input, state State) *Hold {
 	return state.tooSoon(in)
 }
 
-// stabilizedDown is how far to go down: to the largest number that was needed within the window, once that saves most of
-// what can be saved.
+// stabilizedDown is how far to go down: to the largest number that was needed within the window, once that saves most
+// of what can be saved.
 func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	largest := state.Recommendations[0]
