@@ -16,7 +16,7 @@ type age struct {
 
 // observe takes over the age where the answer has it. Without backlog there is no age, and no need to look.
 //
-// The time is the producer's: one whose clock is ahead publishes in the future, and its messages are new.
+// The time is the producer's: with a clock that is ahead it publishes in the future, and its messages are new.
 func (a *age) observe(sample TopicSample, answer []*SubscriptionSample) {
 	var earliest time.Time
 	waiting := false

@@ -95,22 +95,23 @@ type Confirmation struct {
 // make half a millisecond at a time.
 const bulkChunk = 100
 
-// RecordBulk compares a bulk answer with what was read of the cluster's topics, and returns those whose last reading it
-// confirms. Nothing in it ever becomes a value; see the package comment. Bulk answers that are not newer than the last
-// are dropped.
-func (s *Store) RecordBulk(cluster Cluster, sample BulkSample) []Confirmation {
-	topics := s.beginBulk(cluster, sample.At)
+// RecordBulk compares a bulk answer with what was read of the cluster's topics, and returns those with a last reading
+// that it confirms. Nothing in it ever becomes a value; see the package comment. Bulk answers that are not newer than
+// the last are dropped.
+func (f *Feed) RecordBulk(cluster Cluster, sample BulkSample) []Confirmation {
+	topics := f.beginBulk(cluster, sample.At)
 	var confirmed []Confirmation
 	for len(topics) > 0 {
 		chunk := topics[:min(bulkChunk, len(topics))]
 		topics = topics[len(chunk):]
-		confirmed = s.confirm(chunk, sample, confirmed)
+		confirmed = f.confirm(chunk, sample, confirmed)
 	}
 	return confirmed
 }
 
 // beginBulk returns the topics that a bulk answer may confirm.
-func (s *Store) beginBulk(cluster Cluster, at time.Time) []Topic {
+func (f *Feed) beginBulk(cluster Cluster, at time.Time) []Topic {
+	s := f.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.clusters[cluster]
@@ -127,7 +128,8 @@ func (s *Store) beginBulk(cluster Cluster, at time.Time) []Topic {
 	return topics
 }
 
-func (s *Store) confirm(topics []Topic, sample BulkSample, confirmed []Confirmation) []Confirmation {
+func (f *Feed) confirm(topics []Topic, sample BulkSample, confirmed []Confirmation) []Confirmation {
+	s := f.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, topic := range topics {

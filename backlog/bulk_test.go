@@ -122,7 +122,7 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 			if tt.then != nil {
 				tt.then(store)
 			}
-			confirmed := store.RecordBulk(cluster(), bulk)
+			confirmed := backlog.RecordBulk(store, cluster(), bulk)
 			if !tt.want {
 				require.Empty(t, confirmed)
 				if r, err := store.Read(subscription, start()); err == nil {
@@ -136,7 +136,7 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 			require.Equal(t, soon, r.At)
 			require.Zero(t, known(t, r.Total))
 			require.Zero(t, known(t, r.PublishRate), "nothing was published in the time that the bulk answer covers")
-			require.Empty(t, store.RecordBulk(cluster(), bulk), "the same bulk answer says nothing twice")
+			require.Empty(t, backlog.RecordBulk(store, cluster(), bulk), "the same bulk answer says nothing twice")
 		})
 	}
 }
@@ -154,8 +154,8 @@ func TestAConfirmedTopicGoesOnAsIfReadAgain(t *testing.T) {
 	store.Track("me", subscription)
 	at := func(seconds int) time.Time { return start().Add(time.Duration(seconds) * time.Second) }
 	store.Record(topic(orders), idle(at(0)))
-	require.Len(t, store.RecordBulk(cluster(), idleBulk(at(50))), 1)
-	confirmed := store.RecordBulk(cluster(), idleBulk(at(100)))
+	require.Len(t, backlog.RecordBulk(store, cluster(), idleBulk(at(50))), 1)
+	confirmed := backlog.RecordBulk(store, cluster(), idleBulk(at(100)))
 	require.Equal(t, at(0), confirmed[0].QuietSince)
 
 	next := idle(at(110))
@@ -166,7 +166,7 @@ func TestAConfirmedTopicGoesOnAsIfReadAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.InDelta(t, 50, known(t, r.Total), 0)
 	require.InDelta(t, 5, known(t, r.PublishRate), 1e-9, "since the bulk answer, which said that nothing came before")
-	require.Empty(t, store.RecordBulk(cluster(), idleBulk(at(120))), "it is quiet no more")
+	require.Empty(t, backlog.RecordBulk(store, cluster(), idleBulk(at(120))), "it is quiet no more")
 }
 
 func TestAnAnswerThatABulkAnswerOvertookIsNotTaken(t *testing.T) {
@@ -175,7 +175,7 @@ func TestAnAnswerThatABulkAnswerOvertookIsNotTaken(t *testing.T) {
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", subscription)
 	store.Record(topic(orders), idle(start()))
-	require.Len(t, store.RecordBulk(cluster(), idleBulk(start().Add(10*time.Second))), 1)
+	require.Len(t, backlog.RecordBulk(store, cluster(), idleBulk(start().Add(10*time.Second))), 1)
 	require.True(t, backlog.CannotWait(store, topic(orders)), "it is new")
 	require.False(t, backlog.CannotWait(store, topic(orders)))
 	store.Record(topic(orders), idle(start().Add(9*time.Second)))
@@ -193,7 +193,7 @@ func TestABulkAnswerThatIsOlderThanTheReadingMovesNoTime(t *testing.T) {
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", subscription)
 	store.Record(topic(orders), idle(start()))
-	confirmed := store.RecordBulk(cluster(), idleBulk(start().Add(-30*time.Second)))
+	confirmed := backlog.RecordBulk(store, cluster(), idleBulk(start().Add(-30*time.Second)))
 	require.Equal(t, []backlog.Confirmation{{Topic: topic(orders), At: start(), QuietSince: start()}}, confirmed)
 	r, err := store.Read(subscription, start())
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestABulkAnswerSpeaksOfItsOwnClusterAlone(t *testing.T) {
 	}
 	later := start().Add(10 * time.Second)
 	require.Equal(t, []backlog.Confirmation{{Topic: topic(orders), At: later, QuietSince: start()}},
-		store.RecordBulk(cluster(), idleBulk(later)))
+		backlog.RecordBulk(store, cluster(), idleBulk(later)))
 	r, err := store.Read(backlog.NewSubscription(standby, function, orders), later)
 	require.NoError(t, err)
 	require.Equal(t, start(), r.At)
@@ -225,7 +225,7 @@ func TestATopicIsQuietSinceTheLastMessageThatWasPublished(t *testing.T) {
 	store.Record(topic(orders), before)
 	store.Record(topic(orders), idle(start().Add(10*time.Second)))
 	store.Record(topic(orders), idle(start().Add(20*time.Second)))
-	confirmed := store.RecordBulk(cluster(), idleBulk(start().Add(30*time.Second)))
+	confirmed := backlog.RecordBulk(store, cluster(), idleBulk(start().Add(30*time.Second)))
 	require.Len(t, confirmed, 1)
 	require.Equal(t, start().Add(10*time.Second), confirmed[0].QuietSince)
 }

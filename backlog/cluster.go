@@ -5,7 +5,8 @@ package backlog
 
 import "strconv"
 
-// Cluster identifies a Pulsar cluster and how it is spoken to. Whoever asks with an equal Cluster shares its fetches.
+// Cluster identifies a Pulsar cluster and how it is spoken to. Owners that track topics of equal Clusters share the
+// fetches.
 type Cluster struct {
 	// AdminURL of the brokers, in the spelling of ParseAdminURL.
 	AdminURL string

@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// crew is who consumed a subscription of one topic at the last full answer. Its slices are never written again, so
+// consumers is who consumed a subscription of one topic at the last full answer. Its slices are never written again, so
 // readings may hold them.
-type crew struct {
+type consumers struct {
 	known bool
 	// ids and components are sorted, each once.
 	ids, components []string
@@ -34,9 +34,9 @@ func (c connection) compare(other connection) int {
 }
 
 // observe takes over the consumers of a full answer, and says whether some left since the last one.
-func (c *crew) observe(answer []*SubscriptionSample, meanBatch float64) (left bool) {
+func (c *consumers) observe(answer []*SubscriptionSample, meanBatch float64) (left bool) {
 	before := *c
-	*c = crew{known: true}
+	*c = consumers{known: true}
 	var ids, components []string
 	var connections []connection
 	for _, one := range answer {
@@ -90,9 +90,9 @@ func appendIDs(ids []string, consumers []ConsumerSample) []string {
 	return ids
 }
 
-// plus is the crew of both topics; known only when both are.
-func (c crew) plus(other crew) crew {
-	return crew{
+// plus is the consumers of both topics; known only when both are.
+func (c consumers) plus(other consumers) consumers {
+	return consumers{
 		known: c.known && other.known,
 		ids:   union(c.ids, other.ids), components: union(c.components, other.components),
 		unattended:         c.unattended + other.unattended,
@@ -100,20 +100,20 @@ func (c crew) plus(other crew) crew {
 	}
 }
 
-// fromCrew fills in who consumes, and which partitions nobody does: none of them counts as unread while nobody consumes
-// at all.
-func (r *Reading) fromCrew() {
-	r.Components = r.crew.components
+// countConsumers fills in who consumes, and which partitions have no consumer: none of them counts as unread while
+// there is no consumer at all.
+func (r *Reading) countConsumers() {
+	r.Components = r.consumers.components
 	switch {
-	case !r.crew.known:
+	case !r.consumers.known:
 		unknown := Unknown(ErrNotAsked)
 		r.Consumers, r.UnreadPartitions, r.UnreadMessages = unknown, unknown, unknown
-	case len(r.crew.ids) == 0:
+	case len(r.consumers.ids) == 0:
 		r.Consumers, r.UnreadPartitions, r.UnreadMessages = Known(0), Known(0), Known(0)
 	default:
-		r.Consumers = Known(float64(len(r.crew.ids)))
-		r.UnreadPartitions = Known(float64(r.crew.unattended))
-		r.UnreadMessages = Known(r.crew.unattendedMessages)
+		r.Consumers = Known(float64(len(r.consumers.ids)))
+		r.UnreadPartitions = Known(float64(r.consumers.unattended))
+		r.UnreadMessages = Known(r.consumers.unattendedMessages)
 	}
 }
 

@@ -35,7 +35,7 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		if state.bytes > 0 {
 			detail |= Bytes
 		}
-		if state.waits() || state.holds() || !state.missing && !state.crew.known {
+		if state.waits() || state.holds() || !state.missing && !state.consumers.known {
 			detail |= Consumers
 		}
 		if state.wantsPrecise() || t.wantsProof(state) {
@@ -83,9 +83,9 @@ func (t *topicState) wantsProof(s *subscriptionState) bool {
 	return err == nil && rate == 0
 }
 
-// wantsPrecise says whether the quick count is in doubt: it is near zero, or says that work waits which nobody gets,
-// though dispatch is not blocked. Once an exact answer brought it near zero, the next ones stay exact, or a count that
-// drifted would come and go.
+// wantsPrecise says whether the quick count is in doubt: it is near zero, or says that work waits which no consumer
+// gets, though dispatch is not blocked. Once an exact answer brought it near zero, the next ones stay exact, or a count
+// that drifted would come and go.
 func (s *subscriptionState) wantsPrecise() bool {
 	if len(s.history.points) == 0 {
 		return false

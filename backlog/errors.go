@@ -3,12 +3,16 @@
 
 package backlog
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
 
 // Reasons why something is unknown. Callers tell them apart with errors.Is and map them to conditions and statuses;
 // the text that wraps them names the topic, the URL and the fix.
 var (
-	// ErrNotTracked: nobody asked for this subscription, so it was never fetched.
+	// ErrNotTracked: no owner tracks this subscription, so it was never fetched.
 	ErrNotTracked = errors.New("not tracked")
 	// ErrNoData: tracked, and the first answer is still under way.
 	ErrNoData = errors.New("no data yet")
@@ -49,8 +53,51 @@ func Authoritative(err error) bool {
 	return errors.Is(err, ErrTopicNotFound) || errors.Is(err, ErrSubscriptionNotFound)
 }
 
-// errDelaysUntold is why Delayed is unknown while nobody consumes.
-var errDelaysUntold = errors.New("pulsar tells delayed messages only while somebody consumes")
+// errDelaysUntold is why Delayed is unknown without a consumer.
+var errDelaysUntold = errors.New("pulsar reports delayed messages only while a consumer is connected")
 
 // errUnackedNotCounted is why Unacked is unknown for Exclusive and Failover.
 var errUnackedNotCounted = errors.New("pulsar counts unacknowledged messages for Shared and Key_Shared only")
+
+// ReasonError is an error with a text for users and the reason for programs: one of the reasons of this package.
+type ReasonError struct {
+	Reason error
+	// Cause is nil but where a program may want it, such as context.Canceled.
+	Cause error
+	// Text is all that is shown; it begins with the reason and names the fix.
+	Text string
+}
+
+// Because returns an error with a text of the reason and what the format says.
+func Because(reason error, format string, args ...any) *ReasonError {
+	return &ReasonError{Reason: reason, Text: reason.Error() + ": " + fmt.Sprintf(format, args...)}
+}
+
+// Error implements error.
+func (f *ReasonError) Error() string { return f.Text }
+
+// Unwrap gives the reason and the cause.
+func (f *ReasonError) Unwrap() []error {
+	if f.Cause == nil {
+		return []error{f.Reason}
+	}
+	return []error{f.Reason, f.Cause}
+}
+
+// MostQuoted is how many bytes are quoted of foreign words: such texts end up in a status and in kubectl's output.
+const MostQuoted = 200
+
+// Quote returns what is shown of foreign words: their first line without control characters, shortened to MostQuoted.
+func Quote(words string) string {
+	words, _, _ = strings.Cut(strings.TrimSpace(words), "\n")
+	words = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(words, "?"))
+	if len(words) <= MostQuoted {
+		return words
+	}
+	return strings.ToValidUTF8(words[:MostQuoted], "") + "..."
+}

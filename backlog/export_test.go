@@ -52,3 +52,8 @@ func Remains(s *Store) string {
 
 // Filter is what a listing of sorted names goes through.
 func (p Pattern) Filter(sorted []string) []string { return p.filter(sorted) }
+
+// RecordBulk takes in a bulk answer as a poller does.
+func RecordBulk(s *Store, cluster Cluster, sample BulkSample) []Confirmation {
+	return (&Feed{store: s}).RecordBulk(cluster, sample)
+}

@@ -151,7 +151,7 @@ func ended(s InstanceSample) int64 {
 }
 
 // inCall is above 0 while the instance is in a call: it received more than calls ended. That tells it of asynchronous
-// functions too, whose calls end before their messages do. System exceptions may come without a call.
+// functions too: their calls end before their messages do. System exceptions may come without a call.
 func inCall(s InstanceSample) int64 {
 	if !timed(s) {
 		return 0
@@ -164,4 +164,15 @@ func restarted(before, now InstanceSample) bool {
 	return now.Received < before.Received || now.Processed < before.Processed ||
 		now.UserExceptions < before.UserExceptions || now.SystemExceptions < before.SystemExceptions ||
 		timed(before) && timed(now) && (*now.Calls < *before.Calls || *now.BusyTime < *before.BusyTime)
+}
+
+// InstanceAddress is where one instance of a workload serves its metrics.
+type InstanceAddress struct {
+	// ID tells the instances of a workload apart, such as the name of the pod.
+	ID string
+	// HostPort is an IP address or a name, and a port, such as 10.2.0.17:9094.
+	HostPort string
+	// Component is tenant/namespace/name of the function, sink or source that is meant, where several share a process and
+	// its metrics, as on a function worker; empty for the only one there.
+	Component string
 }

@@ -49,7 +49,7 @@ func noInstances(reason error) InstancesReading {
 }
 
 // add takes in what the instances said; answers that are not newer than the last are dropped. The window is what rates
-// are measured over at least, wider for an instance whose calls are long.
+// are measured over at least, wider for an instance with long calls.
 func (h *instancesHistory) add(sample InstancesSample, window time.Duration) {
 	if !sample.At.After(h.at) {
 		return

@@ -51,7 +51,7 @@ type Change struct {
 }
 
 // change notes that a job came, went, or cannot wait. mu is held.
-func (s *Store) change(j Job, soon bool) {
+func (s *jobs) change(j Job, soon bool) {
 	unasked := j.Kind == WorkloadKind && !s.wanting.Instances || j.Kind == BulkKind && !s.wanting.Bulk
 	if s.changed != nil && !unasked {
 		s.changed[j] = s.changed[j] || soon
@@ -111,7 +111,7 @@ func (f *Feed) Changes() []Change {
 // StaleAfter is how old an answer may get before it is no longer served.
 func (f *Feed) StaleAfter() time.Duration { return f.store.staleAfter }
 
-// Tracks says whether somebody tracks the topic, by its name without partition suffix, or a pattern matches it: what is
+// Tracks says whether the topic is tracked, by its name without partition suffix, or a pattern matches it: what is
 // worth keeping of a bulk answer.
 func (s *Store) Tracks(topic Topic) bool {
 	s.mu.RLock()
@@ -119,8 +119,8 @@ func (s *Store) Tracks(topic Topic) bool {
 	return s.wants(TopicJob(topic))
 }
 
-// wants says whether somebody needs the job. mu is held.
-func (s *Store) wants(j Job) (wanted bool) {
+// wants says whether the job is needed. mu is held.
+func (s *jobs) wants(j Job) (wanted bool) {
 	switch j.Kind {
 	case TopicKind:
 		_, wanted = s.topics[j.Topic()]

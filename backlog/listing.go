@@ -31,7 +31,7 @@ func newPatternState(pattern Pattern) *patternState {
 
 // acquirePattern tracks the subscription of all topics that the pattern matches, now and later. A pattern that cannot
 // be read is left alone: readings say why.
-func (s *Store) acquirePattern(key Topic, use use) {
+func (s *patternTable) acquirePattern(key Topic, use use) {
 	state := s.patterns[key]
 	if state == nil {
 		pattern, err := ParsePattern(key.Name)
@@ -51,7 +51,7 @@ func (s *Store) acquirePattern(key Topic, use use) {
 }
 
 // join makes a new pattern one of its namespace's, with what the last listing has for it.
-func (s *Store) join(namespace Namespace, key Topic, state *patternState) {
+func (s *patternTable) join(namespace Namespace, key Topic, state *patternState) {
 	listing := s.namespaces[namespace]
 	if listing == nil {
 		listing = &namespaceState{patterns: map[Topic]*patternState{}}
@@ -62,7 +62,7 @@ func (s *Store) join(namespace Namespace, key Topic, state *patternState) {
 	state.matched = state.pattern.filter(listing.topics)
 }
 
-func (s *Store) releasePattern(key Topic, use use) {
+func (s *patternTable) releasePattern(key Topic, use use) {
 	state := s.patterns[key]
 	if state == nil {
 		return
@@ -93,7 +93,7 @@ func (s *Store) releasePattern(key Topic, use use) {
 }
 
 // match notes on topics that the pattern matches them.
-func (s *Store) match(key Topic, names []string) {
+func (s *jobs) match(key Topic, names []string) {
 	for _, name := range names {
 		topic := s.topics[Topic{Cluster: key.Cluster, Name: name}]
 		if !slices.Contains(topic.patterns, key) {
@@ -104,13 +104,13 @@ func (s *Store) match(key Topic, names []string) {
 
 // RecordListing takes in the topics of a namespace, by complete names without partition suffixes in any order, as they
 // were when they were asked for. Topics that a pattern matches and that are new are tracked from now on, those that are
-// gone no longer; what stays keeps its history. A listing older than the last one is dropped, and so is one that nobody
-// needs any more.
+// gone no longer; what stays keeps its history. A listing older than the last one is dropped, and so is one that is
+// no longer needed.
 func (s *Store) RecordListing(namespace Namespace, topics []string, at time.Time) {
 	topics = slices.Clone(topics)
 	slices.Sort(topics)
 	topics = slices.Compact(topics)
-	expanded := s.expand(namespace, topics)
+	expanded := expand(s, namespace, topics)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Store) RecordListing(namespace Namespace, topics []string, at time.Time
 
 // expand matches a listing against the patterns of its namespace. It holds no lock meanwhile: 10 000 topics and a
 // pattern without a literal beginning take some milliseconds. A listing that has not changed is not matched again.
-func (s *Store) expand(namespace Namespace, topics []string) map[Topic][]string {
+func expand(s *Store, namespace Namespace, topics []string) map[Topic][]string {
 	s.mu.RLock()
 	listing := s.namespaces[namespace]
 	if listing == nil {
@@ -153,7 +153,7 @@ func (s *Store) expand(namespace Namespace, topics []string) map[Topic][]string 
 }
 
 // follow tracks what a pattern matches now instead of what it matched before. mu is held.
-func (s *Store) follow(key Topic, state *patternState, matched []string) {
+func (s *patternTable) follow(key Topic, state *patternState, matched []string) {
 	before := state.matched
 	state.matched = matched
 	came, went := difference(before, matched)
@@ -198,7 +198,7 @@ func (s *Store) FailListing(namespace Namespace, reason error) {
 }
 
 // relist asks for new listings because a topic is not there. mu is held.
-func (s *Store) relist(topic *topicState) {
+func (s *patternTable) relist(topic *topicState) {
 	for _, key := range topic.patterns {
 		pattern := s.patterns[key].pattern
 		s.change(NamespaceJob(Namespace{Cluster: key.Cluster, Name: pattern.namespace}), true)

@@ -11,12 +11,12 @@ import (
 // Partitions returns what is known of each partition of the topics that a reading of the subscription sums up, topic by
 // topic in the order of their indices. It fails when Read does.
 //
-// What it answers from is kept for Read anyway, whose sums are of partitions: about 370 bytes for a subscription on a
+// What it answers from is kept for Read anyway, which sums partitions: about 370 bytes for a subscription on a
 // partition where the window has three answers, and 48 for each one more.
 func (s *Store) Partitions(subscription Subscription, now time.Time) ([]PartitionReading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	inputs, err := s.inputs(subscription, now, nil)
+	inputs, err := reader{s}.inputs(subscription, now, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ type subscriptionPartitions struct {
 type partitionCounters struct {
 	present        bool
 	backlogEntries int64
-	// delayed messages; none while nobody consumes, and then untold says that some of the backlog may be.
+	// delayed messages; none without a consumer, and then untold says that some of the backlog may be.
 	delayed                       int64
 	untold                        bool
 	delivered, unacked, throttled int64
@@ -235,8 +235,8 @@ func (c *partitionCounters) take(now *SubscriptionSample) {
 	c.delivered, c.unacked, c.throttled = now.DeliveredMessages, now.UnackedMessages, now.ThrottledEvents
 }
 
-// recordConsumers takes over how many are connected from a full answer. While nobody is, Pulsar goes on to show how
-// many messages were delayed when the last consumer left, though they fall due one after the other: whoever waited for
+// recordConsumers takes over how many are connected from a full answer. While none is, Pulsar goes on to show how many
+// messages were delayed when the last consumer left, though they fall due one after the other: a reader that waited for
 // the number to fall before he starts a replica would wait for ever. What may be due is ready.
 func (s *subscriptionPartitions) recordConsumers(answer []*SubscriptionSample) {
 	for i, now := range answer {

@@ -25,7 +25,7 @@ type Pattern struct {
 // ErrUnsupported, and the text says what to write instead.
 //
 // Source: Pulsar's TopicName.get, which finds the namespace in the pattern, and TopicList.filterTopics, which matches
-// the rest (org.apache.pulsar.common). Its brokers match with RE2/J, whose syntax is that of Go's regexp; clients fall
+// the rest (org.apache.pulsar.common). Its brokers match with RE2/J, in the syntax of Go's regexp; clients fall
 // back to Java's for what RE2/J lacks, and that is where we give up. A client does not complete a pattern without a
 // domain before it matches, so there it may find fewer topics than we do: those have no subscription then, and count
 // for nothing.
@@ -115,7 +115,7 @@ func (p Pattern) Match(topic string) bool {
 }
 
 // SystemTopic says whether Pulsar keeps the topic of this complete name for itself. What only begins with two
-// underscores is somebody's: consumers with a pattern follow it.
+// underscores is a user's topic: consumers with a pattern follow it.
 //
 // Source: org.apache.pulsar.common.naming.SystemTopicNames.isSystemTopic.
 func SystemTopic(name string) bool {

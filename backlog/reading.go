@@ -13,7 +13,7 @@ import (
 type Reading struct {
 	// At is when the oldest part was measured.
 	At time.Time
-	// Type of the subscription; NoType while nobody has consumed since the topics were loaded.
+	// Type of the subscription; NoType while there was no consumer since the topics were loaded.
 	Type SubscriptionType
 	// OtherType is what some topics or partitions have instead of Type; empty when all that were consumed agree.
 	OtherType SubscriptionType
@@ -23,11 +23,11 @@ type Reading struct {
 	// ExactAt is when Total was last counted exactly, with nothing published since; zero where some of it rests on the
 	// broker's quick count, which may drift.
 	ExactAt time.Time
-	// Ready is Total without messages whose delay has not passed, as far as Pulsar tells: it learns of a delay when it
+	// Ready is Total without messages that are still delayed, as far as Pulsar tells: it learns of a delay when it
 	// reads the message for a consumer, and forgets to count down when the last one has left. So without a consumer all
 	// that waits is ready: a replica that wakes for nothing is better than none that ever does.
 	Ready Measurement
-	// Delayed messages, as far as the dispatcher has read; unknown while something waits and nobody consumes.
+	// Delayed messages, as far as the dispatcher has read; unknown while there is backlog and no consumer.
 	Delayed Measurement
 	// Unacked messages are with a consumer; unknown for Exclusive and Failover, which do not count them.
 	Unacked Measurement
@@ -93,8 +93,8 @@ type Reading struct {
 	// Trouble is why newer answers failed; nil when the last fetch was good. At says how old the reading is for it.
 	Trouble error
 
-	// crew is what Consumers, Components and the unread partitions follow from.
-	crew crew
+	// consumers is what Consumers, Components and the unread partitions follow from.
+	consumers consumers
 }
 
 // plus sums two readings of one subscription on different topics. Instances are no part of a topic: they stay the first
@@ -133,8 +133,8 @@ func (r Reading) plus(other Reading) Reading {
 	if r.Trouble == nil {
 		sum.Trouble = other.Trouble
 	}
-	sum.crew = r.crew.plus(other.crew)
-	sum.fromCrew()
+	sum.consumers = r.consumers.plus(other.consumers)
+	sum.countConsumers()
 	return sum
 }
 
@@ -156,7 +156,7 @@ type PartitionReading struct {
 // measurement is ErrNotAsked when the Subscription names no workload.
 type InstancesReading struct {
 	// At is when they were asked, and Window how long the rates were measured over: the longest of the instances, for one
-	// whose calls are long is measured over several calls.
+	// with long calls is measured over several calls.
 	At     time.Time
 	Window time.Duration
 	// Answering and Silent instances at the last look; when none answers, nothing else is known.

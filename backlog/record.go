@@ -31,7 +31,7 @@ type subscriptionState struct {
 	owners     int // and patterns
 	bytes      int // of these, who ask for the backlog in bytes
 	partitions subscriptionPartitions
-	crew       crew
+	consumers  consumers
 	age        age
 	history    history
 	missing    bool // the last good answer did not have it
@@ -70,7 +70,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		}
 		state.history.add(state.point(name, sample, meanBatch), window)
 		if sample.Detail.Has(Consumers) {
-			state.history.addConsumers(consumerCount{at: sample.At, count: len(state.crew.ids)}, window)
+			state.history.addConsumers(consumerCount{at: sample.At, count: len(state.consumers.ids)}, window)
 		}
 	}
 	t.answeredAt = sample.At
@@ -113,9 +113,10 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	}
 	left := false
 	if s.missing {
-		s.history, s.crew, s.age, s.exactAt = history{}, crew{}, age{}, time.Time{} // one made anew starts with nothing known
+		// a subscription that is created again starts with nothing known
+		s.history, s.consumers, s.age, s.exactAt = history{}, consumers{}, age{}, time.Time{}
 	} else if sample.Detail.Has(Consumers) {
-		left = s.crew.observe(answer, meanBatch)
+		left = s.consumers.observe(answer, meanBatch)
 	}
 	s.stuck = !s.partitions.record(answer, loaded, left, interval)
 	if sample.Detail.Has(Consumers) {

@@ -105,7 +105,7 @@ type SubscriptionSample struct {
 	Type SubscriptionType
 	// BacklogEntries is msgBacklog: entries (batches), not messages, with delayed and dispatched ones.
 	BacklogEntries int64
-	// DelayedMessages is msgDelayed: messages whose delay has not passed, as far as the dispatcher has read. While nobody
+	// DelayedMessages is msgDelayed: messages that are still delayed, as far as the dispatcher has read. While no client
 	// consumes it stays what it was, however many fall due (4.0.8: 50 messages of 6 s were 50 still after 20 s).
 	DelayedMessages int64
 	// UnackedMessages is unackedMessages: dispatched and not acknowledged; always 0 for Exclusive and Failover.

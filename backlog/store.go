@@ -9,26 +9,49 @@ import (
 	"time"
 )
 
-// Store keeps what was measured lately of the topics that somebody tracks, and answers readings from memory. It is
+// Store keeps what was measured lately of the topics that are tracked, and answers readings from memory. It is
 // safe for concurrent use. At most one Poller runs on it.
 type Store struct {
 	rateWindow, staleAfter time.Duration
 
 	// mu guards everything below.
-	mu         sync.RWMutex
-	owners     map[string]*interest
-	expiries   expiries
+	mu sync.RWMutex
+	tracking
+}
+
+// tracking is what is tracked, and for which owners. The lock of the Store guards it, as all that it is made of.
+type tracking struct {
+	interests
+	patternTable
+}
+
+// interests are those of owners.
+type interests struct {
+	owners   map[string]*interest
+	expiries expiries
+}
+
+// patternTable are the patterns that subscriptions follow, and what they match.
+type patternTable struct {
+	jobs
+	patterns map[Topic]*patternState // by cluster and text
+}
+
+// jobs are what a poller fetches, with what is known of each.
+type jobs struct {
 	topics     map[Topic]*topicState
-	patterns   map[Topic]*patternState // by cluster and text
 	namespaces map[Namespace]*namespaceState
 	workloads  map[string]*workloadState
 	clusters   map[Cluster]*clusterState
-	// changed are the jobs that came, went or cannot wait since the Poller last asked, and whether they are due at once;
-	// nil without a Poller.
+	// changed are the jobs that came, went or cannot wait since the poller last asked, and whether they are due at once;
+	// nil without a poller.
 	changed map[Job]bool
-	// wanting is what the Poller is there for.
+	// wanting is what the poller is there for.
 	wanting Extras
 }
+
+// reader reads a Store; its lock is held.
+type reader struct{ *Store }
 
 // clusterState is a cluster with tracked topics.
 type clusterState struct {
@@ -45,16 +68,18 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 	if staleAfter < rateWindow {
 		return nil, fmt.Errorf("staleAfter is %s, must not be shorter than rateWindow (%s)", staleAfter, rateWindow)
 	}
-	return &Store{
-		rateWindow: rateWindow, staleAfter: staleAfter,
-		owners: map[string]*interest{}, topics: map[Topic]*topicState{}, patterns: map[Topic]*patternState{},
-		namespaces: map[Namespace]*namespaceState{}, workloads: map[string]*workloadState{},
-		clusters: map[Cluster]*clusterState{},
-	}, nil
+	known := jobs{
+		topics: map[Topic]*topicState{}, namespaces: map[Namespace]*namespaceState{},
+		workloads: map[string]*workloadState{}, clusters: map[Cluster]*clusterState{},
+	}
+	return &Store{rateWindow: rateWindow, staleAfter: staleAfter, tracking: tracking{
+		interests:    interests{owners: map[string]*interest{}},
+		patternTable: patternTable{jobs: known, patterns: map[Topic]*patternState{}},
+	}}, nil
 }
 
-// Record takes in a good answer. Answers older than the last one are dropped, and so are those of topics that nobody
-// tracks any more.
+// Record takes in a good answer. Answers older than the last one are dropped, and so are those of topics that are no
+// longer tracked.
 func (s *Store) Record(topic Topic, sample TopicSample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,11 +23,12 @@ type Subscription struct {
 	// Topics are complete names, sorted, each once.
 	Topics []string
 	// Patterns are complete regular expressions of topics, such as persistent://media/images/in-.*, sorted, each once: all
-	// topics of the namespace whose whole name matches are consumed too, as they come and go. WithPatterns sets them.
+	// topics of the namespace that match by their whole name are consumed too, as they come and go. WithPatterns sets
+	// them.
 	Patterns []string
 	// Bytes asks for the backlog in bytes too, which costs the broker a lock for each subscription.
 	Bytes bool
-	// Workload names the instances whose own counters belong to the reading, as the InstanceSource understands it; empty
+	// Workload names the instances that count for the reading themselves, as the InstanceSource understands it; empty
 	// for none.
 	Workload string
 }

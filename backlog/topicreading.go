@@ -29,8 +29,8 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 	r.DeliveryRate, r.ProcessRate = s.partitions.rates(first.partitions)
 	r.OldestAge, r.OldestAt = s.age.read(now, last.at)
 	s.readLeast(&r)
-	r.crew = s.crew
-	r.fromCrew()
+	r.consumers = s.consumers
+	r.countConsumers()
 	r.SteadyConsumers = s.history.steadyConsumers(first.at)
 	return r
 }

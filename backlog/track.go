@@ -19,17 +19,20 @@ type interest struct {
 
 // Track makes the owner follow this subscription, instead of whatever it followed before, until Untrack.
 func (s *Store) Track(owner string, subscription Subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.track(owner, subscription, time.Time{})
 }
 
 // TrackUntil is Track for interest that ends by itself when it is not renewed.
 func (s *Store) TrackUntil(owner string, subscription Subscription, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.track(owner, subscription, until)
 }
 
-func (s *Store) track(owner string, subscription Subscription, until time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// track makes the owner follow the subscription until then; zero for no end.
+func (s *tracking) track(owner string, subscription Subscription, until time.Time) {
 	wanted := s.owners[owner]
 	if wanted == nil {
 		wanted = &interest{owner: owner}
@@ -52,7 +55,7 @@ func (s *Store) Untrack(owner string) {
 	s.untrack(owner)
 }
 
-func (s *Store) untrack(owner string) {
+func (s *tracking) untrack(owner string) {
 	if i := s.owners[owner]; i != nil {
 		s.end(i, time.Time{})
 		delete(s.owners, owner)
@@ -61,7 +64,7 @@ func (s *Store) untrack(owner string) {
 }
 
 // end sets when the interest ends; zero for never.
-func (s *Store) end(i *interest, until time.Time) {
+func (s *interests) end(i *interest, until time.Time) {
 	before := i.until
 	i.until = until
 	switch {
@@ -123,7 +126,7 @@ type use struct {
 	bytes bool // in bytes too
 }
 
-func (s *Store) acquire(subscription Subscription) {
+func (s *patternTable) acquire(subscription Subscription) {
 	use := use{name: subscription.Name, bytes: subscription.Bytes}
 	for _, name := range subscription.Topics {
 		s.acquireTopic(Topic{Cluster: subscription.Cluster, Name: name}, use)
@@ -134,7 +137,7 @@ func (s *Store) acquire(subscription Subscription) {
 	s.acquireWorkload(subscription)
 }
 
-func (s *Store) release(subscription Subscription) {
+func (s *patternTable) release(subscription Subscription) {
 	use := use{name: subscription.Name, bytes: subscription.Bytes}
 	for _, name := range subscription.Topics {
 		s.releaseTopic(Topic{Cluster: subscription.Cluster, Name: name}, use)
@@ -146,8 +149,8 @@ func (s *Store) release(subscription Subscription) {
 }
 
 // acquireTopic tracks the subscription of one topic, for an owner or a pattern. What nothing is known of yet is fetched
-// at once, bytes that nobody asked for among it.
-func (s *Store) acquireTopic(key Topic, use use) {
+// at once, bytes that were not needed before among it.
+func (s *jobs) acquireTopic(key Topic, use use) {
 	topic := s.topics[key]
 	if topic == nil {
 		topic = &topicState{subscriptions: map[string]*subscriptionState{}}
@@ -170,7 +173,7 @@ func (s *Store) acquireTopic(key Topic, use use) {
 	}
 }
 
-func (s *Store) releaseTopic(key Topic, use use) {
+func (s *jobs) releaseTopic(key Topic, use use) {
 	topic := s.topics[key]
 	state := topic.subscriptions[use.name]
 	if use.bytes {
@@ -186,7 +189,7 @@ func (s *Store) releaseTopic(key Topic, use use) {
 	}
 }
 
-func (s *Store) acquireCluster(key Cluster) {
+func (s *jobs) acquireCluster(key Cluster) {
 	cluster := s.clusters[key]
 	if cluster == nil {
 		cluster = &clusterState{}
@@ -196,7 +199,7 @@ func (s *Store) acquireCluster(key Cluster) {
 	cluster.topics++
 }
 
-func (s *Store) releaseCluster(key Cluster) {
+func (s *jobs) releaseCluster(key Cluster) {
 	cluster := s.clusters[key]
 	if cluster.topics--; cluster.topics == 0 {
 		delete(s.clusters, key)
@@ -205,7 +208,7 @@ func (s *Store) releaseCluster(key Cluster) {
 }
 
 // unmatch removes a pattern from those that match a topic, which may be gone.
-func (s *Store) unmatch(key, pattern Topic) {
+func (s *jobs) unmatch(key, pattern Topic) {
 	if topic := s.topics[key]; topic != nil {
 		topic.patterns = slices.DeleteFunc(topic.patterns, func(p Topic) bool { return p == pattern })
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// workloadState is a workload whose instances somebody wants to hear.
+// workloadState is a workload with tracked instances.
 type workloadState struct {
 	owners  int
 	history instancesHistory
@@ -17,7 +17,7 @@ type workloadState struct {
 	inputs map[Topic]int
 }
 
-func (s *Store) acquireWorkload(subscription Subscription) {
+func (s *jobs) acquireWorkload(subscription Subscription) {
 	if subscription.Workload == "" {
 		return
 	}
@@ -33,7 +33,7 @@ func (s *Store) acquireWorkload(subscription Subscription) {
 	}
 }
 
-func (s *Store) releaseWorkload(subscription Subscription) {
+func (s *jobs) releaseWorkload(subscription Subscription) {
 	if subscription.Workload == "" {
 		return
 	}
@@ -50,7 +50,7 @@ func (s *Store) releaseWorkload(subscription Subscription) {
 }
 
 // RecordInstances takes in what the instances of a workload said. What is not newer than the last is dropped, and so is
-// what nobody wants to hear any more.
+// what is no longer tracked.
 func (s *Store) RecordInstances(workload string, sample InstancesSample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Store) FailInstances(workload string, reason error) {
 
 // readInstances returns what the instances of a workload say; it never fails, for the subscription is known without. mu
 // is held.
-func (s *Store) readInstances(workload string, now time.Time) InstancesReading {
+func (s reader) readInstances(workload string, now time.Time) InstancesReading {
 	if workload == "" {
 		return noInstances(ErrNotAsked)
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // subscriptionType is the documented rule. It is the same for all runtimes: workers refuse retainKeyOrdering for Go
-// until the release whose Go instances follow it (apache/pulsar#26414, #26421). An instance that was built with an
+// until the release in which Go instances follow it (apache/pulsar#26414, #26421). An instance that was built with an
 // older library subscribes as Shared then, which the broker reports.
 //
 // Source: org.apache.pulsar.functions.utils.FunctionConfigUtils.convert and SinkConfigUtils.convert; Function Mesh's

@@ -44,11 +44,11 @@ type Function struct {
 	Inputs map[string]Input
 	// SubscriptionName is empty for Pulsar's default.
 	SubscriptionName string
-	// SubscriptionType is that of all inputs whose consumer properties say nothing else.
+	// SubscriptionType is that of all inputs, unless their consumer properties say otherwise.
 	SubscriptionType backlog.SubscriptionType
 	// SourceClass is what a function or sink reads with in place of Pulsar's own source; empty for that.
 	SourceClass string
-	// Batch is true for a source whose first instance discovers tasks and publishes them for all.
+	// Batch is true for a source of which the first instance discovers tasks and publishes them for all.
 	Batch bool
 	// NeverAcknowledges is true for a window function that leaves acknowledging to user code, which cannot do it.
 	NeverAcknowledges bool

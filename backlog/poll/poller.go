@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Poller fetches every tracked topic once an interval, whoever and however many asked for it; and at their own paces
+// Poller fetches every tracked topic once an interval, however many owners track it; and at their own paces
 // the listings of the namespaces that patterns need, the instances of workloads, and bulk answers.
 //
 //	tracked -> due -> fetching -> recorded or failed -> due again an interval after it was due, or later after failures
@@ -99,7 +99,7 @@ func (config *Config) checkSources() error {
 // maxBackoff bounds how long a failing job waits for its next fetch, so that recovery is seen within half a minute.
 const maxBackoff = 30 * time.Second
 
-// bulkTimeout bounds a bulk answer; nobody waits for it.
+// bulkTimeout bounds a bulk answer, which nothing waits for.
 const bulkTimeout = time.Minute
 
 // tick is how often the schedule is looked at: a job is fetched at most this late.
@@ -152,7 +152,7 @@ type fetched struct {
 	confirmed []backlog.Confirmation // by a bulk answer
 }
 
-// fetch does one job, and tells the store and whoever listens. A fetch that ends because the program does says nothing.
+// fetch does one job, and notifies the store and Updated. A fetch that ends because the program does says nothing.
 func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
 	timeout := p.config.Timeout
 	if j.Kind == backlog.BulkKind {
@@ -175,7 +175,7 @@ func (p *Poller) fetch(ctx context.Context, j backlog.Job) fetched {
 	case backlog.BulkKind:
 		sample, err := p.config.Bulk.FetchBulk(timed, j.Cluster)
 		if result.err = err; err == nil {
-			result.confirmed = p.config.Store.RecordBulk(j.Cluster, sample)
+			result.confirmed = p.feed.RecordBulk(j.Cluster, sample)
 		}
 		for _, confirmation := range result.confirmed {
 			news = append(news, confirmation.Topic)
@@ -254,7 +254,7 @@ func (p *Poller) delay(kind backlog.JobKind, failures int) time.Duration {
 	wait := p.config.Interval
 	switch {
 	case kind == backlog.BulkKind:
-		wait = p.config.BulkInterval // nobody waits for it
+		wait = p.config.BulkInterval // nothing waits for it
 	case kind == backlog.NamespaceKind && failures == 0:
 		wait = backlog.ListInterval
 	default:

@@ -97,7 +97,7 @@ func (s *schedule) take(changes []backlog.Change, now time.Time) {
 	s.hasten(soon, now)
 }
 
-// drop removes what nobody wants any more, at once or when its fetch has ended.
+// drop removes what is no longer wanted, at once or when its fetch has ended.
 func (s *schedule) drop(one *slot) {
 	s.resume(one)
 	if one.state != onTimeline {

@@ -20,7 +20,8 @@ type Source interface {
 }
 
 // Lister lists the topics of a namespace, for subscriptions with patterns: complete names without partition suffixes,
-// each once, in no order. Partitioned topics whose partitions were never loaded are among them, system topics are not.
+// each once, in no order. Partitioned topics of which no partition was ever loaded are among them, system topics are
+// not.
 type Lister interface {
 	List(ctx context.Context, namespace backlog.Namespace) ([]string, error)
 }
