@@ -18,7 +18,8 @@ const (
 	// misconfiguredFor is how long an answer is held because of a mistake of a user, such as a policy that is not there:
 	// enough for deleting an object and recreating it.
 	misconfiguredFor = 2 * time.Minute
-	// maxTriggers with a last answer that is kept; beyond them the least recently requested one is evicted. One is about 1 KiB.
+	// maxTriggers with a last answer that is kept; beyond them the least recently requested one is evicted. One is about
+	// 1 KiB.
 	maxTriggers = 50_000
 )
 
@@ -101,8 +102,8 @@ func (r resolved) isTransition() bool {
 	return r.standing != r.before && (r.standing != known || r.before != unseen)
 }
 
-// resolve keeps an answer that is known, and returns the last one in the place of one that is not, for as long as holdFor
-// since it was known, or misconfiguredFor where the user has to correct something.
+// resolve keeps an answer that is known, and returns the last one in the place of one that is not, for as long as
+// holdFor since it was known, or misconfiguredFor where the user has to correct something.
 func (l *lastAnswers) resolve(t Trigger, answer Sample, err error, now time.Time) resolved {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +145,7 @@ func (a lastAnswer) standingAt(now time.Time) standing {
 	return a.standing
 }
 
-// hold returns what to keep of the answer, and the answer to give: the last one where it is not known, for however long.
+// hold returns what to keep of the answer, and the answer to give: the last one where it is not known.
 func (a lastAnswer) hold(answer Sample, err error, now time.Time) (lastAnswer, resolved) {
 	switch {
 	case err != nil:

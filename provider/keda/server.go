@@ -163,7 +163,7 @@ func (s *Server) collect(t Trigger, now time.Time) facts {
 		f.deadSince, f.undecided = s.undecided(now)
 	default:
 		f.reading, f.noReading = s.config.Signals.Read(t.Subject, now)
-		if t.Strategy == v1alpha1.StrategyUtilization || lost(f) { // others do not need them, and they cost more than the rest
+		if t.Strategy == v1alpha1.StrategyUtilization || lost(f) { // costly, and not needed else
 			f.replicas, f.noReplicas = s.config.ScaledObjects.Replicas(t.Object)
 		}
 	}

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// refreshEvery is how late a change is seen that is not enqueued: that the decision maker is gone, or that a held answer
-	// expires.
+	// refreshEvery is how late a change is seen that is not enqueued: that the decision maker is gone, or that a held
+	// answer expires.
 	refreshEvery = time.Second
-	// minPause between two refreshes, in which changes collect. One is also at least pauseFactor times as long as the refresh
-	// before it, so that refreshes take a tenth of one processor at most, however many streams there are.
+	// minPause between two refreshes, in which changes collect. One is also at least pauseFactor times as long as the
+	// refresh before it, so that refreshes take a tenth of one processor at most, however many streams there are.
 	minPause    = 100 * time.Millisecond
 	pauseFactor = 9
 )
