@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const (
@@ -52,7 +52,7 @@ type AbilitiesConfig struct {
 	ExternalMetrics bool
 	// KEDA says whether its kinds are installed, and Scaler how it reaches ours.
 	KEDA   func() bool
-	Scaler policy.Scaler
+	Scaler plan.Scaler
 	// Policies are in memory.
 	Policies   client.Reader
 	Registerer prometheus.Registerer
@@ -132,7 +132,7 @@ func watchAbilities(mgr manager.Manager, config AbilitiesConfig, installed func(
 // Now is what the cluster can do, as far as it is known. Whether KEDA is there is asked at once: what was known of it
 // may be of the moment before its objects were read, and a new leader would change who writes the replicas, and change
 // it back.
-func (a *Abilities) Now() policy.Abilities {
+func (a *Abilities) Now() plan.Capabilities {
 	keda := a.config.KEDA()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,8 +141,8 @@ func (a *Abilities) Now() policy.Abilities {
 	return now
 }
 
-func (k known) abilities() policy.Abilities {
-	return policy.Abilities{
+func (k known) abilities() plan.Capabilities {
+	return plan.Capabilities{
 		MetricsAPIHolder: k.custom.holder, NoMetricsAPI: k.custom.nobody,
 		ScaleToZero: k.autoscaler != nil && k.autoscaler.scaleToZero,
 		KEDA:        k.keda != nil && *k.keda,

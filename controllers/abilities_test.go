@@ -32,7 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // testService is the adapter's own.
@@ -361,7 +361,7 @@ func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 			pointing("v1beta1.custom.metrics.k8s.io", 100, "monitoring/prometheus-adapter"))
 		require.True(t, w.hasLooked())
 		require.NoError(t, abilityNews{w.Abilities}.WaitForSync(t.Context()))
-		require.Equal(t, policy.Abilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true},
+		require.Equal(t, plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true},
 			w.Now())
 		require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(`
 			# HELP pulsar_autoscaler_cluster_ability 1 for what the cluster can do for the adapter, 0 for what it cannot; absent while not known.
@@ -391,7 +391,7 @@ func TestAbilitiesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const name = "v1beta2.custom.metrics.k8s.io"
 		w := startWatching(t, &fakeServer{tolerance: true}, nil, pointing(name, 200, "pulsar-autoscaler/adapter"))
-		require.Equal(t, policy.Abilities{}, w.Now())
+		require.Equal(t, plan.Capabilities{}, w.Now())
 		require.Zero(t, w.queue.Len(), "it is as was assumed")
 		w.log.take()
 
@@ -410,7 +410,7 @@ func TestAbilitiesChange(t *testing.T) {
 		require.NoError(t, w.services.api.Delete(t.Context(), pointing(name, 100, "")))
 		time.Sleep(lookEvery + time.Second)
 		synctest.Wait()
-		require.Equal(t, policy.Abilities{NoMetricsAPI: true}, w.Now(), "a lost event is made up for")
+		require.Equal(t, plan.Capabilities{NoMetricsAPI: true}, w.Now(), "a lost event is made up for")
 
 		w.server.set(func() { w.server.zero = true })
 		time.Sleep(probeEvery)
@@ -465,7 +465,7 @@ func TestWorkersBeginWhenAPIServicesCannotBeSeen(t *testing.T) {
 		time.Sleep(firstLook)
 		synctest.Wait()
 		require.True(t, w.hasLooked())
-		require.Equal(t, policy.Abilities{ScaleToZero: true}, w.Now(), "what is not known counts as ours")
+		require.Equal(t, plan.Capabilities{ScaleToZero: true}, w.Now(), "what is not known counts as ours")
 	})
 }
 
@@ -500,7 +500,7 @@ func TestExternalMetricsOfSomebodyElseAreSaid(t *testing.T) {
 		require.Contains(t, lines,
 			`"external metrics are asked of somebody else" "error"="v1beta1.external.metrics.k8s.io is not the adapter's`)
 		require.Contains(t, lines, `"holder"="Service keda/keda-operator-metrics-apiserver"`)
-		require.Equal(t, policy.Abilities{}, w.Now(), "decisions do not rest on it")
+		require.Equal(t, plan.Capabilities{}, w.Now(), "decisions do not rest on it")
 		require.InDelta(t, 0, testutil.ToFloat64(w.metrics.ability.WithLabelValues("external_metrics")), 0)
 
 		w.services.put(t, pointing(external, 100, "pulsar-autoscaler/adapter"))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // absentFor is how long the subscription of a target that vanished is followed: at each update of a function Pulsar's
@@ -21,12 +21,12 @@ import (
 const absentFor = 5 * time.Minute
 
 // followed is the subscription to follow: that of the target, or of one that vanished lately.
-func (r *PolicyReconciler) followed(outcome policy.Outcome) *backlog.Subscription {
+func (r *PolicyReconciler) followed(outcome plan.Outcome) *backlog.Subscription {
 	if subscription := trackable(outcome); subscription != nil {
 		return subscription
 	}
-	p := outcome.World.Policy
-	if v := outcome.Violation; v == nil || v.Reason != policy.ReasonTargetNotFound || p.Spec.Mode == v1alpha1.ModeOff {
+	p := outcome.Observed.Policy
+	if v := outcome.Violation; v == nil || v.Reason != v1alpha1.ReasonTargetNotFound || p.Spec.Mode == v1alpha1.ModeOff {
 		return nil
 	}
 	return r.tracked.vanished(client.ObjectKeyFromObject(p), p.UID, outcome.Now)

@@ -21,6 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // scaled does what an API server does for the scale subresource of a Function, and notes "scale 7".
@@ -118,7 +119,7 @@ func TestAChangeToDirectRemovesTheAutoscalerFirst(t *testing.T) {
 	w.settle(700)
 	require.NotNil(t, w.autoscaler())
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorDirect })
-	require.Equal(t, []string{"delete " + policy.AutoscalerName("resize"), "scale 7", "patch status"}, w.reconcile())
+	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "scale 7", "patch status"}, w.reconcile())
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorHPA })
 	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
 	require.Equal(t, int64(7), w.replicas())

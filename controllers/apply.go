@@ -18,18 +18,19 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // carryOut writes what the plan says and notes in the outcome what became of it.
 //
 // For a target that is missing, in a mesh or unreadable the status has no desiredReplicas, so ours gets no metric and
 // keeps the replicas.
-func (r *PolicyReconciler) carryOut(ctx context.Context, plan policy.Plan, outcome *policy.Outcome,
+func (r *PolicyReconciler) carryOut(ctx context.Context, actions plan.Actions, outcome *plan.Outcome,
 	memory *policyMemory,
 ) {
-	p := outcome.World.Policy
-	if plan.RemoveAutoscaler {
-		before := outcome.World.Autoscaler
+	p := outcome.Observed.Policy
+	if actions.RemoveAutoscaler {
+		before := outcome.Observed.Autoscaler
 		if outcome.ApplyFailed = r.removeAutoscaler(ctx, outcome); outcome.ApplyFailed != nil {
 			return // two writers at once would be one too many
 		}
@@ -37,34 +38,34 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, plan policy.Plan, outco
 			memory.handedOverAt = outcome.Now
 		}
 	}
-	if plan.RemoveScaledObject {
+	if actions.RemoveScaledObject {
 		if outcome.ApplyFailed = r.removeScaledObject(ctx, outcome); outcome.ApplyFailed != nil {
 			return
 		}
 	}
-	if plan.OwnReplicas != nil {
-		if outcome.ScaleFailed = r.writeOwnReplicas(ctx, p, *plan.OwnReplicas); outcome.ScaleFailed != nil {
+	if actions.OwnReplicas != nil {
+		if outcome.ScaleFailed = r.writeOwnReplicas(ctx, p, *actions.OwnReplicas); outcome.ScaleFailed != nil {
 			return
 		}
 	}
-	if plan.Autoscaler != nil {
-		if outcome.ApplyFailed = r.keepAutoscaler(ctx, plan, outcome, memory); outcome.ApplyFailed != nil ||
+	if actions.Autoscaler != nil {
+		if outcome.ApplyFailed = r.keepAutoscaler(ctx, actions, outcome, memory); outcome.ApplyFailed != nil ||
 			outcome.Violation != nil {
 			return
 		}
 	}
-	if plan.ScaledObject != nil {
-		if outcome.ApplyFailed = r.keepScaledObject(ctx, plan, outcome, memory); outcome.ApplyFailed != nil ||
+	if actions.ScaledObject != nil {
+		if outcome.ApplyFailed = r.keepScaledObject(ctx, actions, outcome, memory); outcome.ApplyFailed != nil ||
 			outcome.Violation != nil {
 			return
 		}
 	}
-	if plan.Replicas != nil {
-		outcome.ScaleFailed = r.scale(ctx, outcome.World, *plan.Replicas)
+	if actions.Replicas != nil {
+		outcome.ScaleFailed = r.scale(ctx, outcome.Observed, *actions.Replicas)
 	}
 }
 
-func decisionOf(result *policy.Result) *policy.Decision {
+func decisionOf(result *plan.Result) *policy.Decision {
 	if result == nil {
 		return nil
 	}
@@ -72,10 +73,10 @@ func decisionOf(result *policy.Result) *policy.Decision {
 }
 
 // keepAutoscaler makes our autoscaler what it should be.
-func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, plan policy.Plan, outcome *policy.Outcome,
+func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, actions plan.Actions, outcome *plan.Outcome,
 	memory *policyMemory,
 ) error {
-	p := outcome.World.Policy
+	p := outcome.Observed.Policy
 	switch {
 	case errors.Is(outcome.Unknown, backlog.ErrNoData) && p.Status.DesiredReplicas == nil:
 		return nil // the first answer is under way for a second or two; an autoscaler without a metric only complains
@@ -83,8 +84,8 @@ func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, plan policy.Plan,
 		outcome.Violation = &memory.refused.violation
 		return nil
 	}
-	anew := memory.toleranceDue(outcome.World.Autoscaler, outcome.Now)
-	live, violation, err := r.apply(ctx, plan.Autoscaler, outcome.World.Autoscaler, anew)
+	anew := memory.toleranceDue(outcome.Observed.Autoscaler, outcome.Now)
+	live, violation, err := r.apply(ctx, actions.Autoscaler, outcome.Observed.Autoscaler, anew)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, plan policy.Plan,
 		outcome.Violation = violation
 		return nil
 	}
-	outcome.World.Autoscaler = live
+	outcome.Observed.Autoscaler = live
 	return nil
 }
 
@@ -104,20 +105,20 @@ func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, plan policy.Plan,
 // API server refuses.
 func (r *PolicyReconciler) apply(ctx context.Context, wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
 	live *autoscalingv2.HorizontalPodAutoscaler, anew bool,
-) (*autoscalingv2.HorizontalPodAutoscaler, *policy.Violation, error) {
+) (*autoscalingv2.HorizontalPodAutoscaler, *plan.Violation, error) {
 	name := *wanted.Name
-	current, err := policy.AutoscalerIsCurrent(live, wanted)
+	current, err := plan.AutoscalerIsCurrent(live, wanted)
 	if err != nil || (current && !anew) {
 		return live, nil, err
 	}
-	err = r.config.Client.Apply(ctx, wanted, client.FieldOwner(policy.FieldManager))
+	err = r.config.Client.Apply(ctx, wanted, client.FieldOwner(plan.FieldManager))
 	switch {
 	case err == nil:
 		r.metrics.applies.WithLabelValues(applyDone).Inc()
 		if !current {
 			log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
 		}
-		applied, err := policy.DecodeAutoscaler(wanted) // which is the API server's answer by now
+		applied, err := plan.DecodeAutoscaler(wanted) // which is the API server's answer by now
 		return applied, nil, err
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		r.metrics.applies.WithLabelValues(applyConflict).Inc()
@@ -132,24 +133,24 @@ func (r *PolicyReconciler) apply(ctx context.Context, wanted *acautoscalingv2.Ho
 }
 
 // fieldConflict: the API server's words name the other manager and the fields.
-func fieldConflict(what string, err error) *policy.Violation {
-	return &policy.Violation{
-		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonFieldConflict,
+func fieldConflict(what string, err error) *plan.Violation {
+	return &plan.Violation{
+		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonFieldConflict,
 		Message: fmt.Sprintf("somebody else manages fields of %s, delete it and it is made anew: %s", what, err),
 	}
 }
 
-func applyIsRefused(what string, err error) *policy.Violation {
-	return &policy.Violation{
-		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonRefused,
+func applyIsRefused(what string, err error) *plan.Violation {
+	return &plan.Violation{
+		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused,
 		Message: fmt.Sprintf("the API server refuses %s: %s", what, err),
 	}
 }
 
 // removeAutoscaler deletes our autoscaler where the policy does without, and never one that is not ours.
-func (r *PolicyReconciler) removeAutoscaler(ctx context.Context, outcome *policy.Outcome) error {
-	live := outcome.World.Autoscaler
-	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, outcome.World.Policy) {
+func (r *PolicyReconciler) removeAutoscaler(ctx context.Context, outcome *plan.Outcome) error {
+	live := outcome.Observed.Autoscaler
+	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, outcome.Observed.Policy) {
 		return nil
 	}
 	err := r.config.Client.Delete(ctx, live, client.Preconditions{UID: &live.UID})
@@ -157,6 +158,6 @@ func (r *PolicyReconciler) removeAutoscaler(ctx context.Context, outcome *policy
 		return fmt.Errorf("deleting HorizontalPodAutoscaler %s: %w", live.Name, err)
 	}
 	log.FromContext(ctx).Info("horizontal pod autoscaler deleted", "horizontalPodAutoscaler", live.Name)
-	outcome.World.Autoscaler = nil
+	outcome.Observed.Autoscaler = nil
 	return nil
 }

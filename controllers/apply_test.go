@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 func TestRecommendChangesNothing(t *testing.T) {
@@ -34,11 +34,11 @@ func TestAChangeToRecommendRemovesOurAutoscalerOnly(t *testing.T) {
 	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
 	w.settle(700)
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
-	require.Equal(t, []string{"delete " + policy.AutoscalerName("resize"), "patch status"}, w.reconcile())
+	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "patch status"}, w.reconcile())
 	require.Nil(t, w.autoscaler())
 
 	taken := otherAutoscaler("apps/v1", "Deployment", "web")
-	taken.Name = policy.AutoscalerName("resize")
+	taken.Name = plan.AutoscalerName("resize")
 	require.NoError(t, w.client.Create(t.Context(), taken))
 	require.Empty(t, w.reconcile())
 	require.NotNil(t, w.autoscaler())
@@ -54,7 +54,7 @@ func TestARivalThatAppearsLaterFreezesWhatRuns(t *testing.T) {
 	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas, "what we would do is still shown")
 	events := w.events()
 	require.Len(t, events, 1)
-	require.Contains(t, events[0], "Warning RivalAutoscaler")
+	require.Contains(t, events[0], "Warning ConflictingAutoscaler")
 }
 
 func TestATargetThatJoinsAMeshIsLetGo(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
@@ -101,14 +101,14 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")}
 			},
-			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/RivalAutoscaler",
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/ConflictingAutoscaler",
 			message: "theirs scales Function resize", tracked: true,
 		},
 		"another autoscaler scales the StatefulSet behind the Function": {
 			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{otherAutoscaler("apps/v1", "StatefulSet", "resize-function")}
 			},
-			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/RivalAutoscaler",
+			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/ConflictingAutoscaler",
 			message: "theirs scales StatefulSet resize-function", tracked: true,
 		},
 		"an older policy scales the Function": {
@@ -127,7 +127,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 		"our name is taken": {
 			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				taken := otherAutoscaler("apps/v1", "Deployment", "web")
-				taken.Name = policy.AutoscalerName("resize")
+				taken.Name = plan.AutoscalerName("resize")
 				return []client.Object{taken}
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/AutoscalerNameTaken", message: "is not this policy's",

@@ -14,11 +14,12 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Describe returns the target with what a change of its replicas would do beside changing their number.
-func (f *Finder) Describe(ctx context.Context, namespace string, target *policy.Target) (*policy.Target, error) {
-	if target == nil || target.Invalid != "" || target.Scaling == policy.ByWorker {
+func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Target) (*plan.Target, error) {
+	if target == nil || target.Invalid != "" || target.Scaling == plan.ByWorker {
 		return target, nil
 	}
 	var w workload
@@ -33,7 +34,7 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *policy.
 				return target, nil //nolint:nilerr // Find has told already
 			}
 		}
-		statefulSet = policy.FunctionMeshName(target.Ref)
+		statefulSet = plan.FunctionMeshName(target.Ref)
 	}
 	set, err := f.reader.Object(ctx, kindStatefulSet, namespace, statefulSet)
 	if err != nil {
@@ -73,32 +74,32 @@ func (w workload) pausedRollout() *policy.Hold {
 // Source: Function Mesh v0.27.2 rewrites the pod template at every change of replicas. Measured over 200 changes each,
 // it came out different in 0 % for a plain Function, in 19 % for two secrets, 35 % for three and 99.5 % for
 // showPreciseParallelism.
-func (w workload) disturbances(set *unstructured.Unstructured) []policy.Disturbance {
-	var all []policy.Disturbance
+func (w workload) disturbances(set *unstructured.Unstructured) []plan.Disturbance {
+	var all []plan.Disturbance
 	if w.Spec.ShowPreciseParallelism {
-		all = append(all, policy.Disturbance{
-			Reason: policy.ReasonPreciseParallelism, Restarts: true,
+		all = append(all, plan.Disturbance{
+			Reason: v1alpha1.ReasonPreciseParallelism, Restarts: true,
 			Message: "spec.showPreciseParallelism puts the number of replicas into each pod, so every change restarts all of " +
 				"them: remove it",
 		})
 	}
 	if n := len(w.Spec.SecretsMap); n > 1 {
-		all = append(all, policy.Disturbance{
-			Reason: policy.ReasonSecretsInRandomOrder,
+		all = append(all, plan.Disturbance{
+			Reason: v1alpha1.ReasonSecretsInRandomOrder,
 			Message: fmt.Sprintf("Function Mesh writes the %d entries of spec.secretsMap in random order, so some changes of "+
 				"the number of replicas "+
 				"restart all of them: use at most one entry", n),
 		})
 	}
 	if paused := w.pausedRollout(); paused != nil {
-		all = append(all, policy.Disturbance{Reason: policy.ReasonRolloutPaused, Message: paused.Message})
+		all = append(all, plan.Disturbance{Reason: v1alpha1.ReasonRolloutPaused, Message: paused.Message})
 	}
 	if set != nil && w.Kind != "" {
 		restarted, _, _ := unstructured.NestedString(set.Object, "spec", "template", "metadata", "annotations",
 			annotationRestartedAt)
 		if restarted != "" && w.Spec.Pod.Annotations[annotationRestartedAt] != restarted {
-			all = append(all, policy.Disturbance{
-				Reason: policy.ReasonRestartUndone,
+			all = append(all, plan.Disturbance{
+				Reason: v1alpha1.ReasonRestartUndone,
 				Message: fmt.Sprintf("StatefulSet %s was restarted by hand, and with the next change of replicas Function Mesh "+
 					"takes that back, which restarts "+
 					"all of them again: set spec.pod.annotations[%q] of %s %s to %q", set.GetName(), annotationRestartedAt, w.Kind,
@@ -115,7 +116,7 @@ func (w workload) disturbances(set *unstructured.Unstructured) []policy.Disturba
 // verticalAutoscalers that change the pods of what is scaled, sorted by name.
 func (f *Finder) verticalAutoscalers(ctx context.Context, namespace string,
 	scaled []v1alpha1.ScaleTargetRef,
-) ([]policy.Disturbance, error) {
+) ([]plan.Disturbance, error) {
 	modes := map[string]string{}
 	for _, ref := range scaled {
 		objects, err := f.reader.List(ctx, kindVerticalPodAutoscaler, client.InNamespace(namespace),
@@ -130,7 +131,7 @@ func (f *Finder) verticalAutoscalers(ctx context.Context, namespace string,
 			}
 		}
 	}
-	var all []policy.Disturbance
+	var all []plan.Disturbance
 	for _, name := range slices.Sorted(maps.Keys(modes)) {
 		all = append(all, resized(kindVerticalPodAutoscaler+" "+name, modes[name]))
 	}
@@ -140,9 +141,9 @@ func (f *Finder) verticalAutoscalers(ctx context.Context, namespace string,
 // resizes says that pods get other resources while they run. Without a mode they do.
 func resizes(mode string) bool { return !slices.Contains([]string{"Off", "Initial"}, mode) }
 
-func resized(who, mode string) policy.Disturbance {
-	return policy.Disturbance{
-		Reason: policy.ReasonVerticalAutoscaler,
+func resized(who, mode string) plan.Disturbance {
+	return plan.Disturbance{
+		Reason: v1alpha1.ReasonVerticalAutoscaler,
 		Message: fmt.Sprintf("%s restarts replicas with other resources (mode %s), so what was learned of one does not "+
 			"last: set its updateMode to Off or Initial",
 			who, withDefault(mode, "Auto")),

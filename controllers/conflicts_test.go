@@ -16,6 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // testScaledObject is KEDA's, on the given target.
@@ -105,7 +106,7 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 				"TakeOver",
 		},
 		"Function Mesh left its own behind": {
-			objects: []client.Object{meshAutoscaler()}, want: "False/AutoscalerLeftBehind",
+			objects: []client.Object{meshAutoscaler()}, want: "False/AutoscalerOrphaned",
 			message: "Function Mesh left it behind, delete it, or set conflictPolicy: TakeOver",
 		},
 		"a ScaledObject on the Function": {
@@ -113,37 +114,37 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 				testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize"),
 				kedaAutoscaler(),
 			},
-			want: "False/RivalAutoscaler",
+			want: "False/ConflictingAutoscaler",
 			message: "ScaledObject resize-so scales Function resize, and two autoscalers on the same pods stop both: delete " +
 				"it, or pause it with the annotation " +
 				`autoscaling.keda.sh/paused: "true", or set conflictPolicy: TakeOver`,
 		},
 		"a ScaledObject on the StatefulSet": {
 			objects: []client.Object{testScaledObject("apps/v1", "StatefulSet", "resize-function")},
-			want:    "False/RivalAutoscaler", message: "DELETED AND MADE ANEW AT EVERY SYNC",
+			want:    "False/ConflictingAutoscaler", message: "DELETED AND MADE ANEW AT EVERY SYNC",
 		},
 		"a ScaledObject that is paused, whose autoscaler is still there": {
 			objects: []client.Object{paused(annotationPaused, "true"), kedaAutoscaler()},
-			want:    "False/RivalAutoscaler", message: "ScaledObject resize-so is paused, so KEDA is about to delete it",
+			want:    "False/ConflictingAutoscaler", message: "ScaledObject resize-so is paused, so KEDA is about to delete it",
 		},
 		"a ScaledObject that is paused":             {objects: []client.Object{paused(annotationPaused, "true")}},
 		"a ScaledObject that is paused at a number": {objects: []client.Object{paused(annotationPausedAt, "0")}},
 		"a ScaledObject that is not paused any more": {
 			objects: []client.Object{paused(annotationPaused, "false")},
-			want:    "False/RivalAutoscaler",
+			want:    "False/ConflictingAutoscaler",
 		},
 		"a ScaledObject on a Deployment of the name": {objects: []client.Object{testScaledObject("", "", "resize")}},
 		"an autoscaler that another controller makes": {
 			objects: []client.Object{owned("Widget", "w")},
-			want:    "False/RivalAutoscaler", message: "Widget w made it and would make it again",
+			want:    "False/ConflictingAutoscaler", message: "Widget w made it and would make it again",
 		},
 		"two others": {
 			objects: []client.Object{owned("Widget", "w"), testScaledObject("apps/v1", "StatefulSet", "resize-function")},
-			want:    "False/RivalAutoscaler", message: "; so does ScaledObject resize-so scales StatefulSet resize-function",
+			want:    "False/ConflictingAutoscaler", message: "; so does ScaledObject resize-so scales StatefulSet resize-function",
 		},
 		"a Function of our autoscaler's name": {
 			objects: []client.Object{namesake()}, want: "False/AutoscalerNameClash", message: "Function " +
-				policy.AutoscalerName("resize") + " has the name",
+				plan.AutoscalerName("resize") + " has the name",
 		},
 	}
 	for name, test := range tests {
@@ -182,7 +183,7 @@ func owned(kind, name string) client.Object {
 
 func namesake() client.Object {
 	function := testFunction()
-	function.SetName(policy.AutoscalerName("resize"))
+	function.SetName(plan.AutoscalerName("resize"))
 	return function
 }
 
@@ -255,7 +256,7 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newTestWorld(t, test.ours, test.other)
-			world := policy.World{Policy: test.ours}
+			world := plan.Observed{Policy: test.ours}
 			require.NoError(t, w.reconciler.gatherFirst(t.Context(), &world))
 			require.Equal(t, test.first, world.OlderPolicy)
 			require.Equal(t, test.names, world.OlderNames)
@@ -272,7 +273,7 @@ func TestAPolicyThatAnotherGoesBeforeGivesWay(t *testing.T) {
 	named := testPolicy()
 	named.Name, named.UID = "named", "uid-named"
 	require.NoError(t, w.client.Create(t.Context(), named))
-	require.Equal(t, []string{"delete " + policy.AutoscalerName("resize"), "patch status"}, w.reconcile())
+	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "patch status"}, w.reconcile())
 	status, message := w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/OlderPolicy", status)
 	require.Contains(t, message, "AutoscalingPolicy named names the same target")
@@ -328,14 +329,14 @@ func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 		}},
 		"two secrets": {
 			change: func(f *unstructured.Unstructured) { spec(f)["secretsMap"] = secrets },
-			want:   []string{policy.ReasonSecretsInRandomOrder},
+			want:   []string{v1alpha1.ReasonSecretsInRandomOrder},
 		},
 		"precise parallelism, two secrets": {change: func(f *unstructured.Unstructured) {
 			spec(f)["secretsMap"], spec(f)["showPreciseParallelism"] = secrets, true
-		}, want: []string{policy.ReasonPreciseParallelism, policy.ReasonSecretsInRandomOrder}, restart: true},
+		}, want: []string{v1alpha1.ReasonPreciseParallelism, v1alpha1.ReasonSecretsInRandomOrder}, restart: true},
 		"a restart by hand": {
 			objects: []client.Object{testStatefulSet(restarted)},
-			want:    []string{policy.ReasonRestartUndone},
+			want:    []string{v1alpha1.ReasonRestartUndone},
 		},
 		"a restart that the Function has": {
 			objects: []client.Object{testStatefulSet(restarted)},
@@ -345,17 +346,17 @@ func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 		},
 		"other resources": {
 			objects: []client.Object{testVerticalAutoscaler("Auto")},
-			want:    []string{policy.ReasonVerticalAutoscaler},
+			want:    []string{v1alpha1.ReasonVerticalAutoscaler},
 		},
 		"other resources by default": {
 			objects: []client.Object{testVerticalAutoscaler("")},
-			want:    []string{policy.ReasonVerticalAutoscaler},
+			want:    []string{v1alpha1.ReasonVerticalAutoscaler},
 		},
 		"other resources for new":    {objects: []client.Object{testVerticalAutoscaler("Initial")}},
 		"advice on resources":        {objects: []client.Object{testVerticalAutoscaler("Off")}},
-		"resources by Function Mesh": {change: vertical("Recreate"), want: []string{policy.ReasonVerticalAutoscaler}},
+		"resources by Function Mesh": {change: vertical("Recreate"), want: []string{v1alpha1.ReasonVerticalAutoscaler}},
 		"advice by Function Mesh":    {change: vertical("Off")},
-		"a rollout that is paused":   {change: pauseRollout, want: []string{policy.ReasonRolloutPaused}},
+		"a rollout that is paused":   {change: pauseRollout, want: []string{v1alpha1.ReasonRolloutPaused}},
 		"paused, with nothing to do ": {change: func(f *unstructured.Unstructured) {
 			pauseRollout(f)
 			delete(f.Object,

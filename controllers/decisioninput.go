@@ -8,6 +8,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Health says how the pods of a workload are, such as those of Function/media/resize, or why that is unknown.
@@ -16,11 +17,11 @@ type Health interface {
 }
 
 // input is what a decision rests on, all of it from memory.
-func (r *PolicyReconciler) input(world policy.World, subscription backlog.Subscription, now time.Time) policy.Input {
+func (r *PolicyReconciler) input(world plan.Observed, subscription backlog.Subscription, now time.Time) policy.Input {
 	in := policy.Input{
 		Now: now, Spec: world.Policy.Spec, CurrentReplicas: *world.Target.Replicas, // Check made sure of it
 		FreshFor: freshIntervals * r.config.PollInterval, Pods: r.pods(world), NeverZero: world.Target.NeverZero,
-		Restarts: world.Target.Restarts(), Frozen: policy.Frozen(world), Promised: world.Target.SubscriptionType,
+		Restarts: world.Target.Restarts(), Frozen: plan.Frozen(world), Promised: world.Target.SubscriptionType,
 	}
 	in.Reading, in.Unknown = r.config.Store.Read(subscription, now)
 	if in.Unknown != nil && in.CurrentReplicas == 0 {
@@ -45,7 +46,7 @@ func (r *PolicyReconciler) partitions(subscription backlog.Subscription, now tim
 
 // pods of the target; nil while they are unknown, which the watch of pods logs. That they are being replaced the
 // StatefulSet knows as well.
-func (r *PolicyReconciler) pods(world policy.World) *policy.Pods {
+func (r *PolicyReconciler) pods(world plan.Observed) *policy.Pods {
 	var pods *policy.Pods
 	if ref := world.Target.Ref; r.config.Pods != nil && ref.Name != "" { // what a worker runs has none
 		if seen, err := r.config.Pods.Health(workloadKey(ref.Kind, world.Policy.Namespace, ref.Name)); err == nil {

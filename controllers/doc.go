@@ -10,7 +10,7 @@
 //
 // The walk of a policy, on the leader alone (policy_reconciler.go):
 //
-//	gather -> policy.Check -> input of readings and pods -> policy.Decide -> policy.NewPlan -> write -> one status patch
+//	gather -> plan.Check -> input of readings and pods -> policy.Decide -> plan.New -> write -> one status patch
 //
 // It begins when the policy, its target or an autoscaler on the same target changes, when the poller has news of an
 // input topic, and after a poll interval. A pass over a world that did not change writes nothing.

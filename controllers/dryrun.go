@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // autoscalerAbilities are what the API server makes of a HorizontalPodAutoscaler of ours.
@@ -46,7 +46,7 @@ func probeAutoscaler(ctx context.Context, server creator, namespace string) (aut
 	}
 	return autoscalerAbilities{
 		scaleToZero: answer.Spec.MinReplicas != nil &&
-			*answer.Spec.MinReplicas == 0, tolerance: policy.ToleranceHonoured(answer),
+			*answer.Spec.MinReplicas == 0, tolerance: plan.ToleranceHonoured(answer),
 	}, nil
 }
 
@@ -58,15 +58,15 @@ func dryRun(ctx context.Context, server creator, namespace string, toZero bool) 
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
 		Spec:       v1alpha1.AutoscalingPolicySpec{MinReplicas: new(int32), MaxReplicas: 1},
 	}
-	target := &policy.Target{Ref: v1alpha1.ScaleTargetRef{
+	target := &plan.Target{Ref: v1alpha1.ScaleTargetRef{
 		APIVersion: workloadKind(kindFunction).GroupVersion().String(), Kind: kindFunction, Name: "probe",
 	}}
-	hpa, err := policy.DecodeAutoscaler(policy.HorizontalPodAutoscaler(p, target, policy.Abilities{ScaleToZero: toZero}))
+	hpa, err := plan.DecodeAutoscaler(plan.HorizontalPodAutoscaler(p, target, plan.Capabilities{ScaleToZero: toZero}))
 	if err != nil {
 		return nil, err
 	}
 	hpa.Name, hpa.GenerateName, hpa.OwnerReferences = "", "pap-probe-", nil
-	err = server.Create(ctx, hpa, client.DryRunAll, client.FieldOwner(policy.FieldManager))
+	err = server.Create(ctx, hpa, client.DryRunAll, client.FieldOwner(plan.FieldManager))
 	return hpa, err
 }
 

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // reasonDesiredReplicasChanged is the reason of the event about another number of replicas.
@@ -34,19 +34,19 @@ type happening struct {
 // desiredReplicasChanged reports a new decision.
 func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) happening {
 	note := fmt.Sprintf("%d -> %d", from, to)
-	if why := policy.Because(decision); why != "" {
+	if why := plan.Because(decision); why != "" {
 		note += ": " + why
 	}
 	return happening{
 		kind: corev1.EventTypeNormal, reason: reasonDesiredReplicasChanged,
-		action: fmt.Sprintf("Scale%dTo%d", from, to), note: policy.Shorten(note, maxNote),
+		action: fmt.Sprintf("Scale%dTo%d", from, to), note: plan.Shorten(note, maxNote),
 	}
 }
 
 // becameFalse reports that a condition turned False, or stayed False for another reason.
 func becameFalse(c *metav1.Condition) happening {
 	return happening{
-		kind: corev1.EventTypeWarning, reason: c.Reason, action: "Check" + c.Type, note: policy.Shorten(c.Message, maxNote),
+		kind: corev1.EventTypeWarning, reason: c.Reason, action: "Check" + c.Type, note: plan.Shorten(c.Message, maxNote),
 	}
 }
 

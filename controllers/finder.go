@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Finder finds what a policy scales. It is safe for concurrent use.
@@ -28,7 +28,7 @@ type Finder struct {
 // Found is what became of the search for a target.
 type Found struct {
 	// Target is nil when it does not exist.
-	Target *policy.Target
+	Target *plan.Target
 	// Unsupported is why the kind cannot be scaled; empty when it can.
 	Unsupported string
 }
@@ -88,10 +88,10 @@ func notInstalled(kind string) string {
 // target decodes an object and completes it with its subscription.
 func (f *Finder) target(ctx context.Context, object map[string]any, ref v1alpha1.ScaleTargetRef,
 	connection *v1alpha1.PulsarConnection,
-) (*policy.Target, error) {
+) (*plan.Target, error) {
 	w, err := decodeWorkload(ref.Kind, object)
 	if err != nil {
-		return &policy.Target{Ref: ref, Invalid: err.Error()}, nil //nolint:nilerr // the user's mistake, shown in a condition
+		return &plan.Target{Ref: ref, Invalid: err.Error()}, nil //nolint:nilerr // the user's mistake, shown in a condition
 	}
 	target := w.target(ref)
 	subscription, subscriptionType, err := w.function().Subscription()

@@ -11,13 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // awaited are the children whose StatefulSets are gone for less than absentFor: the function worker makes one anew at
 // each update of a function, and with its child would go what was learned and held. One that is there and does not
 // match is not among them. A process that starts anew waits anew.
-func (r *FleetReconciler) awaited(ctx context.Context, world policy.FleetWorld, memory *fleetMemory) (map[string]bool,
+func (r *FleetReconciler) awaited(ctx context.Context, world plan.FleetWorld, memory *fleetMemory) (map[string]bool,
 	error,
 ) {
 	if world.Violation != nil || world.Policy.Spec.TargetSelector.Kind != kindStatefulSet {

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const (
@@ -120,7 +120,7 @@ func (r *FleetReconciler) reconcile(ctx context.Context, key types.NamespacedNam
 	if world.Awaited, err = r.awaited(ctx, world, memory); err != nil {
 		return "", 0, err
 	}
-	outcome := policy.FleetOutcome{Now: r.config.Clock(), World: world}
+	outcome := plan.FleetOutcome{Now: r.config.Clock(), World: world}
 	outcome.Failed = r.carryOut(ctx, &outcome, memory)
 	wait, err := r.report(ctx, outcome, memory)
 	if err := errors.Join(outcome.Failed, err); err != nil {
@@ -134,54 +134,54 @@ func (r *FleetReconciler) reconcile(ctx context.Context, key types.NamespacedNam
 
 // gather reads all policies of the namespace, and the objects that match. Both lists are from memory and are not
 // copied: at 1000 targets what follows takes about 7 ms of a processor while nothing changes (BenchmarkFleet).
-func (r *FleetReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (policy.FleetWorld, error) {
-	selector, violation := policy.FleetSelector(p)
+func (r *FleetReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (plan.FleetWorld, error) {
+	selector, violation := plan.FleetSelector(p)
 	kind := string(p.Spec.TargetSelector.Kind)
 	if violation == nil && !r.config.Installed(kind) {
-		violation = &policy.Violation{
-			Condition: v1alpha1.ConditionTargetFound, Reason: policy.ReasonTargetKindUnsupported, Message: notInstalled(kind),
+		violation = &plan.Violation{
+			Condition: v1alpha1.ConditionTargetFound, Reason: v1alpha1.ReasonTargetKindUnsupported, Message: notInstalled(kind),
 		}
 	}
 	if violation != nil {
-		return policy.FleetWorld{Policy: p, Violation: violation}, nil
+		return plan.FleetWorld{Policy: p, Violation: violation}, nil
 	}
 	objects := newWorkloadList(kind)
 	err := r.config.Workloads.List(ctx, objects, client.InNamespace(p.Namespace),
 		client.MatchingLabelsSelector{Selector: selector},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return policy.FleetWorld{}, fmt.Errorf("listing objects of kind %s: %w", kind, err)
+		return plan.FleetWorld{}, fmt.Errorf("listing objects of kind %s: %w", kind, err)
 	}
 	var policies v1alpha1.AutoscalingPolicyList
 	if err := r.config.Client.List(ctx, &policies, client.InNamespace(p.Namespace),
 		client.UnsafeDisableDeepCopy); err != nil {
-		return policy.FleetWorld{}, fmt.Errorf("listing policies: %w", err)
+		return plan.FleetWorld{}, fmt.Errorf("listing policies: %w", err)
 	}
-	selectable := make([]policy.Selectable, 0, len(objects.Items))
+	selectable := make([]plan.Selectable, 0, len(objects.Items))
 	for i := range objects.Items {
 		object := &objects.Items[i]
-		selectable = append(selectable, policy.Selectable{
+		selectable = append(selectable, plan.Selectable{
 			Name: object.GetName(), Labels: object.GetLabels(), Controller: controllerOf(object),
 			OfWorker: kind == kindStatefulSet && isWorkersStatefulSet(object),
 		})
 	}
-	return policy.NewFleetWorld(p, policies.Items, selectable), nil
+	return plan.NewFleetWorld(p, policies.Items, selectable), nil
 }
 
 // carryOut removes and applies children, and notes in the outcome what was refused.
-func (r *FleetReconciler) carryOut(ctx context.Context, outcome *policy.FleetOutcome, memory *fleetMemory) error {
-	plan, err := policy.NewFleetPlan(outcome.World)
+func (r *FleetReconciler) carryOut(ctx context.Context, outcome *plan.FleetOutcome, memory *fleetMemory) error {
+	actions, err := plan.NewFleetPlan(outcome.World)
 	if err != nil {
 		return err
 	}
 	var group errgroup.Group
 	group.SetLimit(fleetWriters)
-	for _, child := range plan.Remove {
+	for _, child := range actions.Remove {
 		group.Go(func() error { return r.remove(ctx, child) })
 	}
 	p := outcome.World.Policy
-	refused := make([]refusedChild, len(plan.Apply))
-	for i, child := range plan.Apply {
+	refused := make([]refusedChild, len(actions.Apply))
+	for i, child := range actions.Apply {
 		if before, known := memory.refused[child.Object]; known && before.stands(p, child, outcome.Now) {
 			refused[i] = before
 			continue
@@ -194,7 +194,7 @@ func (r *FleetReconciler) carryOut(ctx context.Context, outcome *policy.FleetOut
 	}
 	err = group.Wait()
 	memory.refused = map[string]refusedChild{}
-	for i, child := range plan.Apply {
+	for i, child := range actions.Apply {
 		if refused[i].why != "" {
 			memory.refused[child.Object] = refused[i]
 		}
@@ -207,12 +207,12 @@ func (r *FleetReconciler) carryOut(ctx context.Context, outcome *policy.FleetOut
 }
 
 // stands says that trying again would be refused again.
-func (c refusedChild) stands(p *v1alpha1.AutoscalingPolicy, child policy.ChildPlan, now time.Time) bool {
+func (c refusedChild) stands(p *v1alpha1.AutoscalingPolicy, child plan.ChildPlan, now time.Time) bool {
 	return c.generation == p.Generation && c.live == uidOf(child) && now.Sub(c.at) < retryRefusedEvery
 }
 
 // uidOf the policy that is to be changed; empty for one that is to be made.
-func uidOf(child policy.ChildPlan) types.UID {
+func uidOf(child plan.ChildPlan) types.UID {
 	if child.Child.UID == nil {
 		return ""
 	}
@@ -221,8 +221,8 @@ func uidOf(child policy.ChildPlan) types.UID {
 
 // apply makes a child what it should be, or returns why the API server refuses. What somebody changed in a child that
 // is ours is forced back, and nothing in a policy that came under its name meanwhile.
-func (r *FleetReconciler) apply(ctx context.Context, child policy.ChildPlan) (refused string, err error) {
-	options := []client.ApplyOption{client.FieldOwner(policy.FieldManager)}
+func (r *FleetReconciler) apply(ctx context.Context, child plan.ChildPlan) (refused string, err error) {
+	options := []client.ApplyOption{client.FieldOwner(plan.FieldManager)}
 	if !child.Anew {
 		options = append(options, client.ForceOwnership)
 	}
@@ -258,12 +258,12 @@ func (r *FleetReconciler) remove(ctx context.Context, child *v1alpha1.Autoscalin
 }
 
 // report writes the status if that is due, and returns when to come again.
-func (r *FleetReconciler) report(ctx context.Context, outcome policy.FleetOutcome, memory *fleetMemory) (time.Duration,
+func (r *FleetReconciler) report(ctx context.Context, outcome plan.FleetOutcome, memory *fleetMemory) (time.Duration,
 	error,
 ) {
 	p := outcome.World.Policy
-	after := policy.FleetStatus(p.Status, outcome)
-	wait, differs := policy.FleetStatusDue(p.Status, after, outcome.Now.Sub(memory.writtenAt))
+	after := plan.FleetStatus(p.Status, outcome)
+	wait, differs := plan.FleetStatusDue(p.Status, after, outcome.Now.Sub(memory.writtenAt))
 	switch {
 	case !differs:
 		return fleetAgain, nil

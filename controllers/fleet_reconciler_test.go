@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // testFleet governs all Functions with the label team=media, with the spec of testPolicy.
@@ -110,7 +110,7 @@ func (w *fleetWorld) says(name, condition string) (string, string) {
 
 // childOf is the name of the child for a Function.
 func childOf(fleet, function string) string {
-	return policy.ChildName(fleet, policy.FleetRef(testFleet(fleet), function))
+	return plan.ChildName(fleet, plan.FleetRef(testFleet(fleet), function))
 }
 
 func (w *fleetWorld) update(name string, change func(*v1alpha1.AutoscalingPolicy)) {
@@ -141,7 +141,7 @@ func TestAFleetKeepsAPolicyForEachObjectThatMatches(t *testing.T) {
 	wanted := testPolicy().Spec
 	wanted.ScaleTargetRef.Name = "crop"
 	require.Equal(t, wanted, child.Spec)
-	require.Equal(t, "media", child.Labels[policy.LabelPolicy])
+	require.Equal(t, "media", child.Labels[plan.LabelPolicy])
 	require.Nil(t, child.OwnerReferences[0].BlockOwnerDeletion, "which needs a right that the adapter does not have")
 	writes, result := w.pass("media")
 	require.Empty(t, writes, "nothing changed")
@@ -220,7 +220,7 @@ func TestWhoGovernsAnObject(t *testing.T) {
 	w.after(time.Minute)
 	w.pass("media")
 	status, _ := w.says("media", v1alpha1.ConditionReady)
-	require.Equal(t, "True/LeftToOtherPolicies", status)
+	require.Equal(t, "True/CoveredByOtherPolicies", status)
 }
 
 func TestAChildNeverStandsInTheWayOfAUsersPolicy(t *testing.T) {
@@ -229,10 +229,10 @@ func TestAChildNeverStandsInTheWayOfAUsersPolicy(t *testing.T) {
 	named := testPolicy()
 	named.CreationTimestamp = metav1.NewTime(time.Now())
 	require.NoError(t, w.client.Create(t.Context(), named))
-	world := policy.World{Policy: w.read("resize")}
+	world := plan.Observed{Policy: w.read("resize")}
 	require.NoError(t, w.reconciler.gatherFirst(t.Context(), &world))
 	require.Empty(t, world.OlderPolicy)
-	world = policy.World{Policy: w.read(childOf("media", "resize"))}
+	world = plan.Observed{Policy: w.read(childOf("media", "resize"))}
 	require.NoError(t, w.reconciler.gatherFirst(t.Context(), &world))
 	require.Equal(t, "resize", world.OlderPolicy, "until it is removed")
 
@@ -371,11 +371,11 @@ func TestTheStatusOfALargeFleetIsBounded(t *testing.T) {
 	require.LessOrEqual(t, patches, 6)
 	require.GreaterOrEqual(t, patches, 5)
 
-	w.makeReady(childOf("media", "f-133"), metav1.ConditionFalse, "RivalAutoscaler")
+	w.makeReady(childOf("media", "f-133"), metav1.ConditionFalse, "ConflictingAutoscaler")
 	writes, _ = w.pass("media")
 	require.Equal(t, []string{"patch status"}, writes, "Ready changed")
 	status, message = w.says("media", v1alpha1.ConditionReady)
-	require.Equal(t, "False/RivalAutoscaler", status)
+	require.Equal(t, "False/ConflictingAutoscaler", status)
 	require.Equal(t, "1 of 150 Functions are not ready: f-133: as it is", message)
 	require.Equal(t, "f-133", w.read("media").Status.Fleet.Targets[0].Name)
 }
@@ -402,7 +402,7 @@ func TestTheKindThatAFleetSelectsMayChange(t *testing.T) {
 	w.update("media", func(p *v1alpha1.AutoscalingPolicy) { p.Spec.TargetSelector.Kind = kindSink })
 	w.pass("media")
 	require.Equal(t, []string{"resize"}, w.children("media"))
-	after := policy.ChildName("media", policy.FleetRef(w.read("media"), "resize"))
+	after := plan.ChildName("media", plan.FleetRef(w.read("media"), "resize"))
 	require.NotEqual(t, before, after)
 	require.Equal(t, kindSink, w.read(after).Spec.ScaleTargetRef.Kind)
 	writes, _ := w.pass("media")
@@ -430,7 +430,7 @@ func TestAFleetAwaitsWhatTheFunctionWorkerMakesAnew(t *testing.T) {
 	fleet.Spec.TargetSelector.Kind = kindStatefulSet
 	w := newFleetWorld(t, workersSet(), fleet)
 	w.pass("media")
-	name := policy.ChildName("media", policy.FleetRef(fleet, workersSet().GetName()))
+	name := plan.ChildName("media", plan.FleetRef(fleet, workersSet().GetName()))
 	w.update(name, func(p *v1alpha1.AutoscalingPolicy) { p.UID = "uid-child" })
 
 	t.Log("the function is updated")

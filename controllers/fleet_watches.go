@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const (
@@ -58,7 +58,7 @@ func selectedKinds() []string { return append(workloadKinds(), kindStatefulSet) 
 func watchFleets(mgr manager.Manager, config Config, discovery Discovery) error {
 	reconciler, err := NewFleetReconciler(FleetConfig{
 		Client: mgr.GetClient(), Workloads: mgr.GetCache(), Installed: discovery.Installed,
-		Recorder: mgr.GetEventRecorder(policy.FieldManager), Clock: config.Clock, Registerer: config.Registerer,
+		Recorder: mgr.GetEventRecorder(plan.FieldManager), Clock: config.Clock, Registerer: config.Registerer,
 	})
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func fleetsOfPolicies(reader client.Reader) handler.EventHandler {
 			case !isBefore || !isAfter:
 			case identityChanged(before, after):
 				add(ctx, queue, before, after)
-			case policy.FleetOf(after) != nil && shown(before) != shown(after):
+			case plan.FleetOf(after) != nil && shown(before) != shown(after):
 				for _, request := range fleetsOfPolicy(ctx, reader, after) {
 					queue.AddAfter(request, gatherChildrenFor)
 				}
@@ -149,7 +149,7 @@ func fleetsOfPolicy(ctx context.Context, reader client.Reader, object client.Obj
 	if !ok {
 		return nil
 	}
-	if fleet := policy.FleetOf(p); fleet != nil {
+	if fleet := plan.FleetOf(p); fleet != nil {
 		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: p.Namespace, Name: fleet.Name}}}
 	}
 	if p.Spec.TargetSelector == nil {

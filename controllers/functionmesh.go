@@ -12,7 +12,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // workload is the part of a Function, Sink or Source that scaling rests on; all its other fields are Function Mesh's
@@ -86,11 +86,11 @@ func (w workload) function() function.Function {
 func functionKind(kind string) function.Kind { return function.Kind(strings.ToLower(kind)) }
 
 // target is what the object's own fields say about scaling it, without its subscription.
-func (w workload) target(ref v1alpha1.ScaleTargetRef) policy.Target {
+func (w workload) target(ref v1alpha1.ScaleTargetRef) plan.Target {
 	f := w.function()
-	target := policy.Target{
+	target := plan.Target{
 		Ref:               ref,
-		Scaling:           policy.BySubresource,
+		Scaling:           plan.BySubresource,
 		Scaled:            scaledBy(ref),
 		Replicas:          w.Spec.Replicas,
 		OwnAutoscaler:     w.Spec.MaxReplicas != nil,
@@ -118,7 +118,7 @@ func meshOwner(owners []metav1.OwnerReference) string {
 func scaledBy(ref v1alpha1.ScaleTargetRef) []v1alpha1.ScaleTargetRef {
 	gvk := watchedKind(kindStatefulSet)
 	return []v1alpha1.ScaleTargetRef{
-		ref, {APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: policy.FunctionMeshName(ref)},
+		ref, {APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: plan.FunctionMeshName(ref)},
 	}
 }
 

@@ -8,12 +8,12 @@ import (
 	"fmt"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // gather reads all that a decision about the policy rests on, except the backlog.
-func (r *PolicyReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (policy.World, error) {
-	world := policy.World{Policy: p, Abilities: r.config.Abilities()}
+func (r *PolicyReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (plan.Observed, error) {
+	world := plan.Observed{Policy: p, Capabilities: r.config.Abilities()}
 	found, err := r.config.Targets.Finder.Find(ctx, p.Namespace, p.Spec)
 	if err != nil {
 		return world, fmt.Errorf("finding the target: %w", err)
@@ -33,7 +33,7 @@ func (r *PolicyReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPo
 
 // scaledKeys are the keys of all whose autoscalers would be rivals; before the target is found, those that the policy
 // tells.
-func scaledKeys(p *v1alpha1.AutoscalingPolicy, target *policy.Target) []string {
+func scaledKeys(p *v1alpha1.AutoscalingPolicy, target *plan.Target) []string {
 	if target == nil {
 		return targetKeys(p)
 	}
@@ -41,7 +41,7 @@ func scaledKeys(p *v1alpha1.AutoscalingPolicy, target *policy.Target) []string {
 	for _, ref := range target.Scaled {
 		keys = append(keys, scaleTarget(ref.APIVersion, ref.Kind, ref.Name))
 	}
-	if target.Scaling != policy.BySubresource {
+	if target.Scaling != plan.BySubresource {
 		keys = append(keys, scaleTarget(v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, p.Name))
 	}
 	return keys

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // maxFarewells is how often a deleted policy tries to give back what it took over: for a minute.
@@ -53,7 +53,7 @@ func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPol
 	}
 	if err != nil {
 		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonGiveBackFailed, "GiveBack", "%s",
-			policy.Shorten("the policy goes all the same, restore by hand what status.takenOver says: "+err.Error(), maxNote))
+			plan.Shorten("the policy goes all the same, restore by hand what status.takenOver says: "+err.Error(), maxNote))
 		log.FromContext(ctx).Error(err, "not given back")
 	}
 	if p.Status.TakenOver != nil {
@@ -65,7 +65,7 @@ func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPol
 
 // letGo takes our finalizer off a deleted policy.
 func (r *PolicyReconciler) letGo(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
-	finalizers := slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == policy.Finalizer })
+	finalizers := slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == plan.Finalizer })
 	if err := r.setFinalizers(ctx, p, finalizers); err != nil {
 		return err
 	}
@@ -74,18 +74,18 @@ func (r *PolicyReconciler) letGo(ctx context.Context, p *v1alpha1.AutoscalingPol
 }
 
 // refuse gives back what a policy took over that refuses by now, and returns true while that is under way.
-func (r *PolicyReconciler) refuse(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) (bool, error) {
-	p := outcome.World.Policy
+func (r *PolicyReconciler) refuse(ctx context.Context, outcome *plan.Outcome, memory *policyMemory) (bool, error) {
+	p := outcome.Observed.Policy
 	if outcome.Now.Sub(memory.gaveBackAt) < settleFor {
 		return true, nil // memory may still show the target without what it got back
 	}
-	if !policy.GivesBack(p) {
+	if !plan.MustRestore(p) {
 		return false, nil
 	}
 	done, err := r.giveBack(ctx, p)
 	if err != nil {
-		outcome.Violation = &policy.Violation{
-			Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonGivingBack,
+		outcome.Violation = &plan.Violation{
+			Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRestoring,
 			Message: "giving back what was taken over, which is tried again: " + err.Error(),
 		}
 		outcome.ApplyFailed = err
@@ -100,7 +100,7 @@ func (r *PolicyReconciler) refuse(ctx context.Context, outcome *policy.Outcome, 
 		return true, err
 	}
 	return true, r.setFinalizers(ctx, p,
-		slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == policy.Finalizer }))
+		slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == plan.Finalizer }))
 }
 
 // giveBack says whether all is given back. Ours goes first and has to be gone, so that there are never two.
@@ -109,9 +109,9 @@ func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.Autoscaling
 	if err != nil {
 		return false, err
 	}
-	back := policy.GiveBack(world)
+	back := plan.Restore(world)
 	if back.RemoveOurs {
-		ours := &policy.Outcome{Now: r.config.Clock(), World: world}
+		ours := &plan.Outcome{Now: r.config.Clock(), Observed: world}
 		return false, errors.Join(r.removeAutoscaler(ctx, ours), r.removeScaledObject(ctx, ours))
 	}
 	var given []string
@@ -127,9 +127,9 @@ func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.Autoscaling
 	// first.
 	for _, name := range back.ScaledObjects {
 		note(kindScaledObject+" "+name, r.editScaledObject(ctx, p, name, func(annotations map[string]string) {
-			if annotations[policy.AnnotationPausedBy] == p.Name { // else somebody else paused it, or lets it go on
+			if annotations[plan.AnnotationPausedBy] == p.Name { // else somebody else paused it, or lets it go on
 				delete(annotations, annotationPaused)
-				delete(annotations, policy.AnnotationPausedBy)
+				delete(annotations, plan.AnnotationPausedBy)
 			}
 		}))
 	}
@@ -144,11 +144,11 @@ func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.Autoscaling
 	}
 	if len(given) > 0 {
 		r.config.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonGaveBack, "GiveBack", "%s",
-			policy.Shorten(strings.Join(given, ", "), maxNote))
+			plan.Shorten(strings.Join(given, ", "), maxNote))
 	}
 	if len(back.Kept) > 0 {
 		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonKept, "Keep", "%s",
-			policy.Shorten(strings.Join(back.Kept, "; "), maxNote))
+			plan.Shorten(strings.Join(back.Kept, "; "), maxNote))
 	}
 	return true, nil
 }
@@ -159,7 +159,7 @@ func (r *PolicyReconciler) createAgain(ctx context.Context, p *v1alpha1.Autoscal
 ) error {
 	hpa := kept.DeepCopy()
 	hpa.Namespace = p.Namespace
-	err := r.config.Client.Create(ctx, hpa, client.FieldOwner(policy.FieldManager))
+	err := r.config.Client.Create(ctx, hpa, client.FieldOwner(plan.FieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // usersPolicy names the target of testPolicy.
@@ -72,7 +72,7 @@ func TestNothingIsGivenBackBesideAnotherPolicy(t *testing.T) {
 
 func (w *testWorld) autoscalerOf(name string) client.Object {
 	w.t.Helper()
-	hpa, err := w.find(policy.AutoscalerName(name))
+	hpa, err := w.find(plan.AutoscalerName(name))
 	require.NoError(w.t, err)
 	if hpa == nil {
 		return nil
@@ -90,8 +90,8 @@ func (w *testWorld) passOf(key types.NamespacedName) {
 	w.functionMesh()
 	var there []string
 	for _, name := range []string{
-		"resize-function", "theirs", policy.AutoscalerName("resize"),
-		policy.AutoscalerName("users"),
+		"resize-function", "theirs", plan.AutoscalerName("resize"),
+		plan.AutoscalerName("users"),
 	} {
 		hpa, err := w.find(name)
 		require.NoError(w.t, err)

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // indexScaleTarget is the index of policies and of HorizontalPodAutoscalers by what they scale.
@@ -36,7 +36,7 @@ func indexPolicy(object client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return append(targetKeys(p), nameKey(policy.AutoscalerName(p.Name)))
+	return append(targetKeys(p), nameKey(plan.AutoscalerName(p.Name)))
 }
 
 // nameKey is under what the policy is found whose HorizontalPodAutoscaler has a name.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // annotate sets an annotation of our ScaledObject, as its user does; an empty value takes it away.
@@ -250,8 +251,8 @@ func TestAScaledObjectOfAnotherPolicyIsThatPolicysMatter(t *testing.T) {
 
 func TestOfOurScaledObjectIsKeptWhatIsComparedAndTold(t *testing.T) {
 	p := kedaPolicy()
-	fields, err := policy.ScaledObject(p, &policy.Target{Ref: p.Spec.ScaleTargetRef},
-		policy.Scaler{Address: "scaler:9090"}).Fields()
+	fields, err := plan.ScaledObject(p, &plan.Target{Ref: p.Spec.ScaleTargetRef},
+		plan.Scaler{Address: "scaler:9090"}).Fields()
 	require.NoError(t, err)
 	object := &unstructured.Unstructured{Object: fields}
 	object.SetAnnotations(map[string]string{annotationPausedIn: "true", "note": "long"})
@@ -268,8 +269,8 @@ func TestOfOurScaledObjectIsKeptWhatIsComparedAndTold(t *testing.T) {
 	live, err := decodeScaledObject(slimmed)
 	require.NoError(t, err)
 	require.True(t,
-		policy.ScaledObjectIsCurrent(live,
-			policy.ScaledObject(p, &policy.Target{Ref: p.Spec.ScaleTargetRef}, policy.Scaler{Address: "scaler:9090"})))
+		plan.ScaledObjectIsCurrent(live,
+			plan.ScaledObject(p, &plan.Target{Ref: p.Spec.ScaleTargetRef}, plan.Scaler{Address: "scaler:9090"})))
 	require.Equal(t, []metav1.Condition{{Type: "Ready", Status: "False", Reason: "R", Message: "m"}},
 		live.Status.Conditions)
 	require.True(t, live.PausedIn)

@@ -125,7 +125,7 @@ func newWorkloadList(kind string) *unstructured.UnstructuredList {
 	return list
 }
 
-// workloadOfStatefulSet is the inverse of policy.FunctionMeshName; empty for other StatefulSets.
+// workloadOfStatefulSet is the inverse of plan.FunctionMeshName; empty for other StatefulSets.
 func workloadOfStatefulSet(statefulSet string) (kind, name string) {
 	for _, kind := range workloadKinds() {
 		if name, found := strings.CutSuffix(statefulSet, "-"+strings.ToLower(kind)); found && name != "" {

@@ -16,15 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil
 // for absent. It does nothing where the value is another by now, or the target is gone. It never writes replicas.
-func (r *PolicyReconciler) setMaxReplicas(ctx context.Context, world policy.World, from, to *int32) error {
+func (r *PolicyReconciler) setMaxReplicas(ctx context.Context, world plan.Observed, from, to *int32) error {
 	p := world.Policy
 	ref := world.Target.Ref
-	if world.Target.Scaling == policy.ByMesh {
+	if world.Target.Scaling == plan.ByMesh {
 		ref = p.Spec.ScaleTargetRef
 	} else if !slices.Contains(workloadKinds(), ref.Kind) {
 		return nil // it has none
@@ -40,7 +40,7 @@ func (r *PolicyReconciler) setMaxReplicas(ctx context.Context, world policy.Worl
 		if err != nil || patch == nil {
 			return err
 		}
-		if err := r.config.Client.Patch(ctx, live, patch, client.FieldOwner(policy.FieldManager)); err != nil {
+		if err := r.config.Client.Patch(ctx, live, patch, client.FieldOwner(plan.FieldManager)); err != nil {
 			return fmt.Errorf("writing maxReplicas of %s %s: %w", ref.Kind, ref.Name, err)
 		}
 		return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // testEntry is an entry of a FunctionMesh that does what testFunction does.
@@ -110,12 +111,12 @@ func TestAComponentIsFoundByItsEntry(t *testing.T) {
 	require.NotNil(t, found.Target)
 	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in").WithPatterns()
 	subscription.Workload = "Function/media/etl-resize"
-	require.Equal(t, policy.Target{
+	require.Equal(t, plan.Target{
 		Ref: v1alpha1.ScaleTargetRef{
 			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function",
 			Name: "etl-resize",
 		},
-		Scaling: policy.ByMesh,
+		Scaling: plan.ByMesh,
 		Scaled: []v1alpha1.ScaleTargetRef{
 			{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "etl-resize"},
 			{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "etl-resize-function"},
@@ -234,7 +235,7 @@ func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
 				otherAutoscaler(rival[0], rival[1], rival[2]))
 			w.reconcile()
 			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
-			require.Equal(t, "False/RivalAutoscaler", status)
+			require.Equal(t, "False/ConflictingAutoscaler", status)
 			require.Contains(t, message, "theirs scales "+rival[1]+" "+rival[2])
 		})
 	}
@@ -334,15 +335,15 @@ func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
 	p := componentPolicy()
 	w := newTestWorld(t, mesh, p)
 	scaler := throughMesh{w.client, w.reconciler.config.Targets.Reader}
-	require.NoError(t, scaler.scale(t.Context(), policy.World{Policy: p}, 3))
+	require.NoError(t, scaler.scale(t.Context(), plan.Observed{Policy: p}, 3))
 	require.Empty(t, w.writes)
 	p.Spec.ScaleTargetRef.Component.Name = "tag"
-	require.NoError(t, scaler.scale(t.Context(), policy.World{Policy: p}, 4), "of an entry that has none")
+	require.NoError(t, scaler.scale(t.Context(), plan.Observed{Policy: p}, 4), "of an entry that has none")
 	require.Equal(t, map[string]any{"tag": int64(4), "resize": int64(3)}, w.replicasInMesh())
 	p.Spec.ScaleTargetRef.Component.Name = "gone"
-	require.ErrorIs(t, scaler.scale(t.Context(), policy.World{Policy: p}, 4), errEntryGone)
+	require.ErrorIs(t, scaler.scale(t.Context(), plan.Observed{Policy: p}, 4), errEntryGone)
 	p.Spec.ScaleTargetRef.Name = "gone"
-	require.ErrorIs(t, scaler.scale(t.Context(), policy.World{Policy: p}, 4), errEntryGone)
+	require.ErrorIs(t, scaler.scale(t.Context(), plan.Observed{Policy: p}, 4), errEntryGone)
 }
 
 func TestSignalsOfAComponentAreFoundThroughItsPolicy(t *testing.T) {

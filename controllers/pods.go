@@ -24,6 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const (
@@ -124,7 +125,7 @@ func indexPod(object client.Object) []string {
 			continue
 		}
 		owner := metav1.GetControllerOf(object)
-		statefulSet := policy.FunctionMeshName(v1alpha1.ScaleTargetRef{Kind: kind, Name: name})
+		statefulSet := plan.FunctionMeshName(v1alpha1.ScaleTargetRef{Kind: kind, Name: name})
 		if owner != nil && owner.Kind == kindStatefulSet && owner.Name == statefulSet {
 			return []string{workloadKey(kind, object.GetNamespace(), name)}
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // freshIntervals is how many poll intervals old a reading may be to take replicas down on: one failed fetch and one
@@ -33,7 +34,7 @@ type PolicyReconciler struct {
 	config  ReconcilerConfig
 	metrics *controllerMetrics
 	tracked *trackedPolicies
-	scalers map[policy.Scaling]scaler
+	scalers map[plan.Scaling]scaler
 }
 
 // ReconcilerConfig is what NewPolicyReconciler needs; all fields but Pods and Worker are required.
@@ -48,7 +49,7 @@ type ReconcilerConfig struct {
 	// Worker changes what function workers run; nil where they are left alone.
 	Worker WorkerChanger
 	// Abilities of the cluster, as far as they are known.
-	Abilities func() policy.Abilities
+	Abilities func() plan.Capabilities
 	// PollInterval of the poller, from 1s to 5m.
 	PollInterval time.Duration
 	// Clock is the time, such as time.Now.
@@ -96,7 +97,7 @@ func (r *PolicyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedName) (string, error) {
 	var p v1alpha1.AutoscalingPolicy
 	err := r.config.Client.Get(ctx, key, &p)
-	if err == nil && p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, policy.Finalizer) {
+	if err == nil && p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, plan.Finalizer) {
 		return r.leave(ctx, &p)
 	}
 	if apierrors.IsNotFound(err) || (err == nil && p.DeletionTimestamp != nil) {
@@ -119,8 +120,8 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	if err != nil {
 		return "", err
 	}
-	outcome := policy.Outcome{
-		Now: r.config.Clock(), World: world, Violation: policy.Check(world),
+	outcome := plan.Outcome{
+		Now: r.config.Clock(), Observed: world, Violation: plan.Check(world),
 		Actuator: world.Choose(),
 	}
 	memory := r.tracked.follow(p, r.followed(outcome))
@@ -136,14 +137,14 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	if under, err := r.settle(ctx, &outcome, memory); under != "" || err != nil {
 		return under, err
 	}
-	plan := policy.NewPlan(outcome, decisionOf(result))
-	if plan.StatusFirst && !memory.refused.stands(p, met(&outcome), outcome.Now) {
+	actions := plan.New(outcome, decisionOf(result))
+	if actions.StatusFirst && !memory.refused.stands(p, met(&outcome), outcome.Now) {
 		if err := r.report(ctx, outcome, result); err != nil {
 			return "", err
 		}
 	}
 	// What was decided is reported even so: the autoscaler that there is goes on to ask for it.
-	r.carryOut(ctx, plan, &outcome, memory)
+	r.carryOut(ctx, actions, &outcome, memory)
 	if err := errors.Join(outcome.ApplyFailed, outcome.ScaleFailed, r.report(ctx, outcome, result)); err != nil {
 		return "", err
 	}
@@ -152,7 +153,7 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 
 // settle comes to terms with other autoscalers before anything is written, and returns the result of the pass where
 // that is all it does.
-func (r *PolicyReconciler) settle(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) (string, error) {
+func (r *PolicyReconciler) settle(ctx context.Context, outcome *plan.Outcome, memory *policyMemory) (string, error) {
 	if under, err := r.refuse(ctx, outcome, memory); under || err != nil {
 		return resultGivingBack, err
 	}
@@ -170,51 +171,51 @@ func (r *PolicyReconciler) forget(key types.NamespacedName) {
 
 // trackable is the subscription to follow, or nil while there is none: its target is missing or cannot be scaled. An
 // autoscaler that stands in the way is no reason to look away: the status goes on showing what would be done.
-func trackable(outcome policy.Outcome) *backlog.Subscription {
-	if outcome.World.Policy.Spec.Mode == v1alpha1.ModeOff {
+func trackable(outcome plan.Outcome) *backlog.Subscription {
+	if outcome.Observed.Policy.Spec.Mode == v1alpha1.ModeOff {
 		return nil
 	}
 	if v := outcome.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
 		return nil
 	}
-	return &outcome.World.Target.Subscription
+	return &outcome.Observed.Target.Subscription
 }
 
 // decide reads what a decision rests on and decides, or returns nil when there is no target to decide for.
-func (r *PolicyReconciler) decide(outcome *policy.Outcome, memory *policyMemory) *policy.Result {
+func (r *PolicyReconciler) decide(outcome *plan.Outcome, memory *policyMemory) *plan.Result {
 	subscription := trackable(*outcome)
 	if subscription == nil {
 		memory.paused = true
 		return nil
 	}
-	in := r.input(outcome.World, *subscription, outcome.Now)
-	in.Recreated = memory.recreated(outcome.World.Target.UID)
+	in := r.input(outcome.Observed, *subscription, outcome.Now)
+	in.Recreated = memory.recreated(outcome.Observed.Target.UID)
 	outcome.Unknown = in.Unknown
 	if in.Unknown != nil && !errors.Is(in.Unknown, backlog.ErrNoData) {
 		r.config.Targets.Invalidate(subscription.Cluster)
 	}
 	if in.Unknown == nil {
-		outcome.Reading, memory.target = &in.Reading, outcome.World.Target.UID
+		outcome.Reading, memory.target = &in.Reading, outcome.Observed.Target.UID
 	}
-	decision, after := policy.Decide(in, memory.state(outcome.World.Policy.Status, in.CurrentReplicas, outcome.Now))
+	decision, after := policy.Decide(in, memory.state(outcome.Observed.Policy.Status, in.CurrentReplicas, outcome.Now))
 	memory.resume = &after
-	return &policy.Result{Decision: decision, State: after, Reading: in.Reading}
+	return &plan.Result{Decision: decision, State: after, Reading: in.Reading}
 }
 
 // waiting says that the first answer of Pulsar is under way for a policy that has a decision already: a process that
 // just took over, or a new input topic. What stands in the status stays in force for that second or two; an answer that
 // fails has another reason, so this ends. Writing it down would turn every policy's status over at every change of
 // the leader. A changed spec does not wait: a Pulsar that hangs may take minutes to be asked about every topic.
-func waiting(outcome policy.Outcome) bool {
-	p := outcome.World.Policy
+func waiting(outcome plan.Outcome) bool {
+	p := outcome.Observed.Policy
 	return outcome.Violation == nil && errors.Is(outcome.Unknown, backlog.ErrNoData) &&
 		p.Status.DesiredReplicas != nil && p.Status.ObservedGeneration == p.Generation
 }
 
 // resultOf names how a pass ended.
-func resultOf(outcome policy.Outcome, result *policy.Result) string {
+func resultOf(outcome plan.Outcome, result *plan.Result) string {
 	switch {
-	case outcome.World.Policy.Spec.Mode == v1alpha1.ModeOff:
+	case outcome.Observed.Policy.Spec.Mode == v1alpha1.ModeOff:
 		return resultOff
 	case outcome.Violation != nil:
 		return resultViolated
@@ -228,12 +229,12 @@ func resultOf(outcome policy.Outcome, result *policy.Result) string {
 }
 
 // report writes the status if it differs, and then tells everybody who listens.
-func (r *PolicyReconciler) report(ctx context.Context, outcome policy.Outcome, result *policy.Result) error {
-	p := outcome.World.Policy
+func (r *PolicyReconciler) report(ctx context.Context, outcome plan.Outcome, result *plan.Result) error {
+	p := outcome.Observed.Policy
 	before := p.Status
-	after := policy.Status(before, outcome, result)
+	after := plan.Status(before, outcome, result)
 	r.metrics.show(client.ObjectKeyFromObject(p), after.DesiredReplicas, after.CurrentReplicas)
-	if !policy.StatusDiffers(before, after, outcome.Now) {
+	if !plan.StatusDiffers(before, after, outcome.Now) {
 		return nil
 	}
 	if err := r.patchStatus(ctx, p, after); err != nil {
@@ -245,7 +246,7 @@ func (r *PolicyReconciler) report(ctx context.Context, outcome policy.Outcome, r
 	}
 	if from, to, changed := desiredChange(before, after); changed {
 		log.FromContext(ctx).Info("desired replicas changed", "from", from, "to", to, "mode", p.Spec.Mode,
-			"why", policy.Because(after.Decision))
+			"why", plan.Because(after.Decision))
 	}
 	return nil
 }

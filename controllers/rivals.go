@@ -21,15 +21,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // gatherRivals finds the autoscaler that carries our name, all others that write the same replicas, and whose name
 // would have Function Mesh delete ours. The others are those of the target, of the StatefulSet that runs it, and of the
 // policy where that is scaled in place of the target.
-func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *policy.World) error {
+func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *plan.Observed) error {
 	p := world.Policy
-	ours := policy.AutoscalerName(p.Name)
+	ours := plan.AutoscalerName(p.Name)
 	var err error
 	if world.ScaledObject, err = ownScaledObject(ctx, r.config.Targets.Reader, p); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *policy.World
 			return err
 		}
 	}
-	slices.SortFunc(world.Rivals, func(a, b policy.Rival) int {
+	slices.SortFunc(world.Conflicting, func(a, b plan.ConflictingAutoscaler) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	})
 	slices.Sort(world.OtherScaledObjects)
@@ -63,7 +63,7 @@ func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *policy.World
 
 // named takes in the HorizontalPodAutoscaler of our name: ours, or what KEDA made of our ScaledObject, which may be
 // gone before it.
-func named(world *policy.World, live *autoscalingv2.HorizontalPodAutoscaler) {
+func named(world *plan.Observed, live *autoscalingv2.HorizontalPodAutoscaler) {
 	if controllerOf(live) == kindScaledObject+" "+live.Name &&
 		(world.ScaledObject == nil || metav1.IsControlledBy(world.ScaledObject, world.Policy)) {
 		world.KEDAAutoscaler = live
@@ -73,7 +73,7 @@ func named(world *policy.World, live *autoscalingv2.HorizontalPodAutoscaler) {
 }
 
 // scaledObjects adds KEDA's, but for ours. One that is paused is in nobody's way: it is noted as such.
-func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.World, target string,
+func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *plan.Observed, target string,
 	paused map[string]bool,
 ) error {
 	objects, err := r.config.Targets.Reader.List(ctx, kindScaledObject, client.InNamespace(world.Policy.Namespace),
@@ -99,22 +99,22 @@ func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *policy.Worl
 		if err != nil {
 			return err
 		}
-		world.Rivals = append(world.Rivals, policy.Rival{
+		world.Conflicting = append(world.Conflicting, plan.ConflictingAutoscaler{
 			Kind: kindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: owner, TargetKind: ref.Kind,
 			TargetName: ref.Name,
 			// of one before it that had its name
-			Leaving: givesWay || owner == v1alpha1.KindAutoscalingPolicy+" "+world.Policy.Name,
+			Terminating: givesWay || owner == v1alpha1.KindAutoscalingPolicy+" "+world.Policy.Name,
 		})
 	}
 	return nil
 }
 
 // scaledKey is the key of what an autoscaler of ours scales; empty while there is no target.
-func scaledKey(world *policy.World) string {
+func scaledKey(world *plan.Observed) string {
 	if world.Target == nil {
 		return ""
 	}
-	ref := policy.ScaledBy(world.Policy, world.Target)
+	ref := plan.ScaledBy(world.Policy, world.Target)
 	return scaleTarget(ref.APIVersion, ref.Kind, ref.Name)
 }
 
@@ -136,7 +136,7 @@ func isSet(annotations map[string]string, key string) bool {
 
 // otherAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one
 // that is paused it is on its way out.
-func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *policy.World, target string,
+func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *plan.Observed, target string,
 	paused map[string]bool,
 ) error {
 	var list autoscalingv2.HorizontalPodAutoscalerList
@@ -150,21 +150,21 @@ func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *policy.W
 		owner := controllerOf(hpa)
 		name, ofKeda := strings.CutPrefix(owner, kindScaledObject+" ")
 		isPaused, known := paused[name]
-		if hpa.Name == policy.AutoscalerName(p.Name) || ofKeda && known && !isPaused {
+		if hpa.Name == plan.AutoscalerName(p.Name) || ofKeda && known && !isPaused {
 			continue
 		}
 		givesWay, err := r.givesWay(ctx, p, owner)
 		if err != nil {
 			return err
 		}
-		rival := policy.Rival{
-			Kind: kindAutoscaler, Name: hpa.Name, UID: hpa.UID, Owner: owner, Leaving: ofKeda && isPaused || givesWay,
+		rival := plan.ConflictingAutoscaler{
+			Kind: kindAutoscaler, Name: hpa.Name, UID: hpa.UID, Owner: owner, Terminating: ofKeda && isPaused || givesWay,
 			TargetKind: hpa.Spec.ScaleTargetRef.Kind, TargetName: hpa.Spec.ScaleTargetRef.Name,
 		}
 		if p.Spec.ConflictPolicy == v1alpha1.ConflictTakeOver {
 			rival.Manifest = manifestOf(hpa)
 		}
-		world.Rivals = append(world.Rivals, rival)
+		world.Conflicting = append(world.Conflicting, rival)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func nameClash(ctx context.Context, reader *Reader, namespace, name string) (str
 
 // gatherFirst names the policy that goes first of those that scale the same target, unless it is this one. One that
 // only recommends scales nothing.
-func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World) error {
+func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *plan.Observed) error {
 	p := world.Policy
 	keys := targetKeys(p)
 	if len(keys) == 0 {
@@ -244,7 +244,7 @@ func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *policy.World)
 			continue
 		}
 		if givesBackFirst(p, other) {
-			world.GivingBack = other.Name
+			world.Restoring = other.Name
 		}
 		if staysToScale(other) && byRank(other, first) < 0 {
 			first = other
@@ -271,21 +271,21 @@ func givesBackFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
 	case other.UID == p.UID:
 		return false
 	case other.DeletionTimestamp != nil || selected(other) > selected(p):
-		return slices.Contains(other.Finalizers, policy.Finalizer)
+		return slices.Contains(other.Finalizers, plan.Finalizer)
 	default:
-		return policy.GivesBack(other)
+		return plan.MustRestore(other)
 	}
 }
 
 // byRank says which of two policies on one target goes first: one that names it before one that was made for a
 // selector, then the older, then by name where two are of the same second.
 func byRank(a, b *v1alpha1.AutoscalingPolicy) int {
-	return cmp.Or(selected(a)-selected(b), policy.ByAge(a, b))
+	return cmp.Or(selected(a)-selected(b), plan.ByAge(a, b))
 }
 
 // selected is 1 for a policy that was made for another one's selector.
 func selected(p *v1alpha1.AutoscalingPolicy) int {
-	if policy.FleetOf(p) != nil {
+	if plan.FleetOf(p) != nil {
 		return 1
 	}
 	return 0

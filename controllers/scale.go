@@ -15,36 +15,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // scaler writes a number of replicas to a target.
 type scaler interface {
 	// scale returns nil when the target has, or is about to have, that many replicas, and errNotNow when a later pass will
 	// do it.
-	scale(ctx context.Context, world policy.World, replicas int32) error
+	scale(ctx context.Context, world plan.Observed, replicas int32) error
 }
 
 // errNotNow is that nothing was written because the target has to be left alone for the moment.
 var errNotNow = errors.New("not now")
 
 // newScalers are the ways to scale.
-func newScalers(config ReconcilerConfig) map[policy.Scaling]scaler {
-	scalers := map[policy.Scaling]scaler{
-		policy.BySubresource: subresource{config.Client},
-		policy.ByMesh:        throughMesh{config.Client, config.Targets.Reader},
+func newScalers(config ReconcilerConfig) map[plan.Scaling]scaler {
+	scalers := map[plan.Scaling]scaler{
+		plan.BySubresource: subresource{config.Client},
+		plan.ByMesh:        throughMesh{config.Client, config.Targets.Reader},
 	}
 	if config.Worker != nil {
-		scalers[policy.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.Workers}
+		scalers[plan.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.Workers}
 	}
 	return scalers
 }
 
 // scale writes the number of replicas to the target, and notes that.
-func (r *PolicyReconciler) scale(ctx context.Context, world policy.World, replicas int32) error {
+func (r *PolicyReconciler) scale(ctx context.Context, world plan.Observed, replicas int32) error {
 	way := r.scalers[world.Target.Scaling]
 	if way == nil {
-		return fmt.Errorf("scaling %s: there is no way to", policy.Name(world.Policy.Spec))
+		return fmt.Errorf("scaling %s: there is no way to", plan.Name(world.Policy.Spec))
 	}
 	err := way.scale(ctx, world, replicas)
 	if errors.Is(err, errNotNow) {
@@ -52,10 +52,10 @@ func (r *PolicyReconciler) scale(ctx context.Context, world policy.World, replic
 	}
 	if err != nil {
 		r.metrics.scales.WithLabelValues(scaleError).Inc()
-		return fmt.Errorf("scaling %s to %d: %w", policy.Name(world.Policy.Spec), replicas, err)
+		return fmt.Errorf("scaling %s to %d: %w", plan.Name(world.Policy.Spec), replicas, err)
 	}
 	r.metrics.scales.WithLabelValues(scaleDone).Inc()
-	log.FromContext(ctx).Info("target scaled", "target", policy.ShortName(world.Policy.Spec), "from",
+	log.FromContext(ctx).Info("target scaled", "target", plan.ShortName(world.Policy.Spec), "from",
 		*world.Target.Replicas, "to", replicas)
 	return nil
 }
@@ -63,14 +63,14 @@ func (r *PolicyReconciler) scale(ctx context.Context, world policy.World, replic
 // subresource scales objects that have a scale subresource.
 type subresource struct{ client client.Client }
 
-func (s subresource) scale(ctx context.Context, world policy.World, replicas int32) error {
+func (s subresource) scale(ctx context.Context, world plan.Observed, replicas int32) error {
 	ref := world.Target.Ref
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	object.SetNamespace(world.Policy.Namespace)
 	object.SetName(ref.Name)
 	return s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
-		client.FieldOwner(policy.FieldManager))
+		client.FieldOwner(plan.FieldManager))
 }
 
 // replicasPatch sets spec.replicas and nothing else.
@@ -81,7 +81,7 @@ func replicasPatch(replicas int32) client.Patch {
 // writeOwnReplicas brings spec.replicas of the policy to what its autoscaler is to begin from. The policy becomes what
 // was written: its generation is the one that the status answers then.
 func (r *PolicyReconciler) writeOwnReplicas(ctx context.Context, p *v1alpha1.AutoscalingPolicy, replicas int32) error {
-	if err := r.config.Client.Patch(ctx, p, replicasPatch(replicas), client.FieldOwner(policy.FieldManager)); err != nil {
+	if err := r.config.Client.Patch(ctx, p, replicasPatch(replicas), client.FieldOwner(plan.FieldManager)); err != nil {
 		return fmt.Errorf("writing spec.replicas of the policy: %w", err)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // throughMesh scales components of a FunctionMesh by their entries in it.
@@ -24,7 +24,7 @@ var errEntryGone = errors.New("the entry is not there any more")
 
 // scale patches the one number. The lists have no keys, so neither a merge patch nor server-side apply can write one
 // entry alone; a JSON patch does, by an index that it tests first.
-func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int32) error {
+func (m throughMesh) scale(ctx context.Context, world plan.Observed, replicas int32) error {
 	ref := world.Policy.Spec.ScaleTargetRef
 	mesh, err := m.reader.Object(ctx, kindFunctionMesh, world.Policy.Namespace, ref.Name)
 	if err != nil {
@@ -47,7 +47,7 @@ func (m throughMesh) scale(ctx context.Context, world policy.World, replicas int
 	written := newWorkload(kindFunctionMesh) // what is remembered is everybody's
 	written.SetNamespace(mesh.GetNamespace())
 	written.SetName(mesh.GetName())
-	if err := m.client.Patch(ctx, written, patch, client.FieldOwner(policy.FieldManager)); err != nil {
+	if err := m.client.Patch(ctx, written, patch, client.FieldOwner(plan.FieldManager)); err != nil {
 		return fmt.Errorf("writing replicas of spec.%s[%d] of FunctionMesh %s, which may have changed meanwhile: %w",
 			entry.list, entry.index, ref.Name, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"errors"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // WorkerChanger changes what function workers run. Errors wrap the reasons of package backlog.
@@ -22,7 +22,7 @@ type workerScaler struct {
 	functions *Workers
 }
 
-func (s workerScaler) scale(ctx context.Context, world policy.World, replicas int32) error {
+func (s workerScaler) scale(ctx context.Context, world plan.Observed, replicas int32) error {
 	component, wrong := componentOf(world.Policy.Spec.PulsarFunctionRef, world.Target.Subscription.Cluster)
 	switch {
 	case wrong != "":

@@ -18,22 +18,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // ownScaledObject reads the ScaledObject of our name from memory; nil when there is none.
-func ownScaledObject(ctx context.Context, reader *Reader, p *v1alpha1.AutoscalingPolicy) (*policy.LiveScaledObject,
+func ownScaledObject(ctx context.Context, reader *Reader, p *v1alpha1.AutoscalingPolicy) (*plan.LiveScaledObject,
 	error,
 ) {
-	object, err := reader.Object(ctx, kindScaledObject, p.Namespace, policy.AutoscalerName(p.Name))
+	object, err := reader.Object(ctx, kindScaledObject, p.Namespace, plan.AutoscalerName(p.Name))
 	if err != nil || object == nil {
 		return nil, err
 	}
 	return decodeScaledObject(object)
 }
 
-func decodeScaledObject(object *unstructured.Unstructured) (*policy.LiveScaledObject, error) {
-	var live policy.LiveScaledObject
+func decodeScaledObject(object *unstructured.Unstructured) (*plan.LiveScaledObject, error) {
+	var live plan.LiveScaledObject
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &live); err != nil {
 		return nil, fmt.Errorf("decoding ScaledObject %s: %w", object.GetName(), err)
 	}
@@ -62,11 +62,11 @@ func scaledObjectSays(before, after *unstructured.Unstructured) bool {
 }
 
 // keepScaledObject makes our ScaledObject what it should be.
-func (r *PolicyReconciler) keepScaledObject(ctx context.Context, plan policy.Plan, outcome *policy.Outcome,
+func (r *PolicyReconciler) keepScaledObject(ctx context.Context, actions plan.Actions, outcome *plan.Outcome,
 	memory *policyMemory,
 ) error {
-	p, live := outcome.World.Policy, outcome.World.ScaledObject
-	if policy.ScaledObjectIsCurrent(live, plan.ScaledObject) {
+	p, live := outcome.Observed.Policy, outcome.Observed.ScaledObject
+	if plan.ScaledObjectIsCurrent(live, actions.ScaledObject) {
 		memory.refused = nil
 		return nil
 	}
@@ -74,15 +74,15 @@ func (r *PolicyReconciler) keepScaledObject(ctx context.Context, plan policy.Pla
 		outcome.Violation = &memory.refused.violation
 		return nil
 	}
-	applied, err := r.applyScaledObject(ctx, plan.ScaledObject)
-	violation := scaledObjectRefused(plan.ScaledObject.Metadata.Name, err)
+	applied, err := r.applyScaledObject(ctx, actions.ScaledObject)
+	violation := scaledObjectRefused(actions.ScaledObject.Metadata.Name, err)
 	switch {
 	case err == nil:
-		memory.refused, outcome.World.ScaledObject = nil, applied
+		memory.refused, outcome.Observed.ScaledObject = nil, applied
 		return nil
 	case violation == nil || outcome.Now.Sub(memory.handedOverAt) < settleFor:
 		// KEDA's webhook may still see the HorizontalPodAutoscaler that was deleted a moment ago.
-		return fmt.Errorf("applying ScaledObject %s: %w", plan.ScaledObject.Metadata.Name, err)
+		return fmt.Errorf("applying ScaledObject %s: %w", actions.ScaledObject.Metadata.Name, err)
 	default:
 		memory.refused = &refusal{violation: *violation, at: outcome.Now, generation: p.Generation, met: met(outcome)}
 		outcome.Violation = violation
@@ -92,15 +92,15 @@ func (r *PolicyReconciler) keepScaledObject(ctx context.Context, plan policy.Pla
 
 // applyScaledObject returns what the API server made of it.
 func (r *PolicyReconciler) applyScaledObject(ctx context.Context,
-	wanted *policy.ScaledObjectConfiguration,
-) (*policy.LiveScaledObject, error) {
+	wanted *plan.ScaledObjectConfiguration,
+) (*plan.LiveScaledObject, error) {
 	fields, err := wanted.Fields()
 	if err != nil {
 		return nil, err
 	}
 	object := &unstructured.Unstructured{Object: fields}
 	if err := r.config.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
-		client.FieldOwner(policy.FieldManager)); err != nil {
+		client.FieldOwner(plan.FieldManager)); err != nil {
 		r.metrics.applies.WithLabelValues(applyResult(err)).Inc()
 		return nil, err
 	}
@@ -110,14 +110,14 @@ func (r *PolicyReconciler) applyScaledObject(ctx context.Context,
 }
 
 // scaledObjectRefused is why the API server, or KEDA's webhook, does not take it; nil where trying again may help.
-func scaledObjectRefused(name string, err error) *policy.Violation {
+func scaledObjectRefused(name string, err error) *plan.Violation {
 	switch applyResult(err) {
 	case applyConflict:
 		return fieldConflict(kindScaledObject+" "+name, err)
 	case applyRefused:
 		if isUndeclared(err) {
-			return &policy.Violation{
-				Condition: v1alpha1.ConditionAutoscalerApplied, Reason: policy.ReasonRefused,
+			return &plan.Violation{
+				Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused,
 				Message: fmt.Sprintf("this KEDA does not know a field of %s %s, which 2.21 does: update KEDA with its "+
 					"CustomResourceDefinitions, or set actuator: HPA or Direct: %s",
 					kindScaledObject, name, err),
@@ -158,12 +158,12 @@ var errScaledObjectUnseen = errors.New(
 
 // removeScaledObject deletes ours where the policy does without, and never one that is not ours. It stays until KEDA
 // lets it go.
-func (r *PolicyReconciler) removeScaledObject(ctx context.Context, outcome *policy.Outcome) error {
-	live := outcome.World.ScaledObject
-	if live == nil && outcome.World.KEDAAutoscaler != nil && !r.config.Targets.Reader.Installed(kindScaledObject) {
+func (r *PolicyReconciler) removeScaledObject(ctx context.Context, outcome *plan.Outcome) error {
+	live := outcome.Observed.ScaledObject
+	if live == nil && outcome.Observed.KEDAAutoscaler != nil && !r.config.Targets.Reader.Installed(kindScaledObject) {
 		return errScaledObjectUnseen
 	}
-	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, outcome.World.Policy) {
+	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, outcome.Observed.Policy) {
 		return nil
 	}
 	object := newWorkload(kindScaledObject)
@@ -176,6 +176,6 @@ func (r *PolicyReconciler) removeScaledObject(ctx context.Context, outcome *poli
 	log.FromContext(ctx).Info("scaled object deleted", "scaledObject", live.Name)
 	gone := *live
 	gone.DeletionTimestamp = &metav1.Time{Time: outcome.Now}
-	outcome.World.ScaledObject = &gone
+	outcome.Observed.ScaledObject = &gone
 	return nil
 }

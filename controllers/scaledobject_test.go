@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const kedaFinalizer = "finalizer.keda.sh"
@@ -31,7 +31,7 @@ func kedaWorld(t *testing.T, objects ...client.Object) *testWorld {
 	t.Helper()
 	w := newTestWorld(t, append(objects, testConfigMap())...)
 	w.now = time.Now() // as the API server's, which says when something was deleted
-	w.abilities = policy.Abilities{KEDA: true, Scaler: policy.Scaler{Address: "scaler.pulsar-autoscaler.svc:9090"}}
+	w.abilities = plan.Capabilities{KEDA: true, Scaler: plan.Scaler{Address: "scaler.pulsar-autoscaler.svc:9090"}}
 	return w
 }
 
@@ -46,7 +46,7 @@ func (w *testWorld) scaledObject() *unstructured.Unstructured {
 	w.t.Helper()
 	object := newWorkload(kindScaledObject)
 	err := w.client.Get(w.t.Context(),
-		types.NamespacedName{Namespace: testNamespace, Name: policy.AutoscalerName("resize")}, object)
+		types.NamespacedName{Namespace: testNamespace, Name: plan.AutoscalerName("resize")}, object)
 	require.NoError(w.t, client.IgnoreNotFound(err))
 	if err != nil {
 		return nil

@@ -26,7 +26,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // controllerName names the controller in logs, events and controller-runtime's metrics.
@@ -67,7 +67,7 @@ type Config struct {
 	// ExternalMetrics says that the process serves these too.
 	ExternalMetrics bool
 	// Scaler is how KEDA reaches our external scaler; zero without one.
-	Scaler policy.Scaler
+	Scaler plan.Scaler
 	// Clock is the time, such as time.Now.
 	Clock      func() time.Time
 	Registerer prometheus.Registerer
@@ -164,7 +164,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	reconciling := ReconcilerConfig{
-		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(policy.FieldManager), Store: config.Store, Targets: targets,
+		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(plan.FieldManager), Store: config.Store, Targets: targets,
 		PollInterval: config.PollInterval, Clock: config.Clock, Registerer: config.Registerer, Worker: config.Worker,
 		Abilities: abilities.Now,
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // indexSubscription is the index of Functions, Sinks, Sources and StatefulSets of the function worker by what they
@@ -103,7 +103,7 @@ type Sharers struct {
 // consumes: the same subscription of the same cluster on at least one common topic, as "Function media/crop", sorted.
 // The index makes it a few looks, which find nothing as a rule. What cannot be told of others is left out and is no
 // error: it is not the policy's.
-func (s *Sharers) Of(ctx context.Context, namespace string, target *policy.Target) ([]string, error) {
+func (s *Sharers) Of(ctx context.Context, namespace string, target *plan.Target) ([]string, error) {
 	if target == nil || target.Invalid != "" {
 		return nil, nil
 	}
@@ -123,7 +123,7 @@ func (s *Sharers) Of(ctx context.Context, namespace string, target *policy.Targe
 
 // candidates are what the index knows, without the target, each once: first those in its namespace, which are the
 // likeliest, and in one order, for the index has none and a status must not change with it.
-func (s *Sharers) candidates(ctx context.Context, namespace string, target *policy.Target) ([]*unstructured.Unstructured,
+func (s *Sharers) candidates(ctx context.Context, namespace string, target *plan.Target) ([]*unstructured.Unstructured,
 	error,
 ) {
 	var all []*unstructured.Unstructured
@@ -160,7 +160,7 @@ func (s *Sharers) candidates(ctx context.Context, namespace string, target *poli
 // shares says whether an object consumes from the same cluster and topics. A policy of its own may send it to another
 // cluster; that is not looked up. The cluster comes first: the same Function on many clusters is common, and it costs
 // less.
-func (s *Sharers) shares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
+func (s *Sharers) shares(ctx context.Context, object *unstructured.Unstructured, target *plan.Target) bool {
 	if object.GetKind() == kindStatefulSet {
 		return s.setShares(ctx, object, target)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // indexStatefulSet is indexWorkload for StatefulSets: those of the function worker alone have keys.
@@ -50,11 +50,11 @@ func consumedBySet(object *unstructured.Unstructured) (f function.Function, cons
 // setShares is shares for StatefulSets. They do not say where their Pulsar is, so the policy of one is asked first.
 // What a policy scales through the worker may run as a StatefulSet of another namespace: that is the same, and no
 // other.
-func (s *Sharers) setShares(ctx context.Context, object *unstructured.Unstructured, target *policy.Target) bool {
+func (s *Sharers) setShares(ctx context.Context, object *unstructured.Unstructured, target *plan.Target) bool {
 	f, subscription, ok := consumedBySet(object)
 	with := target.Subscription
 	if !ok || subscription.Name != with.Name || !overlap(subscription, with) ||
-		target.Scaling == policy.ByWorker && f.FullName() == target.Component {
+		target.Scaling == plan.ByWorker && f.FullName() == target.Component {
 		return false
 	}
 	connection, err := policyConnection(ctx, s.reader.reader, object.GetNamespace(), v1alpha1.ScaleTargetRef{

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // told gives a StatefulSet another name, and what tells its instances of it.
@@ -116,7 +116,7 @@ func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, test.want, sharers)
 
-			found.Target.Scaling, found.Target.Component = policy.ByWorker, "public/default/twin"
+			found.Target.Scaling, found.Target.Component = plan.ByWorker, "public/default/twin"
 			sharers, err = targets.Sharers.Of(t.Context(), test.target.Namespace, found.Target)
 			require.NoError(t, err)
 			require.NotContains(t, sharers, "StatefulSet default/"+twin.GetName(),

@@ -18,7 +18,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 func TestObjectsOnOneSubscriptionAreFound(t *testing.T) {
@@ -137,7 +136,7 @@ func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
 			w.reconciler.config.Targets.clusters.reader = failing{Reader: w.client, name: configMap}
 			w.settle(700)
 			status, _ := w.condition(v1alpha1.ConditionReady)
-			require.NotContains(t, status, policy.ReasonTargetInvalid)
+			require.NotContains(t, status, v1alpha1.ReasonTargetInvalid)
 			require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
 		})
 	}
@@ -189,11 +188,11 @@ func TestASharedSubscriptionIsReportedOnceAndScaledAllTheSame(t *testing.T) {
 		w.reconcile()
 	}
 	c := meta.FindStatusCondition(w.policy().Status.Conditions, v1alpha1.ConditionSubscriptionVerified)
-	require.Equal(t, policy.ReasonSubscriptionShared, c.Reason)
+	require.Equal(t, v1alpha1.ReasonSubscriptionShared, c.Reason)
 	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
 	var warnings int
 	for _, event := range w.events() {
-		if strings.Contains(event, policy.ReasonSubscriptionShared) {
+		if strings.Contains(event, v1alpha1.ReasonSubscriptionShared) {
 			require.Contains(t, event, "Warning")
 			require.Contains(t, event, "Sink media/twin")
 			warnings++

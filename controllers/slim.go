@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // slim is what every object goes through on its way into memory. A Function takes 15 KB there with its pod template and
@@ -89,7 +89,7 @@ func slimOtherAutoscaler(u *unstructured.Unstructured) {
 	maps.DeleteFunc(annotations, func(key, _ string) bool {
 		return !slices.Contains([]string{
 			annotationPaused, annotationPausedAt, annotationPausedIn, annotationPausedOut, annotationForced,
-			policy.AnnotationPausedBy,
+			plan.AnnotationPausedBy,
 		}, key)
 	})
 	if u.GetKind() == kindScaledObject && ownedByPolicy(u) {

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // wholeFunction has every field that is decoded, and some of those that make an object large.
@@ -93,7 +93,7 @@ func TestOfOtherAutoscalersIsKeptWhoTheyAreAndWhatTheyScale(t *testing.T) {
 		object.SetResourceVersion("70")
 		object.SetLabels(map[string]string{"scaledobject.keda.sh/name": "other"})
 		object.SetAnnotations(map[string]string{
-			annotationPaused: "true", annotationPausedAt: "3", policy.AnnotationPausedBy: "resize", "note": strings.Repeat("x",
+			annotationPaused: "true", annotationPausedAt: "3", plan.AnnotationPausedBy: "resize", "note": strings.Repeat("x",
 				10_000),
 			corev1.LastAppliedConfigAnnotation: "{}",
 		})
@@ -111,7 +111,7 @@ func TestOfOtherAutoscalersIsKeptWhoTheyAreAndWhatTheyScale(t *testing.T) {
 		}, spec(object))
 		require.NotContains(t, object.Object, "status")
 		require.Equal(t, map[string]string{
-			annotationPaused: "true", annotationPausedAt: "3", policy.AnnotationPausedBy: "resize",
+			annotationPaused: "true", annotationPausedAt: "3", plan.AnnotationPausedBy: "resize",
 		}, object.GetAnnotations())
 		require.Empty(t, object.GetLabels())
 		require.Equal(t, "Widget w", controllerOf(object))

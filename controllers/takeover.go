@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const (
@@ -66,17 +66,17 @@ func (a *putAway) note(what string, now time.Time) {
 
 // takeOver puts one thing away and returns true, or leaves in the outcome what stands in the way. The finalizer and the
 // record are written before, so that a crash in between loses nothing.
-func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome, memory *policyMemory) bool {
+func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *plan.Outcome, memory *policyMemory) bool {
 	found := outcome.Violation
-	step, violation := policy.TakeOver(*outcome)
+	step, violation := plan.NextSuspension(*outcome)
 	outcome.Violation = violation
 	if step == nil {
 		return false
 	}
-	p := outcome.World.Policy
+	p := outcome.Observed.Policy
 	if !step.LeftBehind && memory.putAway.again(p, step.String(), outcome.Now) {
-		outcome.Violation = &policy.Violation{
-			Condition: found.Condition, Reason: policy.ReasonPutBack,
+		outcome.Violation = &plan.Violation{
+			Condition: found.Condition, Reason: v1alpha1.ReasonRecreated,
 			Message: fmt.Sprintf("%s was put away and is back: whoever writes it (GitOps?) has to stop that first. %s", step,
 				found.Message),
 		}
@@ -84,11 +84,11 @@ func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome
 	}
 	err := r.record(ctx, p, step.Record)
 	if err == nil {
-		err = r.putAway(ctx, outcome.World, *step)
+		err = r.putAway(ctx, outcome.Observed, *step)
 	}
 	if err != nil {
-		outcome.Violation = &policy.Violation{
-			Condition: found.Condition, Reason: policy.ReasonTakeOverFailed, Message: fmt.Sprintf(
+		outcome.Violation = &plan.Violation{
+			Condition: found.Condition, Reason: v1alpha1.ReasonTakeOverFailed, Message: fmt.Sprintf(
 				"taking over %s, which is tried again: %s", step, err),
 		}
 		outcome.ApplyFailed = fmt.Errorf("taking over %s: %w", step, err)
@@ -97,14 +97,14 @@ func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *policy.Outcome
 	memory.putAway.note(step.String(), outcome.Now)
 	r.config.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonTookOver, "TakeOver",
 		"%s was put away; it is given back when the policy goes", step)
-	log.FromContext(ctx).Info("taken over", "what", step.String(), "target", policy.ShortName(p.Spec))
+	log.FromContext(ctx).Info("taken over", "what", step.String(), "target", plan.ShortName(p.Spec))
 	return true
 }
 
 // record brings finalizer and status to what they have to say before something is put away.
 func (r *PolicyReconciler) record(ctx context.Context, p *v1alpha1.AutoscalingPolicy, taken v1alpha1.TakenOver) error {
-	if !slices.Contains(p.Finalizers, policy.Finalizer) {
-		if err := r.setFinalizers(ctx, p, append(slices.Clone(p.Finalizers), policy.Finalizer)); err != nil {
+	if !slices.Contains(p.Finalizers, plan.Finalizer) {
+		if err := r.setFinalizers(ctx, p, append(slices.Clone(p.Finalizers), plan.Finalizer)); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (r *PolicyReconciler) setFinalizers(ctx context.Context, p *v1alpha1.Autosc
 	before := p.DeepCopy()
 	p.Finalizers = finalizers
 	err := r.config.Client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
-		client.FieldOwner(policy.FieldManager))
+		client.FieldOwner(plan.FieldManager))
 	if client.IgnoreNotFound(err) != nil {
 		p.Finalizers = before.Finalizers
 		return fmt.Errorf("writing the finalizers of the policy: %w", err)
@@ -145,20 +145,20 @@ func (r *PolicyReconciler) setTakenOver(ctx context.Context, p *v1alpha1.Autosca
 }
 
 // putAway writes one step. What is gone already is fine.
-func (r *PolicyReconciler) putAway(ctx context.Context, world policy.World, step policy.Step) error {
+func (r *PolicyReconciler) putAway(ctx context.Context, world plan.Observed, step plan.Suspension) error {
 	p := world.Policy
 	switch step.Action {
-	case policy.ClearMaxReplicas:
+	case plan.ClearMaxReplicas:
 		return r.setMaxReplicas(ctx, world, world.Target.MaxReplicas, nil)
-	case policy.DeleteAutoscaler:
+	case plan.DeleteAutoscaler:
 		hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: step.Name}}
 		if err := r.config.Client.Delete(ctx, hpa, client.Preconditions{UID: &step.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting it: %w", err)
 		}
 		return nil
-	case policy.PauseScaledObject:
+	case plan.PauseScaledObject:
 		return r.editScaledObject(ctx, p, step.Name, func(annotations map[string]string) {
-			annotations[annotationPaused], annotations[policy.AnnotationPausedBy] = "true", p.Name
+			annotations[annotationPaused], annotations[plan.AnnotationPausedBy] = "true", p.Name
 		})
 	default:
 		return fmt.Errorf("there is no action %d", step.Action)
@@ -185,7 +185,7 @@ func (r *PolicyReconciler) editScaledObject(ctx context.Context, p *v1alpha1.Aut
 			return nil
 		}
 		return r.config.Client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
-			client.FieldOwner(policy.FieldManager))
+			client.FieldOwner(plan.FieldManager))
 	})
 }
 

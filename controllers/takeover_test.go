@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // takingOver is a world in which everything that can be taken over is in the way, and the policy says TakeOver.
@@ -57,7 +57,7 @@ func (w *testWorld) pass() {
 		w.restart()
 	}
 	require.Equal(w.t, int64(3), w.replicas())
-	if ours, err := w.find(policy.AutoscalerName("resize")); err == nil && ours != nil {
+	if ours, err := w.find(plan.AutoscalerName("resize")); err == nil && ours != nil {
 		for _, name := range []string{"resize-function", "theirs", "keda-hpa-resize-so"} {
 			other, err := w.find(name)
 			require.NoError(w.t, err)
@@ -154,7 +154,7 @@ func TestEverythingIsTakenOverAndGivenBack(t *testing.T) {
 	require.Equal(t, int32(5), *taken.MaxReplicas)
 	require.Len(t, taken.HorizontalPodAutoscalers, 1)
 	require.Equal(t, []v1alpha1.ObjectName{"resize-so"}, taken.ScaledObjects)
-	require.Contains(t, w.policy().Finalizers, policy.Finalizer)
+	require.Contains(t, w.policy().Finalizers, plan.Finalizer)
 	w.pass()
 	ready, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Applied", ready)
@@ -290,7 +290,7 @@ func TestWhoPutsBackWhatWasPutAwayIsNotFought(t *testing.T) {
 	w.answer(300, 10_000)
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionReady)
-	require.Equal(t, "False/PutBack", status)
+	require.Equal(t, "False/Recreated", status)
 	require.Contains(t, message, "GitOps")
 	require.Equal(t, int64(5), w.maxReplicas())
 }
@@ -314,7 +314,7 @@ func TestWhatIsLeftBehindOfWhatWasPutBackIsPutAway(t *testing.T) {
 	w.answer(300, 10_000)
 	w.reconcile()
 	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
-	require.Equal(t, "False/PutBack", status)
+	require.Equal(t, "False/Recreated", status)
 	set(nil)
 	for range 4 {
 		w.after(settleFor)
@@ -436,8 +436,8 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "re",
 		Component: v1alpha1.MeshComponent{Kind: "Function", Name: "size"},
 	}
-	world := policy.World{Policy: p, Target: &policy.Target{
-		Scaling: policy.ByMesh, Ref: v1alpha1.ScaleTargetRef{
+	world := plan.Observed{Policy: p, Target: &plan.Target{
+		Scaling: plan.ByMesh, Ref: v1alpha1.ScaleTargetRef{
 			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function",
 			Name: "re-size",
 		},

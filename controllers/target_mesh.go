@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // meshComponent finds an entry of a FunctionMesh. Function Mesh writes the whole entry over the object that it makes of
@@ -31,10 +31,10 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 	if err != nil || mesh == nil {
 		return Found{}, err
 	}
-	childRef := policy.MeshChild(ref)
+	childRef := plan.MeshChild(ref)
 	entry, invalid := findEntry(mesh, ref.Component)
 	if invalid != "" {
-		return Found{Target: &policy.Target{Ref: childRef, Scaling: policy.ByMesh, Invalid: invalid}}, nil
+		return Found{Target: &plan.Target{Ref: childRef, Scaling: plan.ByMesh, Invalid: invalid}}, nil
 	}
 	child, err := f.reader.Object(ctx, childRef.Kind, namespace, childRef.Name)
 	if err != nil {
@@ -47,9 +47,9 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 	if err != nil {
 		return Found{}, err
 	}
-	target.Scaling = policy.ByMesh
+	target.Scaling = plan.ByMesh
 	if target.Invalid != "" {
-		target.Invalid = fmt.Sprintf("%s, in its entry there: %s", policy.Name(spec), target.Invalid)
+		target.Invalid = fmt.Sprintf("%s, in its entry there: %s", plan.Name(spec), target.Invalid)
 	}
 	if child != nil {
 		target.Selector = podSelector(child)
@@ -87,7 +87,7 @@ func (e meshEntry) replicas() *int32 {
 func entryLists() []string {
 	var lists []string
 	for _, kind := range workloadKinds() {
-		lists = append(lists, policy.MeshList(v1alpha1.WorkloadKind(kind)))
+		lists = append(lists, plan.MeshList(v1alpha1.WorkloadKind(kind)))
 	}
 	return lists
 }
@@ -95,7 +95,7 @@ func entryLists() []string {
 // findEntry returns the one entry of that name, or why there is not one. Nothing makes names unique but the child,
 // which two of a name would share.
 func findEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent) (found meshEntry, invalid string) {
-	list := policy.MeshList(component.Kind)
+	list := plan.MeshList(component.Kind)
 	entries, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", list)
 	all, _ := entries.([]any)
 	var names []string

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // statefulSet is the part of a StatefulSet that scaling rests on, and all that slim keeps of one.
@@ -99,8 +99,8 @@ func (f *Finder) statefulSet(ctx context.Context, namespace string, spec v1alpha
 	case err != nil:
 		return Found{}, fmt.Errorf("reading StatefulSet %s/%s: %w", namespace, ref.Name, err)
 	}
-	target := policy.Target{
-		Ref: ref, Scaling: policy.BySubresource, Scaled: []v1alpha1.ScaleTargetRef{ref},
+	target := plan.Target{
+		Ref: ref, Scaling: plan.BySubresource, Scaled: []v1alpha1.ScaleTargetRef{ref},
 		Owner: controllerOf(object), UID: string(object.GetUID()),
 	}
 	s, err := decodeStatefulSet(object.Object)
@@ -116,7 +116,7 @@ func (f *Finder) statefulSet(ctx context.Context, namespace string, spec v1alpha
 }
 
 // complete adds what the pods consume, and where.
-func (f *Finder) complete(ctx context.Context, target *policy.Target, s statefulSet,
+func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSet,
 	connection *v1alpha1.PulsarConnection,
 ) error {
 	refuse := func(why string) {

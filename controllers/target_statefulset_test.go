@@ -16,7 +16,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // recordedStatefulSets are what the function worker of Pulsar 4.0.8 made for functions of each kind, by their names.
@@ -132,7 +132,7 @@ func TestWhatTheWorkersStatefulSetsConsumeIsRead(t *testing.T) {
 			require.Equal(t, "StatefulSet/default/"+name, target.Subscription.Workload)
 			require.Equal(t, backlog.Cluster{AdminURL: "http://pulsar:8080"}, target.Subscription.Cluster)
 			require.NotNil(t, target.Replicas)
-			require.Equal(t, policy.BySubresource, target.Scaling)
+			require.Equal(t, plan.BySubresource, target.Scaling)
 			require.Equal(t, []v1alpha1.ScaleTargetRef{target.Ref}, target.Scaled)
 		})
 	}
@@ -187,8 +187,8 @@ func TestOtherStatefulSetsAreRefusedWithTheReason(t *testing.T) {
 			found := findStatefulSet(t, p, object)
 			require.Contains(t, found.Target.Invalid, "StatefulSet "+object.GetName()+" cannot be scaled: ")
 			require.Contains(t, found.Target.Invalid, test.invalid)
-			v := policy.Check(policy.World{Policy: p, Target: found.Target})
-			require.Equal(t, policy.ReasonTargetInvalid, v.Reason)
+			v := plan.Check(plan.Observed{Policy: p, Target: found.Target})
+			require.Equal(t, v1alpha1.ReasonTargetInvalid, v.Reason)
 		})
 	}
 }
@@ -203,8 +203,8 @@ func TestAStatefulSetOfFunctionMeshIsScaledByItsFunction(t *testing.T) {
 	}})
 	p := statefulSetPolicy("resize-function")
 	found := findStatefulSet(t, p, object)
-	v := policy.Check(policy.World{Policy: p, Target: found.Target})
-	require.Equal(t, policy.ReasonControlled, v.Reason)
+	v := plan.Check(plan.Observed{Policy: p, Target: found.Target})
+	require.Equal(t, v1alpha1.ReasonOwnedByAnotherController, v.Reason)
 	require.Equal(t,
 		"StatefulSet resize-function is controlled by Function resize, which sets its replicas back: set "+
 			"spec.scaleTargetRef to kind "+

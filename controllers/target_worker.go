@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // reasonWorkerRestarts is of condition ScalesWithoutRestart.
@@ -31,8 +31,8 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 		return Found{Unsupported: noWorkers}, nil
 	}
 	ref := spec.PulsarFunctionRef
-	target := &policy.Target{
-		Scaling: policy.ByWorker, NeverZero: true, Component: ref.FullName(), Selector: selectorOfNothing,
+	target := &plan.Target{
+		Scaling: plan.ByWorker, NeverZero: true, Component: ref.FullName(), Selector: selectorOfNothing,
 		Disturbances: workerDisturbances(ref.Kind),
 	}
 	cluster, invalid, err := f.clusters.resolve(ctx,
@@ -55,7 +55,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	}
 	if cluster.Access == "" {
 		if refused := f.workers.refused(ref); refused != "" {
-			target.Invalid, target.InvalidReason = refused, policy.ReasonCredentialsMissing
+			target.Invalid, target.InvalidReason = refused, v1alpha1.ReasonCredentialsMissing
 			return Found{Target: target}, nil
 		}
 	}
@@ -66,7 +66,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	case errors.Is(run.trouble, backlog.ErrFunctionNotFound):
 		return Found{}, nil
 	case !run.known:
-		target.Invalid, target.InvalidReason = run.trouble.Error(), policy.UnknownReason(run.trouble)
+		target.Invalid, target.InvalidReason = run.trouble.Error(), plan.UnknownReason(run.trouble)
 		return Found{Target: target}, nil
 	}
 	parallelism := int32(min(run.config.Parallelism, mostInstances)) //nolint:gosec // bounded just there
@@ -116,12 +116,12 @@ func (f *Finder) ranInKubernetes(ctx context.Context, namespace string,
 // workerDisturbances are what a change of the parallelism does, as observed on 4.0.8 and 4.2.4.
 //
 // Source: org.apache.pulsar.functions.utils.FunctionConfigUtils.convertFromDetails, from which an update starts.
-func workerDisturbances(kind v1alpha1.WorkloadKind) []policy.Disturbance {
+func workerDisturbances(kind v1alpha1.WorkloadKind) []plan.Disturbance {
 	message := "each change of the number of instances restarts all of them"
 	if cmp.Or(kind, v1alpha1.WorkloadFunction) == v1alpha1.WorkloadFunction {
 		message += ", and Pulsar's update loses consumerProperties, skipToLatest, customSchemaOutputs, " +
 			"maxPendingAsyncRequests and " +
 			"exposePulsarAdminClientEnabled where the function has them: do without these, or run it on Kubernetes"
 	}
-	return []policy.Disturbance{{Reason: reasonWorkerRestarts, Message: message, Restarts: true}}
+	return []plan.Disturbance{{Reason: reasonWorkerRestarts, Message: message, Restarts: true}}
 }

@@ -101,7 +101,7 @@ func TestAWindowOfAWorkerThatNeverAcknowledgesIsReported(t *testing.T) {
 	w.worker.neverAcknowledges = true
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionSubscriptionVerified)
-	require.Equal(t, "False/"+policy.ReasonNeverAcknowledged, status)
+	require.Equal(t, "False/"+v1alpha1.ReasonNeverAcknowledged, status)
 	require.Contains(t, message, "update the function with windowConfig.processingGuarantees ATLEAST_ONCE")
 }
 

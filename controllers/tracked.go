@@ -18,6 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // policyMemory is what one pass over a policy hands to the next. One pass at a time works on a policy, so it needs no
@@ -54,7 +55,7 @@ type policyMemory struct {
 
 // refusal is an apply that the API server turned down and that nothing but a change elsewhere can mend.
 type refusal struct {
-	violation policy.Violation
+	violation plan.Violation
 	at        time.Time
 	// generation of the policy, and what it met: see func met.
 	generation int64
@@ -72,9 +73,9 @@ func (r *refusal) stands(p *v1alpha1.AutoscalingPolicy, met string, now time.Tim
 
 // met is what an apply meets: the autoscaler of one actuator or the other, by what does not change with the status that
 // is written of it at every sync.
-func met(outcome *policy.Outcome) string {
+func met(outcome *plan.Outcome) string {
 	identity := string(outcome.Actuator.Type) + " "
-	switch hpa, object := outcome.World.Autoscaler, outcome.World.ScaledObject; {
+	switch hpa, object := outcome.Observed.Autoscaler, outcome.Observed.ScaledObject; {
 	case outcome.Actuator.Type == v1alpha1.ActuatorKEDA && object != nil:
 		identity += string(object.UID)
 	case outcome.Actuator.Type == v1alpha1.ActuatorHPA && hpa != nil:
@@ -90,7 +91,7 @@ const retryToleranceEvery = time.Hour
 // toleranceDue says that it is time to try.
 func (m *policyMemory) toleranceDue(live *autoscalingv2.HorizontalPodAutoscaler, now time.Time) bool {
 	switch {
-	case live == nil || policy.ToleranceHonoured(live):
+	case live == nil || plan.ToleranceHonoured(live):
 		m.toleranceSince = time.Time{}
 	case m.toleranceSince.IsZero():
 		m.toleranceSince = now

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // queued runs the handler on a creation and returns what it queued.
@@ -40,7 +40,7 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 	sibling.Name, other.Name, other.Spec.ScaleTargetRef.Name = "sibling", "other", "crop"
 	w := newTestWorld(t, testPolicy(), sibling, other)
 	ours := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "gone")
-	ours.Name = policy.AutoscalerName("other")
+	ours.Name = plan.AutoscalerName("other")
 	ours.OwnerReferences = []metav1.OwnerReference{{Kind: v1alpha1.KindAutoscalingPolicy, Name: "other"}}
 	tests := map[string]struct {
 		object client.Object
@@ -84,7 +84,7 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 	}
 	require.Empty(t, queued(t, workloadUsers(w.client), testScaledObject("apps/v1", "Deployment", "resize")))
 	namesake := testFunction()
-	namesake.SetName(policy.AutoscalerName("other"))
+	namesake.SetName(plan.AutoscalerName("other"))
 	require.Equal(t, []string{"other"}, queued(t, workloadUsers(w.client), namesake))
 	require.ElementsMatch(t, []string{"resize", "sibling"}, queued[client.Object](t, siblings(w.client), sibling))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // resolve looks for the way to an object's subscription and begins to track it.
@@ -87,7 +87,7 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 			return backlog.Subscription{}, err
 		}
 		if spec = p.Spec; spec.TargetSelector != nil {
-			return backlog.Subscription{}, InvalidError(policy.FleetHasNoMetric(p))
+			return backlog.Subscription{}, InvalidError(plan.FleetHasNoMetric(p))
 		}
 	}
 	if kind == kindStatefulSet {
@@ -106,11 +106,11 @@ func (s *Signals) find(ctx context.Context, a asked) (backlog.Subscription, erro
 		return backlog.Subscription{}, apierrors.NewNotFound(a.resource, a.key.Name)
 	case found.Target == nil:
 		return backlog.Subscription{},
-			InvalidError(fmt.Sprintf("%s does not exist in namespace %s", policy.Name(spec), a.key.Namespace))
+			InvalidError(fmt.Sprintf("%s does not exist in namespace %s", plan.Name(spec), a.key.Namespace))
 	case found.Target.Invalid != "":
 		return backlog.Subscription{}, InvalidError(found.Target.Invalid)
 	case found.Target.Owner != "":
-		return backlog.Subscription{}, InvalidError(policy.Controlled(found.Target))
+		return backlog.Subscription{}, InvalidError(plan.Controlled(found.Target))
 	default:
 		return found.Target.Subscription, nil
 	}

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // testSecret holds a token, or nothing.
@@ -84,7 +83,7 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 				require.NotZero(t, w.worker.described)
 				return
 			}
-			require.Equal(t, "False/"+policy.ReasonCredentialsMissing, status)
+			require.Equal(t, "False/"+v1alpha1.ReasonCredentialsMissing, status)
 			require.Contains(t, message, test.refused)
 			require.Zero(t, w.worker.described, "it is not even shown them")
 			require.Empty(t, w.worker.wrote)

@@ -29,7 +29,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const (
@@ -122,7 +122,7 @@ type testWorld struct {
 	finding TargetsConfig
 	kept    *Credentials
 	// abilities of the cluster.
-	abilities policy.Abilities
+	abilities plan.Capabilities
 	// mu guards writes while a pass runs: a fleet writes its children side by side.
 	mu sync.Mutex
 	// writes in order, such as "apply HorizontalPodAutoscaler".
@@ -188,7 +188,7 @@ func (w *testWorld) restart() {
 	reconciling := ReconcilerConfig{
 		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets, Pods: w.pods,
 		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry,
-		Abilities: func() policy.Abilities { return w.abilities },
+		Abilities: func() plan.Capabilities { return w.abilities },
 	}
 	if w.worker != nil {
 		reconciling.Worker = w.worker
@@ -332,7 +332,7 @@ func (w *testWorld) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	w.t.Helper()
 	var hpa autoscalingv2.HorizontalPodAutoscaler
 	err := w.client.Get(w.t.Context(),
-		types.NamespacedName{Namespace: testNamespace, Name: policy.AutoscalerName("resize")}, &hpa)
+		types.NamespacedName{Namespace: testNamespace, Name: plan.AutoscalerName("resize")}, &hpa)
 	require.NoError(w.t, client.IgnoreNotFound(err))
 	if err != nil {
 		return nil

@@ -166,3 +166,9 @@ func oldReading(age time.Duration, trouble error) string {
 	}
 	return fmt.Sprintf("the last good answer of Pulsar is %s old: %s", age.Truncate(time.Second), trouble)
 }
+
+// fromSeconds keeps tenths of a second, which is what a person reads, and does not overflow.
+func fromSeconds(seconds float64) time.Duration {
+	const most = 1e9
+	return time.Duration(min(seconds, most)*10) * (time.Second / 10)
+}

@@ -198,8 +198,8 @@ func downWindow(in Input) time.Duration {
 	return atLeastTwoPolls(in, window)
 }
 
-// cooldown is how long nothing may happen before the last replica goes.
-func cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
+// Cooldown is how long nothing may happen before the last replica goes.
+func Cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	if b := spec.Behavior; b != nil && b.ScaleDown != nil && b.ScaleDown.CooldownPeriodSeconds != nil {
 		return time.Duration(*b.ScaleDown.CooldownPeriodSeconds) * time.Second
 	}

@@ -267,8 +267,8 @@ func cover(before *LearnedCapacity, r backlog.Reading, busy float64) float64 {
 	return min(1, coverage+weight*(busy-coverage))
 }
 
-// uncertaintyPercent is one deviation, at least 1.
-func (c *LearnedCapacity) uncertaintyPercent() *int32 {
+// UncertaintyPercent is one deviation, at least 1.
+func (c *LearnedCapacity) UncertaintyPercent() *int32 {
 	most := 1000.0
 	rounded := int32(min(most, max(1, math.Round(percent*math.Sqrt(c.Variance)))))
 	return &rounded

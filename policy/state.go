@@ -7,8 +7,6 @@ import (
 	"reflect"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
@@ -150,33 +148,6 @@ func resumedCapacity(c *v1alpha1.Capacity) *LearnedCapacity {
 		resumed.Coverage = float64(*c.MeasuredBusyPercent) / percent
 	}
 	return resumed
-}
-
-// encoded is what Resume needs of it, or nothing where it cannot be written: then the capacity alone is resumed.
-func (s State) encoded() string {
-	text, err := s.Encode()
-	if err != nil {
-		return ""
-	}
-	return text
-}
-
-// capacityStatus is what people see of the capacity.
-func (s State) capacityStatus() *v1alpha1.Capacity {
-	if s.Capacity == nil {
-		return nil
-	}
-	status := &v1alpha1.Capacity{
-		MessagesPerSecond:  v1alpha1.NewRate(s.Capacity.MessagesPerSecond),
-		UncertaintyPercent: s.Capacity.uncertaintyPercent(),
-		Observations:       s.Capacity.Observations,
-		LearnedAt:          metav1.NewTime(s.Capacity.LearnedAt.Truncate(time.Second)),
-	}
-	if s.Capacity.Coverage > 0 {
-		covered := int32(max(1, percent*s.Capacity.Coverage+0.5))
-		status.MeasuredBusyPercent = &covered
-	}
-	return status
 }
 
 // actsWithin is how long an autoscaler may take to act on a raise: three syncs of the HPA controller.

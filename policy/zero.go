@@ -86,7 +86,7 @@ func empty(in Input, floor Floor) bool {
 
 // due says that the last replica may go.
 func (z Zero) due(in Input) bool {
-	return in.least() == 0 && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= cooldown(in.Spec)
+	return in.least() == 0 && !z.IdleSince.IsZero() && in.Now.Sub(z.IdleSince) >= Cooldown(in.Spec)
 }
 
 // idling says why the last replica stays although nothing arrives.
@@ -95,7 +95,7 @@ func (z Zero) idling(in Input) *Hold {
 		return nil
 	}
 	return &Hold{Reason: HoldIdling, Message: fmt.Sprintf("nothing has arrived for %s, the last replica goes after %s",
-		in.Now.Sub(z.IdleSince).Truncate(time.Second), cooldown(in.Spec))}
+		in.Now.Sub(z.IdleSince).Truncate(time.Second), Cooldown(in.Spec))}
 }
 
 // zeroEquation is the equation of a decision about zero, which follows from no strategy; empty for others.
@@ -184,15 +184,4 @@ func (s State) wakesByCapacity(in Input, work float64) (needed float64, equation
 		fmt.Sprintf("woken from zero: (%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(arriving),
 			short(work), drain,
 			short(s.Capacity.MessagesPerSecond), needed)
-}
-
-// stuckAtZero says that nobody wakes the target when all is given back, for a HorizontalPodAutoscaler does not, where
-// KEDA does; empty when that is not so.
-func (w World) stuckAtZero(back Return) string {
-	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 ||
-		(back.MaxReplicas == nil && len(back.Autoscalers) == 0) {
-		return ""
-	}
-	return fmt.Sprintf("replicas of %s: they stay 0, where a HorizontalPodAutoscaler does nothing: set them to 1 or more",
-		Name(w.Policy.Spec))
 }

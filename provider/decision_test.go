@@ -14,6 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 func TestDesiredReplicas(t *testing.T) {
@@ -53,7 +54,7 @@ func TestDesiredReplicas(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := newTestProvider(t, Config{Policies: fakePolicies{"orders": decidedPolicy(tt.change)}})
-			value, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), policy.MetricDesiredReplicas),
+			value, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), plan.MetricDesiredReplicas),
 				labels.Everything())
 			require.NoError(t, err)
 			require.Equal(t, tt.want, value.Value.Value())
@@ -133,7 +134,7 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 				}
 			})
 			c := newTestProvider(t, Config{Policies: fakePolicies{"orders": p}, DecisionMaker: fakeDecisionMaker{dead: tt.dead}})
-			_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), policy.MetricDesiredReplicas),
+			_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), plan.MetricDesiredReplicas),
 				labels.Everything())
 			requireStatus(t, err, 503, tt.want)
 		})
@@ -149,7 +150,7 @@ func TestAPolicyWithASelectorHasNoNumberOfItsOwn(t *testing.T) {
 		}
 	})
 	c := newTestProvider(t, Config{Policies: fakePolicies{"orders": p}})
-	_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), policy.MetricDesiredReplicas),
+	_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), plan.MetricDesiredReplicas),
 		labels.Everything())
 	requireStatus(t, err, 400,
 		"AutoscalingPolicy orders has a targetSelector and no number of its own: ask for one of its 1 policies: "+

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // ErrObjectNotFound is what Signals may return for an object that does not exist; an API server's NotFound means the
@@ -99,7 +99,7 @@ func unknownFor(kind described, namespace, name string, err error) error {
 
 // undecided is the error for why a policy has no number.
 func undecided(err error) error {
-	if errors.Is(err, policy.ErrFleet) {
+	if errors.Is(err, plan.ErrFleet) {
 		return newFault(errBadRequest, "%s", err)
 	}
 	return newFault(errUnknown, "%s", err)

@@ -26,7 +26,7 @@ import (
 	storage "sigs.k8s.io/custom-metrics-apiserver/pkg/registry/external_metrics"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 func selecting(t *testing.T, text string) labels.Selector {
@@ -44,7 +44,7 @@ func TestExternalMetricsAreTheSameNumbers(t *testing.T) {
 		labels           map[string]string
 	}{
 		"a decision": {
-			"policy=orders", policy.MetricDesiredReplicas, 7000, nil,
+			"policy=orders", plan.MetricDesiredReplicas, 7000, nil,
 			map[string]string{"policy": "orders"},
 		},
 		"the backlog of a policy": {
@@ -126,7 +126,7 @@ func TestExternalMetricsSayWhatIsWrong(t *testing.T) {
 			`no metric "queue_length" is served for autoscalingpolicies.pulsar-autoscaler.io`,
 		},
 		"a decision of a Function": {
-			"shop", "kind=Function,name=orders", policy.MetricDesiredReplicas, nil, 404,
+			"shop", "kind=Function,name=orders", plan.MetricDesiredReplicas, nil, 404,
 			`no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`,
 		},
 		"an object that is not there": {

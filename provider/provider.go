@@ -21,7 +21,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Policies reads policies from the cache.
@@ -243,7 +243,7 @@ func (c *CustomMetrics) putDecision(value *custom_metrics.MetricValue, q query, 
 	if err := c.config.DecisionMaker.Alive(now); err != nil {
 		return newFault(errUnknown, "%s", err)
 	}
-	served, err := policy.Decided(p)
+	served, err := plan.Decided(p)
 	if err != nil {
 		return undecided(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 func TestSignals(t *testing.T) {
@@ -93,7 +93,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"a policy that does not exist": {
 			name:     types.NamespacedName{Namespace: "shop", Name: "gone"},
-			resource: v1alpha1.GroupResource(), metric: policy.MetricDesiredReplicas, code: 404,
+			resource: v1alpha1.GroupResource(), metric: plan.MetricDesiredReplicas, code: 404,
 			text: `autoscalingpolicies.pulsar-autoscaler.io "gone" not found in namespace "shop"`,
 		},
 		"a metric that is not in the list": {
@@ -101,7 +101,7 @@ func TestRefusals(t *testing.T) {
 			text: `no metric "pulsar_function_luck" is served for functions.compute.functionmesh.io`,
 		},
 		"the decision of a Function, which has none": {
-			metric: policy.MetricDesiredReplicas, code: 404,
+			metric: plan.MetricDesiredReplicas, code: 404,
 			text: `no metric "pulsar_function_desired_replicas" is served for functions.compute.functionmesh.io`,
 		},
 		"an object of another kind": {
@@ -253,7 +253,7 @@ pulsar_autoscaler_provider_requests_total{result="unknown"} 0
 
 func BenchmarkGetMetricByName(b *testing.B) {
 	c := newTestProvider(b, Config{})
-	for _, metric := range []string{policy.MetricDesiredReplicas, "pulsar_function_publish_rate"} {
+	for _, metric := range []string{plan.MetricDesiredReplicas, "pulsar_function_publish_rate"} {
 		b.Run(metric, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // servedMetrics is everything that is served. The list is constant: it has no entry per object, since listing clients
 // read it whole.
 func servedMetrics() []metric {
 	decision := metric{
-		name: policy.MetricDesiredReplicas, unit: whole,
+		name: plan.MetricDesiredReplicas, unit: whole,
 		help: "Replicas that were decided, within the policy's minReplicas and maxReplicas.",
 	}
 	return slices.Concat([]metric{decision}, backlogMetrics(), rateMetrics(), consumerMetrics(), instanceMetrics())

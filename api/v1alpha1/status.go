@@ -270,23 +270,3 @@ type Capacity struct {
 	// +required
 	LearnedAt metav1.Time `json:"learnedAt"`
 }
-
-// Condition types. Ready summarises the others and is computed in one place.
-const (
-	// ConditionReady is True when the target follows the decisions, or would in mode Recommend.
-	ConditionReady = "Ready"
-	// ConditionTargetFound is True when the target exists and can be scaled by this policy.
-	ConditionTargetFound = "TargetFound"
-	// ConditionBacklogKnown is True when Pulsar answered lately for every input topic.
-	ConditionBacklogKnown = "BacklogKnown"
-	// ConditionSubscriptionVerified is True when the broker reports the subscription that the target's fields promise, and
-	// nobody else consumes it. It is a warning: Ready does not depend on it.
-	ConditionSubscriptionVerified = "SubscriptionVerified"
-	// ConditionScalesWithoutRestart is False when a change of the number of replicas restarts those that run, or disturbs
-	// what is learned of them. It is a warning: Ready does not depend on it.
-	ConditionScalesWithoutRestart = "ScalesWithoutRestart"
-	// ConditionAutoscalerApplied is True when our HorizontalPodAutoscaler is as it should be.
-	ConditionAutoscalerApplied = "AutoscalerApplied"
-	// ConditionScalingActive mirrors the condition of the HorizontalPodAutoscaler.
-	ConditionScalingActive = "ScalingActive"
-)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/output"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -42,7 +42,7 @@ func (d *demo) keep(ctx context.Context, scene *stage.Stage, f *stage.Function) 
 func hints(out io.Writer, kubeconfig string) {
 	metric := fmt.Sprintf(
 		"/apis/custom.metrics.k8s.io/v1beta2/namespaces/%s/autoscalingpolicies.pulsar-autoscaler.io/%s/%s",
-		stage.Namespace, functionName, policy.MetricDesiredReplicas)
+		stage.Namespace, functionName, plan.MetricDesiredReplicas)
 	output.Printf(out, `
 Everything is still running. In another terminal:
 
@@ -52,5 +52,5 @@ Everything is still running. In another terminal:
   kubectl get --raw %s
   kubectl scale functions.compute.functionmesh.io/%s --replicas=4   # the policy takes it back
 
-`, kubeconfig, policy.AutoscalerName(functionName), metric, functionName)
+`, kubeconfig, plan.AutoscalerName(functionName), metric, functionName)
 }

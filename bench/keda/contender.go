@@ -14,7 +14,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/bench/testbed"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -86,7 +86,7 @@ func (j job) object() client.Object {
 // scaledObjectName is the ScaledObject that the job leads to.
 func (j job) scaledObjectName() string {
 	if j.contender == ours {
-		return policy.AutoscalerName(j.function)
+		return plan.AutoscalerName(j.function)
 	}
 	return j.function
 }

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // kedaFlags say how KEDA reaches the scaler, which is another program.
 func (o *Options) kedaFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("keda", pflag.ContinueOnError)
-	fs.StringVar(&o.Scaler.Address, policy.FlagScalerAddress, o.Scaler.Address,
+	fs.StringVar(&o.Scaler.Address, plan.FlagScalerAddress, o.Scaler.Address,
 		"Where KEDA reaches the scaler: host:port of its headless Service, such as scaler.pulsar-autoscaler.svc:9090; "+
 			"default: none, and policies do not go through KEDA.")
 	fs.BoolVar(&o.Scaler.TLS, "keda-scaler-tls", o.Scaler.TLS, "The scaler speaks TLS.")
@@ -34,7 +34,7 @@ func (o *Options) checkKEDA() []error {
 		number, notANumber := strconv.ParseUint(port, 10, 16)
 		if err != nil || host == "" || notANumber != nil || number == 0 {
 			p.Add("--%s is %q: it must be host:port with a port from 1 to 65535, such as scaler.pulsar-autoscaler.svc:9090",
-				policy.FlagScalerAddress, address)
+				plan.FlagScalerAddress, address)
 		}
 	}
 	if name := o.Scaler.Authentication; name != "" {
@@ -44,7 +44,7 @@ func (o *Options) checkKEDA() []error {
 	}
 	if o.Scaler.Address == "" && (o.Scaler.TLS || o.Scaler.Authentication != "") {
 		p.Add("--keda-scaler-tls is %t and --keda-scaler-authentication is %q: they are for --%s, which must be set then",
-			o.Scaler.TLS, o.Scaler.Authentication, policy.FlagScalerAddress)
+			o.Scaler.TLS, o.Scaler.Authentication, plan.FlagScalerAddress)
 	}
 	return p
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Options are the flags of the adapter.
@@ -38,7 +38,7 @@ type Options struct {
 	ExternalMetrics  bool
 
 	// Scaler is how KEDA reaches it.
-	Scaler policy.Scaler
+	Scaler plan.Scaler
 
 	ShutdownDelay time.Duration
 }

@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Why there is no answer. Every error inside this package is a fault with one of them, or wraps ErrMetadata.
@@ -106,7 +106,7 @@ func isMisconfigured(err error) bool {
 
 // undecided is the error for why a policy has no number.
 func undecided(err error) error {
-	if errors.Is(err, policy.ErrFleet) {
+	if errors.Is(err, plan.ErrFleet) {
 		return newFault(errUnsupported, "%s", err)
 	}
 	return newFault(errUnknown, "%s", err)

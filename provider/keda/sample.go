@@ -10,7 +10,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Sample is the answer to a trigger at one time.
@@ -85,11 +85,11 @@ func (s Sample) keep(current int32, noReplicas, why error) (Sample, error) {
 
 // follow the decision of the policy, which its status keeps while what it rests on is unknown.
 func (s *Sample) follow(f facts) error {
-	served, err := policy.LastDecided(f.policy)
+	served, err := plan.LastDecided(f.policy)
 	if err != nil {
 		return undecided(err)
 	}
-	s.Value, s.Active = float64(served.Replicas), served.Replicas > 0 && !policy.BeingWoken(f.policy, f.now)
+	s.Value, s.Active = float64(served.Replicas), served.Replicas > 0 && !plan.BeingWoken(f.policy, f.now)
 	s.HeldSince, s.Held = served.HeldSince, served.Held
 	if f.undecided != nil && (s.Held == "" || f.deadSince.Before(s.HeldSince)) {
 		s.HeldSince, s.Held = f.deadSince, f.undecided.Error()

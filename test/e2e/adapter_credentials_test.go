@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -63,11 +62,11 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 		advise(t, name, connection)
 	}
 	for _, name := range []string{"granted", "overruled"} {
-		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
+		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, v1alpha1.ReasonMeasured)
 	}
-	said := pollCondition(t, "absent", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, policy.ReasonTargetInvalid)
+	said := pollCondition(t, "absent", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, v1alpha1.ReasonTargetInvalid)
 	require.Equal(t, "Secret later-token, which spec.pulsar.authSecret names, does not exist: create it", said)
-	said = pollCondition(t, "in-pod", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, policy.ReasonTargetInvalid)
+	said = pollCondition(t, "in-pod", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, v1alpha1.ReasonTargetInvalid)
 	require.Equal(t,
 		"the credentials are in file:///etc/pulsar/token inside of the pods, which the adapter cannot read: put their "+
 			"content into the Secret, "+
@@ -84,7 +83,7 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNoContent, status, "%s", answer)
 	for _, name := range []string{"absent", "ungranted", "overruling"} {
-		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
+		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, v1alpha1.ReasonMeasured)
 	}
 }
 
@@ -101,7 +100,7 @@ func newRotated(t *testing.T, s *secured) *rotated {
 	addLocked(t, s, name, name)
 	create(t, authSecret(name, "token:"+s.token(t, "consume", life)))
 	advise(t, name, nil)
-	pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
+	pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, v1alpha1.ReasonMeasured)
 	return &rotated{secured: s, name: name}
 }
 
@@ -119,5 +118,5 @@ func (r *rotated) test(t *testing.T) {
 		}
 		return *p.Status.Signals.ReadyMessages == 40, fmt.Sprint(*p.Status.Signals.ReadyMessages)
 	})
-	pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
+	pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, v1alpha1.ReasonMeasured)
 }

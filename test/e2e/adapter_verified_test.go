@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 )
@@ -38,7 +37,7 @@ func testSharedSubscription(t *testing.T) {
 	}
 	for name, other := range others {
 		said := pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionFalse,
-			policy.ReasonSubscriptionShared)
+			v1alpha1.ReasonSubscriptionShared)
 		require.Contains(t, said, `subscription "disputed" is consumed by Function default/`+other+" too")
 		require.Contains(t, said, "give each a spec.subscriptionName of its own")
 	}
@@ -64,12 +63,12 @@ func testSubscriptionType(t *testing.T) {
 	}
 	wrong := subscribe(pulsar.Shared)
 	said := pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionFalse,
-		policy.ReasonSubscriptionDiffers)
+		v1alpha1.ReasonSubscriptionDiffers)
 	require.Contains(t, said,
 		`Function strict promises subscription "public/default/strict" of type Failover and the broker reports Shared`)
 	require.Contains(t, said, "restart the replicas")
 
 	wrong.Close()
 	subscribe(pulsar.Failover)
-	pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionTrue, policy.ReasonVerified)
+	pollCondition(t, name, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionTrue, v1alpha1.ReasonVerified)
 }

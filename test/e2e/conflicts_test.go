@@ -95,7 +95,7 @@ func TestConflictsOnTheStatefulSetOfAFunctionAreFoundAndWrittenOfOnly(t *testing
 	p := newPolicy(name)
 	p.Spec.MinReplicas = new(int32(replicas))
 	addPolicy(t, p)
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "RivalAutoscaler")
+	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "ConflictingAutoscaler")
 	require.Contains(t, said, "HorizontalPodAutoscaler "+name+"-by-hand scales StatefulSet "+name+"-function")
 	require.Contains(t, said, "AT EVERY SYNC")
 	requireNoAutoscaler(t, f, replicas)
@@ -105,7 +105,7 @@ func TestConflictsOnTheStatefulSetOfAFunctionAreFoundAndWrittenOfOnly(t *testing
 	place(t, keda)
 	remove(t, foreign)
 	await(t, f, "the ScaledObject to be named", time.Minute, func(ctx context.Context) (bool, string, error) {
-		said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "RivalAutoscaler")
+		said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "ConflictingAutoscaler")
 		return said[:len("ScaledObject "+name)] == "ScaledObject "+name, said, ctx.Err()
 	})
 	requireNoAutoscaler(t, f, replicas)

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -26,7 +25,7 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	addPolicy(t, p)
 	publish(t, f, load.Constant(90))
 	awaitReplicas(t, f, 4, 20, time.Minute) // of 25/s each: fewer could not keep up
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonScaling)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 	p, err := f.Policy(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "spec.actuator says so"},

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
@@ -44,7 +44,7 @@ func member(t *testing.T, name string, labelled bool) *stage.Function {
 
 // childName is what the fleet calls its policy for a Function.
 func childName(function string) string {
-	return policy.ChildName(fleetName,
+	return plan.ChildName(fleetName,
 		v1alpha1.ScaleTargetRef{APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: function})
 }
 
@@ -85,7 +85,7 @@ func awaitGone(t *testing.T, name string) {
 	t.Helper()
 	for _, object := range []client.Object{
 		&v1alpha1.AutoscalingPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}},
-		&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: policy.AutoscalerName(name)}},
+		&autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: plan.AutoscalerName(name)}},
 	} {
 		awaitOnStage(t, object.GetName()+" to go", func(ctx context.Context) (bool, string, error) {
 			err := scene.Client.Get(ctx, client.ObjectKey{Namespace: stage.Namespace, Name: object.GetName()}, object)
@@ -126,7 +126,7 @@ func TestFleetGovernsEachFunctionByItself(t *testing.T) {
 	require.Equal(t, int64(1), specReplicas(t, stray), "which nobody governs")
 	for _, f := range []*stage.Function{busy, calm} {
 		var hpa autoscalingv2.HorizontalPodAutoscaler
-		key := client.ObjectKey{Namespace: stage.Namespace, Name: policy.AutoscalerName(childName(f.Name))}
+		key := client.ObjectKey{Namespace: stage.Namespace, Name: plan.AutoscalerName(childName(f.Name))}
 		require.NoError(t, scene.Client.Get(t.Context(), key, &hpa))
 		require.Equal(t, f.Name, hpa.Spec.ScaleTargetRef.Name)
 	}

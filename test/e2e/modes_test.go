@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -31,8 +30,8 @@ func TestModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) 
 	since := time.Now()
 	for _, mode := range []v1alpha1.Mode{v1alpha1.ModeRecommend, v1alpha1.ModeOff} {
 		reason := map[v1alpha1.Mode]string{
-			v1alpha1.ModeRecommend: policy.ReasonRecommending,
-			v1alpha1.ModeOff:       policy.ReasonOff,
+			v1alpha1.ModeRecommend: v1alpha1.ReasonRecommending,
+			v1alpha1.ModeOff:       v1alpha1.ReasonOff,
 		}[mode]
 		setMode(t, f, mode)
 		awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, reason)
@@ -46,7 +45,7 @@ func TestModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) 
 		}
 		processesOn(t, f)
 		setMode(t, f, v1alpha1.ModeAuto)
-		awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonScaling)
+		awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 		processesOn(t, f)
 	}
 	p, err := f.Policy(t.Context())
@@ -62,7 +61,7 @@ func TestModesZeroByHandSwitchesScalingOff(t *testing.T) {
 	t.Parallel()
 	f := settled(t, "by-hand")
 	scaleByHand(t, f.Name, 0)
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, policy.ReasonSwitchedOff)
+	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff)
 	require.Contains(t, said, "set them to 1 or more")
 	waiting := f.Published()
 	await(t, f, "messages to wait", time.Minute, func(context.Context) (bool, string, error) {

@@ -58,7 +58,7 @@ func TestPolicyDoesNotFightTheAutoscalerOfFunctionMesh(t *testing.T) {
 
 	// Function Mesh forgets its autoscaler when maxReplicas goes, as it really does, so the next words are about that one.
 	setMaxReplicas(t, name, nil)
-	said = awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "AutoscalerLeftBehind")
+	said = awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "AutoscalerOrphaned")
 	require.Contains(t, said, "HorizontalPodAutoscaler "+name+"-function still scales Function "+name)
 	left := meshAutoscaler()
 	left.SetNamespace(stage.Namespace)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -46,7 +46,7 @@ func TestTakeOverAndGiveBackTheAutoscalerOfAnEntryOfAMesh(t *testing.T) {
 		},
 	})
 	f := m.Functions[0]
-	ours, own := policy.AutoscalerName(f.Name), f.Name+"-function"
+	ours, own := plan.AutoscalerName(f.Name), f.Name+"-function"
 	awaitAutoscalers(t, f, map[string]bool{own: true})
 	awaitEntryMax(t, m, most)
 	p := componentPolicy(m, f, entry)

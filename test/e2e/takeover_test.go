@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
@@ -63,7 +63,7 @@ func awaitAutoscalers(t *testing.T, f *stage.Function, want map[string]bool) {
 func TestTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
 	t.Parallel()
 	const name, replicas = "taken", 3
-	ours, own, foreign := policy.AutoscalerName(name), name+"-function", name+"-by-hand"
+	ours, own, foreign := plan.AutoscalerName(name), name+"-function", name+"-by-hand"
 	f := addFunction(t,
 		stage.FunctionConfig{
 			Name: name, ServiceTime: 10 * time.Millisecond, Replicas: replicas,
@@ -118,7 +118,7 @@ func TestTakeOverAndGiveBackTheAutoscalerOfFunctionMesh(t *testing.T) {
 func TestTakeOverWaitsUntilTheAutoscalerOfAPausedScaledObjectIsGone(t *testing.T) {
 	t.Parallel()
 	const name, replicas = "handed", 2
-	ours, kedas := policy.AutoscalerName(name), "keda-hpa-"+name
+	ours, kedas := plan.AutoscalerName(name), "keda-hpa-"+name
 	f := addFunction(t, stage.FunctionConfig{Name: name, ServiceTime: 10 * time.Millisecond, Replicas: replicas})
 	keda := scaledObject(name, functionNamed(name))
 	place(t, keda)

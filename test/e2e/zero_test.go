@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
@@ -91,12 +90,12 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 
 	// In mode Off they gather, so that the first look sees them all.
 	setMode(t, f, v1alpha1.ModeOff)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonOff)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonOff)
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
 	since := time.Now()
 	setMode(t, f, v1alpha1.ModeAuto)
 	awaitReplicas(t, f, 3, 20, 30*time.Second)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonScaling)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	awaitReplicas(t, f, 0, 0, time.Minute)
 	desired := desiredSince(name, since)
@@ -111,7 +110,7 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 // atZero says how it looks there.
 func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 	t.Helper()
-	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonAtZero)
+	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
 	require.Contains(t, said, "scaled to zero")
 	hpa, err := f.Autoscaler(t.Context())
 	require.NoError(t, err)
@@ -135,7 +134,7 @@ func atZero(t *testing.T, f *stage.Function, actuator v1alpha1.Actuator) {
 	replicas, err := f.Replicas(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, replicas.Spec, "and it leaves it there")
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonAtZero)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
 }
 
 func TestZeroWithAnAutoscalerThatStopsAtOne(t *testing.T) {
@@ -173,9 +172,9 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 		}
 	}
 	for name, count := range replicas {
-		reason := policy.ReasonScaling
+		reason := v1alpha1.ReasonScaling
 		if count == 0 {
-			reason = policy.ReasonAtZero
+			reason = v1alpha1.ReasonScaledToZero
 		}
 		pollCondition(t, name, v1alpha1.ConditionReady, metav1.ConditionTrue, reason)
 	}
@@ -188,7 +187,7 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 	defer cancel()
 	require.NoError(t, b.Restart(ctx))
 	for name := range replicas {
-		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, policy.ReasonMeasured)
+		pollCondition(t, name, v1alpha1.ConditionBacklogKnown, metav1.ConditionTrue, v1alpha1.ReasonMeasured)
 	}
 	steady()
 	for name := range replicas {

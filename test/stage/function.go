@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/broker"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
@@ -268,7 +268,7 @@ func (f *Function) Policy(ctx context.Context) (*v1alpha1.AutoscalingPolicy, err
 // Autoscaler reads the HorizontalPodAutoscaler that the adapter made for the policy; nil when there is none yet.
 func (f *Function) Autoscaler(ctx context.Context) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{}
-	err := f.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: policy.AutoscalerName(f.Name)}, hpa)
+	err := f.stage.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: plan.AutoscalerName(f.Name)}, hpa)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // no autoscaler is an answer here, and a common one

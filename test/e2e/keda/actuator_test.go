@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -30,10 +30,10 @@ func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 	})
 	p.Spec.Actuator = v1alpha1.ActuatorKEDA
 	addPolicy(t, p)
-	o := scene.ScaledObject(policy.AutoscalerName(name))
+	o := scene.ScaledObject(plan.AutoscalerName(name))
 	awaitScaledObject(t, o, true)
 	awaitReplicas(t, f, 0, 0)
-	awaitPolicy(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonAtZero)
+	awaitPolicy(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaledToZero)
 	awaitCondition(t, o, "Ready", metav1.ConditionTrue, "ScaledObjectReady")
 
 	since := time.Now()
@@ -80,13 +80,13 @@ func TestActuatorsAreExchangedUnderLoadWithoutAJump(t *testing.T) {
 			}
 			return p.Status.Actuator != nil && p.Status.Actuator.Type == actuator, fmt.Sprintf("%+v", p.Status.Actuator), nil
 		})
-		awaitPolicy(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, policy.ReasonScaling)
+		awaitPolicy(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
 		awaitPolicy(t, f, v1alpha1.ConditionScalingActive, metav1.ConditionTrue, "ValidMetricFound")
 	}
 	scales(v1alpha1.ActuatorHPA)
 	awaitReplicas(t, f, replicas, replicas)
 	since := time.Now()
-	o := scene.ScaledObject(policy.AutoscalerName(name))
+	o := scene.ScaledObject(plan.AutoscalerName(name))
 	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorKEDA, v1alpha1.ActuatorHPA} {
 		patchPolicy(t, name, fmt.Sprintf(`{"spec":{"actuator":%q}}`, actuator))
 		awaitScaledObject(t, o, actuator == v1alpha1.ActuatorKEDA)

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -30,7 +30,7 @@ func TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse(t *testing.T) {
 	p := newPolicy(name, v1alpha1.Strategy{Type: v1alpha1.StrategyRatePerReplica, RatePerReplica: &rate})
 	p.Spec.Actuator = v1alpha1.ActuatorKEDA
 	addPolicy(t, p)
-	o := scene.ScaledObject(policy.AutoscalerName(name))
+	o := scene.ScaledObject(plan.AutoscalerName(name))
 	awaitScaledObject(t, o, true)
 	awaitPolicy(t, f, v1alpha1.ConditionScalingActive, metav1.ConditionTrue, "ValidMetricFound")
 	awaitReplicas(t, f, replicas, replicas)
@@ -42,20 +42,20 @@ func TestAnOperatorThatIsGoneHoldsUpATransferAndNothingElse(t *testing.T) {
 
 	scene.KEDA.Operator.Kill()
 	patchPolicy(t, name, `{"spec":{"actuator":"Direct"}}`)
-	awaitPolicy(t, f, v1alpha1.ConditionAutoscalerApplied, metav1.ConditionFalse, policy.ReasonScaledObjectStays)
+	awaitPolicy(t, f, v1alpha1.ConditionAutoscalerApplied, metav1.ConditionFalse, v1alpha1.ReasonScaledObjectStays)
 	is, err := o.Exists(t.Context())
 	require.NoError(t, err)
 	require.True(t, is)
 	require.NoError(t, scene.KEDA.Operator.Restart(t.Context()))
 	awaitScaledObject(t, o, false)
-	awaitPolicy(t, f, v1alpha1.ConditionAutoscalerApplied, metav1.ConditionTrue, policy.ReasonDirect)
+	awaitPolicy(t, f, v1alpha1.ConditionAutoscalerApplied, metav1.ConditionTrue, v1alpha1.ReasonDirect)
 	await(t, "KEDA's HorizontalPodAutoscaler to be gone", func(ctx context.Context) (bool, string, error) {
 		hpa, err := f.Autoscaler(ctx)
 		return hpa == nil, fmt.Sprint(hpa), err
 	})
 
 	patchPolicy(t, name, `{"spec":{"actuator":"HPA"}}`)
-	awaitPolicy(t, f, v1alpha1.ConditionAutoscalerApplied, metav1.ConditionTrue, policy.ReasonApplied)
+	awaitPolicy(t, f, v1alpha1.ConditionAutoscalerApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied)
 	awaitPolicy(t, f, v1alpha1.ConditionScalingActive, metav1.ConditionTrue, "ValidMetricFound")
 	awaitDone(t, f, 200)
 	require.Equal(t, []int{replicas}, desiredSince(name, since))

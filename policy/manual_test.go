@@ -1,0 +1,93 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+func TestAPauseHoldsThePresentReplicasForAWindow(t *testing.T) {
+	state := policy.State{Capacity: learned(100), Arrivals: arrivals(200), DecidedAt: noon()}
+	resumed := state.Continue(9, noon().Add(time.Hour))
+	require.Equal(t, state.Capacity, resumed.Capacity)
+	for second := 0; second <= 130; second += 10 {
+		in := input(9, reading(0, 200))
+		in.Now = noon().Add(time.Hour + time.Duration(second)*time.Second)
+		in.Reading.At = in.Now
+		var decision policy.Decision
+		decision, resumed = policy.Decide(in, resumed)
+		if second < 90 {
+			require.Equal(t, int32(9), decision.Replicas, "after %d s", second)
+		}
+		if second == 130 {
+			require.Less(t, decision.Replicas, int32(9))
+		}
+	}
+}
+
+// meddled decides every ten seconds of two minutes for a pool of three that is right, and lets somebody else write.
+func meddled(foreign func(second int, current int32) int32, mode v1alpha1.Mode) (decided []int32) {
+	state, current := policy.State{Capacity: learned(100), Arrivals: arrivals(200)}, int32(3)
+	for second := 0; second <= 240; second += 10 {
+		current = foreign(second, current)
+		in := input(current, reading(0, 200))
+		in.Spec.Mode = mode
+		in.Now = noon().Add(time.Duration(second) * time.Second)
+		in.Reading.At, in.Reading.Consumers = in.Now, backlog.Known(float64(current))
+		var decision policy.Decision
+		decision, state = policy.Decide(in, state)
+		decided = append(decided, decision.Replicas)
+		if mode != v1alpha1.ModeRecommend {
+			current = decision.Replicas
+		}
+	}
+	return decided
+}
+
+func TestWhatSomebodyElseRaisedIsHeldForAWindow(t *testing.T) {
+	once := func(second int, current int32) int32 {
+		if second == 60 {
+			return 12
+		}
+		return current
+	}
+	decided := meddled(once, v1alpha1.ModeAuto)
+	require.Equal(t, int32(3), decided[5])
+	for second := 60; second < 150; second += 10 {
+		require.Equal(t, int32(12), decided[second/10], "after %d s", second)
+	}
+	require.Equal(t, int32(3), decided[len(decided)-1], "then what is needed counts")
+	require.NotEqual(t, int32(12), meddled(once, v1alpha1.ModeRecommend)[7],
+		"beside another autoscaler Recommend says what it would do itself")
+}
+
+func TestWhatSomebodyElseLoweredIsAddedAgain(t *testing.T) {
+	decided := meddled(func(second int, current int32) int32 {
+		if second == 60 {
+			return 1
+		}
+		return current
+	}, v1alpha1.ModeAuto)
+	require.Equal(t, int32(3), decided[6])
+}
+
+func TestTheCooldownPeriodIsThePolicys(t *testing.T) {
+	for name, test := range map[string]struct {
+		seconds int32
+		want    int
+	}{"none": {0, 0}, "twenty seconds": {20, 20}, "eight minutes": {480, 480}} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, wentToZero(func(_ int, in *policy.Input) {
+				in.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &test.seconds}}
+			}))
+		})
+	}
+}

@@ -1,0 +1,193 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
+	mode := func(m v1alpha1.Mode) func(*plan.Outcome) {
+		return func(o *plan.Outcome) { o.Observed.Policy.Spec.Mode = m }
+	}
+	tests := map[string]struct {
+		current              int32
+		given                []func(*plan.Outcome)
+		ready, active, apply string
+		message              string
+	}{
+		"Direct": {
+			3,
+			[]func(*plan.Outcome){byDirect},
+			"True/Scaling", "True/Direct", "True/Direct",
+			"the target follows the decisions",
+		},
+		"at zero with Direct": {
+			0,
+			[]func(*plan.Outcome){byDirect, mayBeZero},
+			"True/ScaledToZero", "True/ScaledToZero", "True/Direct",
+			"scaled to zero: replicas come back when there is something to do",
+		},
+		"at zero with an autoscaler that says that it is disabled": {
+			0,
+			[]func(*plan.Outcome){mayBeZero, disabled},
+			"True/ScaledToZero", "True/ScaledToZero", "True/Applied",
+			"scaled to zero: replicas come back when there is something to do",
+		},
+		"at zero before the autoscaler looked": {
+			0, []func(*plan.Outcome){mayBeZero}, "True/ScaledToZero", "True/ScaledToZero", "True/Applied", "scaled to zero",
+		},
+		"back from zero before the autoscaler looked": {
+			4, []func(*plan.Outcome){
+				mayBeZero,
+				disabled,
+			}, "True/Scaling", "True/Scaling", "True/Applied", "the target follows the decisions",
+		},
+		"on the way back because minReplicas was raised": {
+			0, []func(*plan.Outcome){
+				disabled,
+				atZero,
+			}, "True/ScaledToZero", "True/ScaledToZero", "True/Applied", "scaled to zero",
+		},
+		"switched off by hand": {
+			0,
+			[]func(*plan.Outcome){disabled},
+			"False/SwitchedOff", "False/SwitchedOff", "True/Applied",
+			"replicas of Function resize are 0 although minReplicas is 1, which switches scaling off: set them to 1 or more, " +
+				"or minReplicas to 0",
+		},
+		"switched off by hand with Direct": {
+			0,
+			[]func(*plan.Outcome){byDirect},
+			"False/SwitchedOff", "False/SwitchedOff", "True/Direct",
+			"switches scaling off",
+		},
+		"a number that could not be written": {
+			3,
+			[]func(*plan.Outcome){
+				byDirect,
+				func(o *plan.Outcome) { o.ScaleFailed = errors.New("scaling Function resize to 7: forbidden") },
+			},
+			"Unknown/ScaleFailed", "True/Direct", "Unknown/ScaleFailed",
+			"it is tried again: scaling Function resize to 7: forbidden",
+		},
+		"the autoscaler at work": {
+			3,
+			[]func(*plan.Outcome){func(o *plan.Outcome) {
+				saying(o, corev1.ConditionTrue, "ValidMetricFound",
+					"the HPA was able to")
+			}},
+			"True/Scaling", "True/ValidMetricFound", "True/Applied", "the target follows the decisions",
+		},
+		"Off": {
+			3,
+			[]func(*plan.Outcome){mode(v1alpha1.ModeOff)},
+			"True/Off", "", "",
+			"mode is Off: nothing is measured, decided or changed",
+		},
+		"Recommend at zero": {
+			0, []func(*plan.Outcome){
+				mode(v1alpha1.ModeRecommend),
+				mayBeZero,
+			}, "True/Recommending", "", "True/RecommendOnly", "shown and not carried out",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := outcome(t, test.current)
+			for _, change := range test.given {
+				change(&o)
+			}
+			conditions := plan.Conditions(o.Observed.Policy.Status.Conditions, o)
+			for conditionType, want := range map[string]string{
+				v1alpha1.ConditionReady: test.ready, v1alpha1.ConditionScalingActive: test.active,
+				v1alpha1.ConditionAutoscalerApplied: test.apply,
+			} {
+				got := ""
+				if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
+					got = string(c.Status) + "/" + c.Reason
+				}
+				require.Equal(t, want, got, conditionType)
+			}
+			require.Contains(t, meta.FindStatusCondition(conditions, v1alpha1.ConditionReady).Message, test.message)
+			later := o
+			later.Now = noon().Add(time.Hour)
+			require.Equal(t, conditions, plan.Conditions(conditions, later), "what did not change is not written again")
+		})
+	}
+}
+
+func TestOffKeepsWhatWasLearnedAndShowsNothingOld(t *testing.T) {
+	before := written(t, learnedState(t))
+	before.LastDecisions = []v1alpha1.PastDecision{{From: 1, To: 3}}
+	o := outcome(t, 3)
+	o.Observed.Policy.Spec.Mode, o.Observed.Policy.Status = v1alpha1.ModeOff, before
+	after := plan.Status(before, o, nil)
+	require.Nil(t, after.DesiredReplicas)
+	require.Nil(t, after.Signals)
+	require.Nil(t, after.Decision)
+	require.Nil(t, after.Actuator)
+	require.Empty(t, after.HorizontalPodAutoscaler)
+	require.Equal(t, before.State, after.State)
+	require.Equal(t, before.Capacity, after.Capacity)
+	require.Equal(t, before.LastDecisions, after.LastDecisions)
+	require.Equal(t, int32(3), *after.CurrentReplicas)
+	require.True(t, plan.StatusDiffers(before, after, noon()))
+	o.Now, o.Observed.Policy.Status = noon().Add(time.Hour), after
+	require.False(t, plan.StatusDiffers(after, plan.Status(after, o, nil), o.Now),
+		"nothing is written while it is off")
+}
+
+func TestATargetThatWasSwitchedOffHasNoDesiredReplicas(t *testing.T) {
+	o := outcome(t, 0)
+	disabled(&o)
+	in := input(0, reading(5000, 500))
+	in.Frozen = plan.Frozen(o.Observed)
+	decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(500)})
+	require.Zero(t, decision.Replicas)
+	status := plan.Status(v1alpha1.AutoscalingPolicyStatus{DesiredReplicas: new(int32(3))}, o,
+		&plan.Result{Decision: decision, State: state, Reading: in.Reading})
+	require.Nil(t, status.DesiredReplicas,
+		"an autoscaler that finds replicas again keeps them until there is a new number")
+	require.Empty(t, status.LastDecisions)
+	require.Equal(t, policy.HoldSwitchedOff, status.Decision.Hold.Reason)
+	require.NotNil(t, status.Signals)
+}
+
+func TestTheLastDecisionsAreRemembered(t *testing.T) {
+	o := outcome(t, 3)
+	status := v1alpha1.AutoscalingPolicyStatus{}
+	decide := func(replicas int32, why string) {
+		o.Now = o.Now.Add(time.Minute)
+		status = plan.Status(status, o, &plan.Result{
+			Decision: policy.Decision{Time: o.Now, Replicas: replicas, Equation: why}, Reading: reading(0, 0),
+		})
+	}
+	decide(3, "as it is")
+	require.Empty(t, status.LastDecisions, "a decision that changes nothing is none to remember")
+	decide(7, "much to do")
+	decide(7, "much to do still")
+	require.Equal(t,
+		[]v1alpha1.PastDecision{{
+			Time: metav1.NewTime(noon().Add(2 * time.Minute)), From: 3, To: 7,
+			Why: "much to do",
+		}}, status.LastDecisions)
+	for n := range int32(6) {
+		decide(10+n, "more")
+	}
+	require.Len(t, status.LastDecisions, 5)
+	require.Equal(t, int32(15), status.LastDecisions[0].To, "the latest first")
+	require.Equal(t, int32(14), status.LastDecisions[0].From)
+}

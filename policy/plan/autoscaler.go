@@ -1,0 +1,190 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
+	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// MetricDesiredReplicas is the metric that carries a decision to the HorizontalPodAutoscaler.
+const MetricDesiredReplicas = "pulsar_function_desired_replicas"
+
+// FieldManager owns the fields that we apply.
+const FieldManager = "pulsar-autoscaler"
+
+// LabelPolicy names the policy on the objects made for it.
+const LabelPolicy = v1alpha1.Group + "/policy"
+
+// AutoscalerName is the name of the policy's HorizontalPodAutoscaler. It never equals the name of a Function, Sink or
+// Source that Function Mesh might delete or adopt it for (<cr>, <cr>-function): those cannot end in a hash of ours. The
+// hash covers the whole policy name, so long names that are cut stay apart.
+func AutoscalerName(policy string) string {
+	const prefix, longest = "pap-", 63
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(policy)) // a hash.Hash never fails
+	suffix := fmt.Sprintf("-%08x", hash.Sum32())
+	if most := longest - len(prefix) - len(suffix); len(policy) > most {
+		policy = strings.TrimRight(policy[:most], "-.")
+	}
+	return prefix + policy + suffix
+}
+
+// HorizontalPodAutoscaler is what we apply for a policy: one Object metric on the policy itself with AverageValue 1,
+// so that the HPA sets exactly the number that was decided; no tolerance and no windows, for those filters were
+// applied already.
+//
+// Source: Kubernetes replica_calculator.go: ceil(V/1), and the tolerance fields that are on by default since 1.35.
+//
+// A target without a scale subresource is scaled through the policy's own.
+func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
+	abilities Capabilities,
+) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
+	gv, ref := v1alpha1.GroupVersion().String(), ScaledBy(p, target)
+	least := policy.LeastReplicas(p.Spec)
+	if target.NeverZero || !abilities.ScaleToZero {
+		least = max(1, least)
+	}
+	return acautoscalingv2.HorizontalPodAutoscaler(AutoscalerName(p.Name), p.Namespace).
+		WithLabels(ownLabels(p)).
+		WithOwnerReferences(acmetav1.OwnerReference().
+			WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy).
+			WithName(p.Name).WithUID(p.UID).WithController(true)).
+		WithSpec(acautoscalingv2.HorizontalPodAutoscalerSpec().
+			WithScaleTargetRef(acautoscalingv2.CrossVersionObjectReference().
+				WithAPIVersion(ref.APIVersion).WithKind(ref.Kind).WithName(ref.Name)).
+			WithMinReplicas(least).
+			WithMaxReplicas(p.Spec.MaxReplicas).
+			WithMetrics(acautoscalingv2.MetricSpec().
+				WithType(autoscalingv2.ObjectMetricSourceType).
+				WithObject(acautoscalingv2.ObjectMetricSource().
+					WithDescribedObject(acautoscalingv2.CrossVersionObjectReference().
+						WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy).WithName(p.Name)).
+					WithMetric(acautoscalingv2.MetricIdentifier().WithName(MetricDesiredReplicas)).
+					WithTarget(acautoscalingv2.MetricTarget().
+						WithType(autoscalingv2.AverageValueMetricType).
+						WithAverageValue(resource.MustParse("1"))))).
+			WithBehavior(acautoscalingv2.HorizontalPodAutoscalerBehavior().
+				WithScaleUp(unfiltered()).WithScaleDown(unfiltered())))
+}
+
+// ScaledBy is the object whose scale subresource an autoscaler writes: the target, or the policy where it has none.
+func ScaledBy(p *v1alpha1.AutoscalingPolicy, target *Target) v1alpha1.ScaleTargetRef {
+	if target.Scaling == BySubresource {
+		return target.Ref
+	}
+	return v1alpha1.ScaleTargetRef{
+		APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy,
+		Name: p.Name,
+	}
+}
+
+// ownLabels are on what is made for a policy.
+func ownLabels(p *v1alpha1.AutoscalingPolicy) map[string]string {
+	return map[string]string{"app.kubernetes.io/managed-by": FieldManager, LabelPolicy: labelValue(p.Name)}
+}
+
+// unfilteredRules let every change pass at once: the largest step that the API knows, every second.
+func unfilteredRules() autoscalingv2.HPAScalingRules {
+	largest, none := autoscalingv2.MaxChangePolicySelect, resource.MustParse("0")
+	return autoscalingv2.HPAScalingRules{
+		StabilizationWindowSeconds: new(int32), SelectPolicy: &largest, Tolerance: &none,
+		Policies: []autoscalingv2.HPAScalingPolicy{{
+			Type: autoscalingv2.PodsScalingPolicy, Value: math.MaxInt16,
+			PeriodSeconds: 1,
+		}},
+	}
+}
+
+// unfiltered is unfilteredRules, to be applied.
+func unfiltered() *acautoscalingv2.HPAScalingRulesApplyConfiguration {
+	rules := unfilteredRules()
+	return acautoscalingv2.HPAScalingRules().
+		WithStabilizationWindowSeconds(*rules.StabilizationWindowSeconds).
+		WithSelectPolicy(*rules.SelectPolicy).
+		WithTolerance(*rules.Tolerance).
+		WithPolicies(acautoscalingv2.HPAScalingPolicy().
+			WithType(rules.Policies[0].Type).WithValue(
+			rules.Policies[0].Value).WithPeriodSeconds(rules.Policies[0].PeriodSeconds))
+}
+
+// AutoscalerIsCurrent says whether the live HorizontalPodAutoscaler already is what we would apply. A server before
+// 1.35 drops the tolerance; that is not a difference that applying again could mend, until the server is upgraded.
+func AutoscalerIsCurrent(
+	live *autoscalingv2.HorizontalPodAutoscaler, wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
+) (bool, error) {
+	if live == nil {
+		return false, nil
+	}
+	want, err := DecodeAutoscaler(wanted)
+	if err != nil {
+		return false, err
+	}
+	if !ToleranceHonoured(live) {
+		want.Spec.Behavior.ScaleUp.Tolerance = nil
+		want.Spec.Behavior.ScaleDown.Tolerance = nil
+	}
+	for key, value := range want.Labels {
+		if live.Labels[key] != value {
+			return false, nil
+		}
+	}
+	return equality.Semantic.DeepEqual(want.Spec, live.Spec), nil
+}
+
+// DecodeAutoscaler turns an apply configuration, the wanted one or the API server's answer to it, into the object.
+func DecodeAutoscaler(
+	configuration *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
+) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+	text, err := json.Marshal(configuration)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the autoscaler: %w", err)
+	}
+	var decoded autoscalingv2.HorizontalPodAutoscaler
+	if err := json.Unmarshal(text, &decoded); err != nil {
+		return nil, fmt.Errorf("decoding the autoscaler: %w", err)
+	}
+	return &decoded, nil
+}
+
+// ToleranceHonoured says whether the server kept the tolerance: without it the HPA ignores changes of up to 10 %.
+func ToleranceHonoured(live *autoscalingv2.HorizontalPodAutoscaler) bool {
+	behavior := live.Spec.Behavior
+	return behavior != nil && behavior.ScaleUp != nil && behavior.ScaleUp.Tolerance != nil &&
+		behavior.ScaleDown != nil && behavior.ScaleDown.Tolerance != nil
+}
+
+// FunctionMeshName is what Function Mesh calls the StatefulSet and the autoscaler of an object.
+func FunctionMeshName(ref v1alpha1.ScaleTargetRef) string {
+	return ref.Name + "-" + strings.ToLower(ref.Kind)
+}
+
+// selectorOf the pods that the policy's own scale subresource tells. A HorizontalPodAutoscaler refuses an empty one, so
+// what has no pods has one that matches none.
+func selectorOf(w Observed) string {
+	if w.Target.Selector != "" {
+		return w.Target.Selector
+	}
+	return LabelPolicy + "=" + labelValue(w.Policy.Name)
+}
+
+// labelValue cuts a name to what a label may hold.
+func labelValue(name string) string {
+	if len(name) > 63 {
+		name = strings.TrimRight(name[:63], "-.")
+	}
+	return name
+}

@@ -1,0 +1,75 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
+	const auto, hpa, direct = v1alpha1.ActuatorAuto, v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect
+	theirs := plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter"}
+	withKEDA := theirs
+	withKEDA.KEDA = true
+	tests := map[string]struct {
+		cluster plan.Capabilities
+		wanted  v1alpha1.Actuator
+		scaling plan.Scaling
+		want    v1alpha1.Actuator
+		reason  string
+	}{
+		"the HPA while nothing is known": {
+			plan.Capabilities{},
+			auto, plan.BySubresource, hpa,
+			"custom.metrics.k8s.io is served by the adapter",
+		},
+		"KEDA beside us is no reason": {
+			plan.Capabilities{KEDA: true},
+			auto, plan.BySubresource, hpa,
+			"custom.metrics.k8s.io is served by the adapter",
+		},
+		"nothing wanted is Auto": {
+			plan.Capabilities{},
+			"", plan.ByMesh, hpa,
+			"custom.metrics.k8s.io is served by the adapter",
+		},
+		"Direct when the API is somebody else's": {
+			theirs, auto, plan.BySubresource, direct,
+			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can ask " +
+				"the adapter",
+		},
+		"Direct, and a word about KEDA": {
+			withKEDA, auto, plan.BySubresource, direct,
+			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can ask " +
+				"the adapter; " +
+				"KEDA is installed, and works with --keda-scaler-address of the adapter",
+		},
+		"Direct when the API is nobody's": {
+			plan.Capabilities{NoMetricsAPI: true},
+			auto, plan.ByMesh, direct,
+			"nobody serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter: apply its APIService",
+		},
+		"Direct for what has no pods": {
+			plan.Capabilities{},
+			auto, plan.ByWorker, direct,
+			"the function worker has no pods for a HorizontalPodAutoscaler to look after",
+		},
+		"a named one, whatever the cluster": {
+			theirs, hpa, plan.BySubresource, hpa,
+			"spec.actuator says so, although custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter and not " +
+				"by the adapter: use Direct",
+		},
+		"a named one that is right": {theirs, direct, plan.BySubresource, direct, "spec.actuator says so"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, v1alpha1.ActuatorStatus{Type: tt.want, Reason: tt.reason}, tt.cluster.Choose(tt.wanted, tt.scaling))
+		})
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// Violation is something the user must mend before the target may be scaled. Nothing is written while there is one.
+type Violation struct {
+	// Condition that turns False.
+	Condition string
+	Reason    string
+	// Message names the fix.
+	Message string
+}
+
+// Check returns the first violation, or nil. The order is what to mend first. In mode Recommend nothing is scaled, so
+// other autoscalers are in nobody's way: to recommend beside one is what the mode is for.
+func Check(w Observed) *Violation {
+	checks := []func(Observed) *Violation{
+		targetKindIsSupported,
+		targetExists,
+		targetIsValid,
+		nothingControlsTheStatefulSet,
+		targetHasReplicas,
+		targetIsNotInAMesh,
+		targetIsManaged,
+		targetIsNotStopped,
+	}
+	if w.Policy.Spec.Mode == v1alpha1.ModeAuto || w.Policy.Spec.Mode == "" {
+		checks = append(checks,
+			noOtherPolicyGoesFirst,
+			autoscalerIsOurs,
+			nameIsOurs,
+			kedaIsThere,
+			scaledObjectIsOurs,
+			kedaAdmitsOurs,
+			nothingIsBeingGivenBack,
+			// What follows may be put away for the policy, so it comes last.
+			functionHasNoAutoscalerOfItsOwn,
+			noAutoscalerIsLeftBehind,
+			noOtherAutoscalerScalesIt,
+		)
+	}
+	for _, check := range checks {
+		if v := check(w); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+func targetKindIsSupported(w Observed) *Violation {
+	if w.Unsupported == "" {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonTargetKindUnsupported, w.Unsupported}
+}
+
+func targetExists(w Observed) *Violation {
+	if w.Target != nil {
+		return nil
+	}
+	field := "scaleTargetRef"
+	if w.Policy.Spec.PulsarFunctionRef.Name != "" {
+		field = "pulsarFunctionRef"
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonTargetNotFound, fmt.Sprintf(
+		"%s does not exist in namespace %s: create it or correct spec.%s", Name(w.Policy.Spec), w.Policy.Namespace, field)}
+}
+
+func targetIsValid(w Observed) *Violation {
+	if w.Target.Invalid == "" {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, cmp.Or(w.Target.InvalidReason, v1alpha1.ReasonTargetInvalid), w.Target.Invalid}
+}
+
+func targetIsNotStopped(w Observed) *Violation {
+	if !w.Target.Stopped {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonStopped, fmt.Sprintf(
+		"%s is stopped, and a change of its parallelism would start some of its instances: start it first (pulsar-admin %ss start)",
+		Name(w.Policy.Spec), strings.ToLower(string(w.Policy.Spec.PulsarFunctionRef.Kind)))}
+}
+
+func nothingControlsTheStatefulSet(w Observed) *Violation {
+	if w.Target.Owner == "" {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByAnotherController, Controlled(w.Target)}
+}
+
+// Controlled says that a StatefulSet's replicas are its owner's to set, and what to scale instead.
+func Controlled(target *Target) string {
+	kind, name, _ := strings.Cut(target.Owner, " ")
+	fix := "scale that instead"
+	if slices.Contains([]v1alpha1.WorkloadKind{v1alpha1.WorkloadFunction, v1alpha1.WorkloadSink, v1alpha1.WorkloadSource},
+		v1alpha1.WorkloadKind(kind)) {
+		fix = fmt.Sprintf("set spec.scaleTargetRef to kind %s, name %s instead", kind, name)
+	}
+	return fmt.Sprintf("StatefulSet %s is controlled by %s, which sets its replicas back: %s", target.Ref.Name,
+		target.Owner, fix)
+}
+
+func targetHasReplicas(w Observed) *Violation {
+	if w.Target.Replicas != nil {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonReplicasUnset, fmt.Sprintf(
+		"%s, which scaling begins from: set it to %d", withoutReplicas(w), max(1, policy.LeastReplicas(w.Policy.Spec)))}
+}
+
+func targetIsNotInAMesh(w Observed) *Violation {
+	if w.Target.MeshOwner == "" {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByFunctionMesh, fmt.Sprintf(
+		"%s %s belongs to FunctionMesh %s, which sets its replicas back at every change: replace this policy by one with "+
+			"scaleTargetRef %s",
+		w.Target.Ref.Kind, w.Target.Ref.Name, w.Target.MeshOwner, throughMesh(w.Target.Ref, w.Target.MeshOwner))}
+}
+
+func targetIsManaged(w Observed) *Violation {
+	if !w.Target.Unmanaged {
+		return nil
+	}
+	by := cmp.Or(w.Target.UnmanagedBy, w.Target.Ref.Kind+" "+w.Target.Ref.Name)
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonUnmanaged, fmt.Sprintf(
+		"%s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the "+
+			"annotation", by)}
+}
+
+func autoscalerIsOurs(w Observed) *Violation {
+	if w.Autoscaler == nil {
+		return nil
+	}
+	for _, owner := range w.Autoscaler.OwnerReferences {
+		if owner.Controller != nil && *owner.Controller && owner.UID == w.Policy.UID {
+			return nil
+		}
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameTaken, fmt.Sprintf(
+		"HorizontalPodAutoscaler %s exists and is not this policy's: rename or delete it", w.Autoscaler.Name)}
+}

@@ -1,0 +1,263 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Outcome is what became of one pass over a policy: what stands in its conditions.
+type Outcome struct {
+	Now      time.Time
+	Observed Observed
+	// Violation found by Check or by the API server when applying; nil when there is none.
+	Violation *Violation
+	// Unknown is why there was no reading; nil when there was one.
+	Unknown error
+	// Reading that was decided on; nil when there was none.
+	Reading *backlog.Reading
+	// Actuator that was chosen.
+	Actuator v1alpha1.ActuatorStatus
+	// ScaleFailed is why the target's replicas were not written; nil when they were, or need not be.
+	ScaleFailed error
+	// ApplyFailed is why it is not known whether our autoscaler is as it should be: a write of it failed and is tried
+	// again.
+	ApplyFailed error
+}
+
+// unknownReasons maps why a reading is missing to the reason of the condition. This is the one place where it happens.
+func unknownReasons() []struct {
+	err    error
+	reason string
+} {
+	return []struct {
+		err    error
+		reason string
+	}{
+		// Stale wraps the trouble behind it, so it comes first.
+		{backlog.ErrStale, v1alpha1.ReasonStale},
+		{backlog.ErrNotTracked, v1alpha1.ReasonNotTracked},
+		{backlog.ErrNoData, v1alpha1.ReasonNoDataYet},
+		{backlog.ErrPartial, v1alpha1.ReasonPartialAnswer},
+		{backlog.ErrTopicNotFound, v1alpha1.ReasonTopicNotFound},
+		{backlog.ErrSubscriptionNotFound, v1alpha1.ReasonSubscriptionNotFound},
+		{backlog.ErrFunctionNotFound, v1alpha1.ReasonFunctionNotFound},
+		{backlog.ErrNoWorker, v1alpha1.ReasonNoFunctionWorker},
+		{backlog.ErrUnauthenticated, v1alpha1.ReasonCredentialsRefused},
+		{backlog.ErrForbidden, v1alpha1.ReasonPermissionMissing},
+		{backlog.ErrUnreachable, v1alpha1.ReasonPulsarUnreachable},
+		{backlog.ErrUnavailable, v1alpha1.ReasonPulsarUnavailable},
+		{backlog.ErrProtocol, v1alpha1.ReasonUnexpectedAnswer},
+		{backlog.ErrUnsupported, v1alpha1.ReasonUnsupported},
+	}
+}
+
+// UnknownReason is the condition reason for why a reading is missing.
+func UnknownReason(err error) string {
+	for _, row := range unknownReasons() {
+		if errors.Is(err, row.err) {
+			return row.reason
+		}
+	}
+	return v1alpha1.ReasonUnknown
+}
+
+// Conditions brings a policy's conditions up to date and returns them; the given ones are not changed.
+func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
+	if o.Observed.Policy.Spec.Mode == v1alpha1.ModeOff {
+		return offConditions(before, o)
+	}
+	after := append([]metav1.Condition(nil), before...)
+	set := func(c metav1.Condition) {
+		c.ObservedGeneration = o.Observed.Policy.Generation
+		c.LastTransitionTime = metav1.NewTime(o.Now)
+		// What others said may be of any length, and one text that is too long has the API server refuse the whole status.
+		c.Message = Shorten(c.Message, maxMessage)
+		meta.SetStatusCondition(&after, c)
+	}
+	target, known, applied, active := targetFound(o), backlogKnown(o), autoscalerApplied(o), scalingActive(o)
+	for _, c := range []metav1.Condition{target, known, subscriptionVerified(o), scalesWithoutRestart(o), applied} {
+		set(c)
+	}
+	if active != nil {
+		set(*active)
+	} else {
+		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
+	}
+	set(ready(o.Observed.Policy.Spec.Mode, target, known, applied, active))
+	return after
+}
+
+// offConditions are what the conditions of a policy say that does nothing: all but Ready would go stale.
+func offConditions(before []metav1.Condition, o Outcome) []metav1.Condition {
+	var after []metav1.Condition
+	if last := meta.FindStatusCondition(before, v1alpha1.ConditionReady); last != nil {
+		after = append(after, *last)
+	}
+	meta.SetStatusCondition(&after, metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonOff,
+		ObservedGeneration: o.Observed.Policy.Generation,
+		LastTransitionTime: metav1.NewTime(o.Now), Message: "mode is Off: nothing is measured, decided or changed",
+	})
+	return after
+}
+
+// ready summarises: the first condition that is not True, in the order in which a user mends them. ScalingActive
+// comes last, for it is False whenever an earlier one is.
+func ready(mode v1alpha1.Mode, target, known, applied metav1.Condition, active *metav1.Condition) metav1.Condition {
+	parts := []metav1.Condition{target, known, applied}
+	if active != nil {
+		parts = append(parts, *active)
+	}
+	for _, part := range parts {
+		if part.Status != metav1.ConditionTrue {
+			return metav1.Condition{
+				Type: v1alpha1.ConditionReady, Status: part.Status, Reason: part.Reason,
+				Message: part.Message,
+			}
+		}
+	}
+	if mode == v1alpha1.ModeRecommend {
+		return metav1.Condition{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRecommending,
+			Message: "mode is Recommend: decisions are shown and not carried out",
+		}
+	}
+	if active != nil && active.Reason == v1alpha1.ReasonScaledToZero {
+		return metav1.Condition{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaledToZero,
+			Message: active.Message,
+		}
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaling,
+		Message: "the target follows the decisions",
+	}
+}
+
+func targetFound(o Outcome) metav1.Condition {
+	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
+		return metav1.Condition{Type: v.Condition, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFound,
+		Message: Name(o.Observed.Policy.Spec) + " exists and can be scaled",
+	}
+}
+
+// backlogKnown is Unknown rather than False while the first answer is under way or nothing was asked yet.
+func backlogKnown(o Outcome) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionBacklogKnown}
+	switch {
+	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"
+	case o.Unknown == nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonMeasured, "Pulsar answers for every input topic"
+	case errors.Is(o.Unknown, backlog.ErrNoData) || errors.Is(o.Unknown, backlog.ErrNotTracked):
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, UnknownReason(o.Unknown), o.Unknown.Error()
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, UnknownReason(o.Unknown), o.Unknown.Error()
+	}
+	return c
+}
+
+func autoscalerApplied(o Outcome) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionTrue}
+	switch {
+	case o.Violation != nil && o.Violation.Condition == c.Type:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.Violation.Reason, o.Violation.Message
+	case o.Violation != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"
+	case o.ApplyFailed != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed, "it is tried again: "+o.ApplyFailed.Error()
+	case o.ScaleFailed != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonScaleFailed, "it is tried again: "+o.ScaleFailed.Error()
+	case o.Observed.Policy.Spec.Mode == v1alpha1.ModeRecommend:
+		c.Reason, c.Message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
+	case o.byKEDA() != nil:
+		return *o.byKEDA()
+	case o.Actuator.Type == v1alpha1.ActuatorDirect:
+		c.Reason, c.Message = v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
+	case o.Observed.Autoscaler == nil && !o.Observed.Target.mayHaveAutoscaler(o.Observed.Policy.Spec):
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
+		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is made when they may " +
+			"change: " + o.Observed.Target.Frozen.Message
+	case o.Observed.Autoscaler == nil && o.Unknown != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPending, "the HorizontalPodAutoscaler is made when "+
+			"the first answer of Pulsar is in"
+	case o.Observed.Autoscaler != nil && !ToleranceHonoured(o.Observed.Autoscaler):
+		c.Reason, c.Message = v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped
+	default:
+		c.Reason, c.Message = v1alpha1.ReasonApplied, "HorizontalPodAutoscaler "+AutoscalerName(
+			o.Observed.Policy.Name)+" is as it should be"
+	}
+	return c
+}
+
+const toleranceIsDropped = "this Kubernetes version drops the tolerance of a HorizontalPodAutoscaler: changes of up " +
+	"to 10 % are not carried out"
+
+// scalingActive mirrors the condition of our HPA, or what KEDA says; nil where there is nothing to mirror.
+func scalingActive(o Outcome) *metav1.Condition {
+	if o.Observed.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
+		return nil
+	}
+	c := metav1.Condition{
+		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending,
+		Message: "the HorizontalPodAutoscaler has not run yet",
+	}
+	switch {
+	case SwitchedOff(o.Observed):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, switchedOff(o.Observed)
+		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.Observed.ownScaledObject() != nil && o.Observed.ownScaledObject().Paused:
+		return paused(o.Observed.ownScaledObject())
+	case *o.Observed.Target.Replicas == 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero, "scaled to zero: replicas come back when there "+
+			"is something to do"
+		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorDirect:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonDirect, "the controller writes the number of replicas "+
+			"itself"
+		return &c
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
+		c = o.kedaScales()
+		return &c
+	case o.Observed.Autoscaler == nil:
+		return &c
+	}
+	c = o.mirrored(c, o.Observed.Autoscaler.Status.Conditions)
+	return &c
+}
+
+// mirrored is what a HorizontalPodAutoscaler says of itself, where it does.
+func (o Outcome) mirrored(c metav1.Condition,
+	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
+) metav1.Condition {
+	for _, theirs := range conditions {
+		switch {
+		case theirs.Type != autoscalingv2.ScalingActive:
+		case theirs.Reason == reasonScalingDisabled:
+			// It says so of zero replicas, and there are some: it has not looked since.
+			c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonScaling, "replicas are back from zero; the "+
+				"HorizontalPodAutoscaler goes on at its next look"
+		default:
+			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
+				v1alpha1.ReasonScaling), theirs.Message
+			if theirs.Reason == reasonAmbiguousSelector {
+				c.Message = ambiguity(o.Observed, theirs.Message)
+			}
+		}
+	}
+	return c
+}

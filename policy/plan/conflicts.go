@@ -1,0 +1,175 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// Kinds of rivals.
+const (
+	kindAutoscaler   = "HorizontalPodAutoscaler"
+	kindScaledObject = "ScaledObject"
+	kindStatefulSet  = "StatefulSet"
+)
+
+// orTakeOver ends the message of what conflictPolicy TakeOver mends.
+const orTakeOver = ", or set conflictPolicy: TakeOver"
+
+func noOtherPolicyGoesFirst(w Observed) *Violation {
+	why := "is older and scales"
+	switch {
+	case w.OlderPolicy == "":
+		return nil
+	case w.OlderNames:
+		why = "names"
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonOlderPolicy, fmt.Sprintf(
+		"AutoscalingPolicy %s %s the same target: delete one of the two", w.OlderPolicy, why)}
+}
+
+// nameIsOurs: without maxReplicas every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of
+// its own name, whoever made it.
+//
+// Source: Function Mesh v0.27.2, controllers/common.go deleteHPA.
+func nameIsOurs(w Observed) *Violation {
+	if w.NameClash == "" {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameClash, fmt.Sprintf(
+		"%s has the name of this policy's HorizontalPodAutoscaler, which Function Mesh would delete again and again: make "+
+			"the policy anew under another name",
+		w.NameClash)}
+}
+
+// nothingIsBeingGivenBack: what another policy gives back would stand beside our autoscaler, and both would stop. One
+// that runs already goes on, for nothing is given back beside it.
+func nothingIsBeingGivenBack(w Observed) *Violation {
+	if w.Restoring == "" || w.Autoscaler != nil || w.kedaRemains() {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonRestoring, fmt.Sprintf(
+		"AutoscalingPolicy %s goes, and first gives back what it took over on the same target, which is seen to within a "+
+			"minute", w.Restoring)}
+}
+
+func functionHasNoAutoscalerOfItsOwn(w Observed) *Violation {
+	if !w.Target.OwnAutoscaler {
+		return nil
+	}
+	field := "spec.maxReplicas"
+	if w.Target.Scaling == ByMesh {
+		field = "maxReplicas"
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonFunctionHasOwnAutoscaler, fmt.Sprintf(
+		"%s sets %s, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: remove %s, then delete "+
+			"HorizontalPodAutoscaler %s"+orTakeOver,
+		Name(w.Policy.Spec), field, field, FunctionMeshName(w.Target.Ref))}
+}
+
+// noAutoscalerIsLeftBehind: Function Mesh means to delete its own when maxReplicas goes, and looks for it under a wrong
+// name.
+func noAutoscalerIsLeftBehind(w Observed) *Violation {
+	at := slices.IndexFunc(w.Conflicting, w.leftBehind)
+	if at < 0 {
+		return nil
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonAutoscalerOrphaned, fmt.Sprintf(
+		"HorizontalPodAutoscaler %s still scales %s %s although maxReplicas is gone: Function Mesh left it behind, delete "+
+			"it"+orTakeOver,
+		w.Conflicting[at].Name, w.Conflicting[at].TargetKind, w.Conflicting[at].TargetName)}
+}
+
+// leftBehind says that Function Mesh made the rival for the target, and forgot it.
+func (w Observed) leftBehind(r ConflictingAutoscaler) bool {
+	return !w.Target.OwnAutoscaler && w.ofFunctionMesh(r)
+}
+
+// ofFunctionMesh says that Function Mesh made the rival for the target.
+func (w Observed) ofFunctionMesh(r ConflictingAutoscaler) bool {
+	ref := w.Target.Ref
+	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
+}
+
+// noOtherAutoscalerScalesIt names all that do, the first with what it does and what to do about it.
+func noOtherAutoscalerScalesIt(w Observed) *Violation {
+	if len(w.Conflicting) == 0 {
+		return nil
+	}
+	first := w.Conflicting[0]
+	message := first.String() + w.harm(first) + ": " + remedy(first)
+	if len(w.Conflicting) > 1 {
+		var others []string
+		for _, r := range w.Conflicting[1:] {
+			others = append(others, r.String())
+		}
+		message += "; so does " + strings.Join(others, ", so does ")
+	}
+	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonConflictingAutoscaler, message}
+}
+
+// String says what scales what.
+func (r ConflictingAutoscaler) String() string {
+	return fmt.Sprintf("%s %s scales %s %s", r.Kind, r.Name, r.TargetKind, r.TargetName)
+}
+
+// harm is what comes of a rival. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: of a StatefulSet that was
+// scaled from 8 to 2, 6 pods were deleted and made anew at every sync of the HorizontalPodAutoscaler, without end.
+func (w Observed) harm(r ConflictingAutoscaler) string {
+	if r.TargetKind == kindStatefulSet && w.Target.Ref.Kind != kindStatefulSet {
+		return fmt.Sprintf(", which belongs to %s %s: Function Mesh sets its replicas back each time, so pods are DELETED "+
+			"AND MADE ANEW AT EVERY SYNC",
+			w.Target.Ref.Kind, w.Target.Ref.Name)
+	}
+	return ", and two autoscalers on the same pods stop both"
+}
+
+// ofPolicy says that a policy made it.
+func (r ConflictingAutoscaler) ofPolicy() bool {
+	return strings.HasPrefix(r.Owner, v1alpha1.KindAutoscalingPolicy+" ")
+}
+
+// remedy says how to get rid of a rival.
+func remedy(r ConflictingAutoscaler) string {
+	switch {
+	case r.Terminating && r.ofPolicy():
+		return r.Owner + " gives way to this policy, and it goes with it within seconds"
+	case r.Terminating:
+		return fmt.Sprintf("%s is paused, so KEDA is about to delete it; delete it if KEDA is gone", r.Owner)
+	case r.Kind == kindScaledObject && !r.ofPolicy():
+		return `delete it, or pause it with the annotation autoscaling.keda.sh/paused: "true"` + orTakeOver
+	case r.ofPolicy():
+		return "delete " + r.Owner
+	case r.Owner != "":
+		return fmt.Sprintf("%s made it and would make it again, so have that leave the target alone", r.Owner)
+	default:
+		return "delete it" + orTakeOver
+	}
+}
+
+// reasonAmbiguousSelector is what a HorizontalPodAutoscaler says when another one selects the same pods: both stop.
+const reasonAmbiguousSelector = "AmbiguousSelector"
+
+// ambiguity names the others of a message such as "pods by selector ... are controlled by multiple HPAs: [media/ours
+// media/theirs]".
+//
+// Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, validateAndParseSelector.
+func ambiguity(w Observed, theirs string) string {
+	begin, end := strings.LastIndexByte(theirs, '['), strings.LastIndexByte(theirs, ']')
+	if begin < 0 || end < begin {
+		return theirs
+	}
+	ours := w.Policy.Namespace + "/" + AutoscalerName(w.Policy.Name)
+	others := slices.DeleteFunc(strings.Fields(theirs[begin+1:end]), func(name string) bool { return name == ours })
+	if len(others) == 0 {
+		return theirs
+	}
+	return fmt.Sprintf(
+		"HorizontalPodAutoscaler %s selects the same pods, which stops both: delete it, or give its pods labels of their own",
+		strings.Join(others, ", "))
+}

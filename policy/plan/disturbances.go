@@ -1,0 +1,44 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// scalesWithoutRestart warns of targets whose replicas restart when their number changes. It does not stop scaling: the
+// decision makes fewer and larger changes there.
+func scalesWithoutRestart(o Outcome) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionScalesWithoutRestart}
+	target := o.Observed.Target
+	switch {
+	case target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound):
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"
+	case len(target.Disturbances) == 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonUndisturbed, "a change of the number of replicas "+
+			"leaves those that run alone"
+	default:
+		var messages []string
+		for _, d := range target.Disturbances {
+			messages = append(messages, d.Message)
+		}
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, target.Disturbances[0].Reason, Shorten(strings.Join(messages,
+			"; "), maxMessage)
+	}
+	return c
+}
+
+// Restarts says that each change of the number of replicas is known to restart those that run.
+func (t *Target) Restarts() bool {
+	for _, d := range t.Disturbances {
+		if d.Restarts {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,475 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+func testScaler() plan.Scaler { return plan.Scaler{Address: "scaler:9090"} }
+
+// liveScaledObject is ours as an API server would keep it.
+func liveScaledObject(t testing.TB, w plan.Observed) *plan.LiveScaledObject {
+	t.Helper()
+	text, err := json.Marshal(plan.ScaledObject(w.Policy, w.Target, w.Capabilities.Scaler))
+	require.NoError(t, err)
+	var live plan.LiveScaledObject
+	require.NoError(t, json.Unmarshal(text, &live))
+	return &live
+}
+
+// byKEDA is an outcome on a target that KEDA has scaled for a while.
+func byKEDA(t testing.TB) func(*plan.Outcome) {
+	t.Helper()
+	return func(o *plan.Outcome) {
+		o.Actuator = v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA}
+		o.Observed.Policy.Spec.Actuator = v1alpha1.ActuatorKEDA
+		o.Observed.Capabilities = plan.Capabilities{KEDA: true, Scaler: testScaler()}
+		o.Observed.ScaledObject = liveScaledObject(t, o.Observed)
+		o.Observed.KEDAAutoscaler, o.Observed.Autoscaler = applied(t, o.Observed), nil
+	}
+}
+
+func TestTheScaledObjectAsksForTheDecision(t *testing.T) {
+	w := world()
+	w.Policy.Spec.MinReplicas = new(int32)
+	fields, err := plan.ScaledObject(w.Policy, w.Target,
+		plan.Scaler{Address: "scaler:9090", TLS: true, Authentication: "ca"}).Fields()
+	require.NoError(t, err)
+	text, err := json.MarshalIndent(fields["spec"], "", " ")
+	require.NoError(t, err)
+	rules := `{"policies": [{"periodSeconds": 1, "type": "Pods", "value": 32767}], "selectPolicy": "Max", "stabilizationWindowSeconds": 0, "tolerance": "0"}`
+	require.JSONEq(t, `{
+		"scaleTargetRef": {"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "Function", "name": "resize"},
+		"pollingInterval": 30, "cooldownPeriod": 300, "initialCooldownPeriod": 300, "minReplicaCount": 0, "maxReplicaCount": 50,
+		"advanced": {"restoreToOriginalReplicaCount": false, "horizontalPodAutoscalerConfig": {"name": "`+plan.AutoscalerName("resize")+`",
+			"behavior": {"scaleUp": `+rules+`, "scaleDown": `+rules+`}}},
+		"fallback": {"failureThreshold": 3, "replicas": 1, "behavior": "currentReplicas"},
+		"triggers": [{"type": "external-push", "metadata": {"scalerAddress": "scaler:9090", "policy": "resize", "enableTLS": "true"},
+			"authenticationRef": {"name": "ca", "kind": "ClusterTriggerAuthentication"}}]
+	}`, string(text))
+
+	bounds := func(change func(*plan.Observed)) plan.ScaledObjectSpec {
+		w := world()
+		change(&w)
+		return plan.ScaledObject(w.Policy, w.Target, testScaler()).Spec
+	}
+	short := bounds(func(w *plan.Observed) {
+		w.Policy.Spec.MinReplicas = new(int32)
+		w.Policy.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: new(int32(5))}}
+	})
+	require.Equal(t, int32(60), *short.CooldownPeriod, "KEDA's own is a net below")
+	require.Nil(t, bounds(func(*plan.Observed) {}).CooldownPeriod, "KEDA warns of it where it has no effect")
+	never := bounds(func(w *plan.Observed) { w.Policy.Spec.MinReplicas, w.Target.NeverZero = new(int32), true })
+	require.Equal(t, int32(1), never.MinReplicaCount)
+	mesh := bounds(func(w *plan.Observed) { w.Target.Scaling = plan.ByMesh })
+	require.Equal(t,
+		plan.ScaledObjectTarget{
+			APIVersion: "pulsar-autoscaler.io/v1alpha1", Kind: "AutoscalingPolicy",
+			Name: "resize",
+		}, mesh.ScaleTargetRef)
+}
+
+func TestAScaledObjectIsCurrentWhenOurFieldsAre(t *testing.T) {
+	w := world()
+	w.Capabilities.Scaler = testScaler()
+	wanted := plan.ScaledObject(w.Policy, w.Target, testScaler())
+	require.False(t, plan.ScaledObjectIsCurrent(nil, wanted))
+	for name, test := range map[string]struct {
+		change func(*plan.LiveScaledObject)
+		want   bool
+	}{
+		"as it is":               {func(*plan.LiveScaledObject) {}, true},
+		"KEDA's label":           {func(l *plan.LiveScaledObject) { l.Labels["scaledobject.keda.sh/name"] = "x" }, true},
+		"a cooldown of somebody": {func(l *plan.LiveScaledObject) { l.Spec.CooldownPeriod = new(int32(5)) }, true},
+		"another bound":          {func(l *plan.LiveScaledObject) { l.Spec.MaxReplicaCount = 3 }, false},
+		"another trigger beside": {func(l *plan.LiveScaledObject) {
+			l.Spec.Triggers = append(l.Spec.Triggers,
+				l.Spec.Triggers[0])
+		}, false},
+		"cached metrics": {func(l *plan.LiveScaledObject) { l.Spec.Triggers[0].UseCachedMetrics = true }, false},
+		"replicas set back at end": {func(
+			l *plan.LiveScaledObject,
+		) {
+			l.Spec.Advanced.RestoreToOriginalReplicaCount = true
+		}, false},
+		"without a tolerance": {func(l *plan.LiveScaledObject) {
+			l.Spec.Advanced.HorizontalPodAutoscalerConfig.Behavior.ScaleUp.Tolerance = nil
+		}, false},
+		"our label is gone": {func(l *plan.LiveScaledObject) { delete(l.Labels, plan.LabelPolicy) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := liveScaledObject(t, w)
+			test.change(live)
+			require.Equal(t, test.want, plan.ScaledObjectIsCurrent(live, wanted))
+		})
+	}
+}
+
+// inKEDAsWords says what a plan writes, with what concerns KEDA.
+func inKEDAsWords(p plan.Actions) string {
+	words := inWords(p)
+	if p.ScaledObject != nil {
+		words += fmt.Sprintf(" scaledobject(min %d)", p.ScaledObject.Spec.MinReplicaCount)
+	}
+	if p.RemoveScaledObject {
+		words += " gone"
+	}
+	return words
+}
+
+func TestNewPlanForKEDA(t *testing.T) {
+	direct := func(o *plan.Outcome) { o.Actuator.Type = v1alpha1.ActuatorDirect }
+	hpa := func(o *plan.Outcome) { o.Actuator.Type = v1alpha1.ActuatorHPA }
+	none := func(o *plan.Outcome) { o.Observed.ScaledObject, o.Observed.KEDAAutoscaler = nil, nil }
+	leaving := func(o *plan.Outcome) { o.Observed.ScaledObject.DeletionTimestamp = &metav1.Time{Time: noon()} }
+	left := func(o *plan.Outcome) { o.Observed.ScaledObject = nil }
+	ours := func(o *plan.Outcome) { o.Observed.Autoscaler, o.Observed.KEDAAutoscaler = applied(t, o.Observed), nil }
+	frozen := func(o *plan.Outcome) { o.Observed.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} }
+	unknown := func(o *plan.Outcome) { o.Unknown = backlog.ErrUnreachable }
+	paused := func(o *plan.Outcome) { o.Observed.ScaledObject.Paused = true }
+	violated := func(reason string) func(*plan.Outcome) {
+		return func(o *plan.Outcome) {
+			o.Violation = &plan.Violation{Condition: v1alpha1.ConditionAutoscalerApplied, Reason: reason}
+		}
+	}
+	mode := func(m v1alpha1.Mode) func(*plan.Outcome) {
+		return func(o *plan.Outcome) { o.Observed.Policy.Spec.Mode = m }
+	}
+	type changes []func(*plan.Outcome)
+	tests := map[string]struct {
+		current, decided int32
+		given            changes
+		want             string
+	}{
+		"KEDA follows a raise":             {3, 7, nil, " scaledobject(min 1)"},
+		"KEDA follows a lower number":      {7, 3, changes{mayBeZero}, " scaledobject(min 0)"},
+		"the status goes before the first": {3, 7, changes{none}, "status scaledobject(min 1)"},
+		"the controller wakes all that are needed": {
+			0, 4,
+			changes{mayBeZero},
+			"status replicas=4 scaledobject(min 0)",
+		},
+		"the controller takes the last, after the status": {
+			1, 0,
+			changes{mayBeZero},
+			"status replicas=0 scaledobject(min 0)",
+		},
+		"nothing moves at zero":                             {0, 0, changes{mayBeZero}, " scaledobject(min 0)"},
+		"nothing moves while Pulsar is away":                {0, 0, changes{mayBeZero, unknown}, " scaledobject(min 0)"},
+		"nothing is made before the first decision":         {3, 3, changes{none, unknown}, ""},
+		"switched off by hand, KEDA is kept from switching": {0, 4, nil, " gone"},
+		"one at zero whose minReplicas was raised":          {0, 1, changes{atZero}, "status replicas=1 scaledobject(min 1)"},
+		"frozen within bounds":                              {3, 3, changes{frozen}, " scaledobject(min 1)"},
+		"frozen out of bounds":                              {80, 80, changes{frozen}, " gone"},
+		"paused by somebody, nothing is woken":              {0, 4, changes{mayBeZero, paused}, " scaledobject(min 0)"},
+		"paused by somebody, nothing is taken":              {2, 0, changes{mayBeZero, paused}, " scaledobject(min 0)"},
+		"paused downwards, nothing is taken": {
+			2, 0,
+			changes{mayBeZero, func(o *plan.Outcome) { o.Observed.ScaledObject.PausedIn = true }},
+			" scaledobject(min 0)",
+		},
+		"paused downwards, it is woken": {
+			0, 2,
+			changes{
+				mayBeZero,
+				func(o *plan.Outcome) { o.Observed.ScaledObject.PausedIn = true },
+			},
+			"status replicas=2 scaledobject(min 0)",
+		},
+		"paused upwards, nothing is woken": {
+			0, 2,
+			changes{mayBeZero, func(o *plan.Outcome) { o.Observed.ScaledObject.PausedOut = true }},
+			" scaledobject(min 0)",
+		},
+		"our HPA goes first, and nothing else": {0, 4, changes{mayBeZero, none, ours}, "remove"},
+		"the next waits for the one before":    {3, 7, changes{leaving}, ""},
+		"and for its HPA":                      {3, 7, changes{left}, ""},
+		"Direct waits for the ScaledObject":    {3, 7, changes{direct}, " gone"},
+		"Direct waits for KEDA's HPA":          {3, 7, changes{direct, left}, " gone"},
+		"the HPA waits for the ScaledObject":   {0, 7, changes{hpa, mayBeZero}, " gone"},
+		"the HPA waits for KEDA's HPA":         {3, 7, changes{hpa, left}, " gone"},
+		"a violation freezes":                  {3, 7, changes{violated(v1alpha1.ReasonConflictingAutoscaler)}, ""},
+		"a policy that goes first": {
+			3, 7,
+			changes{violated(v1alpha1.ReasonOlderPolicy)},
+			"remove gone",
+		},
+		"Recommend has none": {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove gone"},
+		"Off has none":       {3, 7, changes{mode(v1alpha1.ModeOff)}, "remove gone"},
+		"the policy holds what runs before there is one": {
+			3, 7,
+			changes{none, handedOn(9)},
+			"own=3 status scaledobject(min 1)",
+		},
+		"what KEDA wrote is handed on": {
+			3, 7,
+			changes{handedOn(7), seen(3)},
+			"replicas=7 scaledobject(min 1)",
+		},
+		"a component is woken": {
+			0, 4,
+			changes{mayBeZero, handedOn(0)},
+			"own=4 status replicas=4 scaledobject(min 0)",
+		},
+		"a component is taken": {
+			2, 0,
+			changes{mayBeZero, handedOn(2)},
+			"own=0 status replicas=0 scaledobject(min 0)",
+		},
+		"a paused component stays": {
+			2, 0,
+			changes{mayBeZero, handedOn(2), paused},
+			" scaledobject(min 0)",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := outcome(t, test.current)
+			byKEDA(t)(&o)
+			for _, change := range test.given {
+				change(&o)
+			}
+			require.Equal(t, test.want, inKEDAsWords(plan.New(o, &policy.Decision{Replicas: test.decided})))
+		})
+	}
+}
+
+func TestConditionsOfKEDA(t *testing.T) {
+	says := func(kind string, status metav1.ConditionStatus, reason, message string) func(*plan.Outcome) {
+		return func(o *plan.Outcome) {
+			o.Observed.ScaledObject.Status.Conditions = append(o.Observed.ScaledObject.Status.Conditions,
+				metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+		}
+	}
+	ready := says("Ready", metav1.ConditionTrue, "ScaledObjectReady", "")
+	hpaSays := func(status corev1.ConditionStatus, reason, message string) func(*plan.Outcome) {
+		return func(o *plan.Outcome) {
+			hpa := plan.Outcome{Observed: plan.Observed{Autoscaler: o.Observed.KEDAAutoscaler}}
+			saying(&hpa, status, reason, message)
+		}
+	}
+	hpa := func(o *plan.Outcome) { o.Actuator.Type = v1alpha1.ActuatorHPA }
+	leaving := func(o *plan.Outcome) {
+		o.Observed.ScaledObject.DeletionTimestamp = &metav1.Time{Time: noon().Add(-time.Second)}
+	}
+	stays := func(o *plan.Outcome) {
+		o.Observed.ScaledObject.DeletionTimestamp = &metav1.Time{Time: noon().Add(-2 * time.Minute)}
+	}
+	left := func(o *plan.Outcome) { o.Observed.ScaledObject = nil }
+	none := func(o *plan.Outcome) { o.Observed.ScaledObject, o.Observed.KEDAAutoscaler = nil, nil }
+	at := func(replicas int32) func(*plan.Outcome) {
+		return func(o *plan.Outcome) { o.Observed.Target.Replicas = &replicas }
+	}
+	type changes []func(*plan.Outcome)
+	const applied, active = v1alpha1.ConditionAutoscalerApplied, v1alpha1.ConditionScalingActive
+	tests := map[string]struct {
+		given     changes
+		condition string
+		want      string
+		message   string
+	}{
+		"all is well": {
+			changes{ready, hpaSays("True", "ValidMetricFound", "fine")},
+			active,
+			"True/ValidMetricFound", "fine",
+		},
+		"all is applied":      {changes{ready}, applied, "True/Applied", "ScaledObject pap-resize-"},
+		"its HPA has not run": {changes{ready}, active, "Unknown/Pending", "KEDA has not looked"},
+		"KEDA made nothing yet": {
+			changes{ready, func(o *plan.Outcome) { o.Observed.KEDAAutoscaler = nil }},
+			active,
+			"Unknown/Pending", "KEDA has not made its HorizontalPodAutoscaler yet",
+		},
+		"KEDA finds fault": {
+			changes{says("Ready", metav1.ConditionFalse, "ScaledObjectCheckFailed",
+				"no scaler")}, active, "False/ScaledObjectCheckFailed", "KEDA says of ScaledObject pap-resize-",
+		},
+		"the HPA gets no metric": {
+			changes{
+				ready,
+				hpaSays("False", "FailedGetExternalMetric", "no metric"),
+			}, active, "False/FailedGetExternalMetric", "no metric",
+		},
+		"KEDA falls back": {
+			changes{
+				ready, says("Fallback", metav1.ConditionTrue, "FallbackExists", "one trigger"),
+				hpaSays("True", "ValidMetricFound", ""),
+			},
+			active, "False/Fallback", "KEDA gets no answer of the scaler",
+		},
+		"KEDA is about to take the last": {
+			changes{
+				ready, mayBeZero, hpaSays("True", "ValidMetricFound", ""),
+				says("Active", metav1.ConditionFalse, "ScalerCooldown", "cooling down"),
+			},
+			active, "True/ValidMetricFound", "KEDA is about to take the last replica (ScalerCooldown): cooling down",
+		},
+		"KEDA is back from zero": {
+			changes{ready, hpaSays("False", "ScalingDisabled", "zero")},
+			active, "True/Scaling",
+			"back from zero",
+		},
+		"somebody paused it": {
+			changes{ready, func(o *plan.Outcome) { o.Observed.ScaledObject.Paused = true }},
+			active,
+			"False/ScaledObjectPaused", "remove it to go on",
+		},
+		"somebody paused it at zero": {
+			changes{
+				mayBeZero, at(0),
+				func(o *plan.Outcome) { o.Observed.ScaledObject.Paused = true },
+			}, active, "False/ScaledObjectPaused", "switches scaling off",
+		},
+		"at zero":      {changes{mayBeZero, at(0)}, active, "True/ScaledToZero", "replicas come back"},
+		"switched off": {changes{at(0), none}, applied, "True/SwitchedOff", "KEDA would set the replicas again"},
+		"an old server": {
+			changes{func(o *plan.Outcome) { o.Observed.KEDAAutoscaler.Spec.Behavior = nil }},
+			applied, "True/ToleranceUnsupported", "changes of up to 10 %",
+		},
+		"nothing is decided yet": {
+			changes{none, func(o *plan.Outcome) { o.Unknown = backlog.ErrUnreachable }},
+			applied,
+			"Unknown/Pending", "when there is a first decision",
+		},
+		"our HPA was deleted now": {changes{none}, applied, "Unknown/Pending", "is gone"},
+		"the one before is leaving": {
+			changes{leaving},
+			applied, "Unknown/Pending",
+			"waiting until KEDA has let ScaledObject",
+		},
+		"its HPA is left":        {changes{left}, applied, "Unknown/Pending", "which KEDA made"},
+		"it stays":               {changes{stays}, applied, "False/ScaledObjectStays", "see that KEDA's operator runs"},
+		"it stays before an HPA": {changes{stays, hpa}, applied, "False/ScaledObjectStays", "deleted at 11:58:00"},
+		"frozen out of bounds": {
+			changes{
+				none, at(80),
+				func(o *plan.Outcome) { o.Observed.Target.Frozen = &policy.Hold{Message: "a rollout is paused"} },
+			}, applied, "Unknown/Pending", "within bounds",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := outcome(t, 3)
+			byKEDA(t)(&o)
+			for _, change := range test.given {
+				change(&o)
+			}
+			c := meta.FindStatusCondition(plan.Conditions(nil, o), test.condition)
+			require.NotNil(t, c)
+			require.Equal(t, test.want, string(c.Status)+"/"+c.Reason, c.Message)
+			require.Contains(t, c.Message, test.message)
+		})
+	}
+}
+
+func TestChecksOfKEDA(t *testing.T) {
+	named := func(o *plan.Outcome) { o.Observed.Policy.Spec.Actuator = v1alpha1.ActuatorKEDA }
+	auto := func(o *plan.Outcome) {
+		o.Observed.Policy.Spec.Actuator, o.Observed.Capabilities.NoMetricsAPI = v1alpha1.ActuatorAuto, true
+	}
+	stranger := func(o *plan.Outcome) { o.Observed.ScaledObject.OwnerReferences = nil }
+	other := func(o *plan.Outcome) { o.Observed.OtherScaledObjects = []string{"theirs"} }
+	type changes []func(*plan.Outcome)
+	for name, test := range map[string]struct {
+		given   changes
+		want    string
+		message string
+	}{
+		"all is well": {changes{named}, "", ""},
+		"no address": {
+			changes{named, func(o *plan.Outcome) { o.Observed.Capabilities.Scaler = plan.Scaler{} }},
+			v1alpha1.ReasonScalerUnknown, "set --keda-scaler-address",
+		},
+		"no KEDA": {
+			changes{named, func(o *plan.Outcome) { o.Observed.Capabilities.KEDA = false }},
+			v1alpha1.ReasonKEDAMissing, "install KEDA",
+		},
+		"a stranger's": {
+			changes{named, stranger},
+			v1alpha1.ReasonNameTaken,
+			"is not this policy's: rename or delete it",
+		},
+		"a stranger's, Auto": {changes{auto, stranger}, v1alpha1.ReasonNameTaken, "rename or delete it"},
+		"another, paused": {
+			changes{named, other},
+			v1alpha1.ReasonOtherScaledObject,
+			"ScaledObject theirs is for the same target",
+		},
+		"Auto does without": {changes{auto, other}, "", ""},
+		"the HPA is not KEDA": {changes{
+			stranger,
+			func(o *plan.Outcome) { o.Observed.Policy.Spec.Actuator = v1alpha1.ActuatorHPA },
+		}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := outcome(t, 3)
+			byKEDA(t)(&o)
+			for _, change := range test.given {
+				change(&o)
+			}
+			v := plan.Check(o.Observed)
+			if test.want == "" {
+				require.Nil(t, v)
+				return
+			}
+			require.NotNil(t, v)
+			require.Equal(t, test.want, v.Reason)
+			require.Contains(t, v.Message, test.message)
+		})
+	}
+}
+
+func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
+	able := plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()}
+	reason := "nobody serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter"
+	for name, test := range map[string]struct {
+		change func(*plan.Observed)
+		want   v1alpha1.ActuatorStatus
+	}{
+		"with all there": {
+			func(*plan.Observed) {},
+			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: reason + "; KEDA is installed, and asks scaler:9090"},
+		},
+		"without the scaler": {
+			func(w *plan.Observed) { w.Capabilities.Scaler = plan.Scaler{} },
+			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: reason + ": apply its APIService"},
+		},
+		"what a worker runs": {
+			func(w *plan.Observed) { w.Target.Scaling = plan.ByWorker },
+			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: reason + ": apply its APIService"},
+		},
+		"where KEDA would refuse": {
+			func(w *plan.Observed) { w.OtherScaledObjects = []string{"theirs"} },
+			v1alpha1.ActuatorStatus{
+				Type:   v1alpha1.ActuatorDirect,
+				Reason: reason + ": apply its APIService; KEDA has ScaledObject theirs on the same target already",
+			},
+		},
+		"where the adapter is asked": {
+			func(w *plan.Observed) { w.Capabilities.NoMetricsAPI = false },
+			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world()
+			w.Capabilities = able
+			test.change(&w)
+			require.Equal(t, test.want, w.Choose())
+		})
+	}
+}

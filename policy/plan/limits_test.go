@@ -1,0 +1,66 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// The API server refuses a status as a whole when one text of it is longer than its definition allows, or a reason is
+// empty.
+func TestAStatusFitsItsDefinition(t *testing.T) {
+	name, long := strings.Repeat("n", 253), strings.Repeat("because ", 10<<10)
+	fits := func(t *testing.T, s v1alpha1.AutoscalingPolicyStatus) {
+		t.Helper()
+		require.NotEmpty(t, s.Target)
+		require.LessOrEqual(t, len(s.Target), 512)
+		require.NotEmpty(t, s.Conditions)
+		for _, c := range s.Conditions {
+			require.LessOrEqual(t, len(c.Message), 32<<10, c.Type)
+			require.NotEmpty(t, c.Reason, c.Type)
+		}
+		if s.Decision != nil {
+			require.LessOrEqual(t, len(s.Decision.Equation), 1024)
+		}
+	}
+	for name, change := range map[string]func(*plan.Outcome){
+		"with the longest names of a function worker": func(o *plan.Outcome) {
+			o.Observed.Policy.Spec.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{
+				Kind: v1alpha1.WorkloadFunction, Tenant: name,
+				Namespace: name, Name: name,
+			}
+		},
+		"with the longest names of a FunctionMesh": func(o *plan.Outcome) {
+			o.Observed.Policy.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
+				Kind: "FunctionMesh", Name: name, Component: v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: name},
+			}
+		},
+		"with what an admission webhook says at length": func(o *plan.Outcome) {
+			o.Violation = &plan.Violation{
+				Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused,
+				Message: long,
+			}
+		},
+		"with an autoscaler that gives no reason": func(o *plan.Outcome) { saying(o, corev1.ConditionTrue, "", long) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := outcome(t, 3)
+			change(&o)
+			result := &plan.Result{Decision: policy.Decision{Time: noon(), Replicas: 3, Equation: long}}
+			fits(t, plan.Status(v1alpha1.AutoscalingPolicyStatus{}, o, result))
+			o.Observed.Policy.Spec.Mode = v1alpha1.ModeOff
+			o.Now = noon().Add(time.Minute)
+			fits(t, plan.Status(v1alpha1.AutoscalingPolicyStatus{}, o, nil))
+		})
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// componentWorld is one in which Function resize of FunctionMesh etl is scaled.
+func componentWorld() plan.Observed {
+	w := world()
+	w.Policy.Spec.ScaleTargetRef.Kind, w.Policy.Spec.ScaleTargetRef.Name = "FunctionMesh", "etl"
+	w.Policy.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
+	w.Target.Ref, w.Target.Scaling = plan.MeshChild(w.Policy.Spec.ScaleTargetRef), plan.ByMesh
+	return w
+}
+
+func TestAChildOfAMeshIsWhatFunctionMeshCallsIt(t *testing.T) {
+	w := componentWorld()
+	require.Equal(t,
+		v1alpha1.ScaleTargetRef{
+			APIVersion: w.Policy.Spec.ScaleTargetRef.APIVersion, Kind: "Function",
+			Name: "etl-resize",
+		}, w.Target.Ref)
+	require.Equal(t, "sources", plan.MeshList(v1alpha1.WorkloadSource))
+}
+
+func TestCheckNamesTheEntryOfAMesh(t *testing.T) {
+	tests := map[string]struct {
+		change  func(*plan.Observed)
+		message string
+	}{
+		"without replicas": {
+			func(w *plan.Observed) { w.Target.Replicas = nil },
+			"entry resize in spec.functions of FunctionMesh etl has no replicas, which scaling begins from: set it to 1",
+		},
+		"with an autoscaler of Function Mesh": {
+			func(w *plan.Observed) { w.Target.OwnAutoscaler = true },
+			"Function resize of FunctionMesh etl sets maxReplicas, so Function Mesh runs a HorizontalPodAutoscaler of its own " +
+				"for it: " +
+				"remove maxReplicas, then delete HorizontalPodAutoscaler etl-resize-function, or set conflictPolicy: TakeOver",
+		},
+		"of a mesh that is left alone": {
+			func(w *plan.Observed) { w.Target.Unmanaged, w.Target.UnmanagedBy = true, "FunctionMesh etl" },
+			"FunctionMesh etl has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: " +
+				"remove the annotation",
+		},
+		"when the child is named directly": {
+			func(w *plan.Observed) {
+				w.Policy.Spec.ScaleTargetRef, w.Target.Scaling, w.Target.MeshOwner = w.Target.Ref, plan.BySubresource, "etl"
+			},
+			"Function etl-resize belongs to FunctionMesh etl, which sets its replicas back at every change: replace this " +
+				"policy by one with " +
+				"scaleTargetRef {apiVersion: compute.functionmesh.io/v1alpha1, kind: FunctionMesh, name: etl, component: {kind: " +
+				"Function, name: resize}}",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := componentWorld()
+			test.change(&w)
+			v := plan.Check(w)
+			require.NotNil(t, v)
+			require.Equal(t, test.message, v.Message)
+		})
+	}
+}
+
+func TestTheAutoscalerOfAComponentScalesThePolicy(t *testing.T) {
+	w := componentWorld()
+	ref := applied(t, w).Spec.ScaleTargetRef
+	require.Equal(t,
+		autoscalingv2.CrossVersionObjectReference{
+			APIVersion: "pulsar-autoscaler.io/v1alpha1", Kind: "AutoscalingPolicy",
+			Name: "resize",
+		}, ref)
+}

@@ -1,0 +1,188 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// Plan is what is to be written for a policy. Nil fields are left alone.
+type Actions struct {
+	// Autoscaler to apply.
+	Autoscaler *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration
+	// RemoveAutoscaler deletes ours.
+	RemoveAutoscaler bool
+	// ScaledObject to apply.
+	ScaledObject *ScaledObjectConfiguration
+	// RemoveScaledObject deletes ours.
+	RemoveScaledObject bool
+	// Replicas to write to the target.
+	Replicas *int32
+	// OwnReplicas to write to spec.replicas of the policy, which its autoscaler scales in place of the target.
+	OwnReplicas *int32
+	// StatusFirst says that the status is to be written before Replicas. An autoscaler does nothing at zero and goes on
+	// the moment there are replicas: it would take them down to what the metric said before.
+	StatusFirst bool
+}
+
+// NewPlan says what to write. While there is a violation nothing is touched, ours included: taking ours away would hand
+// the target to a rival, which knows nothing of the backlog. Every violation thus freezes what runs until a person has
+// decided. There is one exception: a policy that another goes before gives way, else that one would wait for ever.
+//
+// Nothing goes to a target that is frozen, nor to one whose replicas were set to 0 by hand while minReplicas is more:
+// as for a HorizontalPodAutoscaler, that is how to switch scaling off. Any other number that somebody writes is taken
+// for the present one: Decide goes on from it.
+func New(o Outcome, decision *policy.Decision) Actions {
+	p := o.Observed.Policy
+	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModeOff {
+		return Actions{RemoveAutoscaler: true, RemoveScaledObject: true}
+	}
+	if v := o.Violation; v != nil || o.Observed.Target == nil || o.Observed.Target.Replicas == nil {
+		goes := v != nil && v.Reason == v1alpha1.ReasonOlderPolicy
+		return Actions{RemoveAutoscaler: goes, RemoveScaledObject: goes}
+	}
+	current := *o.Observed.Target.Replicas
+	decided := current
+	if decision != nil {
+		decided = decision.Replicas // which is the present number while the backlog is unknown: see keep
+	}
+	off := SwitchedOff(o.Observed) || o.Observed.Target.Frozen != nil
+	switch {
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
+		return o.planKEDA(current, decided, off)
+	case o.Observed.kedaRemains():
+		return Actions{RemoveScaledObject: true} // two writers at once would be one too many
+	case o.Actuator.Type == v1alpha1.ActuatorDirect:
+		return Actions{RemoveAutoscaler: true, Replicas: differing(decided, current, off)}
+	}
+	var actions Actions
+	if o.Observed.Target.mayHaveAutoscaler(p.Spec) {
+		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Observed.Target, o.Observed.Capabilities)
+	} else {
+		actions.RemoveAutoscaler = true
+	}
+	actions = actions.beside(o, current, decided, off)
+	actions.StatusFirst = actions.Replicas != nil && current == 0
+	return actions
+}
+
+// beside plans what is written beside an autoscaler.
+func (actions Actions) beside(o Outcome, current, decided int32, off bool) Actions {
+	switch {
+	case o.Observed.Target.Scaling != BySubresource:
+		return actions.handedOn(o, current, decided, off)
+	case o.throughZero(decided, current):
+		actions.Replicas = differing(decided, current, off)
+	}
+	return actions
+}
+
+// throughZero says that the way goes where our autoscaler does not: one that reaches zero does nothing while the
+// backlog is unknown, for it gets no metric then.
+func (o Outcome) throughZero(decided, current int32) bool {
+	return (decided == 0 || current == 0) && (o.Unknown != nil || !o.autoscalerReachesZero())
+}
+
+// mayHaveAutoscaler is false for what is frozen out of bounds: an autoscaler would bring it back into them at once, and
+// one that is there does so as soon as the bounds change, for they bound the metric.
+func (t *Target) mayHaveAutoscaler(spec v1alpha1.AutoscalingPolicySpec) bool {
+	return t.Frozen == nil || (*t.Replicas >= policy.LeastReplicas(spec) && *t.Replicas <= spec.MaxReplicas)
+}
+
+// differing is the number to write, nil for none.
+func differing(decided, current int32, off bool) *int32 {
+	if off || decided == current {
+		return nil
+	}
+	return &decided
+}
+
+// handedOn plans for a target whose autoscaler scales the policy: the number it writes there is handed on. Until there
+// is an autoscaler the policy holds what runs, so that neither jumps when scaling begins or is resumed; and it takes
+// over what somebody else wrote to the target.
+func (actions Actions) handedOn(o Outcome, current, decided int32, off bool) Actions {
+	held := o.Observed.Policy.Spec.Replicas
+	switch {
+	case held == nil || !o.hasAutoscaler() || off || movedByOthers(o.Observed, *held, current):
+		if held == nil || *held != current {
+			actions.OwnReplicas = &current
+		}
+	case decided != current && o.throughZero(decided, current):
+		actions.OwnReplicas, actions.Replicas = &decided, &decided
+	case *held != current:
+		actions.Replicas = held
+	}
+	return actions
+}
+
+// hasAutoscaler says that the one that the actuator takes is there.
+func (o Outcome) hasAutoscaler() bool {
+	if o.Actuator.Type == v1alpha1.ActuatorKEDA {
+		return o.Observed.ownScaledObject() != nil
+	}
+	return o.Observed.Autoscaler != nil
+}
+
+// movedByOthers says that the target has left the number that the policy holds, which is what it had when it was last
+// seen.
+func movedByOthers(w Observed, held, current int32) bool {
+	seen := w.Policy.Status.CurrentReplicas
+	return seen == nil || (held == *seen && current != *seen)
+}
+
+// autoscalerReachesZero says that ours goes to zero and back by itself. One that has not gone there itself does nothing
+// at zero (ScalingDisabled).
+func (o Outcome) autoscalerReachesZero() bool {
+	live := o.Observed.Autoscaler
+	if !o.Observed.Capabilities.ScaleToZero || live == nil {
+		return false
+	}
+	for _, c := range live.Status.Conditions {
+		if c.Type == autoscalingv2.ScalingActive && c.Status == corev1.ConditionFalse && c.Reason == reasonScalingDisabled {
+			return false
+		}
+	}
+	return true
+}
+
+// reasonScalingDisabled is what a HorizontalPodAutoscaler says of a target at zero that it did not take there.
+const reasonScalingDisabled = "ScalingDisabled"
+
+// SwitchedOff says that somebody set the target's replicas to 0 although the policy wants some. One that was at zero
+// because there was nothing to do, and whose minReplicas was raised since, is not switched off: the condition of the
+// last pass tells.
+func SwitchedOff(w Observed) bool {
+	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 ||
+		(policy.LeastReplicas(w.Policy.Spec) == 0 && !w.Target.NeverZero) {
+		return false
+	}
+	last := meta.FindStatusCondition(w.Policy.Status.Conditions, v1alpha1.ConditionScalingActive)
+	return last == nil || last.Reason != v1alpha1.ReasonScaledToZero
+}
+
+// Frozen is why the replicas have to stay as they are whatever the backlog; nil when they may change.
+func Frozen(w Observed) *policy.Hold {
+	switch {
+	case w.Target == nil:
+		return nil
+	case w.Target.Frozen == nil && SwitchedOff(w):
+		return &policy.Hold{Reason: policy.HoldSwitchedOff, Message: switchedOff(w)}
+	default:
+		return w.Target.Frozen
+	}
+}
+
+func switchedOff(w Observed) string {
+	return fmt.Sprintf("replicas of %s are 0 although minReplicas is %d, which switches scaling off: set them to 1 or "+
+		"more, or minReplicas to 0",
+		Name(w.Policy.Spec), max(1, policy.LeastReplicas(w.Policy.Spec)))
+}

@@ -1,0 +1,136 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+func servedPolicy(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
+	p := &v1alpha1.AutoscalingPolicy{
+		Spec: v1alpha1.AutoscalingPolicySpec{MaxReplicas: 10},
+		Status: v1alpha1.AutoscalingPolicyStatus{
+			DesiredReplicas: new(int32(7)),
+			Decision:        &v1alpha1.Decision{Time: metav1.NewTime(time.Unix(1000, 0))},
+		},
+	}
+	if change != nil {
+		change(p)
+	}
+	return p
+}
+
+func TestADecisionWithoutSignalsCarriesItsOwnTime(t *testing.T) {
+	served, err := plan.Decided(servedPolicy(nil))
+	require.NoError(t, err)
+	require.Equal(t, plan.Published{Replicas: 7, MeasuredAt: time.Unix(1000, 0)}, served)
+}
+
+func TestWhatWasDecidedLastIsKnownWhileTheBacklogIsNot(t *testing.T) {
+	p := servedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
+		p.Status.Conditions = []metav1.Condition{{
+			Type: v1alpha1.ConditionBacklogKnown, Status: metav1.ConditionFalse, Message: "Pulsar is silent",
+			LastTransitionTime: metav1.NewTime(time.Unix(2000, 0)),
+		}}
+	})
+	_, err := plan.Decided(p)
+	require.ErrorIs(t, err, plan.ErrUndecided)
+	require.EqualError(t, err, "Pulsar is silent")
+	served, err := plan.LastDecided(p)
+	require.NoError(t, err)
+	require.Equal(t,
+		plan.Published{
+			Replicas: 7, MeasuredAt: time.Unix(1000, 0), HeldSince: time.Unix(2000, 0),
+			Held: "Pulsar is silent",
+		}, served)
+}
+
+func TestNothingWasDecidedLast(t *testing.T) {
+	tests := map[string]struct {
+		change func(*v1alpha1.AutoscalingPolicy)
+		reason error
+		want   string
+	}{
+		"for a fleet": {
+			func(p *v1alpha1.AutoscalingPolicy) {
+				p.Name, p.Spec.TargetSelector = "orders", &v1alpha1.TargetSelector{}
+			},
+			plan.ErrFleet, "AutoscalingPolicy orders has a targetSelector and governs nothing so far",
+		},
+		"for a new policy": {
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.DesiredReplicas = nil }, plan.ErrUndecided,
+			"no decision yet: the policy is new",
+		},
+		"at no time": {
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.Decision = nil }, plan.ErrUndecided,
+			"no decision yet: the status does not say when",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := plan.LastDecided(servedPolicy(tt.change))
+			require.ErrorIs(t, err, tt.reason)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+func TestTheControllerWakesAndKEDADoesWhenItDoesNot(t *testing.T) {
+	woken := func(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
+		p := servedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.Actuator = &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA}
+			p.Status.CurrentReplicas = new(int32)
+		})
+		if change != nil {
+			change(p)
+		}
+		return p
+	}
+	tests := map[string]struct {
+		change func(*v1alpha1.AutoscalingPolicy)
+		after  time.Duration
+		want   bool
+	}{
+		"the controller is about to": {nil, 9 * time.Second, true},
+		"the controller did not":     {nil, 10 * time.Second, false},
+		"it has": {
+			func(p *v1alpha1.AutoscalingPolicy) { *p.Status.CurrentReplicas = 7 },
+			0, false,
+		},
+		"it has not seen the target": {
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.CurrentReplicas = nil },
+			0, false,
+		},
+		"there is nothing to do": {
+			func(p *v1alpha1.AutoscalingPolicy) { *p.Status.DesiredReplicas = 0 },
+			0, false,
+		},
+		"a policy that recommends writes nothing": {func(
+			p *v1alpha1.AutoscalingPolicy,
+		) {
+			p.Spec.Mode = v1alpha1.ModeRecommend
+		}, 0, false},
+		"another's ScaledObject is not its affair": {func(
+			p *v1alpha1.AutoscalingPolicy,
+		) {
+			p.Status.Actuator.Type = v1alpha1.ActuatorHPA
+		}, 0, false},
+		"an actuator that is not chosen is nobody's": {
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.Actuator = nil }, 0,
+			false,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tt.want, plan.BeingWoken(woken(tt.change), time.Unix(1000, 0).Add(tt.after)))
+		})
+	}
+}

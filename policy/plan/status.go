@@ -1,0 +1,269 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+)
+
+// Result is one decision with what it rests on and what it left behind.
+type Result struct {
+	Decision policy.Decision
+	State    policy.State
+	Reading  backlog.Reading
+}
+
+// Status is the status to write: the outcome, and the decision where there was one. What is unknown keeps its last
+// value: desiredReplicas stays what was decided last, and the conditions say whether it is still served. Without a
+// target that can be scaled there is nothing to decide for, and a last value would go on steering whatever bears its
+// name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned capacity
+// stays. The state is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
+func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) v1alpha1.AutoscalingPolicyStatus {
+	after := *before.DeepCopy()
+	after.ObservedGeneration = o.Observed.Policy.Generation
+	after.Target = Shorten(ShortName(o.Observed.Policy.Spec), maxTarget)
+	after.CurrentReplicas = nil
+	if o.Observed.Target != nil {
+		after.CurrentReplicas = o.Observed.Target.Replicas
+	}
+	after.Selector = ""
+	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = o.writer()
+	if o.Observed.Target != nil && o.Observed.Target.Scaling != BySubresource {
+		after.Selector = selectorOf(o.Observed)
+	}
+	after.Conditions = Conditions(before.Conditions, o)
+	if o.nothingToDecide() {
+		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
+	}
+	off := SwitchedOff(o.Observed)
+	if off { // else an autoscaler would follow it the moment somebody sets replicas again
+		after.DesiredReplicas = nil
+	}
+	if result == nil {
+		return after
+	}
+	after.Decision = decisionStatus(result.Decision)
+	after.Capacity = capacityStatus(result.State)
+	if o.Unknown == nil {
+		if replicas := result.Decision.Replicas; !off {
+			after.LastDecisions = withDecision(before, replicas, o.Observed.Target.Replicas, after.Decision)
+			after.DesiredReplicas = &replicas
+		}
+		after.Signals = signalsStatus(result.Reading, result.Decision.Wait)
+	}
+	// Encoding takes ten times as long as deciding, so it is done for a write alone.
+	if ceilingIn(before.State) != result.State.Plateau.Ceiling || StatusDiffers(before, after, o.Now) {
+		after.State = encodedState(result.State)
+	}
+	return after
+}
+
+// writer is who writes the number of replicas, and what it does so by.
+func (o Outcome) writer() (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
+	if mode := o.Observed.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModeOff || o.Violation != nil {
+		return nil, "", ""
+	}
+	if o.Observed.Autoscaler != nil {
+		hpa = o.Observed.Autoscaler.Name
+	}
+	if ours := o.Observed.ownScaledObject(); ours != nil {
+		scaledObject = ours.Name
+	}
+	return &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, maxText)}, hpa, scaledObject
+}
+
+// nothingToDecide says that the mode is Off, or that there is no target that can be scaled.
+func (o Outcome) nothingToDecide() bool {
+	return o.Observed.Policy.Spec.Mode == v1alpha1.ModeOff ||
+		(o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
+}
+
+func decisionStatus(d policy.Decision) *v1alpha1.Decision {
+	status := &v1alpha1.Decision{
+		Time: metav1.NewTime(d.Time.Truncate(time.Second)), Strategy: d.Strategy, Equation: Shorten(d.Equation,
+			maxText), CappedBy: d.CappedBy,
+	}
+	if d.Hold != nil {
+		status.Hold = &v1alpha1.Hold{Reason: d.Hold.Reason, Message: Shorten(d.Hold.Message, maxText)}
+	}
+	return status
+}
+
+func signalsStatus(r backlog.Reading, wait backlog.Measurement) *v1alpha1.Signals {
+	signals := &v1alpha1.Signals{MeasuredAt: metav1.NewTime(r.At.Truncate(time.Second))}
+	if ready, err := r.Ready.Value(); err == nil {
+		messages := int64(min(math.Round(ready), math.MaxInt64/2))
+		signals.ReadyMessages = &messages
+	}
+	if rate, err := r.PublishRate.Value(); err == nil {
+		rounded := v1alpha1.NewRate(rate)
+		signals.PublishRate = &rounded
+	}
+	if rate, err := r.ProcessRate.Value(); err == nil {
+		rounded := v1alpha1.NewRate(rate)
+		signals.ProcessRate = &rounded
+	}
+	if consumers, err := r.Consumers.Value(); err == nil {
+		count := int32(min(consumers, math.MaxInt32))
+		signals.Consumers = &count
+	}
+	if seconds, err := wait.Value(); err == nil {
+		const longest = 365 * 24 * time.Hour
+		signals.Wait = &metav1.Duration{Duration: min(longest, legible(seconds))}
+	}
+	return signals
+}
+
+// legible is a wait without digits that say nothing: tenths of a second, and whole seconds from 10 s on.
+func legible(seconds float64) time.Duration {
+	const most = 1e9 // which does not overflow
+	wait := time.Duration(min(seconds, most)*10) * (time.Second / 10)
+	if wait < 10*time.Second {
+		return wait
+	}
+	return wait.Round(time.Second)
+}
+
+// Intervals at which a status is written although the decision is the same.
+const (
+	// refreshEvery bounds how often signals that moved are shown: at 10k policies this is 333 writes a second at
+	// the very worst, when the backlog of every one of them keeps moving.
+	refreshEvery = 30 * time.Second
+	// heartbeat is how old a status may get in any case.
+	heartbeat = 5 * time.Minute
+)
+
+// StatusDiffers says whether the new status is worth a write: always when the decision, a hold, a bound or a condition
+// changed, or a ceiling was found or lifted, which takes minutes to learn anew; every refreshEvery when signals or the
+// capacity moved by more than a tenth; and once a heartbeat. Nothing else in status.state is worth one.
+func StatusDiffers(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
+	if !equality.Semantic.DeepEqual(decisive(before), decisive(after)) ||
+		ceilingIn(before.State) != ceilingIn(after.State) {
+		return true
+	}
+	if after.Decision == nil {
+		return false
+	}
+	if before.Decision == nil {
+		return true
+	}
+	switch age := now.Sub(before.Decision.Time.Time); {
+	case age >= heartbeat:
+		return true
+	case age >= refreshEvery:
+		return moved(before, after)
+	default:
+		return false
+	}
+}
+
+// ceilingIn an encoded state; 0 where there is none, or none that can be read.
+func ceilingIn(state string) int32 {
+	var known struct {
+		Plateau struct {
+			Ceiling int32 `json:"ceiling"`
+		} `json:"plateau"`
+	}
+	if !strings.Contains(state, `"ceiling"`) || json.Unmarshal([]byte(state), &known) != nil {
+		return 0
+	}
+	return known.Plateau.Ceiling
+}
+
+// decisive is the part of a status whose every change is written.
+func decisive(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
+	d := *s.DeepCopy()
+	d.Signals, d.Capacity, d.State = nil, nil, ""
+	if d.Decision != nil {
+		d.Decision.Time, d.Decision.Equation = metav1.Time{}, ""
+		if d.Decision.Hold != nil {
+			d.Decision.Hold.Message = ""
+		}
+	}
+	return d
+}
+
+// moved says whether what people look at differs by more than a tenth.
+func moved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
+	if (before.Signals == nil) != (after.Signals == nil) || (before.Capacity == nil) != (after.Capacity == nil) {
+		return true
+	}
+	if before.Capacity != nil &&
+		differ(before.Capacity.MessagesPerSecond.AsApproximateFloat64(),
+			after.Capacity.MessagesPerSecond.AsApproximateFloat64()) {
+		return true
+	}
+	if before.Signals == nil {
+		return false
+	}
+	b, a := before.Signals, after.Signals
+	if (b.ReadyMessages == nil) != (a.ReadyMessages == nil) || (b.PublishRate == nil) != (a.PublishRate == nil) {
+		return true
+	}
+	if b.ReadyMessages != nil && differ(float64(*b.ReadyMessages), float64(*a.ReadyMessages)) {
+		return true
+	}
+	return b.PublishRate != nil && differ(b.PublishRate.AsApproximateFloat64(), a.PublishRate.AsApproximateFloat64())
+}
+
+// differ is a tenth of the larger, and more than one message or message per second.
+func differ(a, b float64) bool {
+	gap := math.Abs(a - b)
+	return gap > 1 && gap > max(a, b)/10
+}
+
+// The most bytes that the API takes as status.target, and as the other texts of a status but the messages of
+// conditions.
+const (
+	maxTarget = 512
+	maxText   = 1024
+)
+
+// Shorten cuts a text to so many bytes, which is how the API counts, without splitting a character.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && text[most]&0xC0 == 0x80 {
+		most--
+	}
+	return text[:most]
+}
+
+// encodedState is what Resume needs of a state, or nothing where it cannot be written: then the capacity alone is resumed.
+func encodedState(s policy.State) string {
+	text, err := s.Encode()
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// capacityStatus is what people see of the capacity.
+func capacityStatus(s policy.State) *v1alpha1.Capacity {
+	if s.Capacity == nil {
+		return nil
+	}
+	status := &v1alpha1.Capacity{
+		MessagesPerSecond:  v1alpha1.NewRate(s.Capacity.MessagesPerSecond),
+		UncertaintyPercent: s.Capacity.UncertaintyPercent(),
+		Observations:       s.Capacity.Observations,
+		LearnedAt:          metav1.NewTime(s.Capacity.LearnedAt.Truncate(time.Second)),
+	}
+	if s.Capacity.Coverage > 0 {
+		covered := int32(max(1, 100*s.Capacity.Coverage+0.5))
+		status.MeasuredBusyPercent = &covered
+	}
+	return status
+}

@@ -1,0 +1,311 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// contested is a world of a policy that takes over, with the given rivals.
+func contested(rivals ...plan.ConflictingAutoscaler) plan.Observed {
+	w := world()
+	w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
+	w.Target.Scaled = []v1alpha1.ScaleTargetRef{
+		w.Target.Ref,
+		{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "resize-function"},
+	}
+	w.Conflicting = rivals
+	return w
+}
+
+func rival(kind, name, owner string) plan.ConflictingAutoscaler {
+	return plan.ConflictingAutoscaler{
+		Kind: kind, Name: name, TargetKind: "Function", TargetName: "resize", Owner: owner, UID: "uid",
+		Manifest: v1alpha1.Manifest(`{"metadata":{"name":"` + name + `"}}`),
+	}
+}
+
+func TestWhatIsPutAwayNext(t *testing.T) {
+	const hpa, so = "HorizontalPodAutoscaler", "ScaledObject"
+	own := rival(hpa, "resize-function", "Function resize")
+	leaving := rival(hpa, "keda-hpa-so", "ScaledObject so")
+	leaving.Terminating = true
+	set := func(w *plan.Observed) { w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5)) }
+	theirs := rival(hpa, "theirs", "")
+	paused := func(names ...v1alpha1.ObjectName) func(*plan.Observed) {
+		return func(w *plan.Observed) { w.Policy.Status.TakenOver = &v1alpha1.TakenOver{ScaledObjects: names} }
+	}
+	tests := map[string]struct {
+		rivals  []plan.ConflictingAutoscaler
+		change  func(*plan.Observed)
+		unknown error
+		action  plan.SuspensionAction
+		name    string
+		record  v1alpha1.TakenOver
+		reason  string
+	}{
+		"nothing": {},
+		"maxReplicas before the autoscaler that follows from it": {
+			rivals: []plan.ConflictingAutoscaler{
+				own,
+				theirs,
+			}, change: set, action: plan.ClearMaxReplicas, record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
+		},
+		"what is left behind of it, without a manifest: Function Mesh makes it again": {
+			rivals: []plan.ConflictingAutoscaler{own}, change: func(
+				w *plan.Observed,
+			) {
+				w.Policy.Status.TakenOver = &v1alpha1.TakenOver{MaxReplicas: new(int32(5))}
+			},
+			action: plan.DeleteAutoscaler, name: "resize-function", record: v1alpha1.TakenOver{MaxReplicas: new(int32(5))},
+		},
+		"no fifth ScaledObject beside four that are paused": {
+			rivals: []plan.ConflictingAutoscaler{rival(so, "fifth", "")}, change: paused("one", "two", "three",
+				"four"), reason: v1alpha1.ReasonConflictingAutoscaler,
+		},
+		"one of four that somebody let go on": {
+			rivals: []plan.ConflictingAutoscaler{rival(so, "two", "")}, change: paused("one", "two", "three",
+				"four"), action: plan.PauseScaledObject, name: "two",
+			record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"one", "two", "three", "four"}},
+		},
+		"what was left behind before": {
+			rivals: []plan.ConflictingAutoscaler{own}, action: plan.DeleteAutoscaler, name: "resize-function",
+			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{own.Manifest}},
+		},
+		"one of nobody's": {
+			rivals: []plan.ConflictingAutoscaler{theirs}, action: plan.DeleteAutoscaler, name: "theirs",
+			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{theirs.Manifest}},
+		},
+		"one that is recorded already": {
+			rivals: []plan.ConflictingAutoscaler{theirs},
+			change: func(w *plan.Observed) {
+				w.Policy.Status.TakenOver = &v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{`{"metadata":{"name":"theirs"},"spec":{}}`}}
+			},
+			action: plan.DeleteAutoscaler, name: "theirs",
+			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{theirs.Manifest}},
+		},
+		"a ScaledObject": {
+			rivals: []plan.ConflictingAutoscaler{rival(so, "so",
+				"")}, action: plan.PauseScaledObject, name: "so", record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}},
+		},
+		"nothing while KEDA has to delete its own": {rivals: []plan.ConflictingAutoscaler{leaving}, reason: v1alpha1.ReasonTakingOver},
+		"nothing of a policy that refuses": {
+			rivals: []plan.ConflictingAutoscaler{theirs}, change: func(
+				w *plan.Observed,
+			) {
+				w.Policy.Spec.ConflictPolicy = v1alpha1.ConflictRefuse
+			}, reason: v1alpha1.ReasonConflictingAutoscaler,
+		},
+		"nothing while the backlog is unknown": {
+			rivals: []plan.ConflictingAutoscaler{theirs}, unknown: errors.New("down"),
+			reason: v1alpha1.ReasonConflictingAutoscaler,
+		},
+		"nothing while a rollout is paused": {
+			rivals: []plan.ConflictingAutoscaler{theirs},
+			change: func(w *plan.Observed) { w.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} },
+			reason: v1alpha1.ReasonConflictingAutoscaler,
+		},
+		"nothing while one of them cannot be": {
+			rivals: []plan.ConflictingAutoscaler{theirs, rival(hpa, "z", "Widget w")},
+			reason: v1alpha1.ReasonConflictingAutoscaler,
+		},
+		"nothing of another policy": {
+			rivals: []plan.ConflictingAutoscaler{rival(hpa, "z", "AutoscalingPolicy z")},
+			reason: v1alpha1.ReasonConflictingAutoscaler,
+		},
+		"nothing where maxReplicas cannot be told": {
+			change: func(w *plan.Observed) { w.Target.OwnAutoscaler = true },
+			reason: v1alpha1.ReasonFunctionHasOwnAutoscaler,
+		},
+		"nothing in a mesh": {
+			rivals: []plan.ConflictingAutoscaler{theirs},
+			change: func(w *plan.Observed) { w.Target.MeshOwner = "m" }, reason: v1alpha1.ReasonOwnedByFunctionMesh,
+		},
+		"nothing that is not managed": {
+			rivals: []plan.ConflictingAutoscaler{theirs},
+			change: func(w *plan.Observed) { w.Target.Unmanaged = true }, reason: v1alpha1.ReasonUnmanaged,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := contested(test.rivals...)
+			if test.change != nil {
+				test.change(&w)
+			}
+			step, violation := plan.NextSuspension(plan.Outcome{Observed: w, Violation: plan.Check(w), Unknown: test.unknown})
+			if test.action == 0 {
+				require.Nil(t, step)
+				if test.reason == "" {
+					require.Nil(t, violation)
+					return
+				}
+				require.Equal(t, test.reason, violation.Reason)
+				return
+			}
+			require.Nil(t, violation)
+			require.Equal(t, test.action, step.Action)
+			require.Equal(t, test.name, step.Name)
+			require.Equal(t, test.record, step.Record)
+		})
+	}
+}
+
+func TestWhatIsGivenBack(t *testing.T) {
+	manifest := func(name, apiVersion, kind, target string) v1alpha1.Manifest {
+		return v1alpha1.Manifest(`{"metadata":{"name":"` + name + `"},"spec":{"scaleTargetRef":{"apiVersion":"` + apiVersion +
+			`","kind":"` + kind + `","name":"` + target + `"}}}`)
+	}
+	onTarget := manifest("theirs", "apps/v1", "StatefulSet", "resize-function")
+	taken := v1alpha1.TakenOver{
+		MaxReplicas: new(
+			int32(5)), HorizontalPodAutoscalers: []v1alpha1.Manifest{onTarget}, ScaledObjects: []v1alpha1.ObjectName{"so"},
+	}
+	type given struct {
+		max         bool
+		autoscalers []string
+		kept        []string
+		// paused says that the ScaledObject stays so.
+		paused bool
+	}
+	all := given{max: true, autoscalers: []string{"theirs"}}
+	tests := map[string]struct {
+		change func(*plan.Observed)
+		want   given
+	}{
+		"all of it": {func(*plan.Observed) {}, all},
+		"the target is gone": {func(w *plan.Observed) { w.Target = nil }, given{kept: []string{
+			"maxReplicas 5: the target is gone", "HorizontalPodAutoscaler theirs: the target is gone",
+		}}},
+		"somebody set maxReplicas": {func(w *plan.Observed) {
+			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true,
+				new(int32(9))
+		}, given{
+			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: somebody set it meanwhile"},
+		}},
+		"at zero, where what is given back does nothing": {func(w *plan.Observed) { w.Target.Replicas = new(int32) }, given{
+			max: true, autoscalers: []string{"theirs"},
+			kept: []string{"replicas of Function resize: they stay 0, where a HorizontalPodAutoscaler does nothing: set them " +
+				"to 1 or more"},
+		}},
+		"a rollout is paused": {func(w *plan.Observed) { w.Target.Frozen = &policy.Hold{Message: "paused"} }, given{
+			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: paused"},
+		}},
+		"an autoscaler is there again": {func(w *plan.Observed) {
+			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler",
+				"theirs", "")}
+		}, given{
+			max: true, kept: []string{"HorizontalPodAutoscaler theirs: it is there already"},
+		}},
+		"another autoscaler is there by now": {func(
+			w *plan.Observed,
+		) {
+			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler", "new", "")}
+		}, given{
+			paused: true, kept: []string{
+				"ScaledObject so: HorizontalPodAutoscaler new scales Function resize by now",
+				"maxReplicas 5: HorizontalPodAutoscaler new scales Function resize by now",
+				"HorizontalPodAutoscaler theirs: HorizontalPodAutoscaler new scales Function resize by now",
+			},
+		}},
+		"the autoscaler that follows from maxReplicas is there by now": {func(w *plan.Observed) {
+			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5))
+			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler", "resize-function", "Function resize")}
+		}, given{autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: somebody set it meanwhile"}}},
+		"a manifest of something else": {func(w *plan.Observed) {
+			w.Policy.Status.TakenOver.HorizontalPodAutoscalers[0] = manifest("evil", "apps/v1", "Deployment", "web")
+		}, given{max: true, kept: []string{"HorizontalPodAutoscaler evil: it does not scale the target"}}},
+		"a manifest with another owner": {func(w *plan.Observed) {
+			w.Policy.Status.TakenOver.HorizontalPodAutoscalers[0] = `{"metadata":{"name":"evil","ownerReferences":[{"kind":"Pod","name":"x"}]},` + onTarget[len(`{"metadata":{"name":"theirs"},`):]
+		}, given{max: true, kept: []string{"HorizontalPodAutoscaler evil: it is not its own"}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := contested()
+			w.Policy.Status.TakenOver = taken.DeepCopy()
+			test.change(&w)
+			back := plan.Restore(w)
+			got := given{max: back.MaxReplicas != nil, kept: back.Kept, paused: len(back.ScaledObjects) == 0}
+			for _, hpa := range back.Autoscalers {
+				got.autoscalers = append(got.autoscalers, hpa.Name)
+			}
+			require.Equal(t, test.want, got)
+			require.False(t, back.RemoveOurs)
+		})
+	}
+	t.Run("nothing while ours is there", func(t *testing.T) {
+		w := contested()
+		w.Policy.Status.TakenOver = taken.DeepCopy()
+		w.Autoscaler = applied(t, w)
+		require.Equal(t, plan.Restoration{RemoveOurs: true}, plan.Restore(w))
+	})
+	t.Run("an autoscaler of the policy's own number goes with the policy", func(t *testing.T) {
+		w := contested()
+		w.Target.Scaling = plan.ByMesh
+		w.Policy.Status.TakenOver = &v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{
+			manifest("theirs", v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize"),
+		}}
+		require.Len(t, plan.Restore(w).Autoscalers, 1)
+		now := metav1.Now()
+		w.Policy.DeletionTimestamp = &now
+		require.Empty(t, plan.Restore(w).Autoscalers)
+	})
+}
+
+func TestWhenItIsGivenBack(t *testing.T) {
+	now := metav1.Now()
+	tests := map[string]struct {
+		change func(p *v1alpha1.AutoscalingPolicy)
+		want   bool
+	}{
+		"nothing was taken over": {func(*v1alpha1.AutoscalingPolicy) {}, false},
+		"it still takes over":    {func(p *v1alpha1.AutoscalingPolicy) { p.Status.TakenOver = &v1alpha1.TakenOver{} }, false},
+		"it refuses": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.TakenOver, p.Spec.ConflictPolicy = &v1alpha1.TakenOver{}, "Refuse"
+		}, true},
+		"it refuses, and was done but": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Finalizers, p.Spec.ConflictPolicy = []string{plan.Finalizer}, ""
+		}, true},
+		"it is deleted": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.TakenOver, p.DeletionTimestamp = &v1alpha1.TakenOver{}, &now
+		}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := contested().Policy
+			test.change(p)
+			require.Equal(t, test.want, plan.MustRestore(p))
+		})
+	}
+}
+
+func TestAnAmbiguousSelectorNamesTheOtherAutoscaler(t *testing.T) {
+	w := world()
+	ours := "media/" + plan.AutoscalerName("resize")
+	for theirs, want := range map[string]string{
+		"pods are controlled by multiple HPAs: [media/other " + ours +
+			"]": "HorizontalPodAutoscaler media/other selects the same pods, which stops both: " +
+			"delete it, or give its pods labels of their own",
+		"no list":             "no list",
+		"only [" + ours + "]": "only [" + ours + "]",
+	} {
+		w.Autoscaler = applied(t, w)
+		w.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
+			Type: autoscalingv2.ScalingActive, Status: "False", Reason: "AmbiguousSelector", Message: theirs,
+		}}
+		for _, c := range plan.Conditions(nil, plan.Outcome{Observed: w}) {
+			if c.Type == v1alpha1.ConditionScalingActive {
+				require.Equal(t, want, c.Message)
+			}
+		}
+	}
+}
