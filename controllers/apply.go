@@ -21,89 +21,88 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// carryOut writes what the plan says and notes in the outcome what became of it.
+// applier carries out the actions of a plan: it writes autoscalers and replicas.
+type applier struct {
+	client  client.Client
+	metrics *controllerMetrics
+	scalers map[plan.Scaling]scaler
+	// seesScaledObjects says that KEDA's ScaledObjects can be read.
+	seesScaledObjects func() bool
+}
+
+// apply carries out the actions, and ends at the first that fails.
 //
 // For a target that is missing, in a mesh or unreadable the status has no desiredReplicas, so ours gets no metric and
 // keeps the replicas.
-func (r *PolicyReconciler) carryOut(ctx context.Context, actions plan.Actions, outcome *plan.Outcome,
-	memory *policyMemory,
-) {
-	p := outcome.Observed.Policy
+func (a applier) apply(ctx context.Context, actions plan.Actions, o plan.Outcome, memory *policyMemory) plan.Result {
+	result := plan.Result{Autoscaler: o.Observed.Autoscaler, ScaledObject: o.Observed.ScaledObject}
 	if actions.RemoveAutoscaler {
-		before := outcome.Observed.Autoscaler
-		if outcome.ApplyFailed = r.removeAutoscaler(ctx, outcome); outcome.ApplyFailed != nil {
-			return // two writers at once would be one too many
+		if result.Autoscaler, result.ApplyFailed = a.removeAutoscaler(ctx, o.Observed); result.ApplyFailed != nil {
+			return result // two writers at once would be one too many
 		}
-		if before != nil {
-			memory.handedOverAt = outcome.Now
+		if o.Observed.Autoscaler != nil {
+			memory.handedOverAt = o.Now
 		}
 	}
 	if actions.RemoveScaledObject {
-		if outcome.ApplyFailed = r.removeScaledObject(ctx, outcome); outcome.ApplyFailed != nil {
-			return
+		result.ScaledObject, result.ApplyFailed = a.removeScaledObject(ctx, o.Observed, o.Now)
+		if result.ApplyFailed != nil {
+			return result
 		}
 	}
 	if actions.OwnReplicas != nil {
-		if outcome.ScaleFailed = r.writeOwnReplicas(ctx, p, *actions.OwnReplicas); outcome.ScaleFailed != nil {
-			return
+		result.ScaleFailed = a.writeOwnReplicas(ctx, o.Observed.Policy, *actions.OwnReplicas)
+		if result.ScaleFailed != nil {
+			return result
 		}
 	}
-	if actions.Autoscaler != nil {
-		if outcome.ApplyFailed = r.keepAutoscaler(ctx, actions, outcome, memory); outcome.ApplyFailed != nil ||
-			outcome.Violation != nil {
-			return
-		}
-	}
-	if actions.ScaledObject != nil {
-		if outcome.ApplyFailed = r.keepScaledObject(ctx, actions, outcome, memory); outcome.ApplyFailed != nil ||
-			outcome.Violation != nil {
-			return
-		}
-	}
-	if actions.Replicas != nil {
-		outcome.ScaleFailed = r.scale(ctx, outcome.Observed, *actions.Replicas)
-	}
-}
-
-func decisionOf(result *plan.Result) *policy.Decision {
-	if result == nil {
-		return nil
-	}
-	return &result.Decision
-}
-
-// keepAutoscaler makes our autoscaler what it should be.
-func (r *PolicyReconciler) keepAutoscaler(ctx context.Context, actions plan.Actions, outcome *plan.Outcome,
-	memory *policyMemory,
-) error {
-	p := outcome.Observed.Policy
 	switch {
-	case errors.Is(outcome.Unknown, backlog.ErrNoData) && p.Status.DesiredReplicas == nil:
-		return nil // the first answer is under way for a second or two; an autoscaler without a metric only complains
-	case memory.refused.stands(p, met(outcome), outcome.Now):
-		outcome.Violation = &memory.refused.violation
+	case actions.Autoscaler != nil:
+		result.Autoscaler, result.Violation, result.ApplyFailed = a.keepAutoscaler(ctx, actions.Autoscaler, o, memory)
+	case actions.ScaledObject != nil:
+		result.ScaledObject, result.Violation, result.ApplyFailed = a.keepScaledObject(ctx, actions.ScaledObject, o, memory)
+	}
+	if actions.Replicas != nil && result.ApplyFailed == nil && result.Violation == nil {
+		result.ScaleFailed = a.scale(ctx, o.Observed, *actions.Replicas)
+	}
+	return result
+}
+
+func decisionOf(evaluation *plan.Evaluation) *policy.Decision {
+	if evaluation == nil {
 		return nil
 	}
-	anew := memory.toleranceDue(outcome.Observed.Autoscaler, outcome.Now)
-	live, violation, err := r.apply(ctx, actions.Autoscaler, outcome.Observed.Autoscaler, anew)
+	return &evaluation.Decision
+}
+
+// keepAutoscaler makes our autoscaler what it should be, and returns it; or why the API server refuses.
+func (a applier) keepAutoscaler(ctx context.Context,
+	wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration, o plan.Outcome, memory *policyMemory,
+) (*autoscalingv2.HorizontalPodAutoscaler, *plan.Violation, error) {
+	p, live := o.Observed.Policy, o.Observed.Autoscaler
+	switch {
+	case errors.Is(o.Unknown, backlog.ErrNoData) && p.Status.DesiredReplicas == nil:
+		// The first answer is under way for a second or two; an autoscaler without a metric only complains.
+		return live, nil, nil
+	case memory.refused.stands(p, met(o), o.Now):
+		return live, &memory.refused.violation, nil
+	}
+	applied, violation, err := a.applyAutoscaler(ctx, wanted, live, memory.toleranceDue(live, o.Now))
 	if err != nil {
-		return err
+		return live, nil, err
 	}
 	memory.refused = nil
 	if violation != nil {
-		memory.refused = &refusal{
-			violation: *violation, at: outcome.Now, generation: p.Generation, met: met(outcome),
-		}
-		outcome.Violation = violation
-		return nil
+		memory.refused = &refusal{violation: *violation, at: o.Now, generation: p.Generation, met: met(o)}
+		return live, violation, nil
 	}
-	outcome.Observed.Autoscaler = live
-	return nil
+	return applied, nil, nil
 }
 
-// apply makes the live autoscaler what is wanted, if it is not or when asked to do it anew, and returns it; or why the
+// applyAutoscaler makes the live autoscaler what is wanted, if it is not or when asked to do it anew, and returns it; or why the
 // API server refuses.
-func (r *PolicyReconciler) apply(ctx context.Context, wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
+func (a applier) applyAutoscaler(ctx context.Context,
+	wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
 	live *autoscalingv2.HorizontalPodAutoscaler, anew bool,
 ) (*autoscalingv2.HorizontalPodAutoscaler, *plan.Violation, error) {
 	name := *wanted.Name
@@ -111,23 +110,23 @@ func (r *PolicyReconciler) apply(ctx context.Context, wanted *acautoscalingv2.Ho
 	if err != nil || (current && !anew) {
 		return live, nil, err
 	}
-	err = r.config.Client.Apply(ctx, wanted, client.FieldOwner(plan.FieldManager))
+	err = a.client.Apply(ctx, wanted, client.FieldOwner(plan.FieldManager))
 	switch {
 	case err == nil:
-		r.metrics.applies.WithLabelValues(applyDone).Inc()
+		a.metrics.applies.WithLabelValues(applyDone).Inc()
 		if !current {
 			log.FromContext(ctx).Info("horizontal pod autoscaler applied", "horizontalPodAutoscaler", name)
 		}
 		applied, err := plan.DecodeAutoscaler(wanted) // which is the API server's answer by now
 		return applied, nil, err
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
-		r.metrics.applies.WithLabelValues(applyConflict).Inc()
+		a.metrics.applies.WithLabelValues(applyConflict).Inc()
 		return nil, fieldConflict(kindAutoscaler+" "+name, err), nil
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
-		r.metrics.applies.WithLabelValues(applyRefused).Inc()
+		a.metrics.applies.WithLabelValues(applyRefused).Inc()
 		return nil, applyIsRefused(kindAutoscaler+" "+name, err), nil
 	default:
-		r.metrics.applies.WithLabelValues(applyError).Inc()
+		a.metrics.applies.WithLabelValues(applyError).Inc()
 		return nil, nil, fmt.Errorf("applying HorizontalPodAutoscaler %s: %w", name, err)
 	}
 }
@@ -147,17 +146,19 @@ func applyIsRefused(what string, err error) *plan.Violation {
 	}
 }
 
-// removeAutoscaler deletes our autoscaler where the policy does without, and never one that is not ours.
-func (r *PolicyReconciler) removeAutoscaler(ctx context.Context, outcome *plan.Outcome) error {
-	live := outcome.Observed.Autoscaler
-	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, outcome.Observed.Policy) {
-		return nil
+// removeAutoscaler deletes our autoscaler where the policy does without, never one that is not ours, and returns what
+// is left.
+func (a applier) removeAutoscaler(ctx context.Context, observed plan.Observed) (
+	*autoscalingv2.HorizontalPodAutoscaler, error,
+) {
+	live := observed.Autoscaler
+	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, observed.Policy) {
+		return live, nil
 	}
-	err := r.config.Client.Delete(ctx, live, client.Preconditions{UID: &live.UID})
+	err := a.client.Delete(ctx, live, client.Preconditions{UID: &live.UID})
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting HorizontalPodAutoscaler %s: %w", live.Name, err)
+		return live, fmt.Errorf("deleting HorizontalPodAutoscaler %s: %w", live.Name, err)
 	}
 	log.FromContext(ctx).Info("horizontal pod autoscaler deleted", "horizontalPodAutoscaler", live.Name)
-	outcome.Observed.Autoscaler = nil
-	return nil
+	return nil, nil //nolint:nilnil // nothing is left
 }

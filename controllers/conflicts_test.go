@@ -257,7 +257,7 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newTestWorld(t, test.ours, test.other)
 			world := plan.Observed{Policy: test.ours}
-			require.NoError(t, w.reconciler.gatherFirst(t.Context(), &world))
+			require.NoError(t, w.reconciler.observer.observePrecedence(t.Context(), &world))
 			require.Equal(t, test.first, world.OlderPolicy)
 			require.Equal(t, test.names, world.OlderNames)
 		})
@@ -370,7 +370,7 @@ func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 				test.change(function)
 			}
 			w := newTestWorld(t, append(test.objects, function, testPolicy(), testConfigMap())...)
-			world, err := w.reconciler.gather(t.Context(), testPolicy())
+			world, err := w.reconciler.observer.observe(t.Context(), testPolicy())
 			require.NoError(t, err)
 			var reasons []string
 			for _, d := range world.Target.Disturbances {
@@ -454,7 +454,7 @@ func TestARolloutHoldsReplicasOnTheWayDownAlone(t *testing.T) {
 	w.settle(700)
 	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas,
 		"a rollout may take hours, and new pods are of the new revision")
-	world, err := w.reconciler.gather(t.Context(), testPolicy())
+	world, err := w.reconciler.observer.observe(t.Context(), testPolicy())
 	require.NoError(t, err)
-	require.True(t, w.reconciler.pods(world).Updating)
+	require.True(t, w.reconciler.observer.podHealth(world).Updating)
 }

@@ -17,18 +17,18 @@ type Health interface {
 }
 
 // input is what a decision rests on, all of it from memory.
-func (r *PolicyReconciler) input(world plan.Observed, subscription backlog.Subscription, now time.Time) policy.Input {
+func (o observer) input(world plan.Observed, subscription backlog.Subscription, now time.Time) policy.Input {
 	in := policy.Input{
 		Now: now, Spec: world.Policy.Spec, CurrentReplicas: *world.Target.Replicas, // Check made sure of it
-		FreshFor: freshIntervals * r.config.PollInterval, Pods: r.pods(world), NeverZero: world.Target.NeverZero,
+		FreshFor: freshIntervals * o.pollInterval, Pods: o.podHealth(world), NeverZero: world.Target.NeverZero,
 		Restarts: world.Target.Restarts(), Frozen: plan.Frozen(world), Promised: world.Target.SubscriptionType,
 	}
-	in.Reading, in.Unknown = r.config.Store.Read(subscription, now)
+	in.Reading, in.Unknown = o.store.Read(subscription, now)
 	if in.Unknown != nil && in.CurrentReplicas == 0 {
-		in.ReadyAtLeast = r.config.Store.ReadyAtLeast(subscription, now)
+		in.ReadyAtLeast = o.store.ReadyAtLeast(subscription, now)
 	}
 	if in.Unknown == nil && in.SubscriptionType() == backlog.Failover {
-		in.Partitions = r.partitions(subscription, now)
+		in.Partitions = o.partitions(subscription, now)
 	}
 	return in
 }
@@ -36,20 +36,20 @@ func (r *PolicyReconciler) input(world plan.Observed, subscription backlog.Subsc
 // partitions of a Failover subscription, of which each has one active consumer. With other types replicas share all,
 // and a topic of 1000 partitions would be listed for nothing. What Read sums up Partitions knows of each, so nothing
 // more is tracked for it.
-func (r *PolicyReconciler) partitions(subscription backlog.Subscription, now time.Time) []backlog.PartitionReading {
-	partitions, err := r.config.Store.Partitions(subscription, now)
+func (o observer) partitions(subscription backlog.Subscription, now time.Time) []backlog.PartitionReading {
+	partitions, err := o.store.Partitions(subscription, now)
 	if err != nil {
 		return nil // gone since it was read: the next pass says why
 	}
 	return partitions
 }
 
-// pods of the target; nil while they are unknown, which the watch of pods logs. That they are being replaced the
+// podHealth of the target; nil while they are unknown, which the watch of pods logs. That they are being replaced the
 // StatefulSet knows as well.
-func (r *PolicyReconciler) pods(world plan.Observed) *policy.Pods {
+func (o observer) podHealth(world plan.Observed) *policy.Pods {
 	var pods *policy.Pods
-	if ref := world.Target.Ref; r.config.Pods != nil && ref.Name != "" { // what a worker runs has none
-		if seen, err := r.config.Pods.Health(workloadKey(ref.Kind, world.Policy.Namespace, ref.Name)); err == nil {
+	if ref := world.Target.Ref; o.pods != nil && ref.Name != "" { // what a worker runs has none
+		if seen, err := o.pods.Health(workloadKey(ref.Kind, world.Policy.Namespace, ref.Name)); err == nil {
 			pods = &seen
 		}
 	}

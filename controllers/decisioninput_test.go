@@ -54,9 +54,9 @@ func (w *testWorld) answerPartitions(kind backlog.SubscriptionType, published ..
 // input is what the next decision rests on.
 func (w *testWorld) input() policy.Input {
 	w.t.Helper()
-	world, err := w.reconciler.gather(w.t.Context(), w.policy())
+	world, err := w.reconciler.observer.observe(w.t.Context(), w.policy())
 	require.NoError(w.t, err)
-	return w.reconciler.input(world, world.Target.Subscription, w.now)
+	return w.reconciler.observer.input(world, world.Target.Subscription, w.now)
 }
 
 func TestOnlyFailoverIsDecidedByPartition(t *testing.T) {

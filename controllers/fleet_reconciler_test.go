@@ -230,10 +230,10 @@ func TestAChildNeverStandsInTheWayOfAUsersPolicy(t *testing.T) {
 	named.CreationTimestamp = metav1.NewTime(time.Now())
 	require.NoError(t, w.client.Create(t.Context(), named))
 	world := plan.Observed{Policy: w.read("resize")}
-	require.NoError(t, w.reconciler.gatherFirst(t.Context(), &world))
+	require.NoError(t, w.reconciler.observer.observePrecedence(t.Context(), &world))
 	require.Empty(t, world.OlderPolicy)
 	world = plan.Observed{Policy: w.read(childOf("media", "resize"))}
-	require.NoError(t, w.reconciler.gatherFirst(t.Context(), &world))
+	require.NoError(t, w.reconciler.observer.observePrecedence(t.Context(), &world))
 	require.Equal(t, "resize", world.OlderPolicy, "until it is removed")
 
 	last := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")

@@ -6,29 +6,43 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// gather reads all that a decision about the policy rests on, except the backlog.
-func (r *PolicyReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (plan.Observed, error) {
-	world := plan.Observed{Policy: p, Capabilities: r.config.Abilities()}
-	found, err := r.config.Targets.Finder.Find(ctx, p.Namespace, p.Spec)
+// observer reads what the decision about a policy rests on, all of it from caches.
+type observer struct {
+	client    client.Client
+	targets   *Targets
+	abilities func() plan.Capabilities
+	store     *backlog.Store
+	// pods may be nil.
+	pods         Health
+	pollInterval time.Duration
+}
+
+// observe reads all that a decision about the policy rests on, except the backlog.
+func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (plan.Observed, error) {
+	world := plan.Observed{Policy: p, Capabilities: o.abilities()}
+	found, err := o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
 	if err != nil {
 		return world, fmt.Errorf("finding the target: %w", err)
 	}
 	world.Unsupported = found.Unsupported
-	if world.Sharers, err = r.config.Targets.Sharers.Of(ctx, p.Namespace, found.Target); err != nil {
+	if world.Sharers, err = o.targets.Sharers.Of(ctx, p.Namespace, found.Target); err != nil {
 		return world, fmt.Errorf("finding what shares the subscription: %w", err)
 	}
-	if world.Target, err = r.config.Targets.Finder.Describe(ctx, p.Namespace, found.Target); err != nil {
+	if world.Target, err = o.targets.Finder.Describe(ctx, p.Namespace, found.Target); err != nil {
 		return world, fmt.Errorf("finding what a change of replicas would do: %w", err)
 	}
-	if err := r.gatherRivals(ctx, &world); err != nil {
+	if err := o.observeConflicts(ctx, &world); err != nil {
 		return world, err
 	}
-	return world, r.gatherFirst(ctx, &world)
+	return world, o.observePrecedence(ctx, &world)
 }
 
 // scaledKeys are the keys of all whose autoscalers would be rivals; before the target is found, those that the policy

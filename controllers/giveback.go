@@ -40,7 +40,7 @@ func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPol
 		return resultGone, r.letGo(ctx, p)
 	}
 	memory.farewells++
-	done, err := r.giveBack(ctx, p)
+	done, err := r.conflicts.restore(ctx, p)
 	var lasting lastingError
 	if !done && !errors.As(err, &lasting) && memory.farewells < maxFarewells {
 		if err != nil {
@@ -66,53 +66,56 @@ func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPol
 // letGo takes our finalizer off a deleted policy.
 func (r *PolicyReconciler) letGo(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
 	finalizers := slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == plan.Finalizer })
-	if err := r.setFinalizers(ctx, p, finalizers); err != nil {
+	if err := r.conflicts.setFinalizers(ctx, p, finalizers); err != nil {
 		return err
 	}
 	r.forget(client.ObjectKeyFromObject(p))
 	return nil
 }
 
-// refuse gives back what a policy took over that refuses by now, and returns true while that is under way.
-func (r *PolicyReconciler) refuse(ctx context.Context, outcome *plan.Outcome, memory *policyMemory) (bool, error) {
+// restoreRefused gives back what a policy took over that refuses by now, and returns true while that is under way.
+func (c conflictResolver) restoreRefused(ctx context.Context, outcome plan.Outcome, memory *policyMemory) (
+	plan.Outcome, bool, error,
+) {
 	p := outcome.Observed.Policy
 	if outcome.Now.Sub(memory.gaveBackAt) < settleFor {
-		return true, nil // memory may still show the target without what it got back
+		return outcome, true, nil // memory may still show the target without what it got back
 	}
 	if !plan.MustRestore(p) {
-		return false, nil
+		return outcome, false, nil
 	}
-	done, err := r.giveBack(ctx, p)
+	done, err := c.restore(ctx, p)
 	if err != nil {
 		outcome.Violation = &plan.Violation{
 			Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRestoring,
 			Message: "giving back what was taken over, which is tried again: " + err.Error(),
 		}
 		outcome.ApplyFailed = err
-		return false, nil //nolint:nilerr // it is in the outcome, and reported before it is returned
+		return outcome, false, nil //nolint:nilerr // it is in the outcome, and reported before it is returned
 	}
 	if !done {
 		outcome.Violation = cmp.Or(outcome.KEDAStays(), outcome.Violation)
-		return outcome.KEDAStays() == nil, nil // what takes a while is told of
+		return outcome, outcome.KEDAStays() == nil, nil // what takes a while is told of
 	}
 	memory.gaveBackAt = outcome.Now
-	if err := r.setTakenOver(ctx, p, nil); err != nil {
-		return true, err
+	if err := c.setTakenOver(ctx, p, nil); err != nil {
+		return outcome, true, err
 	}
-	return true, r.setFinalizers(ctx, p,
+	return outcome, true, c.setFinalizers(ctx, p,
 		slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == plan.Finalizer }))
 }
 
-// giveBack says whether all is given back. Ours goes first and has to be gone, so that there are never two.
-func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (done bool, err error) {
-	world, err := r.gather(ctx, p)
+// restore says whether all is given back. Ours goes first and has to be gone, so that there are never two.
+func (c conflictResolver) restore(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (done bool, err error) {
+	world, err := c.observer.observe(ctx, p)
 	if err != nil {
 		return false, err
 	}
 	back := plan.Restore(world)
 	if back.RemoveOurs {
-		ours := &plan.Outcome{Now: r.config.Clock(), Observed: world}
-		return false, errors.Join(r.removeAutoscaler(ctx, ours), r.removeScaledObject(ctx, ours))
+		_, hpaErr := c.applier.removeAutoscaler(ctx, world)
+		_, objectErr := c.applier.removeScaledObject(ctx, world, c.clock())
+		return false, errors.Join(hpaErr, objectErr)
 	}
 	var given []string
 	var failures []error
@@ -126,7 +129,7 @@ func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.Autoscaling
 	// KEDA's webhook refuses to change a ScaledObject while another HorizontalPodAutoscaler is on its target, so these go
 	// first.
 	for _, name := range back.ScaledObjects {
-		note(kindScaledObject+" "+name, r.editScaledObject(ctx, p, name, func(annotations map[string]string) {
+		note(kindScaledObject+" "+name, c.editScaledObject(ctx, p, name, func(annotations map[string]string) {
 			if annotations[plan.AnnotationPausedBy] == p.Name { // else somebody else paused it, or lets it go on
 				delete(annotations, annotationPaused)
 				delete(annotations, plan.AnnotationPausedBy)
@@ -134,32 +137,32 @@ func (r *PolicyReconciler) giveBack(ctx context.Context, p *v1alpha1.Autoscaling
 		}))
 	}
 	if back.MaxReplicas != nil {
-		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), r.setMaxReplicas(ctx, world, nil, back.MaxReplicas))
+		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), c.setMaxReplicas(ctx, world, nil, back.MaxReplicas))
 	}
 	for _, hpa := range back.Autoscalers {
-		note(kindAutoscaler+" "+hpa.Name, r.createAgain(ctx, p, hpa))
+		note(kindAutoscaler+" "+hpa.Name, c.recreate(ctx, p, hpa))
 	}
 	if err := joined(failures); err != nil {
 		return false, err
 	}
 	if len(given) > 0 {
-		r.config.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonGaveBack, "GiveBack", "%s",
+		c.recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonGaveBack, "GiveBack", "%s",
 			plan.Shorten(strings.Join(given, ", "), maxNote))
 	}
 	if len(back.Kept) > 0 {
-		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonKept, "Keep", "%s",
+		c.recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonKept, "Keep", "%s",
 			plan.Shorten(strings.Join(back.Kept, "; "), maxNote))
 	}
 	return true, nil
 }
 
-// createAgain makes an autoscaler that was deleted, unless there is one of its name.
-func (r *PolicyReconciler) createAgain(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+// recreate makes an autoscaler that was deleted, unless there is one of its name.
+func (c conflictResolver) recreate(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	kept *autoscalingv2.HorizontalPodAutoscaler,
 ) error {
 	hpa := kept.DeepCopy()
 	hpa.Namespace = p.Namespace
-	err := r.config.Client.Create(ctx, hpa, client.FieldOwner(plan.FieldManager))
+	err := c.client.Create(ctx, hpa, client.FieldOwner(plan.FieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

@@ -21,7 +21,7 @@ import (
 
 // setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil
 // for absent. It does nothing where the value is another by now, or the target is gone. It never writes replicas.
-func (r *PolicyReconciler) setMaxReplicas(ctx context.Context, world plan.Observed, from, to *int32) error {
+func (c conflictResolver) setMaxReplicas(ctx context.Context, world plan.Observed, from, to *int32) error {
 	p := world.Policy
 	ref := world.Target.Ref
 	if world.Target.Scaling == plan.ByMesh {
@@ -33,14 +33,14 @@ func (r *PolicyReconciler) setMaxReplicas(ctx context.Context, world plan.Observ
 	outdated := func(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
 	return retry.OnError(retry.DefaultRetry, outdated, func() error {
 		live := newWorkload(ref.Kind)
-		if err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, live); err != nil {
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, live); err != nil {
 			return ignoreGone(err)
 		}
 		patch, err := maxReplicasPatch(live, p.Spec.ScaleTargetRef.Component, from, to)
 		if err != nil || patch == nil {
 			return err
 		}
-		if err := r.config.Client.Patch(ctx, live, patch, client.FieldOwner(plan.FieldManager)); err != nil {
+		if err := c.client.Patch(ctx, live, patch, client.FieldOwner(plan.FieldManager)); err != nil {
 			return fmt.Errorf("writing maxReplicas of %s %s: %w", ref.Kind, ref.Name, err)
 		}
 		return nil

@@ -31,10 +31,13 @@ const freshIntervals = 3
 // PolicyReconciler turns policies into decisions, and decisions into HorizontalPodAutoscalers and statuses. It runs on
 // the leader only.
 type PolicyReconciler struct {
-	config  ReconcilerConfig
-	metrics *controllerMetrics
-	tracked *trackedPolicies
-	scalers map[plan.Scaling]scaler
+	config    ReconcilerConfig
+	metrics   *controllerMetrics
+	tracked   *trackedPolicies
+	observer  observer
+	conflicts conflictResolver
+	applier   applier
+	status    statusWriter
 }
 
 // ReconcilerConfig is what NewPolicyReconciler needs; all fields but Pods and Worker are required.
@@ -71,8 +74,20 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy reconciler: %w", err)
 	}
+	observer := observer{
+		client: config.Client, targets: config.Targets, abilities: config.Abilities, store: config.Store, pods: config.Pods,
+		pollInterval: config.PollInterval,
+	}
+	applier := applier{
+		client: config.Client, metrics: metrics, scalers: newScalers(config),
+		seesScaledObjects: func() bool { return config.Targets.Reader.Installed(kindScaledObject) },
+	}
 	return &PolicyReconciler{
-		config: config, metrics: metrics, tracked: newTrackedPolicies(config.Store), scalers: newScalers(config),
+		config: config, metrics: metrics, tracked: newTrackedPolicies(config.Store), observer: observer, applier: applier,
+		conflicts: conflictResolver{
+			client: config.Client, recorder: config.Recorder, clock: config.Clock, observer: observer, applier: applier,
+		},
+		status: statusWriter{client: config.Client, recorder: config.Recorder, metrics: metrics},
 	}, nil
 }
 
@@ -116,7 +131,7 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 
 // walk takes a policy that names its target from what is to what is written.
 func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
-	world, err := r.gather(ctx, p)
+	world, err := r.observer.observe(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +141,7 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	}
 	memory := r.tracked.follow(p, r.followed(outcome))
 	memory.present(trackable(outcome), outcome.Now)
-	result := r.decide(&outcome, memory)
+	outcome, evaluation := r.decide(outcome, memory)
 	if memory.unread != nil {
 		log.FromContext(ctx).Info("status.state ignored, resuming from status.capacity", "why", memory.unread.Error())
 		memory.unread = nil
@@ -134,33 +149,38 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	if waiting(outcome) {
 		return resultWaiting, nil
 	}
-	if under, err := r.settle(ctx, &outcome, memory); under != "" || err != nil {
+	outcome, under, err := r.conflicts.resolve(ctx, outcome, memory)
+	if under != "" || err != nil {
 		return under, err
 	}
-	actions := plan.New(outcome, decisionOf(result))
-	if actions.StatusFirst && !memory.refused.stands(p, met(&outcome), outcome.Now) {
-		if err := r.report(ctx, outcome, result); err != nil {
+	actions := plan.New(outcome, decisionOf(evaluation))
+	if actions.StatusFirst && !memory.refused.stands(p, met(outcome), outcome.Now) {
+		if err := r.status.write(ctx, outcome, evaluation); err != nil {
 			return "", err
 		}
 	}
 	// What was decided is reported even so: the autoscaler that there is goes on to ask for it.
-	r.carryOut(ctx, actions, &outcome, memory)
-	if err := errors.Join(outcome.ApplyFailed, outcome.ScaleFailed, r.report(ctx, outcome, result)); err != nil {
+	outcome = outcome.After(r.applier.apply(ctx, actions, outcome, memory))
+	if err := errors.Join(outcome.ApplyFailed, outcome.ScaleFailed, r.status.write(ctx, outcome, evaluation)); err != nil {
 		return "", err
 	}
-	return resultOf(outcome, result), nil
+	return resultOf(outcome, evaluation), nil
 }
 
-// settle comes to terms with other autoscalers before anything is written, and returns the result of the pass where
+// resolve resolves conflicts with other autoscalers before anything is written, and returns the result of the pass where
 // that is all it does.
-func (r *PolicyReconciler) settle(ctx context.Context, outcome *plan.Outcome, memory *policyMemory) (string, error) {
-	if under, err := r.refuse(ctx, outcome, memory); under || err != nil {
-		return resultGivingBack, err
+func (c conflictResolver) resolve(ctx context.Context, outcome plan.Outcome, memory *policyMemory) (
+	resolved plan.Outcome, under string, err error,
+) {
+	outcome, restoring, err := c.restoreRefused(ctx, outcome, memory)
+	if restoring || err != nil {
+		return outcome, resultGivingBack, err
 	}
-	if r.takeOver(ctx, outcome, memory) {
-		return resultTakingOver, nil
+	outcome, suspended := c.suspendNext(ctx, outcome, memory)
+	if suspended {
+		return outcome, resultTakingOver, nil
 	}
-	return "", nil
+	return outcome, "", nil
 }
 
 // forget drops what is kept for a policy that is gone.
@@ -182,13 +202,13 @@ func trackable(outcome plan.Outcome) *backlog.Subscription {
 }
 
 // decide reads what a decision rests on and decides, or returns nil when there is no target to decide for.
-func (r *PolicyReconciler) decide(outcome *plan.Outcome, memory *policyMemory) *plan.Result {
-	subscription := trackable(*outcome)
+func (r *PolicyReconciler) decide(outcome plan.Outcome, memory *policyMemory) (plan.Outcome, *plan.Evaluation) {
+	subscription := trackable(outcome)
 	if subscription == nil {
 		memory.paused = true
-		return nil
+		return outcome, nil
 	}
-	in := r.input(outcome.Observed, *subscription, outcome.Now)
+	in := r.observer.input(outcome.Observed, *subscription, outcome.Now)
 	in.Recreated = memory.recreated(outcome.Observed.Target.UID)
 	outcome.Unknown = in.Unknown
 	if in.Unknown != nil && !errors.Is(in.Unknown, backlog.ErrNoData) {
@@ -199,7 +219,7 @@ func (r *PolicyReconciler) decide(outcome *plan.Outcome, memory *policyMemory) *
 	}
 	decision, after := policy.Decide(in, memory.state(outcome.Observed.Policy.Status, in.CurrentReplicas, outcome.Now))
 	memory.resume = &after
-	return &plan.Result{Decision: decision, State: after, Reading: in.Reading}
+	return outcome, &plan.Evaluation{Decision: decision, State: after, Reading: in.Reading}
 }
 
 // waiting says that the first answer of Pulsar is under way for a policy that has a decision already: a process that
@@ -213,7 +233,7 @@ func waiting(outcome plan.Outcome) bool {
 }
 
 // resultOf names how a pass ended.
-func resultOf(outcome plan.Outcome, result *plan.Result) string {
+func resultOf(outcome plan.Outcome, result *plan.Evaluation) string {
 	switch {
 	case outcome.Observed.Policy.Spec.Mode == v1alpha1.ModeOff:
 		return resultOff
@@ -228,21 +248,28 @@ func resultOf(outcome plan.Outcome, result *plan.Result) string {
 	}
 }
 
-// report writes the status if it differs, and then tells everybody who listens.
-func (r *PolicyReconciler) report(ctx context.Context, outcome plan.Outcome, result *plan.Result) error {
+// statusWriter writes the status of a policy, and records what changed.
+type statusWriter struct {
+	client   client.Client
+	recorder events.EventRecorder
+	metrics  *controllerMetrics
+}
+
+// write writes the status if it differs, and then tells everybody who listens.
+func (w statusWriter) write(ctx context.Context, outcome plan.Outcome, result *plan.Evaluation) error {
 	p := outcome.Observed.Policy
 	before := p.Status
 	after := plan.Status(before, outcome, result)
-	r.metrics.show(client.ObjectKeyFromObject(p), after.DesiredReplicas, after.CurrentReplicas)
+	w.metrics.show(client.ObjectKeyFromObject(p), after.DesiredReplicas, after.CurrentReplicas)
 	if !plan.StatusDiffers(before, after, outcome.Now) {
 		return nil
 	}
-	if err := r.patchStatus(ctx, p, after); err != nil {
+	if err := w.patch(ctx, p, after); err != nil {
 		return err
 	}
 	p.Status = after
 	for _, h := range happenings(before, after) {
-		r.config.Recorder.Eventf(p, nil, h.kind, h.reason, h.action, "%s", h.note)
+		w.recorder.Eventf(p, nil, h.kind, h.reason, h.action, "%s", h.note)
 	}
 	if from, to, changed := desiredChange(before, after); changed {
 		log.FromContext(ctx).Info("desired replicas changed", "from", from, "to", to, "mode", p.Spec.Mode,
@@ -251,20 +278,20 @@ func (r *PolicyReconciler) report(ctx context.Context, outcome plan.Outcome, res
 	return nil
 }
 
-// patchStatus writes what differs. There is no optimistic lock: nobody else writes this status, and a change of the
+// patch writes what differs. There is no optimistic lock: nobody else writes this status, and a change of the
 // spec meanwhile is the next pass's business (observedGeneration says which spec was answered).
-func (r *PolicyReconciler) patchStatus(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+func (w statusWriter) patch(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	after v1alpha1.AutoscalingPolicyStatus,
 ) error {
 	written := p.DeepCopy()
 	written.Status = after
-	if err := r.config.Client.Status().Patch(ctx, written, client.MergeFrom(p)); err != nil {
+	if err := w.client.Status().Patch(ctx, written, client.MergeFrom(p)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil // deleted meanwhile; its own event follows
 		}
-		r.metrics.statusPatches.WithLabelValues(patchError).Inc()
+		w.metrics.statusPatches.WithLabelValues(patchError).Inc()
 		return fmt.Errorf("writing the status: %w", err)
 	}
-	r.metrics.statusPatches.WithLabelValues(patchDone).Inc()
+	w.metrics.statusPatches.WithLabelValues(patchDone).Inc()
 	return nil
 }

@@ -24,24 +24,24 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// gatherRivals finds the autoscaler that carries our name, all others that write the same replicas, and whose name
+// observeConflicts finds the autoscaler that carries our name, all others that write the same replicas, and whose name
 // would have Function Mesh delete ours. The others are those of the target, of the StatefulSet that runs it, and of the
 // policy where that is scaled in place of the target.
-func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *plan.Observed) error {
+func (o observer) observeConflicts(ctx context.Context, world *plan.Observed) error {
 	p := world.Policy
 	ours := plan.AutoscalerName(p.Name)
 	var err error
-	if world.ScaledObject, err = ownScaledObject(ctx, r.config.Targets.Reader, p); err != nil {
+	if world.ScaledObject, err = ownScaledObject(ctx, o.targets.Reader, p); err != nil {
 		return err
 	}
 	paused := map[string]bool{}
 	for _, target := range scaledKeys(p, world.Target) {
-		if err := r.scaledObjects(ctx, world, target, paused); err != nil {
+		if err := o.observeScaledObjects(ctx, world, target, paused); err != nil {
 			return err
 		}
 	}
 	for _, target := range scaledKeys(p, world.Target) {
-		if err := r.otherAutoscalers(ctx, world, target, paused); err != nil {
+		if err := o.observeAutoscalers(ctx, world, target, paused); err != nil {
 			return err
 		}
 	}
@@ -50,14 +50,14 @@ func (r *PolicyReconciler) gatherRivals(ctx context.Context, world *plan.Observe
 	})
 	slices.Sort(world.OtherScaledObjects)
 	live := autoscalingv2.HorizontalPodAutoscaler{}
-	err = r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live)
+	err = o.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading HorizontalPodAutoscaler %s: %w", ours, err)
 	}
 	if err == nil {
 		named(world, &live)
 	}
-	world.NameClash, err = nameClash(ctx, r.config.Targets.Reader, p.Namespace, ours)
+	world.NameClash, err = nameClash(ctx, o.targets.Reader, p.Namespace, ours)
 	return err
 }
 
@@ -72,11 +72,11 @@ func named(world *plan.Observed, live *autoscalingv2.HorizontalPodAutoscaler) {
 	world.Autoscaler = live
 }
 
-// scaledObjects adds KEDA's, but for ours. One that is paused is in nobody's way: it is noted as such.
-func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *plan.Observed, target string,
+// observeScaledObjects adds KEDA's, but for ours. One that is paused is in nobody's way: it is noted as such.
+func (o observer) observeScaledObjects(ctx context.Context, world *plan.Observed, target string,
 	paused map[string]bool,
 ) error {
-	objects, err := r.config.Targets.Reader.List(ctx, kindScaledObject, client.InNamespace(world.Policy.Namespace),
+	objects, err := o.targets.Reader.List(ctx, kindScaledObject, client.InNamespace(world.Policy.Namespace),
 		client.MatchingFields{indexScaleTarget: target})
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (r *PolicyReconciler) scaledObjects(ctx context.Context, world *plan.Observ
 			continue
 		}
 		owner := controllerOf(object)
-		givesWay, err := r.givesWay(ctx, world.Policy, owner)
+		givesWay, err := o.terminates(ctx, world.Policy, owner)
 		if err != nil {
 			return err
 		}
@@ -134,14 +134,14 @@ func isSet(annotations map[string]string, key string) bool {
 	return found && (set || err != nil)
 }
 
-// otherAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one
+// observeAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one
 // that is paused it is on its way out.
-func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *plan.Observed, target string,
+func (o observer) observeAutoscalers(ctx context.Context, world *plan.Observed, target string,
 	paused map[string]bool,
 ) error {
 	var list autoscalingv2.HorizontalPodAutoscalerList
 	p := world.Policy
-	if err := r.config.Client.List(ctx, &list, client.InNamespace(p.Namespace),
+	if err := o.client.List(ctx, &list, client.InNamespace(p.Namespace),
 		client.MatchingFields{indexScaleTarget: target}); err != nil {
 		return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
 	}
@@ -153,7 +153,7 @@ func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *plan.Obs
 		if hpa.Name == plan.AutoscalerName(p.Name) || ofKeda && known && !isPaused {
 			continue
 		}
-		givesWay, err := r.givesWay(ctx, p, owner)
+		givesWay, err := o.terminates(ctx, p, owner)
 		if err != nil {
 			return err
 		}
@@ -169,14 +169,14 @@ func (r *PolicyReconciler) otherAutoscalers(ctx context.Context, world *plan.Obs
 	return nil
 }
 
-// givesWay says that what controls an autoscaler is a policy that is gone, or goes because this one names its target.
-func (r *PolicyReconciler) givesWay(ctx context.Context, p *v1alpha1.AutoscalingPolicy, owner string) (bool, error) {
+// terminates says that what controls an autoscaler is a policy that is gone, or goes because this one names its target.
+func (o observer) terminates(ctx context.Context, p *v1alpha1.AutoscalingPolicy, owner string) (bool, error) {
 	name, isPolicy := strings.CutPrefix(owner, v1alpha1.KindAutoscalingPolicy+" ")
 	if !isPolicy {
 		return false, nil
 	}
 	var other v1alpha1.AutoscalingPolicy
-	err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &other)
+	err := o.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &other)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("reading AutoscalingPolicy %s: %w", name, err)
 	}
@@ -221,9 +221,9 @@ func nameClash(ctx context.Context, reader *Reader, namespace, name string) (str
 	return "", nil
 }
 
-// gatherFirst names the policy that goes first of those that scale the same target, unless it is this one. One that
+// observePrecedence names the policy that goes first of those that scale the same target, unless it is this one. One that
 // only recommends scales nothing.
-func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *plan.Observed) error {
+func (o observer) observePrecedence(ctx context.Context, world *plan.Observed) error {
 	p := world.Policy
 	keys := targetKeys(p)
 	if len(keys) == 0 {
@@ -234,13 +234,13 @@ func (r *PolicyReconciler) gatherFirst(ctx context.Context, world *plan.Observed
 	if p.Spec.PulsarFunctionRef.Name == "" {
 		where = client.InNamespace(p.Namespace) // what a worker runs is in none
 	}
-	if err := r.config.Client.List(ctx, &list, where, client.MatchingFields{indexScaleTarget: keys[0]}); err != nil {
+	if err := o.client.List(ctx, &list, where, client.MatchingFields{indexScaleTarget: keys[0]}); err != nil {
 		return fmt.Errorf("listing policies: %w", err)
 	}
 	first := p
 	for i := range list.Items {
 		other := &list.Items[i]
-		if !r.config.Targets.SameCluster(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
+		if !o.targets.SameCluster(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
 			continue
 		}
 		if givesBackFirst(p, other) {

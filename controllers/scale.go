@@ -41,8 +41,8 @@ func newScalers(config ReconcilerConfig) map[plan.Scaling]scaler {
 }
 
 // scale writes the number of replicas to the target, and notes that.
-func (r *PolicyReconciler) scale(ctx context.Context, world plan.Observed, replicas int32) error {
-	way := r.scalers[world.Target.Scaling]
+func (a applier) scale(ctx context.Context, world plan.Observed, replicas int32) error {
+	way := a.scalers[world.Target.Scaling]
 	if way == nil {
 		return fmt.Errorf("scaling %s: there is no way to", plan.Name(world.Policy.Spec))
 	}
@@ -51,10 +51,10 @@ func (r *PolicyReconciler) scale(ctx context.Context, world plan.Observed, repli
 		return nil // a later pass does it, and the decision says why it is held
 	}
 	if err != nil {
-		r.metrics.scales.WithLabelValues(scaleError).Inc()
+		a.metrics.scales.WithLabelValues(scaleError).Inc()
 		return fmt.Errorf("scaling %s to %d: %w", plan.Name(world.Policy.Spec), replicas, err)
 	}
-	r.metrics.scales.WithLabelValues(scaleDone).Inc()
+	a.metrics.scales.WithLabelValues(scaleDone).Inc()
 	log.FromContext(ctx).Info("target scaled", "target", plan.ShortName(world.Policy.Spec), "from",
 		*world.Target.Replicas, "to", replicas)
 	return nil
@@ -80,8 +80,8 @@ func replicasPatch(replicas int32) client.Patch {
 
 // writeOwnReplicas brings spec.replicas of the policy to what its autoscaler is to begin from. The policy becomes what
 // was written: its generation is the one that the status answers then.
-func (r *PolicyReconciler) writeOwnReplicas(ctx context.Context, p *v1alpha1.AutoscalingPolicy, replicas int32) error {
-	if err := r.config.Client.Patch(ctx, p, replicasPatch(replicas), client.FieldOwner(plan.FieldManager)); err != nil {
+func (a applier) writeOwnReplicas(ctx context.Context, p *v1alpha1.AutoscalingPolicy, replicas int32) error {
+	if err := a.client.Patch(ctx, p, replicasPatch(replicas), client.FieldOwner(plan.FieldManager)); err != nil {
 		return fmt.Errorf("writing spec.replicas of the policy: %w", err)
 	}
 	return nil

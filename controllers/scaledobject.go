@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,37 +62,35 @@ func scaledObjectSays(before, after *unstructured.Unstructured) bool {
 		ownedByPolicy(after) && !reflect.DeepEqual(before.GetLabels(), after.GetLabels())
 }
 
-// keepScaledObject makes our ScaledObject what it should be.
-func (r *PolicyReconciler) keepScaledObject(ctx context.Context, actions plan.Actions, outcome *plan.Outcome,
+// keepScaledObject makes our ScaledObject what it should be, and returns it; or why the API server or KEDA refuses.
+func (a applier) keepScaledObject(ctx context.Context, wanted *plan.ScaledObjectConfiguration, o plan.Outcome,
 	memory *policyMemory,
-) error {
-	p, live := outcome.Observed.Policy, outcome.Observed.ScaledObject
-	if plan.ScaledObjectIsCurrent(live, actions.ScaledObject) {
+) (*plan.LiveScaledObject, *plan.Violation, error) {
+	p, live := o.Observed.Policy, o.Observed.ScaledObject
+	if plan.ScaledObjectIsCurrent(live, wanted) {
 		memory.refused = nil
-		return nil
+		return live, nil, nil
 	}
-	if memory.refused.stands(p, met(outcome), outcome.Now) {
-		outcome.Violation = &memory.refused.violation
-		return nil
+	if memory.refused.stands(p, met(o), o.Now) {
+		return live, &memory.refused.violation, nil
 	}
-	applied, err := r.applyScaledObject(ctx, actions.ScaledObject)
-	violation := scaledObjectRefused(actions.ScaledObject.Metadata.Name, err)
+	applied, err := a.applyScaledObject(ctx, wanted)
+	violation := scaledObjectRefused(wanted.Metadata.Name, err)
 	switch {
 	case err == nil:
-		memory.refused, outcome.Observed.ScaledObject = nil, applied
-		return nil
-	case violation == nil || outcome.Now.Sub(memory.handedOverAt) < settleFor:
+		memory.refused = nil
+		return applied, nil, nil
+	case violation == nil || o.Now.Sub(memory.handedOverAt) < settleFor:
 		// KEDA's webhook may still see the HorizontalPodAutoscaler that was deleted a moment ago.
-		return fmt.Errorf("applying ScaledObject %s: %w", actions.ScaledObject.Metadata.Name, err)
+		return live, nil, fmt.Errorf("applying ScaledObject %s: %w", wanted.Metadata.Name, err)
 	default:
-		memory.refused = &refusal{violation: *violation, at: outcome.Now, generation: p.Generation, met: met(outcome)}
-		outcome.Violation = violation
-		return nil
+		memory.refused = &refusal{violation: *violation, at: o.Now, generation: p.Generation, met: met(o)}
+		return live, violation, nil
 	}
 }
 
 // applyScaledObject returns what the API server made of it.
-func (r *PolicyReconciler) applyScaledObject(ctx context.Context,
+func (a applier) applyScaledObject(ctx context.Context,
 	wanted *plan.ScaledObjectConfiguration,
 ) (*plan.LiveScaledObject, error) {
 	fields, err := wanted.Fields()
@@ -99,12 +98,12 @@ func (r *PolicyReconciler) applyScaledObject(ctx context.Context,
 		return nil, err
 	}
 	object := &unstructured.Unstructured{Object: fields}
-	if err := r.config.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
 		client.FieldOwner(plan.FieldManager)); err != nil {
-		r.metrics.applies.WithLabelValues(applyResult(err)).Inc()
+		a.metrics.applies.WithLabelValues(applyResult(err)).Inc()
 		return nil, err
 	}
-	r.metrics.applies.WithLabelValues(applyDone).Inc()
+	a.metrics.applies.WithLabelValues(applyDone).Inc()
 	log.FromContext(ctx).Info("scaled object applied", "scaledObject", wanted.Metadata.Name)
 	return decodeScaledObject(object)
 }
@@ -156,26 +155,27 @@ var errScaledObjectUnseen = errors.New(
 		"grant the adapter get, list and watch on scaledobjects.keda.sh, as its ClusterRole does, or if KEDA is gone " +
 		"delete the HorizontalPodAutoscaler")
 
-// removeScaledObject deletes ours where the policy does without, and never one that is not ours. It stays until KEDA
-// lets it go.
-func (r *PolicyReconciler) removeScaledObject(ctx context.Context, outcome *plan.Outcome) error {
-	live := outcome.Observed.ScaledObject
-	if live == nil && outcome.Observed.KEDAAutoscaler != nil && !r.config.Targets.Reader.Installed(kindScaledObject) {
-		return errScaledObjectUnseen
+// removeScaledObject deletes ours where the policy does without, never one that is not ours, and returns
+// what is left: it stays until KEDA removes its finalizer.
+func (a applier) removeScaledObject(ctx context.Context, observed plan.Observed, now time.Time) (
+	*plan.LiveScaledObject, error,
+) {
+	live := observed.ScaledObject
+	if live == nil && observed.KEDAAutoscaler != nil && !a.seesScaledObjects() {
+		return nil, errScaledObjectUnseen
 	}
-	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, outcome.Observed.Policy) {
-		return nil
+	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, observed.Policy) {
+		return live, nil
 	}
 	object := newWorkload(kindScaledObject)
 	object.SetNamespace(live.Namespace)
 	object.SetName(live.Name)
-	err := r.config.Client.Delete(ctx, object, client.Preconditions{UID: &live.UID})
+	err := a.client.Delete(ctx, object, client.Preconditions{UID: &live.UID})
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting ScaledObject %s: %w", live.Name, err)
+		return live, fmt.Errorf("deleting ScaledObject %s: %w", live.Name, err)
 	}
 	log.FromContext(ctx).Info("scaled object deleted", "scaledObject", live.Name)
 	gone := *live
-	gone.DeletionTimestamp = &metav1.Time{Time: outcome.Now}
-	outcome.Observed.ScaledObject = &gone
-	return nil
+	gone.DeletionTimestamp = &metav1.Time{Time: now}
+	return &gone, nil
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -64,14 +65,25 @@ func (a *putAway) note(what string, now time.Time) {
 	a.since[what] = now
 }
 
-// takeOver puts one thing away and returns true, or leaves in the outcome what stands in the way. The finalizer and the
+// conflictResolver suspends conflicting autoscalers for a policy, and restores them.
+type conflictResolver struct {
+	client   client.Client
+	recorder events.EventRecorder
+	clock    func() time.Time
+	observer observer
+	applier  applier
+}
+
+// suspendNext puts one thing away and returns true, or leaves in the outcome what stands in the way. The finalizer and the
 // record are written before, so that a crash in between loses nothing.
-func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *plan.Outcome, memory *policyMemory) bool {
+func (c conflictResolver) suspendNext(ctx context.Context, outcome plan.Outcome, memory *policyMemory) (
+	plan.Outcome, bool,
+) {
 	found := outcome.Violation
-	step, violation := plan.NextSuspension(*outcome)
+	step, violation := plan.NextSuspension(outcome)
 	outcome.Violation = violation
 	if step == nil {
-		return false
+		return outcome, false
 	}
 	p := outcome.Observed.Policy
 	if !step.LeftBehind && memory.putAway.again(p, step.String(), outcome.Now) {
@@ -80,11 +92,11 @@ func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *plan.Outcome, 
 			Message: fmt.Sprintf("%s was put away and is back: whoever writes it (GitOps?) has to stop that first. %s", step,
 				found.Message),
 		}
-		return false
+		return outcome, false
 	}
-	err := r.record(ctx, p, step.Record)
+	err := c.record(ctx, p, step.Record)
 	if err == nil {
-		err = r.putAway(ctx, outcome.Observed, *step)
+		err = c.suspend(ctx, outcome.Observed, *step)
 	}
 	if err != nil {
 		outcome.Violation = &plan.Violation{
@@ -92,35 +104,35 @@ func (r *PolicyReconciler) takeOver(ctx context.Context, outcome *plan.Outcome, 
 				"taking over %s, which is tried again: %s", step, err),
 		}
 		outcome.ApplyFailed = fmt.Errorf("taking over %s: %w", step, err)
-		return false
+		return outcome, false
 	}
 	memory.putAway.note(step.String(), outcome.Now)
-	r.config.Recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonTookOver, "TakeOver",
+	c.recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonTookOver, "TakeOver",
 		"%s was put away; it is given back when the policy goes", step)
 	log.FromContext(ctx).Info("taken over", "what", step.String(), "target", plan.ShortName(p.Spec))
-	return true
+	return outcome, true
 }
 
 // record brings finalizer and status to what they have to say before something is put away.
-func (r *PolicyReconciler) record(ctx context.Context, p *v1alpha1.AutoscalingPolicy, taken v1alpha1.TakenOver) error {
+func (c conflictResolver) record(ctx context.Context, p *v1alpha1.AutoscalingPolicy, taken v1alpha1.TakenOver) error {
 	if !slices.Contains(p.Finalizers, plan.Finalizer) {
-		if err := r.setFinalizers(ctx, p, append(slices.Clone(p.Finalizers), plan.Finalizer)); err != nil {
+		if err := c.setFinalizers(ctx, p, append(slices.Clone(p.Finalizers), plan.Finalizer)); err != nil {
 			return err
 		}
 	}
 	if equality.Semantic.DeepEqual(p.Status.TakenOver, &taken) {
 		return nil
 	}
-	return r.setTakenOver(ctx, p, &taken)
+	return c.setTakenOver(ctx, p, &taken)
 }
 
 // setFinalizers fails when somebody else wrote the policy meanwhile: the list is written as a whole.
-func (r *PolicyReconciler) setFinalizers(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+func (c conflictResolver) setFinalizers(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	finalizers []string,
 ) error {
 	before := p.DeepCopy()
 	p.Finalizers = finalizers
-	err := r.config.Client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+	err := c.client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
 		client.FieldOwner(plan.FieldManager))
 	if client.IgnoreNotFound(err) != nil {
 		p.Finalizers = before.Finalizers
@@ -131,12 +143,12 @@ func (r *PolicyReconciler) setFinalizers(ctx context.Context, p *v1alpha1.Autosc
 
 // setTakenOver fails when somebody else wrote the policy meanwhile: its lists are written as wholes, and one that is
 // left out is never given back.
-func (r *PolicyReconciler) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+func (c conflictResolver) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	taken *v1alpha1.TakenOver,
 ) error {
 	before := p.DeepCopy()
 	p.Status.TakenOver = taken
-	if err := r.config.Client.Status().Patch(ctx, p,
+	if err := c.client.Status().Patch(ctx, p,
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		p.Status.TakenOver = before.Status.TakenOver
 		return fmt.Errorf("writing status.takenOver: %w", err)
@@ -144,20 +156,20 @@ func (r *PolicyReconciler) setTakenOver(ctx context.Context, p *v1alpha1.Autosca
 	return nil
 }
 
-// putAway writes one step. What is gone already is fine.
-func (r *PolicyReconciler) putAway(ctx context.Context, world plan.Observed, step plan.Suspension) error {
+// suspend writes one step. What is gone already is fine.
+func (c conflictResolver) suspend(ctx context.Context, world plan.Observed, step plan.Suspension) error {
 	p := world.Policy
 	switch step.Action {
 	case plan.ClearMaxReplicas:
-		return r.setMaxReplicas(ctx, world, world.Target.MaxReplicas, nil)
+		return c.setMaxReplicas(ctx, world, world.Target.MaxReplicas, nil)
 	case plan.DeleteAutoscaler:
 		hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: step.Name}}
-		if err := r.config.Client.Delete(ctx, hpa, client.Preconditions{UID: &step.UID}); client.IgnoreNotFound(err) != nil {
+		if err := c.client.Delete(ctx, hpa, client.Preconditions{UID: &step.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting it: %w", err)
 		}
 		return nil
 	case plan.PauseScaledObject:
-		return r.editScaledObject(ctx, p, step.Name, func(annotations map[string]string) {
+		return c.editScaledObject(ctx, p, step.Name, func(annotations map[string]string) {
 			annotations[annotationPaused], annotations[plan.AnnotationPausedBy] = "true", p.Name
 		})
 	default:
@@ -166,12 +178,12 @@ func (r *PolicyReconciler) putAway(ctx context.Context, world plan.Observed, ste
 }
 
 // editScaledObject changes the annotations of a ScaledObject as it is now.
-func (r *PolicyReconciler) editScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy, name string,
+func (c conflictResolver) editScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy, name string,
 	edit func(map[string]string),
 ) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live := newWorkload(kindScaledObject)
-		if err := r.config.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, live); err != nil {
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, live); err != nil {
 			return ignoreGone(err)
 		}
 		before := live.DeepCopy()
@@ -184,7 +196,7 @@ func (r *PolicyReconciler) editScaledObject(ctx context.Context, p *v1alpha1.Aut
 		if equality.Semantic.DeepEqual(before.GetAnnotations(), live.GetAnnotations()) {
 			return nil
 		}
-		return r.config.Client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+		return c.client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
 			client.FieldOwner(plan.FieldManager))
 	})
 }

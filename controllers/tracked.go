@@ -73,7 +73,7 @@ func (r *refusal) stands(p *v1alpha1.AutoscalingPolicy, met string, now time.Tim
 
 // met is what an apply meets: the autoscaler of one actuator or the other, by what does not change with the status that
 // is written of it at every sync.
-func met(outcome *plan.Outcome) string {
+func met(outcome plan.Outcome) string {
 	identity := string(outcome.Actuator.Type) + " "
 	switch hpa, object := outcome.Observed.Autoscaler, outcome.Observed.ScaledObject; {
 	case outcome.Actuator.Type == v1alpha1.ActuatorKEDA && object != nil:

@@ -158,7 +158,7 @@ func TestATargetThatWasSwitchedOffHasNoDesiredReplicas(t *testing.T) {
 	decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(500)})
 	require.Zero(t, decision.Replicas)
 	status := plan.Status(v1alpha1.AutoscalingPolicyStatus{DesiredReplicas: new(int32(3))}, o,
-		&plan.Result{Decision: decision, State: state, Reading: in.Reading})
+		&plan.Evaluation{Decision: decision, State: state, Reading: in.Reading})
 	require.Nil(t, status.DesiredReplicas,
 		"an autoscaler that finds replicas again keeps them until there is a new number")
 	require.Empty(t, status.LastDecisions)
@@ -171,7 +171,7 @@ func TestTheLastDecisionsAreRemembered(t *testing.T) {
 	status := v1alpha1.AutoscalingPolicyStatus{}
 	decide := func(replicas int32, why string) {
 		o.Now = o.Now.Add(time.Minute)
-		status = plan.Status(status, o, &plan.Result{
+		status = plan.Status(status, o, &plan.Evaluation{
 			Decision: policy.Decision{Time: o.Now, Replicas: replicas, Equation: why}, Reading: reading(0, 0),
 		})
 	}

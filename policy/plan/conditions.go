@@ -35,6 +35,32 @@ type Outcome struct {
 	ApplyFailed error
 }
 
+// Result is what became of the actions of a plan.
+type Result struct {
+	// Autoscaler and ScaledObject are ours as they are after the writes; nil when they do not exist.
+	Autoscaler   *autoscalingv2.HorizontalPodAutoscaler
+	ScaledObject *LiveScaledObject
+	// Violation is why the API server refuses our autoscaler; nil when it does not.
+	Violation *Violation
+	// ApplyFailed and ScaleFailed are writes that failed and are tried again, as in Outcome.
+	ApplyFailed, ScaleFailed error
+}
+
+// After is the outcome once the actions were carried out.
+func (o Outcome) After(r Result) Outcome {
+	o.Observed.Autoscaler, o.Observed.ScaledObject = r.Autoscaler, r.ScaledObject
+	if r.Violation != nil {
+		o.Violation = r.Violation
+	}
+	if r.ApplyFailed != nil {
+		o.ApplyFailed = r.ApplyFailed
+	}
+	if r.ScaleFailed != nil {
+		o.ScaleFailed = r.ScaleFailed
+	}
+	return o
+}
+
 // unknownReasons maps why a reading is missing to the reason of the condition. This is the one place where it happens.
 func unknownReasons() []struct {
 	err    error

@@ -56,7 +56,7 @@ func TestAStatusFitsItsDefinition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := outcome(t, 3)
 			change(&o)
-			result := &plan.Result{Decision: policy.Decision{Time: noon(), Replicas: 3, Equation: long}}
+			result := &plan.Evaluation{Decision: policy.Decision{Time: noon(), Replicas: 3, Equation: long}}
 			fits(t, plan.Status(v1alpha1.AutoscalingPolicyStatus{}, o, result))
 			o.Observed.Policy.Spec.Mode = v1alpha1.ModeOff
 			o.Now = noon().Add(time.Minute)

@@ -22,7 +22,7 @@ func written(t *testing.T, state policy.State) v1alpha1.AutoscalingPolicyStatus 
 	in := input(3, reading(100, 500))
 	decision, _ := policy.Decide(in, policy.State{})
 	status := plan.Status(v1alpha1.AutoscalingPolicyStatus{}, plan.Outcome{Now: noon(), Observed: world()},
-		&plan.Result{Decision: decision, State: state, Reading: in.Reading})
+		&plan.Evaluation{Decision: decision, State: state, Reading: in.Reading})
 	return status
 }
 
@@ -177,7 +177,7 @@ func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
 			in.Now, in.Reading.Consumers = o.Now, backlog.Known(3)
 			decision, _ := policy.Decide(in, policy.State{})
 			state := policy.State{DecidedAt: o.Now, Arrivals: arrivals(501), Capacity: learned(100)}
-			after := plan.Status(before, o, &plan.Result{Decision: decision, State: state, Reading: in.Reading})
+			after := plan.Status(before, o, &plan.Evaluation{Decision: decision, State: state, Reading: in.Reading})
 			require.Equal(t, test.renewed, plan.StatusDiffers(before, after, o.Now))
 			text, err := state.Encode()
 			require.NoError(t, err)

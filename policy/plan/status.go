@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Result is one decision with what it rests on and what it left behind.
-type Result struct {
+// Evaluation is one decision with what it rests on and what it left behind.
+type Evaluation struct {
 	Decision policy.Decision
 	State    policy.State
 	Reading  backlog.Reading
@@ -29,7 +29,7 @@ type Result struct {
 // target that can be scaled there is nothing to decide for, and a last value would go on steering whatever bears its
 // name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned capacity
 // stays. The state is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
-func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Result) v1alpha1.AutoscalingPolicyStatus {
+func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Evaluation) v1alpha1.AutoscalingPolicyStatus {
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.Observed.Policy.Generation
 	after.Target = Shorten(ShortName(o.Observed.Policy.Spec), maxTarget)

@@ -299,7 +299,7 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 		decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(200)})
 		o := outcome
 		o.Now, o.Unknown = at, unknown
-		return plan.Status(first, o, &plan.Result{Decision: decision, State: state, Reading: in.Reading})
+		return plan.Status(first, o, &plan.Evaluation{Decision: decision, State: state, Reading: in.Reading})
 	}
 	first = decide(noon(), reading(100, 200), nil)
 	require.Equal(t, int32(3), *first.DesiredReplicas)
@@ -352,13 +352,13 @@ func TestWhatIsUnknownKeepsTheLastDecision(t *testing.T) {
 	outcome := plan.Outcome{Now: noon(), Observed: world()}
 	decision, state := policy.Decide(input(3, reading(100, 500)), policy.State{Capacity: learned(100)})
 	before := plan.Status(v1alpha1.AutoscalingPolicyStatus{}, outcome,
-		&plan.Result{Decision: decision, State: state, Reading: reading(100, 500)})
+		&plan.Evaluation{Decision: decision, State: state, Reading: reading(100, 500)})
 
 	outcome.Unknown = fmt.Errorf("%w: connection refused", backlog.ErrUnreachable)
 	in := input(3, backlog.Reading{})
 	in.Unknown = outcome.Unknown
 	decision, state = policy.Decide(in, state)
-	after := plan.Status(before, outcome, &plan.Result{Decision: decision, State: state})
+	after := plan.Status(before, outcome, &plan.Evaluation{Decision: decision, State: state})
 	require.Equal(t, before.DesiredReplicas, after.DesiredReplicas)
 	require.Equal(t, before.Signals, after.Signals)
 	require.Equal(t, policy.HoldUnknown, after.Decision.Hold.Reason)
