@@ -21,6 +21,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -242,8 +244,9 @@ func (c *fakeServices) GetInformer(ctx context.Context, object client.Object,
 
 func newFakeServices(t *testing.T, services ...*unstructured.Unstructured) *fakeServices {
 	t.Helper()
-	scheme, err := Scheme()
-	require.NoError(t, err)
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	require.NoError(t, autoscalingv2.AddToScheme(scheme))
 	scheme.AddKnownTypeWithName(newAPIService().GroupVersionKind(), &unstructured.Unstructured{})
 	list := newAPIService().GroupVersionKind()
 	list.Kind += "List"
@@ -319,8 +322,9 @@ func startWatching(t *testing.T, server *fakeServer, change func(*AbilitiesConfi
 		services: newFakeServices(t, services...), server: server, registry: prometheus.NewRegistry(),
 		log: &testLog{},
 	}
-	scheme, err := Scheme()
-	require.NoError(t, err)
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	require.NoError(t, autoscalingv2.AddToScheme(scheme))
 	config := AbilitiesConfig{
 		APIServices: w.services, Server: server, Namespace: "pulsar-autoscaler", Own: testService(),
 		KEDA:     func() bool { return false },
@@ -329,6 +333,7 @@ func startWatching(t *testing.T, server *fakeServer, change func(*AbilitiesConfi
 	if change != nil {
 		change(&config)
 	}
+	var err error
 	w.Abilities, err = NewAbilities(config)
 	require.NoError(t, err)
 	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,36 +88,20 @@ func TestAInvalidateCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
 	require.Len(t, c.doubts.known, 1)
 }
 
-func TestWhatNobodyAsksForIsForgotten(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testConfigMap(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "token"},
-		Data: map[string][]byte{
-			"clientAuthenticationPlugin":     []byte("token"),
-			"clientAuthenticationParameters": []byte("token:hunter2"),
-		},
+func TestConfigMapsThatAreNotUsedAreForgotten(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	targets := newTestTargets(t, []client.Object{testConfigMap()}, func(c *TargetsConfig) {
+		c.Now = func() time.Time { return now }
 	})
-	targets := w.reconciler.config.Targets
-	function := testFunction()
-	spec(function)["pulsar"] = map[string]any{"pulsarConfig": "pulsar", "authSecret": "token"}
-	target, err := targets.Finder.target(t.Context(), function.Object, testPolicy().Spec.ScaleTargetRef, nil)
+	target, err := targets.Finder.target(t.Context(), testFunction().Object, testPolicy().Spec.ScaleTargetRef, nil)
 	require.NoError(t, err)
 	require.Empty(t, target.Invalid)
-	access := target.Subscription.Cluster.Access
 	remembered := func() []int {
-		return []int{
-			len(targets.clusters.addresses.known), len(targets.clusters.doubts.known),
-			len(w.kept.plans.known), len(w.kept.secrets.contents.known),
-		}
+		return []int{len(targets.clusters.addresses.known), len(targets.clusters.doubts.known)}
 	}
 	targets.Invalidate(target.Subscription.Cluster)
-	require.Equal(t, []int{1, 1, 1, 1}, remembered())
-	w.after(lookupUnusedFor - time.Second)
-	_, err = w.kept.Credentials(t.Context(), access)
-	require.NoError(t, err)
-	w.after(time.Second)
-	w.forget(w.now)
-	require.Equal(t, []int{0, 0, 1, 1}, remembered(), "the poller still shows the credentials")
-	w.after(lookupUnusedFor)
-	w.forget(w.now)
-	require.Equal(t, []int{0, 0, 0, 0}, remembered())
+	require.Equal(t, []int{1, 1}, remembered())
+	now = now.Add(lookupUnusedFor)
+	targets.Forget(now)
+	require.Equal(t, []int{0, 0}, remembered())
 }

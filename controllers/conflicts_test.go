@@ -32,15 +32,6 @@ func testScaledObject(apiVersion, kind, name string) *unstructured.Unstructured 
 	return object
 }
 
-// ownedBy makes an object's controller.
-func ownedBy(object client.Object, apiVersion, kind, name string) {
-	yes := true
-	object.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: apiVersion, Kind: kind, Name: name, UID: "uid",
-		Controller: &yes,
-	}})
-}
-
 // kedaAutoscaler is what KEDA makes for testScaledObject.
 func kedaAutoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	hpa := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
@@ -55,20 +46,6 @@ func meshAutoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	hpa.Name = "resize-function"
 	ownedBy(hpa, "compute.functionmesh.io/v1alpha1", "Function", "resize")
 	return hpa
-}
-
-// testStatefulSet is that of testFunction, changed as given.
-func testStatefulSet(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
-	set := newWorkload(kindStatefulSet)
-	set.SetNamespace(testNamespace)
-	set.SetName("resize-function")
-	set.Object["status"] = map[string]any{
-		"currentRevision": "a", "updateRevision": "a", "replicas": int64(3), "updatedReplicas": int64(3),
-	}
-	if change != nil {
-		change(set)
-	}
-	return set
 }
 
 // testVerticalAutoscaler is on the StatefulSet of testFunction.
@@ -431,24 +408,6 @@ func TestARolloutHoldsReplicasOnTheWayDownAlone(t *testing.T) {
 			"currentRevision": "a", "updateRevision": "b", "replicas": int64(3),
 			"updatedReplicas": int64(1),
 		}
-	}
-	require.True(t, updating(testStatefulSet(rollout)))
-	for name, change := range map[string]func(*unstructured.Unstructured){
-		"all pods are new, though not all are ready": func(set *unstructured.Unstructured) {
-			rollout(set)
-			_ = unstructured.SetNestedField(set.Object, int64(3), "status", "updatedReplicas")
-		},
-		"pods wait for somebody to delete them": func(set *unstructured.Unstructured) {
-			rollout(set)
-			_ = unstructured.SetNestedField(set.Object, "OnDelete", "spec", "updateStrategy", "type")
-		},
-		"it stops at a partition": func(set *unstructured.Unstructured) {
-			rollout(set)
-			_ = unstructured.SetNestedField(set.Object, int64(2), "spec", "updateStrategy", "rollingUpdate", "partition")
-		},
-		"nothing changes": nil,
-	} {
-		require.False(t, updating(testStatefulSet(change)), name)
 	}
 	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap(), testStatefulSet(rollout))
 	w.settle(700)

@@ -25,6 +25,7 @@ type Credentials struct {
 	mode    FunctionCredentials
 	own     OwnCredentials
 	secrets *secrets
+	now     func() time.Time
 	// salt keeps what is inline from being guessed by the name of the access.
 	salt []byte
 	// plans are those that were found lately, by their name.
@@ -40,7 +41,7 @@ func NewCredentials(reader client.Reader, mode FunctionCredentials, own OwnCrede
 			IgnoreFunctionCredentials)
 	}
 	return &Credentials{
-		mode: mode, own: own, secrets: newSecrets(reader, now), salt: []byte(rand.Text()),
+		mode: mode, own: own, secrets: newSecrets(reader, now), now: now, salt: []byte(rand.Text()),
 		plans: newLookups[string, credentialPlan](now),
 	}, nil
 }
@@ -72,7 +73,7 @@ func (c *Credentials) Resolve(ctx context.Context, connection *v1alpha1.PulsarCo
 		return "", found.obstacle.text, nil
 	}
 	access = c.name(plan)
-	c.plans.remember(access, plan, c.plans.now(), lookupFor)
+	c.plans.remember(access, plan, c.now(), lookupFor)
 	return access, "", nil
 }
 
@@ -115,7 +116,7 @@ func (c *Credentials) Invalidate(access string) {
 	if !known {
 		return
 	}
-	for _, read := range plan.reads() {
+	for _, read := range secretReads(plan) {
 		c.secrets.contents.doubt(read)
 	}
 }
@@ -126,10 +127,10 @@ type reading struct {
 	obstacle    obstacle
 }
 
-// reads are the Secrets of a plan.
-func (p credentialPlan) reads() []secretRead {
+// secretReads are the Secrets of a plan.
+func secretReads(p credentialPlan) []secretRead {
 	var reads []secretRead
-	for _, read := range []secretRead{p.authRead(), p.oauth2Read(), p.tlsRead(), p.certRead()} {
+	for _, read := range []secretRead{authRead(p), oauth2Read(p), tlsRead(p), certRead(p)} {
 		if read.name != "" {
 			reads = append(reads, read)
 		}
@@ -137,28 +138,28 @@ func (p credentialPlan) reads() []secretRead {
 	return reads
 }
 
-func (p credentialPlan) authRead() secretRead {
+func authRead(p credentialPlan) secretRead {
 	return secretRead{
 		namespace: p.Namespace, name: p.AuthSecret, field: "authSecret",
 		keys: [3]string{"clientAuthenticationPlugin", "clientAuthenticationParameters"},
 	}
 }
 
-func (p credentialPlan) oauth2Read() secretRead {
+func oauth2Read(p credentialPlan) secretRead {
 	return secretRead{
 		namespace: p.Namespace, name: p.OAuth2.KeySecretName, field: "authConfig.oauth2Config.keySecretName",
 		keys: [3]string{p.OAuth2.KeySecretKey}, required: true,
 	}
 }
 
-func (p credentialPlan) tlsRead() secretRead {
+func tlsRead(p credentialPlan) secretRead {
 	return secretRead{
 		namespace: p.Namespace, name: p.TLSSecret, field: "tlsSecret",
 		keys: [3]string{"tlsAllowInsecureConnection", "tlsHostnameVerificationEnable", "tlsTrustCertsFilePath"},
 	}
 }
 
-func (p credentialPlan) certRead() secretRead {
+func certRead(p credentialPlan) secretRead {
 	return secretRead{
 		namespace: p.Namespace, name: p.TLS.CertSecretName, field: "tlsConfig.certSecretName",
 		keys: [3]string{p.TLS.CertSecretKey}, required: true,
@@ -168,7 +169,7 @@ func (p credentialPlan) certRead() secretRead {
 // read follows a plan.
 func (c *Credentials) read(ctx context.Context, plan credentialPlan) (reading, error) {
 	contents := map[string]secretContent{}
-	for _, read := range plan.reads() {
+	for _, read := range secretReads(plan) {
 		content, err := c.secrets.find(ctx, read)
 		if err != nil {
 			return reading{}, err
@@ -179,11 +180,11 @@ func (c *Credentials) read(ctx context.Context, plan credentialPlan) (reading, e
 		contents[read.field] = content
 	}
 	r := reading{}
-	switch auth := contents[plan.authRead().field]; {
+	switch auth := contents[authRead(plan).field]; {
 	case plan.AuthSecret != "":
 		r.credentials.Plugin, r.credentials.Params = auth.values[0], auth.values[1]
 	case plan.OAuth2 != (oauth2Config{}):
-		params, err := oauth2Params(plan.OAuth2, contents[plan.oauth2Read().field].values[0])
+		params, err := oauth2Params(plan.OAuth2, contents[oauth2Read(plan).field].values[0])
 		if err != nil {
 			return reading{}, err
 		}
@@ -194,11 +195,11 @@ func (c *Credentials) read(ctx context.Context, plan credentialPlan) (reading, e
 	if r.obstacle = inPodFile(r.credentials.Plugin, r.credentials.Params); r.obstacle.text != "" {
 		return r, nil
 	}
-	switch tls := contents[plan.tlsRead().field]; {
+	switch tls := contents[tlsRead(plan).field]; {
 	case plan.TLS.Enabled:
 		r.credentials.AllowInsecureConnection = plan.TLS.AllowInsecure
 		r.credentials.SkipHostnameVerification = !plan.TLS.HostnameVerification
-		r.credentials.TrustCerts = contents[plan.certRead().field].values[0]
+		r.credentials.TrustCerts = contents[certRead(plan).field].values[0]
 	case plan.TLSSecret != "":
 		r.credentials.AllowInsecureConnection = tls.values[0] == "true"
 		r.credentials.SkipHostnameVerification = tls.values[1] == "false"

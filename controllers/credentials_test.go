@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,8 +50,6 @@ func (f *fakeSecrets) Get(_ context.Context, key client.ObjectKey, object client
 	}
 	return nil
 }
-
-const tokenPlugin = "org.apache.pulsar.client.impl.auth.AuthenticationToken"
 
 func testSecrets() *fakeSecrets {
 	return &fakeSecrets{named: map[string]map[string]string{
@@ -214,10 +213,10 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := testSecrets()
 			api.fails = test.fails
-			c := newTestCredentials(t, api, FunctionCredentials(withDefault(string(test.mode), "Use")), test.own, time.Now)
+			c := newTestCredentials(t, api, FunctionCredentials(cmp.Or(string(test.mode), "Use")), test.own, time.Now)
 			var p workloadPulsar
-			require.NoError(t, json.Unmarshal([]byte(withDefault(test.pulsar, "{}")), &p))
-			plan := planCredentials(withDefault(test.url, http), testNamespace, test.policy, p)
+			require.NoError(t, json.Unmarshal([]byte(cmp.Or(test.pulsar, "{}")), &p))
+			plan := planCredentials(cmp.Or(test.url, http), testNamespace, test.policy, p)
 			access, invalid, err := c.Resolve(t.Context(), test.policy, plan)
 			require.NoError(t, err)
 			require.NotContains(t, access+invalid, "hunter")
@@ -273,11 +272,11 @@ func TestARotatedSecretIsSeenWithinAMinuteAndOneInInvalidateWithinSeconds(t *tes
 	api.named["token"]["clientAuthenticationParameters"] = "token:new"
 	require.Equal(t, "token:hunter2", params())
 	require.Equal(t, 1, api.reads)
-	now = now.Add(lookupFor)
+	now = now.Add(time.Minute)
 	require.Equal(t, "token:new", params())
 
 	api.named["token"]["clientAuthenticationParameters"] = "token:newer"
-	now = now.Add(lookupTroubleFor)
+	now = now.Add(10 * time.Second)
 	require.Equal(t, "token:new", params())
 	c.Invalidate("another")
 	c.Invalidate(access)
@@ -288,12 +287,12 @@ func TestARotatedSecretIsSeenWithinAMinuteAndOneInInvalidateWithinSeconds(t *tes
 	require.Equal(t, reads, api.reads, "not more often than every ten seconds, however long Pulsar refuses it")
 
 	delete(api.named, "token")
-	now = now.Add(lookupFor)
+	now = now.Add(time.Minute)
 	_, err = c.Credentials(t.Context(), access)
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.ErrorContains(t, err, "does not exist: create it")
 	api.fails = apierrors.NewServiceUnavailable("etcd is away")
-	now = now.Add(lookupTroubleFor)
+	now = now.Add(10 * time.Second)
 	_, err = c.Credentials(t.Context(), access)
 	require.ErrorContains(t, err, "etcd is away")
 	require.ErrorIs(t, err, backlog.ErrNoData, "nobody has refused anything")
@@ -313,4 +312,21 @@ func TestAHugeSecretIsNotKept(t *testing.T) {
 func TestTheWayOfCredentialsIsOneOfTwo(t *testing.T) {
 	_, err := NewCredentials(testSecrets(), "use", OwnCredentials{}, time.Now)
 	require.EqualError(t, err, `FunctionCredentials is "use", must be Use or Ignore`)
+}
+
+func TestSecretsThatAreNotUsedAreForgotten(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := newTestCredentials(t, testSecrets(), UseFunctionCredentials, OwnCredentials{}, func() time.Time { return now })
+	access, _, err := c.Resolve(t.Context(), nil, credentialPlan{Namespace: testNamespace, AuthSecret: "token"})
+	require.NoError(t, err)
+	remembered := func() []int { return []int{c.plans.len(), c.secrets.contents.len()} }
+	now = now.Add(10*time.Minute - time.Second)
+	_, err = c.Credentials(t.Context(), access)
+	require.NoError(t, err)
+	now = now.Add(time.Second)
+	c.Forget(now)
+	require.Equal(t, []int{1, 1}, remembered(), "the poller still shows the credentials")
+	now = now.Add(10 * time.Minute)
+	c.Forget(now)
+	require.Equal(t, []int{0, 0}, remembered())
 }

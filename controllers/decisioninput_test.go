@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -187,22 +185,18 @@ func (k knownPods) Health(workload string) (policy.Pods, error) {
 
 func TestADecisionIsToldOfThePodsAsFarAsTheyAreKnown(t *testing.T) {
 	const resize = "Function/media/resize"
-	troubled := policy.Pods{Unready: 2, UnreadySince: minutes(0), CrashLooping: 1, Updating: true}
+	troubled := policy.Pods{Unready: 2, UnreadySince: time.Unix(1_800_000_000, 0), CrashLooping: 1, Updating: true}
 	tests := map[string]struct {
 		pods Health
 		want *policy.Pods
 	}{
 		"of those that have troubles":             {pods: knownPods{workload: resize, pods: troubled}, want: &troubled},
 		"of those that have none":                 {pods: knownPods{workload: resize}, want: &policy.Pods{}},
-		"not while they are read":                 {pods: knownPods{fails: errPodsNotRead}},
-		"not where they may not be seen":          {pods: knownPods{fails: errPodsForbidden}},
+		"not while they are read":                 {pods: knownPods{fails: backlog.ErrNoData}},
+		"not where they may not be seen":          {pods: knownPods{fails: backlog.ErrForbidden}},
 		"not where they are to be left alone":     {},
 		"not of the pods of a workload beside it": {pods: knownPods{workload: "Sink/media/resize"}},
 		"not of the pods of another's namespace":  {pods: knownPods{workload: "Function/shop/resize"}},
-		"of the pods that the cache of pods holds": {
-			pods: crashingPods(t),
-			want: &policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},
-		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -213,18 +207,6 @@ func TestADecisionIsToldOfThePodsAsFarAsTheyAreKnown(t *testing.T) {
 			require.Equal(t, test.want, w.input().Pods)
 		})
 	}
-}
-
-// crashingPods are two of the Function's and one that is another's.
-func crashingPods(t *testing.T) Health {
-	t.Helper()
-	well, ill, other := healthyPod(), healthyPod(), healthyPod()
-	crashed(ill)
-	crashed(other)
-	ill.Name, other.Name, other.Namespace = "resize-function-1", "resize-function-2", "shop"
-	reader := fake.NewClientBuilder().WithObjects(well, ill, other).WithIndex(&corev1.Pod{}, indexInstance,
-		indexPod).Build()
-	return &Pods{cache: &podCache{reader: reader}}
 }
 
 func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {

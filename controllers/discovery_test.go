@@ -6,13 +6,11 @@ package controllers
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -21,16 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 )
-
-// lateKind is an API server that has a kind once it is installed.
-type lateKind struct{ installed atomic.Bool }
-
-func (k *lateKind) RESTMapping(gk schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
-	if !k.installed.Load() {
-		return nil, &meta.NoKindMatchError{GroupKind: gk}
-	}
-	return &meta.RESTMapping{}, nil
-}
 
 // testDiscovery discovers one kind without an index.
 func testDiscovery(t *testing.T, kind string, mapper restMapper, informers cache.Cache) Discovery {
@@ -144,4 +132,16 @@ func TestALookForFunctionsEndsWithTheProcess(t *testing.T) {
 func TestADiscoveryNeedsItsParts(t *testing.T) {
 	_, err := NewDiscovery(DiscoveryConfig{})
 	require.EqualError(t, err, "discovery: Mapper, Cache, Kinds and Index must be set")
+}
+
+func TestEveryKindIsOptionalWhereThatIsSaid(t *testing.T) {
+	for _, optional := range []bool{true, false} {
+		d, err := NewDiscovery(DiscoveryConfig{
+			Mapper: &lateKind{}, Cache: &informertest.FakeInformers{}, Kinds: []string{kindSink, kindScaledObject},
+			Index: func(string) (string, client.IndexerFunc) { return "", nil }, Optional: optional,
+		})
+		require.NoError(t, err)
+		require.Equal(t, optional, d[kindSink].optional)
+		require.True(t, d[kindScaledObject].optional)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,9 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
+
+// dryRunTimeout bounds one dry run.
+const dryRunTimeout = 5 * time.Second
 
 // autoscalerAbilities are what the API server makes of a HorizontalPodAutoscaler of ours.
 type autoscalerAbilities struct {
@@ -34,7 +38,7 @@ type creator interface {
 // probeAutoscaler asks by a dry run, which leaves nothing behind. What kube-controller-manager makes of it cannot be
 // asked; it has the same feature gates in every cluster that was not put together by hand.
 func probeAutoscaler(ctx context.Context, server creator, namespace string) (autoscalerAbilities, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
 	answer, err := dryRun(ctx, server, namespace, true)
 	if refusesMinReplicas(err) {

@@ -47,15 +47,15 @@ func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (p
 
 // scaledKeys are the keys of all whose autoscalers would be rivals; before the target is found, those that the policy
 // tells.
-func scaledKeys(p *v1alpha1.AutoscalingPolicy, target *plan.Target) []string {
-	if target == nil {
+func scaledKeys(p *v1alpha1.AutoscalingPolicy, found *plan.Target) []string {
+	if found == nil {
 		return targetKeys(p)
 	}
 	var keys []string
-	for _, ref := range target.Scaled {
+	for _, ref := range found.Scaled {
 		keys = append(keys, scaleTarget(ref.APIVersion, ref.Kind, ref.Name))
 	}
-	if target.Scaling != plan.BySubresource {
+	if found.Scaling != plan.BySubresource {
 		keys = append(keys, scaleTarget(v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, p.Name))
 	}
 	return keys

@@ -39,8 +39,8 @@ type leaseSeen struct {
 	aliveAt time.Time
 }
 
-// newDecisionMaker follows the Lease through the cache.
-func newDecisionMaker(ctx context.Context, informers cache.Informers, lease types.NamespacedName,
+// NewDecisionMaker follows the Lease through the cache.
+func NewDecisionMaker(ctx context.Context, informers cache.Informers, lease types.NamespacedName,
 	now func() time.Time,
 ) (*DecisionMaker, error) {
 	d, err := newFollower(lease, now)

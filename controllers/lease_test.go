@@ -96,7 +96,7 @@ func TestTheDecisionMakerIsAliveWhileItRenewsItsLease(t *testing.T) {
 			now := start
 			scheme, err := Scheme()
 			require.NoError(t, err)
-			d, err := newDecisionMaker(t.Context(), &informertest.FakeInformers{Scheme: scheme},
+			d, err := NewDecisionMaker(t.Context(), &informertest.FakeInformers{Scheme: scheme},
 				types.NamespacedName{Namespace: "system", Name: "decider"}, func() time.Time { return now })
 			require.NoError(t, err)
 			test.seen(d, func(by time.Duration) { now = now.Add(by) })

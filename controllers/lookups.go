@@ -135,3 +135,10 @@ func (l *lookups[K, V]) forget(now time.Time) {
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.known, func(_ K, old *lookup[V]) bool { return now.Sub(old.usedAt) >= lookupUnusedFor })
 }
+
+// len is how many values are remembered.
+func (l *lookups[K, V]) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.known)
+}

@@ -5,12 +5,10 @@ package controllers
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,57 +21,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
-
-// testEntry is an entry of a FunctionMesh that does what testFunction does.
-func testEntry(name string) map[string]any {
-	entry := spec(testFunction())
-	entry["name"] = name
-	return entry
-}
-
-// testMesh is FunctionMesh etl with the Functions tag and resize.
-func testMesh() *unstructured.Unstructured {
-	mesh := newWorkload(kindFunctionMesh)
-	mesh.SetNamespace(testNamespace)
-	mesh.SetName("etl")
-	mesh.Object["spec"] = map[string]any{"functions": []any{testEntry("tag"), testEntry("resize")}}
-	return mesh
-}
-
-// testChild is what Function Mesh makes of entry resize.
-func testChild() *unstructured.Unstructured {
-	child := testFunction()
-	child.SetName("etl-resize")
-	child.Object["spec"] = testEntry("resize")
-	yes := true
-	child.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "etl", UID: "mesh", Controller: &yes,
-	}})
-	child.Object["status"] = map[string]any{
-		"selector": "name=etl-resize", "replicas": int64(3),
-		"conditions": map[string]any{},
-	}
-	return child
-}
-
-// componentPolicy scales entry resize of FunctionMesh etl.
-func componentPolicy() *v1alpha1.AutoscalingPolicy {
-	p := testPolicy()
-	p.Spec.ScaleTargetRef.Kind, p.Spec.ScaleTargetRef.Name = kindFunctionMesh, "etl"
-	p.Spec.ScaleTargetRef.Component = v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
-	return p
-}
-
-// entriesOf the Functions of a FunctionMesh, to be changed.
-func entriesOf(mesh *unstructured.Unstructured) []any {
-	entries, _ := spec(mesh)["functions"].([]any)
-	return entries
-}
-
-func entryOf(mesh *unstructured.Unstructured, index int) map[string]any {
-	entry, _ := entriesOf(mesh)[index].(map[string]any)
-	return entry
-}
 
 // replicasInMesh of each entry, by name.
 func (w *testWorld) replicasInMesh() map[string]any {
@@ -104,9 +51,9 @@ func (w *testWorld) hold(replicas int32) {
 
 func TestAComponentIsFoundByItsEntry(t *testing.T) {
 	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
-	targets := w.reconciler.config.Targets
-	targets.Finder.instanceMetrics = PodInstanceMetrics
-	found, err := targets.Finder.Find(t.Context(), testNamespace, componentPolicy().Spec)
+	w.configure = func(c *TargetsConfig) { c.InstanceMetrics = PodInstanceMetrics }
+	w.restart()
+	found, err := w.reconciler.config.Targets.Finder.Find(t.Context(), testNamespace, componentPolicy().Spec)
 	require.NoError(t, err)
 	require.NotNil(t, found.Target)
 	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in").WithPatterns()
@@ -315,7 +262,8 @@ func TestAMeshThatChangedMeanwhileIsTriedAgain(t *testing.T) {
 	w.editMesh(func(mesh *unstructured.Unstructured) {
 		spec(mesh)["functions"] = []any{testEntry("resize"), testEntry("tag")}
 	})
-	w.reconciler.config.Targets.Reader.reader = behind{w.client, testMesh()}
+	w.configure = func(c *TargetsConfig) { c.Workloads = behind{w.client, testMesh()} }
+	w.restart()
 	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
 	require.ErrorContains(t, err,
 		"writing replicas of spec.functions[1] of FunctionMesh etl, which may have changed meanwhile")
@@ -324,7 +272,8 @@ func TestAMeshThatChangedMeanwhileIsTriedAgain(t *testing.T) {
 	_, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Contains(t, message, "may have changed meanwhile")
 
-	w.reconciler.config.Targets.Reader.reader = w.client
+	w.configure = nil
+	w.restart()
 	w.reconcile()
 	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
 }
@@ -346,18 +295,6 @@ func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
 	require.ErrorIs(t, scaler.scale(t.Context(), plan.Observed{Policy: p}, 4), errEntryGone)
 }
 
-func TestSignalsOfAComponentAreFoundThroughItsPolicy(t *testing.T) {
-	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
-	signals, err := NewSignals(SignalsConfig{
-		Store: w.store, Targets: w.reconciler.config.Targets,
-		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock, Forget: w.forget,
-	})
-	require.NoError(t, err)
-	subscription, err := signals.find(t.Context(), asked{resource: v1alpha1.GroupResource(), key: testKey()})
-	require.NoError(t, err)
-	require.Equal(t, backlog.NewSubscription(testCluster(), "public/default/resize", "in").WithPatterns(), subscription)
-}
-
 func TestPodsOfAComponentAreThoseOfItsChild(t *testing.T) {
 	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
 	health := &askedHealth{}
@@ -372,57 +309,6 @@ type askedHealth struct{ workload string }
 func (h *askedHealth) Health(workload string) (policy.Pods, error) {
 	h.workload = workload
 	return policy.Pods{}, nil
-}
-
-func TestWhatIsKeptOfAMeshIsAllThatIsDecodedOfItsEntries(t *testing.T) {
-	whole := &unstructured.Unstructured{}
-	require.NoError(t, whole.UnmarshalJSON([]byte(wholeFunction)))
-	mesh := newWorkload(kindFunctionMesh)
-	mesh.SetName("etl")
-	mesh.SetGeneration(3)
-	mesh.SetAnnotations(map[string]string{annotationManaged: "true", corev1.LastAppliedConfigAnnotation: "{}"})
-	mesh.Object["spec"] = map[string]any{
-		"functions": []any{spec(
-			whole.DeepCopy())}, "sinks": []any{spec(whole.DeepCopy())}, "sources": []any{spec(whole.DeepCopy())},
-		"other": "hunter2",
-	}
-	mesh.Object["status"] = map[string]any{"functionConditions": map[string]any{}}
-	before := mesh.DeepCopy()
-	kept, err := slim(mesh)
-	require.NoError(t, err)
-	require.Same(t, mesh, kept)
-	text, err := json.Marshal(mesh.Object)
-	require.NoError(t, err)
-	for _, gone := range []string{"hunter2", "resources", "image", "status", "last-applied"} {
-		require.NotContains(t, string(text), gone)
-	}
-	require.Equal(t, int64(3), mesh.GetGeneration())
-	require.Equal(t, "true", mesh.GetAnnotations()[annotationManaged])
-	for _, kind := range workloadKinds() {
-		component := v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadKind(kind), Name: "f"}
-		was, invalid := findEntry(before, component)
-		require.Empty(t, invalid)
-		is, invalid := findEntry(mesh, component)
-		require.Empty(t, invalid)
-		wanted, err := decodeWorkload(kind, map[string]any{"spec": was.fields})
-		require.NoError(t, err)
-		found, err := decodeWorkload(kind, map[string]any{"spec": is.fields})
-		require.NoError(t, err)
-		delete(wanted.Spec.Pod.Annotations, "checksum/config")
-		require.Equal(t, wanted, found)
-	}
-}
-
-func TestOfAChildItsSelectorIsKept(t *testing.T) {
-	child := testChild()
-	_, err := slim(child)
-	require.NoError(t, err)
-	require.Equal(t, map[string]any{"selector": "name=etl-resize"}, child.Object["status"])
-	child.Object["status"] = map[string]any{"selector": "name=etl-resize", "replicas": int64(3)}
-	child.SetOwnerReferences(nil)
-	_, err = slim(child)
-	require.NoError(t, err)
-	require.NotContains(t, child.Object, "status", "nobody reads it of others")
 }
 
 func TestWhatHappensToAMeshWakesThePoliciesOfItsComponents(t *testing.T) {

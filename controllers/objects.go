@@ -25,6 +25,11 @@ type Objects struct {
 	policiesRead func() bool
 }
 
+// NewObjects finds what the reader has, and policies once they are read.
+func NewObjects(reader *Reader, policiesRead func() bool) *Objects {
+	return &Objects{reader: reader, policiesRead: policiesRead}
+}
+
 // Names returns the names of the objects in the namespace whose labels match, sorted; backlog.ErrNoData while they are
 // still being read, and an API server's NotFound for another resource.
 func (o *Objects) Names(resource schema.GroupResource, namespace string, selector labels.Selector) ([]string, error) {

@@ -31,11 +31,11 @@ func TestObjectsAreFoundByTheirLabels(t *testing.T) {
 	}
 	other.SetName("postgres")
 	withCommand(t, other, []any{"postgres", "-D", "/data"})
-	w := newTestWorld(t, labelled, plain, function, sink, made, other)
+	c := newTestClient(t, labelled, plain, function, sink, made, other)
 	read := true
 	isRead := func() bool { return read }
 	objects := &Objects{
-		reader:       &Reader{reader: w.client, installed: func(string) bool { return read }},
+		reader:       &Reader{reader: c, installed: func(string) bool { return read }},
 		policiesRead: isRead,
 	}
 	media := labels.SelectorFromSet(labels.Set{"team": "media"})

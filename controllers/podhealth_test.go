@@ -4,6 +4,8 @@
 package controllers
 
 import (
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
 	"testing"
 	"time"
 
@@ -215,4 +217,17 @@ func TestOfAPodIsKeptWhatIsAskedFor(t *testing.T) {
 	again, err := slimPod(kept.DeepCopy())
 	require.NoError(t, err)
 	require.Equal(t, kept, again, "nothing is lost by looking twice")
+}
+
+func TestHealthIsThatOfTheWorkloadsOwnPods(t *testing.T) {
+	well, ill, other := healthyPod(), healthyPod(), healthyPod()
+	crashed(ill)
+	crashed(other)
+	ill.Name, other.Name, other.Namespace = "resize-function-1", "resize-function-2", "shop"
+	reader := fake.NewClientBuilder().WithObjects(well, ill, other).WithIndex(&corev1.Pod{}, indexInstance,
+		indexPod).Build()
+	pods := &Pods{cache: &podCache{reader: reader}}
+	health, err := pods.Health("Function/media/resize")
+	require.NoError(t, err)
+	require.Equal(t, policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1}, health)
 }

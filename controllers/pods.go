@@ -36,6 +36,8 @@ const (
 	defaultInstancePort = 9094
 	// indexInstance is the index of pods by the workload that they are instances of.
 	indexInstance = "instance"
+	// podProbeTimeout bounds one look whether pods may be seen.
+	podProbeTimeout = 5 * time.Second
 	// lookForPodsEvery is how often it is tried again to see pods.
 	lookForPodsEvery = time.Minute
 )

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func TestInstancesAreTheRunningPodsOfTheStatefulSet(t *testing.T) {
 			kept.ResourceVersion = ""
 			reader := fake.NewClientBuilder().WithObjects(kept).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
 			p := &Pods{cache: &podCache{reader: reader}}
-			found, err := p.Addresses(withDefault(test.workload, resize))
+			found, err := p.Addresses(cmp.Or(test.workload, resize))
 			require.NoError(t, err)
 			require.Equal(t, test.want, found)
 		})
@@ -222,22 +223,4 @@ func TestPodsThatMayNoLongerBeSeenAreUnknown(t *testing.T) {
 		cancel()
 		require.NoError(t, <-done)
 	})
-}
-
-func TestWorkloadsAreNamedWhereInstancesAreAsked(t *testing.T) {
-	for mode, want := range map[InstanceMetrics]string{
-		PodInstanceMetrics: "Function/media/resize",
-		NoInstanceMetrics:  "",
-	} {
-		t.Run(string(mode), func(t *testing.T) {
-			w := newTestWorld(t, testFunction(), testConfigMap())
-			config := w.finding
-			config.InstanceMetrics = mode
-			targets, err := NewTargets(config)
-			require.NoError(t, err)
-			found, err := targets.Finder.Find(t.Context(), testNamespace, testPolicy().Spec)
-			require.NoError(t, err)
-			require.Equal(t, want, found.Target.Subscription.Workload)
-		})
-	}
 }

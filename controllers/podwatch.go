@@ -137,7 +137,7 @@ func (p *Pods) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	ctx, cancel := context.WithTimeout(ctx, podProbeTimeout)
 	defer cancel()
 	var list corev1.PodList
 	err = p.direct.List(ctx, &list, client.Limit(1), client.MatchingLabelsSelector{Selector: selector})
@@ -145,7 +145,7 @@ func (p *Pods) probe(ctx context.Context) error {
 	case apierrors.IsForbidden(err):
 		return errPodsForbidden
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: the API server takes longer than %s to list a pod", backlog.ErrNoData, lookupTimeout)
+		return fmt.Errorf("%w: the API server takes longer than %s to list a pod", backlog.ErrNoData, podProbeTimeout)
 	case err != nil:
 		return fmt.Errorf("%w: listing pods: %w", backlog.ErrNoData, err)
 	}

@@ -22,6 +22,14 @@ type Policies struct {
 	missing func() error
 }
 
+// NewPolicies reads the policies of a cache that says whether it has all of them.
+func NewPolicies(reader client.Reader, synced func() bool) *Policies {
+	return &Policies{reader: reader, synced: synced}
+}
+
+// Synced says whether all policies are in the cache.
+func (p *Policies) Synced() bool { return p.synced() }
+
 // Policy returns the policy, which the caller must not change, or an API server's NotFound; backlog.ErrNoData while the
 // policies are still being read, and backlog.ErrUnsupported where the kind is not installed.
 func (p *Policies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {

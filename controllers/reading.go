@@ -83,7 +83,7 @@ func SetupReading(ctx context.Context, mgr manager.Manager, config ReadingConfig
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	pods, err := watchPods(ctx, mgr, config.InstanceMetrics)
+	pods, err := WatchPods(ctx, mgr, config.InstanceMetrics)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}

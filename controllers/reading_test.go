@@ -80,13 +80,8 @@ func TestPoliciesAreReadOnceTheirKindIsInstalled(t *testing.T) {
 	})
 }
 
-func TestNoKindIsNeededToRead(t *testing.T) {
-	discovery, err := NewDiscovery(DiscoveryConfig{
-		Mapper: &lateKind{}, Cache: &informertest.FakeInformers{}, Kinds: readKinds(), Index: readIndexOf, Optional: true,
-	})
-	require.NoError(t, err)
+func TestEveryKindThatIsReadHasAVersion(t *testing.T) {
 	for _, kind := range readKinds() {
-		require.True(t, discovery[kind].optional, kind)
 		require.NotEmpty(t, watchedKind(kind).Version, kind)
 	}
 }

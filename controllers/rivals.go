@@ -35,13 +35,13 @@ func (o observer) observeConflicts(ctx context.Context, world *plan.Observed) er
 		return err
 	}
 	paused := map[string]bool{}
-	for _, target := range scaledKeys(p, world.Target) {
-		if err := o.observeScaledObjects(ctx, world, target, paused); err != nil {
+	for _, key := range scaledKeys(p, world.Target) {
+		if err := o.observeScaledObjects(ctx, world, key, paused); err != nil {
 			return err
 		}
 	}
-	for _, target := range scaledKeys(p, world.Target) {
-		if err := o.observeAutoscalers(ctx, world, target, paused); err != nil {
+	for _, key := range scaledKeys(p, world.Target) {
+		if err := o.observeAutoscalers(ctx, world, key, paused); err != nil {
 			return err
 		}
 	}
@@ -73,11 +73,11 @@ func named(world *plan.Observed, live *autoscalingv2.HorizontalPodAutoscaler) {
 }
 
 // observeScaledObjects adds KEDA's, but for ours. One that is paused is in nobody's way: it is noted as such.
-func (o observer) observeScaledObjects(ctx context.Context, world *plan.Observed, target string,
+func (o observer) observeScaledObjects(ctx context.Context, world *plan.Observed, key string,
 	paused map[string]bool,
 ) error {
 	objects, err := o.targets.Reader.List(ctx, kindScaledObject, client.InNamespace(world.Policy.Namespace),
-		client.MatchingFields{indexScaleTarget: target})
+		client.MatchingFields{indexScaleTarget: key})
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (o observer) observeScaledObjects(ctx context.Context, world *plan.Observed
 		if metav1.IsControlledBy(object, world.Policy) {
 			continue
 		}
-		if own := scaledKey(world); target == own {
+		if own := scaledKey(world); key == own {
 			world.OtherScaledObjects = append(world.OtherScaledObjects, object.GetName())
 		}
 		ref := otherTarget(object)
@@ -136,13 +136,13 @@ func isSet(annotations map[string]string, key string) bool {
 
 // observeAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one
 // that is paused it is on its way out.
-func (o observer) observeAutoscalers(ctx context.Context, world *plan.Observed, target string,
+func (o observer) observeAutoscalers(ctx context.Context, world *plan.Observed, key string,
 	paused map[string]bool,
 ) error {
 	var list autoscalingv2.HorizontalPodAutoscalerList
 	p := world.Policy
 	if err := o.client.List(ctx, &list, client.InNamespace(p.Namespace),
-		client.MatchingFields{indexScaleTarget: target}); err != nil {
+		client.MatchingFields{indexScaleTarget: key}); err != nil {
 		return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
 	}
 	for i := range list.Items {

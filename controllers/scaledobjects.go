@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,10 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// indexOwner is the index of HorizontalPodAutoscalers by the ScaledObject that they were made for.
-const indexOwner = "metadata.ownerReferences"
-
-// ScaledObjects reads from memory how many replicas ScaledObjects have. It is safe for concurrent use.
+// ScaledObjects reads from the cache how many replicas ScaledObjects have. It is safe for concurrent use.
 type ScaledObjects struct {
 	reader    client.Reader
 	installed func(kind string) bool
@@ -146,32 +141,4 @@ func (s autoscalerStatus) replicas() (replicas int32, known bool) {
 		return 0, true // the API server leaves 0 out
 	}
 	return *s.CurrentReplicas, true
-}
-
-// indexByScaledObject is the function of the index.
-func indexByScaledObject(object client.Object) []string {
-	if owner := metav1.GetControllerOf(object); owner != nil && owner.Kind == kindScaledObject {
-		return []string{owner.Name}
-	}
-	return nil
-}
-
-// slimAutoscaler keeps of KEDA's HorizontalPodAutoscalers how many replicas they saw, and of others who they are. All
-// of the cluster pass here, with the metrics that they saw.
-func slimAutoscaler(u *unstructured.Unstructured) {
-	slim := map[string]any{
-		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
-		"metadata": slimIdentity(u),
-	}
-	if len(indexByScaledObject(u)) > 0 {
-		status := picked(u.Object["status"], "currentReplicas", "desiredReplicas", "conditions")
-		conditions, _ := status["conditions"].([]any)
-		kept := []any{}
-		for _, condition := range conditions {
-			kept = append(kept, picked(condition, "type", "reason"))
-		}
-		status["conditions"] = kept
-		slim["status"] = status
-	}
-	u.Object = slim
 }

@@ -11,11 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -87,34 +82,6 @@ type Controllers struct {
 	Poked func(backlog.Topic)
 }
 
-// Scheme knows the kinds that this package reads and writes.
-func Scheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		v1alpha1.AddToScheme, autoscalingv2.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("building the scheme: %w", err)
-		}
-	}
-	return scheme, nil
-}
-
-// CacheOptions keep of Leases the given one, of Functions, Sinks and Sources what scaling rests on, and of no object
-// who manages its fields, which is half of it.
-func CacheOptions(lease types.NamespacedName) cache.Options {
-	return cache.Options{
-		DefaultTransform: slim,
-		ByObject: map[client.Object]cache.ByObject{
-			&coordinationv1.Lease{}: {
-				Namespaces: map[string]cache.Config{
-					lease.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", lease.Name)},
-				},
-			},
-		},
-	}
-}
-
 // ClientOptions make the manager's client read again what it wrote. A status is written as the difference to the one
 // that was read, so one that is behind would hide a change: 3 -> 7 -> 3 within the lag of the watch would stay 7.
 func ClientOptions() client.Options {
@@ -152,7 +119,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	pods, err := watchPods(ctx, mgr, config.InstanceMetrics)
+	pods, err := WatchPods(ctx, mgr, config.InstanceMetrics)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -191,23 +158,8 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	answers.Poked = reconciler.Poked
 	answers.Credentials = credentials
 	answers.Pods = pods
-	answers.Objects = &Objects{reader: targets.Reader, policiesRead: answers.Policies.synced}
+	answers.Objects = NewObjects(targets.Reader, answers.Policies.Synced)
 	return answers, nil
-}
-
-// watchPods is what is known of pods; nil where they are to be left alone.
-func watchPods(ctx context.Context, mgr manager.Manager, mode InstanceMetrics) (*Pods, error) {
-	if mode != PodInstanceMetrics {
-		return nil, nil //nolint:nilnil // none is an answer
-	}
-	pods, err := NewPods(ctx, mgr)
-	if err != nil {
-		return nil, err
-	}
-	if err := mgr.Add(pods); err != nil {
-		return nil, fmt.Errorf("adding the watch of pods: %w", err)
-	}
-	return pods, nil
 }
 
 // index makes policies and HorizontalPodAutoscalers findable by what they scale.
@@ -251,11 +203,11 @@ func watch(mgr manager.Manager, reconciler *PolicyReconciler, discovery Discover
 func answers(ctx context.Context, mgr manager.Manager, config Config, targets *Targets,
 	credentials *Credentials,
 ) (*Controllers, error) {
-	informer, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.AutoscalingPolicy{}, cache.BlockUntilSynced(false))
+	watched, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.AutoscalingPolicy{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching policies: %w", err)
 	}
-	policies := &Policies{reader: mgr.GetCache(), synced: informer.HasSynced}
+	policies := NewPolicies(mgr.GetCache(), watched.HasSynced)
 	signals, err := NewSignals(SignalsConfig{
 		Store: config.Store, Targets: targets, Policies: policies, Now: config.Clock,
 		Forget: func(now time.Time) { targets.Forget(now); credentials.Forget(now) },
@@ -266,7 +218,7 @@ func answers(ctx context.Context, mgr manager.Manager, config Config, targets *T
 	if err := mgr.Add(signals); err != nil {
 		return nil, err
 	}
-	maker, err := newDecisionMaker(ctx, mgr.GetCache(), config.Lease, config.Clock)
+	maker, err := NewDecisionMaker(ctx, mgr.GetCache(), config.Lease, config.Clock)
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func TestStatefulSetsOnOneSubscriptionAreFound(t *testing.T) {
 				require.NoError(t, err)
 				objects = append(objects, object)
 			}
-			targets := newTestWorld(t, objects...).reconciler.config.Targets
+			targets := newTestTargets(t, objects)
 			found, err := targets.Finder.Find(t.Context(), test.target.Namespace, test.target.Spec)
 			require.NoError(t, err)
 			require.Empty(t, found.Target.Invalid)

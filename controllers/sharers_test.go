@@ -5,18 +5,15 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
@@ -60,8 +57,7 @@ func TestObjectsOnOneSubscriptionAreFound(t *testing.T) {
 			if test.change != nil {
 				test.change(twin)
 			}
-			w := newTestWorld(t, testFunction(), twin, testConfigMap())
-			targets := w.reconciler.config.Targets
+			targets := newTestTargets(t, []client.Object{testFunction(), twin, testConfigMap()})
 			found, err := targets.Finder.Find(t.Context(), testNamespace, testPolicy().Spec)
 			require.NoError(t, err)
 			sharers, err := targets.Sharers.Of(t.Context(), testNamespace, found.Target)
@@ -87,9 +83,7 @@ func TestOneOfManyWithOneSubscriptionNameIsFoundEveryTime(t *testing.T) {
 		spec(twin)["name"] = "resize"
 		objects = append(objects, twin)
 	}
-	w := newTestWorld(t, objects...)
-	targets := w.reconciler.config.Targets
-	targets.Reader.reader = shuffled{w.client}
+	targets := newTestTargets(t, objects, func(c *TargetsConfig) { c.Workloads = shuffled{c.Workloads} })
 	found, err := targets.Finder.Find(t.Context(), testNamespace, testPolicy().Spec)
 	require.NoError(t, err)
 	first, err := targets.Sharers.Of(t.Context(), testNamespace, found.Target)
@@ -123,40 +117,6 @@ func (s shuffled) List(ctx context.Context, list client.ObjectList, options ...c
 	return nil
 }
 
-func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
-	for name, configMap := range map[string]string{
-		"a name that cannot be":               "a/b",
-		"a ConfigMap that cannot be read now": "away",
-	} {
-		t.Run(name, func(t *testing.T) {
-			twin := testFunction()
-			twin.SetNamespace("shop")
-			spec(twin)["pulsar"] = map[string]any{"pulsarConfig": configMap}
-			w := newTestWorld(t, testFunction(), testPolicy(), twin, testConfigMap())
-			w.reconciler.config.Targets.clusters.reader = failing{Reader: w.client, name: configMap}
-			w.settle(700)
-			status, _ := w.condition(v1alpha1.ConditionReady)
-			require.NotContains(t, status, v1alpha1.ReasonTargetInvalid)
-			require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
-		})
-	}
-}
-
-// failing is an API server that does not answer about one object.
-type failing struct {
-	client.Reader
-	name string
-}
-
-func (f failing) Get(ctx context.Context, key client.ObjectKey, object client.Object,
-	options ...client.GetOption,
-) error {
-	if key.Name == f.name {
-		return errors.New("etcd is away")
-	}
-	return f.Reader.Get(ctx, key, object, options...)
-}
-
 // An object may have 1.5 MB, in its name of a subscription and its topics alike.
 func TestTheIndexTakesNoMoreMemoryThanTheObject(t *testing.T) {
 	function := testFunction()
@@ -175,30 +135,6 @@ func TestTheIndexTakesNoMoreMemoryThanTheObject(t *testing.T) {
 	}
 	require.Len(t, keys, 10_001)
 	require.Less(t, total, length)
-}
-
-func TestASharedSubscriptionIsReportedOnceAndScaledAllTheSame(t *testing.T) {
-	twin := testWorkload(kindSink)
-	twin.SetName("twin")
-	spec(twin)["subscriptionName"] = "public/default/resize"
-	w := newTestWorld(t, testFunction(), testPolicy(), twin, testConfigMap())
-	w.reconcile()
-	w.answer(700, 10_000)
-	for range 3 {
-		w.reconcile()
-	}
-	c := meta.FindStatusCondition(w.policy().Status.Conditions, v1alpha1.ConditionSubscriptionVerified)
-	require.Equal(t, v1alpha1.ReasonSubscriptionShared, c.Reason)
-	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
-	var warnings int
-	for _, event := range w.events() {
-		if strings.Contains(event, v1alpha1.ReasonSubscriptionShared) {
-			require.Contains(t, event, "Warning")
-			require.Contains(t, event, "Sink media/twin")
-			warnings++
-		}
-	}
-	require.Equal(t, 1, warnings)
 }
 
 func TestTopicsOfPatternsAndOfOthersOverlap(t *testing.T) {

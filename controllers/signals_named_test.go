@@ -31,7 +31,7 @@ func requireReady(t *testing.T, want float64, reading backlog.Reading, err error
 }
 
 func TestWhatAWorkerRunsIsAskedForInTheBackground(t *testing.T) {
-	w := newWorkerWorld(t)
+	w := newTestReads(t, newTestWorker())
 	s, look := newSignals(t, w)
 	for range 3 {
 		_, err := s.ReadComponent(testComponent(), w.now)
@@ -58,8 +58,8 @@ func TestWhatAWorkerRunsIsAskedForInTheBackground(t *testing.T) {
 }
 
 func TestTheInstancesOfWhatAWorkerRunsAreMeasuredWherePodsAre(t *testing.T) {
-	w := newWorkerWorld(t)
-	w.credentials = func(c *TargetsConfig) { c.InstanceMetrics = PodInstanceMetrics }
+	w := newTestReads(t, newTestWorker())
+	w.instanceMetrics = PodInstanceMetrics
 	w.restart()
 	s, look := newSignals(t, w)
 	_, err := s.ReadComponent(testComponent(), w.now)
@@ -77,7 +77,7 @@ func TestWhatAWorkerSaysIsTheReason(t *testing.T) {
 		"nobody answers":      backlog.ErrUnreachable, "it cannot be asked so": backlog.ErrUnsupported,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorkerWorld(t)
+			w := newTestReads(t, newTestWorker())
 			s, look := newSignals(t, w)
 			w.worker.describeFails = backlog.Because(reason, "because")
 			_, err := s.ReadComponent(testComponent(), w.now)
@@ -108,7 +108,7 @@ func TestTroubleWithAWorkerLeavesWhatItSaidInForce(t *testing.T) {
 		"but not when the function is gone": {backlog.ErrFunctionNotFound, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorkerWorld(t)
+			w := newTestReads(t, newTestWorker())
 			s, look := newSignals(t, w)
 			_, err := s.ReadComponent(testComponent(), w.now)
 			require.Error(t, err)
@@ -130,7 +130,7 @@ func TestTroubleWithAWorkerLeavesWhatItSaidInForce(t *testing.T) {
 }
 
 func TestWhereNobodyAsksWorkersThatIsSaidAtOnce(t *testing.T) {
-	w := newTestWorld(t)
+	w := newTestReads(t, nil)
 	s, look := newSignals(t, w)
 	_, err := s.ReadComponent(testComponent(), w.now)
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
@@ -139,7 +139,7 @@ func TestWhereNobodyAsksWorkersThatIsSaidAtOnce(t *testing.T) {
 }
 
 func TestASubscriptionByNameIsTrackedAtOnce(t *testing.T) {
-	w := newTestWorld(t)
+	w := newTestReads(t, nil)
 	s, look := newSignals(t, w)
 	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", testTopic)
 	_, err := s.ReadSubscription(subscription, w.now)
@@ -158,7 +158,7 @@ func TestASubscriptionByNameIsTrackedAtOnce(t *testing.T) {
 }
 
 func TestASubscriptionByNameIsForgottenWhenNobodyAsks(t *testing.T) {
-	w := newTestWorld(t)
+	w := newTestReads(t, nil)
 	s, _ := newSignals(t, w)
 	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", testTopic)
 	_, err := s.ReadSubscription(subscription, w.now)
@@ -185,7 +185,7 @@ func TestASubscriptionByNameIsForgottenWhenNobodyAsks(t *testing.T) {
 }
 
 func TestManyWhoAskAtOnceAllWaitForTheFirstAnswer(t *testing.T) {
-	w := newTestWorld(t)
+	w := newTestReads(t, nil)
 	s, _ := newSignals(t, w)
 	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", testTopic)
 	answers := make(chan error, 50)
@@ -204,7 +204,7 @@ func TestManyWhoAskAtOnceAllWaitForTheFirstAnswer(t *testing.T) {
 }
 
 func TestNamesThatSomebodyMakesUpHaveABound(t *testing.T) {
-	w := newWorkerWorld(t)
+	w := newTestReads(t, newTestWorker())
 	s, _ := newSignals(t, w)
 	for i := range maxNamed {
 		s.known[asked{subscription: strconv.Itoa(i)}] = &way{askedAt: w.now}
@@ -218,7 +218,7 @@ func TestNamesThatSomebodyMakesUpHaveABound(t *testing.T) {
 }
 
 func TestTopicsThatSomebodyMakesUpHaveABound(t *testing.T) {
-	w := newWorkerWorld(t)
+	w := newTestReads(t, newTestWorker())
 	s, _ := newSignals(t, w)
 	const each = 100
 	made := func(i int) backlog.Subscription {

@@ -60,7 +60,7 @@ func TestAStatefulSetIsAskedAboutTheClusterThatItsPolicyNames(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			w := newTestWorld(t, append(test.policies, recordedResize(t, nil))...)
+			w := newTestReads(t, nil, append(test.policies, recordedResize(t, nil))...)
 			s, look := newSignals(t, w)
 			question, key := workloadResource(kindStatefulSet), types.NamespacedName{Namespace: "default", Name: name}
 			_, err := s.Read(question, key, backlog.Slim, w.now)
@@ -103,7 +103,7 @@ func TestAStatefulSetThatIsNotTheWorkersIsRefusedAtOnce(t *testing.T) {
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
 			object := recordedResize(t, test.change)
-			w := newTestWorld(t, object)
+			w := newTestReads(t, nil, object)
 			s, look := newSignals(t, w)
 			_, err := s.Read(workloadResource(kindStatefulSet), client.ObjectKeyFromObject(object), backlog.Slim, w.now)
 			require.EqualError(t, err, test.want)

@@ -19,10 +19,10 @@ import (
 )
 
 // newSignals answers in the given world; its looks run when look is called.
-func newSignals(t *testing.T, w *testWorld) (s *Signals, look func() int) {
+func newSignals(t *testing.T, w *testReads) (s *Signals, look func() int) {
 	t.Helper()
 	s, err := NewSignals(SignalsConfig{
-		Store: w.store, Targets: w.reconciler.config.Targets,
+		Store: w.store, Targets: w.targets,
 		Policies: &Policies{reader: w.client, synced: func() bool { return true }}, Now: w.clock, Forget: w.forget,
 	})
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestWhatIsAskedForIsTrackedAndThenAnswered(t *testing.T) {
 			kindFunction), "for a Sink": workloadResource(kindSink),
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWorld(t, testFunction(), testWorkload(kindSink), testPolicy(), testConfigMap())
+			w := newTestReads(t, nil, testFunction(), testWorkload(kindSink), testPolicy(), testConfigMap())
 			s, look := newSignals(t, w)
 			for range 3 {
 				_, err := s.Read(resource, testKey(), backlog.Slim, w.now)
@@ -65,7 +65,7 @@ func TestWhatIsAskedForIsTrackedAndThenAnswered(t *testing.T) {
 }
 
 func TestBytesAreMeasuredWhileSomebodyAsksForThem(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testConfigMap())
+	w := newTestReads(t, nil, testFunction(), testConfigMap())
 	s, look := newSignals(t, w)
 	read := func(detail backlog.Detail) backlog.Subscription {
 		subscription, err := s.subscription(asked{resource: workloadResource(kindFunction), key: testKey()}, detail, w.now)
@@ -88,7 +88,7 @@ func TestBytesAreMeasuredWhileSomebodyAsksForThem(t *testing.T) {
 }
 
 func TestWhatNobodyAsksForAnyMoreIsForgotten(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testConfigMap())
+	w := newTestReads(t, nil, testFunction(), testConfigMap())
 	s, look := newSignals(t, w)
 	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in")
 	_, err := s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
@@ -112,7 +112,7 @@ func TestWhatNobodyAsksForAnyMoreIsForgotten(t *testing.T) {
 
 func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
 	t.Run("an object that does not exist", func(t *testing.T) {
-		w := newTestWorld(t)
+		w := newTestReads(t, nil)
 		s, look := newSignals(t, w)
 		for _, resource := range []schema.GroupResource{v1alpha1.GroupResource(), workloadResource(kindFunction)} {
 			_, err := s.Read(resource, testKey(), backlog.Slim, w.now)
@@ -121,7 +121,7 @@ func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
 		require.Zero(t, look(), "and costs no look")
 	})
 	t.Run("an object of another kind", func(t *testing.T) {
-		w := newTestWorld(t)
+		w := newTestReads(t, nil)
 		s, _ := newSignals(t, w)
 		_, err := s.Read(schema.GroupResource{Group: "apps", Resource: "deployments"}, testKey(), backlog.Slim, w.now)
 		require.ErrorIs(t, err, backlog.ErrNotTracked)
@@ -130,7 +130,7 @@ func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
 	t.Run("a Function whose pattern cannot be compiled", func(t *testing.T) {
 		function := testFunction()
 		function.Object["spec"].(map[string]any)["input"] = map[string]any{"topicPattern": "a(?=b).*"}
-		w := newTestWorld(t, function, testConfigMap())
+		w := newTestReads(t, nil, function, testConfigMap())
 		s, look := newSignals(t, w)
 		_, err := s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
@@ -140,14 +140,14 @@ func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
 		require.ErrorIs(t, err, backlog.ErrUnsupported, "which nobody holds an answer for")
 	})
 	t.Run("Functions that are not in memory yet", func(t *testing.T) {
-		w := newTestWorld(t, testFunction())
+		w := newTestReads(t, nil, testFunction())
 		w.installed = false
 		s, _ := newSignals(t, w)
 		_, err := s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 	})
 	t.Run("an object that went away", func(t *testing.T) {
-		w := newTestWorld(t, testFunction(), testConfigMap())
+		w := newTestReads(t, nil, testFunction(), testConfigMap())
 		s, look := newSignals(t, w)
 		_, err := s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
@@ -163,7 +163,7 @@ func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
 }
 
 func TestQuestionsBeyondTheQueueNeitherBlockNorPileUp(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testConfigMap())
+	w := newTestReads(t, nil, testFunction(), testConfigMap())
 	s, _ := newSignals(t, w)
 	for range maxUnresolved {
 		s.queue <- asked{}
@@ -174,13 +174,15 @@ func TestQuestionsBeyondTheQueueNeitherBlockNorPileUp(t *testing.T) {
 }
 
 func TestLooksRunInTheBackgroundUntilTheEnd(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testConfigMap())
+	w := newTestReads(t, nil, testFunction(), testConfigMap())
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
+		var forgotten []time.Time
 		s, err := NewSignals(SignalsConfig{
-			Store: w.store, Targets: w.reconciler.config.Targets,
+			Store: w.store, Targets: w.targets,
 			Policies: &Policies{reader: w.client, synced: func() bool { return true }},
-			Now:      func() time.Time { return w.now.Add(time.Since(start)) }, Forget: w.forget,
+			Now:      func() time.Time { return w.now.Add(time.Since(start)) },
+			Forget:   func(now time.Time) { forgotten = append(forgotten, now) },
 		})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -192,23 +194,16 @@ func TestLooksRunInTheBackgroundUntilTheEnd(t *testing.T) {
 		w.answer(700, 10_000)
 		_, err = s.Read(workloadResource(kindFunction), testKey(), backlog.Slim, w.now)
 		require.NoError(t, err)
-		remembered := w.reconciler.config.Targets.clusters.addresses
-		count := func() int {
-			remembered.mu.Lock()
-			defer remembered.mu.Unlock()
-			return len(remembered.known)
-		}
-		require.Equal(t, 1, count())
-		time.Sleep(lookupUnusedFor + trackAgain)
+		time.Sleep(trackAgain)
 		synctest.Wait()
-		require.Zero(t, count(), "what was read of ConfigMaps and Secrets goes when nobody asks")
+		require.Equal(t, []time.Time{w.now.Add(trackAgain)}, forgotten, "what was read and is not used any more goes")
 		cancel()
 		require.NoError(t, <-done)
 	})
 }
 
 func TestPoliciesAreReadFromMemory(t *testing.T) {
-	w := newTestWorld(t, testPolicy())
+	w := newTestReads(t, nil, testPolicy())
 	policies := &Policies{reader: w.client, synced: func() bool { return true }}
 	p, err := policies.Policy(testKey())
 	require.NoError(t, err)

@@ -139,13 +139,13 @@ func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSe
 			"--pulsar-admin-url of the adapter")
 		return nil
 	}
-	cluster, invalid, err := f.clusters.resolve(ctx, workload{Metadata: s.Metadata}, connection)
+	pulsar, invalid, err := f.clusters.resolve(ctx, workload{Metadata: s.Metadata}, connection)
 	if err != nil || invalid != "" {
 		target.Invalid = invalid
 		return err
 	}
 	target.SubscriptionType, target.Subscription = subscriptionType, subscription
-	target.Subscription.Cluster = cluster
+	target.Subscription.Cluster = pulsar
 	if f.instanceMetrics == PodInstanceMetrics && s.scrapable() {
 		target.Subscription.Workload = workloadKey(kindStatefulSet, s.Metadata.Namespace, s.Metadata.Name)
 	}

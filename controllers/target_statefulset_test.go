@@ -5,7 +5,6 @@ package controllers
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"testing"
 
@@ -19,29 +18,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// recordedStatefulSets are what the function worker of Pulsar 4.0.8 made for functions of each kind, by their names.
-func recordedStatefulSets(t testing.TB) map[string]*unstructured.Unstructured {
-	t.Helper()
-	text, err := os.ReadFile("testdata/4.0.8-statefulsets.json")
-	require.NoError(t, err)
-	list := &unstructured.UnstructuredList{}
-	require.NoError(t, list.UnmarshalJSON(text))
-	all := map[string]*unstructured.Unstructured{}
-	for i := range list.Items {
-		all[list.Items[i].GetName()] = &list.Items[i]
-	}
-	return all
-}
-
-// statefulSetPolicy scales a StatefulSet of namespace default.
-func statefulSetPolicy(name string) *v1alpha1.AutoscalingPolicy {
-	p := testPolicy()
-	p.Namespace, p.Name = "default", "p"
-	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "apps/v1", Kind: kindStatefulSet, Name: name}
-	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: "http://pulsar:8080"}
-	return p
-}
-
 // findStatefulSet finds the target of a policy in a cluster that has the objects as memory keeps them.
 func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*unstructured.Unstructured) Found {
 	t.Helper()
@@ -54,11 +30,7 @@ func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*un
 		one.SetResourceVersion("")
 		kept = append(kept, one)
 	}
-	w := newTestWorld(t, kept...)
-	config := w.finding
-	config.InstanceMetrics = PodInstanceMetrics
-	targets, err := NewTargets(config)
-	require.NoError(t, err)
+	targets := newTestTargets(t, kept, func(c *TargetsConfig) { c.InstanceMetrics = PodInstanceMetrics })
 	found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
 	require.NoError(t, err)
 	return found
@@ -242,12 +214,4 @@ func TestAWindowOfAStatefulSetThatNeverAcknowledgesIsTold(t *testing.T) {
 
 func TestAStatefulSetThatIsGoneIsNotFound(t *testing.T) {
 	require.Equal(t, Found{}, findStatefulSet(t, statefulSetPolicy("pf-public-default-resize")))
-}
-
-// withCommand gives the containers another command.
-func withCommand(t *testing.T, object *unstructured.Unstructured, command []any) {
-	t.Helper()
-	require.NoError(t,
-		unstructured.SetNestedSlice(object.Object, []any{map[string]any{"name": "c", "command": command}}, "spec", "template",
-			"spec", "containers"))
 }

@@ -4,7 +4,6 @@
 package controllers
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -19,60 +18,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// fakeWorker runs one function.
-type fakeWorker struct {
-	parallelism int
-	stopped     bool
-	// Each fails with its own.
-	describeFails, statusFails, writeFails error
-	// described, looked and wrote say how often, and with what.
-	described, looked int
-	wrote             []int32
-	components        map[function.Component]bool
-	neverAcknowledges bool
-}
-
-func (f *fakeWorker) Describe(_ context.Context, c function.Component) (function.Description, error) {
-	f.described++
-	f.components[c] = true
-	subscription := backlog.NewSubscription(c.Cluster, c.FullName(), testTopic)
-	subscription.Workload = c.Workload()
-	return function.Description{
-		Subscription: subscription, Type: backlog.Shared, Parallelism: f.parallelism,
-		NeverAcknowledges: f.neverAcknowledges,
-	}, f.describeFails
-}
-
-func (f *fakeWorker) Status(context.Context, function.Component) (function.Status, error) {
-	f.looked++
-	if f.stopped {
-		return function.Status{Instances: f.parallelism}, f.statusFails
-	}
-	return function.Status{Instances: f.parallelism, Running: f.parallelism}, f.statusFails
-}
-
-func (f *fakeWorker) SetParallelism(_ context.Context, _ function.Component, instances int32) error {
-	f.wrote = append(f.wrote, instances)
-	if f.writeFails == nil {
-		f.parallelism = int(instances)
-	}
-	return f.writeFails
-}
-
-// workerPolicy scales function public/default/resize from 1 to 20 instances.
-func workerPolicy() *v1alpha1.AutoscalingPolicy {
-	p := testPolicy()
-	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
-	p.Spec.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{Kind: v1alpha1.WorkloadFunction, Name: "resize"}
-	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: testCluster().AdminURL}
-	return p
-}
-
 // newWorkerWorld has a function of three instances.
 func newWorkerWorld(t *testing.T, objects ...client.Object) *testWorld {
 	t.Helper()
 	w := newTestWorld(t, objects...)
-	w.worker = &fakeWorker{parallelism: 3, components: map[function.Component]bool{}}
+	w.worker = newTestWorker()
 	w.restart()
 	return w
 }
@@ -112,7 +62,7 @@ func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
 	p := w.policy()
 	require.Equal(t, v1alpha1.ActuatorDirect, p.Status.Actuator.Type)
 	require.Equal(t, "function:public/default/resize", p.Status.Target)
-	require.Equal(t, selectorOfNothing, p.Status.Selector)
+	require.Equal(t, "pulsar-autoscaler.io/runs=in-the-function-worker", p.Status.Selector)
 	require.Nil(t, w.autoscaler())
 	status, message := w.condition(v1alpha1.ConditionScalesWithoutRestart)
 	require.Equal(t, "False/WorkerRestartsAll", status)
@@ -187,7 +137,7 @@ func TestAStoppedFunctionIsNeverWrittenTo(t *testing.T) {
 
 	w.worker.stopped = false
 	for range 2 { // the subscription is followed again
-		w.after(workerLookupFor)
+		w.after(30 * time.Second)
 		w.reconcile()
 		w.answer(900, 10_000)
 	}
@@ -212,7 +162,7 @@ func TestWhatAWorkerSaysIsAConditionOrAHold(t *testing.T) {
 			require.Equal(t, "False/"+reason, status)
 			require.Contains(t, message, "boom")
 			w.worker.describeFails = nil
-			w.after(lookupTroubleFor)
+			w.after(10 * time.Second)
 			w.settle(700)
 			require.Equal(t, []int32{7}, w.worker.wrote)
 		})
@@ -223,7 +173,7 @@ func TestAFunctionThatWasKnownIsLeftAsItIsWhileItsWorkerIsAway(t *testing.T) {
 	w := newWorkerWorld(t, workerPolicy())
 	w.settle(300)
 	w.worker.describeFails = fmt.Errorf("%w: boom", backlog.ErrUnavailable)
-	w.after(workerLookupFor)
+	w.after(30 * time.Second)
 	w.answer(900, 10_000)
 	w.reconcile()
 	require.Empty(t, w.worker.wrote)
@@ -233,7 +183,7 @@ func TestAFunctionThatWasKnownIsLeftAsItIsWhileItsWorkerIsAway(t *testing.T) {
 	require.Equal(t, "True/Scaling", status)
 
 	w.worker.describeFails = fmt.Errorf("%w: gone", backlog.ErrFunctionNotFound)
-	w.after(lookupTroubleFor)
+	w.after(10 * time.Second)
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionTargetFound)
 	require.Equal(t, "False/TargetNotFound", status)
@@ -248,7 +198,7 @@ func TestAWorkerIsAskedRarely(t *testing.T) {
 		w.reconcile()
 	}
 	require.Equal(t, before, w.worker.described)
-	w.after(workerLookupFor)
+	w.after(30 * time.Second)
 	w.reconcile()
 	require.Equal(t, before+1, w.worker.described)
 }
@@ -267,33 +217,6 @@ func TestAWorkerIsNotAskedInModeOff(t *testing.T) {
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeAuto })
 	w.settle(300)
 	require.Equal(t, int32(3), *w.policy().Status.CurrentReplicas)
-}
-
-func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
-	worker := &fakeWorker{parallelism: 3, components: map[function.Component]bool{}}
-	for mode, workload := range map[InstanceMetrics]string{
-		PodInstanceMetrics: "worker:function/public/default/resize?admin=http%3A%2F%2Fpulsar%3A8080&worker=http%3A%2F%2Fworker%3A6750", NoInstanceMetrics: "",
-	} {
-		w := newTestWorld(t)
-		targets, err := NewTargets(TargetsConfig{
-			Workloads: w.client, Installed: func(
-				string,
-			) bool {
-				return true
-			}, Objects: w.client, Credentials: noCredentials{},
-			InstanceMetrics: mode, Now: w.clock, Worker: worker, Consumers: func(backlog.Subscription) (int, error) {
-				return 3,
-					nil
-			},
-		})
-		require.NoError(t, err)
-		p := workerPolicy()
-		p.Spec.PulsarFunctionRef.WorkerURL = "http://Worker:6750/"
-		found, err := targets.Finder.Find(t.Context(), testNamespace, p.Spec)
-		require.NoError(t, err)
-		require.Equal(t, workload, found.Target.Subscription.Workload)
-		require.True(t, found.Target.NeverZero)
-	}
 }
 
 func TestWhatTheWorkerRunsInKubernetesIsRefused(t *testing.T) {
@@ -353,16 +276,4 @@ func TestOneFunctionOfAWorkerHasOnePolicyWhateverItsNamespace(t *testing.T) {
 	w = newWorkerWorld(t, workerPolicy(), older)
 	w.settle(700)
 	require.Equal(t, []int32{7}, w.worker.wrote, "a function of that name in another cluster")
-}
-
-func TestTheIntervalOfUpdatesHasBounds(t *testing.T) {
-	for every, problem := range map[time.Duration]string{
-		time.Millisecond: "WorkerUpdateInterval is 1ms, must be from 1s to 1h",
-		2 * time.Hour:    "WorkerUpdateInterval is 2h0m0s, must be from 1s to 1h",
-	} {
-		_, err := newWorkers(TargetsConfig{WorkerUpdateInterval: every, Now: time.Now})
-		require.EqualError(t, err, problem)
-	}
-	_, err := newWorkers(TargetsConfig{Worker: &fakeWorker{}, Now: time.Now})
-	require.ErrorContains(t, err, "Consumers")
 }

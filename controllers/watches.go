@@ -112,10 +112,10 @@ func workloadTarget(kind, name string) string {
 
 // policiesOf lists the policies that scale a target. The list comes from memory and cannot fail but for a missing
 // index; what would be missed then comes at the next poll.
-func policiesOf(ctx context.Context, reader client.Reader, namespace, target string) []reconcile.Request {
+func policiesOf(ctx context.Context, reader client.Reader, namespace, key string) []reconcile.Request {
 	var list v1alpha1.AutoscalingPolicyList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace),
-		client.MatchingFields{indexScaleTarget: target}); err != nil {
+		client.MatchingFields{indexScaleTarget: key}); err != nil {
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))

@@ -69,7 +69,7 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 			p := workerPolicy()
 			p.Spec.Pulsar.AuthSecret = test.secret
 			w := newWorkerWorld(t, p, token, testSecret("empty", nil))
-			w.credentials = func(c *TargetsConfig) {
+			w.configure = func(c *TargetsConfig) {
 				c.OwnCredentials, c.WorkerCredentials = test.own, test.workers
 				if test.mode != "" {
 					c.FunctionCredentials = test.mode
@@ -89,15 +89,6 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 			require.Empty(t, w.worker.wrote)
 		})
 	}
-}
-
-func TestWorkerCredentialsAreOneOfTwoWords(t *testing.T) {
-	_, err := NewTargets(TargetsConfig{
-		Workloads: newTestWorld(t).client, Installed: func(string) bool { return true }, Objects: newTestWorld(t).client,
-		Credentials: noCredentials{}, InstanceMetrics: NoInstanceMetrics, WorkerCredentials: "own",
-		Now: time.Now,
-	})
-	require.EqualError(t, err, `targets: WorkerCredentials is "own", must be Policy or Own`)
 }
 
 // Else everyone with a namespace could keep the functions of others from being scaled.

@@ -15,10 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -33,61 +31,8 @@ import (
 )
 
 const (
-	testNamespace = "media"
-	testTopic     = "persistent://public/default/in"
-	testInterval  = 15 * time.Second
+	testInterval = 15 * time.Second
 )
-
-func testCluster() backlog.Cluster { return backlog.Cluster{AdminURL: "http://pulsar:8080"} }
-
-func testKey() types.NamespacedName {
-	return types.NamespacedName{Namespace: testNamespace, Name: "resize"}
-}
-
-// testPolicy scales Function resize from 1 to 20 replicas.
-func testPolicy() *v1alpha1.AutoscalingPolicy {
-	return &v1alpha1.AutoscalingPolicy{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: "resize", Namespace: testNamespace, UID: "uid-resize", Generation: 1,
-			CreationTimestamp: metav1.NewTime(time.Unix(1_700_000_000, 0)),
-		},
-		Spec: v1alpha1.AutoscalingPolicySpec{
-			ScaleTargetRef: v1alpha1.ScaleTargetRef{
-				APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "resize",
-			},
-			MinReplicas: new(int32(1)), MaxReplicas: 20, Mode: v1alpha1.ModeAuto,
-			Strategies: []v1alpha1.Strategy{{
-				Type: v1alpha1.StrategyBacklogPerReplica, BacklogPerReplica: &v1alpha1.BacklogPerReplica{Messages: 100},
-			}},
-		},
-	}
-}
-
-// testFunction consumes persistent://public/default/in with three replicas.
-func testFunction() *unstructured.Unstructured { return testWorkload(kindFunction) }
-
-// testWorkload is an object of another kind that does the same.
-func testWorkload(kind string) *unstructured.Unstructured {
-	object := newWorkload(kind)
-	object.SetNamespace(testNamespace)
-	object.SetName("resize")
-	object.Object["spec"] = map[string]any{
-		"replicas": int64(3),
-		"input":    map[string]any{"topics": []any{"in"}},
-		"pulsar":   map[string]any{"pulsarConfig": "pulsar"},
-	}
-	return object
-}
-
-func testConfigMap() *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "pulsar"},
-		Data: map[string]string{
-			"webServiceURL":    testCluster().AdminURL + "/",
-			"brokerServiceURL": "pulsar://pulsar:6650",
-		},
-	}
-}
 
 // otherAutoscaler is somebody's HorizontalPodAutoscaler on the given target.
 func otherAutoscaler(apiVersion, kind, name string) *autoscalingv2.HorizontalPodAutoscaler {
@@ -116,11 +61,8 @@ type testWorld struct {
 	pods Health
 	// worker of the next process; nil for one that leaves function workers alone.
 	worker *fakeWorker
-	// credentials changes what the next process does with them; nil for one that has none.
-	credentials func(*TargetsConfig)
-	// finding is how the process finds targets, and kept what it knows of credentials.
-	finding TargetsConfig
-	kept    *Credentials
+	// configure changes how the next process finds targets; nil for no change.
+	configure func(*TargetsConfig)
 	// abilities of the cluster.
 	abilities plan.Capabilities
 	// mu guards writes while a pass runs: a fleet writes its children side by side.
@@ -146,18 +88,17 @@ func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 	w := &testWorld{
 		t: t, now: time.Unix(1_800_000_000, 0), recorder: events.NewFakeRecorder(100), installed: true,
 	}
-	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.AutoscalingPolicy{}, &autoscalingv2.HorizontalPodAutoscaler{}).
 		WithIndex(&v1alpha1.AutoscalingPolicy{}, indexScaleTarget, indexPolicy).
 		WithIndex(&v1alpha1.AutoscalingPolicy{}, indexSelectedKind, indexFleet).
-		WithIndex(&autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget, indexAutoscaler).
-		WithIndex(newWorkload(kindFunction), indexSubscription, indexWorkload).
-		WithIndex(newWorkload(kindSink), indexSubscription, indexWorkload).
-		WithIndex(newWorkload(kindSource), indexSubscription, indexWorkload).
-		WithIndex(newWorkload(kindStatefulSet), indexSubscription, indexStatefulSet).
-		WithIndex(newWorkload(kindScaledObject), indexScaleTarget, indexOtherAutoscaler).
-		WithIndex(newWorkload(kindVerticalPodAutoscaler), indexScaleTarget, indexOtherAutoscaler).
-		WithInterceptorFuncs(w.counting()).Build()
+		WithIndex(&autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget, indexAutoscaler)
+	for _, kind := range watchedKinds() {
+		if field, by := indexOf(kind); field != "" {
+			builder = builder.WithIndex(newWorkload(kind), field, by)
+		}
+	}
+	w.client = builder.WithInterceptorFuncs(w.counting()).Build()
 	w.store, err = backlog.NewStore(10*time.Second, time.Minute)
 	require.NoError(t, err)
 	w.restart()
@@ -175,16 +116,14 @@ func (w *testWorld) restart() {
 	if w.worker != nil {
 		finding.Worker, finding.Consumers = w.worker, ConsumerCount(w.store, w.clock)
 	}
-	if w.credentials != nil {
-		w.credentials(&finding)
+	if w.configure != nil {
+		w.configure(&finding)
 	}
-	var err error
-	w.kept, err = NewCredentials(w.client, finding.FunctionCredentials, finding.OwnCredentials, w.clock)
+	credentials, err := NewCredentials(w.client, finding.FunctionCredentials, finding.OwnCredentials, w.clock)
 	require.NoError(w.t, err)
-	finding.Credentials = w.kept
+	finding.Credentials = credentials
 	targets, err := NewTargets(finding)
 	require.NoError(w.t, err)
-	w.finding = finding
 	reconciling := ReconcilerConfig{
 		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets, Pods: w.pods,
 		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry,
@@ -195,12 +134,6 @@ func (w *testWorld) restart() {
 	}
 	w.reconciler, err = NewPolicyReconciler(reconciling)
 	require.NoError(w.t, err)
-}
-
-// forget drops what was read and was not used lately.
-func (w *testWorld) forget(now time.Time) {
-	w.reconciler.config.Targets.Forget(now)
-	w.kept.Forget(now)
 }
 
 func (w *testWorld) clock() time.Time { return w.now }
@@ -285,18 +218,7 @@ func (w *testWorld) reconcile() []string {
 
 // answer is Pulsar's: so many messages wait, of so many published ever.
 func (w *testWorld) answer(waiting, published int64) {
-	entries := published
-	w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, backlog.TopicSample{
-		At: w.now, Detail: backlog.Full | backlog.Precise,
-		Partitions: []backlog.PartitionSample{{
-			Index: backlog.NotPartitioned, PublishedMessages: published, AddedEntries: &entries,
-			Subscriptions: []backlog.SubscriptionSample{{
-				Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: waiting,
-				DeliveredMessages: published - waiting,
-				Consumers:         []backlog.ConsumerSample{{ID: "0"}, {ID: "1"}, {ID: "2"}},
-			}},
-		}},
-	})
+	w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, testSample(w.now, waiting, published))
 }
 
 // settle takes the policy to its first decision, with so many messages waiting.
@@ -367,10 +289,4 @@ func (w *testWorld) metric(name string) int {
 	count, err := testutil.GatherAndCount(w.registry, name)
 	require.NoError(w.t, err)
 	return count
-}
-
-// spec of an object, to be changed.
-func spec(object *unstructured.Unstructured) map[string]any {
-	fields, _ := object.Object["spec"].(map[string]any)
-	return fields
 }

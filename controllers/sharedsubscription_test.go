@@ -1,0 +1,76 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
+	for name, configMap := range map[string]string{
+		"a name that cannot be":               "a/b",
+		"a ConfigMap that cannot be read now": "away",
+	} {
+		t.Run(name, func(t *testing.T) {
+			twin := testFunction()
+			twin.SetNamespace("shop")
+			spec(twin)["pulsar"] = map[string]any{"pulsarConfig": configMap}
+			w := newTestWorld(t, testFunction(), testPolicy(), twin, testConfigMap())
+			w.configure = func(c *TargetsConfig) { c.Objects = failing{Reader: w.client, name: configMap} }
+			w.restart()
+			w.settle(700)
+			status, _ := w.condition(v1alpha1.ConditionReady)
+			require.NotContains(t, status, v1alpha1.ReasonTargetInvalid)
+			require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+		})
+	}
+}
+
+// failing is an API server that does not answer about one object.
+type failing struct {
+	client.Reader
+	name string
+}
+
+func (f failing) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption,
+) error {
+	if key.Name == f.name {
+		return errors.New("etcd is away")
+	}
+	return f.Reader.Get(ctx, key, object, options...)
+}
+
+func TestASharedSubscriptionIsReportedOnceAndScaledAllTheSame(t *testing.T) {
+	twin := testWorkload(kindSink)
+	twin.SetName("twin")
+	spec(twin)["subscriptionName"] = "public/default/resize"
+	w := newTestWorld(t, testFunction(), testPolicy(), twin, testConfigMap())
+	w.reconcile()
+	w.answer(700, 10_000)
+	for range 3 {
+		w.reconcile()
+	}
+	c := meta.FindStatusCondition(w.policy().Status.Conditions, v1alpha1.ConditionSubscriptionVerified)
+	require.Equal(t, v1alpha1.ReasonSubscriptionShared, c.Reason)
+	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+	var warnings int
+	for _, event := range w.events() {
+		if strings.Contains(event, v1alpha1.ReasonSubscriptionShared) {
+			require.Contains(t, event, "Warning")
+			require.Contains(t, event, "Sink media/twin")
+			warnings++
+		}
+	}
+	require.Equal(t, 1, warnings)
+}

@@ -1,0 +1,54 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
+	worker := newTestWorker()
+	for mode, workload := range map[InstanceMetrics]string{
+		PodInstanceMetrics: "worker:function/public/default/resize?admin=http%3A%2F%2Fpulsar%3A8080&" +
+			"worker=http%3A%2F%2Fworker%3A6750",
+		NoInstanceMetrics: "",
+	} {
+		targets := newTestTargets(t, nil, func(c *TargetsConfig) {
+			c.InstanceMetrics, c.Worker = mode, worker
+			c.Consumers = func(backlog.Subscription) (int, error) { return 3, nil }
+		})
+		p := workerPolicy()
+		p.Spec.PulsarFunctionRef.WorkerURL = "http://Worker:6750/"
+		found, err := targets.Finder.Find(t.Context(), testNamespace, p.Spec)
+		require.NoError(t, err)
+		require.Equal(t, workload, found.Target.Subscription.Workload)
+		require.True(t, found.Target.NeverZero)
+	}
+}
+
+func TestTheIntervalOfUpdatesHasBounds(t *testing.T) {
+	for every, problem := range map[time.Duration]string{
+		time.Millisecond: "WorkerUpdateInterval is 1ms, must be from 1s to 1h",
+		2 * time.Hour:    "WorkerUpdateInterval is 2h0m0s, must be from 1s to 1h",
+	} {
+		_, err := newWorkers(TargetsConfig{WorkerUpdateInterval: every, Now: time.Now})
+		require.EqualError(t, err, problem)
+	}
+	_, err := newWorkers(TargetsConfig{Worker: &fakeWorker{}, Now: time.Now})
+	require.ErrorContains(t, err, "Consumers")
+}
+
+func TestWorkerCredentialsAreOneOfTwoWords(t *testing.T) {
+	_, err := NewTargets(TargetsConfig{
+		Workloads: newTestClient(t), Installed: func(string) bool { return true }, Objects: newTestClient(t),
+		Credentials: noCredentials{}, InstanceMetrics: NoInstanceMetrics, WorkerCredentials: "own",
+		Now: time.Now,
+	})
+	require.EqualError(t, err, `targets: WorkerCredentials is "own", must be Policy or Own`)
+}
