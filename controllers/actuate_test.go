@@ -20,8 +20,10 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // scaled does what an API server does for the scale subresource of a Function, and notes "scale 7".
@@ -42,11 +44,11 @@ func (w *testWorld) scaled(ctx context.Context, c client.Client, object client.O
 	if w.scaleFails != nil {
 		return w.scaleFails
 	}
-	function := newWorkload(kindFunction)
+	function := cluster.NewUnstructured(cluster.KindFunction)
 	if err := c.Get(ctx, client.ObjectKeyFromObject(object), function); err != nil {
 		return err
 	}
-	spec(function)["replicas"] = *scale.Spec.Replicas
+	fixture.Spec(function)["replicas"] = *scale.Spec.Replicas
 	w.written = append(w.written, *scale.Spec.Replicas)
 	return c.Update(ctx, function)
 }
@@ -54,9 +56,9 @@ func (w *testWorld) scaled(ctx context.Context, c client.Client, object client.O
 // byHand sets the Function's replicas as kubectl does.
 func (w *testWorld) byHand(replicas int64) {
 	w.t.Helper()
-	function := newWorkload(kindFunction)
-	require.NoError(w.t, w.client.Get(w.t.Context(), testKey(), function))
-	spec(function)["replicas"] = replicas
+	function := cluster.NewUnstructured(cluster.KindFunction)
+	require.NoError(w.t, w.client.Get(w.t.Context(), fixture.Key(), function))
+	fixture.Spec(function)["replicas"] = replicas
 	require.NoError(w.t, w.client.Update(w.t.Context(), function))
 }
 
@@ -72,14 +74,14 @@ func (w *testWorld) saysOfZero() {
 }
 
 func directPolicy() *v1alpha1.AutoscalingPolicy {
-	p := testPolicy()
+	p := fixture.Policy()
 	p.Spec.Actuator = v1alpha1.ActuatorDirect
 	return p
 }
 
 // idlePolicy may go to zero after 20 s.
 func idlePolicy(actuator v1alpha1.Actuator) *v1alpha1.AutoscalingPolicy {
-	p := testPolicy()
+	p := fixture.Policy()
 	p.Spec.Actuator, p.Spec.MinReplicas = actuator, new(int32)
 	p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{
 		CooldownPeriodSeconds: new(int32(20)), StabilizationWindowSeconds: new(int32),
@@ -99,7 +101,7 @@ func (w *testWorld) idles(published int64, polls int) {
 }
 
 func TestDirectWritesAtOnceAndOnce(t *testing.T) {
-	w := newTestWorld(t, testFunction(), directPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), directPolicy(), fixture.ConfigMap())
 	w.reconcile()
 	w.answer(700, 10_000)
 	require.Equal(t, []string{"scale 7", "patch status"}, w.reconcile())
@@ -115,7 +117,7 @@ func TestDirectWritesAtOnceAndOnce(t *testing.T) {
 }
 
 func TestAChangeToDirectRemovesTheAutoscalerFirst(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	require.NotNil(t, w.autoscaler())
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorDirect })
@@ -126,11 +128,11 @@ func TestAChangeToDirectRemovesTheAutoscalerFirst(t *testing.T) {
 }
 
 func TestDirectTriesAgainWhatFailedAndSaysSo(t *testing.T) {
-	w := newTestWorld(t, testFunction(), directPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), directPolicy(), fixture.ConfigMap())
 	w.reconcile()
 	w.answer(700, 10_000)
 	w.scaleFails = apierrors.NewForbidden(autoscalingv2.Resource("functions/scale"), "resize", errors.New("needs patch"))
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorContains(t, err, "scaling Function resize to 7")
 	status, message := w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "Unknown/ScaleFailed", status)
@@ -144,13 +146,13 @@ func TestDirectTriesAgainWhatFailedAndSaysSo(t *testing.T) {
 func TestDirectWritesNothingWhilePulsarIsUnknown(t *testing.T) {
 	for _, current := range []int64{0, 1, 3} {
 		t.Run(fmt.Sprint("at ", current), func(t *testing.T) {
-			function := testFunction()
-			spec(function)["replicas"] = current
-			w := newTestWorld(t, function, idlePolicy(v1alpha1.ActuatorDirect), testConfigMap())
+			function := fixture.Function()
+			fixture.Spec(function)["replicas"] = current
+			w := newTestWorld(t, function, idlePolicy(v1alpha1.ActuatorDirect), fixture.ConfigMap())
 			w.reconcile()
 			for _, reason := range []error{backlog.ErrUnreachable, backlog.ErrTopicNotFound, backlog.ErrPartial} {
 				w.after(time.Minute)
-				w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: testTopic}, fmt.Errorf("%w: in", reason))
+				w.store.Fail(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, fmt.Errorf("%w: in", reason))
 				w.reconcile()
 			}
 			require.Equal(t, current, w.replicas())
@@ -162,11 +164,11 @@ func TestDirectWritesNothingWhilePulsarIsUnknown(t *testing.T) {
 func TestAFunctionGoesToZeroAndComesBackAtItsSize(t *testing.T) {
 	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect} {
 		t.Run(string(actuator), func(t *testing.T) {
-			function := testFunction()
-			spec(function)["replicas"] = int64(1)
-			w := newTestWorld(t, function, idlePolicy(actuator), testConfigMap())
+			function := fixture.Function()
+			fixture.Spec(function)["replicas"] = int64(1)
+			w := newTestWorld(t, function, idlePolicy(actuator), fixture.ConfigMap())
 			w.settle(0)
-			w.reconciler.tracked.memories[testKey()].resume.Capacity = &policy.LearnedCapacity{
+			w.reconciler.tracked.memories[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
 				MessagesPerSecond: 10, Observations: 40, Variance: 1e-4, LearnedAt: w.now,
 			}
 			w.idles(10_000, 5)
@@ -201,13 +203,13 @@ func TestAFunctionGoesToZeroAndComesBackAtItsSize(t *testing.T) {
 }
 
 func TestAWakeThatFailsIsTriedAgain(t *testing.T) {
-	function := testFunction()
-	spec(function)["replicas"] = int64(0)
-	w := newTestWorld(t, function, idlePolicy(v1alpha1.ActuatorHPA), testConfigMap())
+	function := fixture.Function()
+	fixture.Spec(function)["replicas"] = int64(0)
+	w := newTestWorld(t, function, idlePolicy(v1alpha1.ActuatorHPA), fixture.ConfigMap())
 	w.reconcile()
 	w.answer(500, 10_000)
 	w.scaleFails = apierrors.NewServiceUnavailable("etcd is away")
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorContains(t, err, "etcd is away")
 	w.saysOfZero()
 	w.scaleFails = nil
@@ -216,9 +218,9 @@ func TestAWakeThatFailsIsTriedAgain(t *testing.T) {
 }
 
 func TestRaisingMinReplicasWakesWhatWasTakenToZero(t *testing.T) {
-	function := testFunction()
-	spec(function)["replicas"] = int64(1)
-	w := newTestWorld(t, function, idlePolicy(v1alpha1.ActuatorHPA), testConfigMap())
+	function := fixture.Function()
+	fixture.Spec(function)["replicas"] = int64(1)
+	w := newTestWorld(t, function, idlePolicy(v1alpha1.ActuatorHPA), fixture.ConfigMap())
 	w.settle(0)
 	w.idles(10_000, 5)
 	require.Zero(t, w.replicas())
@@ -232,9 +234,9 @@ func TestRaisingMinReplicasWakesWhatWasTakenToZero(t *testing.T) {
 func TestZeroByHandSwitchesScalingOff(t *testing.T) {
 	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect} {
 		t.Run(string(actuator), func(t *testing.T) {
-			p := testPolicy()
+			p := fixture.Policy()
 			p.Spec.Actuator = actuator
-			w := newTestWorld(t, testFunction(), p, testConfigMap())
+			w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
 			w.settle(700)
 			w.reconcile()
 			w.byHand(0)
@@ -263,7 +265,7 @@ func TestZeroByHandSwitchesScalingOff(t *testing.T) {
 func TestAPauseChangesNothingAndNeitherDoesItsEnd(t *testing.T) {
 	for _, mode := range []v1alpha1.Mode{v1alpha1.ModeOff, v1alpha1.ModeRecommend} {
 		t.Run(string(mode), func(t *testing.T) {
-			w := newTestWorld(t, testFunction(), capacityPolicy(), testConfigMap())
+			w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
 			w.settle(0)
 			published := int64(10_000)
 			busy := func(polls int) { // 25/s of replicas that do 10/s each
@@ -283,7 +285,7 @@ func TestAPauseChangesNothingAndNeitherDoesItsEnd(t *testing.T) {
 			capacity := w.policy().Status.Capacity
 			require.NotNil(t, capacity)
 			if mode == v1alpha1.ModeOff {
-				_, err := w.store.Read(backlog.NewSubscription(testCluster(), "public/default/resize", "in"), w.now)
+				_, err := w.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), w.now)
 				require.ErrorIs(t, err, backlog.ErrNotTracked, "Pulsar is asked nothing")
 				w.after(time.Hour)
 				require.Empty(t, w.reconcile())

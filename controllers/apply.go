@@ -17,6 +17,7 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -121,10 +122,10 @@ func (a applier) applyAutoscaler(ctx context.Context,
 		return applied, nil, err
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		a.metrics.applies.WithLabelValues(applyConflict).Inc()
-		return nil, fieldConflict(kindAutoscaler+" "+name, err), nil
+		return nil, fieldConflict(cluster.KindAutoscaler+" "+name, err), nil
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		a.metrics.applies.WithLabelValues(applyRefused).Inc()
-		return nil, applyIsRefused(kindAutoscaler+" "+name, err), nil
+		return nil, applyIsRefused(cluster.KindAutoscaler+" "+name, err), nil
 	default:
 		a.metrics.applies.WithLabelValues(applyError).Inc()
 		return nil, nil, fmt.Errorf("applying HorizontalPodAutoscaler %s: %w", name, err)

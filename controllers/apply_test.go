@@ -13,13 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestRecommendChangesNothing(t *testing.T) {
-	p := testPolicy()
+	p := fixture.Policy()
 	p.Spec.Mode = v1alpha1.ModeRecommend
-	w := newTestWorld(t, testFunction(), p, testConfigMap(),
+	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap(),
 		otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize"))
 	w.reconcile()
 	w.answer(700, 10_000)
@@ -31,7 +33,7 @@ func TestRecommendChangesNothing(t *testing.T) {
 }
 
 func TestAChangeToRecommendRemovesOurAutoscalerOnly(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
 	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "patch status"}, w.reconcile())
@@ -45,7 +47,7 @@ func TestAChangeToRecommendRemovesOurAutoscalerOnly(t *testing.T) {
 }
 
 func TestARivalThatAppearsLaterFreezesWhatRuns(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	w.events()
 	require.NoError(t, w.client.Create(t.Context(), otherAutoscaler("apps/v1", "StatefulSet", "resize-function")))
@@ -58,10 +60,10 @@ func TestARivalThatAppearsLaterFreezesWhatRuns(t *testing.T) {
 }
 
 func TestATargetThatJoinsAMeshIsLetGo(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
-	function := newWorkload(kindFunction)
-	require.NoError(t, w.client.Get(t.Context(), testKey(), function))
+	function := cluster.NewUnstructured(cluster.KindFunction)
+	require.NoError(t, w.client.Get(t.Context(), fixture.Key(), function))
 	yes := true
 	function.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "photos", UID: "mesh", Controller: &yes,
@@ -95,7 +97,7 @@ func TestAnApplyThatIsTurnedDownBecomesACondition(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+			w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 			w.applyFails = test.err
 			w.settle(700)
 			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)

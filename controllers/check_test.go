@@ -15,11 +15,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 	older := func(mode v1alpha1.Mode) *v1alpha1.AutoscalingPolicy {
-		p := testPolicy()
+		p := fixture.Policy()
 		p.Name, p.UID, p.Spec.Mode = "first", "uid-first", mode
 		p.CreationTimestamp = metav1.NewTime(p.CreationTimestamp.Add(-time.Hour))
 		return p
@@ -57,7 +58,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 		},
 		"an input is a pattern that cannot be compiled": {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
-				spec(f)["input"] = map[string]any{"topicPattern": "persistent://public/default/(?=a).*"}
+				fixture.Spec(f)["input"] = map[string]any{"topicPattern": "persistent://public/default/(?=a).*"}
 				return nil
 			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/TargetInvalid",
@@ -65,7 +66,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 		},
 		"the Function has no replicas": {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
-				delete(spec(f), "replicas")
+				delete(fixture.Spec(f), "replicas")
 				return nil
 			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/ReplicasUnset", message: "set it to 1",
@@ -91,7 +92,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 		},
 		"Function Mesh runs an autoscaler of its own": {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
-				spec(f)["maxReplicas"] = int64(5)
+				fixture.Spec(f)["maxReplicas"] = int64(5)
 				return nil
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/FunctionHasOwnAutoscaler",
@@ -136,8 +137,8 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			function, p := testFunction(), testPolicy()
-			objects := []client.Object{function, p, testConfigMap()}
+			function, p := fixture.Function(), fixture.Policy()
+			objects := []client.Object{function, p, fixture.ConfigMap()}
 			if test.world != nil {
 				objects = append(objects, test.world(function, p)...)
 			}
@@ -148,7 +149,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			require.Equal(t, test.status, status)
 			require.Contains(t, message, test.message)
 			require.Equal(t, int64(1), w.policy().Status.ObservedGeneration)
-			_, err := w.store.Read(backlog.NewSubscription(testCluster(), "public/default/resize", "in"), w.now)
+			_, err := w.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), w.now)
 			if test.tracked {
 				require.ErrorIs(t, err, backlog.ErrNoData)
 			} else {

@@ -15,14 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // testScaledObject is KEDA's, on the given target.
 func testScaledObject(apiVersion, kind, name string) *unstructured.Unstructured {
-	object := newWorkload(kindScaledObject)
-	object.SetNamespace(testNamespace)
+	object := cluster.NewUnstructured(cluster.KindScaledObject)
+	object.SetNamespace(fixture.Namespace)
 	object.SetName("resize-so")
 	object.SetUID("uid-so")
 	object.Object["spec"] = map[string]any{"scaleTargetRef": map[string]any{
@@ -36,22 +38,22 @@ func testScaledObject(apiVersion, kind, name string) *unstructured.Unstructured 
 func kedaAutoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	hpa := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	hpa.Name = "keda-hpa-resize-so"
-	ownedBy(hpa, "keda.sh/v1alpha1", "ScaledObject", "resize-so")
+	fixture.SetOwner(hpa, "keda.sh/v1alpha1", "ScaledObject", "resize-so")
 	return hpa
 }
 
-// meshAutoscaler is what Function Mesh makes for testFunction.
+// meshAutoscaler is what Function Mesh makes for fixture.Function.
 func meshAutoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	hpa := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	hpa.Name = "resize-function"
-	ownedBy(hpa, "compute.functionmesh.io/v1alpha1", "Function", "resize")
+	fixture.SetOwner(hpa, "compute.functionmesh.io/v1alpha1", "Function", "resize")
 	return hpa
 }
 
-// testVerticalAutoscaler is on the StatefulSet of testFunction.
+// testVerticalAutoscaler is on the StatefulSet of fixture.Function.
 func testVerticalAutoscaler(mode string) *unstructured.Unstructured {
-	object := newWorkload(kindVerticalPodAutoscaler)
-	object.SetNamespace(testNamespace)
+	object := cluster.NewUnstructured(cluster.KindVerticalPodAutoscaler)
+	object.SetNamespace(fixture.Namespace)
 	object.SetName("vpa")
 	object.Object["spec"] = map[string]any{
 		"targetRef":    map[string]any{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "resize-function"},
@@ -76,7 +78,7 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 			objects: []client.Object{meshAutoscaler()}, change: func(
 				f *unstructured.Unstructured,
 			) {
-				spec(f)["maxReplicas"] = int64(5)
+				fixture.Spec(f)["maxReplicas"] = int64(5)
 			},
 			want: "False/FunctionHasOwnAutoscaler",
 			message: "remove spec.maxReplicas, then delete HorizontalPodAutoscaler resize-function, or set conflictPolicy: " +
@@ -101,13 +103,13 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 			want:    "False/ConflictingAutoscaler", message: "DELETED AND MADE ANEW AT EVERY SYNC",
 		},
 		"a ScaledObject that is paused, whose autoscaler is still there": {
-			objects: []client.Object{paused(annotationPaused, "true"), kedaAutoscaler()},
+			objects: []client.Object{paused(cluster.AnnotationPaused, "true"), kedaAutoscaler()},
 			want:    "False/ConflictingAutoscaler", message: "ScaledObject resize-so is paused, so KEDA is about to delete it",
 		},
-		"a ScaledObject that is paused":             {objects: []client.Object{paused(annotationPaused, "true")}},
-		"a ScaledObject that is paused at a number": {objects: []client.Object{paused(annotationPausedAt, "0")}},
+		"a ScaledObject that is paused":             {objects: []client.Object{paused(cluster.AnnotationPaused, "true")}},
+		"a ScaledObject that is paused at a number": {objects: []client.Object{paused(cluster.AnnotationPausedAt, "0")}},
 		"a ScaledObject that is not paused any more": {
-			objects: []client.Object{paused(annotationPaused, "false")},
+			objects: []client.Object{paused(cluster.AnnotationPaused, "false")},
 			want:    "False/ConflictingAutoscaler",
 		},
 		"a ScaledObject on a Deployment of the name": {objects: []client.Object{testScaledObject("", "", "resize")}},
@@ -126,11 +128,11 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			function := testFunction()
+			function := fixture.Function()
 			if test.change != nil {
 				test.change(function)
 			}
-			w := newTestWorld(t, append(test.objects, function, testPolicy(), testConfigMap())...)
+			w := newTestWorld(t, append(test.objects, function, fixture.Policy(), fixture.ConfigMap())...)
 			w.reconcile()
 			w.answer(700, 10_000)
 			wrote := w.reconcile()
@@ -154,12 +156,12 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 
 func owned(kind, name string) client.Object {
 	hpa := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
-	ownedBy(hpa, "v1", kind, name)
+	fixture.SetOwner(hpa, "v1", kind, name)
 	return hpa
 }
 
 func namesake() client.Object {
-	function := testFunction()
+	function := fixture.Function()
 	function.SetName(plan.AutoscalerName("resize"))
 	return function
 }
@@ -170,7 +172,7 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 		return p
 	}
 	other := func(hours int, change func(*v1alpha1.AutoscalingPolicySpec)) *v1alpha1.AutoscalingPolicy {
-		p := testPolicy()
+		p := fixture.Policy()
 		p.Name, p.UID = "other", "uid-other"
 		if change != nil {
 			change(&p.Spec)
@@ -178,7 +180,7 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 		return hour(p, hours)
 	}
 	made := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
-		ownedBy(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
+		fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
 		return p
 	}
 	component := func(s *v1alpha1.AutoscalingPolicySpec) {
@@ -187,10 +189,12 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 			Component: v1alpha1.MeshComponent{Kind: "Function", Name: "size"},
 		}
 	}
-	child := testPolicy()
+	child := fixture.Policy()
 	child.Spec.ScaleTargetRef.Name = "re-size"
-	worker := testPolicy()
-	worker.Spec.ScaleTargetRef, worker.Spec.PulsarFunctionRef = v1alpha1.ScaleTargetRef{}, v1alpha1.PulsarFunctionRef{Name: "resize"}
+	worker := fixture.Policy()
+	worker.Spec.ScaleTargetRef, worker.Spec.PulsarFunctionRef = v1alpha1.ScaleTargetRef{}, v1alpha1.PulsarFunctionRef{
+		Name: "resize",
+	}
 	sameFunction := func(s *v1alpha1.AutoscalingPolicySpec) {
 		s.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
 		s.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{
@@ -199,7 +203,7 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 		}
 	}
 	foreign := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
-		ownedBy(p, "autoscaling.example.com/v1", v1alpha1.KindAutoscalingPolicy, "all")
+		fixture.SetOwner(p, "autoscaling.example.com/v1", v1alpha1.KindAutoscalingPolicy, "all")
 		return p
 	}
 	elsewhere := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
@@ -211,11 +215,11 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 		first       string
 		names       bool
 	}{
-		"the older":                                   {testPolicy(), other(-1, nil), "other", false},
-		"ours is older":                               {testPolicy(), other(1, nil), "", false},
-		"one that names it before an older made":      {testPolicy(), made(other(-1, nil)), "", false},
-		"made for a selector, the other names it":     {made(testPolicy()), other(1, nil), "other", true},
-		"both made for selectors":                     {made(testPolicy()), made(other(-1, nil)), "other", false},
+		"the older":                                   {fixture.Policy(), other(-1, nil), "other", false},
+		"ours is older":                               {fixture.Policy(), other(1, nil), "", false},
+		"one that names it before an older made":      {fixture.Policy(), made(other(-1, nil)), "", false},
+		"made for a selector, the other names it":     {made(fixture.Policy()), other(1, nil), "other", true},
+		"both made for selectors":                     {made(fixture.Policy()), made(other(-1, nil)), "other", false},
 		"a component of a mesh and the child of it":   {child, other(-1, component), "other", false},
 		"a function of a worker by full name":         {worker, other(-1, sameFunction), "other", false},
 		"a function of a worker in another namespace": {worker, elsewhere(other(-1, sameFunction)), "shop/other", false},
@@ -223,10 +227,10 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 			sameFunction(s)
 			s.Pulsar = &v1alpha1.PulsarConnection{AdminURL: "http://elsewhere:8080"}
 		})), "", false},
-		"a Function of the name in another namespace":      {testPolicy(), elsewhere(other(-1, nil)), "", false},
-		"one that somebody's object of the same kind owns": {testPolicy(), foreign(other(-1, nil)), "other", false},
+		"a Function of the name in another namespace":      {fixture.Policy(), elsewhere(other(-1, nil)), "", false},
+		"one that somebody's object of the same kind owns": {fixture.Policy(), foreign(other(-1, nil)), "other", false},
 		"another target": {
-			testPolicy(),
+			fixture.Policy(),
 			other(-1, func(s *v1alpha1.AutoscalingPolicySpec) { s.ScaleTargetRef.Name = "crop" }), "", false,
 		},
 	}
@@ -242,12 +246,12 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 }
 
 func TestAPolicyThatAnotherGoesBeforeGivesWay(t *testing.T) {
-	p := testPolicy()
-	ownedBy(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
-	w := newTestWorld(t, testFunction(), p, testConfigMap())
+	p := fixture.Policy()
+	fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
+	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
 	w.settle(700)
 	require.NotNil(t, w.autoscaler())
-	named := testPolicy()
+	named := fixture.Policy()
 	named.Name, named.UID = "named", "uid-named"
 	require.NoError(t, w.client.Create(t.Context(), named))
 	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "patch status"}, w.reconcile())
@@ -260,15 +264,15 @@ func TestAPolicyThatAnotherGoesBeforeGivesWay(t *testing.T) {
 // replicas of the Function.
 func (w *testWorld) replicas() int64 {
 	w.t.Helper()
-	f := testFunction()
-	require.NoError(w.t, w.client.Get(w.t.Context(), testKey(), f))
+	f := fixture.Function()
+	require.NoError(w.t, w.client.Get(w.t.Context(), fixture.Key(), f))
 	replicas, _, err := unstructured.NestedInt64(f.Object, "spec", "replicas")
 	require.NoError(w.t, err)
 	return replicas
 }
 
 func TestASecondAutoscalerThatOnlyKubernetesSeesIsNamed(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	hpa := w.autoscaler()
 	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
@@ -291,7 +295,7 @@ func TestASecondAutoscalerThatOnlyKubernetesSeesIsNamed(t *testing.T) {
 func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 	restarted := func(set *unstructured.Unstructured) {
 		_ = unstructured.SetNestedField(set.Object, "2026-01-01T00:00:00Z", "spec", "template", "metadata", "annotations",
-			annotationRestartedAt)
+			cluster.AnnotationRestartedAt)
 	}
 	secrets := map[string]any{"A": map[string]any{"path": "p"}, "B": map[string]any{"path": "p"}}
 	tests := map[string]struct {
@@ -300,25 +304,27 @@ func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 		want    []string
 		restart bool
 	}{
-		"nothing": {objects: []client.Object{testStatefulSet(nil)}},
+		"nothing": {objects: []client.Object{fixture.StatefulSet(nil)}},
 		"one secret": {change: func(f *unstructured.Unstructured) {
-			spec(f)["secretsMap"] = map[string]any{"A": map[string]any{"path": "p"}}
+			fixture.Spec(f)["secretsMap"] = map[string]any{"A": map[string]any{"path": "p"}}
 		}},
 		"two secrets": {
-			change: func(f *unstructured.Unstructured) { spec(f)["secretsMap"] = secrets },
+			change: func(f *unstructured.Unstructured) { fixture.Spec(f)["secretsMap"] = secrets },
 			want:   []string{v1alpha1.ReasonSecretsInRandomOrder},
 		},
 		"precise parallelism, two secrets": {change: func(f *unstructured.Unstructured) {
-			spec(f)["secretsMap"], spec(f)["showPreciseParallelism"] = secrets, true
+			fixture.Spec(f)["secretsMap"], fixture.Spec(f)["showPreciseParallelism"] = secrets, true
 		}, want: []string{v1alpha1.ReasonPreciseParallelism, v1alpha1.ReasonSecretsInRandomOrder}, restart: true},
 		"a restart by hand": {
-			objects: []client.Object{testStatefulSet(restarted)},
+			objects: []client.Object{fixture.StatefulSet(restarted)},
 			want:    []string{v1alpha1.ReasonRestartUndone},
 		},
 		"a restart that the Function has": {
-			objects: []client.Object{testStatefulSet(restarted)},
+			objects: []client.Object{fixture.StatefulSet(restarted)},
 			change: func(f *unstructured.Unstructured) {
-				spec(f)["pod"] = map[string]any{"annotations": map[string]any{annotationRestartedAt: "2026-01-01T00:00:00Z"}}
+				fixture.Spec(f)["pod"] = map[string]any{
+					"annotations": map[string]any{cluster.AnnotationRestartedAt: "2026-01-01T00:00:00Z"},
+				}
 			},
 		},
 		"other resources": {
@@ -342,12 +348,12 @@ func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			function := testFunction()
+			function := fixture.Function()
 			if test.change != nil {
 				test.change(function)
 			}
-			w := newTestWorld(t, append(test.objects, function, testPolicy(), testConfigMap())...)
-			world, err := w.reconciler.observer.observe(t.Context(), testPolicy())
+			w := newTestWorld(t, append(test.objects, function, fixture.Policy(), fixture.ConfigMap())...)
+			world, err := w.reconciler.observer.observe(t.Context(), fixture.Policy())
 			require.NoError(t, err)
 			var reasons []string
 			for _, d := range world.Target.Disturbances {
@@ -369,29 +375,29 @@ func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 
 func vertical(mode string) func(*unstructured.Unstructured) {
 	return func(f *unstructured.Unstructured) {
-		spec(f)["pod"] = map[string]any{"vpa": map[string]any{"updatePolicy": map[string]any{"updateMode": mode}}}
+		fixture.Spec(f)["pod"] = map[string]any{"vpa": map[string]any{"updatePolicy": map[string]any{"updateMode": mode}}}
 	}
 }
 
 func pauseRollout(f *unstructured.Unstructured) {
-	f.SetAnnotations(map[string]string{annotationPauseRollout: "true"})
+	f.SetAnnotations(map[string]string{cluster.AnnotationPauseRollout: "true"})
 	f.Object["status"] = map[string]any{"pendingChange": "{}"}
 }
 
 func TestAPausedRolloutKeepsReplicasWhereTheyAre(t *testing.T) {
 	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect} {
 		t.Run(string(actuator), func(t *testing.T) {
-			function, p := testFunction(), testPolicy()
+			function, p := fixture.Function(), fixture.Policy()
 			pauseRollout(function)
 			p.Spec.Actuator, p.Spec.MinReplicas = actuator, new(int32(5))
-			w := newTestWorld(t, function, p, testConfigMap())
+			w := newTestWorld(t, function, p, fixture.ConfigMap())
 			w.settle(70_000)
 			require.Nil(t, w.autoscaler(), "its minReplicas would release the rollout")
 			require.Equal(t, int64(3), w.replicas())
 			require.Equal(t, int32(3), *w.policy().Status.DesiredReplicas)
 			require.Equal(t, policy.HoldRolloutPaused, w.policy().Status.Decision.Hold.Reason)
 
-			require.NoError(t, w.client.Get(t.Context(), testKey(), function))
+			require.NoError(t, w.client.Get(t.Context(), fixture.Key(), function))
 			function.SetAnnotations(nil)
 			require.NoError(t, w.client.Update(t.Context(), function))
 			w.after(testInterval)
@@ -409,11 +415,11 @@ func TestARolloutHoldsReplicasOnTheWayDownAlone(t *testing.T) {
 			"updatedReplicas": int64(1),
 		}
 	}
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap(), testStatefulSet(rollout))
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap(), fixture.StatefulSet(rollout))
 	w.settle(700)
 	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas,
 		"a rollout may take hours, and new pods are of the new revision")
-	world, err := w.reconciler.observer.observe(t.Context(), testPolicy())
+	world, err := w.reconciler.observer.observe(t.Context(), fixture.Policy())
 	require.NoError(t, err)
 	require.True(t, w.reconciler.observer.podHealth(world).Updating)
 }

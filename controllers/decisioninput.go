@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -49,7 +50,7 @@ func (o observer) partitions(subscription backlog.Subscription, now time.Time) [
 func (o observer) podHealth(world plan.Observed) *policy.Pods {
 	var pods *policy.Pods
 	if ref := world.Target.Ref; o.pods != nil && ref.Name != "" { // what a worker runs has none
-		if seen, err := o.pods.Health(workloadKey(ref.Kind, world.Policy.Namespace, ref.Name)); err == nil {
+		if seen, err := o.pods.Health(target.WorkloadKey(ref.Kind, world.Policy.Namespace, ref.Name)); err == nil {
 			pods = &seen
 		}
 	}

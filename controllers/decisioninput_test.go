@@ -15,11 +15,12 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // capacityPolicy scales by what one replica was seen to do: 10 messages a second.
 func capacityPolicy() *v1alpha1.AutoscalingPolicy {
-	p := testPolicy()
+	p := fixture.Policy()
 	p.Spec.Strategies = []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}
 	desired, uncertainty, busy := int32(3), int32(5), int32(80)
 	p.Status = v1alpha1.AutoscalingPolicyStatus{
@@ -46,7 +47,7 @@ func (w *testWorld) answerPartitions(kind backlog.SubscriptionType, published ..
 			}},
 		})
 	}
-	w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, sample)
+	w.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, sample)
 }
 
 // input is what the next decision rests on.
@@ -63,7 +64,7 @@ func TestOnlyFailoverIsDecidedByPartition(t *testing.T) {
 		backlog.KeyShared: 0,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+			w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 			w.reconcile()
 			require.ErrorIs(t, w.input().Unknown, backlog.ErrNoData)
 			w.answerPartitions(kind, 0, 0, 0, 0)
@@ -87,13 +88,13 @@ func TestOnlyFailoverIsDecidedByPartition(t *testing.T) {
 func TestWhatWaitsForSureIsKnownAtZeroAlone(t *testing.T) {
 	for replicas, want := range map[int64]float64{0: 7, 1: 0} {
 		t.Run(fmt.Sprint(replicas, " replicas"), func(t *testing.T) {
-			function, p := testFunction(), testPolicy()
-			spec(function)["replicas"] = replicas
-			spec(function)["input"] = map[string]any{"topics": []any{testTopic, "retired"}}
+			function, p := fixture.Function(), fixture.Policy()
+			fixture.Spec(function)["replicas"] = replicas
+			fixture.Spec(function)["input"] = map[string]any{"topics": []any{fixture.Topic, "retired"}}
 			p.Spec.MinReplicas = new(int32)
-			w := newTestWorld(t, function, p, testConfigMap())
+			w := newTestWorld(t, function, p, fixture.ConfigMap())
 			w.reconcile()
-			w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, backlog.TopicSample{
+			w.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, backlog.TopicSample{
 				At: w.now, Partitions: []backlog.PartitionSample{{
 					Index: backlog.NotPartitioned,
 					Subscriptions: []backlog.SubscriptionSample{{
@@ -101,7 +102,7 @@ func TestWhatWaitsForSureIsKnownAtZeroAlone(t *testing.T) {
 					}},
 				}},
 			})
-			w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: "persistent://public/default/retired"},
+			w.store.Fail(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/retired"},
 				backlog.ErrTopicNotFound)
 			in := w.input()
 			require.ErrorIs(t, in.Unknown, backlog.ErrTopicNotFound)
@@ -113,9 +114,9 @@ func TestWhatWaitsForSureIsKnownAtZeroAlone(t *testing.T) {
 func TestAPromisedTypeCountsUntilTheBrokerKnowsOne(t *testing.T) {
 	for kind, want := range map[backlog.SubscriptionType]int{backlog.NoType: 4, backlog.Shared: 0} {
 		t.Run(string(kind), func(t *testing.T) {
-			function := testFunction()
-			spec(function)["retainOrdering"] = true
-			w := newTestWorld(t, function, testPolicy(), testConfigMap())
+			function := fixture.Function()
+			fixture.Spec(function)["retainOrdering"] = true
+			w := newTestWorld(t, function, fixture.Policy(), fixture.ConfigMap())
 			w.reconcile()
 			w.answerPartitions(kind, 0, 0, 0, 0)
 			in := w.input()
@@ -146,9 +147,9 @@ func TestAFailoverTargetIsSizedForItsBusiestPartition(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			function := testFunction()
-			spec(function)["replicas"] = int64(2)
-			w := newTestWorld(t, function, capacityPolicy(), testConfigMap())
+			function := fixture.Function()
+			fixture.Spec(function)["replicas"] = int64(2)
+			w := newTestWorld(t, function, capacityPolicy(), fixture.ConfigMap())
 			w.reconcile()
 			published := make([]int64, len(test.rates))
 			for range 8 {
@@ -200,7 +201,7 @@ func TestADecisionIsToldOfThePodsAsFarAsTheyAreKnown(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+			w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 			w.pods = test.pods
 			w.restart()
 			w.settle(700)
@@ -210,7 +211,7 @@ func TestADecisionIsToldOfThePodsAsFarAsTheyAreKnown(t *testing.T) {
 }
 
 func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {
-	w := newTestWorld(t, testFunction(), capacityPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
 	w.reconcile()
 	published := int64(10_000)
 	for range 3 {
@@ -222,10 +223,10 @@ func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {
 			w.answer(0, published)
 			wrote = slices.Contains(w.reconcile(), "patch status")
 		}
-		before := *w.reconciler.tracked.memories[testKey()].resume
+		before := *w.reconciler.tracked.memories[fixture.Key()].resume
 		w.restart()
 		w.reconcile()
-		after := *w.reconciler.tracked.memories[testKey()].resume
+		after := *w.reconciler.tracked.memories[fixture.Key()].resume
 		require.NotNil(t, after.Capacity)
 		require.InEpsilon(t, before.Capacity.MessagesPerSecond, after.Capacity.MessagesPerSecond, 1e-3)
 		require.InEpsilon(t, before.Capacity.Variance, after.Capacity.Variance, 1e-3)
@@ -238,9 +239,9 @@ func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {
 }
 
 func TestAStatusWithoutAStateIsResumedByItsCapacity(t *testing.T) {
-	w := newTestWorld(t, testFunction(), capacityPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
 	w.reconcile()
-	resumed := w.reconciler.tracked.memories[testKey()].resume.Capacity
+	resumed := w.reconciler.tracked.memories[fixture.Key()].resume.Capacity
 	require.NotNil(t, resumed)
 	require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
 	require.InDelta(t, 0.05*0.05, resumed.Variance, 1e-9)
@@ -251,16 +252,16 @@ func TestAStatusWithoutAStateIsResumedByItsCapacity(t *testing.T) {
 func TestAStatusFromBeforeUncertaintyWasWrittenIsResumed(t *testing.T) {
 	p := capacityPolicy()
 	p.Status.Capacity.UncertaintyPercent, p.Status.Capacity.MeasuredBusyPercent = nil, nil
-	w := newTestWorld(t, testFunction(), p, testConfigMap())
+	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
 	w.reconcile()
-	resumed := w.reconciler.tracked.memories[testKey()].resume.Capacity
+	resumed := w.reconciler.tracked.memories[fixture.Key()].resume.Capacity
 	require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
 	require.Positive(t, resumed.Variance, "certain of nothing that it was not told")
 	require.Zero(t, resumed.Coverage)
 }
 
 func TestAProcessGoesOnWithWhatItKnowsAndNotWithWhatItWrote(t *testing.T) {
-	w := newTestWorld(t, testFunction(), capacityPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
 	w.reconcile()
 	written := w.policy()
 	written.Status.Capacity.MessagesPerSecond = v1alpha1.NewRate(99)
@@ -268,5 +269,5 @@ func TestAProcessGoesOnWithWhatItKnowsAndNotWithWhatItWrote(t *testing.T) {
 	w.after(testInterval)
 	w.answer(0, 10_000)
 	w.reconcile()
-	require.InDelta(t, 10, w.reconciler.tracked.memories[testKey()].resume.Capacity.MessagesPerSecond, 1e-9)
+	require.InDelta(t, 10, w.reconciler.tracked.memories[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
 }

@@ -1,12 +1,11 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers keeps policies, HorizontalPodAutoscalers and ScaledObjects in step with what was decided, and
-// tells the rest of the process what Kubernetes says.
+// Package controllers keeps policies, HorizontalPodAutoscalers and ScaledObjects in step with what was decided.
 //
-// Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, the Kubernetes API. It
-// never speaks to Pulsar itself (of what a function worker runs it is told by Worker), never computes replicas, and
-// never takes over a field that somebody else manages.
+// Floor 2, an edge: it knows packages api/v1alpha1, backlog, policy and their pure packages and one outside system, the
+// Kubernetes API, which it reads through controllers/target, controllers/informer and controllers/cluster. It never
+// speaks to Pulsar itself, never computes replicas, and never takes over a field that another manager owns.
 //
 // The walk of a policy, on the leader alone (policy_reconciler.go):
 //
@@ -17,10 +16,6 @@
 //
 // A policy with a targetSelector, a fleet, has a walk of its own (fleet_reconciler.go): one policy for each object that
 // matches, its child, which goes the walk above like any other.
-//
-// On every replica, Signals, Policies and DecisionMaker answer from memory what the metrics API asks. Credentials and
-// Pods tell the readers of Pulsar and of instances what Secrets and pods say, and Pods tells decisions how the target's
-// pods are; neither is needed: a platform may grant no right to see them.
 //
 // Metrics:
 //
@@ -33,13 +28,6 @@
 //	pulsar_autoscaler_fleet_reconciles_total{result}                   passes over fleets: fleet, violated, gone and error
 //	pulsar_autoscaler_fleet_policies_total{result}                     children: applied, conflict, refused, error, removed and remove_error
 //	pulsar_autoscaler_fleet_status_patches_total{result}               statuses of fleets written
-//	pulsar_autoscaler_cluster_ability{ability}                         1 for what the cluster can do, 0 for what it cannot
-//	pulsar_autoscaler_cluster_probes_total{result}                     dry runs of a HorizontalPodAutoscaler
-//	pulsar_autoscaler_cluster_probe_duration_seconds                   from a dry run to its answer
-//
-// The abilities are custom_metrics and external_metrics (HorizontalPodAutoscalers ask the adapter, and nobody else, for
-// these), scale_to_zero and tolerance (the API server takes minReplicas 0, and keeps the tolerance), and keda (its
-// kinds are installed); what is not known has no gauge. A probe ends as answered or error. Every replica shows them.
 //
 // The results of a pass are decided, held, unknown (no reading), violated (the user has to mend something), waiting
 // (for the first answer of Pulsar), off, fleet (a policy with a selector), takingOver, givingBack, gone and error; of

@@ -12,16 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestDecisionsGoOnWhileAnAutoscalerCannotBeWritten(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 30 })
 	w.applyFails = apierrors.NewInternalError(errors.New(`failed calling webhook "guard.example.com": connection refused`))
 	w.after(testInterval)
 	w.answer(1_500, 12_000)
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorIs(t, err, w.applyFails, "it is tried again")
 	require.Equal(t, int32(15), *w.policy().Status.DesiredReplicas, "the autoscaler that runs still asks for the number")
 	require.Equal(t, w.policy().Generation, w.policy().Status.ObservedGeneration)
@@ -36,9 +37,9 @@ func TestDecisionsGoOnWhileAnAutoscalerCannotBeWritten(t *testing.T) {
 }
 
 func TestAChangeOfThePolicyDoesNotWaitForPulsar(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
-	w.store.Untrack(owner(testKey()))
+	w.store.Untrack(owner(fixture.Key()))
 	w.restart()
 	require.Empty(t, w.reconcile(), "what stands in the status stays in force while the first answer is under way")
 

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -20,7 +21,7 @@ import (
 func (r *FleetReconciler) awaited(ctx context.Context, world plan.FleetWorld, memory *fleetMemory) (map[string]bool,
 	error,
 ) {
-	if world.Violation != nil || world.Policy.Spec.TargetSelector.Kind != kindStatefulSet {
+	if world.Violation != nil || world.Policy.Spec.TargetSelector.Kind != cluster.KindStatefulSet {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
 	matched := map[string]bool{}
@@ -30,11 +31,11 @@ func (r *FleetReconciler) awaited(ctx context.Context, world plan.FleetWorld, me
 	now, goneSince, awaited := r.config.Clock(), map[string]time.Time{}, map[string]bool{}
 	for _, child := range world.Children {
 		ref := child.Spec.ScaleTargetRef
-		if ref.Kind != kindStatefulSet || matched[ref.Name] {
+		if ref.Kind != cluster.KindStatefulSet || matched[ref.Name] {
 			continue
 		}
 		err := r.config.Workloads.Get(ctx, client.ObjectKey{Namespace: child.Namespace, Name: ref.Name},
-			newWorkload(kindStatefulSet), client.UnsafeDisableDeepCopy)
+			cluster.NewUnstructured(cluster.KindStatefulSet), client.UnsafeDisableDeepCopy)
 		switch {
 		case err == nil:
 			continue

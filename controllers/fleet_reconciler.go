@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -139,13 +141,14 @@ func (r *FleetReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPol
 	kind := string(p.Spec.TargetSelector.Kind)
 	if violation == nil && !r.config.Installed(kind) {
 		violation = &plan.Violation{
-			Condition: v1alpha1.ConditionTargetFound, Reason: v1alpha1.ReasonTargetKindUnsupported, Message: notInstalled(kind),
+			Condition: v1alpha1.ConditionTargetFound, Reason: v1alpha1.ReasonTargetKindUnsupported,
+			Message: target.NotInstalled(kind),
 		}
 	}
 	if violation != nil {
 		return plan.FleetWorld{Policy: p, Violation: violation}, nil
 	}
-	objects := newWorkloadList(kind)
+	objects := cluster.NewUnstructuredList(kind)
 	err := r.config.Workloads.List(ctx, objects, client.InNamespace(p.Namespace),
 		client.MatchingLabelsSelector{Selector: selector},
 		client.UnsafeDisableDeepCopy)
@@ -161,8 +164,8 @@ func (r *FleetReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPol
 	for i := range objects.Items {
 		object := &objects.Items[i]
 		selectable = append(selectable, plan.Selectable{
-			Name: object.GetName(), Labels: object.GetLabels(), Controller: controllerOf(object),
-			OfWorker: kind == kindStatefulSet && isWorkersStatefulSet(object),
+			Name: object.GetName(), Labels: object.GetLabels(), Controller: target.ControllerOf(object),
+			OfWorker: kind == cluster.KindStatefulSet && target.IsOfWorker(object),
 		})
 	}
 	return plan.NewFleetWorld(p, policies.Items, selectable), nil

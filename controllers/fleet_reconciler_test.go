@@ -21,23 +21,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// testFleet governs all Functions with the label team=media, with the spec of testPolicy.
+// testFleet governs all Functions with the label team=media, with the spec of fixture.Policy.
 func testFleet(name string) *v1alpha1.AutoscalingPolicy {
-	p := testPolicy()
+	p := fixture.Policy()
 	p.Name, p.UID = name, types.UID("uid-"+name)
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{}
 	p.Spec.TargetSelector = &v1alpha1.TargetSelector{
-		Kind: kindFunction, LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"team": "media"}},
+		Kind: cluster.KindFunction, LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"team": "media"}},
 	}
 	return p
 }
 
 // labelled is a Function of that team.
 func labelled(name string) *unstructured.Unstructured {
-	f := testFunction()
+	f := fixture.Function()
 	f.SetName(name)
 	f.SetLabels(map[string]string{"team": "media"})
 	return f
@@ -72,7 +74,7 @@ func (w *fleetWorld) pass(name string) ([]string, reconcile.Result) {
 	w.t.Helper()
 	w.writes = nil
 	result, err := w.fleets.Reconcile(w.t.Context(),
-		reconcile.Request{NamespacedName: types.NamespacedName{Namespace: testNamespace, Name: name}})
+		reconcile.Request{NamespacedName: types.NamespacedName{Namespace: fixture.Namespace, Name: name}})
 	require.NoError(w.t, err)
 	slices.Sort(w.writes)
 	return w.writes, result
@@ -81,7 +83,7 @@ func (w *fleetWorld) pass(name string) ([]string, reconcile.Result) {
 func (w *fleetWorld) read(name string) *v1alpha1.AutoscalingPolicy {
 	w.t.Helper()
 	var p v1alpha1.AutoscalingPolicy
-	require.NoError(w.t, w.client.Get(w.t.Context(), types.NamespacedName{Namespace: testNamespace, Name: name}, &p))
+	require.NoError(w.t, w.client.Get(w.t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: name}, &p))
 	return &p
 }
 
@@ -130,7 +132,7 @@ func (w *fleetWorld) makeReady(name string, status metav1.ConditionStatus, reaso
 }
 
 func TestAFleetKeepsAPolicyForEachObjectThatMatches(t *testing.T) {
-	plain := testFunction()
+	plain := fixture.Function()
 	plain.SetName("plain")
 	w := newFleetWorld(t, labelled("resize"), labelled("crop"), plain, testFleet("media"))
 	writes, _ := w.pass("media")
@@ -138,7 +140,7 @@ func TestAFleetKeepsAPolicyForEachObjectThatMatches(t *testing.T) {
 	require.Equal(t, []string{"crop", "resize"}, w.children("media"))
 
 	child := w.read(childOf("media", "crop"))
-	wanted := testPolicy().Spec
+	wanted := fixture.Policy().Spec
 	wanted.ScaleTargetRef.Name = "crop"
 	require.Equal(t, wanted, child.Spec)
 	require.Equal(t, "media", child.Labels[plan.LabelPolicy])
@@ -199,7 +201,7 @@ func TestWhoGovernsAnObject(t *testing.T) {
 	w.pass("media")
 	require.Equal(t, []string{"crop", "resize"}, w.children("media"))
 
-	named := testPolicy() // younger, and only recommends
+	named := fixture.Policy() // younger, and only recommends
 	named.CreationTimestamp = metav1.NewTime(named.CreationTimestamp.Add(time.Hour))
 	named.Spec.Mode = v1alpha1.ModeRecommend
 	require.NoError(t, w.client.Create(t.Context(), named))
@@ -224,9 +226,9 @@ func TestWhoGovernsAnObject(t *testing.T) {
 }
 
 func TestAChildNeverStandsInTheWayOfAUsersPolicy(t *testing.T) {
-	w := newFleetWorld(t, labelled("resize"), testConfigMap(), testFleet("media"))
+	w := newFleetWorld(t, labelled("resize"), fixture.ConfigMap(), testFleet("media"))
 	w.pass("media")
-	named := testPolicy()
+	named := fixture.Policy()
 	named.CreationTimestamp = metav1.NewTime(time.Now())
 	require.NoError(t, w.client.Create(t.Context(), named))
 	world := plan.Observed{Policy: w.read("resize")}
@@ -246,7 +248,7 @@ func TestAChildNeverStandsInTheWayOfAUsersPolicy(t *testing.T) {
 		require.Contains(t, message, "AutoscalingPolicy "+childOf("media", "resize")+" gives way to this policy")
 		require.Nil(t, w.autoscaler(), "two at once would stop both")
 		require.NoError(t, client.IgnoreNotFound(w.client.Delete(t.Context(), &v1alpha1.AutoscalingPolicy{
-			ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: childOf("media", "resize")},
+			ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: childOf("media", "resize")},
 		})))
 	}
 }
@@ -257,7 +259,7 @@ func TestWhatAFleetCannotDoIsACondition(t *testing.T) {
 	inMesh.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "photos", UID: "mesh", Controller: &yes,
 	}})
-	taken := testPolicy()
+	taken := fixture.Policy()
 	taken.Name, taken.UID, taken.Spec.ScaleTargetRef.Name = childOf("media", "resize"), "uid-taken", "another"
 	tests := map[string]struct {
 		objects []client.Object
@@ -392,19 +394,19 @@ func TestChildrenAreNotOverwrittenByARaceForTheirName(t *testing.T) {
 }
 
 func TestTheKindThatAFleetSelectsMayChange(t *testing.T) {
-	sink := testWorkload(kindSink)
+	sink := fixture.Workload(cluster.KindSink)
 	sink.SetName("resize")
 	sink.SetLabels(map[string]string{"team": "media"})
 	w := newFleetWorld(t, labelled("resize"), sink, testFleet("media"))
 	w.pass("media")
 	before := childOf("media", "resize")
-	require.Equal(t, kindFunction, w.read(before).Spec.ScaleTargetRef.Kind)
-	w.update("media", func(p *v1alpha1.AutoscalingPolicy) { p.Spec.TargetSelector.Kind = kindSink })
+	require.Equal(t, cluster.KindFunction, w.read(before).Spec.ScaleTargetRef.Kind)
+	w.update("media", func(p *v1alpha1.AutoscalingPolicy) { p.Spec.TargetSelector.Kind = cluster.KindSink })
 	w.pass("media")
 	require.Equal(t, []string{"resize"}, w.children("media"))
 	after := plan.ChildName("media", plan.FleetRef(w.read("media"), "resize"))
 	require.NotEqual(t, before, after)
-	require.Equal(t, kindSink, w.read(after).Spec.ScaleTargetRef.Kind)
+	require.Equal(t, cluster.KindSink, w.read(after).Spec.ScaleTargetRef.Kind)
 	writes, _ := w.pass("media")
 	require.Empty(t, writes)
 	require.Equal(t, "1 of 1 Sinks", w.read("media").Status.Target)
@@ -412,8 +414,8 @@ func TestTheKindThatAFleetSelectsMayChange(t *testing.T) {
 
 // workersSet is a StatefulSet as the function worker makes it.
 func workersSet() *unstructured.Unstructured {
-	set := newWorkload(kindStatefulSet)
-	set.SetNamespace(testNamespace)
+	set := cluster.NewUnstructured(cluster.KindStatefulSet)
+	set.SetNamespace(fixture.Namespace)
 	set.SetName("pf-public-default-resize")
 	set.SetLabels(map[string]string{"team": "media"})
 	set.Object["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
@@ -427,7 +429,7 @@ func workersSet() *unstructured.Unstructured {
 
 func TestAFleetAwaitsWhatTheFunctionWorkerMakesAnew(t *testing.T) {
 	fleet := testFleet("media")
-	fleet.Spec.TargetSelector.Kind = kindStatefulSet
+	fleet.Spec.TargetSelector.Kind = cluster.KindStatefulSet
 	w := newFleetWorld(t, workersSet(), fleet)
 	w.pass("media")
 	name := plan.ChildName("media", plan.FleetRef(fleet, workersSet().GetName()))

@@ -24,6 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -51,11 +53,11 @@ func indexFleet(object client.Object) []string {
 }
 
 // selectedKinds are the kinds that a targetSelector may have.
-func selectedKinds() []string { return append(workloadKinds(), kindStatefulSet) }
+func selectedKinds() []string { return append(cluster.WorkloadKinds(), cluster.KindStatefulSet) }
 
 // watchFleets registers the reconciler of fleets and what wakes it. The objects of a kind reach it as soon as the kind
 // exists, after the policies that name them.
-func watchFleets(mgr manager.Manager, config Config, discovery Discovery) error {
+func watchFleets(mgr manager.Manager, config Config, discovery cluster.Discovery) error {
 	reconciler, err := NewFleetReconciler(FleetConfig{
 		Client: mgr.GetClient(), Workloads: mgr.GetCache(), Installed: discovery.Installed,
 		Recorder: mgr.GetEventRecorder(plan.FieldManager), Clock: config.Clock, Registerer: config.Registerer,
@@ -74,7 +76,9 @@ func watchFleets(mgr manager.Manager, config Config, discovery Discovery) error 
 	}
 	for _, kind := range selectedKinds() {
 		discovery.OnSynced(kind, func() error {
-			return c.Watch(source.Kind(mgr.GetCache(), newWorkload(kind), fleetsOfWorkloads(mgr.GetCache()), selectionChanged()))
+			return c.Watch(
+				source.Kind(mgr.GetCache(), cluster.NewUnstructured(kind), fleetsOfWorkloads(mgr.GetCache()), selectionChanged()),
+			)
 		})
 	}
 	return nil
@@ -98,7 +102,7 @@ func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	) bool {
 		return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
 			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
-			isWorkersStatefulSet(e.ObjectOld) != isWorkersStatefulSet(e.ObjectNew)
+			target.IsOfWorker(e.ObjectOld) != target.IsOfWorker(e.ObjectNew)
 	}}
 }
 
@@ -206,7 +210,7 @@ func shown(p *v1alpha1.AutoscalingPolicy) shownOfChild {
 
 // selectable holds the workers back until it is known which objects there are: else all children would be removed at
 // every start.
-type selectable struct{ discovery Discovery }
+type selectable struct{ discovery cluster.Discovery }
 
 // Start has nothing to watch.
 func (selectable) Start(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {

@@ -17,11 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestEventsReachTheFleetsTheyMatterTo(t *testing.T) {
 	ofSinks := testFleet("sinks")
-	ofSinks.Spec.TargetSelector.Kind = kindSink
+	ofSinks.Spec.TargetSelector.Kind = cluster.KindSink
 	w := newFleetWorld(t, labelled("resize"), testFleet("media"), testFleet("late"), ofSinks)
 	w.pass("late")
 	child := w.read(childOf("late", "resize"))
@@ -31,7 +33,7 @@ func TestEventsReachTheFleetsTheyMatterTo(t *testing.T) {
 	}{
 		"a fleet itself, and the others of its kind":        {testFleet("media"), []string{"late", "media"}},
 		"one that is gone":                                  {testFleet("gone"), []string{"late", "media", "gone"}},
-		"a policy that names an object of the kind":         {testPolicy(), []string{"late", "media"}},
+		"a policy that names an object of the kind":         {fixture.Policy(), []string{"late", "media"}},
 		"a child, its own fleet alone":                      {child, []string{"late"}},
 		"a policy that names an object of a kind that none": {&v1alpha1.AutoscalingPolicy{}, nil},
 	}
@@ -41,7 +43,7 @@ func TestEventsReachTheFleetsTheyMatterTo(t *testing.T) {
 		})
 	}
 	require.ElementsMatch(t, []string{"late", "media"}, queued(t, fleetsOfWorkloads(w.client), labelled("crop")))
-	require.ElementsMatch(t, []string{"sinks"}, queued(t, fleetsOfWorkloads(w.client), testWorkload(kindSink)))
+	require.ElementsMatch(t, []string{"sinks"}, queued(t, fleetsOfWorkloads(w.client), fixture.Workload(cluster.KindSink)))
 }
 
 func TestAFleetGathersWhatHappensToItsChildren(t *testing.T) {
@@ -101,5 +103,5 @@ func TestSelectionsGoByLabelsAndOwners(t *testing.T) {
 			Name: "etl",
 		}})
 	}))
-	require.False(t, changed(func(f *unstructured.Unstructured) { spec(f)["replicas"] = int64(9) }))
+	require.False(t, changed(func(f *unstructured.Unstructured) { fixture.Spec(f)["replicas"] = int64(9) }))
 }

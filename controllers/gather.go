@@ -8,16 +8,18 @@ import (
 	"fmt"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // observer reads what the decision about a policy rests on, all of it from caches.
 type observer struct {
 	client    client.Client
-	targets   *Targets
+	targets   *target.Targets
 	abilities func() plan.Capabilities
 	store     *backlog.Store
 	// pods may be nil.
@@ -49,14 +51,14 @@ func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (p
 // tells.
 func scaledKeys(p *v1alpha1.AutoscalingPolicy, found *plan.Target) []string {
 	if found == nil {
-		return targetKeys(p)
+		return target.Keys(p)
 	}
 	var keys []string
 	for _, ref := range found.Scaled {
-		keys = append(keys, scaleTarget(ref.APIVersion, ref.Kind, ref.Name))
+		keys = append(keys, target.Key(ref.APIVersion, ref.Kind, ref.Name))
 	}
 	if found.Scaling != plan.BySubresource {
-		keys = append(keys, scaleTarget(v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, p.Name))
+		keys = append(keys, target.Key(v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, p.Name))
 	}
 	return keys
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -129,9 +130,9 @@ func (c conflictResolver) restore(ctx context.Context, p *v1alpha1.AutoscalingPo
 	// KEDA's webhook refuses to change a ScaledObject while another HorizontalPodAutoscaler is on its target, so these go
 	// first.
 	for _, name := range back.ScaledObjects {
-		note(kindScaledObject+" "+name, c.editScaledObject(ctx, p, name, func(annotations map[string]string) {
+		note(cluster.KindScaledObject+" "+name, c.editScaledObject(ctx, p, name, func(annotations map[string]string) {
 			if annotations[plan.AnnotationPausedBy] == p.Name { // else somebody else paused it, or lets it go on
-				delete(annotations, annotationPaused)
+				delete(annotations, cluster.AnnotationPaused)
 				delete(annotations, plan.AnnotationPausedBy)
 			}
 		}))
@@ -140,7 +141,7 @@ func (c conflictResolver) restore(ctx context.Context, p *v1alpha1.AutoscalingPo
 		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), c.setMaxReplicas(ctx, world, nil, back.MaxReplicas))
 	}
 	for _, hpa := range back.Autoscalers {
-		note(kindAutoscaler+" "+hpa.Name, c.recreate(ctx, p, hpa))
+		note(cluster.KindAutoscaler+" "+hpa.Name, c.recreate(ctx, p, hpa))
 	}
 	if err := joined(failures); err != nil {
 		return false, err

@@ -15,11 +15,12 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// usersPolicy names the target of testPolicy.
+// usersPolicy names the target of fixture.Policy.
 func usersPolicy(conflicts v1alpha1.ConflictPolicy) *v1alpha1.AutoscalingPolicy {
-	p := testPolicy()
+	p := fixture.Policy()
 	p.Name, p.UID = "users", "uid-users"
 	p.Spec.ConflictPolicy = conflicts
 	return p
@@ -35,16 +36,16 @@ func TestNothingIsGivenBackBesideAnotherPolicy(t *testing.T) {
 				t.Run(fmt.Sprintf("order %04b, deleted before pass %d, %s", order, deleted, conflicts), func(t *testing.T) {
 					w := takingOver(t)
 					p := w.policy()
-					ownedBy(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
+					fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
 					require.NoError(t, w.client.Update(t.Context(), p))
 					w.reconcile()
 					w.until("our autoscaler", w.scaling)
 					require.NoError(t, w.client.Create(t.Context(), usersPolicy(conflicts)))
 					for step := range 40 {
 						if step == deleted {
-							require.NoError(t, w.client.Delete(t.Context(), testPolicy()))
+							require.NoError(t, w.client.Delete(t.Context(), fixture.Policy()))
 						}
-						key := testKey()
+						key := fixture.Key()
 						if step >= steps && step%2 == 0 || step < steps && order&(1<<step) != 0 {
 							key.Name = "users"
 						}
@@ -61,7 +62,7 @@ func TestNothingIsGivenBackBesideAnotherPolicy(t *testing.T) {
 					require.Nil(t, w.maxReplicas())
 					require.NoError(t, w.client.Delete(t.Context(), usersPolicy(conflicts)))
 					for range 8 {
-						w.passOf(types.NamespacedName{Namespace: testNamespace, Name: "users"})
+						w.passOf(types.NamespacedName{Namespace: fixture.Namespace, Name: "users"})
 					}
 					require.Equal(t, int64(5), w.maxReplicas(), "the user's policy took it over from Function Mesh, too")
 				})

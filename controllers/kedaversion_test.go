@@ -11,13 +11,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // TestAKEDAThatIsTooOldIsToldOf: it does not know every field of ours, and trying again does not teach it.
 //
 // Source: apimachinery 0.37, managedfields/internal/structuredmerge.go: a plain error, which becomes a 500.
 func TestAKEDAThatIsTooOldIsToldOf(t *testing.T) {
-	w := kedaWorld(t, testFunction(), kedaPolicy())
+	w := kedaWorld(t, fixture.Function(), kedaPolicy())
 	w.reconcile()
 	w.answer(700, 10_000)
 	w.applyFails = apierrors.NewInternalError(

@@ -15,8 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // annotate sets an annotation of our ScaledObject, as its user does; an empty value takes it away.
@@ -33,13 +36,13 @@ func (w *testWorld) annotate(key, value string) {
 
 // TestKEDAIsToldBeforeZeroIsWritten: KEDA would take back what was written by what the status said before.
 func TestKEDAIsToldBeforeZeroIsWritten(t *testing.T) {
-	function := testFunction()
-	spec(function)["replicas"] = int64(1)
+	function := fixture.Function()
+	fixture.Spec(function)["replicas"] = int64(1)
 	w := kedaWorld(t, function, idlePolicy(v1alpha1.ActuatorKEDA))
 	w.settle(0)
 	w.kedaRuns()
 	w.reconcile()
-	w.reconciler.tracked.memories[testKey()].resume.Capacity = &policy.LearnedCapacity{
+	w.reconciler.tracked.memories[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
 		MessagesPerSecond: 10, Observations: 40, Variance: 1e-4, LearnedAt: w.now,
 	}
 	var writes []string
@@ -66,7 +69,7 @@ func TestKEDAIsToldBeforeZeroIsWritten(t *testing.T) {
 }
 
 func TestKEDADoesNotSwitchOnWhatWasSwitchedOff(t *testing.T) {
-	w := kedaWorld(t, testFunction(), kedaPolicy())
+	w := kedaWorld(t, fixture.Function(), kedaPolicy())
 	w.settle(700)
 	w.kedaRuns()
 	w.reconcile()
@@ -93,23 +96,23 @@ func TestKEDADoesNotSwitchOnWhatWasSwitchedOff(t *testing.T) {
 }
 
 func TestAPauseOfOurScaledObjectIsRespectedAndToldOf(t *testing.T) {
-	function := testFunction()
-	spec(function)["replicas"] = int64(1)
+	function := fixture.Function()
+	fixture.Spec(function)["replicas"] = int64(1)
 	w := kedaWorld(t, function, idlePolicy(v1alpha1.ActuatorKEDA))
 	w.settle(0)
 	w.kedaRuns()
-	w.annotate(annotationPaused, "true")
+	w.annotate(cluster.AnnotationPaused, "true")
 	for range 6 {
 		w.after(testInterval)
 		w.answer(0, 10_000)
 		w.reconcile()
 	}
 	require.Empty(t, w.written)
-	require.Equal(t, "true", w.scaledObject().GetAnnotations()[annotationPaused])
+	require.Equal(t, "true", w.scaledObject().GetAnnotations()[cluster.AnnotationPaused])
 	status, message := w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ScaledObjectPaused", status)
 	require.Contains(t, message, "remove it to go on")
-	w.annotate(annotationPaused, "")
+	w.annotate(cluster.AnnotationPaused, "")
 	w.reconcile()
 	require.Equal(t, []int64{0}, w.written)
 }
@@ -118,7 +121,7 @@ func TestTakingOverForKEDA(t *testing.T) {
 	p := kedaPolicy()
 	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
 	foreign := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
-	w := kedaWorld(t, testFunction(), p, foreign, testStatefulSet(nil))
+	w := kedaWorld(t, fixture.Function(), p, foreign, fixture.StatefulSet(nil))
 	w.reconcile()
 	w.answer(700, 10_000)
 	for range 4 {
@@ -150,7 +153,7 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 	p := kedaPolicy()
 	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
 	foreign := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
-	w := kedaWorld(t, testFunction(), p, foreign, testStatefulSet(nil))
+	w := kedaWorld(t, fixture.Function(), p, foreign, fixture.StatefulSet(nil))
 	w.reconcile()
 	w.answer(700, 10_000)
 	for range 4 {
@@ -180,8 +183,8 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 // TestKEDAIsUninstalledUnderLoad: its CustomResourceDefinition goes, and with it our ScaledObject as soon as KEDA lets
 // it go.
 func TestKEDAIsUninstalledUnderLoad(t *testing.T) {
-	p, function := testPolicy(), testFunction()
-	spec(function)["replicas"] = int64(7) // what is decided
+	p, function := fixture.Policy(), fixture.Function()
+	fixture.Spec(function)["replicas"] = int64(7) // what is decided
 	w := kedaWorld(t, function, p)
 	w.abilities.NoMetricsAPI = true
 	w.settle(700)
@@ -215,16 +218,16 @@ func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 			p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
 			theirs := testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize")
 			if paused {
-				theirs.SetAnnotations(map[string]string{annotationPaused: "true"})
+				theirs.SetAnnotations(map[string]string{cluster.AnnotationPaused: "true"})
 			}
-			w := kedaWorld(t, testFunction(), p, theirs)
+			w := kedaWorld(t, fixture.Function(), p, theirs)
 			w.settle(700)
 			w.reconcile()
 			status, message := w.condition(v1alpha1.ConditionReady)
 			require.Equal(t, "False/OtherScaledObject", status)
 			require.Contains(t, message, "ScaledObject resize-so is for the same target")
 			require.Nil(t, w.scaledObject())
-			live := newWorkload(kindScaledObject)
+			live := cluster.NewUnstructured(cluster.KindScaledObject)
 			require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), live))
 			require.Equal(t, paused, isPaused(live))
 		})
@@ -236,15 +239,15 @@ func TestAScaledObjectOfAnotherPolicyIsThatPolicysMatter(t *testing.T) {
 	younger.Spec.Actuator = v1alpha1.ActuatorDirect
 	younger.CreationTimestamp = metav1.NewTime(time.Unix(1_600_000_000, 0)) // older: it goes first
 	theirs := testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize")
-	ownedBy(theirs, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize")
-	w := kedaWorld(t, testFunction(), kedaPolicy(), younger, theirs)
-	key := testKey()
+	fixture.SetOwner(theirs, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize")
+	w := kedaWorld(t, fixture.Function(), kedaPolicy(), younger, theirs)
+	key := fixture.Key()
 	key.Name = "users"
 	w.answer(700, 10_000)
 	w.passOf(key)
 	w.answer(700, 10_000)
 	w.passOf(key)
-	live := newWorkload(kindScaledObject)
+	live := cluster.NewUnstructured(cluster.KindScaledObject)
 	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), live))
 	require.False(t, isPaused(live))
 }
@@ -255,14 +258,14 @@ func TestOfOurScaledObjectIsKeptWhatIsComparedAndTold(t *testing.T) {
 		plan.Scaler{Address: "scaler:9090"}).Fields()
 	require.NoError(t, err)
 	object := &unstructured.Unstructured{Object: fields}
-	object.SetAnnotations(map[string]string{annotationPausedIn: "true", "note": "long"})
+	object.SetAnnotations(map[string]string{cluster.AnnotationPausedIn: "true", "note": "long"})
 	object.Object["status"] = map[string]any{
 		"conditions": []any{map[string]any{
 			"type": "Ready", "status": "False", "reason": "R",
 			"message": "m",
 		}}, "health": map[string]any{"s0": map[string]any{}},
 	}
-	kept, err := slim(object)
+	kept, err := target.Transform(object)
 	require.NoError(t, err)
 	slimmed, ok := kept.(*unstructured.Unstructured)
 	require.True(t, ok)
@@ -280,7 +283,7 @@ func TestOfOurScaledObjectIsKeptWhatIsComparedAndTold(t *testing.T) {
 
 func TestWhatKEDASaysOfOursWakesThePolicy(t *testing.T) {
 	ours := testScaledObject("apps/v1", "Deployment", "elsewhere")
-	ownedBy(ours, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize")
+	fixture.SetOwner(ours, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize")
 	w := kedaWorld(t, kedaPolicy())
 	require.Equal(t, []string{"resize"}, queued(t, workloadUsers(w.client), ours), "whatever it scales by now")
 	says := func(object *unstructured.Unstructured) *unstructured.Unstructured {

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -26,13 +28,13 @@ func (c conflictResolver) setMaxReplicas(ctx context.Context, world plan.Observe
 	ref := world.Target.Ref
 	if world.Target.Scaling == plan.ByMesh {
 		ref = p.Spec.ScaleTargetRef
-	} else if !slices.Contains(workloadKinds(), ref.Kind) {
+	} else if !slices.Contains(cluster.WorkloadKinds(), ref.Kind) {
 		return nil // it has none
 	}
 	// A test of a JSON patch that fails is an invalid request to the API server.
 	outdated := func(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
 	return retry.OnError(retry.DefaultRetry, outdated, func() error {
-		live := newWorkload(ref.Kind)
+		live := cluster.NewUnstructured(ref.Kind)
 		if err := c.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, live); err != nil {
 			return ignoreGone(err)
 		}
@@ -70,11 +72,11 @@ func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshCo
 	path, test := "/spec", operation{}
 	fields, _, _ := unstructured.NestedMap(live.Object, "spec")
 	if component.Name != "" {
-		entry, invalid := findEntry(live, component)
+		entry, invalid := target.FindEntry(live, component)
 		if invalid != "" {
 			return nil, nil //nolint:nilnil // nothing to change
 		}
-		fields, path = entry.fields, fmt.Sprintf("/spec/%s/%d", entry.list, entry.index)
+		fields, path = entry.Fields, fmt.Sprintf("/spec/%s/%d", entry.List, entry.Index)
 		test = operation{"test", path + "/name", component.Name}
 	}
 	is, found, err := unstructured.NestedInt64(fields, "maxReplicas")

@@ -18,18 +18,24 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // replicasInMesh of each entry, by name.
 func (w *testWorld) replicasInMesh() map[string]any {
 	w.t.Helper()
-	mesh := newWorkload(kindFunctionMesh)
-	require.NoError(w.t, w.client.Get(w.t.Context(), types.NamespacedName{Namespace: testNamespace, Name: "etl"}, mesh))
+	mesh := cluster.NewUnstructured(cluster.KindFunctionMesh)
+	require.NoError(
+		w.t,
+		w.client.Get(w.t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: "etl"}, mesh),
+	)
 	found := map[string]any{}
-	for i := range entriesOf(mesh) {
-		found[entryOf(mesh, i)["name"].(string)] = entryOf(mesh, i)["replicas"]
+	for i := range fixture.Entries(mesh) {
+		found[fixture.EntryAt(mesh, i)["name"].(string)] = fixture.EntryAt(mesh, i)["replicas"]
 	}
 	return found
 }
@@ -37,8 +43,11 @@ func (w *testWorld) replicasInMesh() map[string]any {
 // editMesh changes it as its user would.
 func (w *testWorld) editMesh(change func(mesh *unstructured.Unstructured)) {
 	w.t.Helper()
-	mesh := newWorkload(kindFunctionMesh)
-	require.NoError(w.t, w.client.Get(w.t.Context(), types.NamespacedName{Namespace: testNamespace, Name: "etl"}, mesh))
+	mesh := cluster.NewUnstructured(cluster.KindFunctionMesh)
+	require.NoError(
+		w.t,
+		w.client.Get(w.t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: "etl"}, mesh),
+	)
 	change(mesh)
 	require.NoError(w.t, w.client.Update(w.t.Context(), mesh))
 }
@@ -50,13 +59,13 @@ func (w *testWorld) hold(replicas int32) {
 }
 
 func TestAComponentIsFoundByItsEntry(t *testing.T) {
-	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
-	w.configure = func(c *TargetsConfig) { c.InstanceMetrics = PodInstanceMetrics }
+	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
+	w.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }
 	w.restart()
-	found, err := w.reconciler.config.Targets.Finder.Find(t.Context(), testNamespace, componentPolicy().Spec)
+	found, err := w.reconciler.config.Targets.Finder.Find(t.Context(), fixture.Namespace, fixture.ComponentPolicy().Spec)
 	require.NoError(t, err)
 	require.NotNil(t, found.Target)
-	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in").WithPatterns()
+	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in").WithPatterns()
 	subscription.Workload = "Function/media/etl-resize"
 	require.Equal(t, plan.Target{
 		Ref: v1alpha1.ScaleTargetRef{
@@ -86,44 +95,44 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 		},
 		"the entry does not exist": {
 			func(mesh, _ *unstructured.Unstructured) {
-				spec(mesh)["functions"] = []any{testEntry("tag"), testEntry("crop")}
+				fixture.Spec(mesh)["functions"] = []any{fixture.Entry("tag"), fixture.Entry("crop")}
 			},
 			"False/TargetInvalid", "FunctionMesh etl has no entry resize in spec.functions, which has tag, crop: add it",
 		},
 		"there are many others": {
 			func(mesh, _ *unstructured.Unstructured) {
-				spec(mesh)["functions"] = []any{
-					testEntry("a"), testEntry("b"), testEntry("c"), testEntry("d"), testEntry("e"),
-					testEntry("f"),
+				fixture.Spec(mesh)["functions"] = []any{
+					fixture.Entry("a"), fixture.Entry("b"), fixture.Entry("c"), fixture.Entry("d"), fixture.Entry("e"),
+					fixture.Entry("f"),
 				}
 			},
 			"False/TargetInvalid", "which has a, b, c, d, e and 1 more",
 		},
 		"an entry of another kind has the name": {
 			func(mesh, _ *unstructured.Unstructured) {
-				spec(mesh)["sinks"] = spec(mesh)["functions"]
-				delete(spec(mesh), "functions")
+				fixture.Spec(mesh)["sinks"] = fixture.Spec(mesh)["functions"]
+				delete(fixture.Spec(mesh), "functions")
 			},
 			"False/TargetInvalid", "FunctionMesh etl has no entry resize in spec.functions, which is empty",
 		},
 		"the entry stands twice": {
 			func(mesh, _ *unstructured.Unstructured) {
-				spec(mesh)["functions"] = []any{testEntry("resize"), testEntry("tag"), testEntry("resize")}
+				fixture.Spec(mesh)["functions"] = []any{fixture.Entry("resize"), fixture.Entry("tag"), fixture.Entry("resize")}
 			},
 			"False/TargetInvalid",
 			"FunctionMesh etl has two entries resize in spec.functions, which share one Function: rename one of them",
 		},
 		"the entry has no input": {
-			func(mesh, _ *unstructured.Unstructured) { delete(entryOf(mesh, 1), "input") },
+			func(mesh, _ *unstructured.Unstructured) { delete(fixture.EntryAt(mesh, 1), "input") },
 			"False/TargetInvalid", "Function resize of FunctionMesh etl, in its entry there: function public/default/resize has no " +
 				"input topics",
 		},
 		"the entry is not what it should be": {
-			func(mesh, _ *unstructured.Unstructured) { entryOf(mesh, 1)["input"] = "in" },
+			func(mesh, _ *unstructured.Unstructured) { fixture.EntryAt(mesh, 1)["input"] = "in" },
 			"False/TargetInvalid", "Function resize of FunctionMesh etl, in its entry there: decoding Function",
 		},
 		"the entry has no replicas": {
-			func(mesh, _ *unstructured.Unstructured) { delete(entryOf(mesh, 1), "replicas") },
+			func(mesh, _ *unstructured.Unstructured) { delete(fixture.EntryAt(mesh, 1), "replicas") },
 			"False/ReplicasUnset", "entry resize in spec.functions of FunctionMesh etl has no replicas",
 		},
 		"Function Mesh was told to leave the mesh alone": {
@@ -137,9 +146,9 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			mesh, child := testMesh(), testChild()
+			mesh, child := fixture.Mesh(), fixture.MeshChild()
 			test.change(mesh, child)
-			w := newTestWorld(t, mesh, child, componentPolicy(), testConfigMap())
+			w := newTestWorld(t, mesh, child, fixture.ComponentPolicy(), fixture.ConfigMap())
 			require.Equal(t, []string{"patch status"}, w.reconcile())
 			status, message := w.condition(v1alpha1.ConditionTargetFound)
 			require.Equal(t, test.status, status)
@@ -150,7 +159,7 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 }
 
 func TestAComponentWithoutItsKindIsNotInstalled(t *testing.T) {
-	w := newTestWorld(t, componentPolicy())
+	w := newTestWorld(t, fixture.ComponentPolicy())
 	w.installed = false
 	w.reconcile()
 	_, message := w.condition(v1alpha1.ConditionTargetFound)
@@ -158,13 +167,13 @@ func TestAComponentWithoutItsKindIsNotInstalled(t *testing.T) {
 }
 
 func TestASourceOfAMeshNeverGoesToZero(t *testing.T) {
-	mesh, p := testMesh(), componentPolicy()
-	entry := testEntry("resize")
+	mesh, p := fixture.Mesh(), fixture.ComponentPolicy()
+	entry := fixture.Entry("resize")
 	entry["batchSourceConfig"] = map[string]any{"discoveryTriggererClassName": "x"}
-	spec(mesh)["sources"] = []any{entry}
+	fixture.Spec(mesh)["sources"] = []any{entry}
 	p.Spec.ScaleTargetRef.Component.Kind = v1alpha1.WorkloadSource
-	w := newTestWorld(t, mesh, testConfigMap())
-	found, err := w.reconciler.config.Targets.Finder.Find(t.Context(), testNamespace, p.Spec)
+	w := newTestWorld(t, mesh, fixture.ConfigMap())
+	found, err := w.reconciler.config.Targets.Finder.Find(t.Context(), fixture.Namespace, p.Spec)
 	require.NoError(t, err)
 	require.True(t, found.Target.NeverZero)
 	require.Equal(t, "BatchSourceExecutor-public/default/resize", found.Target.Subscription.Name)
@@ -178,7 +187,7 @@ func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
 		"on the policy's number": {"pulsar-autoscaler.io/v1alpha1", "AutoscalingPolicy", "resize"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap(),
+			w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap(),
 				otherAutoscaler(rival[0], rival[1], rival[2]))
 			w.reconcile()
 			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
@@ -187,9 +196,9 @@ func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
 		})
 	}
 	t.Run("by Function Mesh", func(t *testing.T) {
-		mesh := testMesh()
-		entryOf(mesh, 1)["maxReplicas"] = int64(5)
-		w := newTestWorld(t, mesh, testChild(), componentPolicy(), testConfigMap())
+		mesh := fixture.Mesh()
+		fixture.EntryAt(mesh, 1)["maxReplicas"] = int64(5)
+		w := newTestWorld(t, mesh, fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
 		w.reconcile()
 		status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
 		require.Equal(t, "False/FunctionHasOwnAutoscaler", status)
@@ -198,7 +207,7 @@ func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
 }
 
 func TestAComponentIsScaledThroughThePolicyAndTheMesh(t *testing.T) {
-	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
 	require.Equal(t, []string{"patch *v1alpha1.AutoscalingPolicy", "patch status"}, w.reconcile())
 	require.Equal(t, int32(3), *w.policy().Spec.Replicas, "it begins from what runs")
 	require.Equal(t, "name=etl-resize", w.policy().Status.Selector, "a HorizontalPodAutoscaler needs it")
@@ -218,8 +227,8 @@ func TestAComponentIsScaledThroughThePolicyAndTheMesh(t *testing.T) {
 	require.Empty(t, w.reconcile())
 
 	w.editMesh(func(mesh *unstructured.Unstructured) {
-		entries := entriesOf(mesh)
-		entryOf(mesh, 1)["replicas"] = int64(1)
+		entries := fixture.Entries(mesh)
+		fixture.EntryAt(mesh, 1)["replicas"] = int64(1)
 		entries[0], entries[1] = entries[1], entries[0]
 	})
 	require.Equal(t, []string{"patch *v1alpha1.AutoscalingPolicy", "patch status"}, w.reconcile())
@@ -230,9 +239,9 @@ func TestAComponentIsScaledThroughThePolicyAndTheMesh(t *testing.T) {
 }
 
 func TestAComponentIsScaledDirectly(t *testing.T) {
-	p := componentPolicy()
+	p := fixture.ComponentPolicy()
 	p.Spec.Actuator = v1alpha1.ActuatorDirect
-	w := newTestWorld(t, testMesh(), testChild(), p, testConfigMap())
+	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), p, fixture.ConfigMap())
 	w.settle(700)
 	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
 	require.Nil(t, w.policy().Spec.Replicas)
@@ -246,7 +255,7 @@ type behind struct {
 }
 
 func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
-	if u, ok := into.(*unstructured.Unstructured); ok && u.GetKind() == kindFunctionMesh {
+	if u, ok := into.(*unstructured.Unstructured); ok && u.GetKind() == cluster.KindFunctionMesh {
 		b.mesh.DeepCopyInto(u)
 		return nil
 	}
@@ -254,17 +263,17 @@ func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 }
 
 func TestAMeshThatChangedMeanwhileIsTriedAgain(t *testing.T) {
-	p := componentPolicy()
+	p := fixture.ComponentPolicy()
 	p.Spec.Actuator = v1alpha1.ActuatorDirect
-	w := newTestWorld(t, testMesh(), testChild(), p, testConfigMap())
+	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), p, fixture.ConfigMap())
 	w.reconcile()
 	w.answer(700, 10_000)
 	w.editMesh(func(mesh *unstructured.Unstructured) {
-		spec(mesh)["functions"] = []any{testEntry("resize"), testEntry("tag")}
+		fixture.Spec(mesh)["functions"] = []any{fixture.Entry("resize"), fixture.Entry("tag")}
 	})
-	w.configure = func(c *TargetsConfig) { c.Workloads = behind{w.client, testMesh()} }
+	w.configure = func(c *target.Config) { c.Workloads = behind{w.client, fixture.Mesh()} }
 	w.restart()
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorContains(t, err,
 		"writing replicas of spec.functions[1] of FunctionMesh etl, which may have changed meanwhile")
 	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(3)}, w.replicasInMesh(),
@@ -279,9 +288,9 @@ func TestAMeshThatChangedMeanwhileIsTriedAgain(t *testing.T) {
 }
 
 func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
-	mesh := testMesh()
-	delete(entryOf(mesh, 0), "replicas")
-	p := componentPolicy()
+	mesh := fixture.Mesh()
+	delete(fixture.EntryAt(mesh, 0), "replicas")
+	p := fixture.ComponentPolicy()
 	w := newTestWorld(t, mesh, p)
 	scaler := throughMesh{w.client, w.reconciler.config.Targets.Reader}
 	require.NoError(t, scaler.scale(t.Context(), plan.Observed{Policy: p}, 3))
@@ -296,7 +305,7 @@ func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
 }
 
 func TestPodsOfAComponentAreThoseOfItsChild(t *testing.T) {
-	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
 	health := &askedHealth{}
 	w.pods = health
 	w.restart()
@@ -312,22 +321,22 @@ func (h *askedHealth) Health(workload string) (policy.Pods, error) {
 }
 
 func TestWhatHappensToAMeshWakesThePoliciesOfItsComponents(t *testing.T) {
-	w := newTestWorld(t, testMesh(), testChild(), componentPolicy())
-	set := newWorkload(kindStatefulSet)
+	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy())
+	set := cluster.NewUnstructured(cluster.KindStatefulSet)
 	set.SetName("etl-resize-function")
 	for name, object := range map[string]*unstructured.Unstructured{
-		"the mesh": testMesh(), "the child": testChild(),
+		"the mesh": fixture.Mesh(), "the child": fixture.MeshChild(),
 		"its StatefulSet": set,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var found []reconcile.Request
 			for _, target := range concerns(object) {
-				found = append(found, policiesOf(t.Context(), w.client, testNamespace, target)...)
+				found = append(found, policiesOf(t.Context(), w.client, fixture.Namespace, target)...)
 			}
-			require.Equal(t, []reconcile.Request{{NamespacedName: testKey()}}, found)
+			require.Equal(t, []reconcile.Request{{NamespacedName: fixture.Key()}}, found)
 		})
 	}
-	before, after := testChild(), testChild()
+	before, after := fixture.MeshChild(), fixture.MeshChild()
 	changed := workloadChanged()
 	require.False(t,
 		changed.Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
@@ -338,11 +347,11 @@ func TestWhatHappensToAMeshWakesThePoliciesOfItsComponents(t *testing.T) {
 }
 
 func TestAComponentAndItsChildAreOneTarget(t *testing.T) {
-	direct := testPolicy()
+	direct := fixture.Policy()
 	direct.Name, direct.UID = "direct", "uid-direct"
 	direct.Spec.ScaleTargetRef.Name = "etl-resize"
 	direct.CreationTimestamp = metav1.NewTime(direct.CreationTimestamp.Add(-time.Hour))
-	w := newTestWorld(t, testMesh(), testChild(), componentPolicy(), direct, testConfigMap())
+	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), direct, fixture.ConfigMap())
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "False/OlderPolicy", status)

@@ -20,6 +20,8 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -46,7 +48,7 @@ type ReconcilerConfig struct {
 	Client   client.Client
 	Recorder events.EventRecorder
 	Store    *backlog.Store
-	Targets  *Targets
+	Targets  *target.Targets
 	// Pods are the targets'; nil where they are left alone.
 	Pods Health
 	// Worker changes what function workers run; nil where they are left alone.
@@ -80,7 +82,7 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 	}
 	applier := applier{
 		client: config.Client, metrics: metrics, scalers: newScalers(config),
-		seesScaledObjects: func() bool { return config.Targets.Reader.Installed(kindScaledObject) },
+		seesScaledObjects: func() bool { return config.Targets.Reader.Installed(cluster.KindScaledObject) },
 	}
 	return &PolicyReconciler{
 		config: config, metrics: metrics, tracked: newTrackedPolicies(config.Store), observer: observer, applier: applier,

@@ -19,10 +19,11 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestTheFirstReadingLeadsToAnAutoscalerAndAStatus(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	require.Equal(t, []string{"patch status"}, w.reconcile(), "no autoscaler before there is a number for it")
 	status, _ := w.condition(v1alpha1.ConditionBacklogKnown)
 	require.Equal(t, "Unknown/NoDataYet", status)
@@ -43,7 +44,7 @@ func TestTheFirstReadingLeadsToAnAutoscalerAndAStatus(t *testing.T) {
 }
 
 func TestAWorldThatDidNotChangeIsNotWrittenTo(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	for range 4 {
 		require.Empty(t, w.reconcile())
@@ -55,7 +56,7 @@ func TestAWorldThatDidNotChangeIsNotWrittenTo(t *testing.T) {
 }
 
 func TestADecisionThatChangesIsWrittenOnce(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	w.events()
 	w.after(testInterval)
@@ -66,7 +67,7 @@ func TestADecisionThatChangesIsWrittenOnce(t *testing.T) {
 }
 
 func TestAChangedBoundIsAppliedToTheAutoscaler(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 5 })
 	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
@@ -77,11 +78,11 @@ func TestAChangedBoundIsAppliedToTheAutoscaler(t *testing.T) {
 }
 
 func TestABrokerThatIsDownKeepsTheDecision(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	w.events()
 	w.after(2 * time.Minute)
-	w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: testTopic},
+	w.store.Fail(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic},
 		fmt.Errorf("%w: connection refused", backlog.ErrUnreachable))
 	require.Equal(t, []string{"patch status"}, w.reconcile())
 	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
@@ -94,18 +95,18 @@ func TestABrokerThatIsDownKeepsTheDecision(t *testing.T) {
 }
 
 func TestATransientErrorIsTriedAgain(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.reconcile()
 	w.answer(700, 10_000)
 	w.applyFails = apierrors.NewServiceUnavailable("etcd is away")
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorContains(t, err, "etcd is away")
 	w.applyFails = nil
 	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
 }
 
 func TestARestartResumesFromTheStatus(t *testing.T) {
-	p := testPolicy()
+	p := fixture.Policy()
 	p.Spec.Strategies = []v1alpha1.Strategy{{Type: v1alpha1.StrategyCapacity}}
 	desired := int32(3)
 	p.Status = v1alpha1.AutoscalingPolicyStatus{
@@ -114,7 +115,7 @@ func TestARestartResumesFromTheStatus(t *testing.T) {
 			MessagesPerSecond: v1alpha1.NewRate(10), Observations: 40, LearnedAt: metav1.NewTime(time.Unix(1_799_999_000, 0)),
 		},
 	}
-	w := newTestWorld(t, testFunction(), p, testConfigMap())
+	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
 	require.Empty(t, w.reconcile(), "the status in force stands while the first answer is under way")
 	w.answer(0, 10_000)
 	w.after(testInterval)
@@ -126,9 +127,9 @@ func TestARestartResumesFromTheStatus(t *testing.T) {
 }
 
 func TestDeletionUntracks(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
-	subscription := backlog.NewSubscription(testCluster(), "public/default/resize", "in")
+	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in")
 	_, err := w.store.Read(subscription, w.now)
 	require.NoError(t, err)
 	require.NoError(t, w.client.Delete(t.Context(), w.policy()))
@@ -141,13 +142,13 @@ func TestDeletionUntracks(t *testing.T) {
 }
 
 func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(1_500)
-	w.reconciler.tracked.memories[testKey()].resume.Capacity = &policy.LearnedCapacity{
+	w.reconciler.tracked.memories[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
 		MessagesPerSecond: 10,
 		Observations:      40, LearnedAt: w.now,
 	}
-	again := testPolicy()
+	again := fixture.Policy()
 	again.UID = "uid-again"
 	require.NoError(t, w.client.Delete(t.Context(), w.policy()))
 	require.NoError(t, w.client.Delete(t.Context(), w.autoscaler()))
@@ -161,24 +162,24 @@ func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
 }
 
 func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
-	topic := backlog.Topic{Cluster: testCluster(), Name: testTopic}
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	topic := backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}
 	w.reconciler.Poked(topic) // no queue yet: not the leader
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	require.NoError(t, news{tracked: w.reconciler.tracked}.Start(t.Context(), queue))
 	w.reconcile()
-	w.reconciler.Poked(backlog.Topic{Cluster: testCluster(), Name: "persistent://public/default/other"})
+	w.reconciler.Poked(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/other"})
 	require.Zero(t, queue.Len())
 	w.reconciler.Poked(topic)
 	w.reconciler.Poked(topic)
 	require.Equal(t, 1, queue.Len())
 	request, _ := queue.Get()
-	require.Equal(t, testKey(), request.NamespacedName)
+	require.Equal(t, fixture.Key(), request.NamespacedName)
 }
 
 func TestTheAutoscalersConditionIsMirrored(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	hpa := w.autoscaler()
 	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
@@ -193,10 +194,13 @@ func TestTheAutoscalersConditionIsMirrored(t *testing.T) {
 }
 
 func TestAnAutoscalerIsThereToSayWhatIsWrongBeforeAnythingWasDecided(t *testing.T) {
-	w := newTestWorld(t, testPolicy(), testFunction(), testConfigMap())
+	w := newTestWorld(t, fixture.Policy(), fixture.Function(), fixture.ConfigMap())
 	w.reconcile()
 	require.Nil(t, w.autoscaler(), "the first answer is under way for a second or two")
-	w.store.Fail(backlog.Topic{Cluster: testCluster(), Name: testTopic}, fmt.Errorf("%w: in", backlog.ErrTopicNotFound))
+	w.store.Fail(
+		backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic},
+		fmt.Errorf("%w: in", backlog.ErrTopicNotFound),
+	)
 	w.reconcile()
 	require.NotNil(t, w.autoscaler())
 	require.Nil(t, w.policy().Status.DesiredReplicas)

@@ -13,31 +13,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestARestartLosesNothingThatTakesLongToLearn(t *testing.T) {
-	w := newTestWorld(t, testFunction(), capacityPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
 	w.settle(10)
-	known := w.reconciler.tracked.memories[testKey()].resume
+	known := w.reconciler.tracked.memories[fixture.Key()].resume
 	known.Plateau = policy.Plateau{Ceiling: 4, Before: 50, BeforeN: 8, Since: w.now.UTC(), Block: 20 * time.Minute}
 	require.Equal(t, []string{"patch status"}, w.reconcile(), "a ceiling is worth a write of its own")
 	w.restart()
 	w.reconcile()
-	require.Equal(t, known.Plateau, w.reconciler.tracked.memories[testKey()].resume.Plateau)
+	require.Equal(t, known.Plateau, w.reconciler.tracked.memories[fixture.Key()].resume.Plateau)
 }
 
 func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
 	p := capacityPolicy()
 	p.Status.State = `{"v":1000,"mood":"good"}`
-	w := newTestWorld(t, testFunction(), p, testConfigMap())
+	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
 	var lines []string
 	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
 	for range 3 {
-		_, err := w.reconciler.Reconcile(log.IntoContext(t.Context(), logger), reconcile.Request{NamespacedName: testKey()})
+		_, err := w.reconciler.Reconcile(
+			log.IntoContext(t.Context(), logger),
+			reconcile.Request{NamespacedName: fixture.Key()},
+		)
 		require.NoError(t, err)
 	}
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0], "status.state ignored")
 	require.Contains(t, lines[0], "state of another version")
-	require.InDelta(t, 10, w.reconciler.tracked.memories[testKey()].resume.Capacity.MessagesPerSecond, 1e-9)
+	require.InDelta(t, 10, w.reconciler.tracked.memories[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
 }

@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -64,7 +66,7 @@ func (o observer) observeConflicts(ctx context.Context, world *plan.Observed) er
 // named takes in the HorizontalPodAutoscaler of our name: ours, or what KEDA made of our ScaledObject, which may be
 // gone before it.
 func named(world *plan.Observed, live *autoscalingv2.HorizontalPodAutoscaler) {
-	if controllerOf(live) == kindScaledObject+" "+live.Name &&
+	if target.ControllerOf(live) == cluster.KindScaledObject+" "+live.Name &&
 		(world.ScaledObject == nil || metav1.IsControlledBy(world.ScaledObject, world.Policy)) {
 		world.KEDAAutoscaler = live
 		return
@@ -76,8 +78,8 @@ func named(world *plan.Observed, live *autoscalingv2.HorizontalPodAutoscaler) {
 func (o observer) observeScaledObjects(ctx context.Context, world *plan.Observed, key string,
 	paused map[string]bool,
 ) error {
-	objects, err := o.targets.Reader.List(ctx, kindScaledObject, client.InNamespace(world.Policy.Namespace),
-		client.MatchingFields{indexScaleTarget: key})
+	objects, err := o.targets.Reader.List(ctx, cluster.KindScaledObject, client.InNamespace(world.Policy.Namespace),
+		client.MatchingFields{target.IndexScaleTarget: key})
 	if err != nil {
 		return err
 	}
@@ -90,17 +92,17 @@ func (o observer) observeScaledObjects(ctx context.Context, world *plan.Observed
 		if own := scaledKey(world); key == own {
 			world.OtherScaledObjects = append(world.OtherScaledObjects, object.GetName())
 		}
-		ref := otherTarget(object)
+		ref := target.ScaleTargetOf(object)
 		if ref == nil || isPaused(object) {
 			continue
 		}
-		owner := controllerOf(object)
+		owner := target.ControllerOf(object)
 		givesWay, err := o.terminates(ctx, world.Policy, owner)
 		if err != nil {
 			return err
 		}
 		world.Conflicting = append(world.Conflicting, plan.ConflictingAutoscaler{
-			Kind: kindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: owner, TargetKind: ref.Kind,
+			Kind: cluster.KindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: owner, TargetKind: ref.Kind,
 			TargetName: ref.Name,
 			// of one before it that had its name
 			Terminating: givesWay || owner == v1alpha1.KindAutoscalingPolicy+" "+world.Policy.Name,
@@ -115,7 +117,7 @@ func scaledKey(world *plan.Observed) string {
 		return ""
 	}
 	ref := plan.ScaledBy(world.Policy, world.Target)
-	return scaleTarget(ref.APIVersion, ref.Kind, ref.Name)
+	return target.Key(ref.APIVersion, ref.Kind, ref.Name)
 }
 
 // isPaused says that KEDA was told to leave the target of a ScaledObject alone. What is no boolean means yes.
@@ -123,8 +125,8 @@ func scaledKey(world *plan.Observed) string {
 // Source: KEDA 2.21, apis/keda/v1alpha1, NeedToBePausedByAnnotation.
 func isPaused(object *unstructured.Unstructured) bool {
 	annotations := object.GetAnnotations()
-	_, at := annotations[annotationPausedAt]
-	return at || isSet(annotations, annotationPaused)
+	_, at := annotations[cluster.AnnotationPausedAt]
+	return at || isSet(annotations, cluster.AnnotationPaused)
 }
 
 // isSet reads an annotation as KEDA does.
@@ -142,13 +144,13 @@ func (o observer) observeAutoscalers(ctx context.Context, world *plan.Observed, 
 	var list autoscalingv2.HorizontalPodAutoscalerList
 	p := world.Policy
 	if err := o.client.List(ctx, &list, client.InNamespace(p.Namespace),
-		client.MatchingFields{indexScaleTarget: key}); err != nil {
+		client.MatchingFields{target.IndexScaleTarget: key}); err != nil {
 		return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
 	}
 	for i := range list.Items {
 		hpa := &list.Items[i]
-		owner := controllerOf(hpa)
-		name, ofKeda := strings.CutPrefix(owner, kindScaledObject+" ")
+		owner := target.ControllerOf(hpa)
+		name, ofKeda := strings.CutPrefix(owner, cluster.KindScaledObject+" ")
 		isPaused, known := paused[name]
 		if hpa.Name == plan.AutoscalerName(p.Name) || ofKeda && known && !isPaused {
 			continue
@@ -158,8 +160,9 @@ func (o observer) observeAutoscalers(ctx context.Context, world *plan.Observed, 
 			return err
 		}
 		rival := plan.ConflictingAutoscaler{
-			Kind: kindAutoscaler, Name: hpa.Name, UID: hpa.UID, Owner: owner, Terminating: ofKeda && isPaused || givesWay,
-			TargetKind: hpa.Spec.ScaleTargetRef.Kind, TargetName: hpa.Spec.ScaleTargetRef.Name,
+			Kind: cluster.KindAutoscaler, Name: hpa.Name, UID: hpa.UID, Owner: owner,
+			Terminating: ofKeda && isPaused || givesWay,
+			TargetKind:  hpa.Spec.ScaleTargetRef.Kind, TargetName: hpa.Spec.ScaleTargetRef.Name,
 		}
 		if p.Spec.ConflictPolicy == v1alpha1.ConflictTakeOver {
 			rival.Manifest = manifestOf(hpa)
@@ -208,8 +211,8 @@ func manifestOf(hpa *autoscalingv2.HorizontalPodAutoscaler) v1alpha1.Manifest {
 }
 
 // nameClash is a Function, Sink or Source that has the name; empty when there is none.
-func nameClash(ctx context.Context, reader *Reader, namespace, name string) (string, error) {
-	for _, kind := range workloadKinds() {
+func nameClash(ctx context.Context, reader *target.Reader, namespace, name string) (string, error) {
+	for _, kind := range cluster.WorkloadKinds() {
 		object, err := reader.Object(ctx, kind, namespace, name)
 		if err != nil {
 			return "", err
@@ -225,7 +228,7 @@ func nameClash(ctx context.Context, reader *Reader, namespace, name string) (str
 // only recommends scales nothing.
 func (o observer) observePrecedence(ctx context.Context, world *plan.Observed) error {
 	p := world.Policy
-	keys := targetKeys(p)
+	keys := target.Keys(p)
 	if len(keys) == 0 {
 		return nil
 	}
@@ -234,7 +237,7 @@ func (o observer) observePrecedence(ctx context.Context, world *plan.Observed) e
 	if p.Spec.PulsarFunctionRef.Name == "" {
 		where = client.InNamespace(p.Namespace) // what a worker runs is in none
 	}
-	if err := o.client.List(ctx, &list, where, client.MatchingFields{indexScaleTarget: keys[0]}); err != nil {
+	if err := o.client.List(ctx, &list, where, client.MatchingFields{target.IndexScaleTarget: keys[0]}); err != nil {
 		return fmt.Errorf("listing policies: %w", err)
 	}
 	first := p

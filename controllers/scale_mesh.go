@@ -10,13 +10,15 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // throughMesh scales components of a FunctionMesh by their entries in it.
 type throughMesh struct {
 	client client.Client
-	reader *Reader
+	reader *target.Reader
 }
 
 // errEntryGone is why there is nothing to write: the next pass says it in a condition.
@@ -26,37 +28,37 @@ var errEntryGone = errors.New("the entry is not there any more")
 // entry alone; a JSON patch does, by an index that it tests first.
 func (m throughMesh) scale(ctx context.Context, world plan.Observed, replicas int32) error {
 	ref := world.Policy.Spec.ScaleTargetRef
-	mesh, err := m.reader.Object(ctx, kindFunctionMesh, world.Policy.Namespace, ref.Name)
+	mesh, err := m.reader.Object(ctx, cluster.KindFunctionMesh, world.Policy.Namespace, ref.Name)
 	if err != nil {
 		return err
 	}
 	if mesh == nil {
 		return errEntryGone
 	}
-	entry, invalid := findEntry(mesh, ref.Component)
+	entry, invalid := target.FindEntry(mesh, ref.Component)
 	if invalid != "" {
 		return fmt.Errorf("%w: %s", errEntryGone, invalid)
 	}
-	if now := entry.replicas(); now != nil && *now == replicas {
+	if now := entry.Replicas(); now != nil && *now == replicas {
 		return nil
 	}
 	patch, err := entryPatch(entry, ref.Component.Name, replicas)
 	if err != nil {
 		return err
 	}
-	written := newWorkload(kindFunctionMesh) // what is remembered is everybody's
+	written := cluster.NewUnstructured(cluster.KindFunctionMesh) // what is remembered is everybody's
 	written.SetNamespace(mesh.GetNamespace())
 	written.SetName(mesh.GetName())
 	if err := m.client.Patch(ctx, written, patch, client.FieldOwner(plan.FieldManager)); err != nil {
 		return fmt.Errorf("writing replicas of spec.%s[%d] of FunctionMesh %s, which may have changed meanwhile: %w",
-			entry.list, entry.index, ref.Name, err)
+			entry.List, entry.Index, ref.Name, err)
 	}
 	return nil
 }
 
 // entryPatch sets the entry's replicas where it still has its name. The operation add replaces a number that is there.
-func entryPatch(e meshEntry, name string, replicas int32) (client.Patch, error) {
-	at := fmt.Sprintf("/spec/%s/%d/", e.list, e.index)
+func entryPatch(e target.MeshEntry, name string, replicas int32) (client.Patch, error) {
+	at := fmt.Sprintf("/spec/%s/%d/", e.List, e.Index)
 	return jsonPatch(operation{Op: "test", Path: at + "name", Value: name},
 		operation{Op: "add", Path: at + "replicas", Value: replicas})
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -19,11 +20,11 @@ type WorkerChanger interface {
 // workerScaler scales what a function worker runs, each at most once in an interval and never one that does not run.
 type workerScaler struct {
 	worker    WorkerChanger
-	functions *Workers
+	functions *target.Workers
 }
 
 func (s workerScaler) scale(ctx context.Context, world plan.Observed, replicas int32) error {
-	component, wrong := componentOf(world.Policy.Spec.PulsarFunctionRef, world.Target.Subscription.Cluster)
+	component, wrong := target.Component(world.Policy.Spec.PulsarFunctionRef, world.Target.Subscription.Cluster)
 	switch {
 	case wrong != "":
 		return errors.New(wrong) // Check saw to it that this cannot be

@@ -19,14 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // ownScaledObject reads the ScaledObject of our name from memory; nil when there is none.
-func ownScaledObject(ctx context.Context, reader *Reader, p *v1alpha1.AutoscalingPolicy) (*plan.LiveScaledObject,
+func ownScaledObject(ctx context.Context, reader *target.Reader, p *v1alpha1.AutoscalingPolicy) (*plan.LiveScaledObject,
 	error,
 ) {
-	object, err := reader.Object(ctx, kindScaledObject, p.Namespace, plan.AutoscalerName(p.Name))
+	object, err := reader.Object(ctx, cluster.KindScaledObject, p.Namespace, plan.AutoscalerName(p.Name))
 	if err != nil || object == nil {
 		return nil, err
 	}
@@ -40,16 +42,16 @@ func decodeScaledObject(object *unstructured.Unstructured) (*plan.LiveScaledObje
 	}
 	annotations := object.GetAnnotations()
 	live.Paused = isPaused(object)
-	live.PausedOut = isSet(annotations, annotationPausedOut)
+	live.PausedOut = isSet(annotations, cluster.AnnotationPausedOut)
 	// One that is kept awake is not to be taken to zero either: KEDA would wake it again.
-	live.PausedIn = isSet(annotations, annotationPausedIn) || isSet(annotations, annotationForced)
+	live.PausedIn = isSet(annotations, cluster.AnnotationPausedIn) || isSet(annotations, cluster.AnnotationForced)
 	return &live, nil
 }
 
 // kedaConditions are what KEDA says of a ScaledObject that was made for a policy; nil of others, of which it is not
 // kept.
 func kedaConditions(object *unstructured.Unstructured) any {
-	if object.GetKind() != kindScaledObject || !ownedByPolicy(object) {
+	if object.GetKind() != cluster.KindScaledObject || !target.OwnedByPolicy(object) {
 		return nil
 	}
 	conditions, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
@@ -59,7 +61,7 @@ func kedaConditions(object *unstructured.Unstructured) any {
 // scaledObjectSays says that what KEDA says, or what a label says, changed of one that was made for a policy.
 func scaledObjectSays(before, after *unstructured.Unstructured) bool {
 	return !reflect.DeepEqual(kedaConditions(before), kedaConditions(after)) ||
-		ownedByPolicy(after) && !reflect.DeepEqual(before.GetLabels(), after.GetLabels())
+		target.OwnedByPolicy(after) && !reflect.DeepEqual(before.GetLabels(), after.GetLabels())
 }
 
 // keepScaledObject makes our ScaledObject what it should be, and returns it; or why the API server or KEDA refuses.
@@ -112,17 +114,17 @@ func (a applier) applyScaledObject(ctx context.Context,
 func scaledObjectRefused(name string, err error) *plan.Violation {
 	switch applyResult(err) {
 	case applyConflict:
-		return fieldConflict(kindScaledObject+" "+name, err)
+		return fieldConflict(cluster.KindScaledObject+" "+name, err)
 	case applyRefused:
 		if isUndeclared(err) {
 			return &plan.Violation{
 				Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused,
 				Message: fmt.Sprintf("this KEDA does not know a field of %s %s, which 2.21 does: update KEDA with its "+
 					"CustomResourceDefinitions, or set actuator: HPA or Direct: %s",
-					kindScaledObject, name, err),
+					cluster.KindScaledObject, name, err),
 			}
 		}
-		return applyIsRefused(kindScaledObject+" "+name, err)
+		return applyIsRefused(cluster.KindScaledObject+" "+name, err)
 	default:
 		return nil
 	}
@@ -167,7 +169,7 @@ func (a applier) removeScaledObject(ctx context.Context, observed plan.Observed,
 	if live == nil || live.DeletionTimestamp != nil || !metav1.IsControlledBy(live, observed.Policy) {
 		return live, nil
 	}
-	object := newWorkload(kindScaledObject)
+	object := cluster.NewUnstructured(cluster.KindScaledObject)
 	object.SetNamespace(live.Namespace)
 	object.SetName(live.Name)
 	err := a.client.Delete(ctx, object, client.Preconditions{UID: &live.UID})

@@ -21,7 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 const kedaFinalizer = "finalizer.keda.sh"
@@ -29,14 +32,14 @@ const kedaFinalizer = "finalizer.keda.sh"
 // kedaWorld is a cluster with KEDA, whose scaler the adapter knows.
 func kedaWorld(t *testing.T, objects ...client.Object) *testWorld {
 	t.Helper()
-	w := newTestWorld(t, append(objects, testConfigMap())...)
+	w := newTestWorld(t, append(objects, fixture.ConfigMap())...)
 	w.now = time.Now() // as the API server's, which says when something was deleted
 	w.abilities = plan.Capabilities{KEDA: true, Scaler: plan.Scaler{Address: "scaler.pulsar-autoscaler.svc:9090"}}
 	return w
 }
 
 func kedaPolicy() *v1alpha1.AutoscalingPolicy {
-	p := testPolicy()
+	p := fixture.Policy()
 	p.Spec.Actuator = v1alpha1.ActuatorKEDA
 	return p
 }
@@ -44,9 +47,9 @@ func kedaPolicy() *v1alpha1.AutoscalingPolicy {
 // scaledObject returns ours, or nil.
 func (w *testWorld) scaledObject() *unstructured.Unstructured {
 	w.t.Helper()
-	object := newWorkload(kindScaledObject)
+	object := cluster.NewUnstructured(cluster.KindScaledObject)
 	err := w.client.Get(w.t.Context(),
-		types.NamespacedName{Namespace: testNamespace, Name: plan.AutoscalerName("resize")}, object)
+		types.NamespacedName{Namespace: fixture.Namespace, Name: plan.AutoscalerName("resize")}, object)
 	require.NoError(w.t, client.IgnoreNotFound(err))
 	if err != nil {
 		return nil
@@ -95,15 +98,15 @@ func (w *testWorld) kedaSays(object *unstructured.Unstructured, conditions ...an
 
 // autoscalerOfKEDA is what KEDA makes of a ScaledObject.
 func autoscalerOfKEDA(object *unstructured.Unstructured) *autoscalingv2.HorizontalPodAutoscaler {
-	ref := otherTarget(object)
+	ref := target.ScaleTargetOf(object)
 	owner := metav1.OwnerReference{
-		APIVersion: "keda.sh/v1alpha1", Kind: kindScaledObject, Name: object.GetName(), UID: object.GetUID(),
+		APIVersion: "keda.sh/v1alpha1", Kind: cluster.KindScaledObject, Name: object.GetName(), UID: object.GetUID(),
 		Controller: new(true),
 	}
 	tolerant := &autoscalingv2.HPAScalingRules{Tolerance: resource.NewQuantity(0, resource.DecimalSI)}
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: testNamespace, Name: object.GetName(),
+			Namespace: fixture.Namespace, Name: object.GetName(),
 			OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
@@ -123,23 +126,31 @@ func autoscalerOfKEDA(object *unstructured.Unstructured) *autoscalingv2.Horizont
 // collectsGarbage takes away KEDA's HorizontalPodAutoscaler after its ScaledObject.
 func (w *testWorld) collectsGarbage() {
 	w.t.Helper()
-	if hpa := w.autoscaler(); hpa != nil && controllerOf(hpa) == kindScaledObject+" "+hpa.Name && w.scaledObject() == nil {
+	if hpa := w.autoscaler(); hpa != nil && target.ControllerOf(hpa) == cluster.KindScaledObject+" "+hpa.Name &&
+		w.scaledObject() == nil {
 		require.NoError(w.t, w.client.Delete(w.t.Context(), hpa))
 	}
 }
 
 func TestAScaledObjectIsWrittenOnceAndKept(t *testing.T) {
-	w := kedaWorld(t, testFunction(), kedaPolicy())
+	w := kedaWorld(t, fixture.Function(), kedaPolicy())
 	require.NotContains(t, w.reconcile(), "apply", "there is nothing to serve yet")
 	w.answer(700, 10_000)
 	require.Equal(t, []string{"patch status", "apply", "patch status"}, w.reconcile(),
 		"the scaler knows the decision before KEDA asks")
 	object := w.scaledObject()
 	require.NotNil(t, object)
-	require.Equal(t, "AutoscalingPolicy resize", controllerOf(object))
-	ref := otherTarget(object)
-	require.Equal(t,
-		v1alpha1.ScaleTargetRef{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: kindFunction, Name: "resize"}, *ref)
+	require.Equal(t, "AutoscalingPolicy resize", target.ControllerOf(object))
+	ref := target.ScaleTargetOf(object)
+	require.Equal(
+		t,
+		v1alpha1.ScaleTargetRef{
+			APIVersion: "compute.functionmesh.io/v1alpha1",
+			Kind:       cluster.KindFunction,
+			Name:       "resize",
+		},
+		*ref,
+	)
 	require.Empty(t, w.reconcile())
 	status, message := w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "Unknown/Pending", status, message)
@@ -159,16 +170,21 @@ func TestAScaledObjectIsWrittenOnceAndKept(t *testing.T) {
 
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 30 })
 	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
-	require.Equal(t, int64(30), spec(w.scaledObject())["maxReplicaCount"])
+	require.Equal(t, int64(30), fixture.Spec(w.scaledObject())["maxReplicaCount"])
 	require.Empty(t, w.reconcile())
 }
 
 func TestKEDAsRefusalBecomesACondition(t *testing.T) {
-	w := kedaWorld(t, testFunction(), kedaPolicy())
+	w := kedaWorld(t, fixture.Function(), kedaPolicy())
 	w.reconcile()
 	w.answer(700, 10_000)
-	w.applyFails = apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "resize",
-		errors.New(`admission webhook "vscaledobject.kb.io" denied the request: the workload 'resize' is already managed by the hpa 'x'`))
+	w.applyFails = apierrors.NewForbidden(
+		schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"},
+		"resize",
+		errors.New(
+			`admission webhook "vscaledobject.kb.io" denied the request: the workload 'resize' is already managed by the hpa 'x'`,
+		),
+	)
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ApplyRefused", status)
@@ -182,13 +198,13 @@ func TestKEDAsRefusalBecomesACondition(t *testing.T) {
 
 // TestAWebhookThatLagsIsAskedAgainAtOnce: KEDA's sees deletions by a watch of its own.
 func TestAWebhookThatLagsIsAskedAgainAtOnce(t *testing.T) {
-	w := kedaWorld(t, testFunction(), testPolicy())
+	w := kedaWorld(t, fixture.Function(), fixture.Policy())
 	w.settle(700)
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorKEDA })
 	w.reconcile()
 	w.applyFails = apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "resize",
 		errors.New("already managed by the hpa"))
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorContains(t, err, "already managed by the hpa")
 	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "Unknown/ApplyFailed", status)
@@ -197,7 +213,7 @@ func TestAWebhookThatLagsIsAskedAgainAtOnce(t *testing.T) {
 }
 
 func TestTheActuatorIsHandedOver(t *testing.T) {
-	w := kedaWorld(t, testFunction(), testPolicy())
+	w := kedaWorld(t, fixture.Function(), fixture.Policy())
 	w.settle(700)
 	hpa := w.autoscaler()
 	require.NotNil(t, hpa)
@@ -240,7 +256,7 @@ func TestTheActuatorIsHandedOver(t *testing.T) {
 }
 
 func TestAScaledObjectThatStaysIsToldOf(t *testing.T) {
-	w := kedaWorld(t, testFunction(), kedaPolicy())
+	w := kedaWorld(t, fixture.Function(), kedaPolicy())
 	w.settle(700)
 	w.kedaRuns()
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorHPA })
@@ -255,7 +271,7 @@ func TestAScaledObjectThatStaysIsToldOf(t *testing.T) {
 	require.NotNil(t, w.autoscaler())
 	w.kedaRuns()
 	require.Contains(t, w.reconcile(), "apply")
-	require.Equal(t, "AutoscalingPolicy resize", controllerOf(w.autoscaler()))
+	require.Equal(t, "AutoscalingPolicy resize", target.ControllerOf(w.autoscaler()))
 }
 
 // passes until the world stands still, each with what KEDA does meanwhile; a process that has ended is followed by
@@ -264,7 +280,7 @@ func (w *testWorld) kedaPasses(times int) {
 	w.t.Helper()
 	for range times {
 		w.passing = true
-		_, err := w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: testKey()})
+		_, err := w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 		w.passing = false
 		if w.crashed {
 			w.crashed, w.crashAt = false, 0
@@ -281,7 +297,7 @@ func (w *testWorld) kedaPasses(times int) {
 // twoScale says that our HorizontalPodAutoscaler stands beside a ScaledObject that is not going.
 func (w *testWorld) twoScale() bool {
 	hpa := w.autoscaler()
-	return hpa != nil && controllerOf(hpa) == "AutoscalingPolicy resize" && w.scaledObject() != nil
+	return hpa != nil && target.ControllerOf(hpa) == "AutoscalingPolicy resize" && w.scaledObject() != nil
 }
 
 func TestReplicasStayWhereTheyAreAtWhateverWriteATransferEnds(t *testing.T) {
@@ -295,10 +311,10 @@ func TestReplicasStayWhereTheyAreAtWhateverWriteATransferEnds(t *testing.T) {
 		for _, arrives := range []bool{false, true} {
 			for at := range 6 {
 				t.Run(string(s.from)+" to "+string(s.to), func(t *testing.T) {
-					p := testPolicy()
+					p := fixture.Policy()
 					p.Spec.Actuator = s.from
-					function := testFunction()
-					spec(function)["replicas"] = int64(7) // what is decided
+					function := fixture.Function()
+					fixture.Spec(function)["replicas"] = int64(7) // what is decided
 					w := kedaWorld(t, function, p)
 					w.settle(700)
 					w.kedaPasses(3)

@@ -21,6 +21,9 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -43,15 +46,15 @@ type Config struct {
 	// DefaultAdminURL is the Pulsar admin service of Functions that do not say theirs; empty for none.
 	DefaultAdminURL string
 	// FunctionCredentials says what becomes of credentials that objects name, OwnCredentials what the adapter has itself.
-	FunctionCredentials FunctionCredentials
-	OwnCredentials      OwnCredentials
+	FunctionCredentials target.FunctionCredentials
+	OwnCredentials      target.OwnCredentials
 	// WorkerCredentials says whose of them function workers are shown; empty is PolicyWorkerCredentials.
-	WorkerCredentials WorkerCredentials
+	WorkerCredentials target.WorkerCredentials
 	// InstanceMetrics says where the instances are found.
-	InstanceMetrics InstanceMetrics
+	InstanceMetrics target.InstanceMetrics
 	// Worker reads and changes what function workers run, each at most once in WorkerUpdateInterval, from 1s to 1h.
 	Worker interface {
-		Worker
+		target.Worker
 		WorkerChanger
 	}
 	WorkerUpdateInterval time.Duration
@@ -70,14 +73,14 @@ type Config struct {
 
 // Controllers is what the rest of the process needs of this package.
 type Controllers struct {
-	Signals       *Signals
-	Policies      *Policies
-	DecisionMaker *DecisionMaker
-	Objects       *Objects
+	Signals       *informer.Signals
+	Policies      *informer.Policies
+	DecisionMaker *informer.DecisionMaker
+	Objects       *target.Objects
 	// Credentials are for the reader of Pulsar.
-	Credentials *Credentials
+	Credentials *informer.Credentials
 	// Pods are for the reader of instances; nil with NoInstanceMetrics.
-	Pods *Pods
+	Pods *informer.Pods
 	// Poked is for the poller to call when there is news of a topic.
 	Poked func(backlog.Topic)
 }
@@ -98,32 +101,37 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	discovery, err := NewDiscovery(DiscoveryConfig{
-		Mapper: mgr.GetRESTMapper(), Cache: mgr.GetCache(), Kinds: watchedKinds(), Index: indexOf,
+	discovery, err := cluster.NewDiscovery(cluster.DiscoveryConfig{
+		Mapper: mgr.GetRESTMapper(), Cache: mgr.GetCache(), Kinds: cluster.CachedKinds(), Index: target.IndexOf,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	credentials, err := NewCredentials(mgr.GetAPIReader(), config.FunctionCredentials, config.OwnCredentials, config.Clock)
+	credentials, err := informer.NewCredentials(
+		mgr.GetAPIReader(),
+		config.FunctionCredentials,
+		config.OwnCredentials,
+		config.Clock,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	targets, err := NewTargets(TargetsConfig{
+	targets, err := target.New(target.Config{
 		Workloads: mgr.GetCache(), Installed: discovery.Installed, Objects: mgr.GetAPIReader(), Credentials: credentials,
 		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
 		OwnCredentials:    config.OwnCredentials,
 		WorkerCredentials: config.WorkerCredentials, InstanceMetrics: config.InstanceMetrics, Worker: config.Worker,
 		WorkerUpdateInterval: config.WorkerUpdateInterval,
-		Consumers:            ConsumerCount(config.Store, config.Clock), Now: config.Clock,
+		Consumers:            target.ConsumerCount(config.Store, config.Clock), Now: config.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	pods, err := WatchPods(ctx, mgr, config.InstanceMetrics)
+	pods, err := informer.WatchPods(ctx, mgr, config.InstanceMetrics)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	abilities, err := watchAbilities(mgr, AbilitiesConfig{
+	capabilities, err := cluster.Setup(mgr, cluster.CapabilitiesConfig{
 		Namespace: config.Lease.Namespace, Own: config.Service, ExternalMetrics: config.ExternalMetrics,
 		Scaler: config.Scaler, Registerer: config.Registerer,
 	}, discovery.Installed)
@@ -133,7 +141,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	reconciling := ReconcilerConfig{
 		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(plan.FieldManager), Store: config.Store, Targets: targets,
 		PollInterval: config.PollInterval, Clock: config.Clock, Registerer: config.Registerer, Worker: config.Worker,
-		Abilities: abilities.Now,
+		Abilities: capabilities.Now,
 	}
 	if pods != nil {
 		reconciling.Pods = pods
@@ -142,7 +150,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	if err := watch(mgr, reconciler, discovery, abilities); err != nil {
+	if err := watch(mgr, reconciler, discovery, capabilities); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	if err := watchFleets(mgr, config, discovery); err != nil {
@@ -158,57 +166,65 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	answers.Poked = reconciler.Poked
 	answers.Credentials = credentials
 	answers.Pods = pods
-	answers.Objects = NewObjects(targets.Reader, answers.Policies.Synced)
+	answers.Objects = target.NewObjects(targets.Reader, answers.Policies.Synced)
 	return answers, nil
 }
 
 // index makes policies and HorizontalPodAutoscalers findable by what they scale.
 func index(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, indexScaleTarget, indexPolicy); err != nil {
+	err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, target.IndexScaleTarget, target.IndexPolicy)
+	if err != nil {
 		return fmt.Errorf("indexing policies: %w", err)
 	}
 	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, indexSelectedKind, indexFleet); err != nil {
 		return fmt.Errorf("indexing policies by the kind they select: %w", err)
 	}
-	if err := indexer.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget,
-		indexAutoscaler); err != nil {
+	if err := indexer.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, target.IndexScaleTarget,
+		target.IndexAutoscaler); err != nil {
 		return fmt.Errorf("indexing HorizontalPodAutoscalers: %w", err)
 	}
 	return nil
 }
 
 // watch registers the reconciler and what wakes it.
-func watch(mgr manager.Manager, reconciler *PolicyReconciler, discovery Discovery, abilities *Abilities) error {
+func watch(
+	mgr manager.Manager,
+	reconciler *PolicyReconciler,
+	discovery cluster.Discovery,
+	capabilities *cluster.Capabilities,
+) error {
 	c, err := builder.ControllerManagedBy(mgr).
 		Named(controllerName).
 		Watches(&v1alpha1.AutoscalingPolicy{}, siblings(mgr.GetCache()), builder.WithPredicates(policyChanged())).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, autoscalerUsers(mgr.GetCache()),
 			builder.WithPredicates(autoscalerChanged())).
 		WatchesRawSource(news{tracked: reconciler.tracked, discovery: discovery}).
-		WatchesRawSource(abilityNews{abilities}).
+		WatchesRawSource(cluster.Source{Capabilities: capabilities}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: passTimeout}).
 		Build(reconciler)
 	if err != nil {
 		return fmt.Errorf("building the controller: %w", err)
 	}
-	for _, kind := range watchedKinds() {
+	for _, kind := range cluster.CachedKinds() {
 		discovery.OnSynced(kind, func() error {
-			return c.Watch(source.Kind(mgr.GetCache(), newWorkload(kind), workloadUsers(mgr.GetCache()), workloadChanged()))
+			return c.Watch(
+				source.Kind(mgr.GetCache(), cluster.NewUnstructured(kind), workloadUsers(mgr.GetCache()), workloadChanged()),
+			)
 		})
 	}
 	return nil
 }
 
 // answers are what every replica serves from memory.
-func answers(ctx context.Context, mgr manager.Manager, config Config, targets *Targets,
-	credentials *Credentials,
+func answers(ctx context.Context, mgr manager.Manager, config Config, targets *target.Targets,
+	credentials *informer.Credentials,
 ) (*Controllers, error) {
 	watched, err := mgr.GetCache().GetInformer(ctx, &v1alpha1.AutoscalingPolicy{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watching policies: %w", err)
 	}
-	policies := NewPolicies(mgr.GetCache(), watched.HasSynced)
-	signals, err := NewSignals(SignalsConfig{
+	policies := informer.NewPolicies(mgr.GetCache(), watched.HasSynced)
+	signals, err := informer.NewSignals(informer.SignalsConfig{
 		Store: config.Store, Targets: targets, Policies: policies, Now: config.Clock,
 		Forget: func(now time.Time) { targets.Forget(now); credentials.Forget(now) },
 	})
@@ -218,7 +234,7 @@ func answers(ctx context.Context, mgr manager.Manager, config Config, targets *T
 	if err := mgr.Add(signals); err != nil {
 		return nil, err
 	}
-	maker, err := NewDecisionMaker(ctx, mgr.GetCache(), config.Lease, config.Clock)
+	maker, err := informer.NewDecisionMaker(ctx, mgr.GetCache(), config.Lease, config.Clock)
 	if err != nil {
 		return nil, err
 	}

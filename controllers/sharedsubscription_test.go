@@ -14,6 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
@@ -22,11 +25,11 @@ func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
 		"a ConfigMap that cannot be read now": "away",
 	} {
 		t.Run(name, func(t *testing.T) {
-			twin := testFunction()
+			twin := fixture.Function()
 			twin.SetNamespace("shop")
-			spec(twin)["pulsar"] = map[string]any{"pulsarConfig": configMap}
-			w := newTestWorld(t, testFunction(), testPolicy(), twin, testConfigMap())
-			w.configure = func(c *TargetsConfig) { c.Objects = failing{Reader: w.client, name: configMap} }
+			fixture.Spec(twin)["pulsar"] = map[string]any{"pulsarConfig": configMap}
+			w := newTestWorld(t, fixture.Function(), fixture.Policy(), twin, fixture.ConfigMap())
+			w.configure = func(c *target.Config) { c.Objects = failing{Reader: w.client, name: configMap} }
 			w.restart()
 			w.settle(700)
 			status, _ := w.condition(v1alpha1.ConditionReady)
@@ -52,10 +55,10 @@ func (f failing) Get(ctx context.Context, key client.ObjectKey, object client.Ob
 }
 
 func TestASharedSubscriptionIsReportedOnceAndScaledAllTheSame(t *testing.T) {
-	twin := testWorkload(kindSink)
+	twin := fixture.Workload(cluster.KindSink)
 	twin.SetName("twin")
-	spec(twin)["subscriptionName"] = "public/default/resize"
-	w := newTestWorld(t, testFunction(), testPolicy(), twin, testConfigMap())
+	fixture.Spec(twin)["subscriptionName"] = "public/default/resize"
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), twin, fixture.ConfigMap())
 	w.reconcile()
 	w.answer(700, 10_000)
 	for range 3 {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -170,7 +171,7 @@ func (c conflictResolver) suspend(ctx context.Context, world plan.Observed, step
 		return nil
 	case plan.PauseScaledObject:
 		return c.editScaledObject(ctx, p, step.Name, func(annotations map[string]string) {
-			annotations[annotationPaused], annotations[plan.AnnotationPausedBy] = "true", p.Name
+			annotations[cluster.AnnotationPaused], annotations[plan.AnnotationPausedBy] = "true", p.Name
 		})
 	default:
 		return fmt.Errorf("there is no action %d", step.Action)
@@ -182,7 +183,7 @@ func (c conflictResolver) editScaledObject(ctx context.Context, p *v1alpha1.Auto
 	edit func(map[string]string),
 ) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		live := newWorkload(kindScaledObject)
+		live := cluster.NewUnstructured(cluster.KindScaledObject)
 		if err := c.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, live); err != nil {
 			return ignoreGone(err)
 		}

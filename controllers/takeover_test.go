@@ -18,16 +18,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // takingOver is a world in which everything that can be taken over is in the way, and the policy says TakeOver.
 func takingOver(t *testing.T, objects ...client.Object) *testWorld {
 	t.Helper()
-	function, p := testFunction(), testPolicy()
-	spec(function)["maxReplicas"] = int64(5)
+	function, p := fixture.Function(), fixture.Policy()
+	fixture.Spec(function)["maxReplicas"] = int64(5)
 	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
-	return newTestWorld(t, append(objects, function, p, testConfigMap())...)
+	return newTestWorld(t, append(objects, function, p, fixture.ConfigMap())...)
 }
 
 // rivals are a foreign autoscaler on the StatefulSet, and KEDA's.
@@ -50,7 +52,7 @@ func (w *testWorld) pass() {
 	w.answer(300, 10_000)
 	w.writes = nil
 	w.passing = true
-	_, _ = w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: testKey()})
+	_, _ = w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	w.passing = false
 	if w.crashed {
 		w.crashed, w.crashAt = false, 0
@@ -68,7 +70,7 @@ func (w *testWorld) pass() {
 
 func (w *testWorld) find(name string) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	var hpa autoscalingv2.HorizontalPodAutoscaler
-	err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: testNamespace, Name: name}, &hpa)
+	err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: name}, &hpa)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
@@ -90,17 +92,17 @@ func (w *testWorld) keda() {
 
 // functionMesh makes its autoscaler while maxReplicas is set, and forgets it then.
 func (w *testWorld) functionMesh() {
-	f := testFunction()
-	if w.client.Get(w.t.Context(), testKey(), f) == nil && spec(f)["maxReplicas"] != nil {
+	f := fixture.Function()
+	if w.client.Get(w.t.Context(), fixture.Key(), f) == nil && fixture.Spec(f)["maxReplicas"] != nil {
 		_ = w.client.Create(w.t.Context(), meshAutoscaler())
 	}
 }
 
 func (w *testWorld) maxReplicas() any {
 	w.t.Helper()
-	f := testFunction()
-	require.NoError(w.t, w.client.Get(w.t.Context(), testKey(), f))
-	return spec(f)["maxReplicas"]
+	f := fixture.Function()
+	require.NoError(w.t, w.client.Get(w.t.Context(), fixture.Key(), f))
+	return fixture.Spec(f)["maxReplicas"]
 }
 
 // until passes over the policy until something holds, at most 40 times.
@@ -119,7 +121,7 @@ func (w *testWorld) scaling() bool { return w.autoscaler() != nil }
 
 // gone says that the policy has been deleted.
 func (w *testWorld) gone() bool {
-	return apierrors.IsNotFound(w.client.Get(w.t.Context(), testKey(), &v1alpha1.AutoscalingPolicy{}))
+	return apierrors.IsNotFound(w.client.Get(w.t.Context(), fixture.Key(), &v1alpha1.AutoscalingPolicy{}))
 }
 
 // requireGivenBack checks that all is as rivals and takingOver made it.
@@ -174,7 +176,7 @@ func TestEverythingIsTakenOverAndGivenBack(t *testing.T) {
 	t.Log("it takes over again, and is deleted")
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver })
 	w.until("our autoscaler", w.scaling)
-	require.NoError(t, w.client.Delete(t.Context(), testPolicy()))
+	require.NoError(t, w.client.Delete(t.Context(), fixture.Policy()))
 	w.until("the policy to go", w.gone)
 	w.requireGivenBack()
 }
@@ -189,7 +191,7 @@ func TestACrashAnywhereLosesNothing(t *testing.T) {
 				w.reconcile()
 				w.crashAt, w.arrives = at, arrived
 				w.until("our autoscaler", w.scaling)
-				require.NoError(t, w.client.Delete(t.Context(), testPolicy()))
+				require.NoError(t, w.client.Delete(t.Context(), fixture.Policy()))
 				w.until("the policy to go", w.gone)
 				w.requireGivenBack()
 				ended = w.crashAt == 0
@@ -210,7 +212,7 @@ func TestNothingIsPutAwayInVain(t *testing.T) {
 		}
 		return all
 	}
-	older := testPolicy()
+	older := fixture.Policy()
 	older.Name, older.UID = "a", "uid-a"
 	tests := map[string]struct {
 		objects []client.Object
@@ -241,8 +243,8 @@ func TestNothingIsPutAwayInVain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := takingOver(t, append(test.objects, meshAutoscaler())...)
 			if test.change != nil {
-				f := testFunction()
-				require.NoError(t, w.client.Get(t.Context(), testKey(), f))
+				f := fixture.Function()
+				require.NoError(t, w.client.Get(t.Context(), fixture.Key(), f))
 				test.change(f)
 				require.NoError(t, w.client.Update(t.Context(), f))
 			}
@@ -283,9 +285,9 @@ func TestWhoPutsBackWhatWasPutAwayIsNotFought(t *testing.T) {
 	w.reconcile()
 	w.until("our autoscaler", w.scaling)
 	w.after(time.Minute)
-	f := testFunction()
-	require.NoError(t, w.client.Get(t.Context(), testKey(), f))
-	spec(f)["maxReplicas"] = int64(5)
+	f := fixture.Function()
+	require.NoError(t, w.client.Get(t.Context(), fixture.Key(), f))
+	fixture.Spec(f)["maxReplicas"] = int64(5)
 	require.NoError(t, w.client.Update(t.Context(), f))
 	w.answer(300, 10_000)
 	w.reconcile()
@@ -300,11 +302,11 @@ func TestWhatIsLeftBehindOfWhatWasPutBackIsPutAway(t *testing.T) {
 	w.reconcile()
 	w.until("our autoscaler", w.scaling)
 	set := func(value any) {
-		f := testFunction()
-		require.NoError(t, w.client.Get(t.Context(), testKey(), f))
-		spec(f)["maxReplicas"] = value
+		f := fixture.Function()
+		require.NoError(t, w.client.Get(t.Context(), fixture.Key(), f))
+		fixture.Spec(f)["maxReplicas"] = value
 		if value == nil {
-			delete(spec(f), "maxReplicas")
+			delete(fixture.Spec(f), "maxReplicas")
 		}
 		require.NoError(t, w.client.Update(t.Context(), f))
 	}
@@ -331,7 +333,7 @@ func TestWhatIsLeftBehindOfWhatWasPutBackIsPutAway(t *testing.T) {
 func TestAScaledObjectIsPausedAsKedaSaysSo(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, "1": true, "yes": true, "": true, "false": false, "0": false} {
 		object := testScaledObject("", "", "")
-		object.SetAnnotations(map[string]string{annotationPaused: value})
+		object.SetAnnotations(map[string]string{cluster.AnnotationPaused: value})
 		require.Equal(t, want, isPaused(object), "%q", value)
 	}
 	require.False(t, isPaused(testScaledObject("", "", "")))
@@ -341,32 +343,32 @@ func TestWhatSomebodyChangedMeanwhileStays(t *testing.T) {
 	w := takingOver(t, rivals()...)
 	w.reconcile()
 	w.until("our autoscaler", w.scaling)
-	f := testFunction()
-	require.NoError(t, w.client.Get(t.Context(), testKey(), f))
-	spec(f)["maxReplicas"] = int64(9)
+	f := fixture.Function()
+	require.NoError(t, w.client.Get(t.Context(), fixture.Key(), f))
+	fixture.Spec(f)["maxReplicas"] = int64(9)
 	require.NoError(t, w.client.Update(t.Context(), f))
 	object := testScaledObject("", "", "")
 	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-	object.SetAnnotations(map[string]string{annotationPaused: "true", "by": "somebody"})
+	object.SetAnnotations(map[string]string{cluster.AnnotationPaused: "true", "by": "somebody"})
 	require.NoError(t, w.client.Update(t.Context(), object))
 	theirs := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
 	theirs.Spec.MaxReplicas = 77
 	require.NoError(t, w.client.Create(t.Context(), theirs))
 	w.events()
 
-	require.NoError(t, w.client.Delete(t.Context(), testPolicy()))
+	require.NoError(t, w.client.Delete(t.Context(), fixture.Policy()))
 	for range 40 {
 		if w.gone() {
 			break
 		}
 		w.after(time.Second)
-		_, _ = w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+		_, _ = w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 		require.Equal(t, int64(3), w.replicas())
 	}
 	require.True(t, w.gone())
 	require.Equal(t, int64(9), w.maxReplicas())
 	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
-	require.Equal(t, map[string]string{annotationPaused: "true", "by": "somebody"}, object.GetAnnotations())
+	require.Equal(t, map[string]string{cluster.AnnotationPaused: "true", "by": "somebody"}, object.GetAnnotations())
 	found, err := w.find("theirs")
 	require.NoError(t, err)
 	require.Equal(t, int32(77), found.Spec.MaxReplicas)
@@ -381,7 +383,7 @@ func TestADeletedPolicyNeverHangs(t *testing.T) {
 		most  int
 	}{
 		"the target is gone": {
-			spoil: func(w *testWorld) { require.NoError(w.t, w.client.Delete(w.t.Context(), testFunction())) },
+			spoil: func(w *testWorld) { require.NoError(w.t, w.client.Delete(w.t.Context(), fixture.Function())) },
 			event: "the target is gone", most: 3,
 		},
 		"the ScaledObject is gone": {
@@ -406,11 +408,11 @@ func TestADeletedPolicyNeverHangs(t *testing.T) {
 			w.until("our autoscaler", w.scaling)
 			w.events()
 			test.spoil(w)
-			require.NoError(t, w.client.Delete(t.Context(), testPolicy()))
+			require.NoError(t, w.client.Delete(t.Context(), fixture.Policy()))
 			passes := 0
 			for ; !w.gone() && passes < 100; passes++ {
 				w.after(soon)
-				_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: testKey()})
+				_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 				require.NoError(t, err)
 			}
 			require.True(t, w.gone())
@@ -421,8 +423,8 @@ func TestADeletedPolicyNeverHangs(t *testing.T) {
 }
 
 func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
-	mesh := newWorkload(kindFunctionMesh)
-	mesh.SetNamespace(testNamespace)
+	mesh := cluster.NewUnstructured(cluster.KindFunctionMesh)
+	mesh.SetNamespace(fixture.Namespace)
 	mesh.SetName("re")
 	mesh.Object["spec"] = map[string]any{"sinks": []any{map[string]any{"name": "size"}}, "functions": []any{
 		map[string]any{"name": "other", "maxReplicas": int64(7)}, map[string]any{
@@ -431,7 +433,7 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 		},
 	}}
 	w := newTestWorld(t, mesh)
-	p := testPolicy()
+	p := fixture.Policy()
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "re",
 		Component: v1alpha1.MeshComponent{Kind: "Function", Name: "size"},
@@ -443,8 +445,8 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 		},
 	}}
 	entries := func() []any {
-		live := newWorkload(kindFunctionMesh)
-		require.NoError(t, w.client.Get(t.Context(), types.NamespacedName{Namespace: testNamespace, Name: "re"}, live))
+		live := cluster.NewUnstructured(cluster.KindFunctionMesh)
+		require.NoError(t, w.client.Get(t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: "re"}, live))
 		list, _, err := unstructured.NestedSlice(live.Object, "spec", "functions")
 		require.NoError(t, err)
 		return list

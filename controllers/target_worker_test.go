@@ -15,14 +15,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // newWorkerWorld has a function of three instances.
 func newWorkerWorld(t *testing.T, objects ...client.Object) *testWorld {
 	t.Helper()
 	w := newTestWorld(t, objects...)
-	w.worker = newTestWorker()
+	w.worker = fixture.NewWorker()
 	w.restart()
 	return w
 }
@@ -37,7 +40,7 @@ func (w *testWorld) consumed(consumers int, waiting, published int64) {
 	for i := range consumers {
 		s.Consumers = append(s.Consumers, backlog.ConsumerSample{ID: fmt.Sprint(i)})
 	}
-	w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, backlog.TopicSample{
+	w.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, backlog.TopicSample{
 		At: w.now, Detail: backlog.Full,
 		Partitions: []backlog.PartitionSample{{
 			Index: backlog.NotPartitioned, PublishedMessages: published, AddedEntries: &entries,
@@ -47,8 +50,8 @@ func (w *testWorld) consumed(consumers int, waiting, published int64) {
 }
 
 func TestAWindowOfAWorkerThatNeverAcknowledgesIsReported(t *testing.T) {
-	w := newWorkerWorld(t, workerPolicy())
-	w.worker.neverAcknowledges = true
+	w := newWorkerWorld(t, fixture.WorkerPolicy())
+	w.worker.NeverAcknowledges = true
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "False/"+v1alpha1.ReasonNeverAcknowledged, status)
@@ -56,9 +59,9 @@ func TestAWindowOfAWorkerThatNeverAcknowledgesIsReported(t *testing.T) {
 }
 
 func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
-	w := newWorkerWorld(t, workerPolicy())
+	w := newWorkerWorld(t, fixture.WorkerPolicy())
 	w.settle(700)
-	require.Equal(t, []int32{7}, w.worker.wrote)
+	require.Equal(t, []int32{7}, w.worker.Updates)
 	p := w.policy()
 	require.Equal(t, v1alpha1.ActuatorDirect, p.Status.Actuator.Type)
 	require.Equal(t, "function:public/default/resize", p.Status.Target)
@@ -69,17 +72,17 @@ func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
 	require.Contains(t, message, "consumerProperties")
 	status, _ = w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Scaling", status)
-	require.Equal(t, 1, w.worker.looked, "right before the write")
+	require.Equal(t, 1, w.worker.StatusReads, "right before the write")
 
 	w.reconcile()
 	require.Equal(t, int32(7), *w.policy().Status.CurrentReplicas, "read again at once after a write")
 	require.Equal(t, map[function.Component]bool{
-		{Cluster: testCluster(), Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize"}: true,
-	}, w.worker.components)
+		{Cluster: fixture.Cluster(), Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize"}: true,
+	}, w.worker.Components)
 }
 
 func TestAWorkerIsToldNoMoreOftenThanOnceInAnInterval(t *testing.T) {
-	w := newWorkerWorld(t, workerPolicy())
+	w := newWorkerWorld(t, fixture.WorkerPolicy())
 	w.settle(700)
 	for range 3 {
 		w.after(testInterval)
@@ -88,39 +91,39 @@ func TestAWorkerIsToldNoMoreOftenThanOnceInAnInterval(t *testing.T) {
 		require.Equal(t, policy.HoldWorkerUpdate, w.policy().Status.Decision.Hold.Reason)
 		require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
 	}
-	require.Equal(t, []int32{7}, w.worker.wrote)
-	w.after(DefaultWorkerUpdateInterval - 3*testInterval)
+	require.Equal(t, []int32{7}, w.worker.Updates)
+	w.after(target.DefaultWorkerUpdateInterval - 3*testInterval)
 	w.answer(6_500, 12_000) // unbearable, so no start is waited for
 	w.reconcile()
-	require.Len(t, w.worker.wrote, 2)
+	require.Len(t, w.worker.Updates, 2)
 }
 
 func TestAWriteThatFailsCountsForTheInterval(t *testing.T) {
-	w := newWorkerWorld(t, workerPolicy())
-	w.worker.writeFails = backlog.Because(backlog.ErrForbidden, "grant functions")
+	w := newWorkerWorld(t, fixture.WorkerPolicy())
+	w.worker.UpdateError = backlog.Because(backlog.ErrForbidden, "grant functions")
 	w.reconcile()
 	w.answer(700, 10_000)
-	_, err := w.reconciler.reconcile(t.Context(), testKey())
+	_, err := w.reconciler.reconcile(t.Context(), fixture.Key())
 	require.ErrorIs(t, err, backlog.ErrForbidden)
 	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "Unknown/ScaleFailed", status)
 	require.Contains(t, message, "grant functions")
 	w.reconcile()
-	require.Len(t, w.worker.wrote, 1)
+	require.Len(t, w.worker.Updates, 1)
 }
 
 func TestAStoppedFunctionIsNeverWrittenTo(t *testing.T) {
-	w := newWorkerWorld(t, workerPolicy())
+	w := newWorkerWorld(t, fixture.WorkerPolicy())
 	w.settle(300)
-	require.Empty(t, w.worker.wrote)
-	require.Zero(t, w.worker.looked, "consumers say that it runs")
+	require.Empty(t, w.worker.Updates)
+	require.Zero(t, w.worker.StatusReads, "consumers say that it runs")
 
-	w.worker.stopped = true // since its consumers were counted
+	w.worker.Stopped = true // since its consumers were counted
 	w.after(testInterval)
 	w.answer(700, 10_000)
 	w.reconcile()
-	require.Empty(t, w.worker.wrote)
-	require.Equal(t, 1, w.worker.looked)
+	require.Empty(t, w.worker.Updates)
+	require.Equal(t, 1, w.worker.StatusReads)
 
 	w.consumed(0, 700, 10_000)
 	w.reconcile()
@@ -133,16 +136,16 @@ func TestAStoppedFunctionIsNeverWrittenTo(t *testing.T) {
 		require.Equal(t, "False/Stopped", status)
 		require.Contains(t, message, "start it first (pulsar-admin functions start)")
 	}
-	require.Empty(t, w.worker.wrote)
+	require.Empty(t, w.worker.Updates)
 
-	w.worker.stopped = false
+	w.worker.Stopped = false
 	for range 2 { // the subscription is followed again
 		w.after(30 * time.Second)
 		w.reconcile()
 		w.answer(900, 10_000)
 	}
 	w.reconcile()
-	require.Equal(t, []int32{9}, w.worker.wrote)
+	require.Equal(t, []int32{9}, w.worker.Updates)
 }
 
 func TestWhatAWorkerSaysIsAConditionOrAHold(t *testing.T) {
@@ -155,34 +158,34 @@ func TestWhatAWorkerSaysIsAConditionOrAHold(t *testing.T) {
 		"Unsupported":        backlog.ErrUnsupported,
 	} {
 		t.Run(reason, func(t *testing.T) {
-			w := newWorkerWorld(t, workerPolicy())
-			w.worker.describeFails = fmt.Errorf("%w: boom", err)
+			w := newWorkerWorld(t, fixture.WorkerPolicy())
+			w.worker.DescribeError = fmt.Errorf("%w: boom", err)
 			w.reconcile()
 			status, message := w.condition(v1alpha1.ConditionTargetFound)
 			require.Equal(t, "False/"+reason, status)
 			require.Contains(t, message, "boom")
-			w.worker.describeFails = nil
+			w.worker.DescribeError = nil
 			w.after(10 * time.Second)
 			w.settle(700)
-			require.Equal(t, []int32{7}, w.worker.wrote)
+			require.Equal(t, []int32{7}, w.worker.Updates)
 		})
 	}
 }
 
 func TestAFunctionThatWasKnownIsLeftAsItIsWhileItsWorkerIsAway(t *testing.T) {
-	w := newWorkerWorld(t, workerPolicy())
+	w := newWorkerWorld(t, fixture.WorkerPolicy())
 	w.settle(300)
-	w.worker.describeFails = fmt.Errorf("%w: boom", backlog.ErrUnavailable)
+	w.worker.DescribeError = fmt.Errorf("%w: boom", backlog.ErrUnavailable)
 	w.after(30 * time.Second)
 	w.answer(900, 10_000)
 	w.reconcile()
-	require.Empty(t, w.worker.wrote)
+	require.Empty(t, w.worker.Updates)
 	require.Equal(t, policy.HoldWorkerUnknown, w.policy().Status.Decision.Hold.Reason)
 	require.Contains(t, w.policy().Status.Decision.Hold.Message, "boom")
 	status, _ := w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Scaling", status)
 
-	w.worker.describeFails = fmt.Errorf("%w: gone", backlog.ErrFunctionNotFound)
+	w.worker.DescribeError = fmt.Errorf("%w: gone", backlog.ErrFunctionNotFound)
 	w.after(10 * time.Second)
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionTargetFound)
@@ -191,25 +194,25 @@ func TestAFunctionThatWasKnownIsLeftAsItIsWhileItsWorkerIsAway(t *testing.T) {
 }
 
 func TestAWorkerIsAskedRarely(t *testing.T) {
-	w := newWorkerWorld(t, workerPolicy())
+	w := newWorkerWorld(t, fixture.WorkerPolicy())
 	w.settle(300)
-	before := w.worker.described
+	before := w.worker.Described
 	for range 10 {
 		w.reconcile()
 	}
-	require.Equal(t, before, w.worker.described)
+	require.Equal(t, before, w.worker.Described)
 	w.after(30 * time.Second)
 	w.reconcile()
-	require.Equal(t, before+1, w.worker.described)
+	require.Equal(t, before+1, w.worker.Described)
 }
 
 func TestAWorkerIsNotAskedInModeOff(t *testing.T) {
-	p := workerPolicy()
+	p := fixture.WorkerPolicy()
 	p.Spec.Mode = v1alpha1.ModeOff
 	w := newWorkerWorld(t, p)
 	w.reconcile()
-	require.Zero(t, w.worker.described)
-	require.Zero(t, w.worker.looked)
+	require.Zero(t, w.worker.Described)
+	require.Zero(t, w.worker.StatusReads)
 	require.Nil(t, w.policy().Status.CurrentReplicas, "nobody looked")
 	status, _ := w.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Off", status)
@@ -220,20 +223,20 @@ func TestAWorkerIsNotAskedInModeOff(t *testing.T) {
 }
 
 func TestWhatTheWorkerRunsInKubernetesIsRefused(t *testing.T) {
-	set := newWorkload(kindStatefulSet)
-	set.SetNamespace(testNamespace)
+	set := cluster.NewUnstructured(cluster.KindStatefulSet)
+	set.SetNamespace(fixture.Namespace)
 	set.SetName("pf-public-default-resize")
-	w := newWorkerWorld(t, workerPolicy(), set)
+	w := newWorkerWorld(t, fixture.WorkerPolicy(), set)
 	w.reconcile()
 	status, message := w.condition(v1alpha1.ConditionTargetFound)
 	require.Equal(t, "False/TargetInvalid", status)
 	require.Contains(t, message,
 		"set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name pf-public-default-resize")
-	require.Zero(t, w.worker.described)
+	require.Zero(t, w.worker.Described)
 }
 
 func TestAnAutoscalerScalesAFunctionOfAWorkerThroughThePolicy(t *testing.T) {
-	p := workerPolicy()
+	p := fixture.WorkerPolicy()
 	p.Spec.Actuator = v1alpha1.ActuatorHPA
 	w := newWorkerWorld(t, p)
 	w.settle(700)
@@ -241,39 +244,39 @@ func TestAnAutoscalerScalesAFunctionOfAWorkerThroughThePolicy(t *testing.T) {
 	require.NotNil(t, hpa)
 	require.Equal(t, v1alpha1.KindAutoscalingPolicy, hpa.Spec.ScaleTargetRef.Kind)
 	require.Equal(t, int32(3), *w.policy().Spec.Replicas, "it begins from what runs")
-	require.Empty(t, w.worker.wrote)
+	require.Empty(t, w.worker.Updates)
 
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = new(int32(7)) }) // as the HPA does
 	w.reconcile()
-	require.Equal(t, []int32{7}, w.worker.wrote)
+	require.Equal(t, []int32{7}, w.worker.Updates)
 	wants := func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = new(int32(8)) }
 	w.edit(wants)
 	w.reconcile()
-	require.Equal(t, []int32{7}, w.worker.wrote, "not within the interval")
+	require.Equal(t, []int32{7}, w.worker.Updates, "not within the interval")
 	require.Equal(t, int32(7), *w.policy().Spec.Replicas, "the policy holds what runs")
 	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.NotContains(t, status, "ScaleFailed")
-	w.after(DefaultWorkerUpdateInterval)
+	w.after(target.DefaultWorkerUpdateInterval)
 	w.answer(700, 10_000)
 	w.edit(wants)
 	w.reconcile()
-	require.Equal(t, []int32{7, 8}, w.worker.wrote)
+	require.Equal(t, []int32{7, 8}, w.worker.Updates)
 	require.True(t, metav1.IsControlledBy(hpa, w.policy()))
 }
 
 func TestOneFunctionOfAWorkerHasOnePolicyWhateverItsNamespace(t *testing.T) {
-	older := workerPolicy()
+	older := fixture.WorkerPolicy()
 	older.Namespace, older.Name, older.UID = "other", "first", "uid-first"
 	older.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(-time.Hour))
-	w := newWorkerWorld(t, workerPolicy(), older)
+	w := newWorkerWorld(t, fixture.WorkerPolicy(), older)
 	w.settle(700)
-	require.Empty(t, w.worker.wrote)
+	require.Empty(t, w.worker.Updates)
 	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "False/OlderPolicy", status)
 	require.Contains(t, message, "AutoscalingPolicy other/first is older")
 
 	older.Spec.Pulsar.AdminURL = "http://elsewhere:8080"
-	w = newWorkerWorld(t, workerPolicy(), older)
+	w = newWorkerWorld(t, fixture.WorkerPolicy(), older)
 	w.settle(700)
-	require.Equal(t, []int32{7}, w.worker.wrote, "a function of that name in another cluster")
+	require.Equal(t, []int32{7}, w.worker.Updates, "a function of that name in another cluster")
 }

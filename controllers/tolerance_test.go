@@ -9,10 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestToleranceIsAppliedAgainOnceKubernetesWasUpgraded(t *testing.T) {
-	w := newTestWorld(t, testFunction(), testPolicy(), testConfigMap())
+	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	dropped := w.autoscaler() // as a server before 1.35 keeps it
 	dropped.Spec.Behavior.ScaleUp.Tolerance, dropped.Spec.Behavior.ScaleDown.Tolerance = nil, nil

@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
 // siblings queues every policy that scales the same target as the one that came or went: which of them is the oldest
@@ -27,7 +29,7 @@ import (
 func siblings(reader client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		requests := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
-		for _, target := range indexPolicy(object) {
+		for _, target := range target.IndexPolicy(object) {
 			requests = append(requests, policiesOf(ctx, reader, object.GetNamespace(), target)...)
 		}
 		return requests
@@ -44,7 +46,7 @@ func autoscalerUsers(reader client.Reader) handler.EventHandler {
 		}
 		var requests []reconcile.Request
 		ref := hpa.Spec.ScaleTargetRef
-		for _, target := range replicasOf(scaleTarget(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name) {
+		for _, target := range replicasOf(target.Key(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name) {
 			requests = append(requests, policiesOf(ctx, reader, hpa.Namespace, target)...)
 		}
 		for _, owner := range hpa.OwnerReferences {
@@ -66,7 +68,7 @@ func workloadUsers(reader client.Reader) handler.TypedEventHandler[*unstructured
 		for _, target := range concerns(object) {
 			requests = append(requests, policiesOf(ctx, reader, object.GetNamespace(), target)...)
 		}
-		if ownedByPolicy(object) && object.GetKind() == kindScaledObject { // whatever it scales
+		if target.OwnedByPolicy(object) && object.GetKind() == cluster.KindScaledObject { // whatever it scales
 			requests = append(requests,
 				reconcile.Request{NamespacedName: client.ObjectKey{
 					Namespace: object.GetNamespace(),
@@ -80,34 +82,34 @@ func workloadUsers(reader client.Reader) handler.TypedEventHandler[*unstructured
 // concerns are the keys of the targets that an object is or scales.
 func concerns(object *unstructured.Unstructured) []string {
 	switch kind := object.GetKind(); kind {
-	case kindScaledObject, kindVerticalPodAutoscaler:
-		ref := otherTarget(object)
+	case cluster.KindScaledObject, cluster.KindVerticalPodAutoscaler:
+		ref := target.ScaleTargetOf(object)
 		if ref == nil {
 			return nil
 		}
-		return replicasOf(scaleTarget(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name)
-	case kindStatefulSet:
-		return replicasOf(scaleTarget("apps/v1", kind, object.GetName()), kind, object.GetName())
+		return replicasOf(target.Key(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name)
+	case cluster.KindStatefulSet:
+		return replicasOf(target.Key("apps/v1", kind, object.GetName()), kind, object.GetName())
 	default:
 		// Whose autoscaler has its name is told as well.
-		return []string{workloadTarget(kind, object.GetName()), nameKey(object.GetName())}
+		return []string{workloadTarget(kind, object.GetName()), target.NameKey(object.GetName())}
 	}
 }
 
 // replicasOf are the keys of all whose replicas something is: of a StatefulSet, itself and what Function Mesh made it
 // for.
 func replicasOf(key, kind, name string) []string {
-	if kind == kindStatefulSet {
-		if workload, name := workloadOfStatefulSet(name); workload != "" {
+	if kind == cluster.KindStatefulSet {
+		if workload, name := cluster.WorkloadOf(name); workload != "" {
 			return []string{key, workloadTarget(workload, name)}
 		}
 	}
 	return []string{key}
 }
 
-// workloadTarget is the key of indexScaleTarget for an object of Function Mesh.
+// workloadTarget is the key of target.IndexScaleTarget for an object of Function Mesh.
 func workloadTarget(kind, name string) string {
-	return scaleTarget(workloadKind(kind).GroupVersion().String(), kind, name)
+	return target.Key(cluster.WorkloadGVK(kind).GroupVersion().String(), kind, name)
 }
 
 // policiesOf lists the policies that scale a target. The list comes from memory and cannot fail but for a missing
@@ -115,7 +117,7 @@ func workloadTarget(kind, name string) string {
 func policiesOf(ctx context.Context, reader client.Reader, namespace, key string) []reconcile.Request {
 	var list v1alpha1.AutoscalingPolicyList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace),
-		client.MatchingFields{indexScaleTarget: key}); err != nil {
+		client.MatchingFields{target.IndexScaleTarget: key}); err != nil {
 		return nil
 	}
 	requests := make([]reconcile.Request, 0, len(list.Items))
@@ -183,7 +185,7 @@ func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
 			rollout(e.ObjectOld) != rollout(e.ObjectNew) ||
 			scaledObjectSays(e.ObjectOld, e.ObjectNew) ||
-			podSelector(e.ObjectOld) != podSelector(e.ObjectNew)
+			target.PodSelector(e.ObjectOld) != target.PodSelector(e.ObjectNew)
 	}}
 }
 
@@ -191,7 +193,7 @@ func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 // and Sources there are: else every policy would be reported without a target at every start.
 type news struct {
 	tracked   *trackedPolicies
-	discovery Discovery
+	discovery cluster.Discovery
 }
 
 // Start hands over the queue; the poller adds to it.
@@ -202,7 +204,7 @@ func (n news) Start(_ context.Context, queue workqueue.TypedRateLimitingInterfac
 
 // WaitForSync waits for the first look for every kind.
 func (n news) WaitForSync(ctx context.Context) error {
-	return n.discovery.WaitForSync(ctx, watchedKinds()...)
+	return n.discovery.WaitForSync(ctx, cluster.CachedKinds()...)
 }
 
 // String names the source in logs.

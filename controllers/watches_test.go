@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // queued runs the handler on a creation and returns what it queued.
@@ -36,9 +38,9 @@ func queued[T any](t *testing.T, h handler.TypedEventHandler[T, reconcile.Reques
 }
 
 func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
-	sibling, other := testPolicy(), testPolicy()
+	sibling, other := fixture.Policy(), fixture.Policy()
 	sibling.Name, other.Name, other.Spec.ScaleTargetRef.Name = "sibling", "other", "crop"
-	w := newTestWorld(t, testPolicy(), sibling, other)
+	w := newTestWorld(t, fixture.Policy(), sibling, other)
 	ours := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "gone")
 	ours.Name = plan.AutoscalerName("other")
 	ours.OwnerReferences = []metav1.OwnerReference{{Kind: v1alpha1.KindAutoscalingPolicy, Name: "other"}}
@@ -63,8 +65,8 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 			require.ElementsMatch(t, test.want, queued(t, autoscalerUsers(w.client), test.object))
 		})
 	}
-	require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(w.client), testFunction()))
-	worker := testPolicy()
+	require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(w.client), fixture.Function()))
+	worker := fixture.Policy()
 	worker.Name, worker.Spec.ScaleTargetRef = "worker", v1alpha1.ScaleTargetRef{
 		APIVersion: "apps/v1", Kind: "StatefulSet",
 		Name: "pf-public-default-my-function",
@@ -78,19 +80,19 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 			"resize"),
 		"a ScaledObject on its StatefulSet":          testScaledObject("apps/v1", "StatefulSet", "resize-function"),
 		"a VerticalPodAutoscaler on its StatefulSet": testVerticalAutoscaler("Auto"),
-		"its StatefulSet":                            testStatefulSet(nil),
+		"its StatefulSet":                            fixture.StatefulSet(nil),
 	} {
 		require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(w.client), object), what)
 	}
 	require.Empty(t, queued(t, workloadUsers(w.client), testScaledObject("apps/v1", "Deployment", "resize")))
-	namesake := testFunction()
+	namesake := fixture.Function()
 	namesake.SetName(plan.AutoscalerName("other"))
 	require.Equal(t, []string{"other"}, queued(t, workloadUsers(w.client), namesake))
 	require.ElementsMatch(t, []string{"resize", "sibling"}, queued[client.Object](t, siblings(w.client), sibling))
 }
 
 func TestOurOwnStatusWritesWakeNobody(t *testing.T) {
-	before, after := testPolicy(), testPolicy()
+	before, after := fixture.Policy(), fixture.Policy()
 	desired := int32(7)
 	after.Status.DesiredReplicas, after.ResourceVersion = &desired, "2"
 	update := event.UpdateEvent{ObjectOld: before, ObjectNew: after}
@@ -159,15 +161,15 @@ func TestAFunctionsStatusWakesNobody(t *testing.T) {
 		"an annotation changed": {func(
 			u *unstructured.Unstructured,
 		) {
-			u.SetAnnotations(map[string]string{annotationManaged: "false"})
+			u.SetAnnotations(map[string]string{cluster.AnnotationManaged: "false"})
 		}, true},
 		"it joined a mesh": {func(u *unstructured.Unstructured) {
-			u.SetOwnerReferences([]metav1.OwnerReference{{Kind: kindFunctionMesh, Name: "m"}})
+			u.SetOwnerReferences([]metav1.OwnerReference{{Kind: cluster.KindFunctionMesh, Name: "m"}})
 		}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			before, after := testFunction(), testFunction()
+			before, after := fixture.Function(), fixture.Function()
 			test.change(after)
 			require.Equal(t, test.wakes,
 				workloadChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))

@@ -12,12 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 // testSecret holds a token, or nothing.
 func testSecret(name string, data map[string]string) *corev1.Secret {
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: name},
 		Data:       map[string][]byte{},
 	}
 	for key, value := range data {
@@ -28,48 +30,55 @@ func testSecret(name string, data map[string]string) *corev1.Secret {
 
 // Who may create policies in one namespace must not change, by them, what the adapter may change and he may not.
 func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
-	token := testSecret("token",
-		map[string]string{"clientAuthenticationPlugin": tokenPlugin, "clientAuthenticationParameters": "token:hunter2"})
+	token := testSecret(
+		"token",
+		map[string]string{
+			"clientAuthenticationPlugin":     fixture.TokenPlugin,
+			"clientAuthenticationParameters": "token:hunter2",
+		},
+	)
 	tests := map[string]struct {
-		own     OwnCredentials
-		mode    FunctionCredentials
-		workers WorkerCredentials
+		own     target.OwnCredentials
+		mode    target.FunctionCredentials
+		workers target.WorkerCredentials
 		secret  string
 		refused string
 	}{
 		"nobody has any": {},
-		"the adapter has none but knows certificates": {own: OwnCredentials{TrustsMore: true}},
+		"the adapter has none but knows certificates": {own: target.OwnCredentials{TrustsMore: true}},
 		"the adapter has some, the policy has none": {
-			own: OwnCredentials{Authenticates: true},
+			own: target.OwnCredentials{Authenticates: true},
 			refused: "the adapter's own credentials are not for changing what function workers run " +
 				"(--worker-credentials=Policy): set spec.pulsar.authSecret to a " +
 				"Secret that the adapter may read, with credentials that may change public/default/resize, or run the adapter " +
 				"with --worker-credentials=Own",
 		},
-		"both have some": {own: OwnCredentials{Authenticates: true}, secret: "token"},
+		"both have some": {own: target.OwnCredentials{Authenticates: true}, secret: "token"},
 		"the policy's Secret says nothing": {
-			own: OwnCredentials{Authenticates: true}, secret: "empty",
+			own: target.OwnCredentials{Authenticates: true}, secret: "empty",
 			refused: "--worker-credentials=Policy",
 		},
 		"the policy's Secret says nothing, and nobody": {secret: "empty"},
 		"the platform allows the adapter's": {
-			own:     OwnCredentials{Authenticates: true},
-			workers: OwnWorkerCredentials,
+			own:     target.OwnCredentials{Authenticates: true},
+			workers: target.OwnWorkerCredentials,
 		},
 		"the adapter's are for everything": {
-			own: OwnCredentials{Authenticates: true}, mode: IgnoreFunctionCredentials,
+			own: target.OwnCredentials{Authenticates: true}, mode: target.IgnoreFunctionCredentials,
 			refused: "with --function-credentials=Ignore there are no others: run the adapter with --worker-credentials=Own",
 		},
 		"the adapter's are for everything, workers too": {
-			own: OwnCredentials{Authenticates: true}, mode: IgnoreFunctionCredentials, workers: OwnWorkerCredentials,
+			own: target.OwnCredentials{
+				Authenticates: true,
+			}, mode: target.IgnoreFunctionCredentials, workers: target.OwnWorkerCredentials,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p := workerPolicy()
+			p := fixture.WorkerPolicy()
 			p.Spec.Pulsar.AuthSecret = test.secret
 			w := newWorkerWorld(t, p, token, testSecret("empty", nil))
-			w.configure = func(c *TargetsConfig) {
+			w.configure = func(c *target.Config) {
 				c.OwnCredentials, c.WorkerCredentials = test.own, test.workers
 				if test.mode != "" {
 					c.FunctionCredentials = test.mode
@@ -80,20 +89,20 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 			status, message := w.condition(v1alpha1.ConditionTargetFound)
 			if test.refused == "" {
 				require.Equal(t, "True/Found", status, message)
-				require.NotZero(t, w.worker.described)
+				require.NotZero(t, w.worker.Described)
 				return
 			}
 			require.Equal(t, "False/"+v1alpha1.ReasonCredentialsMissing, status)
 			require.Contains(t, message, test.refused)
-			require.Zero(t, w.worker.described, "it is not even shown them")
-			require.Empty(t, w.worker.wrote)
+			require.Zero(t, w.worker.Described, "it is not even shown them")
+			require.Empty(t, w.worker.Updates)
 		})
 	}
 }
 
 // Else everyone with a namespace could keep the functions of others from being scaled.
 func TestAPolicyOfAnotherNamespaceThatMayNotScaleAFunctionStandsInNobodysWay(t *testing.T) {
-	older := workerPolicy()
+	older := fixture.WorkerPolicy()
 	older.Namespace, older.Name, older.UID = "other", "first", "uid-first"
 	older.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(-time.Hour))
 	tests := map[string]struct {
@@ -103,7 +112,7 @@ func TestAPolicyOfAnotherNamespaceThatMayNotScaleAFunctionStandsInNobodysWay(t *
 	}{
 		"refused": {found: metav1.ConditionFalse, namespace: "other", want: "True/Direct"},
 		"refused, of the same namespace": {
-			found: metav1.ConditionFalse, namespace: testNamespace,
+			found: metav1.ConditionFalse, namespace: fixture.Namespace,
 			want: "False/OlderPolicy",
 		},
 		"found":                                {found: metav1.ConditionTrue, namespace: "other", want: "False/OlderPolicy"},
@@ -119,7 +128,7 @@ func TestAPolicyOfAnotherNamespaceThatMayNotScaleAFunctionStandsInNobodysWay(t *
 					Reason: "Some",
 				}}
 			}
-			w := newWorkerWorld(t, workerPolicy(), older)
+			w := newWorkerWorld(t, fixture.WorkerPolicy(), older)
 			w.settle(700)
 			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, test.want, status, message)

@@ -27,7 +27,11 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 const (
@@ -37,7 +41,7 @@ const (
 // otherAutoscaler is somebody's HorizontalPodAutoscaler on the given target.
 func otherAutoscaler(apiVersion, kind, name string) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "theirs"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: "theirs"},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
 				APIVersion: apiVersion, Kind: kind,
@@ -60,9 +64,9 @@ type testWorld struct {
 	// pods are what the next process knows of pods; nil for one that leaves them alone.
 	pods Health
 	// worker of the next process; nil for one that leaves function workers alone.
-	worker *fakeWorker
+	worker *fixture.Worker
 	// configure changes how the next process finds targets; nil for no change.
-	configure func(*TargetsConfig)
+	configure func(*target.Config)
 	// abilities of the cluster.
 	abilities plan.Capabilities
 	// mu guards writes while a pass runs: a fleet writes its children side by side.
@@ -83,19 +87,19 @@ type testWorld struct {
 
 func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 	t.Helper()
-	scheme, err := Scheme()
+	scheme, err := informer.Scheme()
 	require.NoError(t, err)
 	w := &testWorld{
 		t: t, now: time.Unix(1_800_000_000, 0), recorder: events.NewFakeRecorder(100), installed: true,
 	}
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.AutoscalingPolicy{}, &autoscalingv2.HorizontalPodAutoscaler{}).
-		WithIndex(&v1alpha1.AutoscalingPolicy{}, indexScaleTarget, indexPolicy).
+		WithIndex(&v1alpha1.AutoscalingPolicy{}, target.IndexScaleTarget, target.IndexPolicy).
 		WithIndex(&v1alpha1.AutoscalingPolicy{}, indexSelectedKind, indexFleet).
-		WithIndex(&autoscalingv2.HorizontalPodAutoscaler{}, indexScaleTarget, indexAutoscaler)
-	for _, kind := range watchedKinds() {
-		if field, by := indexOf(kind); field != "" {
-			builder = builder.WithIndex(newWorkload(kind), field, by)
+		WithIndex(&autoscalingv2.HorizontalPodAutoscaler{}, target.IndexScaleTarget, target.IndexAutoscaler)
+	for _, kind := range cluster.CachedKinds() {
+		if field, by := target.IndexOf(kind); field != "" {
+			builder = builder.WithIndex(cluster.NewUnstructured(kind), field, by)
 		}
 	}
 	w.client = builder.WithInterceptorFuncs(w.counting()).Build()
@@ -109,20 +113,20 @@ func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 func (w *testWorld) restart() {
 	w.t.Helper()
 	w.registry = prometheus.NewRegistry()
-	finding := TargetsConfig{
+	finding := target.Config{
 		Workloads: w.client, Installed: func(string) bool { return w.installed }, Objects: w.client,
-		FunctionCredentials: UseFunctionCredentials, InstanceMetrics: NoInstanceMetrics, Now: w.clock,
+		FunctionCredentials: target.UseFunctionCredentials, InstanceMetrics: target.NoInstanceMetrics, Now: w.clock,
 	}
 	if w.worker != nil {
-		finding.Worker, finding.Consumers = w.worker, ConsumerCount(w.store, w.clock)
+		finding.Worker, finding.Consumers = w.worker, target.ConsumerCount(w.store, w.clock)
 	}
 	if w.configure != nil {
 		w.configure(&finding)
 	}
-	credentials, err := NewCredentials(w.client, finding.FunctionCredentials, finding.OwnCredentials, w.clock)
+	credentials, err := informer.NewCredentials(w.client, finding.FunctionCredentials, finding.OwnCredentials, w.clock)
 	require.NoError(w.t, err)
 	finding.Credentials = credentials
-	targets, err := NewTargets(finding)
+	targets, err := target.New(finding)
 	require.NoError(w.t, err)
 	reconciling := ReconcilerConfig{
 		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets, Pods: w.pods,
@@ -211,14 +215,17 @@ func (w *testWorld) crashing(write func() error) error {
 func (w *testWorld) reconcile() []string {
 	w.t.Helper()
 	w.writes = nil
-	_, err := w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: testKey()})
+	_, err := w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.NoError(w.t, err)
 	return w.writes
 }
 
 // answer is Pulsar's: so many messages wait, of so many published ever.
 func (w *testWorld) answer(waiting, published int64) {
-	w.store.Record(backlog.Topic{Cluster: testCluster(), Name: testTopic}, testSample(w.now, waiting, published))
+	w.store.Record(
+		backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic},
+		fixture.Sample(w.now, waiting, published),
+	)
 }
 
 // settle takes the policy to its first decision, with so many messages waiting.
@@ -235,7 +242,7 @@ func (w *testWorld) after(d time.Duration) { w.now = w.now.Add(d) }
 func (w *testWorld) policy() *v1alpha1.AutoscalingPolicy {
 	w.t.Helper()
 	var p v1alpha1.AutoscalingPolicy
-	require.NoError(w.t, w.client.Get(w.t.Context(), testKey(), &p))
+	require.NoError(w.t, w.client.Get(w.t.Context(), fixture.Key(), &p))
 	return &p
 }
 
@@ -254,7 +261,7 @@ func (w *testWorld) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 	w.t.Helper()
 	var hpa autoscalingv2.HorizontalPodAutoscaler
 	err := w.client.Get(w.t.Context(),
-		types.NamespacedName{Namespace: testNamespace, Name: plan.AutoscalerName("resize")}, &hpa)
+		types.NamespacedName{Namespace: fixture.Namespace, Name: plan.AutoscalerName("resize")}, &hpa)
 	require.NoError(w.t, client.IgnoreNotFound(err))
 	if err != nil {
 		return nil

@@ -22,6 +22,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider"
 )
 
@@ -52,9 +54,9 @@ func newAdapter(ctx context.Context, o *Options) (*adapter, error) {
 	p, worker := o.Polling, &worker{}
 	parts, err := controllers.Setup(ctx, a.manager, controllers.Config{
 		Store: store, PollInterval: p.PollInterval, DefaultAdminURL: p.PulsarAdminURL,
-		FunctionCredentials: controllers.FunctionCredentials(p.FunctionCredentials), OwnCredentials: p.OwnCredentials(),
-		WorkerCredentials: controllers.WorkerCredentials(p.WorkerCredentials),
-		InstanceMetrics: controllers.InstanceMetrics(
+		FunctionCredentials: target.FunctionCredentials(p.FunctionCredentials), OwnCredentials: p.OwnCredentials(),
+		WorkerCredentials: target.WorkerCredentials(p.WorkerCredentials),
+		InstanceMetrics: target.InstanceMetrics(
 			p.InstanceMetrics), Worker: worker, WorkerUpdateInterval: o.WorkerUpdateInterval,
 		Lease: lease, Service: o.ServiceKey(lease.Namespace), ExternalMetrics: o.ExternalMetrics, Scaler: o.Scaler,
 		Clock: time.Now, Registerer: registry,
@@ -98,12 +100,12 @@ func newManager(o *Options, lease types.NamespacedName) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme, err := controllers.Scheme()
+	scheme, err := informer.Scheme()
 	if err != nil {
 		return nil, err
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Cache: controllers.CacheOptions(lease), Client: controllers.ClientOptions(),
+		Scheme: scheme, Cache: informer.CacheOptions(lease), Client: controllers.ClientOptions(),
 		LeaderElection: true, LeaderElectionID: lease.Name, LeaderElectionNamespace: lease.Namespace,
 		LeaseDuration: &o.LeaseDuration, RenewDeadline: &o.LeaseRenewDeadline, RetryPeriod: &o.LeaseRetryPeriod,
 		LeaderElectionReleaseOnCancel: true,
@@ -166,7 +168,7 @@ func (a *adapter) liveChecks() []healthz.HealthChecker {
 }
 
 // signals lets the provider ask the controllers, which must not know each other.
-type signals struct{ *controllers.Signals }
+type signals struct{ *informer.Signals }
 
 // Read implements provider.Signals.
 func (s signals) Read(object provider.Object, detail backlog.Detail, now time.Time) (backlog.Reading, error) {

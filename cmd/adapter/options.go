@@ -14,7 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -59,7 +59,7 @@ func NewOptions() *Options {
 		Kube:    kube.NewOptions(),
 		Log:     logs.NewOptions(),
 
-		WorkerUpdateInterval: controllers.DefaultWorkerUpdateInterval,
+		WorkerUpdateInterval: target.DefaultWorkerUpdateInterval,
 
 		LeaseDuration:      15 * time.Second,
 		LeaseRenewDeadline: 10 * time.Second,

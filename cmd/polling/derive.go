@@ -5,7 +5,7 @@ package polling
 
 import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
 // PulsarHosts are the hosts that may be called and be shown the credentials. Of that of the flags it is the one port,
@@ -19,8 +19,8 @@ func (o *Options) PulsarHosts() []string {
 }
 
 // OwnCredentials says what the flags give for clusters with credentials of their own that cannot be read.
-func (o *Options) OwnCredentials() controllers.OwnCredentials {
-	return controllers.OwnCredentials{
+func (o *Options) OwnCredentials() target.OwnCredentials {
+	return target.OwnCredentials{
 		Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "",
 		TrustsMore:    o.PulsarCAFile != "",
 	}

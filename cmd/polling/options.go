@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
 // Options are the flags that say where Pulsar is and how it is measured.
@@ -44,8 +44,8 @@ const (
 // NewOptions returns the defaults.
 func NewOptions() Options {
 	return Options{
-		FunctionCredentials:   string(controllers.UseFunctionCredentials),
-		WorkerCredentials:     string(controllers.PolicyWorkerCredentials),
+		FunctionCredentials:   string(target.UseFunctionCredentials),
+		WorkerCredentials:     string(target.PolicyWorkerCredentials),
 		PulsarTimeout:         3 * time.Second,
 		MaxRequestsPerCluster: 16,
 		MaxRequestsPerSecond:  pulsar.DefaultMaxRequestsPerSecondPerHost,
@@ -54,7 +54,7 @@ func NewOptions() Options {
 		RateWindow:   10 * time.Second,
 		StaleAfter:   time.Minute,
 
-		InstanceMetrics: string(controllers.PodInstanceMetrics),
+		InstanceMetrics: string(target.PodInstanceMetrics),
 		BulkSource:      bulkNone,
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/authparams"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
 // Check returns everything that is wrong, each with flag, value and bound.
@@ -26,10 +26,10 @@ func (o *Options) checkPulsar() []error {
 		}
 	}
 	p = append(p, o.checkCredentials()...)
-	p.OneOf("function-credentials", o.FunctionCredentials, string(controllers.UseFunctionCredentials),
-		string(controllers.IgnoreFunctionCredentials))
-	p.OneOf("worker-credentials", o.WorkerCredentials, string(controllers.PolicyWorkerCredentials),
-		string(controllers.OwnWorkerCredentials))
+	p.OneOf("function-credentials", o.FunctionCredentials, string(target.UseFunctionCredentials),
+		string(target.IgnoreFunctionCredentials))
+	p.OneOf("worker-credentials", o.WorkerCredentials, string(target.PolicyWorkerCredentials),
+		string(target.OwnWorkerCredentials))
 	p.Between("pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
 	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
 		p.Add("--max-requests-per-cluster is %d: it must be from 1 to 1000", o.MaxRequestsPerCluster)
@@ -77,8 +77,8 @@ func (o *Options) checkMeasuring() []error {
 			pollsUntilStale, o.PollInterval)
 	}
 	p = append(p, o.checkBulk()...)
-	p.OneOf("instance-metrics", o.InstanceMetrics, string(controllers.PodInstanceMetrics),
-		string(controllers.NoInstanceMetrics))
+	p.OneOf("instance-metrics", o.InstanceMetrics, string(target.PodInstanceMetrics),
+		string(target.NoInstanceMetrics))
 	if o.StaleAfter < o.RateWindow {
 		p.Add("--stale-after is %s: it must be at least --rate-window (%s)", o.StaleAfter, o.RateWindow)
 	}

@@ -25,7 +25,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/connections"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/registries"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
@@ -34,7 +35,7 @@ type scaler struct {
 	options  *Options
 	logger   *slog.Logger
 	manager  ctrl.Manager
-	reading  *controllers.Reading
+	reading  *informer.Informers
 	polling  *polling.Polling
 	server   *keda.Server
 	registry *prometheus.Registry
@@ -72,11 +73,11 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 		return err
 	}
 	p.AllowedPulsarHosts = slices.Concat(p.AllowedPulsarHosts, named.Hosts())
-	s.reading, err = controllers.SetupReading(ctx, s.manager, controllers.ReadingConfig{
+	s.reading, err = informer.Setup(ctx, s.manager, informer.Config{
 		Store: store, DefaultAdminURL: p.PulsarAdminURL,
-		FunctionCredentials: controllers.FunctionCredentials(p.FunctionCredentials), OwnCredentials: p.OwnCredentials(),
-		WorkerCredentials: controllers.WorkerCredentials(
-			p.WorkerCredentials), InstanceMetrics: controllers.InstanceMetrics(p.InstanceMetrics),
+		FunctionCredentials: target.FunctionCredentials(p.FunctionCredentials), OwnCredentials: p.OwnCredentials(),
+		WorkerCredentials: target.WorkerCredentials(
+			p.WorkerCredentials), InstanceMetrics: target.InstanceMetrics(p.InstanceMetrics),
 		Worker: worker, Lease: lease, Clock: time.Now,
 		// Nothing runs yet, so neither is called before there is a server.
 		PolicyChanged: func(policy types.NamespacedName) { s.server.PolicyChanged(policy) },
@@ -115,12 +116,12 @@ func newManager(o *Options, lease types.NamespacedName) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme, err := controllers.Scheme()
+	scheme, err := informer.Scheme()
 	if err != nil {
 		return nil, err
 	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Cache: controllers.CacheOptions(lease),
+		Scheme: scheme, Cache: informer.CacheOptions(lease),
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 	})
 	if err != nil {

@@ -14,13 +14,14 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/connections"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
 // signals lets KEDA's edge ask the controllers, which must not know each other.
 type signals struct {
-	read   *controllers.Signals
+	read   *informer.Signals
 	places places
 }
 
@@ -31,25 +32,25 @@ func (s signals) Read(subject keda.Subject, now time.Time) (backlog.Reading, err
 		key := types.NamespacedName{Namespace: subject.Namespace, Name: subject.Policy}
 		return s.read.Read(v1alpha1.GroupResource(), key, backlog.Slim, now)
 	case subject.Target.Kind != "":
-		resource, known := controllers.ResourceOf(subject.Target.Kind)
+		resource, known := cluster.ResourceOf(subject.Target.Kind)
 		if !known {
 			return backlog.Reading{}, fmt.Errorf("%w: kind %s is not measured", backlog.ErrUnsupported, subject.Target.Kind)
 		}
 		key := types.NamespacedName{Namespace: subject.Namespace, Name: subject.Target.Name}
 		return s.read.Read(resource, key, backlog.Slim, now)
 	}
-	cluster, workerURL, err := s.places.of(subject)
+	pulsar, workerURL, err := s.places.of(subject)
 	if err != nil {
 		return backlog.Reading{}, err
 	}
 	if subject.Component != (keda.Component{}) {
 		return s.read.ReadComponent(function.Component{
-			Cluster: cluster, WorkerURL: workerURL, Kind: subject.Component.Kind,
+			Cluster: pulsar, WorkerURL: workerURL, Kind: subject.Component.Kind,
 			Tenant: subject.Component.Tenant, Namespace: subject.Component.Namespace, Name: subject.Component.Name,
 		}, now)
 	}
 	topics := strings.Split(subject.Topics, ",")
-	return s.read.ReadSubscription(backlog.NewSubscription(cluster, subject.Subscription, topics...), now)
+	return s.read.ReadSubscription(backlog.NewSubscription(pulsar, subject.Subscription, topics...), now)
 }
 
 // places are where Pulsar is for triggers that have no object to say it.

@@ -45,9 +45,10 @@ type floor struct {
 
 func floors() []floor {
 	const (
-		clients = "decisions and measurements must be replayable without a cluster"
-		network = "what is pure cannot wait for a server"
-		metrics = "what is pure returns values and leaves counting to the edges"
+		clients    = "decisions and measurements must be replayable without a cluster"
+		network    = "what is pure cannot wait for a server"
+		kubernetes = "this edge knows the Kubernetes API"
+		metrics    = "what is pure returns values and leaves counting to the edges"
 	)
 	return []floor{
 		{
@@ -121,9 +122,31 @@ func floors() []floor {
 			},
 		},
 		{
+			packages: []string{"controllers/cluster"}, own: []string{"api/v1alpha1", "backlog", "policy", "policy/plan"},
+			never: map[string]string{"sigs.k8s.io/custom-metrics-apiserver": kubernetes},
+		},
+		{
+			packages: []string{"controllers/target"},
+			own: []string{
+				"api/v1alpha1", "backlog", "backlog/function", "policy", "policy/plan", "controllers/cluster",
+			},
+			never: map[string]string{"sigs.k8s.io/custom-metrics-apiserver": kubernetes},
+		},
+		{
+			packages: []string{"controllers/informer"},
+			own: []string{
+				"api/v1alpha1", "backlog", "backlog/authparams", "backlog/function", "policy", "policy/plan",
+				"controllers/cluster", "controllers/target",
+			},
+			never: map[string]string{"sigs.k8s.io/custom-metrics-apiserver": kubernetes},
+		},
+		{
 			packages: []string{"controllers"},
-			own:      []string{"api/v1alpha1", "backlog", "backlog/authparams", "backlog/function", "policy", "policy/plan"},
-			never:    map[string]string{"sigs.k8s.io/custom-metrics-apiserver": "this edge knows the Kubernetes API"},
+			own: []string{
+				"api/v1alpha1", "backlog", "backlog/function", "policy", "policy/plan", "controllers/cluster",
+				"controllers/informer", "controllers/target",
+			},
+			never: map[string]string{"sigs.k8s.io/custom-metrics-apiserver": kubernetes},
 		},
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/mesh"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
@@ -59,17 +59,17 @@ func TestPodsAreSeenAsTheyAre(t *testing.T) {
 }
 
 // watchedPods are those that the adapter would see, until the test ends.
-func watchedPods(t *testing.T) *controllers.Pods {
+func watchedPods(t *testing.T) *informer.Pods {
 	t.Helper()
 	kubeconfig, err := scene.Cluster.ServiceAccountKubeconfig(t.Context(), "pulsar-autoscaler", "adapter")
 	require.NoError(t, err)
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	require.NoError(t, err)
-	scheme, err := controllers.Scheme()
+	scheme, err := informer.Scheme()
 	require.NoError(t, err)
 	manager, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 	require.NoError(t, err)
-	pods, err := controllers.NewPods(t.Context(), manager)
+	pods, err := informer.NewPods(t.Context(), manager)
 	require.NoError(t, err)
 	_, err = pods.Health("Function/default/none")
 	require.Error(t, err, "nothing is known before the first list")
@@ -83,7 +83,7 @@ func watchedPods(t *testing.T) *controllers.Pods {
 	return pods
 }
 
-func awaitPods(t *testing.T, pods *controllers.Pods, function, what string,
+func awaitPods(t *testing.T, pods *informer.Pods, function, what string,
 	wanted func(policy.Pods) bool,
 ) (seen policy.Pods) {
 	t.Helper()

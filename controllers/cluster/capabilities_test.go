@@ -1,0 +1,542 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// testService is the adapter's own.
+func testService() types.NamespacedName {
+	return types.NamespacedName{Namespace: "pulsar-autoscaler", Name: "adapter"}
+}
+
+// pointing is an APIService, such as v1beta1.custom.metrics.k8s.io, that points to a Service; to the API server itself
+// for "".
+func pointing(name string, priority int64, service string) *unstructured.Unstructured {
+	object := newAPIService()
+	object.SetName(name)
+	spec := map[string]any{"versionPriority": priority, "caBundle": "c2VjcmV0"}
+	if namespace, name, found := strings.Cut(service, "/"); found {
+		spec["service"] = map[string]any{"namespace": namespace, "name": name, "port": int64(443)}
+	}
+	object.Object["spec"] = spec
+	object.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "False"}}}
+	return object
+}
+
+func TestServerOfCustomMetrics(t *testing.T) {
+	const ours, theirs = "pulsar-autoscaler/adapter", "monitoring/prometheus-adapter"
+	const older, newer = "v1beta1.custom.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io"
+	tests := map[string]struct {
+		services []*unstructured.Unstructured
+		want     string
+	}{
+		"nobody without APIServices": {nil, "nobody"},
+		"nobody when the group is another": {[]*unstructured.Unstructured{pointing("v1beta1.external.metrics.k8s.io",
+			100, theirs)}, "nobody"},
+		"we, though ours is not available": {[]*unstructured.Unstructured{
+			pointing(older, 100, ours),
+			pointing(newer, 200, ours),
+		}, "the adapter"},
+		"we with the older version alone": {[]*unstructured.Unstructured{pointing(older, 100, ours)}, "the adapter"},
+		"who has the older version alone": {
+			[]*unstructured.Unstructured{pointing(older, 100, theirs)},
+			"Service " + theirs,
+		},
+		"who has the version that is preferred": {[]*unstructured.Unstructured{
+			pointing(older, 100, ours),
+			pointing(newer, 200, theirs),
+		}, "Service " + theirs},
+		"we when another's version is not": {[]*unstructured.Unstructured{
+			pointing(older, 100, theirs),
+			pointing(newer, 200, ours),
+		}, "the adapter"},
+		"by priority rather than by version": {[]*unstructured.Unstructured{
+			pointing(older, 300, theirs),
+			pointing(newer, 200, ours),
+		}, "Service " + theirs},
+		"by version where priorities are equal": {[]*unstructured.Unstructured{
+			pointing(older, 100, theirs),
+			pointing(newer, 100, ours),
+		}, "the adapter"},
+		"a Service of our name elsewhere": {
+			[]*unstructured.Unstructured{pointing(newer, 200, "staging/adapter")},
+			"Service staging/adapter",
+		},
+		"another Service of our namespace": {[]*unstructured.Unstructured{pointing(newer, 200,
+			"pulsar-autoscaler/old")}, "Service pulsar-autoscaler/old"},
+		"the API server, with kinds of its own": {
+			[]*unstructured.Unstructured{pointing(newer, 200, "")},
+			"the API server itself",
+		},
+		"nobody where only an unknown one is": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
+			theirs)}, "nobody"},
+		"we when an unknown version is somebody": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
+			theirs), pointing(newer, 200, ours)}, "the adapter"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			cluster := newFakeServices(t, tt.services...)
+			got, err := serverOf(t.Context(), cluster, customMetricsGroup(), testService())
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got.String())
+		})
+	}
+}
+
+func TestAPIServicesAreKeptWithoutWhatIsNotRead(t *testing.T) {
+	kept, err := transformAPIService(pointing("v1beta1.custom.metrics.k8s.io", 100, "a/b"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": "v1beta1.custom.metrics.k8s.io"},
+		"spec": map[string]any{
+			"versionPriority": int64(100),
+			"service":         map[string]any{"namespace": "a", "name": "b", "port": int64(443)},
+		},
+	}, kept.(*unstructured.Unstructured).Object)
+}
+
+// fakeServer is an API server of some version that is asked for dry runs.
+type fakeServer struct {
+	mu sync.Mutex // guards all below
+	// zero and tolerance are its feature gates.
+	zero, tolerance bool
+	// fails is what it answers instead; nil for none.
+	fails error
+	asked int
+}
+
+func (s *fakeServer) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+func (s *fakeServer) times() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+func (s *fakeServer) Create(_ context.Context, object client.Object, options ...client.CreateOption) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	var dry client.CreateOptions
+	dry.ApplyOptions(options)
+	hpa, isHPA := object.(*autoscalingv2.HorizontalPodAutoscaler)
+	switch {
+	case !isHPA || len(dry.DryRun) != 1 || hpa.Namespace != "pulsar-autoscaler":
+		return errors.New("not a dry run of an autoscaler in the adapter's namespace")
+	case s.fails != nil:
+		return s.fails
+	case *hpa.Spec.MinReplicas == 0 && !s.zero:
+		return invalid("spec", "minReplicas")
+	}
+	if !s.tolerance {
+		hpa.Spec.Behavior.ScaleUp.Tolerance, hpa.Spec.Behavior.ScaleDown.Tolerance = nil, nil
+	}
+	return nil
+}
+
+func invalid(path ...string) error {
+	at := field.NewPath(path[0], path[1:]...)
+	return apierrors.NewInvalid(schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, "pap-probe-",
+		field.ErrorList{
+			field.Invalid(at, 0, "must be greater than or equal to 1"),
+		})
+}
+
+func TestProbingAutoscalers(t *testing.T) {
+	tests := map[string]struct {
+		server *fakeServer
+		want   autoscalerCapabilities
+		fails  string
+	}{
+		"a server of today can both": {
+			&fakeServer{zero: true, tolerance: true},
+			autoscalerCapabilities{scaleToZero: true, tolerance: true},
+			"",
+		},
+		"a server that refuses minReplicas 0":   {&fakeServer{tolerance: true}, autoscalerCapabilities{tolerance: true}, ""},
+		"an old server drops the tolerance too": {&fakeServer{}, autoscalerCapabilities{}, ""},
+		"a server that refuses something else": {
+			&fakeServer{fails: invalid("spec", "metrics")},
+			autoscalerCapabilities{},
+			"spec.metrics",
+		},
+		"a right that is missing": {
+			&fakeServer{fails: apierrors.NewForbidden(schema.GroupResource{Resource: "horizontalpodautoscalers"}, "",
+				errors.New("no"))},
+			autoscalerCapabilities{},
+			"creating a HorizontalPodAutoscaler in namespace pulsar-autoscaler as a dry run: ",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := probeAutoscaler(t.Context(), tt.server, "pulsar-autoscaler")
+			if tt.fails != "" {
+				require.ErrorContains(t, err, tt.fails)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+// fakeServices are APIServices in memory, as soon as they are read.
+type fakeServices struct {
+	cache.Cache
+	informers *informertest.FakeInformers
+	api       client.Client
+	// unread says that the first list does not come.
+	unread bool
+}
+
+// unreadInformer waits for its first list.
+type unreadInformer struct{ cache.Informer }
+
+func (unreadInformer) HasSynced() bool { return false }
+
+func (c *fakeServices) GetInformer(ctx context.Context, object client.Object,
+	options ...cache.InformerGetOption,
+) (cache.Informer, error) {
+	informer, err := c.informers.GetInformer(ctx, object, options...)
+	if c.unread {
+		return unreadInformer{informer}, err
+	}
+	return informer, err
+}
+
+func newFakeServices(t *testing.T, services ...*unstructured.Unstructured) *fakeServices {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	require.NoError(t, autoscalingv2.AddToScheme(scheme))
+	scheme.AddKnownTypeWithName(newAPIService().GroupVersionKind(), &unstructured.Unstructured{})
+	list := newAPIService().GroupVersionKind()
+	list.Kind += "List"
+	scheme.AddKnownTypeWithName(list, &unstructured.UnstructuredList{})
+	informers := &informertest.FakeInformers{Scheme: scheme}
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	for _, service := range services {
+		builder = builder.WithObjects(service)
+	}
+	return &fakeServices{Cache: informers, informers: informers, api: builder.Build()}
+}
+
+func (c *fakeServices) Get(ctx context.Context, key client.ObjectKey, object client.Object,
+	options ...client.GetOption,
+) error {
+	return c.api.Get(ctx, key, object, options...)
+}
+
+func (c *fakeServices) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// put makes an APIService what it is from now on.
+func (c *fakeServices) put(t *testing.T, service *unstructured.Unstructured) {
+	t.Helper()
+	require.NoError(t, client.IgnoreNotFound(c.api.Delete(t.Context(), service.DeepCopy())))
+	require.NoError(t, c.api.Create(t.Context(), service.DeepCopy()))
+	informer, err := c.informers.FakeInformerFor(t.Context(), newAPIService())
+	require.NoError(t, err)
+	informer.Update(service, service)
+}
+
+// watching is a component under test.
+type watching struct {
+	*Capabilities
+	services *fakeServices
+	server   *fakeServer
+	registry *prometheus.Registry
+	log      *testLog
+	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// testLog keeps lines.
+type testLog struct {
+	mu    sync.Mutex // guards lines
+	lines []string
+}
+
+// take returns the lines since the last call.
+func (l *testLog) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := l.lines
+	l.lines = nil
+	return taken
+}
+
+func (l *testLog) logger() logr.Logger {
+	return funcr.New(func(_, line string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.lines = append(l.lines, line)
+	}, funcr.Options{})
+}
+
+// startWatching starts the component in a bubble; it ends with the test.
+func startWatching(t *testing.T, server *fakeServer, change func(*CapabilitiesConfig),
+	services ...*unstructured.Unstructured,
+) *watching {
+	t.Helper()
+	w := &watching{
+		services: newFakeServices(t, services...), server: server, registry: prometheus.NewRegistry(),
+		log: &testLog{},
+	}
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1alpha1.AddToScheme(scheme))
+	require.NoError(t, autoscalingv2.AddToScheme(scheme))
+	config := CapabilitiesConfig{
+		APIServices: w.services, Server: server, Namespace: "pulsar-autoscaler", Own: testService(),
+		KEDA:     func() bool { return false },
+		Policies: fake.NewClientBuilder().WithScheme(scheme).WithObjects(fixture.Policy()).Build(), Registerer: w.registry,
+	}
+	if change != nil {
+		change(&config)
+	}
+	var err error
+	w.Capabilities, err = NewCapabilities(config)
+	require.NoError(t, err)
+	w.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	require.NoError(t, Source{w.Capabilities}.Start(t.Context(), w.queue))
+	ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), w.log.logger()))
+	done := make(chan error, 1)
+	go func() { done <- w.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+		w.queue.ShutDown()
+	})
+	synctest.Wait()
+	return w
+}
+
+// hasLooked says whether workers go on now.
+func (w *watching) hasLooked() bool {
+	select {
+	case <-w.probed:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startWatching(t, &fakeServer{zero: true, tolerance: true}, nil,
+			pointing("v1beta1.custom.metrics.k8s.io", 100, "monitoring/prometheus-adapter"))
+		require.True(t, w.hasLooked())
+		require.NoError(t, Source{w.Capabilities}.WaitForSync(t.Context()))
+		require.Equal(t, plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true},
+			w.Now())
+		require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(`
+			# HELP pulsar_autoscaler_cluster_ability 1 for what the cluster can do for the adapter, 0 for what it cannot; absent while not known.
+			# TYPE pulsar_autoscaler_cluster_ability gauge
+			pulsar_autoscaler_cluster_ability{ability="custom_metrics"} 0
+			pulsar_autoscaler_cluster_ability{ability="keda"} 0
+			pulsar_autoscaler_cluster_ability{ability="scale_to_zero"} 1
+			pulsar_autoscaler_cluster_ability{ability="tolerance"} 1
+		`), "pulsar_autoscaler_cluster_ability"))
+		require.Equal(t, 1, w.queue.Len())
+	})
+}
+
+// TestKEDAIsThereAsSoonAsItsObjectsAreRead: a new leader that is told otherwise would take the target from KEDA, and
+// give it back.
+func TestKEDAIsThereAsSoonAsItsObjectsAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var read atomic.Bool
+		w := startWatching(t, &fakeServer{zero: true, tolerance: true}, func(c *CapabilitiesConfig) { c.KEDA = read.Load })
+		require.False(t, w.Now().KEDA)
+		read.Store(true)
+		require.True(t, w.Now().KEDA, "before it is looked at again")
+	})
+}
+
+func TestAbilitiesChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const name = "v1beta2.custom.metrics.k8s.io"
+		w := startWatching(t, &fakeServer{tolerance: true}, nil, pointing(name, 200, "pulsar-autoscaler/adapter"))
+		require.Equal(t, plan.Capabilities{}, w.Now())
+		require.Zero(t, w.queue.Len(), "it is as was assumed")
+		w.log.take()
+
+		w.services.put(t, pointing(name, 200, "monitoring/prometheus-adapter"))
+		synctest.Wait()
+		require.Equal(t, "Service monitoring/prometheus-adapter", w.Now().MetricsAPIHolder)
+		require.Equal(t, 1, w.queue.Len(), "the policy is woken")
+		require.Equal(
+			t,
+			[]string{
+				`"level"=0 "msg"="cluster ability changed" "ability"="custom_metrics" "from"="the adapter" "to"="Service monitoring/prometheus-adapter"`,
+			},
+			w.log.take(),
+		)
+
+		w.services.put(t, pointing(name, 100, "monitoring/prometheus-adapter"))
+		synctest.Wait()
+		require.Empty(t, w.log.take(), "nothing that matters changed")
+
+		require.NoError(t, w.services.api.Delete(t.Context(), pointing(name, 100, "")))
+		time.Sleep(refreshInterval + time.Second)
+		synctest.Wait()
+		require.Equal(t, plan.Capabilities{NoMetricsAPI: true}, w.Now(), "a lost event is made up for")
+
+		w.server.set(func() { w.server.zero = true })
+		time.Sleep(probeInterval)
+		synctest.Wait()
+		require.True(t, w.Now().ScaleToZero, "the cluster was upgraded")
+		require.Equal(t, 3, w.server.times(), "the first probe took two")
+		w.log.take()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Empty(t, w.log.take(), "quiet when idle")
+	})
+}
+
+func TestAbilitiesThatCannotBeProbedAreAskedForLessAndLessOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{fails: errors.New("the API server is away")}
+		w := startWatching(t, server, nil, pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"))
+		require.True(t, w.hasLooked(), "an answer that tells nothing is one")
+		require.False(t, w.Now().ScaleToZero)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		asked := server.times()
+		require.Less(t, asked, 16, "5 s, 10 s, 20 s and so on up to 10 min")
+		require.Greater(t, asked, 10)
+		lines := 0
+		for _, line := range w.log.take() {
+			if strings.Contains(line, "the API server is away") {
+				lines++
+			}
+		}
+		require.Equal(t, 1, lines, "it is said once")
+		server.set(func() { server.fails, server.zero = nil, true })
+		time.Sleep(probeInterval)
+		synctest.Wait()
+		require.True(t, w.Now().ScaleToZero, "it answers at last")
+
+		server.set(func() { server.fails = errors.New("away again") })
+		time.Sleep(2 * probeInterval)
+		synctest.Wait()
+		require.True(t, w.Now().ScaleToZero, "what was known stays")
+	})
+}
+
+func TestWorkersBeginWhenAPIServicesCannotBeSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := startWatching(t, &fakeServer{zero: true}, func(c *CapabilitiesConfig) {
+			services, ok := c.APIServices.(*fakeServices)
+			require.True(t, ok)
+			services.unread = true
+		}, pointing("v1beta2.custom.metrics.k8s.io", 200, "monitoring/prometheus-adapter"))
+		require.False(t, w.hasLooked())
+		time.Sleep(initialTimeout)
+		synctest.Wait()
+		require.True(t, w.hasLooked())
+		require.Equal(t, plan.Capabilities{ScaleToZero: true}, w.Now(), "what is not known counts as ours")
+	})
+}
+
+func TestKEDAThatComesLaterIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards there
+		there := false
+		w := startWatching(t, &fakeServer{}, func(c *CapabilitiesConfig) {
+			c.KEDA = func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return there
+			}
+		}, pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"))
+		require.False(t, w.Now().KEDA)
+		mu.Lock()
+		there = true
+		mu.Unlock()
+		time.Sleep(refreshInterval)
+		synctest.Wait()
+		require.True(t, w.Now().KEDA)
+	})
+}
+
+func TestExternalMetricsOfSomebodyElseAreSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const external = "v1beta1.external.metrics.k8s.io"
+		w := startWatching(t, &fakeServer{}, func(c *CapabilitiesConfig) { c.ExternalMetrics = true },
+			pointing("v1beta2.custom.metrics.k8s.io", 200, "pulsar-autoscaler/adapter"), pointing(external, 100,
+				"keda/keda-operator-metrics-apiserver"))
+		lines := strings.Join(w.log.take(), "\n")
+		require.Contains(t, lines,
+			`"external metrics are asked of somebody else" "error"="v1beta1.external.metrics.k8s.io is not the adapter's`)
+		require.Contains(t, lines, `"holder"="Service keda/keda-operator-metrics-apiserver"`)
+		require.Equal(t, plan.Capabilities{}, w.Now(), "decisions do not rest on it")
+		require.InDelta(t, 0, testutil.ToFloat64(w.metrics.capability.WithLabelValues("external_metrics")), 0)
+
+		w.services.put(t, pointing(external, 100, "pulsar-autoscaler/adapter"))
+		synctest.Wait()
+		require.InDelta(t, 1, testutil.ToFloat64(w.metrics.capability.WithLabelValues("external_metrics")), 0)
+	})
+}
+
+func TestAbilitiesNeedWhatTheyAreToldOf(t *testing.T) {
+	_, err := NewCapabilities(CapabilitiesConfig{})
+	require.EqualError(t, err, "abilities: APIServices, Server, KEDA, Policies and Registerer must be set")
+	services := newFakeServices(t)
+	_, err = NewCapabilities(CapabilitiesConfig{
+		APIServices: services, Server: &fakeServer{}, KEDA: func() bool { return false }, Policies: services.api,
+		Registerer: prometheus.NewRegistry(),
+	})
+	require.EqualError(t, err, `abilities: Namespace is "" and Own is "/": both must be named`)
+}
+
+func TestAMissingRightToSeeAPIServicesIsSaidOnce(t *testing.T) {
+	said := &testLog{}
+	handler := logForbiddenOnce(said.logger())
+	for range 3 {
+		handler(t.Context(), nil, apierrors.NewForbidden(schema.GroupResource{Resource: "apiservices"}, "", errors.New("no")))
+	}
+	lines := said.take()
+	require.Len(t, lines, 1)
+	require.Contains(t, lines[0], "grant the adapter get, list and watch on apiservices.apiregistration.k8s.io")
+}

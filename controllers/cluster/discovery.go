@@ -1,0 +1,245 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// DiscoveryInterval is how often an absent kind is looked for. A watch of an absent kind would end the process after
+// two minutes (controller-runtime's CacheSyncTimeout), with a message about caches.
+const DiscoveryInterval = 30 * time.Second
+
+// optionalSyncTimeout is how long the objects of an optional kind are waited for, which is less than the two minutes.
+const optionalSyncTimeout = time.Minute
+
+// errKindsNotRead is why the process ends when a kind exists and its objects cannot be read.
+var errKindsNotRead = errors.New(
+	"reading Functions, Sinks, Sources, FunctionMeshes or StatefulSets takes too long: " +
+		"grant the adapter get, list and watch on them, as its ClusterRole does")
+
+// errOptionalNotRead is what the process goes on without.
+var errOptionalNotRead = errors.New(
+	"reading takes too long: grant the adapter get, list and watch on the kind, as its ClusterRole does")
+
+// restMapper knows which kinds the API server has.
+type restMapper interface {
+	RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
+}
+
+// Discovery brings the objects of kinds into the cache as soon as each kind exists.
+type Discovery map[string]*kindDiscovery
+
+// DiscoveryConfig is what NewDiscovery needs; all fields but Optional are required.
+type DiscoveryConfig struct {
+	Mapper restMapper
+	Cache  cache.Cache
+	Kinds  []string
+	// Index of a kind's objects; without a field for those that are found by name alone.
+	Index func(kind string) (field string, by client.IndexerFunc)
+	// Optional is set where the process goes on without any of the kinds.
+	Optional bool
+}
+
+// NewDiscovery checks the configuration. Nothing is looked for before a manager, given to AddTo, starts.
+func NewDiscovery(config DiscoveryConfig) (Discovery, error) {
+	if config.Mapper == nil || config.Cache == nil || len(config.Kinds) == 0 || config.Index == nil {
+		return nil, errors.New("discovery: Mapper, Cache, Kinds and Index must be set")
+	}
+	d := Discovery{}
+	for _, kind := range config.Kinds {
+		k := &kindDiscovery{
+			kind: kind, mapper: config.Mapper, cache: config.Cache, every: DiscoveryInterval,
+			optional:   config.Optional || kind == KindScaledObject || kind == KindVerticalPodAutoscaler,
+			discovered: make(chan struct{}),
+		}
+		k.index, k.by = config.Index(kind)
+		d[kind] = k
+	}
+	return d, nil
+}
+
+// AddTo adds the discovery of each kind to the manager.
+func (d Discovery) AddTo(mgr manager.Manager) error {
+	for kind, k := range d {
+		if err := mgr.Add(k); err != nil {
+			return fmt.Errorf("adding the discovery of %s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// OnSynced has notify called once, after those before it, when the objects of the kind are in the cache. It must be
+// called before AddTo.
+func (d Discovery) OnSynced(kind string, notify func() error) {
+	d[kind].onSynced = append(d[kind].onSynced, notify)
+}
+
+// Installed says whether objects of the kind can be read from the cache.
+func (d Discovery) Installed(kind string) bool {
+	k := d[kind]
+	return k != nil && k.synced.Load()
+}
+
+// Absent says that the API server does not have the kind.
+func (d Discovery) Absent(kind string) bool {
+	k := d[kind]
+	return k != nil && k.absent.Load()
+}
+
+// Pending are the kinds that were not looked for yet, sorted.
+func (d Discovery) Pending() []string {
+	var pending []string
+	for kind, k := range d {
+		select {
+		case <-k.discovered:
+		default:
+			pending = append(pending, kind)
+		}
+	}
+	slices.Sort(pending)
+	return pending
+}
+
+// WaitForSync waits for the first look for each of the kinds. It fails when the context's deadline passes before.
+func (d Discovery) WaitForSync(ctx context.Context, kinds ...string) error {
+	for _, kind := range kinds {
+		select {
+		case <-d[kind].discovered:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return nil // stopping
+			}
+			return errKindsNotRead
+		}
+	}
+	return nil
+}
+
+// kindDiscovery brings the objects of one kind into the cache as soon as the kind exists. Every replica runs it.
+type kindDiscovery struct {
+	kind   string
+	mapper restMapper
+	cache  cache.Cache
+	index  string
+	by     client.IndexerFunc
+	// onSynced are called once, when the objects are in the cache.
+	onSynced []func() error
+	// every is DiscoveryInterval.
+	every time.Duration
+	// optional says that policies do without the kind: of a ScaledObject that cannot be read the HorizontalPodAutoscaler
+	// is seen, and VerticalPodAutoscalers are only warned of.
+	optional bool
+
+	synced, absent atomic.Bool
+	// indexed and passed are Start's own: an index can be made once, and discovered closed once.
+	indexed, released bool
+	// discovered is closed when the kind was seen to be absent, its objects are in the cache, or the process goes on
+	// without them.
+	discovered chan struct{}
+}
+
+// NeedLeaderElection is false: every replica answers for all objects.
+func (k *kindDiscovery) NeedLeaderElection() bool { return false }
+
+// Start looks for the kind until it is there, reads its objects, and returns.
+func (k *kindDiscovery) Start(ctx context.Context) error {
+	logger := log.FromContext(ctx).WithName("discovery").WithValues("kind", GVK(k.kind).String())
+	ticker := time.NewTicker(k.every)
+	defer ticker.Stop()
+	for looks := 1; ; looks++ {
+		informer, err := k.informer(ctx)
+		switch {
+		case err == nil:
+			if !k.waitForSync(ctx, informer) {
+				return nil // stopping
+			}
+			k.absent.Store(false)
+			k.synced.Store(true)
+			k.release()
+			logger.Info("watching objects")
+			return k.notify()
+		case meta.IsNoMatchError(err):
+			if !k.released {
+				logger.Info("kind not installed, policies wait for it", "retryInterval", k.every.String())
+			}
+			k.absent.Store(true)
+			k.release()
+		default:
+			logger.Error(err, "looking for a kind", "retryInterval", k.every.String())
+			if k.optional && looks > 1 {
+				k.release()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (k *kindDiscovery) notify() error {
+	for _, notify := range k.onSynced {
+		if err := notify(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release releases what waits for the first look.
+func (k *kindDiscovery) release() {
+	if !k.released {
+		k.released = true
+		close(k.discovered)
+	}
+}
+
+// waitForSync waits until the objects are in the cache, and releases what waits for an optional kind meanwhile. It
+// returns false when the process ends.
+func (k *kindDiscovery) waitForSync(ctx context.Context, informer cache.Informer) bool {
+	if k.optional && !k.released {
+		timed, cancel := context.WithTimeout(ctx, optionalSyncTimeout)
+		defer cancel()
+		if !toolscache.WaitForCacheSync(timed.Done(), informer.HasSynced) && ctx.Err() == nil {
+			log.FromContext(ctx).WithName("discovery").Error(errOptionalNotRead, "continuing without a kind", "kind",
+				GVK(k.kind).String())
+			k.release()
+		}
+	}
+	return toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
+}
+
+// informer asks for the kind first: the cache reports an absent one only after it has begun to watch it.
+func (k *kindDiscovery) informer(ctx context.Context) (cache.Informer, error) {
+	kind := GVK(k.kind)
+	if _, err := k.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		return nil, err
+	}
+	if !k.indexed && k.index != "" {
+		if err := k.cache.IndexField(ctx, NewObject(k.kind), k.index, k.by); err != nil {
+			return nil, fmt.Errorf("indexing: %w", err)
+		}
+	}
+	k.indexed = true
+	informer, err := k.cache.GetInformer(ctx, NewObject(k.kind), cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watching: %w", err)
+	}
+	return informer, nil
+}

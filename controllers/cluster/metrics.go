@@ -1,0 +1,105 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Results of a probe.
+const (
+	probeDone  = "answered"
+	probeError = "error"
+)
+
+// capabilityMetrics are listed in doc.go.
+type capabilityMetrics struct {
+	capability *prometheus.GaugeVec
+	probes     *prometheus.CounterVec
+	duration   prometheus.Histogram
+}
+
+func newCapabilityMetrics(registerer prometheus.Registerer) (*capabilityMetrics, error) {
+	m := &capabilityMetrics{
+		capability: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "pulsar_autoscaler_cluster_ability",
+			Help: "1 for what the cluster can do for the adapter, 0 for what it cannot; absent while not known.",
+		}, []string{"ability"}),
+		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pulsar_autoscaler_cluster_probes_total",
+			Help: "Dry runs that ask what becomes of HorizontalPodAutoscalers, by how they ended.",
+		}, []string{"result"}),
+		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "pulsar_autoscaler_cluster_probe_duration_seconds",
+			Help:    "Time from a dry run to its answer.",
+			Buckets: []float64{.005, .01, .05, .1, .5, 1, 5},
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.capability, m.probes, m.duration} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// probed counts a dry run.
+func (m *capabilityMetrics) probed(took time.Duration, err error) {
+	result := probeDone
+	if err != nil {
+		result = probeError
+	}
+	m.probes.WithLabelValues(result).Inc()
+	m.duration.Observe(took.Seconds())
+}
+
+// show brings the gauges up to date.
+func (m *capabilityMetrics) show(k known) {
+	for _, row := range k.rows() {
+		switch {
+		case row.can == nil:
+			m.capability.DeleteLabelValues(row.ability)
+		case *row.can:
+			m.capability.WithLabelValues(row.ability).Set(1)
+		default:
+			m.capability.WithLabelValues(row.ability).Set(0)
+		}
+	}
+}
+
+// abilityRow is one ability for logs and metrics.
+type abilityRow struct {
+	ability, text string
+	// can is nil while it is not known.
+	can *bool
+}
+
+// rows are always as many, in the same order.
+func (k known) rows() []abilityRow {
+	var zero, tolerance *bool
+	if k.autoscaler != nil {
+		zero, tolerance = &k.autoscaler.scaleToZero, &k.autoscaler.tolerance
+	}
+	return []abilityRow{
+		{"custom_metrics", k.custom.String(), k.custom.ours()},
+		{"external_metrics", k.external.String(), k.external.ours()},
+		{"scale_to_zero", yesOrNo(zero), zero},
+		{"tolerance", yesOrNo(tolerance), tolerance},
+		{"keda", yesOrNo(k.keda), k.keda},
+	}
+}
+
+func yesOrNo(can *bool) string {
+	switch {
+	case can == nil:
+		return "unknown"
+	case *can:
+		return "yes"
+	default:
+		return "no"
+	}
+}

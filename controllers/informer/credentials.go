@@ -1,0 +1,236 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+)
+
+// Credentials knows the credentials that backlog.Cluster.Access names. It is safe for concurrent use.
+type Credentials struct {
+	mode    target.FunctionCredentials
+	own     target.OwnCredentials
+	secrets *secrets
+	now     func() time.Time
+	// salt keeps what is inline from being guessed by the name of the access.
+	salt []byte
+	// plans are those that were found lately, by their name.
+	plans *target.Lookups[string, target.CredentialPlan]
+}
+
+// NewCredentials checks the mode; the reader reads single Secrets from the API server.
+func NewCredentials(reader client.Reader, mode target.FunctionCredentials, own target.OwnCredentials,
+	now func() time.Time,
+) (*Credentials, error) {
+	if mode != target.UseFunctionCredentials && mode != target.IgnoreFunctionCredentials {
+		return nil, fmt.Errorf("FunctionCredentials is %q, must be %s or %s", mode, target.UseFunctionCredentials,
+			target.IgnoreFunctionCredentials)
+	}
+	return &Credentials{
+		mode: mode, own: own, secrets: newSecrets(reader, now), now: now, salt: []byte(rand.Text()),
+		plans: target.NewLookups[string, target.CredentialPlan](now),
+	}, nil
+}
+
+// Resolve returns the name of the credentials to use, empty for the adapter's own, or why there are none and what to do
+// about it. An error is worth a retry.
+func (c *Credentials) Resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan target.CredentialPlan) (
+	access, invalid string, err error,
+) {
+	if c.mode == target.IgnoreFunctionCredentials {
+		if connection != nil && (connection.AuthSecret != "" || connection.TLSConfig != nil) {
+			return "", "the policy's spec.pulsar has credentials, and the adapter runs with --function-credentials=Ignore: " +
+				"remove authSecret and " +
+				"tlsConfig to use the adapter's own", nil
+		}
+		return "", "", nil
+	}
+	// Who does not say who he is, though the adapter can, is spoken for by the adapter, with what it trusts.
+	if plan == (target.CredentialPlan{}) || (!plan.Authenticates() && c.own.Authenticates) {
+		return "", "", nil
+	}
+	found, err := c.read(ctx, plan)
+	switch {
+	case err != nil:
+		return "", "", err
+	case c.replaces(plan, found):
+		return "", "", nil
+	case found.obstacle.text != "":
+		return "", found.obstacle.text, nil
+	}
+	access = c.name(plan)
+	c.plans.Put(access, plan, c.now(), target.LookupTTL)
+	return access, "", nil
+}
+
+// replaces says that the adapter's own credentials take the place of what a plan led to.
+func (c *Credentials) replaces(plan target.CredentialPlan, found reading) bool {
+	if found.obstacle.text == "" {
+		return found.credentials.Plugin == "" && c.own.Authenticates
+	}
+	return found.obstacle.ownMayReplace && (c.own.Authenticates || (c.own.TrustsMore && !plan.Authenticates()))
+}
+
+// name of the plan: the same for all objects that mean the same credentials, and nothing of them can be read from it.
+func (c *Credentials) name(plan target.CredentialPlan) string {
+	hash := hmac.New(sha256.New, c.salt)
+	_, _ = fmt.Fprintf(hash, "%#v", plan) // quotes texts; and a hash.Hash never fails
+	return plan.Namespace + "/" + plan.Names() + "#" + hex.EncodeToString(hash.Sum(nil)[:8])
+}
+
+// Credentials returns what the name stands for, at most a minute old. Errors say in words for the user what to do.
+func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.Credentials, error) {
+	plan, known := c.plans.Last(access)
+	if !known {
+		return backlog.Credentials{},
+			fmt.Errorf("%w: the credentials %s are looked up again within seconds", backlog.ErrNoData, access)
+	}
+	found, err := c.read(ctx, plan)
+	switch {
+	case err != nil: // Kubernetes has trouble, nobody has refused anything
+		return backlog.Credentials{}, fmt.Errorf("%w: %w", backlog.ErrNoData, err)
+	case found.obstacle.text != "":
+		return backlog.Credentials{}, fmt.Errorf("%w: %s", backlog.ErrUnauthenticated, found.obstacle.text)
+	default:
+		return found.credentials, nil
+	}
+}
+
+// Invalidate says that Pulsar refused what the name stands for, so that a rotated Secret is seen within seconds.
+func (c *Credentials) Invalidate(access string) {
+	plan, known := c.plans.Last(access)
+	if !known {
+		return
+	}
+	for _, read := range secretReads(plan) {
+		c.secrets.contents.Invalidate(read)
+	}
+}
+
+// reading is what a plan led to.
+type reading struct {
+	credentials backlog.Credentials
+	obstacle    obstacle
+}
+
+// secretReads are the Secrets of a plan.
+func secretReads(p target.CredentialPlan) []secretKey {
+	var reads []secretKey
+	for _, read := range []secretKey{authRead(p), oauth2Read(p), tlsRead(p), certRead(p)} {
+		if read.name != "" {
+			reads = append(reads, read)
+		}
+	}
+	return reads
+}
+
+func authRead(p target.CredentialPlan) secretKey {
+	return secretKey{
+		namespace: p.Namespace, name: p.AuthSecret, field: "authSecret",
+		keys: [3]string{"clientAuthenticationPlugin", "clientAuthenticationParameters"},
+	}
+}
+
+func oauth2Read(p target.CredentialPlan) secretKey {
+	return secretKey{
+		namespace: p.Namespace, name: p.OAuth2.KeySecretName, field: "authConfig.oauth2Config.keySecretName",
+		keys: [3]string{p.OAuth2.KeySecretKey}, required: true,
+	}
+}
+
+func tlsRead(p target.CredentialPlan) secretKey {
+	return secretKey{
+		namespace: p.Namespace, name: p.TLSSecret, field: "tlsSecret",
+		keys: [3]string{"tlsAllowInsecureConnection", "tlsHostnameVerificationEnable", "tlsTrustCertsFilePath"},
+	}
+}
+
+func certRead(p target.CredentialPlan) secretKey {
+	return secretKey{
+		namespace: p.Namespace, name: p.TLS.CertSecretName, field: "tlsConfig.certSecretName",
+		keys: [3]string{p.TLS.CertSecretKey}, required: true,
+	}
+}
+
+// read follows a plan.
+func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (reading, error) {
+	contents := map[string]secretContent{}
+	for _, read := range secretReads(plan) {
+		content, err := c.secrets.find(ctx, read)
+		if err != nil {
+			return reading{}, err
+		}
+		if content.obstacle.text != "" {
+			return reading{obstacle: content.obstacle}, nil
+		}
+		contents[read.field] = content
+	}
+	r := reading{}
+	switch auth := contents[authRead(plan).field]; {
+	case plan.AuthSecret != "":
+		r.credentials.Plugin, r.credentials.Params = auth.values[0], auth.values[1]
+	case plan.OAuth2 != (target.OAuth2Config{}):
+		params, err := oauth2Params(plan.OAuth2, contents[oauth2Read(plan).field].values[0])
+		if err != nil {
+			return reading{}, err
+		}
+		r.credentials.Plugin, r.credentials.Params = "oauth2", params
+	default:
+		r.credentials.Plugin, r.credentials.Params = plan.Generic.Plugin, plan.Generic.Parameters
+	}
+	if r.obstacle = inPodFile(r.credentials.Plugin, r.credentials.Params); r.obstacle.text != "" {
+		return r, nil
+	}
+	switch tls := contents[tlsRead(plan).field]; {
+	case plan.TLS.Enabled:
+		r.credentials.AllowInsecureConnection = plan.TLS.AllowInsecure
+		r.credentials.SkipHostnameVerification = !plan.TLS.HostnameVerification
+		r.credentials.TrustCerts = contents[certRead(plan).field].values[0]
+	case plan.TLSSecret != "":
+		r.credentials.AllowInsecureConnection = tls.values[0] == "true"
+		r.credentials.SkipHostnameVerification = tls.values[1] == "false"
+		if path := tls.values[2]; path != "" && !r.credentials.AllowInsecureConnection {
+			r.obstacle = trustInPod(path)
+		}
+	}
+	return r, nil
+}
+
+// oauth2Params are authParams of Pulsar's plugin, with the key file as Function Mesh would mount it.
+func oauth2Params(config target.OAuth2Config, keyFile string) (string, error) {
+	text, err := json.Marshal(struct {
+		Type       string `json:"type"`
+		IssuerURL  string `json:"issuerUrl"`
+		PrivateKey string `json:"privateKey"`
+		Audience   string `json:"audience,omitempty"`
+		Scope      string `json:"scope,omitempty"`
+	}{
+		Type: "client_credentials", IssuerURL: config.IssuerURL, Audience: config.Audience, Scope: config.Scope,
+		PrivateKey: "data:application/json;base64," + base64.StdEncoding.EncodeToString([]byte(keyFile)),
+	})
+	if err != nil {
+		return "", fmt.Errorf("writing oauth2 parameters: %w", err)
+	}
+	return string(text), nil
+}
+
+// Forget drops what was read and was not used lately, Secrets above all.
+func (c *Credentials) Forget(now time.Time) {
+	c.plans.Forget(now)
+	c.secrets.contents.Forget(now)
+}

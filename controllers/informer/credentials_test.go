@@ -1,0 +1,358 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// fakeSecrets is an API server with Secrets of namespace media, by name and key.
+type fakeSecrets struct {
+	client.Reader
+	named map[string]map[string]string
+	fails error
+	reads int
+}
+
+func (f *fakeSecrets) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	f.reads++
+	if f.fails != nil {
+		return f.fails
+	}
+	secret, ok := object.(*corev1.Secret)
+	if !ok {
+		return fmt.Errorf("reading a %T", object)
+	}
+	content, found := f.named[key.Name]
+	if !found || key.Namespace != fixture.Namespace {
+		return apierrors.NewNotFound(corev1.Resource("secrets"), key.Name)
+	}
+	secret.ObjectMeta = metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
+	secret.Data = map[string][]byte{}
+	for k, v := range content {
+		secret.Data[k] = []byte(v)
+	}
+	return nil
+}
+
+func testSecrets() *fakeSecrets {
+	return &fakeSecrets{named: map[string]map[string]string{
+		"token":   {"clientAuthenticationPlugin": fixture.TokenPlugin, "clientAuthenticationParameters": "token:hunter2\n"},
+		"other":   {"clientAuthenticationPlugin": "token", "clientAuthenticationParameters": "token:hunter3"},
+		"mounted": {"clientAuthenticationPlugin": "token", "clientAuthenticationParameters": "file:///var/run/token"},
+		"mutual": {
+			"clientAuthenticationPlugin":     "tls",
+			"clientAuthenticationParameters": "tlsCertFile:/certs/tls.crt,tlsKeyFile:/certs/tls.key",
+		},
+		"empty":  {},
+		"key":    {"key.json": `{"client_id":"me"}`},
+		"ca":     {"ca.crt": "PEM"},
+		"tls":    {"tlsAllowInsecureConnection": "false", "tlsHostnameVerificationEnable": "false"},
+		"bundle": {"tlsTrustCertsFilePath": "/etc/ssl/ca.crt"},
+	}}
+}
+
+func newTestCredentials(t *testing.T, api client.Reader, mode target.FunctionCredentials, own target.OwnCredentials,
+	now func() time.Time,
+) *Credentials {
+	t.Helper()
+	c, err := NewCredentials(api, mode, own, now)
+	require.NoError(t, err)
+	return c
+}
+
+func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
+	const http, https = "http://pulsar:8080", "https://pulsar:8443"
+	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "token", errors.New("no"))
+	all := target.OwnCredentials{Authenticates: true}
+	tests := map[string]struct {
+		url     string
+		policy  *v1alpha1.PulsarConnection
+		pulsar  string
+		own     target.OwnCredentials
+		mode    target.FunctionCredentials
+		fails   error
+		want    backlog.Credentials
+		isOwn   bool
+		invalid string
+	}{
+		"nobody says": {isOwn: true},
+		"the object's Secret": {
+			pulsar: `{"authSecret":"token"}`, own: all, want: backlog.Credentials{Plugin: fixture.TokenPlugin, Params: "token:hunter2"},
+		},
+		"the policy's Secret wins": {
+			policy: &v1alpha1.PulsarConnection{AuthSecret: "other"}, pulsar: `{"authSecret":"token"}`,
+			want: backlog.Credentials{Plugin: "token", Params: "token:hunter3"},
+		},
+		"an authConfig wins over the Secret": {
+			pulsar: `{"authSecret":"token","authConfig":{"genericAuth":{"clientAuthenticationPlugin":"basic","clientAuthenticationParameters":"a:b"}}}`,
+			want:   backlog.Credentials{Plugin: "basic", Params: "a:b"},
+		},
+		"oauth2 gets the key inline": {
+			pulsar: `{"authConfig":{"oauth2Config":{"issuerUrl":"https://issuer","audience":"aud","keySecretName":"key","keySecretKey":"key.json"}}}`,
+			want: backlog.Credentials{Plugin: "oauth2", Params: `{"type":"client_credentials","issuerUrl":"https://issuer",` +
+				`"privateKey":"data:application/json;base64,eyJjbGllbnRfaWQiOiJtZSJ9","audience":"aud"}`},
+		},
+		"oauth2 wins over both": {
+			pulsar: `{"authSecret":"missing","authConfig":{"oauth2Config":{"issuerUrl":"https://issuer","keySecretName":"key","keySecretKey":"key.json"},` +
+				`"genericAuth":{"clientAuthenticationPlugin":"basic","clientAuthenticationParameters":"a:b"}}}`,
+			want: backlog.Credentials{Plugin: "oauth2", Params: `{"type":"client_credentials","issuerUrl":"https://issuer",` +
+				`"privateKey":"data:application/json;base64,eyJjbGllbnRfaWQiOiJtZSJ9"}`},
+		},
+		"oauth2 without the key": {
+			pulsar:  `{"authConfig":{"oauth2Config":{"issuerUrl":"https://issuer","keySecretName":"key","keySecretKey":"other.json"}}}`,
+			invalid: `Secret key, which spec.pulsar.authConfig.oauth2Config.keySecretName names, has no key "other.json"`,
+		},
+		"certificates matter to https": {
+			url: https, pulsar: `{"authSecret":"token","tlsConfig":{"enabled":true,"hostnameVerification":true,"certSecretName":"ca","certSecretKey":"ca.crt"}}`,
+			want: backlog.Credentials{Plugin: fixture.TokenPlugin, Params: "token:hunter2", TrustCerts: "PEM"},
+		},
+		"and not to http": {
+			url: http, pulsar: `{"authSecret":"token","tlsConfig":{"enabled":true,"certSecretName":"missing","certSecretKey":"ca.crt"},"tlsSecret":"missing"}`,
+			want: backlog.Credentials{Plugin: fixture.TokenPlugin, Params: "token:hunter2"},
+		},
+		"the policy's certificates win and are checked": {
+			url: https, policy: &v1alpha1.PulsarConnection{TLSConfig: &v1alpha1.PulsarTLSConfig{
+				CertSecretName: "ca",
+				CertSecretKey:  "ca.crt",
+			}},
+			pulsar: `{"authSecret":"token","tlsConfig":{"enabled":true,"allowInsecure":true}}`,
+			want:   backlog.Credentials{Plugin: fixture.TokenPlugin, Params: "token:hunter2", TrustCerts: "PEM"},
+		},
+		"an enabled tlsConfig wins over the tlsSecret": {
+			url: https, pulsar: `{"tlsSecret":"missing","tlsConfig":{"enabled":true,"allowInsecure":true}}`,
+			want: backlog.Credentials{AllowInsecureConnection: true, SkipHostnameVerification: true},
+		},
+		"a disabled one does not": {
+			url: https, pulsar: `{"tlsSecret":"tls","tlsConfig":{"enabled":false,"certSecretName":"missing"}}`,
+			want: backlog.Credentials{SkipHostnameVerification: true},
+		},
+		"certificates alone go with the adapter's own credentials": {
+			url: https, pulsar: `{"tlsSecret":"tls"}`, own: all,
+			isOwn: true,
+		},
+		"nobody leaves them unchecked for the adapter's own": {
+			url: https, pulsar: `{"tlsConfig":{"enabled":true,"allowInsecure":true}}`, own: all, isOwn: true,
+		},
+		"nor keeps them from being shown by certificates that are missing": {
+			url: https, pulsar: `{"tlsSecret":"missing"}`,
+			own: all, isOwn: true,
+		},
+		"a Secret without credentials goes with them too": {
+			pulsar: `{"authSecret":"empty"}`, own: all,
+			isOwn: true,
+		},
+		"a Secret without credentials shows none": {pulsar: `{"authSecret":"empty"}`},
+		"a file in the pods": {
+			pulsar:  `{"authSecret":"mounted"}`,
+			invalid: "the credentials are in /var/run/token inside of the pods, which the adapter cannot read: put",
+		},
+		"a file in the pods, and credentials of our own": {pulsar: `{"authSecret":"mounted"}`, own: all, isOwn: true},
+		"files of certificates in the pods": {
+			pulsar:  `{"authSecret":"mutual"}`,
+			invalid: "/certs/tls.crt inside of the pods",
+		},
+		"a key in the pods, inline": {
+			pulsar:  `{"authConfig":{"genericAuth":{"clientAuthenticationPlugin":"oauth2","clientAuthenticationParameters":"{\"privateKey\":\"file:///etc/key\"}"}}}`,
+			invalid: "file:///etc/key inside of the pods",
+		},
+		"certificates to trust in the pods": {
+			url: https, pulsar: `{"tlsSecret":"bundle"}`,
+			invalid: "--pulsar-ca-file",
+		},
+		"certificates to trust in the pods, and our own": {
+			url: https, pulsar: `{"tlsSecret":"bundle"}`,
+			own: target.OwnCredentials{TrustsMore: true}, isOwn: true,
+		},
+		"our own certificates do not replace a token": {
+			url: https, pulsar: `{"authSecret":"token","tlsSecret":"bundle"}`,
+			own: target.OwnCredentials{TrustsMore: true}, invalid: "--pulsar-ca-file",
+		},
+		"a Secret that does not exist is a mistake": {
+			pulsar: `{"authSecret":"missing"}`, own: all,
+			invalid: "Secret missing, which spec.pulsar.authSecret names, does not exist: create it",
+		},
+		"a name that no Secret can have": {
+			pulsar: `{"authSecret":"../media/token"}`, own: all, fails: errors.New("asked"),
+			invalid: `spec.pulsar.authSecret is "../media/token", which cannot be the name of a Secret`,
+		},
+		"a Secret that may not be read": {
+			pulsar: `{"authSecret":"token"}`, fails: forbidden,
+			invalid: "grant the adapter get on secrets",
+		},
+		"a Secret that may not be read, and our own": {
+			pulsar: `{"authSecret":"token"}`, fails: forbidden, own: all,
+			isOwn: true,
+		},
+		"credentials that are ignored": {
+			mode:   target.IgnoreFunctionCredentials,
+			pulsar: `{"authSecret":"token"}`, fails: errors.New("read"), isOwn: true,
+		},
+		"credentials of a policy are not ignored in silence": {
+			mode:   target.IgnoreFunctionCredentials,
+			policy: &v1alpha1.PulsarConnection{AuthSecret: "token"}, invalid: "remove authSecret",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			api := testSecrets()
+			api.fails = test.fails
+			c := newTestCredentials(t, api, target.FunctionCredentials(cmp.Or(string(test.mode), "Use")), test.own, time.Now)
+			var p target.PulsarSpec
+			require.NoError(t, json.Unmarshal([]byte(cmp.Or(test.pulsar, "{}")), &p))
+			plan := target.PlanCredentials(cmp.Or(test.url, http), fixture.Namespace, test.policy, p)
+			access, invalid, err := c.Resolve(t.Context(), test.policy, plan)
+			require.NoError(t, err)
+			require.NotContains(t, access+invalid, "hunter")
+			if test.invalid != "" {
+				require.Contains(t, invalid, test.invalid)
+				return
+			}
+			require.Empty(t, invalid)
+			require.Equal(t, test.isOwn, access == "")
+			if test.isOwn {
+				return
+			}
+			got, err := c.Credentials(t.Context(), access)
+			require.NoError(t, err)
+			require.Equal(t, test.want.Params, got.Params)
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestEqualCredentialsHaveOneName(t *testing.T) {
+	c := newTestCredentials(t, testSecrets(), target.UseFunctionCredentials, target.OwnCredentials{}, time.Now)
+	name := func(namespace string, p target.PulsarSpec) string {
+		return c.name(target.PlanCredentials("http://a:1", namespace, nil, p))
+	}
+	token := name("media", target.PulsarSpec{AuthSecret: "token"})
+	require.Contains(t, token, "media/token#", "a person sees where they stand")
+	require.Equal(t, token, name("media", target.PulsarSpec{AuthSecret: "token", PulsarConfig: "x"}))
+	require.NotEqual(t, token, name("media", target.PulsarSpec{AuthSecret: "other"}))
+	require.NotEqual(t, token, name("shop", target.PulsarSpec{AuthSecret: "token"}))
+	inline := name(
+		"media",
+		target.PulsarSpec{
+			AuthConfig: &target.AuthConfig{GenericAuth: &target.GenericAuth{Plugin: "basic", Parameters: "a:b"}},
+		},
+	)
+	require.NotContains(t, inline, "a:b")
+	other := newTestCredentials(t, testSecrets(), target.UseFunctionCredentials, target.OwnCredentials{}, time.Now)
+	require.NotEqual(t, token,
+		other.name(target.PlanCredentials("http://a:1", "media", nil,
+			target.PulsarSpec{AuthSecret: "token"})), "nobody can guess what is inline")
+	require.NotEqual(t, inline,
+		name(
+			"media",
+			target.PulsarSpec{
+				AuthConfig: &target.AuthConfig{GenericAuth: &target.GenericAuth{Plugin: "basic", Parameters: "a:c"}},
+			},
+		))
+}
+
+func TestARotatedSecretIsSeenWithinAMinuteAndOneInInvalidateWithinSeconds(t *testing.T) {
+	api, now := testSecrets(), time.Unix(0, 0)
+	c := newTestCredentials(
+		t,
+		api,
+		target.UseFunctionCredentials,
+		target.OwnCredentials{},
+		func() time.Time { return now },
+	)
+	access, _, err := c.Resolve(t.Context(), nil, target.CredentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
+	require.NoError(t, err)
+	params := func() string {
+		got, err := c.Credentials(t.Context(), access)
+		require.NoError(t, err)
+		return got.Params
+	}
+	api.named["token"]["clientAuthenticationParameters"] = "token:new"
+	require.Equal(t, "token:hunter2", params())
+	require.Equal(t, 1, api.reads)
+	now = now.Add(time.Minute)
+	require.Equal(t, "token:new", params())
+
+	api.named["token"]["clientAuthenticationParameters"] = "token:newer"
+	now = now.Add(10 * time.Second)
+	require.Equal(t, "token:new", params())
+	c.Invalidate("another")
+	c.Invalidate(access)
+	require.Equal(t, "token:newer", params())
+	reads := api.reads
+	c.Invalidate(access)
+	require.Equal(t, "token:newer", params())
+	require.Equal(t, reads, api.reads, "not more often than every ten seconds, however long Pulsar refuses it")
+
+	delete(api.named, "token")
+	now = now.Add(time.Minute)
+	_, err = c.Credentials(t.Context(), access)
+	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
+	require.ErrorContains(t, err, "does not exist: create it")
+	api.fails = apierrors.NewServiceUnavailable("etcd is away")
+	now = now.Add(10 * time.Second)
+	_, err = c.Credentials(t.Context(), access)
+	require.ErrorContains(t, err, "etcd is away")
+	require.ErrorIs(t, err, backlog.ErrNoData, "nobody has refused anything")
+	_, err = c.Credentials(t.Context(), "nobody/asked#1")
+	require.ErrorIs(t, err, backlog.ErrNoData)
+}
+
+func TestAHugeSecretIsNotKept(t *testing.T) {
+	api := testSecrets()
+	api.named["token"]["clientAuthenticationParameters"] = string(make([]byte, maxSecretValue+1))
+	c := newTestCredentials(t, api, target.UseFunctionCredentials, target.OwnCredentials{}, time.Now)
+	_, invalid, err := c.Resolve(
+		t.Context(),
+		nil,
+		target.CredentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"},
+	)
+	require.NoError(t, err)
+	require.Contains(t, invalid, "is longer than 65536 bytes")
+}
+
+func TestTheWayOfCredentialsIsOneOfTwo(t *testing.T) {
+	_, err := NewCredentials(testSecrets(), "use", target.OwnCredentials{}, time.Now)
+	require.EqualError(t, err, `FunctionCredentials is "use", must be Use or Ignore`)
+}
+
+func TestSecretsThatAreNotUsedAreForgotten(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := newTestCredentials(
+		t,
+		testSecrets(),
+		target.UseFunctionCredentials,
+		target.OwnCredentials{},
+		func() time.Time { return now },
+	)
+	access, _, err := c.Resolve(t.Context(), nil, target.CredentialPlan{Namespace: fixture.Namespace, AuthSecret: "token"})
+	require.NoError(t, err)
+	remembered := func() []int { return []int{c.plans.Len(), c.secrets.contents.Len()} }
+	now = now.Add(10*time.Minute - time.Second)
+	_, err = c.Credentials(t.Context(), access)
+	require.NoError(t, err)
+	now = now.Add(time.Second)
+	c.Forget(now)
+	require.Equal(t, []int{1, 1}, remembered(), "the poller still shows the credentials")
+	now = now.Add(10 * time.Minute)
+	c.Forget(now)
+	require.Equal(t, []int{0, 0}, remembered())
+}

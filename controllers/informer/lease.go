@@ -1,0 +1,146 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// leaseExpires is how long the holder of the Lease may be silent and still count as deciding. A Lease runs out after
+// 15 s, and the next holder needs up to 17 s more to take it, start and decide; twice that is nobody's normal change of
+// the leader, and a HorizontalPodAutoscaler that asks every 15 s loses two answers at most before it is told.
+const leaseExpires = 60 * time.Second
+
+// DecisionMaker is the replica that decides for all policies: the holder of the leader election's Lease, as this
+// replica sees it. It is safe for concurrent use.
+type DecisionMaker struct {
+	lease types.NamespacedName
+	now   func() time.Time
+	seen  atomic.Pointer[leaseState]
+}
+
+// leaseState is the Lease as last seen; it is replaced, never changed.
+type leaseState struct {
+	holder string
+	// renewTime as the holder wrote it, by its own clock.
+	renewTime time.Time
+	// aliveAt is when this replica saw the holder renew or let go, by its own clock, so that clocks that differ between
+	// nodes do not matter; of the first Lease seen, the holder's word has to do.
+	aliveAt time.Time
+}
+
+// NewDecisionMaker follows the Lease through the cache.
+func NewDecisionMaker(ctx context.Context, informers cache.Informers, lease types.NamespacedName,
+	now func() time.Time,
+) (*DecisionMaker, error) {
+	d, err := newDecisionMaker(lease, now)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.follow(ctx, informers)
+}
+
+// newDecisionMaker knows nothing of the Lease until it follows it.
+func newDecisionMaker(lease types.NamespacedName, now func() time.Time) (*DecisionMaker, error) {
+	if lease.Name == "" || lease.Namespace == "" {
+		return nil, errors.New("decision maker: the Lease's namespace and name must be set")
+	}
+	return &DecisionMaker{lease: lease, now: now}, nil
+}
+
+func (d *DecisionMaker) follow(ctx context.Context, informers cache.Informers) error {
+	informer, err := informers.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("decision maker: watching Leases: %w", err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    d.observe,
+		UpdateFunc: func(_, object any) { d.observe(object) },
+		DeleteFunc: d.forget,
+	})
+	if err != nil {
+		return fmt.Errorf("decision maker: watching Leases: %w", err)
+	}
+	return nil
+}
+
+// observe takes in the Lease as it is now.
+func (d *DecisionMaker) observe(object any) {
+	lease, ok := object.(*coordinationv1.Lease)
+	if !ok || lease.Namespace != d.lease.Namespace || lease.Name != d.lease.Name {
+		return
+	}
+	after := &leaseState{}
+	if lease.Spec.HolderIdentity != nil {
+		after.holder = *lease.Spec.HolderIdentity
+	}
+	if lease.Spec.RenewTime != nil {
+		after.renewTime = lease.Spec.RenewTime.Time
+	}
+	switch before := d.seen.Load(); {
+	case before == nil:
+		after.aliveAt = after.renewTime
+	case before.holder == after.holder && before.renewTime.Equal(after.renewTime):
+		after.aliveAt = before.aliveAt
+	default:
+		after.aliveAt = d.now()
+	}
+	d.seen.Store(after)
+}
+
+// forget takes in that the Lease is gone.
+func (d *DecisionMaker) forget(object any) {
+	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	if lease, ok := object.(*coordinationv1.Lease); ok && lease.Namespace == d.lease.Namespace &&
+		lease.Name == d.lease.Name {
+		d.seen.Store(nil)
+	}
+}
+
+// silenceError is why nobody decides.
+type silenceError struct {
+	text  string
+	since time.Time
+}
+
+func (n *silenceError) Error() string { return n.text }
+
+// Since is when somebody was last seen to decide; zero where that is not known.
+func (n *silenceError) Since() time.Time { return n.since }
+
+// Alive fails when nobody decides now; the error has a method Since() time.Time. The text stays the same from one call
+// to the next, for it ends up in conditions.
+func (d *DecisionMaker) Alive(now time.Time) error {
+	seen := d.seen.Load()
+	switch {
+	case seen == nil:
+		return &silenceError{text: fmt.Sprintf(
+			"no decision maker: Lease %s does not exist: is a replica of the adapter running?", d.lease)}
+	case now.Sub(seen.aliveAt) <= leaseExpires:
+		return nil // nobody holds it for a second or two at every rollout: that is no reason to stop every autoscaler
+	case seen.holder == "":
+		return &silenceError{
+			since: seen.aliveAt,
+			text: fmt.Sprintf("no decision maker: nobody has held Lease %s since %s: is a replica of the adapter running?",
+				d.lease, seen.aliveAt.UTC().Format(time.RFC3339)),
+		}
+	default:
+		return &silenceError{
+			since: seen.aliveAt,
+			text: fmt.Sprintf("no decision maker: %s, which holds Lease %s, has not renewed it since %s",
+				seen.holder, d.lease, seen.aliveAt.UTC().Format(time.RFC3339)),
+		}
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"fmt"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+)
+
+// Scheme knows the kinds that this package reads and writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		v1alpha1.AddToScheme, autoscalingv2.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// CacheOptions keep of Leases the given one, of Functions, Sinks and Sources what scaling rests on, and of no object
+// who manages its fields, which is half of it.
+func CacheOptions(lease types.NamespacedName) cache.Options {
+	return cache.Options{
+		DefaultTransform: target.Transform,
+		ByObject: map[client.Object]cache.ByObject{
+			&coordinationv1.Lease{}: {
+				Namespaces: map[string]cache.Config{
+					lease.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", lease.Name)},
+				},
+			},
+		},
+	}
+}
+
+// WatchPods is what is known of pods; nil where they are to be left alone.
+func WatchPods(ctx context.Context, mgr manager.Manager, mode target.InstanceMetrics) (*Pods, error) {
+	if mode != target.PodInstanceMetrics {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	pods, err := NewPods(ctx, mgr)
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(pods); err != nil {
+		return nil, fmt.Errorf("adding the watch of pods: %w", err)
+	}
+	return pods, nil
+}

@@ -1,0 +1,99 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// workerPod is number 0 of function public/default/resize as the function worker of Pulsar 4.0.8 and a node make it.
+func workerPod() *corev1.Pod {
+	controller := true
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: fixture.Namespace, Name: "pf-public-default-resize-0",
+			Labels: map[string]string{
+				"component": "function", "tenant": "public", "namespace": "default", "name": "resize",
+				"apps.kubernetes.io/pod-index":       "0",
+				"controller-revision-hash":           "pf-public-default-resize-645fb44b88",
+				"statefulset.kubernetes.io/pod-name": "pf-public-default-resize-0",
+			},
+			Annotations: map[string]string{cluster.AnnotationPort: "19094", "prometheus.io/scrape": "true"},
+			OwnerReferences: []metav1.OwnerReference{{
+				Kind: "StatefulSet", Name: "pf-public-default-resize",
+				Controller: &controller,
+			}},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.2.0.18"},
+	}
+}
+
+func TestPodsOfBothSelectorsAreFound(t *testing.T) {
+	stored := func(pod *corev1.Pod) client.Reader {
+		slim, err := transformPod(pod)
+		require.NoError(t, err)
+		return fake.NewClientBuilder().WithObjects(slim.(*corev1.Pod)).WithIndex(&corev1.Pod{}, indexInstance,
+			indexPod).Build()
+	}
+	p := &Pods{cache: podCaches{
+		Cache:     &podCache{reader: stored(testPod())},
+		ofWorkers: &podCache{reader: stored(workerPod())},
+	}}
+	for workload, want := range map[string][]backlog.InstanceAddress{
+		"Function/media/resize":                      {{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+		"StatefulSet/media/pf-public-default-resize": {{ID: "pf-public-default-resize-0", HostPort: "10.2.0.18:19094"}},
+		"StatefulSet/media/resize-function":          nil,
+		"Function/media/pf-public-default-resize":    nil,
+	} {
+		found, err := p.Addresses(workload)
+		require.NoError(t, err)
+		require.Equal(t, want, found, workload)
+		health, err := p.Health(workload)
+		require.NoError(t, err)
+		require.EqualValues(t, len(want), health.Unready, "the pods have no condition")
+	}
+}
+
+func TestAPodIsSelectedOnce(t *testing.T) {
+	mesh, err := instanceSelector()
+	require.NoError(t, err)
+	workers, err := workerSelector()
+	require.NoError(t, err)
+	both := testPod()
+	for key, value := range workerPod().Labels { // a platform may set all of them on Function Mesh's
+		both.Labels[key] = value
+	}
+	tests := map[string]struct {
+		labels map[string]string
+		want   [2]bool
+	}{
+		"by Function Mesh's labels":               {labels: testPod().Labels, want: [2]bool{true, false}},
+		"by the worker's":                         {labels: workerPod().Labels, want: [2]bool{false, true}},
+		"by Function Mesh's where there are both": {labels: both.Labels, want: [2]bool{true, false}},
+		"not where a component is something else": {labels: map[string]string{
+			"component": "broker", "tenant": "a",
+			"namespace": "b", "name": "c",
+		}},
+		"not without a tenant": {labels: map[string]string{
+			"component": "function", "namespace": "b",
+			"name": "c",
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, [2]bool{mesh.Matches(labels.Set(test.labels)), workers.Matches(labels.Set(test.labels))})
+		})
+	}
+}

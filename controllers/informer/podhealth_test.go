@@ -1,0 +1,234 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// podsMade is when all pods of these tests were made.
+func podsMade() time.Time { return time.Unix(1_800_000_000, 0) }
+
+func minutes(n int) time.Time { return podsMade().Add(time.Duration(n) * time.Minute) }
+
+// healthyPod runs and has been ready for a minute less than it has existed.
+func healthyPod() *corev1.Pod {
+	pod := testPod()
+	pod.CreationTimestamp = metav1.NewTime(podsMade())
+	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = "resize-function-5f8d9c7b6"
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "pulsar-function", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}}
+	ready(pod, corev1.ConditionTrue, minutes(1))
+	return pod
+}
+
+// ready sets the condition, and one beside it that says the opposite.
+func ready(pod *corev1.Pod, status corev1.ConditionStatus, since time.Time) {
+	pod.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodInitialized, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(minutes(100))},
+		{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.NewTime(since)},
+	}
+}
+
+func waits(reason string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+		Reason:  reason,
+		Message: "back-off 5m0s restarting failed container",
+	}}
+}
+
+func ended(exitCode int32) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: exitCode}}
+}
+
+func notReady(pod *corev1.Pod) { ready(pod, corev1.ConditionFalse, minutes(5)) }
+
+func crashed(pod *corev1.Pod) {
+	notReady(pod)
+	pod.Status.ContainerStatuses[0].State = waits(reasonCrashLoop)
+}
+
+func pending(pod *corev1.Pod) {
+	pod.Status = corev1.PodStatus{Phase: corev1.PodPending}
+}
+
+func deleted(pod *corev1.Pod) {
+	now := metav1.NewTime(minutes(9))
+	pod.DeletionTimestamp = &now
+}
+
+func renewed(pod *corev1.Pod) {
+	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = "resize-function-79c4bb5d4"
+}
+
+func TestHealthSumsUpThePodsOfAWorkload(t *testing.T) {
+	type change = func(*corev1.Pod)
+	all := func(changes ...change) change {
+		return func(pod *corev1.Pod) {
+			for _, one := range changes {
+				one(pod)
+			}
+		}
+	}
+	fine := func(*corev1.Pod) {}
+	tests := map[string]struct {
+		pods []change
+		want policy.Pods
+	}{
+		"has nothing to say of none":          {},
+		"has nothing to say of those that do": {pods: []change{fine, fine}},
+		"counts one that waits for a node, since it was made": {
+			pods: []change{fine, pending}, want: policy.Pods{Unready: 1, UnreadySince: podsMade()},
+		},
+		"counts one that waits for its image since it was made, not since a node took it": {
+			pods: []change{all(pending, func(p *corev1.Pod) {
+				notReady(p)
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: waits("ImagePullBackOff")}}
+			})},
+			want: policy.Pods{Unready: 1, UnreadySince: podsMade()},
+		},
+		"counts one that runs and is not ready, since it is not": {
+			pods: []change{notReady}, want: policy.Pods{Unready: 1, UnreadySince: minutes(5)},
+		},
+		"counts one of a node that was lost": {
+			pods: []change{func(p *corev1.Pod) { ready(p, corev1.ConditionUnknown, minutes(6)) }},
+			want: policy.Pods{Unready: 1, UnreadySince: minutes(6)},
+		},
+		"counts one that runs and was not looked at yet, since it was made": {
+			pods: []change{func(p *corev1.Pod) { p.Status.Conditions = nil }}, want: policy.Pods{
+				Unready:      1,
+				UnreadySince: podsMade(),
+			},
+		},
+		"does not take a condition without a date for one of the year 1": {
+			pods: []change{func(p *corev1.Pod) { ready(p, corev1.ConditionFalse, time.Time{}) }},
+			want: policy.Pods{Unready: 1, UnreadySince: podsMade()},
+		},
+		"counts one that was evicted, which is to be made again": {
+			pods: []change{all(crashed, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })},
+			want: policy.Pods{Unready: 1, UnreadySince: minutes(5)},
+		},
+		"says since when the first one is not ready": {
+			pods: []change{notReady, func(p *corev1.Pod) { ready(p, corev1.ConditionFalse, minutes(3)) }, notReady},
+			want: policy.Pods{Unready: 3, UnreadySince: minutes(3)},
+		},
+		"counts one that waits after a crash": {
+			pods: []change{fine, crashed}, want: policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},
+		},
+		"counts one that has just crashed": {
+			pods: []change{all(notReady, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = ended(137) })},
+			want: policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},
+		},
+		"counts one that cannot fetch its code: an init container crashes": {
+			pods: []change{all(pending, func(p *corev1.Pod) {
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: ended(0)}, {State: waits(reasonCrashLoop)}}
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: waits("PodInitializing")}}
+			})},
+			want: policy.Pods{Unready: 1, UnreadySince: podsMade(), CrashLooping: 1},
+		},
+		"counts a pod once of which two containers crash": {
+			pods: []change{all(crashed, func(p *corev1.Pod) {
+				p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{State: ended(1)})
+			})},
+			want: policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1},
+		},
+		"does not call an init container that is done a crash": {
+			pods: []change{func(p *corev1.Pod) {
+				p.Status.InitContainerStatuses = []corev1.ContainerStatus{{State: ended(0)}}
+			}},
+		},
+		"does not call one crashing that was started again": {
+			pods: []change{func(p *corev1.Pod) {
+				p.Status.ContainerStatuses[0].RestartCount, p.Status.ContainerStatuses[0].LastTerminationState = 7, ended(1)
+			}},
+		},
+		"does not count those that are being deleted": {pods: []change{fine, all(crashed, deleted), all(pending, deleted)}},
+		"sees pods of two revisions": {
+			pods: []change{fine, fine, all(renewed, pending)}, want: policy.Pods{
+				Unready: 1, UnreadySince: podsMade(),
+				Updating: true,
+			},
+		},
+		"sees no update when the last pod of the old revision goes": {pods: []change{renewed, all(fine, deleted), renewed}},
+		"sees no update in pods that do not say their revision": {
+			pods: []change{fine, func(p *corev1.Pod) { delete(p.Labels, appsv1.ControllerRevisionHashLabelKey) }, fine},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var kept []corev1.Pod
+			for _, change := range test.pods {
+				pod := healthyPod()
+				change(pod)
+				slim, err := transformPod(pod)
+				require.NoError(t, err)
+				kept = append(kept, *slim.(*corev1.Pod))
+			}
+			require.Equal(t, test.want, health(kept))
+		})
+	}
+}
+
+func TestOfAPodIsKeptWhatIsAskedFor(t *testing.T) {
+	pod := healthyPod()
+	pod.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	slim, err := transformPod(pod)
+	require.NoError(t, err)
+	kept, ok := slim.(*corev1.Pod)
+	require.True(t, ok)
+	controller := true
+	require.Equal(t, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: fixture.Namespace, Name: "resize-function-0", CreationTimestamp: metav1.NewTime(podsMade()),
+			Labels: map[string]string{
+				labelComponent: "function", labelName: "resize", appsv1.ControllerRevisionHashLabelKey: "resize-function-5f8d9c7b6",
+			},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "resize-function", Controller: &controller}},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.2.0.17",
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(minutes(1))},
+			},
+		},
+	}, kept)
+
+	crashed(pod)
+	slim, err = transformPod(pod)
+	require.NoError(t, err)
+	kept, ok = slim.(*corev1.Pod)
+	require.True(t, ok)
+	require.Equal(t, []corev1.ContainerStatus{{State: corev1.ContainerState{
+		Waiting: &corev1.ContainerStateWaiting{Reason: reasonCrashLoop},
+	}}}, kept.Status.ContainerStatuses)
+	again, err := transformPod(kept.DeepCopy())
+	require.NoError(t, err)
+	require.Equal(t, kept, again, "nothing is lost by looking twice")
+}
+
+func TestHealthIsThatOfTheWorkloadsOwnPods(t *testing.T) {
+	well, ill, other := healthyPod(), healthyPod(), healthyPod()
+	crashed(ill)
+	crashed(other)
+	ill.Name, other.Name, other.Namespace = "resize-function-1", "resize-function-2", "shop"
+	reader := fake.NewClientBuilder().WithObjects(well, ill, other).WithIndex(&corev1.Pod{}, indexInstance,
+		indexPod).Build()
+	pods := &Pods{cache: &podCache{reader: reader}}
+	health, err := pods.Health("Function/media/resize")
+	require.NoError(t, err)
+	require.Equal(t, policy.Pods{Unready: 1, UnreadySince: minutes(5), CrashLooping: 1}, health)
+}

@@ -1,0 +1,228 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// testPod is number 0 of Function resize as Function Mesh and a node make it.
+func testPod() *corev1.Pod {
+	controller := true
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: fixture.Namespace, Name: "resize-function-0",
+			Labels:          map[string]string{labelComponent: "function", labelName: "resize", "app": "function-mesh"},
+			Annotations:     map[string]string{cluster.AnnotationPort: "9094", "prometheus.io/scrape": "true"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "resize-function", Controller: &controller}},
+		},
+		Spec:   corev1.PodSpec{NodeName: "a", Containers: []corev1.Container{{Name: "pulsar-function"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.2.0.17"},
+	}
+}
+
+// podCache lists what a fake API server has.
+type podCache struct {
+	informertest.FakeInformers
+	reader client.Reader
+}
+
+func (c *podCache) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return c.reader.List(ctx, list, options...)
+}
+
+func (c *podCache) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func TestInstancesAreTheRunningPodsOfTheStatefulSet(t *testing.T) {
+	const resize = "Function/media/resize"
+	tests := map[string]struct {
+		workload string
+		change   func(*corev1.Pod)
+		want     []backlog.InstanceAddress
+	}{
+		"as Function Mesh makes it": {want: []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}}},
+		"with a port of its own": {
+			change: func(p *corev1.Pod) { p.Annotations[cluster.AnnotationPort] = "19000" },
+			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:19000"}},
+		},
+		"with a port that is none": {
+			change: func(p *corev1.Pod) { p.Annotations[cluster.AnnotationPort] = "99999" },
+			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+		},
+		"without annotations": {
+			change: func(p *corev1.Pod) { p.Annotations = nil },
+			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+		},
+		"in a network of version 6": {
+			change: func(p *corev1.Pod) { p.Status.PodIP = "fd00::1" },
+			want:   []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "[fd00::1]:9094"}},
+		},
+		"of a Sink": {
+			workload: "Sink/media/resize",
+			change: func(p *corev1.Pod) {
+				p.Labels[labelComponent], p.OwnerReferences[0].Name = "sink", "resize-sink"
+			},
+			want: []backlog.InstanceAddress{{ID: "resize-function-0", HostPort: "10.2.0.17:9094"}},
+		},
+		"of another workload":     {workload: "Function/media/crop"},
+		"of another namespace":    {workload: "Function/shop/resize"},
+		"that waits for a node":   {change: func(p *corev1.Pod) { p.Status = corev1.PodStatus{Phase: corev1.PodPending} }},
+		"that has ended":          {change: func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }},
+		"that has no address yet": {change: func(p *corev1.Pod) { p.Status.PodIP = "" }},
+		"that cleans up behind it": {change: func(p *corev1.Pod) {
+			p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "Job", "resize-function-cleanup"
+		}},
+		"that somebody runs by hand": {change: func(p *corev1.Pod) { p.OwnerReferences = nil }},
+		"that is being deleted": {change: func(p *corev1.Pod) {
+			now := metav1.Now()
+			p.DeletionTimestamp, p.Finalizers = &now, []string{"a/b"}
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := testPod()
+			if test.change != nil {
+				test.change(pod)
+			}
+			slim, err := transformPod(pod)
+			require.NoError(t, err)
+			kept, ok := slim.(*corev1.Pod)
+			require.True(t, ok)
+			require.Empty(t, kept.Spec.Containers)
+			kept.Finalizers = pod.Finalizers // without them the fake server refuses one that is being deleted
+			kept.ResourceVersion = ""
+			reader := fake.NewClientBuilder().WithObjects(kept).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
+			p := &Pods{cache: &podCache{reader: reader}}
+			found, err := p.Addresses(cmp.Or(test.workload, resize))
+			require.NoError(t, err)
+			require.Equal(t, test.want, found)
+		})
+	}
+}
+
+// podLister is an API server that may not let pods be listed.
+type podLister struct {
+	client.Reader
+	// mu guards the rest.
+	mu    sync.Mutex
+	fails error
+	asked int
+}
+
+func (l *podLister) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked++
+	return l.fails
+}
+
+func (l *podLister) set(fails error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fails = fails
+}
+
+func TestAnAdapterThatMayNotSeePodsRunsAndSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
+		direct := &podLister{fails: apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))}
+		p := &Pods{direct: direct, cache: &podCache{reader: reader}, every: podProbeInterval, unknown: errPodsNotRead}
+		_, err := p.Addresses("Function/media/resize")
+		require.ErrorIs(t, err, backlog.ErrNoData)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- p.Start(ctx) }()
+		time.Sleep(10 * podProbeInterval)
+		synctest.Wait()
+		_, err = p.Addresses("Function/media/resize")
+		require.ErrorIs(t, err, backlog.ErrForbidden)
+		require.ErrorContains(t, err, "grant the adapter list and watch on pods")
+		_, err = p.Health("Function/media/resize")
+		require.ErrorIs(t, err, backlog.ErrForbidden, "unknown pods must not be taken for none that is unready")
+		require.Equal(t, 11, direct.asked)
+
+		direct.set(fmt.Errorf("etcd is away"))
+		time.Sleep(podProbeInterval)
+		synctest.Wait()
+		_, err = p.Addresses("Function/media/resize")
+		require.ErrorIs(t, err, backlog.ErrNoData)
+
+		direct.set(nil)
+		time.Sleep(podProbeInterval)
+		synctest.Wait()
+		found, err := p.Addresses("Function/media/resize")
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		pods, err := p.Health("Function/media/resize")
+		require.NoError(t, err)
+		require.Equal(t, policy.Pods{Unready: 1}, pods, "the pod of the test has no condition")
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+func TestPodsThatMayNoLongerBeSeenAreUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))
+		reader := fake.NewClientBuilder().WithObjects(testPod()).WithIndex(&corev1.Pod{}, indexInstance, indexPod).Build()
+		direct := &podLister{}
+		p := &Pods{
+			direct: direct, cache: &podCache{reader: reader}, every: podProbeInterval, forbidden: make(chan struct{},
+				1), unknown: errPodsNotRead,
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- p.Start(ctx) }()
+		known := func() error {
+			synctest.Wait()
+			_, err := p.Addresses("Function/media/resize")
+			_, healthErr := p.Health("Function/media/resize")
+			require.Equal(t, err, healthErr)
+			return err
+		}
+		require.NoError(t, known())
+
+		direct.set(forbidden)
+		for range 3 { // as client-go does at every try
+			p.watchFailed(ctx, nil, forbidden)
+			require.ErrorIs(t, known(), backlog.ErrForbidden)
+		}
+		time.Sleep(10 * podProbeInterval)
+		require.ErrorIs(t, known(), backlog.ErrForbidden, "the last list must not stay")
+
+		direct.set(nil)
+		time.Sleep(podProbeInterval)
+		require.ErrorIs(t, known(), backlog.ErrForbidden, "the watch may not have tried again")
+		p.watchFailed(ctx, nil, forbidden)
+		time.Sleep(podProbeInterval)
+		require.ErrorIs(t, known(), backlog.ErrForbidden, "it was refused once more")
+		time.Sleep(podProbeInterval)
+		require.NoError(t, known())
+		cancel()
+		require.NoError(t, <-done)
+	})
+}

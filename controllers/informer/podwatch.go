@@ -1,0 +1,157 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+func (p *Pods) unknownReason() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unknown
+}
+
+// setUnknown notes why nothing is known, and says whether that is new.
+func (p *Pods) setUnknown(unknown error) (changed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changed = p.unknown == nil || unknown == nil || p.unknown.Error() != unknown.Error()
+	p.unknown = unknown
+	return changed
+}
+
+// NeedLeaderElection is false: every replica asks instances.
+func (p *Pods) NeedLeaderElection() bool { return false }
+
+// Start brings pods into memory as soon as they may be seen, until the context ends. It returns no error for pods that
+// may not: all else goes on without them.
+func (p *Pods) Start(ctx context.Context) error {
+	logger := log.FromContext(ctx).WithName("pods")
+	ticker := time.NewTicker(p.every)
+	defer ticker.Stop()
+	for {
+		err := p.probe(ctx)
+		if err == nil {
+			break
+		}
+		if p.setUnknown(err) && ctx.Err() == nil {
+			logger.Error(err, "pods are unknown: instances are not asked, and decisions are made without them", "lookAgainEvery",
+				p.every.String())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+	p.setUnknown(errPodsNotRead)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.cache.Start(ctx) })
+	group.Go(func() error {
+		if !p.cache.WaitForCacheSync(ctx) {
+			return nil // stopping
+		}
+		select {
+		case <-p.forbidden: // before the list that is here now
+		default:
+		}
+		p.follow(ctx)
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	return nil
+}
+
+// follow says what is known of pods for as long as they are watched.
+func (p *Pods) follow(ctx context.Context) {
+	logger := log.FromContext(ctx).WithName("pods")
+	for {
+		p.setUnknown(nil)
+		logger.Info("watching pods")
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.forbidden:
+		}
+		p.setUnknown(errPodsForbidden)
+		logger.Error(
+			errPodsForbidden,
+			"pods are unknown from now on: instances are not asked, and decisions are made without them",
+			"lookAgainEvery",
+			p.every.String(),
+		)
+		if !p.regain(ctx) {
+			return
+		}
+	}
+}
+
+// regain waits until pods may be seen again and have been listed anew: client-go tries a refused watch again within a
+// minute. It returns false when the context ends.
+func (p *Pods) regain(ctx context.Context) bool {
+	ticker := time.NewTicker(p.every)
+	defer ticker.Stop()
+	for allowed := false; ; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-p.forbidden:
+			allowed = false
+		case <-ticker.C:
+			if allowed {
+				return true
+			}
+			allowed = p.probe(ctx) == nil
+		}
+	}
+}
+
+// watchFailed notes that the watch of pods is forbidden now: the last list would stay for good, and its addresses
+// become other pods'. A watch that lasts is not asked about its rights; it ends after 5 to 10 minutes.
+func (p *Pods) watchFailed(ctx context.Context, reflector *toolscache.Reflector, err error) {
+	if !apierrors.IsForbidden(err) {
+		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+		return
+	}
+	select {
+	case p.forbidden <- struct{}{}:
+	default:
+	}
+}
+
+// probe lists one pod as the watch will list all.
+func (p *Pods) probe(ctx context.Context) error {
+	selector, err := instanceSelector()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, podProbeTimeout)
+	defer cancel()
+	var list corev1.PodList
+	err = p.direct.List(ctx, &list, client.Limit(1), client.MatchingLabelsSelector{Selector: selector})
+	switch {
+	case apierrors.IsForbidden(err):
+		return errPodsForbidden
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: the API server takes longer than %s to list a pod", backlog.ErrNoData, podProbeTimeout)
+	case err != nil:
+		return fmt.Errorf("%w: listing pods: %w", backlog.ErrNoData, err)
+	}
+	return nil
+}

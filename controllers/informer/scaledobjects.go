@@ -1,0 +1,147 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+)
+
+// ScaledObjects reads from the cache how many replicas ScaledObjects have. It is safe for concurrent use.
+type ScaledObjects struct {
+	reader    client.Reader
+	installed func(kind string) bool
+	// missing says why the kind will not be in memory; nil while it is being read.
+	missing func(kind string) error
+}
+
+// autoscalerStatus is what counts of a HorizontalPodAutoscaler's status.
+type autoscalerStatus struct {
+	CurrentReplicas *int32 `json:"currentReplicas"`
+	DesiredReplicas int32  `json:"desiredReplicas"`
+	Conditions      []struct {
+		Type   string `json:"type"`
+		Reason string `json:"reason"`
+	} `json:"conditions"`
+}
+
+// Replicas returns spec.replicas of the target: its own word where it is in memory, else its HorizontalPodAutoscaler's,
+// which is as old as its last look (15 s as a rule). A ScaledObject that does not exist is an API server's NotFound,
+// KEDA that is not installed backlog.ErrUnsupported, and replicas that no autoscaler has seen yet are
+// backlog.ErrNoData.
+func (s *ScaledObjects) Replicas(key types.NamespacedName) (int32, error) {
+	if !s.installed(cluster.KindScaledObject) {
+		if err := s.missing(cluster.KindScaledObject); err != nil {
+			return 0, err
+		}
+		return 0, fmt.Errorf("%w: ScaledObjects are being read", backlog.ErrNoData)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), target.CacheTimeout)
+	defer cancel()
+	object := cluster.NewUnstructured(cluster.KindScaledObject)
+	if err := s.reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
+		return 0, fmt.Errorf("reading ScaledObject %s: %w", key, err)
+	}
+	replicas, known, err := s.ofTarget(ctx, key.Namespace, target.ScaleTargetOf(object))
+	if err == nil && !known {
+		replicas, known, err = s.ofAutoscaler(ctx, key)
+	}
+	switch {
+	case err != nil:
+		return 0, err
+	case !known:
+		return 0, fmt.Errorf("%w: the HorizontalPodAutoscaler of ScaledObject %s has not looked at replicas yet",
+			backlog.ErrNoData, key)
+	}
+	return replicas, nil
+}
+
+// ofTarget is the target's own word, where its kind is kept in memory with its replicas.
+func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1alpha1.ScaleTargetRef) (replicas int32,
+	known bool, err error,
+) {
+	if ref == nil || !slices.Contains(cluster.MeasuredKinds(), ref.Kind) || !s.installed(ref.Kind) ||
+		ref.APIVersion != cluster.GVK(ref.Kind).GroupVersion().String() {
+		return 0, false, nil
+	}
+	object := cluster.NewUnstructured(ref.Kind)
+	err = s.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object,
+		client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return 0, false, fmt.Errorf("reading %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+	}
+	var decoded struct {
+		Spec struct {
+			Replicas *int32 `json:"replicas"`
+		} `json:"spec"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &decoded); err != nil {
+		return 0, false, fmt.Errorf("decoding %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+	}
+	if decoded.Spec.Replicas == nil {
+		return 0, false, nil // what that means is the autoscaler's to say; and of StatefulSets of others nothing is kept
+	}
+	return *decoded.Spec.Replicas, true, nil
+}
+
+// ofAutoscaler is what the HorizontalPodAutoscaler saw at its last look, and what it made of it.
+func (s *ScaledObjects) ofAutoscaler(ctx context.Context, key types.NamespacedName) (replicas int32, known bool,
+	err error,
+) {
+	if !s.installed(cluster.KindAutoscaler) {
+		return 0, false, nil
+	}
+	list := cluster.NewUnstructuredList(cluster.KindAutoscaler)
+	if err := s.reader.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{target.IndexScaledObject: key.Name},
+		client.UnsafeDisableDeepCopy); err != nil {
+		return 0, false, fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
+	}
+	for i := range list.Items {
+		var decoded struct {
+			Status autoscalerStatus `json:"status"`
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &decoded); err != nil {
+			return 0, false,
+				fmt.Errorf("decoding HorizontalPodAutoscaler %s/%s: %w", key.Namespace, list.Items[i].GetName(), err)
+		}
+		if replicas, known := decoded.Status.replicas(); known {
+			return replicas, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// replicas are those of the target's scale subresource: what was found there, or what was written in the same look. A
+// target that was found at zero has currentReplicas 0, with ScalingActive False; one that was never looked at has no
+// conditions.
+//
+// Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, reconcileAutoscaler: currentReplicas is
+// scale.Spec.Replicas, and AbleToScale has reason SucceededRescale from the write of desiredReplicas to the next look.
+func (s autoscalerStatus) replicas() (replicas int32, known bool) {
+	if len(s.Conditions) == 0 {
+		return 0, false
+	}
+	for _, condition := range s.Conditions {
+		switch {
+		case condition.Type == "AbleToScale" && condition.Reason == "SucceededRescale":
+			return s.DesiredReplicas, true
+		case condition.Type == "AbleToScale" && condition.Reason == "FailedGetScale":
+			return 0, false // there is no look: the rest is left from an earlier one
+		}
+	}
+	if s.CurrentReplicas == nil {
+		return 0, true // the API server leaves 0 out
+	}
+	return *s.CurrentReplicas, true
+}

@@ -1,0 +1,190 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+)
+
+// Config is what Setup needs: all but DefaultAdminURL, OwnCredentials, WorkerCredentials and
+// PolicyChanged are required. Fields are those of Config.
+type Config struct {
+	Store               *backlog.Store
+	DefaultAdminURL     string
+	FunctionCredentials target.FunctionCredentials
+	OwnCredentials      target.OwnCredentials
+	WorkerCredentials   target.WorkerCredentials
+	InstanceMetrics     target.InstanceMetrics
+	// Worker reads what function workers run.
+	Worker target.Worker
+	// Lease whose holder decides for all policies.
+	Lease types.NamespacedName
+	Clock func() time.Time
+	// PolicyChanged is told of every policy that came, changed or went, after it did in memory. It must not block.
+	PolicyChanged func(policy types.NamespacedName)
+}
+
+// Informers is what is known of Kubernetes, from memory, in a process that never writes there.
+type Informers struct {
+	Signals       *Signals
+	Policies      *Policies
+	DecisionMaker *DecisionMaker
+	ScaledObjects *ScaledObjects
+	// Credentials are for the reader of Pulsar.
+	Credentials *Credentials
+	// Pods are for the reader of instances; nil with NoInstanceMetrics.
+	Pods *Pods
+
+	discovery cluster.Discovery
+}
+
+// readKinds are all kinds whose objects a Reading brings into memory, where they are installed and may be read. None of
+// them is needed: what rests on one that is not there says so.
+func readKinds() []string {
+	return append(
+		cluster.MeasuredKinds(),
+		cluster.KindFunctionMesh,
+		cluster.KindScaledObject,
+		cluster.KindAutoscaler,
+		cluster.KindPolicy,
+		cluster.KindLease,
+	)
+}
+
+// Setup registers what reads Kubernetes with a manager that was made with Scheme and CacheOptions: no
+// reconciler, no writes, no events. Nothing runs before the manager starts, and nothing is asked of the API server.
+func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers, error) {
+	if config.Store == nil || config.Worker == nil || config.Clock == nil {
+		return nil, errors.New("controllers: Store, Worker and Clock must be set")
+	}
+	discovery, err := cluster.NewDiscovery(cluster.DiscoveryConfig{
+		Mapper: mgr.GetRESTMapper(), Cache: mgr.GetCache(), Kinds: readKinds(), Index: readIndexOf, Optional: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	credentials, err := NewCredentials(mgr.GetAPIReader(), config.FunctionCredentials, config.OwnCredentials, config.Clock)
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	targets, err := target.New(target.Config{
+		Workloads: mgr.GetCache(), Installed: discovery.Installed, Objects: mgr.GetAPIReader(), Credentials: credentials,
+		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
+		OwnCredentials:    config.OwnCredentials,
+		WorkerCredentials: config.WorkerCredentials, InstanceMetrics: config.InstanceMetrics, Worker: config.Worker,
+		Consumers: target.ConsumerCount(config.Store, config.Clock), Now: config.Clock,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	pods, err := WatchPods(ctx, mgr, config.InstanceMetrics)
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	maker, err := newDecisionMaker(config.Lease, config.Clock)
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	discovery.OnSynced(cluster.KindLease, func() error { return maker.follow(ctx, mgr.GetCache()) })
+	discovery.OnSynced(
+		cluster.KindPolicy,
+		func() error { return notifyOfPolicies(ctx, mgr.GetCache(), config.PolicyChanged) },
+	)
+	if err := discovery.AddTo(mgr); err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	policies := &Policies{
+		reader: mgr.GetCache(), synced: func() bool { return discovery.Installed(cluster.KindPolicy) },
+		missing: func() error { return missing(discovery, cluster.KindPolicy) },
+	}
+	signals, err := NewSignals(SignalsConfig{
+		Store: config.Store, Targets: targets, Policies: policies, Now: config.Clock,
+		Forget: func(now time.Time) { targets.Forget(now); credentials.Forget(now) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	if err := mgr.Add(signals); err != nil {
+		return nil, fmt.Errorf("controllers: %w", err)
+	}
+	return &Informers{
+		Signals: signals, Policies: policies, DecisionMaker: maker, Credentials: credentials, Pods: pods,
+		ScaledObjects: &ScaledObjects{
+			reader: mgr.GetCache(), installed: discovery.Installed,
+			missing: func(kind string) error { return missing(discovery, kind) },
+		},
+		discovery: discovery,
+	}, nil
+}
+
+// notifyOfPolicies passes on what the watch of policies sees.
+func notifyOfPolicies(ctx context.Context, informers cache.Informers, tell func(types.NamespacedName)) error {
+	if tell == nil {
+		return nil
+	}
+	informer, err := informers.GetInformer(ctx, cluster.NewObject(cluster.KindPolicy), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching policies: %w", err)
+	}
+	toldOf := func(object any) {
+		if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+			object = unknown.Obj
+		}
+		if p, ok := object.(client.Object); ok {
+			tell(client.ObjectKeyFromObject(p))
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: toldOf, UpdateFunc: func(_, object any) { toldOf(object) }, DeleteFunc: toldOf,
+	})
+	if err != nil {
+		return fmt.Errorf("watching policies: %w", err)
+	}
+	return nil
+}
+
+// Ready fails until each kind is in memory or was seen to be absent; one that may not be read is waited for no longer
+// than a minute.
+func (r *Informers) Ready() error {
+	if pending := r.discovery.Pending(); len(pending) > 0 {
+		return fmt.Errorf("%w: objects are being read: %s", backlog.ErrNoData, strings.Join(pending, ", "))
+	}
+	return nil
+}
+
+// readIndexOf is target.IndexOf for readKinds.
+func readIndexOf(kind string) (field string, by client.IndexerFunc) {
+	if kind == cluster.KindAutoscaler {
+		return target.IndexScaledObject, target.IndexByScaledObject
+	}
+	return target.IndexOf(kind)
+}
+
+// missing says that the kind is not installed, and what to do about it; nil otherwise.
+func missing(discovery cluster.Discovery, kind string) error {
+	if !discovery.Absent(kind) {
+		return nil
+	}
+	what := map[string]string{
+		cluster.KindPolicy: "install the CustomResourceDefinition of pulsar-autoscaler, or say target, function, sink or " +
+			"topic in place of policy",
+		cluster.KindScaledObject: "install KEDA",
+	}[kind]
+	return fmt.Errorf("%w: kind %s of %s is not installed in this cluster: %s; it is noticed within %s",
+		backlog.ErrUnsupported, kind, cluster.GVK(kind).GroupVersion(), what, cluster.DiscoveryInterval)
+}

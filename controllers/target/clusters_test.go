@@ -1,0 +1,108 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// countingReader has every ConfigMap and counts how often one is read.
+type countingReader struct {
+	client.Reader
+	reads int
+}
+
+func (r *countingReader) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	r.reads++
+	configMap, ok := object.(*corev1.ConfigMap)
+	if !ok {
+		return fmt.Errorf("reading a %T", object)
+	}
+	configMap.Data = map[string]string{keyWebServiceURL: fixture.Cluster().AdminURL}
+	return nil
+}
+
+// noCredentials leaves all to the adapter's own.
+type noCredentials struct{}
+
+func (noCredentials) Resolve(context.Context, *v1alpha1.PulsarConnection, CredentialPlan) (string, string, error) {
+	return "", "", nil
+}
+
+func (noCredentials) Invalidate(string) {}
+
+func TestTenThousandConfigMapsAreReadOnceAMinute(t *testing.T) {
+	reader := &countingReader{}
+	now := time.Unix(1_800_000_000, 0)
+	c := newClusters(reader, noCredentials{}, "", func() time.Time { return now })
+	const many = 10_000
+	for range 3 {
+		for i := range many {
+			cluster, invalid, err := c.find(t.Context(), nil,
+				types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
+			require.NoError(t, err)
+			require.Empty(t, invalid)
+			require.Equal(t, fixture.Cluster(), cluster)
+		}
+		now = now.Add(10 * time.Second)
+	}
+	require.Equal(t, many, reader.reads)
+}
+
+// The API server's client would refuse it with an error that looks worth a retry.
+func TestANameThatNoConfigMapCanHaveIsAMistake(t *testing.T) {
+	reader := &countingReader{}
+	for _, name := range []string{"a/b", "..", "UPPER", "a%2fb"} {
+		_, invalid, err := newClusters(reader, noCredentials{}, "http://default:8080", time.Now).find(t.Context(), nil,
+			types.NamespacedName{Namespace: "media", Name: name})
+		require.NoError(t, err)
+		require.Contains(t, invalid,
+			fmt.Sprintf("spec.pulsar.pulsarConfig is %q, which cannot be the name of a ConfigMap", name))
+	}
+	require.Zero(t, reader.reads)
+}
+
+// A cluster that fails is in doubt at every pass of each of its policies.
+func TestAInvalidateCostsTheSameHoweverManyConfigMapsThereAre(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := newClusters(&countingReader{}, noCredentials{}, "", func() time.Time { return now })
+	for i := range 10_000 {
+		_, _, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "pulsar"})
+		require.NoError(t, err)
+	}
+	c.invalidate(fixture.Cluster())
+	c.addresses.mu.Lock() // whoever looks at them all would wait for this
+	defer c.addresses.mu.Unlock()
+	c.invalidate(fixture.Cluster())
+	require.Len(t, c.invalidated.known, 1)
+}
+
+func TestConfigMapsThatAreNotUsedAreForgotten(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	targets := newTestTargets(t, []client.Object{fixture.ConfigMap()}, func(c *Config) {
+		c.Now = func() time.Time { return now }
+	})
+	target, err := targets.Finder.target(t.Context(), fixture.Function().Object, fixture.Policy().Spec.ScaleTargetRef, nil)
+	require.NoError(t, err)
+	require.Empty(t, target.Invalid)
+	remembered := func() []int {
+		return []int{len(targets.clusters.addresses.known), len(targets.clusters.invalidated.known)}
+	}
+	targets.Invalidate(target.Subscription.Cluster)
+	require.Equal(t, []int{1, 1}, remembered())
+	now = now.Add(lookupUnusedTTL)
+	targets.Forget(now)
+	require.Equal(t, []int{0, 0}, remembered())
+}

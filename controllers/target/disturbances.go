@@ -1,0 +1,168 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// Describe returns the target with what a change of its replicas would do beside changing their number.
+func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Target) (*plan.Target, error) {
+	if target == nil || target.Invalid != "" || target.Scaling == plan.ByWorker {
+		return target, nil
+	}
+	var w workload
+	statefulSet := target.Ref.Name
+	if target.Ref.Kind != cluster.KindStatefulSet {
+		object, err := f.reader.Object(ctx, target.Ref.Kind, namespace, target.Ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		if object != nil {
+			if w, err = decodeWorkload(target.Ref.Kind, object.Object); err != nil {
+				return target, nil //nolint:nilerr // Find has told already
+			}
+		}
+		statefulSet = plan.FunctionMeshName(target.Ref)
+	}
+	set, err := f.reader.Object(ctx, cluster.KindStatefulSet, namespace, statefulSet)
+	if err != nil {
+		return nil, err
+	}
+	vertical, err := f.verticalAutoscalers(ctx, namespace, target.Scaled)
+	if err != nil {
+		return nil, err
+	}
+	described := *target
+	described.Updating = updating(set)
+	if paused := w.pausedRollout(); paused != nil && target.Frozen == nil {
+		described.Frozen = paused
+	}
+	described.Disturbances = slices.Concat(target.Disturbances, w.disturbances(set), vertical)
+	return &described, nil
+}
+
+// pausedRollout is the reason to leave the replicas alone while there is a change that somebody paused: Function Mesh
+// takes any change of the spec, the number of replicas included, for the word to go on.
+//
+// Source: Function Mesh v0.27.2, measured: an annotation, a status.pendingChange, and a new revision after kubectl
+// scale.
+func (w workload) pausedRollout() *policy.Hold {
+	if w.Metadata.Annotations[cluster.AnnotationPauseRollout] != "true" || w.Status.PendingChange == "" {
+		return nil
+	}
+	return &policy.Hold{
+		Reason: policy.HoldRolloutPaused,
+		Message: fmt.Sprintf("a rollout of %s %s is paused, and a change of its replicas would release it: "+
+			"remove the annotation %s to let it go", w.Kind, w.Metadata.Name, cluster.AnnotationPauseRollout),
+	}
+}
+
+// disturbances that follow from the object's own fields and from its StatefulSet, which may be nil.
+//
+// Source: Function Mesh v0.27.2 rewrites the pod template at every change of replicas. Measured over 200 changes each,
+// it came out different in 0 % for a plain Function, in 19 % for two secrets, 35 % for three and 99.5 % for
+// showPreciseParallelism.
+func (w workload) disturbances(set *unstructured.Unstructured) []plan.Disturbance {
+	var all []plan.Disturbance
+	if w.Spec.ShowPreciseParallelism {
+		all = append(all, plan.Disturbance{
+			Reason: v1alpha1.ReasonPreciseParallelism, Restarts: true,
+			Message: "spec.showPreciseParallelism puts the number of replicas into each pod, so every change restarts all of " +
+				"them: remove it",
+		})
+	}
+	if n := len(w.Spec.SecretsMap); n > 1 {
+		all = append(all, plan.Disturbance{
+			Reason: v1alpha1.ReasonSecretsInRandomOrder,
+			Message: fmt.Sprintf("Function Mesh writes the %d entries of spec.secretsMap in random order, so some changes of "+
+				"the number of replicas "+
+				"restart all of them: use at most one entry", n),
+		})
+	}
+	if paused := w.pausedRollout(); paused != nil {
+		all = append(all, plan.Disturbance{Reason: v1alpha1.ReasonRolloutPaused, Message: paused.Message})
+	}
+	if set != nil && w.Kind != "" {
+		restarted, _, _ := unstructured.NestedString(set.Object, "spec", "template", "metadata", "annotations",
+			cluster.AnnotationRestartedAt)
+		if restarted != "" && w.Spec.Pod.Annotations[cluster.AnnotationRestartedAt] != restarted {
+			all = append(all, plan.Disturbance{
+				Reason: v1alpha1.ReasonRestartUndone,
+				Message: fmt.Sprintf("StatefulSet %s was restarted by hand, and with the next change of replicas Function Mesh "+
+					"takes that back, which restarts "+
+					"all of them again: set spec.pod.annotations[%q] of %s %s to %q", set.GetName(),
+					cluster.AnnotationRestartedAt, w.Kind,
+					w.Metadata.Name, restarted),
+			})
+		}
+	}
+	if vertical := w.Spec.Pod.VPA; vertical != nil && resizes(vertical.UpdatePolicy.UpdateMode) {
+		all = append(all, resized("spec.pod.vpa", vertical.UpdatePolicy.UpdateMode))
+	}
+	return all
+}
+
+// verticalAutoscalers that change the pods of what is scaled, sorted by name.
+func (f *Finder) verticalAutoscalers(ctx context.Context, namespace string,
+	scaled []v1alpha1.ScaleTargetRef,
+) ([]plan.Disturbance, error) {
+	modes := map[string]string{}
+	for _, ref := range scaled {
+		objects, err := f.reader.List(ctx, cluster.KindVerticalPodAutoscaler, client.InNamespace(namespace),
+			client.MatchingFields{IndexScaleTarget: Key(ref.APIVersion, ref.Kind, ref.Name)})
+		if err != nil {
+			return nil, err
+		}
+		for i := range objects {
+			mode, _, _ := unstructured.NestedString(objects[i].Object, "spec", "updatePolicy", "updateMode")
+			if resizes(mode) {
+				modes[objects[i].GetName()] = mode
+			}
+		}
+	}
+	var all []plan.Disturbance
+	for _, name := range slices.Sorted(maps.Keys(modes)) {
+		all = append(all, resized(cluster.KindVerticalPodAutoscaler+" "+name, modes[name]))
+	}
+	return all, nil
+}
+
+// resizes says that pods get other resources while they run. Without a mode they do.
+func resizes(mode string) bool { return !slices.Contains([]string{"Off", "Initial"}, mode) }
+
+func resized(who, mode string) plan.Disturbance {
+	return plan.Disturbance{
+		Reason: v1alpha1.ReasonVerticalAutoscaler,
+		Message: fmt.Sprintf("%s restarts replicas with other resources (mode %s), so what was learned of one does not "+
+			"last: set its updateMode to Off or Initial",
+			who, withDefault(mode, "Auto")),
+	}
+}
+
+// updating says that a StatefulSet, which may be nil, is replacing pods by those of a new revision. One that waits for
+// somebody to delete pods, or stops at a partition, is not.
+func updating(set *unstructured.Unstructured) bool {
+	if set == nil {
+		return false
+	}
+	current, _, _ := unstructured.NestedString(set.Object, "status", "currentRevision")
+	next, _, _ := unstructured.NestedString(set.Object, "status", "updateRevision")
+	replicas, _, _ := unstructured.NestedInt64(set.Object, "status", "replicas")
+	updated, _, _ := unstructured.NestedInt64(set.Object, "status", "updatedReplicas")
+	strategy, _, _ := unstructured.NestedString(set.Object, "spec", "updateStrategy", "type")
+	partition, _, _ := unstructured.NestedInt64(set.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
+	return current != "" && next != "" && current != next && updated < replicas && strategy != "OnDelete" && partition == 0
+}

@@ -1,0 +1,39 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"testing"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestAStatefulSetThatReplacesItsPodsIsUpdating(t *testing.T) {
+	rollout := func(set *unstructured.Unstructured) {
+		set.Object["status"] = map[string]any{
+			"currentRevision": "a", "updateRevision": "b", "replicas": int64(3),
+			"updatedReplicas": int64(1),
+		}
+	}
+	require.True(t, updating(fixture.StatefulSet(rollout)))
+	for name, change := range map[string]func(*unstructured.Unstructured){
+		"all pods are new, though not all are ready": func(set *unstructured.Unstructured) {
+			rollout(set)
+			_ = unstructured.SetNestedField(set.Object, int64(3), "status", "updatedReplicas")
+		},
+		"pods wait for somebody to delete them": func(set *unstructured.Unstructured) {
+			rollout(set)
+			_ = unstructured.SetNestedField(set.Object, "OnDelete", "spec", "updateStrategy", "type")
+		},
+		"it stops at a partition": func(set *unstructured.Unstructured) {
+			rollout(set)
+			_ = unstructured.SetNestedField(set.Object, int64(2), "spec", "updateStrategy", "rollingUpdate", "partition")
+		},
+		"nothing changes": nil,
+	} {
+		require.False(t, updating(fixture.StatefulSet(change)), name)
+	}
+}

@@ -1,0 +1,27 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"testing"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestWorkloadsAreNamedWhereInstancesAreAsked(t *testing.T) {
+	for mode, want := range map[InstanceMetrics]string{
+		PodInstanceMetrics: "Function/media/resize",
+		NoInstanceMetrics:  "",
+	} {
+		t.Run(string(mode), func(t *testing.T) {
+			targets := newTestTargets(t, []client.Object{fixture.Function(), fixture.ConfigMap()},
+				func(c *Config) { c.InstanceMetrics = mode })
+			found, err := targets.Finder.Find(t.Context(), fixture.Namespace, fixture.Policy().Spec)
+			require.NoError(t, err)
+			require.Equal(t, want, found.Target.Subscription.Workload)
+		})
+	}
+}

@@ -1,0 +1,131 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// workload is the part of a Function, Sink or Source that scaling rests on; all its other fields are Function Mesh's
+// business.
+type workload struct {
+	// Kind is one of cluster.WorkloadKinds.
+	Kind     string           `json:"kind"`
+	Metadata workloadMetadata `json:"metadata"`
+	Spec     workloadSpec     `json:"spec"`
+	Status   workloadStatus   `json:"status"`
+}
+
+// workloadStatus is what is kept of it.
+type workloadStatus struct {
+	// PendingChange is set while a rollout is paused: slim leaves nothing of its text.
+	PendingChange string `json:"pendingChange"`
+}
+
+type workloadMetadata struct {
+	Name            string                  `json:"name"`
+	Namespace       string                  `json:"namespace"`
+	Annotations     map[string]string       `json:"annotations"`
+	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+}
+
+type workloadSpec struct {
+	// MeshSpec is what it consumes.
+	function.MeshSpec `json:",inline"`
+
+	Replicas    *int32 `json:"replicas"`
+	MaxReplicas *int32 `json:"maxReplicas"`
+
+	Pulsar PulsarSpec `json:"pulsar"`
+
+	// SecretsMap and ShowPreciseParallelism end in the pod template.
+	SecretsMap             map[string]struct{} `json:"secretsMap"`
+	ShowPreciseParallelism bool                `json:"showPreciseParallelism"`
+	Pod                    workloadPod         `json:"pod"`
+}
+
+// workloadPod is what is kept of spec.pod: slim knows its fields.
+type workloadPod struct {
+	// Annotations of the pods, of which slim keeps cluster.AnnotationRestartedAt.
+	Annotations map[string]string `json:"annotations"`
+	VPA         *verticalPolicy   `json:"vpa"`
+}
+
+// verticalPolicy is that of a VerticalPodAutoscaler.
+type verticalPolicy struct {
+	UpdatePolicy struct {
+		UpdateMode string `json:"updateMode"`
+	} `json:"updatePolicy"`
+}
+
+// decodeWorkload reads what scaling rests on and ignores every other field.
+func decodeWorkload(kind string, object map[string]any) (workload, error) {
+	var w workload
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &w); err != nil {
+		return workload{}, fmt.Errorf("decoding %s: %w", kind, err)
+	}
+	w.Kind = kind
+	return w, nil
+}
+
+// function is what the object runs.
+func (w workload) function() function.Function {
+	return w.Spec.Function(functionKind(w.Kind), w.Metadata.Name)
+}
+
+// functionKind is what function workers call one of cluster.WorkloadKinds.
+func functionKind(kind string) function.Kind { return function.Kind(strings.ToLower(kind)) }
+
+// target is what the object's own fields say about scaling it, without its subscription.
+func (w workload) target(ref v1alpha1.ScaleTargetRef) plan.Target {
+	f := w.function()
+	target := plan.Target{
+		Ref:               ref,
+		Scaling:           plan.BySubresource,
+		Scaled:            scaledBy(ref),
+		Replicas:          w.Spec.Replicas,
+		OwnAutoscaler:     w.Spec.MaxReplicas != nil,
+		MaxReplicas:       w.Spec.MaxReplicas,
+		NeverZero:         w.Kind == cluster.KindSource,
+		Unmanaged:         w.Metadata.Annotations[cluster.AnnotationManaged] == "false",
+		Component:         f.FullName(),
+		NeverAcknowledges: f.NeverAcknowledges,
+	}
+	target.MeshOwner = meshOwner(w.Metadata.OwnerReferences)
+	return target
+}
+
+// meshOwner is the FunctionMesh that controls an object; empty when there is none.
+func meshOwner(owners []metav1.OwnerReference) string {
+	for _, owner := range owners {
+		if owner.Controller != nil && *owner.Controller && owner.Kind == cluster.KindFunctionMesh {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
+// scaledBy are the objects whose replicas are those of a Function, Sink or Source: itself and its StatefulSet.
+func scaledBy(ref v1alpha1.ScaleTargetRef) []v1alpha1.ScaleTargetRef {
+	gvk := cluster.GVK(cluster.KindStatefulSet)
+	return []v1alpha1.ScaleTargetRef{
+		ref, {APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: plan.FunctionMeshName(ref)},
+	}
+}
+
+func withDefault(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,75 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/stretchr/testify/require"
+)
+
+// decodeText decodes an object written as JSON, which is how the API server sends it.
+func decodeText(t testing.TB, kind, text string) workload {
+	t.Helper()
+	var object map[string]any
+	require.NoError(t, json.Unmarshal([]byte(text), &object))
+	w, err := decodeWorkload(kind, object)
+	require.NoError(t, err)
+	return w
+}
+
+// short completes names in public/default.
+func short(names ...string) []string {
+	complete := make([]string, 0, len(names))
+	for _, name := range names {
+		complete = append(complete, "persistent://public/default/"+name)
+	}
+	return complete
+}
+
+func TestAFunctionThatIsNotOneIsAnError(t *testing.T) {
+	for name, object := range map[string]map[string]any{
+		"replicas are a text":   {"spec": map[string]any{"replicas": "three"}},
+		"topics are a text":     {"spec": map[string]any{"input": map[string]any{"topics": "a,b"}}},
+		"the spec is a list":    {"spec": []any{}},
+		"an owner is not named": {"metadata": map[string]any{"ownerReferences": "mesh"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := decodeWorkload(cluster.KindFunction, object)
+			require.Error(t, err)
+		})
+	}
+}
+
+func FuzzDecodeWorkload(f *testing.F) {
+	f.Add(`{"metadata":{"name":"f","namespace":"n"},"spec":{"replicas":3,"maxReplicas":5,"input":{"topics":["a"]}}}`)
+	f.Add(
+		`{"metadata":{"ownerReferences":[{"controller":true,"kind":"FunctionMesh"}]},"spec":{"golang":null,"input":null}}`,
+	)
+	f.Add(`{"spec":{"input":{"sourceSpecs":{"a":null,"b":{"isRegexPattern":1}}}}}`)
+	f.Add(`{"spec":{"batchSourceConfig":{},"sourceConfig":{"className":"x"}}}`)
+	f.Add(`{"spec":{"input":{"topicPattern":"(","sourceSpecs":{"a":{"consumerProperties":{"subscriptionName":"x"}}}}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var object map[string]any
+		if json.Unmarshal([]byte(text), &object) != nil {
+			t.Skip("not an object")
+		}
+		for _, kind := range cluster.WorkloadKinds() {
+			decoded, err := decodeWorkload(kind, object)
+			if err != nil {
+				continue
+			}
+			subscription, subscriptionType, err := decoded.function().Subscription()
+			if err != nil {
+				continue
+			}
+			require.NotEmpty(t, slices.Concat(subscription.Topics, subscription.Patterns), "topics, or why there are none")
+			require.NotEmpty(t, subscription.Name)
+			require.NotEmpty(t, subscriptionType)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// IndexScaleTarget is the index of policies and of HorizontalPodAutoscalers by what they scale.
+const IndexScaleTarget = "spec.scaleTargetRef"
+
+// Key is the key of that index: group, kind and name, since versions of one group are the same object.
+func Key(apiVersion, kind, name string) string {
+	gk := schema.FromAPIVersionAndKind(apiVersion, kind).GroupKind()
+	return gk.Group + "/" + gk.Kind + "/" + name
+}
+
+// IndexPolicy and IndexAutoscaler are the functions of the index.
+func IndexPolicy(object client.Object) []string {
+	p, ok := object.(*v1alpha1.AutoscalingPolicy)
+	if !ok {
+		return nil
+	}
+	return append(Keys(p), NameKey(plan.AutoscalerName(p.Name)))
+}
+
+// NameKey is under what the policy is found whose HorizontalPodAutoscaler has a name.
+func NameKey(name string) string { return "named/" + name }
+
+// indexOtherAutoscaler is the function of the index for ScaledObjects (spec.scaleTargetRef) and VerticalPodAutoscalers
+// (spec.targetRef).
+func indexOtherAutoscaler(object client.Object) []string {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil
+	}
+	if ref := ScaleTargetOf(u); ref != nil {
+		return []string{Key(ref.APIVersion, ref.Kind, ref.Name)}
+	}
+	return nil
+}
+
+// ScaleTargetOf is what a ScaledObject or a VerticalPodAutoscaler is for; nil when it does not say.
+func ScaleTargetOf(object *unstructured.Unstructured) *v1alpha1.ScaleTargetRef {
+	for _, field := range []string{"scaleTargetRef", "targetRef"} {
+		ref, found, err := unstructured.NestedStringMap(object.Object, "spec", field)
+		if err == nil && found {
+			// Deployment of apps/v1 is KEDA's default.
+			return &v1alpha1.ScaleTargetRef{
+				APIVersion: cmp.Or(ref["apiVersion"], "apps/v1"),
+				Kind:       cmp.Or(ref["kind"], "Deployment"), Name: ref["name"],
+			}
+		}
+	}
+	return nil
+}
+
+// Keys are under what a policy is found: first its target, by the object that runs the replicas, then what else
+// is to wake it. Policies with a selector have none.
+func Keys(p *v1alpha1.AutoscalingPolicy) []string {
+	ref := p.Spec.ScaleTargetRef
+	own := Key(v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, p.Name)
+	switch ours := p.Spec.PulsarFunctionRef; {
+	case ours.Name != "":
+		return []string{"worker/" + string(cmp.Or(ours.Kind, v1alpha1.WorkloadFunction)) + "/" + ours.FullName(), own}
+	case ref.Component.Name != "":
+		return []string{
+			Key(ref.APIVersion, string(ref.Component.Kind), ref.Name+"-"+ref.Component.Name), Key(ref.APIVersion,
+				ref.Kind, ref.Name), own,
+		}
+	case ref.Name != "":
+		return []string{Key(ref.APIVersion, ref.Kind, ref.Name)}
+	default:
+		return nil
+	}
+}
+
+// ControllerOf names what controls an object, such as "Function resize"; empty when nothing does.
+func ControllerOf(object metav1.Object) string {
+	owner := metav1.GetControllerOfNoCopy(object)
+	if owner == nil {
+		return ""
+	}
+	return owner.Kind + " " + owner.Name
+}
+
+func IndexAutoscaler(object client.Object) []string {
+	hpa, ok := object.(*autoscalingv2.HorizontalPodAutoscaler)
+	if !ok {
+		return nil
+	}
+	ref := hpa.Spec.ScaleTargetRef
+	return []string{Key(ref.APIVersion, ref.Kind, ref.Name)}
+}
+
+// ConnectionOf is that of the policy that scales the object, the first by name of several: a StatefulSet does not
+// say where its Pulsar is. Nil when none does.
+func ConnectionOf(ctx context.Context, reader client.Reader, namespace string,
+	ref v1alpha1.ScaleTargetRef,
+) (*v1alpha1.PulsarConnection, error) {
+	var list v1alpha1.AutoscalingPolicyList
+	key := Key(ref.APIVersion, ref.Kind, ref.Name)
+	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{IndexScaleTarget: key},
+		client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing policies by what they scale: %w", err)
+	}
+	if len(list.Items) == 0 {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	first := slices.MinFunc(list.Items,
+		func(a, b v1alpha1.AutoscalingPolicy) int { return strings.Compare(a.Name, b.Name) })
+	return first.Spec.Pulsar, nil
+}
+
+// PodSelector is what a mesh's child says of its pods; empty for others, of which it is not kept.
+func PodSelector(object *unstructured.Unstructured) string {
+	selector, _, _ := unstructured.NestedString(object.Object, "status", "selector")
+	return selector
+}
+
+// OwnedByPolicy says that a ScaledObject was made for a policy.
+func OwnedByPolicy(object metav1.Object) bool {
+	owner := metav1.GetControllerOfNoCopy(object)
+	return owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy
+}
+
+// IndexOf the objects of a kind; empty for those that are found by name alone.
+func IndexOf(kind string) (field string, by client.IndexerFunc) {
+	switch {
+	case slices.Contains(cluster.WorkloadKinds(), kind):
+		return indexSubscription, indexWorkload
+	case kind == cluster.KindStatefulSet:
+		return indexSubscription, indexStatefulSet
+	case kind == cluster.KindScaledObject || kind == cluster.KindVerticalPodAutoscaler:
+		return IndexScaleTarget, indexOtherAutoscaler
+	case kind == cluster.KindPolicy:
+		return IndexScaleTarget, IndexPolicy
+	default:
+		return "", nil
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+)
+
+// CacheTimeout ends a read from the cache that turns out to be none: a cache that is not filled yet.
+const CacheTimeout = 100 * time.Millisecond
+
+// InvalidError is why an object has no subscription, in words for the user.
+type InvalidError string
+
+func (e InvalidError) Error() string { return string(e) }
+
+// Unwrap says that waiting does not help: the user has to correct it.
+func (e InvalidError) Unwrap() error { return backlog.ErrUnsupported }
+
+// Reader reads objects of kinds that may not be installed from the cache. What it returns must not be written to.
+type Reader struct {
+	reader    client.Reader
+	installed func(kind string) bool
+}
+
+// Installed says whether objects of the kind are in the cache.
+func (r *Reader) Installed(kind string) bool { return r.installed(kind) }
+
+// Object returns one object; nil when it does not exist or its kind is not installed.
+func (r *Reader) Object(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
+	if !r.installed(kind) {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	object := cluster.NewUnstructured(kind)
+	err := r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object,
+		client.UnsafeDisableDeepCopy)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return nil, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, name, err)
+	case err != nil:
+		return nil, nil //nolint:nilnil,nilerr // none is an answer
+	}
+	return object, nil
+}
+
+// List returns the objects that the options select; none when the kind is not installed.
+func (r *Reader) List(
+	ctx context.Context,
+	kind string,
+	options ...client.ListOption,
+) ([]unstructured.Unstructured, error) {
+	if !r.installed(kind) {
+		return nil, nil
+	}
+	list := cluster.NewUnstructuredList(kind)
+	if err := r.reader.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil, fmt.Errorf("listing objects of kind %s: %w", kind, err)
+	}
+	return list.Items, nil
+}
+
+// Measurable fails with an API server's NotFound when there is no such object in the cache, and with an InvalidError
+// for a StatefulSet that the function worker did not make.
+func (r *Reader) Measurable(kind string, key types.NamespacedName) error {
+	if !r.installed(kind) {
+		return notRead(kind)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), CacheTimeout)
+	defer cancel()
+	object := cluster.NewUnstructured(kind)
+	if err := r.reader.Get(ctx, key, object, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("reading %s %s: %w", kind, key, err)
+	}
+	if kind == cluster.KindStatefulSet {
+		return measurable(object)
+	}
+	return nil
+}
+
+// notRead is why nothing is known of a kind.
+func notRead(kind string) error {
+	if kind == cluster.KindStatefulSet {
+		return fmt.Errorf("%w: StatefulSets are being read", backlog.ErrNoData)
+	}
+	return fmt.Errorf("%w: objects of kind %s are being read, or Function Mesh is not installed", backlog.ErrNoData, kind)
+}

@@ -1,0 +1,220 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// findStatefulSet finds the target of a policy in a cluster that has the objects as memory keeps them.
+func findStatefulSet(t *testing.T, p *v1alpha1.AutoscalingPolicy, objects ...*unstructured.Unstructured) Found {
+	t.Helper()
+	var kept []client.Object
+	for _, object := range objects {
+		slimmed, err := Transform(object.DeepCopy())
+		require.NoError(t, err)
+		one, ok := slimmed.(*unstructured.Unstructured)
+		require.True(t, ok)
+		one.SetResourceVersion("")
+		kept = append(kept, one)
+	}
+	targets := newTestTargets(t, kept, func(c *Config) { c.InstanceMetrics = PodInstanceMetrics })
+	found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
+	require.NoError(t, err)
+	return found
+}
+
+func TestWhatTheWorkersStatefulSetsConsumeIsRead(t *testing.T) {
+	type consumption struct {
+		component, name string
+		kind            backlog.SubscriptionType
+		topics          []string
+		patterns        []string
+		neverZero       bool
+	}
+	tests := map[string]struct {
+		want    consumption
+		invalid string
+	}{
+		"pf-public-default-resize": {want: consumption{
+			component: "public/default/resize", name: "public/default/resize", kind: backlog.Shared,
+			topics: []string{"persistent://public/default/resize-in"},
+		}},
+		"pf-public-my-space-cropit-6c8db9d4": {want: consumption{
+			component: "public/My_Space/CropIt", name: "it's mine", kind: backlog.Failover,
+			topics: []string{"persistent://public/default/a", "persistent://public/default/b"},
+		}},
+		"pf-public-default-patterned": {want: consumption{
+			component: "public/default/patterned", name: "public/default/patterned", kind: backlog.KeyShared,
+			topics: []string{"persistent://public/default/literal"}, patterns: []string{"persistent://public/default/rx-.*"},
+		}},
+		"pf-public-default-drain": {want: consumption{
+			component: "public/default/drain", name: "mine", kind: backlog.KeyShared,
+			topics: []string{"persistent://public/default/sink-in"},
+		}},
+		"pf-public-default-tasks": {want: consumption{
+			component: "public/default/tasks", name: "BatchSourceExecutor-public/default/tasks", kind: backlog.Shared,
+			topics: []string{"persistent://public/default/tasks-intermediate"}, neverZero: true,
+		}},
+		"pf-public-default-snake": {want: consumption{
+			component: "public/default/snake", name: "public/default/snake", kind: backlog.Shared,
+			topics: []string{"persistent://public/default/snake-in"},
+		}},
+		"pf-public-default-gopher": {want: consumption{
+			component: "public/default/gopher", name: "public/default/gopher", kind: backlog.Failover,
+			topics: []string{"persistent://public/default/gopher-in"},
+		}},
+		"pf-public-default-job": {want: consumption{
+			component: "public/default/job", name: "public/default/job", kind: backlog.Shared,
+			topics: []string{"persistent://public/default/j-in"},
+		}},
+		"pf-public-default-silent": {invalid: "source public/default/silent brings data into Pulsar and consumes nothing " +
+			"there"},
+	}
+	recorded := fixture.RecordedStatefulSets(t)
+	require.Len(t, tests, len(recorded), "all that were recorded")
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			found := findStatefulSet(t, fixture.StatefulSetPolicy(name), recorded[name])
+			require.Empty(t, found.Unsupported)
+			require.NotNil(t, found.Target)
+			if test.invalid != "" {
+				require.Contains(t, found.Target.Invalid, "StatefulSet "+name+" cannot be scaled: "+test.invalid)
+				return
+			}
+			require.Empty(t, found.Target.Invalid)
+			target := *found.Target
+			require.Equal(t, test.want, consumption{
+				component: target.Component, name: target.Subscription.Name, kind: target.SubscriptionType,
+				topics:   target.Subscription.Topics,
+				patterns: slices.Concat(target.Subscription.Patterns), neverZero: target.NeverZero,
+			})
+			require.Equal(t, "StatefulSet/default/"+name, target.Subscription.Workload)
+			require.Equal(t, backlog.Cluster{AdminURL: "http://pulsar:8080"}, target.Subscription.Cluster)
+			require.NotNil(t, target.Replicas)
+			require.Equal(t, plan.BySubresource, target.Scaling)
+			require.Equal(t, []v1alpha1.ScaleTargetRef{target.Ref}, target.Scaled)
+		})
+	}
+}
+
+func TestOtherStatefulSetsAreRefusedWithTheReason(t *testing.T) {
+	resize := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
+	tests := map[string]struct {
+		change  func(object *unstructured.Unstructured)
+		policy  func(p *v1alpha1.AutoscalingPolicy)
+		invalid string
+	}{
+		"a database": {
+			change: func(object *unstructured.Unstructured) {
+				object.SetName("postgres")
+				fixture.SetCommand(t, object, []any{"postgres", "-D", "/data"})
+			},
+			invalid: "do not run a Pulsar instance",
+		},
+		"a copy under another name": {
+			change: func(object *unstructured.Unstructured) { object.SetName("pf-public-default-other") },
+			invalid: "it runs public/default/resize, whose StatefulSet Pulsar's function worker calls " +
+				"pf-public-default-resize: use that one",
+		},
+		"one whose details cannot be read": {
+			change: func(object *unstructured.Unstructured) {
+				fixture.SetCommand(t, object, []any{"sh", "-c", "java --function_details '{'"})
+			},
+			invalid: "reading --function_details",
+		},
+		"one whose details name nothing": {
+			change: func(object *unstructured.Unstructured) {
+				fixture.SetCommand(t, object, []any{"sh", "-c", "java --function_details '{}'"})
+			},
+			invalid: "has no tenant, namespace or name",
+		},
+		"one whose Pulsar is not known": {
+			policy:  func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Pulsar = nil },
+			invalid: "set spec.pulsar.adminURL of the policy, or --pulsar-admin-url of the adapter",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := resize.DeepCopy()
+			if test.change != nil {
+				test.change(object)
+			}
+			p := fixture.StatefulSetPolicy(object.GetName())
+			if test.policy != nil {
+				test.policy(p)
+			}
+			found := findStatefulSet(t, p, object)
+			require.Contains(t, found.Target.Invalid, "StatefulSet "+object.GetName()+" cannot be scaled: ")
+			require.Contains(t, found.Target.Invalid, test.invalid)
+			v := plan.Check(plan.Observed{Policy: p, Target: found.Target})
+			require.Equal(t, v1alpha1.ReasonTargetInvalid, v.Reason)
+		})
+	}
+}
+
+func TestAStatefulSetOfFunctionMeshIsScaledByItsFunction(t *testing.T) {
+	object := fixture.RecordedStatefulSets(t)["pf-public-default-resize"].DeepCopy()
+	object.SetName("resize-function")
+	yes := true
+	object.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: cluster.WorkloadGVK(
+			cluster.KindFunction,
+		).GroupVersion().String(), Kind: cluster.KindFunction, Name: "resize", UID: "1", Controller: &yes,
+	}})
+	p := fixture.StatefulSetPolicy("resize-function")
+	found := findStatefulSet(t, p, object)
+	v := plan.Check(plan.Observed{Policy: p, Target: found.Target})
+	require.Equal(t, v1alpha1.ReasonOwnedByAnotherController, v.Reason)
+	require.Equal(t,
+		"StatefulSet resize-function is controlled by Function resize, which sets its replicas back: set "+
+			"spec.scaleTargetRef to kind "+
+			"Function, name resize instead", v.Message)
+}
+
+func TestInstancesWithoutMetricsAreNotAsked(t *testing.T) {
+	object := fixture.RecordedStatefulSets(t)["pf-public-default-resize"].DeepCopy()
+	unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "annotations")
+	require.Empty(t, findStatefulSet(t, fixture.StatefulSetPolicy(object.GetName()), object).Target.Subscription.Workload)
+}
+
+func TestAWindowOfAStatefulSetThatNeverAcknowledgesIsTold(t *testing.T) {
+	tests := map[string]struct {
+		window string
+		never  bool
+	}{
+		"acknowledged by the window": {`{"windowLengthCount":10,"processingGuarantees":"ATLEAST_ONCE"}`, false},
+		"acknowledged by nobody":     {`{"windowLengthCount":10}`, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
+			config, err := json.Marshal(`{"__WINDOWCONFIGS__":` + test.window + `}`)
+			require.NoError(t, err)
+			fixture.SetCommand(t, object,
+				[]any{"java", "--function_details", `{"tenant":"public","namespace":"default","name":"resize",` +
+					`"processingGuarantees":"MANUAL","userConfig":` + string(config) + `,"source":{"inputSpecs":{"in":{}}}}`})
+			target := findStatefulSet(t, fixture.StatefulSetPolicy(object.GetName()), object).Target
+			require.Empty(t, target.Invalid)
+			require.Equal(t, test.never, target.NeverAcknowledges)
+		})
+	}
+}
+
+func TestAStatefulSetThatIsGoneIsNotFound(t *testing.T) {
+	require.Equal(t, Found{}, findStatefulSet(t, fixture.StatefulSetPolicy("pf-public-default-resize")))
+}

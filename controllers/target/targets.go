@@ -1,0 +1,103 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// Targets finds and describes what policies scale. It is safe for concurrent use.
+type Targets struct {
+	Reader   *Reader
+	Finder   *Finder
+	Sharers  *Sharers
+	Workers  *Workers
+	clusters *clusters
+}
+
+// Config is what New needs; all fields but DefaultAdminURL, OwnCredentials and those of workers are
+// required.
+type Config struct {
+	// Workloads reads Functions, Sinks, Sources and StatefulSets, as unstructured objects, and policies, from the cache.
+	Workloads client.Reader
+	// Installed says whether the kind exists and its objects are in the cache.
+	Installed func(kind string) bool
+	// Objects reads single ConfigMaps from the API server.
+	Objects client.Reader
+	// DefaultAdminURL is the Pulsar admin service of objects that do not say theirs; empty for none.
+	DefaultAdminURL string
+	// Credentials keeps what objects and policies name.
+	Credentials     CredentialKeeper
+	InstanceMetrics InstanceMetrics
+	// Worker reads what function workers run; nil where they are left alone.
+	Worker Worker
+	// FunctionCredentials, OwnCredentials and WorkerCredentials say which credentials function workers are shown; an
+	// empty WorkerCredentials is PolicyWorkerCredentials.
+	FunctionCredentials FunctionCredentials
+	OwnCredentials      OwnCredentials
+	WorkerCredentials   WorkerCredentials
+	// Consumers is how many consumers a subscription has, as was measured last, or why that is unknown; required with
+	// Worker.
+	Consumers func(backlog.Subscription) (int, error)
+	// WorkerUpdateInterval is the least time between two changes of one function, from 1s to 1h; 0 is
+	// DefaultWorkerUpdateInterval.
+	WorkerUpdateInterval time.Duration
+	// Now is the time, such as time.Now.
+	Now func() time.Time
+}
+
+// New checks the configuration.
+func New(config Config) (*Targets, error) {
+	if config.Workloads == nil || config.Installed == nil || config.Objects == nil || config.Credentials == nil ||
+		config.Now == nil {
+		return nil, errors.New("targets: Workloads, Installed, Objects, Credentials and Now must be set")
+	}
+	if config.InstanceMetrics != PodInstanceMetrics && config.InstanceMetrics != NoInstanceMetrics {
+		return nil, fmt.Errorf("targets: InstanceMetrics is %q, must be %s or %s", config.InstanceMetrics, PodInstanceMetrics,
+			NoInstanceMetrics)
+	}
+	address := ""
+	if config.DefaultAdminURL != "" {
+		var err error
+		if address, err = backlog.ParseAdminURL(config.DefaultAdminURL); err != nil {
+			return nil, fmt.Errorf("targets: DefaultAdminURL %w", err)
+		}
+	}
+	workers, err := newWorkers(config)
+	if err != nil {
+		return nil, fmt.Errorf("targets: %w", err)
+	}
+	reader := &Reader{reader: config.Workloads, installed: config.Installed}
+	clusters := newClusters(config.Objects, config.Credentials, address, config.Now)
+	return &Targets{
+		Reader:  reader,
+		Finder:  &Finder{reader: reader, clusters: clusters, workers: workers, instanceMetrics: config.InstanceMetrics},
+		Sharers: &Sharers{reader: reader, clusters: clusters},
+		Workers: workers, clusters: clusters,
+	}, nil
+}
+
+// Invalidate says that the cluster of a target does not answer as a Pulsar cluster should, so that a corrected
+// ConfigMap or Secret is seen within seconds.
+func (t *Targets) Invalidate(cluster backlog.Cluster) { t.clusters.invalidate(cluster) }
+
+// SameCluster says whether two policies that name something of the same kind and name in a function worker mean the
+// same; of others it says that they do. It reads nothing: policies alone say where.
+func (t *Targets) SameCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
+	return t.clusters.same(ctx, a, b)
+}
+
+// Forget drops what was read and was not used lately.
+func (t *Targets) Forget(now time.Time) {
+	t.clusters.forget(now)
+	t.Workers.forget(now)
+}

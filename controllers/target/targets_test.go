@@ -1,0 +1,179 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// configMaps is an API server with at most one ConfigMap, that counts how often it is read.
+type configMaps struct {
+	client client.Client
+	reads  int
+	fails  error
+}
+
+func newConfigMaps(t *testing.T, data map[string]string) *configMaps {
+	t.Helper()
+	c := &configMaps{}
+	b := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, obj client.Object,
+			opts ...client.GetOption,
+		) error {
+			c.reads++
+			if c.fails != nil {
+				return c.fails
+			}
+			return inner.Get(ctx, key, obj, opts...)
+		},
+	})
+	if data != nil {
+		b = b.WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "pulsar"}, Data: data})
+	}
+	c.client = b.Build()
+	return c
+}
+
+func TestTheClusterComesFromThePolicyTheConfigMapOrTheDefault(t *testing.T) {
+	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "pulsar", fmt.Errorf("no"))
+	tests := map[string]struct {
+		policy, otherwise string
+		configMap         string
+		data              map[string]string
+		fails             error
+		cluster           string
+		invalid           string
+	}{
+		"the policy wins": {
+			policy: "https://Mine:8443/", configMap: "pulsar", data: map[string]string{"webServiceURL": "http://its:8080"},
+			otherwise: "http://default:8080", cluster: "https://mine:8443",
+		},
+		"the ConfigMap comes next": {
+			configMap: "pulsar", data: map[string]string{"webServiceURL": " http://its:8080/\n"},
+			otherwise: "http://default:8080", cluster: "http://its:8080",
+		},
+		"a ConfigMap that does not say leaves it to the default": {
+			configMap: "pulsar", data: map[string]string{"brokerServiceURL": "pulsar://its:6650"},
+			otherwise: "http://default:8080", cluster: "http://default:8080",
+		},
+		"no ConfigMap leaves it to the default": {otherwise: "http://default:8080", cluster: "http://default:8080"},
+		"a ConfigMap that is missing may name another cluster than the default": {
+			configMap: "pulsar", otherwise: "http://default:8080",
+			invalid: "ConfigMap pulsar, which spec.pulsar.pulsarConfig names, does not exist",
+		},
+		"a ConfigMap that may not be read may name another cluster than the default": {
+			configMap: "pulsar", fails: forbidden, otherwise: "http://default:8080",
+			invalid: "grant the adapter get on configmaps",
+		},
+		"several hosts are one too many": {
+			configMap: "pulsar", data: map[string]string{"webServiceURL": "http://a:8080,b:8080"},
+			invalid: "webServiceURL in ConfigMap pulsar",
+		},
+		"credentials are never repeated": {
+			configMap: "pulsar", data: map[string]string{"webServiceURL": "http://user:hunter2@a:8080"},
+			invalid: "no credentials",
+		},
+		"nobody says": {
+			configMap: "pulsar", data: map[string]string{},
+			invalid: "set spec.pulsar.adminURL of the policy, or webServiceURL in the ConfigMap that spec.pulsar.pulsarConfig " +
+				"names, or the default admin URL",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			api := newConfigMaps(t, test.data)
+			api.fails = test.fails
+			c := newClusters(api.client, noCredentials{}, test.otherwise, func() time.Time { return time.Unix(0, 0) })
+			key := types.NamespacedName{Namespace: "media", Name: test.configMap}
+			cluster, invalid, err := c.find(t.Context(), &v1alpha1.PulsarConnection{AdminURL: test.policy}, key)
+			require.NoError(t, err)
+			require.Equal(t, backlog.Cluster{AdminURL: test.cluster}, cluster)
+			require.Contains(t, invalid, test.invalid)
+			require.Equal(t, test.invalid == "", invalid == "")
+			require.NotContains(t, invalid, "hunter2")
+		})
+	}
+}
+
+func TestAConfigMapIsReadOnceAMinute(t *testing.T) {
+	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
+	now := time.Unix(0, 0)
+	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
+	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
+	for range 3 {
+		cluster, _, err := c.find(t.Context(), nil, key)
+		require.NoError(t, err)
+		require.Equal(t, backlog.Cluster{AdminURL: "http://its:8080"}, cluster)
+	}
+	require.Equal(t, 1, api.reads)
+	now = now.Add(LookupTTL)
+	api.fails = apierrors.NewServiceUnavailable("etcd is away")
+	_, _, err := c.find(t.Context(), nil, key)
+	require.ErrorContains(t, err, "etcd is away", "what is transient is tried again and not kept")
+	api.fails = nil
+	_, _, err = c.find(t.Context(), nil, key)
+	require.NoError(t, err)
+	require.Equal(t, 3, api.reads)
+}
+
+func TestAConfigMapWhoseClusterDoesNotAnswerIsReadAgainSoon(t *testing.T) {
+	api := newConfigMaps(t, map[string]string{"webServiceURL": "http://its:8080"})
+	now := time.Unix(0, 0)
+	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
+	key := types.NamespacedName{Namespace: "media", Name: "pulsar"}
+	find := func() {
+		_, _, err := c.find(t.Context(), nil, key)
+		require.NoError(t, err)
+	}
+	find()
+	c.invalidate(backlog.Cluster{AdminURL: "http://another:8080"})
+	now = now.Add(lookupRetryAfter)
+	find()
+	require.Equal(t, 1, api.reads, "another cluster's trouble is not its")
+	c.invalidate(backlog.Cluster{AdminURL: "http://its:8080"})
+	find()
+	require.Equal(t, 2, api.reads)
+	c.invalidate(backlog.Cluster{AdminURL: "http://its:8080"})
+	now = now.Add(lookupRetryAfter - 1)
+	find()
+	require.Equal(t, 2, api.reads, "not more often than that, however long the trouble lasts")
+}
+
+func TestTheMemoryOfConfigMapsIsBounded(t *testing.T) {
+	api := newConfigMaps(t, nil)
+	now := time.Unix(0, 0)
+	c := newClusters(api.client, noCredentials{}, "", func() time.Time { return now })
+	for i := range maxLookups + 10 {
+		_, invalid, err := c.find(t.Context(), nil, types.NamespacedName{Namespace: "media", Name: fmt.Sprint(i)})
+		require.NoError(t, err)
+		require.NotEmpty(t, invalid)
+		require.LessOrEqual(t, len(c.addresses.known), maxLookups)
+	}
+	require.Len(t, c.addresses.known, 10)
+}
+
+func TestADefaultAdminURLThatIsNoneIsRefused(t *testing.T) {
+	api := newConfigMaps(t, nil)
+	_, err := New(Config{
+		Workloads: api.client, Objects: api.client, Credentials: noCredentials{},
+		InstanceMetrics: NoInstanceMetrics, Installed: func(string) bool { return true }, Now: time.Now,
+		DefaultAdminURL: "pulsar://broker:6650",
+	})
+	require.ErrorContains(t, err, "DefaultAdminURL must be http://host:port")
+}

@@ -1,0 +1,74 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestOfAStatefulSetIsKeptWhatScalingRestsOn(t *testing.T) {
+	keep := func(object *unstructured.Unstructured) (map[string]any, string) {
+		kept, err := Transform(object.DeepCopy())
+		require.NoError(t, err)
+		u, ok := kept.(*unstructured.Unstructured)
+		require.True(t, ok)
+		text, err := json.Marshal(u.Object)
+		require.NoError(t, err)
+		return u.Object, string(text)
+	}
+	ours := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
+	ours.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "n"})
+	kept, text := keep(ours)
+	before, err := decodeStatefulSet(ours.Object)
+	require.NoError(t, err)
+	after, err := decodeStatefulSet(kept)
+	require.NoError(t, err)
+	delete(before.Metadata.Annotations, "kubectl.kubernetes.io/last-applied-configuration")
+	require.Equal(t, before, after)
+	for _, gone := range []string{"last-applied", "tolerations", "imagePullPolicy", "podManagementPolicy"} {
+		require.NotContains(t, text, gone)
+	}
+	for _, stays := range []string{
+		`"uid"`, `"selector"`, `"currentRevision"`, `"labels"`, `"generation"`,
+		`"updateStrategy"`, cluster.AnnotationPort,
+	} {
+		require.Contains(t, text, stays)
+	}
+
+	mesh := ours.DeepCopy()
+	mesh.SetName("resize-function")
+	yes := true
+	mesh.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: cluster.KindFunction,
+		Name: "resize", UID: "1", Controller: &yes,
+	}})
+	_, text = keep(mesh)
+	require.NotContains(t, text, "--function_details")
+	require.Contains(t, text, `"updateStrategy"`)
+	require.Contains(t, text, `"replicas"`)
+	require.Contains(t, text, `"ownerReferences"`)
+
+	database := ours.DeepCopy()
+	database.SetName("postgres")
+	fixture.SetCommand(t, database, []any{"postgres"})
+	kept, text = keep(database)
+	require.NotContains(t, kept, "spec")
+	require.NotContains(t, kept, "status")
+	require.NotContains(t, text, `"labels"`)
+	require.Less(t, len(text), 400)
+
+	other := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": cluster.KindStatefulSet,
+		"spec": "no object",
+	}}
+	kept, _ = keep(other)
+	require.Equal(t, "no object", kept["spec"])
+}

@@ -1,0 +1,128 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// reasonWorkerRestarts is of condition ScalesWithoutRestart.
+const reasonWorkerRestarts = "WorkerRestartsAll"
+
+// selectorOfNothing is for the HorizontalPodAutoscaler that scales a policy in place of what a worker runs: it needs a
+// selector, and there are no pods. Nothing has this label.
+const selectorOfNothing = v1alpha1.Group + "/runs=in-the-function-worker"
+
+// workerFunction finds what a function worker runs. There is no object in Kubernetes for it, so nothing but the next
+// pass notices a change.
+func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
+	error,
+) {
+	if !f.workers.enabled() {
+		return Found{Unsupported: noWorkers}, nil
+	}
+	ref := spec.PulsarFunctionRef
+	target := &plan.Target{
+		Scaling: plan.ByWorker, NeverZero: true, Component: ref.FullName(), Selector: selectorOfNothing,
+		Disturbances: workerDisturbances(ref.Kind),
+	}
+	cluster, invalid, err := f.clusters.resolve(ctx,
+		workload{Kind: string(ref.Kind), Metadata: workloadMetadata{Namespace: namespace}}, spec.Pulsar)
+	if err != nil {
+		return Found{}, err
+	}
+	if invalid == "" {
+		invalid, err = f.ranInKubernetes(ctx, namespace, ref)
+	}
+	if err != nil {
+		return Found{}, err
+	}
+	component, wrong := Component(ref, cluster)
+	if target.Invalid = cmp.Or(invalid, wrong); target.Invalid != "" {
+		return Found{Target: target}, nil
+	}
+	if spec.Mode == v1alpha1.ModeOff { // nothing is asked then
+		return Found{Target: target}, nil
+	}
+	if cluster.Access == "" {
+		if refused := f.workers.refused(ref); refused != "" {
+			target.Invalid, target.InvalidReason = refused, v1alpha1.ReasonCredentialsMissing
+			return Found{Target: target}, nil
+		}
+	}
+	run, err := f.workers.find(ctx, component)
+	switch {
+	case err != nil:
+		return Found{}, fmt.Errorf("asking the function worker for %s: %w", component.FullName(), err)
+	case errors.Is(run.trouble, backlog.ErrFunctionNotFound):
+		return Found{}, nil
+	case !run.known:
+		target.Invalid, target.InvalidReason = run.trouble.Error(), plan.UnknownReason(run.trouble)
+		return Found{Target: target}, nil
+	}
+	parallelism := int32(min(run.config.Parallelism, mostInstances)) //nolint:gosec // bounded just there
+	target.Replicas, target.Subscription, target.SubscriptionType = &parallelism, run.config.Subscription, run.config.Type
+	if f.instanceMetrics != PodInstanceMetrics {
+		target.Subscription.Workload = ""
+	}
+	target.NeverAcknowledges = run.config.NeverAcknowledges
+	target.Stopped, target.Frozen = run.stopped, f.workers.frozen(component, run)
+	return Found{Target: target}, nil
+}
+
+// mostInstances is more than any policy may ask for.
+const mostInstances = 1 << 20
+
+// Component is what the worker of the cluster calls it, or what is wrong with the reference.
+func Component(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (component function.Component, wrong string) {
+	component = function.Component{
+		Cluster: cluster, Kind: functionKind(string(cmp.Or(ref.Kind, v1alpha1.WorkloadFunction))),
+		Tenant: cmp.Or(ref.Tenant, "public"), Namespace: cmp.Or(ref.Namespace, "default"), Name: ref.Name,
+	}
+	if ref.WorkerURL != "" {
+		address, err := backlog.ParseAdminURL(ref.WorkerURL)
+		if err != nil {
+			return component, fmt.Sprintf("the policy's spec.pulsarFunctionRef.workerURL %s", err)
+		}
+		component.WorkerURL = address
+	}
+	return component, ""
+}
+
+// ranInKubernetes refuses what the worker runs as a StatefulSet of the policy's namespace: a change of its parallelism
+// would delete that and make it anew, with all pods gone meanwhile, where the StatefulSet itself is scaled without.
+func (f *Finder) ranInKubernetes(ctx context.Context, namespace string,
+	ref v1alpha1.PulsarFunctionRef,
+) (invalid string, err error) {
+	name := function.StatefulSetName(cmp.Or(ref.Tenant, "public"), cmp.Or(ref.Namespace, "default"), ref.Name)
+	set, err := f.reader.Object(ctx, cluster.KindStatefulSet, namespace, name)
+	if err != nil || set == nil {
+		return "", err
+	}
+	return fmt.Sprintf(
+		"the function worker runs it as StatefulSet %s, which it would delete and make anew at each change: in place of "+
+			"spec.pulsarFunctionRef set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name %s", name, name), nil
+}
+
+// workerDisturbances are what a change of the parallelism does, as observed on 4.0.8 and 4.2.4.
+//
+// Source: org.apache.pulsar.functions.utils.FunctionConfigUtils.convertFromDetails, from which an update starts.
+func workerDisturbances(kind v1alpha1.WorkloadKind) []plan.Disturbance {
+	message := "each change of the number of instances restarts all of them"
+	if cmp.Or(kind, v1alpha1.WorkloadFunction) == v1alpha1.WorkloadFunction {
+		message += ", and Pulsar's update loses consumerProperties, skipToLatest, customSchemaOutputs, " +
+			"maxPendingAsyncRequests and " +
+			"exposePulsarAdminClientEnabled where the function has them: do without these, or run it on Kubernetes"
+	}
+	return []plan.Disturbance{{Reason: reasonWorkerRestarts, Message: message, Restarts: true}}
+}

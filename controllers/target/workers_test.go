@@ -1,0 +1,55 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+func TestAnInstanceMayBeAskedThroughTheWorker(t *testing.T) {
+	worker := fixture.NewWorker()
+	for mode, workload := range map[InstanceMetrics]string{
+		PodInstanceMetrics: "worker:function/public/default/resize?admin=http%3A%2F%2Fpulsar%3A8080&" +
+			"worker=http%3A%2F%2Fworker%3A6750",
+		NoInstanceMetrics: "",
+	} {
+		targets := newTestTargets(t, nil, func(c *Config) {
+			c.InstanceMetrics, c.Worker = mode, worker
+			c.Consumers = func(backlog.Subscription) (int, error) { return 3, nil }
+		})
+		p := fixture.WorkerPolicy()
+		p.Spec.PulsarFunctionRef.WorkerURL = "http://Worker:6750/"
+		found, err := targets.Finder.Find(t.Context(), fixture.Namespace, p.Spec)
+		require.NoError(t, err)
+		require.Equal(t, workload, found.Target.Subscription.Workload)
+		require.True(t, found.Target.NeverZero)
+	}
+}
+
+func TestTheIntervalOfUpdatesHasBounds(t *testing.T) {
+	for every, problem := range map[time.Duration]string{
+		time.Millisecond: "WorkerUpdateInterval is 1ms, must be from 1s to 1h",
+		2 * time.Hour:    "WorkerUpdateInterval is 2h0m0s, must be from 1s to 1h",
+	} {
+		_, err := newWorkers(Config{WorkerUpdateInterval: every, Now: time.Now})
+		require.EqualError(t, err, problem)
+	}
+	_, err := newWorkers(Config{Worker: &fixture.Worker{}, Now: time.Now})
+	require.ErrorContains(t, err, "Consumers")
+}
+
+func TestWorkerCredentialsAreOneOfTwoWords(t *testing.T) {
+	_, err := New(Config{
+		Workloads: newTestClient(t), Installed: func(string) bool { return true }, Objects: newTestClient(t),
+		Credentials: noCredentials{}, InstanceMetrics: NoInstanceMetrics, WorkerCredentials: "own",
+		Now: time.Now,
+	})
+	require.EqualError(t, err, `targets: WorkerCredentials is "own", must be Policy or Own`)
+}
