@@ -59,25 +59,6 @@ type FleetConfig struct {
 	Registerer prometheus.Registerer
 }
 
-// fleetMemory is what one pass over a fleet hands to the next.
-type fleetMemory struct {
-	// writtenAt is when the status was last written.
-	writtenAt time.Time
-	// refused children, by object.
-	refused map[string]refusedChild
-	// goneSince is when the object of a child was first missed, by the child's name.
-	goneSince map[string]time.Time
-}
-
-// refusedChild is an apply that the API server turned down. It is tried again after retryRefusedEvery, or for another
-// spec.
-type refusedChild struct {
-	why        string
-	at         time.Time
-	generation int64
-	live       types.UID
-}
-
 // NewFleetReconciler checks the configuration and registers the metrics.
 func NewFleetReconciler(config FleetConfig) (*FleetReconciler, error) {
 	if config.Client == nil || config.Workloads == nil || config.Installed == nil || config.Recorder == nil ||
@@ -288,19 +269,4 @@ func (r *FleetReconciler) report(ctx context.Context, outcome plan.FleetOutcome,
 		r.config.Recorder.Eventf(p, nil, h.kind, h.reason, h.action, "%s", h.note)
 	}
 	return fleetAgain, nil
-}
-
-func (r *FleetReconciler) memory(key types.NamespacedName) *fleetMemory {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.memories[key] == nil {
-		r.memories[key] = &fleetMemory{}
-	}
-	return r.memories[key]
-}
-
-func (r *FleetReconciler) forget(key types.NamespacedName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.memories, key)
 }

@@ -206,8 +206,8 @@ func (a *Capabilities) watch(ctx context.Context, read func() bool) {
 			return
 		case <-limit.C:
 			if !read() || !probed {
-				logger.Info("cluster not fully probed yet, policies go on without", "apiServicesRead", read(), "autoscalerProbed",
-					probed)
+				logger.Info("cluster not fully probed yet, policies go on without", "apiServicesRead", read(),
+					"autoscalerProbed", probed)
 			}
 			settled()
 		case <-a.changed:
@@ -266,12 +266,8 @@ func (a *Capabilities) probe(ctx context.Context, logger logr.Logger, failing ti
 		return 0
 	}
 	if failing == 0 { // else it was said already
-		logger.Error(
-			err,
-			"probing what the API server makes of autoscalers: minReplicas 0 counts as refused until it is known",
-			"probeAgainAfter",
-			probeBackoff.String(),
-		)
+		logger.Error(err, "probing what the API server makes of autoscalers: minReplicas 0 counts as refused until it is known",
+			"probeAgainAfter", probeBackoff.String())
 		return probeBackoff
 	}
 	return min(2*failing, probeInterval)
@@ -300,6 +296,5 @@ func (a *Capabilities) update(ctx context.Context, logger logr.Logger, change fu
 	}
 }
 
-var errExternalForeign = errors.New(
-	"v1beta1.external.metrics.k8s.io is not the adapter's: what it serves there is never asked for, " +
-		"so leave --external-metrics off, or point that APIService at the adapter's Service")
+var errExternalForeign = errors.New("v1beta1.external.metrics.k8s.io belongs to another server, which gets all requests: " +
+	"leave --external-metrics off, or point that APIService at the adapter's Service")

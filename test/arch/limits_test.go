@@ -30,21 +30,21 @@ const (
 // What is above these limits today, by how much. An entry gets smaller or goes; none is added.
 const (
 	longestTest = 550 // lines of a test
-	vagueToday  = 235
+	vagueToday  = 130
 )
 
 func longFiles() map[string]int {
 	return map[string]int{
-		"fleet_reconciler.go": 305, "capabilities.go": 305, "rivals.go": 301,
+		
 	}
 }
 
 func largePackages() map[string]int {
-	return map[string]int{"backlog": 32, "controllers": 65, "policy": 39}
+	return map[string]int{}
 }
 
 func largeTypes() map[string]int {
-	return map[string]int{"Store": 44, "PolicyReconciler": 40, "Signals": 20, "Server": 19}
+	return map[string]int{"Signals": 16, "Server": 18}
 }
 
 // product are the top folders of what ships.

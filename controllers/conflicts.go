@@ -15,7 +15,6 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -222,81 +221,4 @@ func nameClash(ctx context.Context, reader *target.Reader, namespace, name strin
 		}
 	}
 	return "", nil
-}
-
-// observePrecedence names the policy that goes first of those that scale the same target, unless it is this one. One that
-// only recommends scales nothing.
-func (o observer) observePrecedence(ctx context.Context, world *plan.Observed) error {
-	p := world.Policy
-	keys := target.Keys(p)
-	if len(keys) == 0 {
-		return nil
-	}
-	var list v1alpha1.AutoscalingPolicyList
-	var where client.InNamespace
-	if p.Spec.PulsarFunctionRef.Name == "" {
-		where = client.InNamespace(p.Namespace) // what a worker runs is in none
-	}
-	if err := o.client.List(ctx, &list, where, client.MatchingFields{target.IndexScaleTarget: keys[0]}); err != nil {
-		return fmt.Errorf("listing policies: %w", err)
-	}
-	first := p
-	for i := range list.Items {
-		other := &list.Items[i]
-		if !o.targets.SameCluster(ctx, p, other) || (other.Namespace != p.Namespace && !mayScale(other)) {
-			continue
-		}
-		if givesBackFirst(p, other) {
-			world.Restoring = other.Name
-		}
-		if staysToScale(other) && byRank(other, first) < 0 {
-			first = other
-		}
-	}
-	if first.Name != p.Name || first.Namespace != p.Namespace {
-		world.OlderPolicy, world.OlderNames = first.Name, selected(p) > selected(first)
-		if first.Namespace != p.Namespace {
-			world.OlderPolicy = first.Namespace + "/" + first.Name
-		}
-	}
-	return nil
-}
-
-// staysToScale says that the policy scales and is not being deleted.
-func staysToScale(p *v1alpha1.AutoscalingPolicy) bool {
-	return (p.Spec.Mode == v1alpha1.ModeAuto || p.Spec.Mode == "") && p.DeletionTimestamp == nil
-}
-
-// givesBackFirst says that another policy holds what it took over and is about to give it back: it is being deleted or
-// refuses by now, or was made for a selector and gives way to this one, which names the target.
-func givesBackFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
-	switch {
-	case other.UID == p.UID:
-		return false
-	case other.DeletionTimestamp != nil || selected(other) > selected(p):
-		return slices.Contains(other.Finalizers, plan.Finalizer)
-	default:
-		return plan.MustRestore(other)
-	}
-}
-
-// byRank says which of two policies on one target goes first: one that names it before one that was made for a
-// selector, then the older, then by name where two are of the same second.
-func byRank(a, b *v1alpha1.AutoscalingPolicy) int {
-	return cmp.Or(selected(a)-selected(b), plan.ByAge(a, b))
-}
-
-// selected is 1 for a policy that was made for another one's selector.
-func selected(p *v1alpha1.AutoscalingPolicy) int {
-	if plan.FleetOf(p) != nil {
-		return 1
-	}
-	return 0
-}
-
-// mayScale says that a policy of another namespace counts when it comes to who goes first: it was not found that it
-// cannot scale what it names, for want of credentials as a rule. Else everybody could keep functions of others from
-// being scaled.
-func mayScale(other *v1alpha1.AutoscalingPolicy) bool {
-	return !meta.IsStatusConditionFalse(other.Status.Conditions, v1alpha1.ConditionTargetFound)
 }
