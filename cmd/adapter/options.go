@@ -118,8 +118,8 @@ func (o *Options) kubernetesFlags() *pflag.FlagSet {
 func (o *Options) processFlags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("process", pflag.ContinueOnError)
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay", o.ShutdownDelay,
-		"Time for which requests are still answered after SIGTERM, until clients send no more, from 0s to 1m; the pod's grace "+
-			"period must be longer.")
+		"Time for which requests are still answered after SIGTERM, until clients send no more, from 0s to 1m; the pod's "+
+			"grace period must be longer.")
 	o.Log.AddFlags(fs)
 	return fs
 }

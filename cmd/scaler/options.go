@@ -73,7 +73,8 @@ func (o *Options) servingFlags() *pflag.FlagSet {
 	fs.StringVar(&o.TLS.Key, "tls-private-key-file", o.TLS.Key,
 		"File with the PEM key of --tls-cert-file.")
 	fs.StringVar(&o.TLS.ClientCA, "client-ca-file", o.TLS.ClientCA,
-		"File with PEM certificates: KEDA must show one that they sign. Without, every client that reaches the port is answered.")
+		"File with PEM certificates: KEDA must show one that they sign. Without, every client that reaches the "+
+			"port is answered.")
 	fs.DurationVar(&o.HoldFor, "hold-for", o.HoldFor,
 		"How long the last answer that was known is given while nothing is, from 1m to 24h; an error after that, which "+
 			"fallback of a ScaledObject is for.")

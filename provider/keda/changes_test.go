@@ -82,7 +82,7 @@ func TestNewsAreAboutTriggers(t *testing.T) {
 			changes{topics: set("persistent://a/b/d")},
 			[]Trigger{borrowing, topics, target},
 		},
-		"another topic is not about those that tell": {changes{topics: set("persistent://a/b")}, []Trigger{borrowing, target}},
+		"another topic is not about those that say": {changes{topics: set("persistent://a/b")}, []Trigger{borrowing, target}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var about []Trigger

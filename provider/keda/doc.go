@@ -18,5 +18,6 @@
 //	topic: orders, subscription: resize    one subscription on one topic, or on several with commas between them
 //
 // and, but for policy, its threshold: messagesPerReplica, messagesPerSecondPerReplica or targetPercent, which KEDA's
-// HorizontalPodAutoscaler divides by. Capacity is learned for policies alone: by one decision maker, which remembers it.
+// HorizontalPodAutoscaler divides by. Capacity is learned for policies alone: by one decision maker, which remembers
+// it.
 package keda

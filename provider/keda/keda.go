@@ -21,8 +21,8 @@ type Policies interface {
 
 // DecisionMaker is the process that decides for all policies.
 type DecisionMaker interface {
-	// Alive fails when no replica of the adapter decides now; the error says since when, in words for the user, and with a method Since()
-	// time.Time where that is known.
+	// Alive fails when no replica of the adapter decides now; the error says since when, in words for the user, and with a
+	// method Since() time.Time where that is known.
 	Alive(now time.Time) error
 }
 

@@ -132,8 +132,8 @@ func lost(f facts) bool {
 }
 
 // active says whether there is something to do: enough messages wait, or some are being worked on. A pool that keeps up
-// has no backlog at the moment of a poll. One with delayed messages stays active: Pulsar does not say when they fall due
-// without a consumer.
+// has no backlog at the moment of a poll. One with delayed messages stays active: Pulsar does not say when they fall
+// due without a consumer.
 func active(r backlog.Reading, atLeast int64) (bool, error) {
 	ready, err := r.Ready.Value()
 	if err != nil {

@@ -123,8 +123,8 @@ func (f TLSFiles) read() (read contents, err error) {
 	return read, nil
 }
 
-// parse makes a configuration. There are no session tickets: one would let in a client with an authority that is trusted no
-// more.
+// parse makes a configuration. There are no session tickets: one would let in a client with an authority that is
+// trusted no more.
 func (f TLSFiles) parse(read contents) (config *tls.Config, expires time.Time, err error) {
 	pair, err := tls.X509KeyPair(read.certificate, read.key)
 	if err != nil {

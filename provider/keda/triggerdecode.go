@@ -231,8 +231,8 @@ func (d *draft) checkStrategy() {
 	strategy := d.trigger.Strategy
 	switch k, _ := keyNamed(thresholds()[strategy]); {
 	case !d.takes(k):
-		d.problem("strategy %s cannot be set with %s: there is no instance that says how busy it is; use target, function or "+
-			"sink", strategy, d.form)
+		d.problem("strategy %s cannot be set with %s: there is no instance that says how busy it is; use target, function "+
+			"or sink", strategy, d.form)
 	case !d.present[k.name]:
 		d.problem("%s is missing, which strategy %s needs: it %s", k.name, strategy, k.must)
 	}

@@ -41,8 +41,8 @@ const (
 	keyActivationMessages = "activationMessages"
 )
 
-// fromEnv ends the keys of values that KEDA takes from the environment of the scale target's container. It keeps the key,
-// and leaves it out where the environment does not have the variable.
+// fromEnv ends the keys of values that KEDA takes from the environment of the scale target's container. It keeps the
+// key, and leaves it out where the environment does not have the variable.
 //
 // Source: KEDA 2.21, pkg/scalers/external_scaler.go, parseExternalScalerMetadata.
 const fromEnv = "FromEnv"
@@ -153,8 +153,9 @@ func subjectKeys() []key {
 		{
 			name: string(
 				formSink), forms: []form{formSink}, required: []form{formSink}, pattern: patternComponent, most: 3 * mostName,
-			must:  mustComponent,
-			about: "A sink that the function worker runs: a name in public/default, or tenant/namespace/name.", decode: decodeSink,
+			must:   mustComponent,
+			about:  "A sink that the function worker runs: a name in public/default, or tenant/namespace/name.",
+			decode: decodeSink,
 		},
 		{
 			name: string(formTopic), forms: []form{formTopic}, required: []form{formTopic},

@@ -114,8 +114,8 @@ func (w *watch) begin() (number uint64) {
 	return w.begun
 }
 
-// publish notifies the streams of what is known now, if it differs from before. A refresh that began before the one that was
-// published last counts for nothing. It never waits for a client.
+// publish notifies the streams of what is known now, if it differs from before. A refresh that began before the one
+// that was published last counts for nothing. It never waits for a client.
 func (w *watch) publish(number uint64, change func(v *view)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
