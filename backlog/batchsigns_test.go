@@ -184,7 +184,7 @@ func TestABacklogIsToldAsWellAsByAskingAlways(t *testing.T) {
 	asked, always := 0, 0
 	var worse, looks float64
 	for seed := range uint64(50) {
-		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
+		random := rand.New(rand.NewPCG(seed, 1))
 		s, a, twin := &stream{now: midday()}, newAsker(t, false), newAsker(t, true)
 		size, entries := 1+random.Int64N(100), 20+random.Int64N(500)
 		for turn := range 180 {

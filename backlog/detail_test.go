@@ -134,7 +134,8 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 			if test.trouble != nil {
 				store.Fail(topic, test.trouble)
 			}
-			require.Equal(t, test.want, (&Feed{store: store}).NextDetail(topic, midday().Add(time.Duration(test.after)*time.Second)))
+			at := midday().Add(time.Duration(test.after) * time.Second)
+			require.Equal(t, test.want, (&Feed{store: store}).NextDetail(topic, at))
 		})
 	}
 }

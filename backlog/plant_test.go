@@ -42,7 +42,7 @@ type plantLook struct {
 }
 
 func newPlant(seed uint64) *plant {
-	p := &plant{random: rand.New(rand.NewPCG(seed, 1)), at: start()} //nolint:gosec // reproducible
+	p := &plant{random: rand.New(rand.NewPCG(seed, 1)), at: start()}
 	for range 1 + p.random.IntN(6) {
 		p.partitions = append(p.partitions, &plantPartition{})
 	}

@@ -55,7 +55,8 @@ func BenchmarkRecordBulk(b *testing.B) {
 	b.ResetTimer()
 	for b.Loop() {
 		bulk.At = bulk.At.Add(10 * time.Second)
-		if confirmed := (&Feed{store: store}).RecordBulk(Cluster{AdminURL: "http://pulsar:8080"}, bulk); len(confirmed) != 100_000 {
+		confirmed := (&Feed{store: store}).RecordBulk(Cluster{AdminURL: "http://pulsar:8080"}, bulk)
+		if len(confirmed) != 100_000 {
 			b.Fatal(len(confirmed))
 		}
 	}

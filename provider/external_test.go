@@ -11,10 +11,8 @@ import (
 
 	"github.com/emicklei/go-restful/v3"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	genericapi "k8s.io/apiserver/pkg/endpoints"
 	genericfilters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
@@ -169,14 +167,9 @@ func externalAPI(t *testing.T, metrics cma.ExternalMetricsProvider) http.Handler
 	container := restful.NewContainer()
 	container.Router(restful.CurlyRouter{})
 	api := &installer.MetricsAPIGroupVersion{
-		DynamicStorage: storage.NewREST(metrics),
-		APIGroupVersion: &genericapi.APIGroupVersion{
-			Root: genericapiserver.APIGroupPrefix, GroupVersion: version, MetaGroupVersion: group.MetaGroupVersion,
-			ParameterCodec: group.ParameterCodec, Serializer: group.NegotiatedSerializer, Creater: group.Scheme,
-			Convertor: group.Scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(group.Scheme), Typer: group.Scheme,
-			Namer: runtime.Namer(meta.NewAccessor()),
-		},
-		ResourceLister: cma.NewExternalMetricResourceLister(metrics), Handlers: &installer.EMHandlers{},
+		DynamicStorage:  storage.NewREST(metrics),
+		APIGroupVersion: groupVersion(group, version),
+		ResourceLister:  cma.NewExternalMetricResourceLister(metrics), Handlers: &installer.EMHandlers{},
 	}
 	require.NoError(t, api.InstallREST(container))
 	return genericfilters.WithRequestInfo(container, genericapiserver.NewRequestInfoResolver(&genericapiserver.Config{}))

@@ -43,21 +43,10 @@ func metricsAPI(t *testing.T, metrics cma.CustomMetricsProvider) http.Handler {
 	container.Router(restful.CurlyRouter{})
 	for _, version := range group.PrioritizedVersions {
 		api := &installer.MetricsAPIGroupVersion{
-			DynamicStorage: storage.NewREST(metrics),
-			APIGroupVersion: &genericapi.APIGroupVersion{
-				Root:             genericapiserver.APIGroupPrefix,
-				GroupVersion:     version,
-				MetaGroupVersion: group.MetaGroupVersion,
-				ParameterCodec:   group.ParameterCodec,
-				Serializer:       group.NegotiatedSerializer,
-				Creater:          group.Scheme,
-				Convertor:        group.Scheme,
-				UnsafeConvertor:  runtime.UnsafeObjectConvertor(group.Scheme),
-				Typer:            group.Scheme,
-				Namer:            runtime.Namer(meta.NewAccessor()),
-			},
-			ResourceLister: cma.NewCustomMetricResourceLister(metrics),
-			Handlers:       &installer.CMHandlers{},
+			DynamicStorage:  storage.NewREST(metrics),
+			APIGroupVersion: groupVersion(group, version),
+			ResourceLister:  cma.NewCustomMetricResourceLister(metrics),
+			Handlers:        &installer.CMHandlers{},
 		}
 		require.NoError(t, api.InstallREST(container))
 	}
@@ -179,5 +168,15 @@ func TestTheAutoscalersClientGetsReasonsAtOnce(t *testing.T) {
 				require.EqualValues(t, 1, requests.Load(), "the client asked again")
 			})
 		}
+	}
+}
+
+// groupVersion is what the API server needs to serve one version of a group of metrics.
+func groupVersion(group genericapiserver.APIGroupInfo, version schema.GroupVersion) *genericapi.APIGroupVersion {
+	return &genericapi.APIGroupVersion{
+		Root: genericapiserver.APIGroupPrefix, GroupVersion: version, MetaGroupVersion: group.MetaGroupVersion,
+		ParameterCodec: group.ParameterCodec, Serializer: group.NegotiatedSerializer, Creater: group.Scheme,
+		Convertor: group.Scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(group.Scheme), Typer: group.Scheme,
+		Namer: runtime.Namer(meta.NewAccessor()),
 	}
 }

@@ -51,6 +51,6 @@ func validName(name string) string {
 
 // shortHash tells names apart that validName maps to the same.
 func shortHash(text string) string {
-	hash := sha1.Sum([]byte(text)) //nolint:gosec // as above
+	hash := sha1.Sum([]byte(text))
 	return hex.EncodeToString(hash[:])[:8]
 }

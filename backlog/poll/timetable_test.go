@@ -43,7 +43,7 @@ const (
 
 func newTimetable(t *testing.T, seed uint64) *timetable {
 	t.Helper()
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // reproducible
+	random := rand.New(rand.NewPCG(seed, 1))
 	w := &timetable{
 		T:      t,
 		random: random,

@@ -43,7 +43,8 @@ func TestThePolicyThatIsShownIsTheOneThatIsCreated(t *testing.T) {
 			require.Equal(t, s.objective, p.Spec.LatencyObjective.Duration)
 			require.Equal(t, int32(1), *p.Spec.MinReplicas)
 			require.Equal(t, s.maxReplicas, int(p.Spec.MaxReplicas))
-			require.Equal(t, int32(s.window/time.Second), *p.Spec.Behavior.ScaleDown.StabilizationWindowSeconds)
+			seconds := *p.Spec.Behavior.ScaleDown.StabilizationWindowSeconds
+			require.Equal(t, s.window, time.Duration(seconds)*time.Second)
 		})
 	}
 }

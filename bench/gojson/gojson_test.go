@@ -73,7 +73,7 @@ func TestRunRefusesInputThatIsNoBasisForNumbers(t *testing.T) {
 		"a package that does not build":       {good + "FAIL\tm [build failed]\n", errFailed, "[build failed]"},
 		"a benchmark that failed":             {good + "--- FAIL: BenchmarkB-2\n", errFailed, "BenchmarkB-2"},
 		"a sub-benchmark that failed":         {good + "    --- FAIL: BenchmarkB/c-2\n", errFailed, "BenchmarkB/c-2"},
-		"a line that the program wrote into":  {good + "BenchmarkB-2 start\n", errBadLine, "input:2: parsing iteration count"},
+		"a line the program wrote into":       {good + "BenchmarkB-2 start\n", errBadLine, "input:2: parsing iteration count"},
 		"a line of the program's own":         {good + "Benchmarking\tgoes on\n", errBadLine, "parsing iteration count"},
 		"a line without values":               {"BenchmarkB-2 10\n", errBadLine, "missing measurements"},
 		"a value without a unit":              {"BenchmarkB-2 10 5 ns/op 3\n", errBadLine, "missing units"},

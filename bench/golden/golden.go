@@ -19,7 +19,7 @@ func Equal(t *testing.T, update bool, name string, got []byte) {
 		require.NoError(t, os.MkdirAll("testdata", 0o750))
 		require.NoError(t, os.WriteFile(path, got, 0o600))
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // the test names it
+	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got))
 }

@@ -94,9 +94,8 @@ func (j job) scaledObjectName() string {
 func (j job) policy() *v1alpha1.AutoscalingPolicy {
 	p := testbed.Policy(j.function, 0, j.most, j.objective)
 	p.Spec.Actuator = v1alpha1.ActuatorKEDA
-	p.Spec.Behavior = &v1alpha1.Behavior{
-		ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: new(int32(j.cooldown / time.Second))},
-	}
+	cooldown := int32(j.cooldown / time.Second) //nolint:gosec // a flag of minutes
+	p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: &cooldown}}
 	return p
 }
 

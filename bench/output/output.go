@@ -70,10 +70,10 @@ func JSON(path string, value any) error {
 
 // File writes a file that all users may read, and creates its directory.
 func File(path string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // results are for all users
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("creating the directory of the results: %w", err)
 	}
-	if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // results are for all users
+	if err := os.WriteFile(path, content, 0o644); err != nil {
 		return fmt.Errorf("writing the results: %w", err)
 	}
 	return nil

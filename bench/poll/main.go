@@ -130,7 +130,7 @@ type launcher struct {
 }
 
 func (l launcher) command(ctx context.Context, role string, s setting, p pace, more ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, l.path, append([]string{ //nolint:gosec // this very program
+	command := exec.CommandContext(ctx, l.path, append([]string{
 		"-role=" + role, "-topics=" + strconv.Itoa(s.Topics), "-partitions=" + strconv.Itoa(s.Partitions), "-busy=" +
 			strconv.Itoa(s.Busy),
 		"-interval=" + s.Interval.String(), "-warm-up=" + strconv.Itoa(p.warmUp), "-measured=" + strconv.Itoa(p.measured),

@@ -156,7 +156,7 @@ func memory(ages int) uint64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	const bytesPerAge = 8
-	own := uint64(ages) * bytesPerAge
+	own := uint64(ages) * bytesPerAge //nolint:gosec // a count
 	held := samples[0].Value.Uint64() - samples[1].Value.Uint64()
 	runtime.KeepAlive(samples)
 	return held - min(held, own)

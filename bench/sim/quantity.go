@@ -129,7 +129,7 @@ func (i interval) below(value float64) bool { return i.high.known && i.high.valu
 // Source: Efron, Bootstrap methods: another look at the jackknife, 1979; the percentile interval.
 func bootstrap(values []quantity, by fold, seed uint64) interval {
 	const samples = 1000
-	random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // to be repeated
+	random := rand.New(rand.NewPCG(seed, 3))
 	values = slices.DeleteFunc(slices.Clone(values), func(q quantity) bool { return !q.known })
 	if len(values) < 2 {
 		return interval{}

@@ -24,8 +24,10 @@ func TestBetweenBeginsWithTheStateThen(t *testing.T) {
 
 func TestUsageOfIsPaidPerReplica(t *testing.T) {
 	lived := []mesh.Sample{
-		{Time: at(0), Desired: 1, Started: 1}, {Time: at(10), Desired: 4, Started: 1},
-		{Time: at(12), Desired: 4, Started: 4}, {Time: at(20), Desired: 2, Started: 4},
+		{Time: at(0), Desired: 1, Started: 1},
+		{Time: at(10), Desired: 4, Started: 1},
+		{Time: at(12), Desired: 4, Started: 4},
+		{Time: at(20), Desired: 2, Started: 4},
 	}
 	require.Equal(t, Usage{Paid: (12 + 8*4 + 10*4) * time.Second, Changes: 2, Most: 4}, UsageOf(lived, at(30)))
 }

@@ -66,7 +66,9 @@ func (o *Options) PulsarFlags(program string) *pflag.FlagSet {
 		"Admin service of the Pulsar cluster where neither policy nor target names one, such as "+
 			"http://pulsar-broker.pulsar:8080.")
 	fs.StringSliceVar(&o.AllowedPulsarHosts, "allowed-pulsar-hosts", o.AllowedPulsarHosts,
-		"Hosts that policies, targets and redirects may name, and that are shown the credentials: host, host:port or a URL such as https://host:port, \"*.\" for all below. --pulsar-admin-url is always allowed.")
+		"Hosts that policies, targets and redirects may name, and that are shown the credentials: host, "+
+			"host:port or a URL such as "+
+			"https://host:port, \"*.\" for all below. --pulsar-admin-url is always allowed.")
 	fs.StringVar(&o.PulsarTokenFile, "pulsar-token-file", o.PulsarTokenFile,
 		"File with the token for Pulsar; read for every request, so it may change.")
 	fs.StringVar(&o.PulsarAuthPlugin, "pulsar-auth-plugin", o.PulsarAuthPlugin,

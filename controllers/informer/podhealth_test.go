@@ -4,10 +4,10 @@
 package informer
 
 import (
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-
 	"testing"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"

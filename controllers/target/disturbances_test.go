@@ -6,9 +6,10 @@ package target
 import (
 	"testing"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestAStatefulSetThatReplacesItsPodsIsUpdating(t *testing.T) {

@@ -6,9 +6,10 @@ package target
 import (
 	"testing"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
 func TestWorkloadsAreNamedWhereInstancesAreAsked(t *testing.T) {

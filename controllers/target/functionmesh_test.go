@@ -8,8 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 // decodeText decodes an object written as JSON, which is how the API server sends it.

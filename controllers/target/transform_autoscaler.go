@@ -4,10 +4,11 @@
 package target
 
 import (
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 // IndexScaledObject is the index of HorizontalPodAutoscalers by the ScaledObject that they were made for.

@@ -6,8 +6,9 @@ package target
 import (
 	"maps"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
 // transformStatefulSet keeps what scaling rests on. All StatefulSets of the cluster pass here: of those that run no

@@ -8,12 +8,12 @@
 // Pulsar or Kubernetes, and never turns "unknown" into a number: KEDA takes 0 for nothing to do and, in a race of its
 // own, an error for the same, so what was known last is held for a while before it becomes an error.
 //
-//	metadata -> Trigger -> Specs (names and targets), Sample (values and activity) -> answer or status of the table in errors.go
+//	metadata -> Trigger -> Specs (names, targets), Sample (values, activity) -> answer, or status of errors.go
 //
 // The metadata of a trigger says one of
 //
 //	policy: resize                         the AutoscalingPolicy of the ScaledObject's namespace: its decision
-//	target: Function/resize                an object of that namespace, by what it says of itself (Function, Sink, Source, StatefulSet)
+//	target: Function/resize                a Function, Sink, Source or StatefulSet of that namespace
 //	function: public/default/resize        what the function worker of a connection runs; sink: likewise
 //	topic: orders, subscription: resize    one subscription on one topic, or on several with commas between them
 //

@@ -175,7 +175,9 @@ func TestHealthAndReflection(t *testing.T) {
 	reflected, err := reflectionpb.NewServerReflectionClient(connection).ServerReflectionInfo(soon(t))
 	require.NoError(t, err)
 	require.NoError(t, reflected.Send(&reflectionpb.ServerReflectionRequest{
-		MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "externalscaler.ExternalScaler"},
+		MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{
+			FileContainingSymbol: "externalscaler.ExternalScaler",
+		},
 	}))
 	answer, err := reflected.Recv()
 	require.NoError(t, err)

@@ -93,6 +93,8 @@ const (
 // keys is the table, sorted by name. Nothing changes it.
 //
 // Source of the bounds: the fields of the same meaning in api/v1alpha1.
+//
+//nolint:gochecknoglobals // a table of regular expressions, compiled once
 var keys = tabulate(append(kedaKeys(), append(subjectKeys(), strategyKeys()...)...))
 
 func tabulate(table []key) []key {

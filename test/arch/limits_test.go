@@ -34,9 +34,7 @@ const (
 )
 
 func longFiles() map[string]int {
-	return map[string]int{
-		
-	}
+	return map[string]int{}
 }
 
 func largePackages() map[string]int {

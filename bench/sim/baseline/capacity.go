@@ -89,8 +89,9 @@ func (c *capacity) resumed(system *model.System) *capacity {
 	}
 	fresh := newCapacity(system.Scenario(), c.without)
 	fresh.desired, fresh.events, fresh.follows = c.desired, c.events, c.follows
-	if fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{State: text}, int32(system.Replicas()),
-		system.Time()); err != nil {
+	replicas := int32(system.Replicas()) //nolint:gosec // at most maxReplicas
+	fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{State: text}, replicas, system.Time())
+	if err != nil {
 		panic(err) // nor to one that cannot be read
 	}
 	return fresh

@@ -232,7 +232,7 @@ func TestAChainsSecondLoadIsWhatTheFirstFinishes(t *testing.T) {
 
 // Whatever happens, messages that arrived are done, or somewhere; and a load does not depend on what is done about it.
 func TestMessagesAreConservedWhateverHappens(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // to be repeated
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
 		s := scenario()
 		s.Seconds, s.Rate = 400, Constant(300*random.Float64())

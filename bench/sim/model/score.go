@@ -71,7 +71,7 @@ func (s *Score) account(system *System) {
 		s.ViolationSeconds++
 	}
 	s.Trace = append(s.Trace, int32(replicas)) //nolint:gosec // bounded by maxReplicas
-	s.Oldest = append(s.Oldest, int32(age))    //nolint:gosec // bounded by the scenario's length
+	s.Oldest = append(s.Oldest, int32(age))
 }
 
 // LateShare of the messages, from 0 to 1.

@@ -41,7 +41,7 @@ func New(scenario Scenario, seed uint64) *System {
 }
 
 func newRandom(seed, stream uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // a model, to be repeated
+	return rand.New(rand.NewPCG(seed, stream))
 }
 
 // Scenario with its defaults.

@@ -26,7 +26,7 @@ import (
 //
 // No other trouble is drawn: no batches, partitions, keys, delays, failures, limits downstream or outages.
 func HeldOut(seed uint64, count int) []Scenario {
-	random := rand.New(rand.NewPCG(seed, 0x5eed)) //nolint:gosec // to be repeated
+	random := rand.New(rand.NewPCG(seed, 0x5eed))
 	scenarios := make([]Scenario, 0, count)
 	for i := range count {
 		scenarios = append(scenarios, draw(random, fmt.Sprintf("held-out-%03d", i)))

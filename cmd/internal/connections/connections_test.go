@@ -217,7 +217,8 @@ func TestABrokerIsShownTheCredentialsOfItsConnection(t *testing.T) {
 	dir := t.TempDir()
 	params, token, ca := filepath.Join(dir, "params"), filepath.Join(dir, "token"), filepath.Join(dir, "ca.crt")
 	w := newConnectionsWorld(t,
-		"connections: [{name: east, adminURL: '"+broker.URL+"', authPlugin: token, authParamsFile: "+params+", caFile: "+ca+"}]")
+		"connections: [{name: east, adminURL: '"+broker.URL+"', authPlugin: token, authParamsFile: "+params+
+			", caFile: "+ca+"}]")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: broker.Certificate().Raw})
 	for path, text := range map[string]string{params: "file://" + token, token: "first", ca: string(certificate)} {
 		w.write(path, text)

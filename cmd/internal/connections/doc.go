@@ -10,7 +10,7 @@
 //	- name: east                              a trigger says connection: east
 //	  adminURL: https://pulsar.east:8443      of the brokers
 //	  workerURL: http://worker.east:6750      of a function worker that runs apart from them
-//	  tokenFile: /etc/east/token              or authPlugin and authParamsFile, as in Pulsar's client.conf; read when they are used
+//	  tokenFile: /etc/east/token              or authPlugin and authParamsFile, as in Pulsar's client.conf; read at use
 //	  caFile: /etc/east/ca.crt                PEM certificates that sign the brokers'; without it the system's
 //	  allowInsecureConnection: false          true leaves the brokers' certificate unchecked
 //	  tlsHostnameVerification: true           false leaves the name in it unchecked
