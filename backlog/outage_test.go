@@ -42,7 +42,7 @@ func TestAnOutageIsNoWindowToMeasureOver(t *testing.T) {
 	require.True(t, r.SteadyConsumers)
 }
 
-// What was measured of a subscription that was deleted is not that of one made anew under its name.
+// What was measured of a subscription that was deleted is not that of one recreated under its name.
 func TestASubscriptionMadeAnewIsMeasuredAnew(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)

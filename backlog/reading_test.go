@@ -206,7 +206,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.Equal(t, 2, r.Partitions)
 			},
 		},
-		"starts anew when the topic was made anew with fewer partitions": {
+		"starts anew when the topic was recreated with fewer partitions": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Slim, part{published: 100}, part{published: 100}),
 				partitioned(10, backlog.Slim, part{published: 300}),

@@ -49,7 +49,7 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	}
 	answer := inOrder(sample.Partitions)
 	if !t.partitions.grewInto(answer) {
-		t.startAnew() // a topic made anew under the name
+		t.startAnew() // a topic recreated under the name
 	}
 	loaded, moved := t.loadedSince(answer), t.partitions.movedSince(answer)
 	if sample.Detail.Has(Entries) {

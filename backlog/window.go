@@ -13,7 +13,7 @@ type point struct {
 	total, delayed, unacked, inReplay, bytes int64
 	// throttled is how often a rate limit held dispatch back since the subscription is tracked.
 	throttled int64
-	// countsUnacked is false for Exclusive and Failover, whose unacked messages Pulsar does not count.
+	// countsUnacked is false for Exclusive and Failover: Pulsar does not count their unacked messages.
 	countsUnacked               bool
 	hasBytes, blocked, draining bool
 	// delaysUntold says that no consumer is connected, so that delayed leaves out what may be delayed.

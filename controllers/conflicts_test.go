@@ -100,7 +100,7 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 		},
 		"a ScaledObject on the StatefulSet": {
 			objects: []client.Object{testScaledObject("apps/v1", "StatefulSet", "resize-function")},
-			want:    "False/ConflictingAutoscaler", message: "DELETED AND MADE ANEW AT EVERY SYNC",
+			want:    "False/ConflictingAutoscaler", message: "DELETED AND RECREATED AT EVERY SYNC",
 		},
 		"a ScaledObject that is paused, whose autoscaler is still there": {
 			objects: []client.Object{paused(cluster.AnnotationPaused, "true"), kedaAutoscaler()},

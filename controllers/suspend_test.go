@@ -372,7 +372,7 @@ func TestWhatSomebodyChangedMeanwhileStays(t *testing.T) {
 	found, err := w.find("theirs")
 	require.NoError(t, err)
 	require.Equal(t, int32(77), found.Spec.MaxReplicas)
-	require.Contains(t, fmt.Sprint(w.events()), "maxReplicas 5: somebody set it meanwhile")
+	require.Contains(t, fmt.Sprint(w.events()), "maxReplicas 5: a user or another controller set it meanwhile")
 }
 
 func TestADeletedPolicyNeverHangs(t *testing.T) {

@@ -23,7 +23,7 @@ const (
 	drainShare, drainStarts = 0.6, 0.5
 	// full is the share of the capacity that arrivals may take for long before replicas are added whatever waits.
 	full = 0.97
-	// longBacklog: more than ten seconds of arrivals wait, so replicas whose capacity is unknown are too few.
+	// longBacklog: more than ten seconds of arrivals wait, so replicas of unknown capacity are too few.
 	longBacklog = 10 * time.Second
 )
 

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// stateVersion changes when what is written means something else than before. A new field whose zero value is what a
-	// decision without it would have is no other version.
+	// stateVersion changes when what is written means something else than before. A new field is no other version
+	// if its zero value is what a decision without it would have.
 	stateVersion = 1
 	// mostEncoded is the MaxLength of status.state; what is written has less than half of it.
 	mostEncoded = 4096

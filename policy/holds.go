@@ -14,8 +14,7 @@ const (
 	// strandedShare of the replicas that do not start, for so long, says that more would not start either.
 	strandedShare = 0.2
 	strandedFor   = 5 * time.Minute
-	// keySharedInterval between changes of a Key_Shared subscription, whose hashes wait for their former consumer each
-	// time.
+	// keySharedInterval between changes of a Key_Shared subscription: its hashes wait for their former consumer each time.
 	keySharedInterval = 2 * time.Minute
 	// restartInterval between changes that restart all replicas, in starts.
 	restartInterval = 4

@@ -23,7 +23,7 @@ type Input struct {
 	Restarts bool
 	// Frozen keeps the replicas as they are whatever the bounds, such as while a rollout is paused; nil for no reason to.
 	Frozen *Hold
-	// Recreated says that the target was deleted and made anew since the last decision: the replicas that it has were
+	// Recreated says that the target was deleted and recreated since the last decision: the replicas that it has were
 	// not decided here, and that all of them started is no consequence of their number.
 	Recreated bool
 	// Reading of the target's subscription; ignored when Unknown is set.

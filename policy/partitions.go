@@ -13,8 +13,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// share is what one partition has of the load, in messages per second; the number-th replica of n is active on those
-// whose index is the number modulo n, of every topic.
+// share is the load of one partition, in messages per second. The number-th replica of n is active on the partitions
+// of every topic that have an index equal to the number modulo n.
 //
 // Source: Pulsar's AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer: partition modulo consumers.
 type share struct {

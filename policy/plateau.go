@@ -60,7 +60,7 @@ const (
 	// unverifiedGrowth is how far replicas may grow beyond what was asked for first until it is known whether that helps:
 	// the first answer saw part of a step only, and what piles up while replicas start comes on top.
 	unverifiedGrowth = 4
-	// tellingShare of new replicas is the least whose effect stands out from the noise of a rate.
+	// tellingShare of new replicas is the least with an effect that stands out from the noise of a rate.
 	tellingShare = 1.15
 	// An episode judges those that are there when others have not come for so many starts, and ends after twice that.
 	patientStarts = 3
@@ -109,7 +109,7 @@ func (p Plateau) begin(in Input, one float64, saturated bool, wanted int32) Plat
 	return after
 }
 
-// pass lets time pass: an episode whose replicas never all come ends, and so does a ceiling that is not followed.
+// pass lets time pass: an episode ends if its replicas never all come. A ceiling that is not followed ends, too.
 func (p Plateau) pass(in Input, start Start) Plateau {
 	switch {
 	case in.without(PartPlateau), p.active() && in.Spec.Mode == v1alpha1.ModeRecommend:
@@ -149,8 +149,8 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	}
 }
 
-// rebase an episode whose replicas do clearly less than before it while new ones are still to come: the cause is older
-// than those. What they add is to be told from there, or a Function that became slower while it was
+// rebase an episode if its replicas do clearly less than before it while new ones are still to come: the cause is
+// older than those. What they add is to be told from there, or a Function that became slower while it was
 // scaled up looks like one that waits for something.
 func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
 	if !complete && processed < slowedDown*p.Did {

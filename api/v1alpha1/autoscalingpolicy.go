@@ -80,9 +80,9 @@ type AutoscalingPolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="pulsarFunctionRef cannot be changed; create another policy and delete this one"
 	PulsarFunctionRef PulsarFunctionRef `json:"pulsarFunctionRef,omitzero"`
 
-	// targetSelector governs every object of one kind in the policy's namespace whose labels match, each with an
+	// targetSelector governs every object of one kind in the policy's namespace that has matching labels. Each has an
 	// AutoscalingPolicy of its own, which the controller makes from this one and keeps. A policy that names an object
-	// itself goes first, and of two selectors the older.
+	// itself takes precedence, and of two selectors the older.
 	// +optional
 	TargetSelector *TargetSelector `json:"targetSelector,omitempty"`
 

@@ -71,7 +71,7 @@ type AutoscalingPolicyStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	ScaledObject string `json:"scaledObject,omitempty"`
 
-	// takenOver is what conflictPolicy TakeOver put away, and what is given back.
+	// takenOver is what conflictPolicy TakeOver suspended, and what is restored.
 	// +optional
 	TakenOver *TakenOver `json:"takenOver,omitempty"`
 
@@ -116,7 +116,7 @@ type PastDecision struct {
 	Why string `json:"why,omitempty"`
 }
 
-// TakenOver is what stood in the way of the policy and was put away for it.
+// TakenOver is what stood in the way of the policy and was suspended for it.
 type TakenOver struct {
 	// maxReplicas of the target, which made Function Mesh run an autoscaler of its own.
 	// +optional
@@ -195,7 +195,7 @@ type Signals struct {
 	// measuredAt is when the oldest of them was measured.
 	// +required
 	MeasuredAt metav1.Time `json:"measuredAt"`
-	// readyMessages wait to be processed: the backlog without messages whose delay has not passed.
+	// readyMessages wait to be processed: the backlog without messages that are still delayed.
 	// +optional
 	ReadyMessages *int64 `json:"readyMessages,omitempty"`
 	// publishRate, in messages per second, over the window of the poll.

@@ -5,8 +5,8 @@ package instance
 
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 
-// mostSynchronous is how many messages an instance holds whose function works on one at a time: that one (Java, Go),
-// and two that Python has read ahead.
+// mostSynchronous is how many messages an instance holds if its function works on one at a time: that one (Java,
+// Go), and two that Python has read ahead.
 const mostSynchronous = 3
 
 // seemsBusyWithSeveral says that an instance seems to have more messages in flight than a synchronous one can.

@@ -26,8 +26,8 @@ type Source struct {
 func (s *Source) Close() { s.client.credentials.Close() }
 
 // Fetch reads the present state of a topic: one call, or up to three where the number of partitions is to be read or
-// entry counters are wanted. An age that cannot be had is one more, and a topic whose number of partitions has changed
-// up to three. Each of them has Config.RequestTimeout, and time for finding the credentials before that.
+// entry counters are wanted. An age that cannot be had is one more, and a topic with a changed number of partitions up
+// to three. Each of them has Config.RequestTimeout, and time for finding the credentials before that.
 func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.Detail) (backlog.TopicSample, error) {
 	a, err := topicAddress(topic)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Source) addEntries(ctx context.Context, a address, sample backlog.Topic
 
 // ages bounds the calls that ask for an age, which brokers read from their storage, by admin URL. While that hangs,
 // each such call holds a connection until it is given up: they may have half of them, and after some that failed one at
-// a time probes the storage, as with hosts. A fetch whose age is held back has everything else.
+// a time probes the storage, as with hosts. A fetch without its age has everything else.
 type ages struct {
 	breaker *breaker
 	limiter *limiter

@@ -184,7 +184,7 @@ func TestFetchWhilePartitionsChange(t *testing.T) {
 			first:      2, second: 4,
 			asked: []string{"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats"},
 		},
-		"asks again when the topic was made anew with fewer partitions": {
+		"asks again when the topic was recreated with fewer partitions": {
 			partitions: []http.HandlerFunc{answers(`{"partitions":4}`), answers(`{"partitions":2}`)},
 			stats:      []http.HandlerFunc{fourOf, twoOf},
 			first:      4, second: 2,

@@ -85,7 +85,7 @@ func (w *Worker) configuration(ctx context.Context, a address, component functio
 // There are as many instances as the worker was told to run: others that were added to its StatefulSet are not
 // seen.
 //
-// The time in calls is the lifetime mean of a call times their number, which gives back the sum that the instance
+// The time in calls is the lifetime mean of a call times their number, which restores the sum that the instance
 // keeps, to the rounding of a float64, while no call is between having been measured and having been counted; then it
 // is short by that call. Of an asynchronous Java function all calls in flight are in that state. A rate over a window
 // has that error once at each end.

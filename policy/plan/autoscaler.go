@@ -81,7 +81,8 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 				WithScaleUp(unfiltered()).WithScaleDown(unfiltered())))
 }
 
-// ScaledBy is the object whose scale subresource an autoscaler writes: the target, or the policy where it has none.
+// ScaledBy is the object that an autoscaler scales by its scale subresource: the target, or the policy where it has
+// none.
 func ScaledBy(p *v1alpha1.AutoscalingPolicy, target *Target) v1alpha1.ScaleTargetRef {
 	if target.Scaling == BySubresource {
 		return target.Ref

@@ -15,7 +15,7 @@ type Capabilities struct {
 	// MetricsAPIHolder is who serves custom.metrics.k8s.io instead of us, such as "Service monitoring/prometheus-adapter";
 	// empty when we do, or when that is not known.
 	MetricsAPIHolder string
-	// NoMetricsAPI says that nobody serves it.
+	// NoMetricsAPI says that no APIService serves it.
 	NoMetricsAPI bool
 	// ScaleToZero says that a HorizontalPodAutoscaler takes minReplicas 0 (feature gate HPAScaleToZero).
 	ScaleToZero bool
@@ -51,7 +51,7 @@ func (a Capabilities) notAsked() string {
 		return "custom.metrics.k8s.io is served by " + a.MetricsAPIHolder +
 			", so no HorizontalPodAutoscaler can ask the adapter"
 	case a.NoMetricsAPI:
-		return "nobody serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter"
+		return "no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter"
 	default:
 		return ""
 	}
@@ -101,7 +101,7 @@ func (a Capabilities) butMetrics() string {
 	case a.MetricsAPIHolder != "":
 		return ", although custom.metrics.k8s.io is served by " + a.MetricsAPIHolder + " and not by the adapter: use Direct"
 	case a.NoMetricsAPI:
-		return ", although nobody serves custom.metrics.k8s.io: apply the adapter's APIService, or use Direct"
+		return ", although no APIService serves custom.metrics.k8s.io: apply the adapter's APIService, or use Direct"
 	default:
 		return ""
 	}

@@ -39,7 +39,7 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 			"", plan.ByMesh, hpa,
 			"custom.metrics.k8s.io is served by the adapter",
 		},
-		"Direct when the API is somebody else's": {
+		"Direct when another adapter serves the API": {
 			theirs, auto, plan.BySubresource, direct,
 			"custom.metrics.k8s.io is served by Service monitoring/prometheus-adapter, so no HorizontalPodAutoscaler can ask " +
 				"the adapter",
@@ -50,10 +50,10 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 				"the adapter; " +
 				"KEDA is installed, and works with --keda-scaler-address of the adapter",
 		},
-		"Direct when the API is nobody's": {
+		"Direct when no APIService serves the API": {
 			plan.Capabilities{NoMetricsAPI: true},
 			auto, plan.ByMesh, direct,
-			"nobody serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter: apply its APIService",
+			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter: apply its APIService",
 		},
 		"Direct for what has no pods": {
 			plan.Capabilities{},

@@ -22,8 +22,8 @@ type Violation struct {
 	Message string
 }
 
-// Check returns the first violation, or nil. The order is what to mend first. In mode Recommend nothing is scaled, so
-// other autoscalers are in nobody's way: to recommend beside one is what the mode is for.
+// Check returns the first violation, or nil. The order is what to fix first. In mode Recommend nothing is scaled, so
+// other autoscalers do not conflict: to recommend beside one is what the mode is for.
 func Check(w Observed) *Violation {
 	checks := []func(Observed) *Violation{
 		targetKindIsSupported,
@@ -44,7 +44,7 @@ func Check(w Observed) *Violation {
 			scaledObjectIsOurs,
 			kedaAdmitsOurs,
 			nothingIsBeingGivenBack,
-			// What follows may be put away for the policy, so it comes last.
+			// What follows may be suspended for the policy, so it comes last.
 			functionHasNoAutoscalerOfItsOwn,
 			noAutoscalerIsLeftBehind,
 			noOtherAutoscalerScalesIt,

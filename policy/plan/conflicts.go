@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Kinds of rivals.
+// Kinds of conflicting autoscalers.
 const (
 	kindAutoscaler   = "HorizontalPodAutoscaler"
 	kindScaledObject = "ScaledObject"
@@ -34,7 +34,7 @@ func noOtherPolicyGoesFirst(w Observed) *Violation {
 }
 
 // nameIsOurs: without maxReplicas every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of
-// its own name, whoever made it.
+// its own name, even one that Function Mesh did not make.
 //
 // Source: Function Mesh v0.27.2, controllers/common.go deleteHPA.
 func nameIsOurs(w Observed) *Violation {
@@ -47,14 +47,14 @@ func nameIsOurs(w Observed) *Violation {
 		w.NameClash)}
 }
 
-// nothingIsBeingGivenBack: what another policy gives back would stand beside our autoscaler, and both would stop. One
+// nothingIsBeingGivenBack: what another policy restores would stand beside our autoscaler, and both would stop. One
 // that runs already goes on, for nothing is given back beside it.
 func nothingIsBeingGivenBack(w Observed) *Violation {
 	if w.Restoring == "" || w.Autoscaler != nil || w.kedaRemains() {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonRestoring, fmt.Sprintf(
-		"AutoscalingPolicy %s goes, and first gives back what it took over on the same target, which is seen to within a "+
+		"AutoscalingPolicy %s goes, and first restores what it took over on the same target, which is seen to within a "+
 			"minute", w.Restoring)}
 }
 
@@ -85,12 +85,12 @@ func noAutoscalerIsLeftBehind(w Observed) *Violation {
 		w.Conflicting[at].Name, w.Conflicting[at].TargetKind, w.Conflicting[at].TargetName)}
 }
 
-// leftBehind says that Function Mesh made the rival for the target, and forgot it.
+// leftBehind says that Function Mesh made the conflicting autoscaler for the target, and forgot it.
 func (w Observed) leftBehind(r ConflictingAutoscaler) bool {
 	return !w.Target.OwnAutoscaler && w.ofFunctionMesh(r)
 }
 
-// ofFunctionMesh says that Function Mesh made the rival for the target.
+// ofFunctionMesh says that Function Mesh made the conflicting autoscaler for the target.
 func (w Observed) ofFunctionMesh(r ConflictingAutoscaler) bool {
 	ref := w.Target.Ref
 	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
@@ -118,12 +118,13 @@ func (r ConflictingAutoscaler) String() string {
 	return fmt.Sprintf("%s %s scales %s %s", r.Kind, r.Name, r.TargetKind, r.TargetName)
 }
 
-// harm is what comes of a rival. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: of a StatefulSet that was
-// scaled from 8 to 2, 6 pods were deleted and made anew at every sync of the HorizontalPodAutoscaler, without end.
+// harm is what comes of a conflicting autoscaler. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: of a
+// StatefulSet that was scaled from 8 to 2, 6 pods were deleted and recreated at every sync of the
+// HorizontalPodAutoscaler, without end.
 func (w Observed) harm(r ConflictingAutoscaler) string {
 	if r.TargetKind == kindStatefulSet && w.Target.Ref.Kind != kindStatefulSet {
 		return fmt.Sprintf(", which belongs to %s %s: Function Mesh sets its replicas back each time, so pods are DELETED "+
-			"AND MADE ANEW AT EVERY SYNC",
+			"AND RECREATED AT EVERY SYNC",
 			w.Target.Ref.Kind, w.Target.Ref.Name)
 	}
 	return ", and two autoscalers on the same pods stop both"
@@ -134,7 +135,7 @@ func (r ConflictingAutoscaler) ofPolicy() bool {
 	return strings.HasPrefix(r.Owner, v1alpha1.KindAutoscalingPolicy+" ")
 }
 
-// remedy says how to get rid of a rival.
+// remedy says how to get rid of a conflicting autoscaler.
 func remedy(r ConflictingAutoscaler) string {
 	switch {
 	case r.Terminating && r.ofPolicy():

@@ -11,8 +11,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// scalesWithoutRestart warns of targets whose replicas restart when their number changes. It does not stop scaling: the
-// decision makes fewer and larger changes there.
+// scalesWithoutRestart warns of targets that restart their replicas when the number changes. It does not stop scaling:
+// the decision makes fewer and larger changes there.
 func scalesWithoutRestart(o Outcome) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScalesWithoutRestart}
 	target := o.Observed.Target

@@ -91,7 +91,7 @@ func FleetRef(p *v1alpha1.AutoscalingPolicy, name string) v1alpha1.ScaleTargetRe
 }
 
 // NewFleetWorld says what becomes of the objects that match, given all policies and all objects of the namespace and
-// kind. A policy that names an object goes first, whatever its age and mode; of two fleets the older.
+// kind. A policy that names an object takes precedence, whatever its age and mode; of two fleets the older.
 func NewFleetWorld(p *v1alpha1.AutoscalingPolicy, policies []v1alpha1.AutoscalingPolicy,
 	objects []Selectable,
 ) FleetWorld {
@@ -198,7 +198,7 @@ func (object FleetObject) isTaken(p *v1alpha1.AutoscalingPolicy) bool {
 	return object.Live != nil && !metav1.IsControlledBy(object.Live, p)
 }
 
-// isLeaving says that a child is being deleted, of this fleet or of one that had its name before: it is made anew once
+// isLeaving says that a child is being deleted, of this fleet or of one that had its name before: it is recreated once
 // it is gone.
 func (object FleetObject) isLeaving(p *v1alpha1.AutoscalingPolicy) bool {
 	if object.Live == nil {
@@ -212,7 +212,7 @@ func (object FleetObject) isLeaving(p *v1alpha1.AutoscalingPolicy) bool {
 type FleetPlan struct {
 	// Apply are children that are missing, or not as they should be.
 	Apply []ChildPlan
-	// Remove are children whose objects are gone, or not the fleet's any more.
+	// Remove are children of objects that are gone, or not the fleet's any more.
 	Remove []*v1alpha1.AutoscalingPolicy
 }
 

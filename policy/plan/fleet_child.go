@@ -16,8 +16,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// AnnotationFleetSpec tells which spec of the fleet a child was last made from. Without it nobody would notice that a
-// field is gone from the fleet: one that the fleet does not say is the child's own.
+// AnnotationFleetSpec tells which spec of the fleet a child was last made from. Without it the controller would
+// not notice that a field is gone from the fleet: one that the fleet does not say is the child's own.
 const AnnotationFleetSpec = v1alpha1.Group + "/fleet-spec"
 
 // ChildName is the name of the policy for one object of a fleet: <fleet>-<object>-<hash>, of at most 50 bytes, so that

@@ -76,7 +76,7 @@ func FleetStatusDue(before, after v1alpha1.AutoscalingPolicyStatus, since time.D
 	return max(0, fleetRefreshEvery-since), true
 }
 
-// FleetHasNoMetric says that a fleet as a whole has no measurements, and whose to ask for.
+// FleetHasNoMetric says that a fleet as a whole has no measurements, and which policies to ask for.
 func FleetHasNoMetric(p *v1alpha1.AutoscalingPolicy) string {
 	fleet := p.Status.Fleet
 	if fleet == nil || fleet.Governed == 0 {
@@ -114,7 +114,8 @@ func (c fleetChild) rank() int {
 	}
 }
 
-// children are the governed objects, those that are not ready first. One whose policy is on its way is among them.
+// children are the governed objects, those that are not ready first. It has those that wait for
+// their policy, too.
 func (w FleetWorld) children() []fleetChild {
 	var all []fleetChild
 	for _, object := range w.Matched {
@@ -229,7 +230,7 @@ func (o FleetOutcome) ready(found metav1.Condition, children []fleetChild) metav
 	return c
 }
 
-// obstacles are the objects whose policies cannot be made.
+// obstacles are the objects for which the controller cannot make a policy.
 func (w FleetWorld) obstacles() (taken, refused []string) {
 	for _, object := range w.Matched {
 		switch {

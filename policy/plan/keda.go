@@ -94,19 +94,19 @@ func (o Outcome) planKEDA(current, decided int32, off bool) Actions {
 	return actions
 }
 
-// keeps says that somebody told KEDA by an annotation to leave such a change alone.
+// keeps says that the user told KEDA by an annotation to leave such a change alone.
 func (l *LiveScaledObject) keeps(current, decided int32) bool {
 	return l != nil && (l.Paused || (l.PausedIn && decided < current) || (l.PausedOut && decided > current))
 }
 
 // mayHaveScaledObject is false where KEDA would move what is to stay: it brings a target within bounds like any
-// autoscaler, and one that somebody set to 0 back to minReplicas, which a HorizontalPodAutoscaler does not.
+// autoscaler, and one that the user set to 0 back to minReplicas, which a HorizontalPodAutoscaler does not.
 func (o Outcome) mayHaveScaledObject() bool {
 	return o.Observed.Target.mayHaveAutoscaler(o.Observed.Policy.Spec) && !SwitchedOff(o.Observed)
 }
 
-// scaledObjectHasToWait until the one before is gone with all that KEDA made of it, and for the first decision: what
-// KEDA makes of a scaler that knows nothing yet is nobody's to foresee.
+// scaledObjectHasToWait until the one before is gone with all that KEDA made of it, and for the first decision: the
+// controller cannot foresee what KEDA makes of a scaler that knows nothing yet.
 func (o Outcome) scaledObjectHasToWait() bool {
 	live := o.Observed.ownScaledObject()
 	if live == nil {

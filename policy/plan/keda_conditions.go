@@ -130,7 +130,7 @@ func (o Outcome) kedaScales() metav1.Condition {
 	return c
 }
 
-// paused says that somebody switched KEDA off for the target.
+// paused says that the user switched KEDA off for the target.
 func paused(live *LiveScaledObject) *metav1.Condition {
 	return &metav1.Condition{
 		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPaused,

@@ -204,7 +204,7 @@ func TestNewPlanForKEDA(t *testing.T) {
 		"the HPA waits for the ScaledObject":   {0, 7, changes{hpa, mayBeZero}, " gone"},
 		"the HPA waits for KEDA's HPA":         {3, 7, changes{hpa, left}, " gone"},
 		"a violation freezes":                  {3, 7, changes{violated(v1alpha1.ReasonConflictingAutoscaler)}, ""},
-		"a policy that goes first": {
+		"a policy that takes precedence": {
 			3, 7,
 			changes{violated(v1alpha1.ReasonOlderPolicy)},
 			"remove gone",
@@ -436,7 +436,7 @@ func TestChecksOfKEDA(t *testing.T) {
 
 func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
 	able := plan.Capabilities{NoMetricsAPI: true, KEDA: true, Scaler: testScaler()}
-	reason := "nobody serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter"
+	reason := "no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter"
 	for name, test := range map[string]struct {
 		change func(*plan.Observed)
 		want   v1alpha1.ActuatorStatus

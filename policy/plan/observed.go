@@ -21,19 +21,19 @@ type Observed struct {
 	Target *Target
 	// Unsupported is why the kind of the target cannot be scaled; empty when it can.
 	Unsupported string
-	// Rivals are other autoscalers on the same target or on what the target owns.
+	// Conflicting are other autoscalers on the same target or on what the target owns.
 	Conflicting []ConflictingAutoscaler
 	// Sharers are other objects that consume the target's subscription, such as "Function media/crop", sorted.
 	Sharers []string
-	// OlderPolicy is the name of a policy on the same target that goes first; empty when there is none. OlderNames says
-	// that it goes first because it names the target, which this one does by a selector.
+	// OlderPolicy is the name of a policy on the same target that takes precedence; empty when there is none.
+	// OlderNames says that it does because it names the target, which this one does by a selector.
 	OlderPolicy string
 	OlderNames  bool
-	// GivingBack is the name of a policy on the same target that goes, and first gives back what it took over; empty when
+	// Restoring is the name of a policy on the same target that goes, and first restores what it took over; empty when
 	// there is none.
 	Restoring string
-	// NameClash is an object for whose name Function Mesh would delete our HorizontalPodAutoscaler, such as "Function
-	// pap-x"; empty when there is none.
+	// NameClash is an object for which Function Mesh would delete our HorizontalPodAutoscaler, as both have one name, such
+	// as "Function pap-x"; empty when there is none.
 	NameClash string
 	// Autoscaler is our HorizontalPodAutoscaler as it is; nil when it does not exist.
 	Autoscaler *autoscalingv2.HorizontalPodAutoscaler
@@ -53,10 +53,10 @@ type Target struct {
 	Ref v1alpha1.ScaleTargetRef
 	// Scaling is how a number of replicas gets to it.
 	Scaling Scaling
-	// Scaled are the objects whose replicas are the target's: autoscalers on them are rivals. The target's own is among
-	// them.
+	// Scaled are the objects that have the target's replicas: autoscalers on them are conflicting autoscalers. The
+	// target's own is among them.
 	Scaled []v1alpha1.ScaleTargetRef
-	// UID changes when the target is deleted and made anew; empty where that is not told.
+	// UID changes when the target is deleted and recreated; empty where that is not told.
 	UID string
 	// Replicas is spec.replicas; nil when the field is absent, which the scale subresource needs.
 	Replicas *int32
@@ -89,7 +89,7 @@ type Target struct {
 	Unmanaged bool
 	// UnmanagedBy is the object that says so, such as "FunctionMesh etl", where it may be another than Ref.
 	UnmanagedBy string
-	// Stopped is true for a function of a worker that somebody stopped.
+	// Stopped is true for a function of a worker that the user stopped.
 	Stopped bool
 	// Updating says that its pods are being replaced by those of a new revision.
 	Updating bool
@@ -119,7 +119,7 @@ const (
 	ByWorker
 )
 
-// Rival is another autoscaler that writes the same replicas.
+// ConflictingAutoscaler is another autoscaler that writes the same replicas.
 type ConflictingAutoscaler struct {
 	Kind, Name string
 	// TargetKind and TargetName are what it scales: our target or the StatefulSet behind it.

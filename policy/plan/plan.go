@@ -35,12 +35,13 @@ type Actions struct {
 }
 
 // NewPlan says what to write. While there is a violation nothing is touched, ours included: taking ours away would hand
-// the target to a rival, which knows nothing of the backlog. Every violation thus freezes what runs until a person has
-// decided. There is one exception: a policy that another goes before gives way, else that one would wait for ever.
+// the target to a conflicting autoscaler, which knows nothing of the backlog. Every violation thus freezes what runs
+// until the user has decided. There is one exception: a policy gives way to one that takes precedence, else that one
+// would wait for ever.
 //
-// Nothing goes to a target that is frozen, nor to one whose replicas were set to 0 by hand while minReplicas is more:
-// as for a HorizontalPodAutoscaler, that is how to switch scaling off. Any other number that somebody writes is taken
-// for the present one: Decide goes on from it.
+// The controller writes nothing to a frozen target, nor to one that the user set to 0 replicas while minReplicas is
+// more: as for a HorizontalPodAutoscaler, that is how to switch scaling off. Any other number that a user or another
+// autoscaler writes is taken for the present one: Decide goes on from it.
 func New(o Outcome, decision *policy.Decision) Actions {
 	p := o.Observed.Policy
 	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModeOff {
@@ -106,9 +107,9 @@ func differing(decided, current int32, off bool) *int32 {
 	return &decided
 }
 
-// handedOn plans for a target whose autoscaler scales the policy: the number it writes there is handed on. Until there
-// is an autoscaler the policy holds what runs, so that neither jumps when scaling begins or is resumed; and it takes
-// over what somebody else wrote to the target.
+// handedOn plans for a target that is scaled through the policy: the number its autoscaler writes there is handed on.
+// Until there is an autoscaler the policy holds what runs, so that neither jumps when scaling begins or is resumed. It
+// takes over what a user or another autoscaler wrote to the target.
 func (actions Actions) handedOn(o Outcome, current, decided int32, off bool) Actions {
 	held := o.Observed.Policy.Spec.Replicas
 	switch {
@@ -157,9 +158,9 @@ func (o Outcome) autoscalerReachesZero() bool {
 // reasonScalingDisabled is what a HorizontalPodAutoscaler says of a target at zero that it did not take there.
 const reasonScalingDisabled = "ScalingDisabled"
 
-// SwitchedOff says that somebody set the target's replicas to 0 although the policy wants some. One that was at zero
-// because there was nothing to do, and whose minReplicas was raised since, is not switched off: the condition of the
-// last pass tells.
+// SwitchedOff says that the user set the target's replicas to 0 although the policy wants some. A target that was at
+// zero because there was nothing to do is not switched off when minReplicas is raised: the condition of the last
+// reconcile tells.
 func SwitchedOff(w Observed) bool {
 	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 ||
 		(policy.LeastReplicas(w.Policy.Spec) == 0 && !w.Target.NeverZero) {

@@ -411,11 +411,11 @@ func TestAbilitiesChooseWhoWrites(t *testing.T) {
 			"", plan.ByMesh, v1alpha1.ActuatorHPA,
 			"served by the adapter",
 		},
-		"Auto is Direct where somebody else serves the metrics": {plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter"}, v1alpha1.ActuatorAuto, plan.BySubresource, v1alpha1.ActuatorDirect, "served by Service monitoring/prometheus-adapter"},
-		"Auto is Direct where nobody serves them": {
+		"Auto is Direct where another adapter serves the metrics": {plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter"}, v1alpha1.ActuatorAuto, plan.BySubresource, v1alpha1.ActuatorDirect, "served by Service monitoring/prometheus-adapter"},
+		"Auto is Direct where no APIService serves them": {
 			plan.Capabilities{NoMetricsAPI: true},
 			v1alpha1.ActuatorAuto,
-			plan.BySubresource, v1alpha1.ActuatorDirect, "nobody serves custom.metrics.k8s.io",
+			plan.BySubresource, v1alpha1.ActuatorDirect, "no APIService serves custom.metrics.k8s.io",
 		},
 		"Auto is Direct for what a worker runs": {
 			plan.Capabilities{},

@@ -39,7 +39,7 @@ type Published struct {
 //
 // A status of an older generation counts: its target is the same, since scaleTargetRef cannot change, and the number
 // is brought within the present bounds, so that a change of maxReplicas acts at once instead of freezing the
-// autoscaler until the next decision. The mode does not matter: in Recommend nobody of ours follows the number.
+// autoscaler until the next decision. The mode does not matter: in Recommend no autoscaler of ours follows it.
 func Decided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
 	served, err := LastDecided(p)
 	if err == nil && served.Held != "" {
@@ -116,7 +116,7 @@ func wordsOf(c *metav1.Condition) string {
 	return c.Type + " is " + string(c.Status) + ": " + c.Reason
 }
 
-// reasoned is an error whose text is for users, with the reason for programs.
+// reasoned is an error with a text for users and the reason for programs.
 type reasoned struct {
 	reason error
 	text   string

@@ -17,7 +17,8 @@ import (
 
 // Return is what to give back, and what not, as sentences that say why.
 type Restoration struct {
-	// RemoveOurs is true while our autoscaler exists: it goes first, and the rest waits until it is gone.
+	// RemoveOurs is true while our autoscaler exists: the controller removes it first, and the rest waits until it
+	// is gone.
 	RemoveOurs bool
 	// MaxReplicas to set again; nil for none.
 	MaxReplicas *int32
@@ -34,7 +35,7 @@ func MustRestore(p *v1alpha1.AutoscalingPolicy) bool {
 	return holds && (p.DeletionTimestamp != nil || p.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver)
 }
 
-// GiveBack plans it. What somebody changed meanwhile stays as it is.
+// Restore plans it. What a user or another controller changed meanwhile stays as it is.
 func Restore(w Observed) Restoration {
 	var back Restoration
 	if ours := w.Autoscaler; ours != nil && metav1.IsControlledBy(ours, w.Policy) {
@@ -88,7 +89,7 @@ func (w Observed) keepsMaxReplicas() string {
 	case w.Target == nil:
 		return "the target is gone"
 	case w.Target.OwnAutoscaler:
-		return "somebody set it meanwhile"
+		return "a user or another controller set it meanwhile"
 	case w.Target.Frozen != nil:
 		return w.Target.Frozen.Message
 	default:
@@ -132,8 +133,8 @@ func (w Observed) besideWhatIsGivenBack(taken *v1alpha1.TakenOver) string {
 	return ""
 }
 
-// scaledWithTarget says that a reference is one of those whose replicas are the target's. The policy's own number is
-// not worth an autoscaler when the policy goes.
+// scaledWithTarget says that a reference names an object that has the target's replicas. The policy's own number is not
+// worth an autoscaler when the policy goes.
 func (w Observed) scaledWithTarget(ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
 	all := w.Target.Scaled
@@ -147,7 +148,7 @@ func (w Observed) scaledWithTarget(ref autoscalingv2.CrossVersionObjectReference
 	})
 }
 
-// takenOver says that a rival is one of those that were put away, or follows from one.
+// takenOver says that a conflicting autoscaler is one of those that were suspended, or follows from one.
 func (w Observed) takenOver(taken *v1alpha1.TakenOver, r ConflictingAutoscaler) bool {
 	own := w.Target.MaxReplicas
 	// so that what follows from it is given back, too
@@ -161,8 +162,8 @@ func (w Observed) takenOver(taken *v1alpha1.TakenOver, r ConflictingAutoscaler) 
 	})
 }
 
-// stuckAtZero says that nobody wakes the target when all is given back, for a HorizontalPodAutoscaler does not, where
-// KEDA does; empty when that is not so.
+// stuckAtZero says that no autoscaler wakes the target once all is restored. A HorizontalPodAutoscaler does not, where
+// KEDA does. Empty when that is not so.
 func (w Observed) stuckAtZero(back Restoration) string {
 	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 ||
 		(back.MaxReplicas == nil && len(back.Autoscalers) == 0) {

@@ -42,8 +42,8 @@ func TestATargetThatCannotBeScaledHasNoDesiredReplicas(t *testing.T) {
 		condition string
 		kept      bool
 	}{
-		"nothing is decided for a target in a mesh":     {v1alpha1.ConditionTargetFound, false},
-		"a rival autoscaler does not end the decisions": {v1alpha1.ConditionAutoscalerApplied, true},
+		"nothing is decided for a target in a mesh":           {v1alpha1.ConditionTargetFound, false},
+		"a conflicting autoscaler does not end the decisions": {v1alpha1.ConditionAutoscalerApplied, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Evaluati
 		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
 	}
 	off := SwitchedOff(o.Observed)
-	if off { // else an autoscaler would follow it the moment somebody sets replicas again
+	if off { // else an autoscaler would follow it the moment the user sets replicas again
 		after.DesiredReplicas = nil
 	}
 	if result == nil {
@@ -181,7 +181,7 @@ func ceilingIn(state string) int32 {
 	return known.Plateau.Ceiling
 }
 
-// decisive is the part of a status whose every change is written.
+// decisive is the part of a status of which the controller writes every change.
 func decisive(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
 	d := *s.DeepCopy()
 	d.Signals, d.Capacity, d.State = nil, nil, ""

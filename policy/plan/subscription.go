@@ -47,19 +47,19 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 			"subscription yet"
 	case o.Reading.Type == backlog.NoType || o.Reading.Type == "":
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNoConsumerSeen
-		c.Message = "nobody has consumed the subscription since the broker loaded its topics"
+		c.Message = "no consumer has connected to the subscription since the broker loaded its topics"
 	case o.Reading.Type != target.SubscriptionType:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionDiffers
 		c.Message = fmt.Sprintf(
 			"%s %s promises subscription %q of type %s and the broker reports %s: restart the replicas if they run an older "+
-				"configuration or image, or give the target a spec.subscriptionName that nobody else consumes",
+				"configuration or image, or give the target a spec.subscriptionName that no other workload consumes",
 			target.Ref.Kind, target.Ref.Name, name, target.SubscriptionType, o.Reading.Type)
 	case o.Reading.OtherType != "":
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionDiffers
 		c.Message = fmt.Sprintf("%s %s promises subscription %q of type %s and the broker reports %s on some topics or "+
 			"partitions and %s on others, "+
-			"which refuse its replicas: disconnect whoever else consumes it there, or give the target a spec.subscriptionName "+
-			"that nobody else consumes",
+			"which refuse its replicas: disconnect the other consumers there, or give the target a spec.subscriptionName "+
+			"that no other workload consumes",
 			target.Ref.Kind, target.Ref.Name, name, target.SubscriptionType, o.Reading.Type, o.Reading.OtherType)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonVerified

@@ -33,7 +33,7 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			change: func(o *plan.Outcome) { o.Reading, o.Unknown = nil, backlog.ErrUnreachable }, want: "Unknown/Pending",
 			message: "not known now, see condition BacklogKnown",
 		},
-		"nobody has consumed yet": {
+		"no consumer has connected yet": {
 			change: func(o *plan.Outcome) { o.Reading.Type = backlog.NoType },
 			want:   "Unknown/NoConsumerSeen",
 		},

@@ -20,7 +20,7 @@ const Finalizer = v1alpha1.Group + "/give-back"
 // AnnotationPausedBy names the policy on a ScaledObject that was paused for it.
 const AnnotationPausedBy = v1alpha1.Group + "/paused-by"
 
-// Action is what becomes of a rival.
+// SuspensionAction is what becomes of a conflicting autoscaler.
 type SuspensionAction int
 
 // The actions.
@@ -33,7 +33,7 @@ const (
 	PauseScaledObject
 )
 
-// Step is one thing to put away for a policy with conflictPolicy TakeOver.
+// Suspension is one thing to suspend for a policy with conflictPolicy TakeOver.
 type Suspension struct {
 	Action SuspensionAction
 	// Name and UID of the object; empty for maxReplicas.
@@ -42,7 +42,7 @@ type Suspension struct {
 	// Record is what status.takenOver has to say before the step is taken, so that whatever happens then it can be given
 	// back.
 	Record v1alpha1.TakenOver
-	// LeftBehind says that nobody makes it again: Function Mesh forgot it when its maxReplicas went.
+	// LeftBehind says that Function Mesh does not make it again: it forgot it when its maxReplicas went.
 	LeftBehind bool
 }
 
@@ -61,11 +61,11 @@ func (s Suspension) String() string {
 // maxTakenOver is how many of a kind a status can hold.
 const maxTakenOver = 4
 
-// TakeOver is the next thing to put away, or nil and what stands in the way still. Nothing is put away for a policy
-// that could not go on from there: before its own decision is known, or while another thing stays in the way.
+// NextSuspension is the next thing to suspend, or nil and what stands in the way still. Nothing is suspended for a
+// policy that could not go on from there: before its own decision is known, or while another thing stays in the way.
 //
-// The order is that of Function Mesh v0.27.2: while maxReplicas is set it makes its autoscaler anew within 11 ms, so
-// that goes first; then what it leaves behind.
+// The order is that of Function Mesh v0.27.2: while maxReplicas is set it recreates its autoscaler within 11 ms. So
+// the controller clears maxReplicas first, and then deletes what Function Mesh leaves behind.
 func NextSuspension(o Outcome) (*Suspension, *Violation) {
 	w, v := o.Observed, o.Violation
 	if v == nil || w.Policy.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver ||
@@ -147,7 +147,7 @@ func (w Observed) cannotTakeOver() string {
 	return ""
 }
 
-// withManifest keeps a rival's manifest, the newest of each name and no more than fit.
+// withManifest keeps a conflicting autoscaler's manifest, the newest of each name and no more than fit.
 func withManifest(manifests []v1alpha1.Manifest, r ConflictingAutoscaler) []v1alpha1.Manifest {
 	kept := slices.DeleteFunc(slices.Clone(manifests), func(m v1alpha1.Manifest) bool {
 		hpa, err := DecodeManifest(m)

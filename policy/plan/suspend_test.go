@@ -190,7 +190,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true,
 				new(int32(9))
 		}, given{
-			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: somebody set it meanwhile"},
+			autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: a user or another controller set it meanwhile"},
 		}},
 		"at zero, where what is given back does nothing": {func(w *plan.Observed) { w.Target.Replicas = new(int32) }, given{
 			max: true, autoscalers: []string{"theirs"},
@@ -220,7 +220,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 		"the autoscaler that follows from maxReplicas is there by now": {func(w *plan.Observed) {
 			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5))
 			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler", "resize-function", "Function resize")}
-		}, given{autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: somebody set it meanwhile"}}},
+		}, given{autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: a user or another controller set it meanwhile"}}},
 		"a manifest of something else": {func(w *plan.Observed) {
 			w.Policy.Status.TakenOver.HorizontalPodAutoscalers[0] = manifest("evil", "apps/v1", "Deployment", "web")
 		}, given{max: true, kept: []string{"HorizontalPodAutoscaler evil: it does not scale the target"}}},

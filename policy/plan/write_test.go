@@ -110,7 +110,7 @@ func TestCheckNamesWhatToMendFirst(t *testing.T) {
 			v1alpha1.ConditionAutoscalerApplied, "ConflictingAutoscaler",
 			"HorizontalPodAutoscaler by-hand scales StatefulSet resize-function, which belongs to Function resize: Function " +
 				"Mesh sets its replicas back " +
-				"each time, so pods are DELETED AND MADE ANEW AT EVERY SYNC: delete it, or set conflictPolicy: TakeOver",
+				"each time, so pods are DELETED AND RECREATED AT EVERY SYNC: delete it, or set conflictPolicy: TakeOver",
 		},
 		"somebody else has our name": {
 			func(w *plan.Observed) {
