@@ -136,7 +136,8 @@ func (a applier) applyAutoscaler(ctx context.Context,
 func fieldConflict(what string, err error) *plan.Violation {
 	return &plan.Violation{
 		Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonFieldConflict,
-		Message: fmt.Sprintf("somebody else manages fields of %s, delete it and it is made anew: %s", what, err),
+		Message: fmt.Sprintf("another field manager owns fields of %s: delete it and the controller recreates it: %s",
+			what, err),
 	}
 }
 

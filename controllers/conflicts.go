@@ -25,59 +25,60 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// observeConflicts finds the autoscaler that carries our name, all others that write the same replicas, and whose name
-// would have Function Mesh delete ours. The others are those of the target, of the StatefulSet that runs it, and of the
-// policy where that is scaled in place of the target.
-func (o observer) observeConflicts(ctx context.Context, world *plan.Observed) error {
-	p := world.Policy
+// observeConflicts finds the autoscaler with our name and the other autoscalers that write the same replicas. It also
+// finds an object with a name that would have Function Mesh delete our autoscaler. The others scale the target, the
+// StatefulSet that runs it, or the policy where that is scaled in place of the target.
+func (o observer) observeConflicts(ctx context.Context, observed *plan.Observed) error {
+	p := observed.Policy
 	ours := plan.AutoscalerName(p.Name)
 	var err error
-	if world.ScaledObject, err = ownScaledObject(ctx, o.targets.Reader, p); err != nil {
+	if observed.ScaledObject, err = ownScaledObject(ctx, o.targets.Reader, p); err != nil {
 		return err
 	}
 	paused := map[string]bool{}
-	for _, key := range scaledKeys(p, world.Target) {
-		if err := o.observeScaledObjects(ctx, world, key, paused); err != nil {
+	for _, key := range scaledKeys(p, observed.Target) {
+		if err := o.observeScaledObjects(ctx, observed, key, paused); err != nil {
 			return err
 		}
 	}
-	for _, key := range scaledKeys(p, world.Target) {
-		if err := o.observeAutoscalers(ctx, world, key, paused); err != nil {
+	for _, key := range scaledKeys(p, observed.Target) {
+		if err := o.observeAutoscalers(ctx, observed, key, paused); err != nil {
 			return err
 		}
 	}
-	slices.SortFunc(world.Conflicting, func(a, b plan.ConflictingAutoscaler) int {
+	slices.SortFunc(observed.Conflicting, func(a, b plan.ConflictingAutoscaler) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	})
-	slices.Sort(world.OtherScaledObjects)
+	slices.Sort(observed.OtherScaledObjects)
 	live := autoscalingv2.HorizontalPodAutoscaler{}
 	err = o.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ours}, &live)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading HorizontalPodAutoscaler %s: %w", ours, err)
 	}
 	if err == nil {
-		named(world, &live)
+		named(observed, &live)
 	}
-	world.NameClash, err = nameClash(ctx, o.targets.Reader, p.Namespace, ours)
+	observed.NameClash, err = nameClash(ctx, o.targets.Reader, p.Namespace, ours)
 	return err
 }
 
 // named takes in the HorizontalPodAutoscaler of our name: ours, or what KEDA made of our ScaledObject, which may be
 // gone before it.
-func named(world *plan.Observed, live *autoscalingv2.HorizontalPodAutoscaler) {
+func named(observed *plan.Observed, live *autoscalingv2.HorizontalPodAutoscaler) {
 	if target.ControllerOf(live) == cluster.KindScaledObject+" "+live.Name &&
-		(world.ScaledObject == nil || metav1.IsControlledBy(world.ScaledObject, world.Policy)) {
-		world.KEDAAutoscaler = live
+		(observed.ScaledObject == nil || metav1.IsControlledBy(observed.ScaledObject, observed.Policy)) {
+		observed.KEDAAutoscaler = live
 		return
 	}
-	world.Autoscaler = live
+	observed.Autoscaler = live
 }
 
-// observeScaledObjects adds KEDA's, but for ours. One that is paused is in nobody's way: it is noted as such.
-func (o observer) observeScaledObjects(ctx context.Context, world *plan.Observed, key string,
+// observeScaledObjects adds KEDA's, but for ours. One that is paused conflicts with no autoscaler: it is
+// recorded as paused.
+func (o observer) observeScaledObjects(ctx context.Context, observed *plan.Observed, key string,
 	paused map[string]bool,
 ) error {
-	objects, err := o.targets.Reader.List(ctx, cluster.KindScaledObject, client.InNamespace(world.Policy.Namespace),
+	objects, err := o.targets.Reader.List(ctx, cluster.KindScaledObject, client.InNamespace(observed.Policy.Namespace),
 		client.MatchingFields{target.IndexScaleTarget: key})
 	if err != nil {
 		return err
@@ -85,37 +86,37 @@ func (o observer) observeScaledObjects(ctx context.Context, world *plan.Observed
 	for i := range objects {
 		object := &objects[i]
 		paused[object.GetName()] = isPaused(object)
-		if metav1.IsControlledBy(object, world.Policy) {
+		if metav1.IsControlledBy(object, observed.Policy) {
 			continue
 		}
-		if own := scaledKey(world); key == own {
-			world.OtherScaledObjects = append(world.OtherScaledObjects, object.GetName())
+		if own := scaledKey(observed); key == own {
+			observed.OtherScaledObjects = append(observed.OtherScaledObjects, object.GetName())
 		}
 		ref := target.ScaleTargetOf(object)
 		if ref == nil || isPaused(object) {
 			continue
 		}
 		owner := target.ControllerOf(object)
-		givesWay, err := o.terminates(ctx, world.Policy, owner)
+		givesWay, err := o.terminates(ctx, observed.Policy, owner)
 		if err != nil {
 			return err
 		}
-		world.Conflicting = append(world.Conflicting, plan.ConflictingAutoscaler{
+		observed.Conflicting = append(observed.Conflicting, plan.ConflictingAutoscaler{
 			Kind: cluster.KindScaledObject, Name: object.GetName(), UID: object.GetUID(), Owner: owner, TargetKind: ref.Kind,
 			TargetName: ref.Name,
 			// of one before it that had its name
-			Terminating: givesWay || owner == v1alpha1.KindAutoscalingPolicy+" "+world.Policy.Name,
+			Terminating: givesWay || owner == v1alpha1.KindAutoscalingPolicy+" "+observed.Policy.Name,
 		})
 	}
 	return nil
 }
 
 // scaledKey is the key of what an autoscaler of ours scales; empty while there is no target.
-func scaledKey(world *plan.Observed) string {
-	if world.Target == nil {
+func scaledKey(observed *plan.Observed) string {
+	if observed.Target == nil {
 		return ""
 	}
-	ref := plan.ScaledBy(world.Policy, world.Target)
+	ref := plan.ScaledBy(observed.Policy, observed.Target)
 	return target.Key(ref.APIVersion, ref.Kind, ref.Name)
 }
 
@@ -137,11 +138,11 @@ func isSet(annotations map[string]string, key string) bool {
 
 // observeAutoscalers adds HorizontalPodAutoscalers. That of a ScaledObject is told of once, as the ScaledObject; of one
 // that is paused it is on its way out.
-func (o observer) observeAutoscalers(ctx context.Context, world *plan.Observed, key string,
+func (o observer) observeAutoscalers(ctx context.Context, observed *plan.Observed, key string,
 	paused map[string]bool,
 ) error {
 	var list autoscalingv2.HorizontalPodAutoscalerList
-	p := world.Policy
+	p := observed.Policy
 	if err := o.client.List(ctx, &list, client.InNamespace(p.Namespace),
 		client.MatchingFields{target.IndexScaleTarget: key}); err != nil {
 		return fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
@@ -166,7 +167,7 @@ func (o observer) observeAutoscalers(ctx context.Context, world *plan.Observed, 
 		if p.Spec.ConflictPolicy == v1alpha1.ConflictTakeOver {
 			rival.Manifest = manifestOf(hpa)
 		}
-		world.Conflicting = append(world.Conflicting, rival)
+		observed.Conflicting = append(observed.Conflicting, rival)
 	}
 	return nil
 }

@@ -17,12 +17,12 @@ type Health interface {
 	Health(workload string) (policy.Pods, error)
 }
 
-// input is what a decision rests on, all of it from memory.
-func (o observer) input(world plan.Observed, subscription backlog.Subscription, now time.Time) policy.Input {
+// input is what a decision rests on, all of it from the cache.
+func (o observer) input(observed plan.Observed, subscription backlog.Subscription, now time.Time) policy.Input {
 	in := policy.Input{
-		Now: now, Spec: world.Policy.Spec, CurrentReplicas: *world.Target.Replicas, // Check made sure of it
-		FreshFor: freshIntervals * o.pollInterval, Pods: o.podHealth(world), NeverZero: world.Target.NeverZero,
-		Restarts: world.Target.Restarts(), Frozen: plan.Frozen(world), Promised: world.Target.SubscriptionType,
+		Now: now, Spec: observed.Policy.Spec, CurrentReplicas: *observed.Target.Replicas, // Check made sure of it
+		FreshFor: freshIntervals * o.pollInterval, Pods: o.podHealth(observed), NeverZero: observed.Target.NeverZero,
+		Restarts: observed.Target.Restarts(), Frozen: plan.Frozen(observed), Promised: observed.Target.SubscriptionType,
 	}
 	in.Reading, in.Unknown = o.store.Read(subscription, now)
 	if in.Unknown != nil && in.CurrentReplicas == 0 {
@@ -40,21 +40,21 @@ func (o observer) input(world plan.Observed, subscription backlog.Subscription, 
 func (o observer) partitions(subscription backlog.Subscription, now time.Time) []backlog.PartitionReading {
 	partitions, err := o.store.Partitions(subscription, now)
 	if err != nil {
-		return nil // gone since it was read: the next pass says why
+		return nil // gone since it was read: the next reconcile says why
 	}
 	return partitions
 }
 
 // podHealth of the target; nil while they are unknown, which the watch of pods logs. That they are being replaced the
 // StatefulSet knows as well.
-func (o observer) podHealth(world plan.Observed) *policy.Pods {
+func (o observer) podHealth(observed plan.Observed) *policy.Pods {
 	var pods *policy.Pods
-	if ref := world.Target.Ref; o.pods != nil && ref.Name != "" { // what a worker runs has none
-		if seen, err := o.pods.Health(target.WorkloadKey(ref.Kind, world.Policy.Namespace, ref.Name)); err == nil {
+	if ref := observed.Target.Ref; o.pods != nil && ref.Name != "" { // what a worker runs has none
+		if seen, err := o.pods.Health(target.WorkloadKey(ref.Kind, observed.Policy.Namespace, ref.Name)); err == nil {
 			pods = &seen
 		}
 	}
-	if world.Target.Updating {
+	if observed.Target.Updating {
 		if pods == nil {
 			pods = &policy.Pods{}
 		}

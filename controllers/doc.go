@@ -7,30 +7,30 @@
 // Kubernetes API, which it reads through controllers/target, controllers/informer and controllers/cluster. It never
 // speaks to Pulsar itself, never computes replicas, and never takes over a field that another manager owns.
 //
-// The walk of a policy, on the leader alone (policy_reconciler.go):
+// The reconcile of a policy, on the leader alone (policy_reconciler.go):
 //
-//	gather -> plan.Check -> input of readings and pods -> policy.Decide -> plan.New -> write -> one status patch
+//	observe -> plan.Check -> input of readings and pods -> policy.Decide -> plan.New -> write -> one status patch
 //
 // It begins when the policy, its target or an autoscaler on the same target changes, when the poller has news of an
-// input topic, and after a poll interval. A pass over a world that did not change writes nothing.
+// input topic, and after a poll interval. A reconcile without a change writes nothing.
 //
-// A policy with a targetSelector, a fleet, has a walk of its own (fleet_reconciler.go): one policy for each object that
-// matches, its child, which goes the walk above like any other.
+// A policy with a targetSelector, a fleet, has a reconcile of its own (fleet_reconciler.go): one policy for each object
+// that matches, its child, which is reconciled as above like any other.
 //
 // Metrics:
 //
-//	pulsar_autoscaler_policy_reconciles_total{result}                  passes over policies
+//	pulsar_autoscaler_policy_reconciles_total{result}                  reconciles of policies
 //	pulsar_autoscaler_policy_applies_total{result}                     HorizontalPodAutoscalers and ScaledObjects applied
 //	pulsar_autoscaler_policy_scales_total{result}                      numbers of replicas that the controller wrote itself
 //	pulsar_autoscaler_policy_status_patches_total{result}              statuses written
 //	pulsar_autoscaler_policy_desired_replicas{namespace,policy}        replicas last decided
 //	pulsar_autoscaler_policy_current_replicas{namespace,policy}        spec.replicas of the target
-//	pulsar_autoscaler_fleet_reconciles_total{result}                   passes over fleets: fleet, violated, gone and error
+//	pulsar_autoscaler_fleet_reconciles_total{result}                   reconciles of fleets: fleet, violated, gone, error
 //	pulsar_autoscaler_fleet_policies_total{result}                     children: applied, conflict, refused, error, removed and remove_error
 //	pulsar_autoscaler_fleet_status_patches_total{result}               statuses of fleets written
 //
-// The results of a pass are decided, held, unknown (no reading), violated (the user has to mend something), waiting
-// (for the first answer of Pulsar), off, fleet (a policy with a selector), takingOver, givingBack, gone and error; of
-// an apply applied, conflict, refused and error; of a scale scaled and error; of a patch patched and error. The gauges
-// are as many as there are policies and go with them; durations are controller-runtime's.
+// The results of a reconcile are decided, held, unknown (no reading), violated (the user has to fix something),
+// waiting (for the first answer of Pulsar), off, fleet (a policy with a selector), takingOver, givingBack, gone and
+// error; of an apply applied, conflict, refused and error; of a scale scaled and error; of a patch patched and error.
+// The gauges are as many as there are policies and go with them; durations are controller-runtime's.
 package controllers

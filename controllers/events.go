@@ -20,39 +20,39 @@ const reasonDesiredReplicasChanged = "DesiredReplicasChanged"
 // maxNote is the most bytes that the API takes as the text of an event.
 const maxNote = 1024
 
-// happening is an event to be recorded about a policy.
-type happening struct {
+// policyEvent is an event to be recorded about a policy.
+type policyEvent struct {
 	// kind is Normal or Warning.
 	kind   string
 	reason string
-	// action tells happenings apart: the recorder folds events of equal kind, reason and action into a series within six
+	// action tells events apart: the recorder folds events of equal kind, reason and action into a series within six
 	// minutes and keeps the text of the first.
 	action string
 	note   string
 }
 
 // desiredReplicasChanged reports a new decision.
-func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) happening {
+func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) policyEvent {
 	note := fmt.Sprintf("%d -> %d", from, to)
 	if why := plan.Because(decision); why != "" {
 		note += ": " + why
 	}
-	return happening{
+	return policyEvent{
 		kind: corev1.EventTypeNormal, reason: reasonDesiredReplicasChanged,
 		action: fmt.Sprintf("Scale%dTo%d", from, to), note: plan.Shorten(note, maxNote),
 	}
 }
 
 // becameFalse reports that a condition turned False, or stayed False for another reason.
-func becameFalse(c *metav1.Condition) happening {
-	return happening{
+func becameFalse(c *metav1.Condition) policyEvent {
+	return policyEvent{
 		kind: corev1.EventTypeWarning, reason: c.Reason, action: "Check" + c.Type, note: plan.Shorten(c.Message, maxNote),
 	}
 }
 
-// happenings are the events that the step from one status to the next is worth.
-func happenings(before, after v1alpha1.AutoscalingPolicyStatus) []happening {
-	var all []happening
+// newEvents are the events that the step from one status to the next is worth.
+func newEvents(before, after v1alpha1.AutoscalingPolicyStatus) []policyEvent {
+	var all []policyEvent
 	if from, to, changed := desiredChange(before, after); changed {
 		all = append(all, desiredReplicasChanged(from, to, after.Decision))
 	}

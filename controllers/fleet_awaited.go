@@ -15,21 +15,21 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// awaited are the children whose StatefulSets are gone for less than absentFor: the function worker makes one anew at
-// each update of a function, and with its child would go what was learned and held. One that is there and does not
-// match is not among them. A process that starts anew waits anew.
-func (r *FleetReconciler) awaited(ctx context.Context, world plan.FleetWorld, memory *fleetMemory) (map[string]bool,
+// awaited are the children that lack their StatefulSet for less than absentFor. The function worker recreates it at
+// each update of a function, and deleting the child would lose what was learned and held. A StatefulSet that exists
+// and does not match is not awaited. A restarted process waits again.
+func (r *FleetReconciler) awaited(ctx context.Context, observed plan.FleetWorld, memory *fleetMemory) (map[string]bool,
 	error,
 ) {
-	if world.Violation != nil || world.Policy.Spec.TargetSelector.Kind != cluster.KindStatefulSet {
+	if observed.Violation != nil || observed.Policy.Spec.TargetSelector.Kind != cluster.KindStatefulSet {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
 	matched := map[string]bool{}
-	for _, object := range world.Matched {
+	for _, object := range observed.Matched {
 		matched[object.Name] = true
 	}
 	now, goneSince, awaited := r.config.Clock(), map[string]time.Time{}, map[string]bool{}
-	for _, child := range world.Children {
+	for _, child := range observed.Children {
 		ref := child.Spec.ScaleTargetRef
 		if ref.Kind != cluster.KindStatefulSet || matched[ref.Name] {
 			continue

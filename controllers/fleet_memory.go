@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fleetMemory is what one pass over a fleet hands to the next.
+// fleetMemory is what one reconcile of a fleet hands to the next.
 type fleetMemory struct {
 	// writtenAt is when the status was last written.
 	writtenAt time.Time

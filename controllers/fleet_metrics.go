@@ -28,7 +28,7 @@ func newFleetMetrics(registerer prometheus.Registerer) (*fleetMetrics, error) {
 	}
 	m := &fleetMetrics{
 		reconciles: counter("pulsar_autoscaler_fleet_reconciles_total",
-			"Passes over policies with a targetSelector by how they ended."),
+			"Reconciles of policies with a targetSelector by how they ended."),
 		children: counter("pulsar_autoscaler_fleet_policies_total",
 			"Policies applied and removed for a targetSelector by how it ended."),
 		statusPatches: counter("pulsar_autoscaler_fleet_status_patches_total",

@@ -40,16 +40,16 @@ type FleetReconciler struct {
 	config  FleetConfig
 	metrics *fleetMetrics
 
-	// mu guards memories, not what they point to: one pass at a time works on a fleet.
+	// mu guards memories, not what they point to: reconciles of a fleet never overlap.
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*fleetMemory
 }
 
 // FleetConfig is what NewFleetReconciler needs; all fields are required.
 type FleetConfig struct {
-	// Client reads policies from memory and writes to the API server. What it wrote it must read again: see ClientOptions.
+	// Client reads policies from the cache and writes to the API server. It must read its own writes: see ClientOptions.
 	Client client.Client
-	// Workloads reads objects, unstructured, from memory.
+	// Workloads reads objects, unstructured, from the cache.
 	Workloads client.Reader
 	// Installed says whether the kind exists and its objects are in memory.
 	Installed func(kind string) bool
@@ -95,29 +95,29 @@ func (r *FleetReconciler) reconcile(ctx context.Context, key types.NamespacedNam
 		r.forget(key) // its children go with it: garbage collection follows their owner references
 		return resultGone, 0, nil
 	}
-	world, err := r.gather(ctx, &p)
+	observed, err := r.observe(ctx, &p)
 	if err != nil {
 		return "", 0, err
 	}
 	memory := r.memory(key)
-	if world.Awaited, err = r.awaited(ctx, world, memory); err != nil {
+	if observed.Awaited, err = r.awaited(ctx, observed, memory); err != nil {
 		return "", 0, err
 	}
-	outcome := plan.FleetOutcome{Now: r.config.Clock(), World: world}
+	outcome := plan.FleetOutcome{Now: r.config.Clock(), World: observed}
 	outcome.Failed = r.carryOut(ctx, &outcome, memory)
 	wait, err := r.report(ctx, outcome, memory)
 	if err := errors.Join(outcome.Failed, err); err != nil {
 		return "", 0, err
 	}
-	if world.Violation != nil {
+	if observed.Violation != nil {
 		return resultViolated, wait, nil
 	}
 	return resultFleet, wait, nil
 }
 
-// gather reads all policies of the namespace, and the objects that match. Both lists are from memory and are not
+// observe reads all policies of the namespace, and the objects that match. Both lists are from the cache and are not
 // copied: at 1000 targets what follows takes about 7 ms of a processor while nothing changes (BenchmarkFleet).
-func (r *FleetReconciler) gather(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (plan.FleetWorld, error) {
+func (r *FleetReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (plan.FleetWorld, error) {
 	selector, violation := plan.FleetSelector(p)
 	kind := string(p.Spec.TargetSelector.Kind)
 	if violation == nil && !r.config.Installed(kind) {
@@ -203,8 +203,8 @@ func uidOf(child plan.ChildPlan) types.UID {
 	return *child.Child.UID
 }
 
-// apply makes a child what it should be, or returns why the API server refuses. What somebody changed in a child that
-// is ours is forced back, and nothing in a policy that came under its name meanwhile.
+// apply makes a child what it should be, or returns why the API server refuses. The controller reverts a user's
+// change of its child, but nothing in a policy that a user created under that name meanwhile.
 func (r *FleetReconciler) apply(ctx context.Context, child plan.ChildPlan) (refused string, err error) {
 	options := []client.ApplyOption{client.FieldOwner(plan.FieldManager)}
 	if !child.Anew {
@@ -219,7 +219,7 @@ func (r *FleetReconciler) apply(ctx context.Context, child plan.ChildPlan) (refu
 		return "", nil
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		r.metrics.children.WithLabelValues(applyConflict).Inc()
-		return fmt.Sprintf("AutoscalingPolicy %s is somebody else's: %s", name, err), nil
+		return fmt.Sprintf("another field manager owns AutoscalingPolicy %s: %s", name, err), nil
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		r.metrics.children.WithLabelValues(applyRefused).Inc()
 		return err.Error(), nil
@@ -265,8 +265,8 @@ func (r *FleetReconciler) report(ctx context.Context, outcome plan.FleetOutcome,
 	}
 	memory.writtenAt = outcome.Now
 	r.metrics.statusPatches.WithLabelValues(patchDone).Inc()
-	for _, h := range happenings(p.Status, after) {
-		r.config.Recorder.Eventf(p, nil, h.kind, h.reason, h.action, "%s", h.note)
+	for _, e := range newEvents(p.Status, after) {
+		r.config.Recorder.Eventf(p, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
 	return fleetAgain, nil
 }

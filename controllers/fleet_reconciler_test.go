@@ -390,7 +390,8 @@ func TestChildrenAreNotOverwrittenByARaceForTheirName(t *testing.T) {
 	}}
 	w.pass("media")
 	_, message := w.says("media", v1alpha1.ConditionReady)
-	require.True(t, strings.HasSuffix(message, `is somebody else's: conflict with "kubectl"`), message)
+	require.Contains(t, message, "another field manager owns AutoscalingPolicy ")
+	require.True(t, strings.HasSuffix(message, `: conflict with "kubectl"`), message)
 }
 
 func TestTheKindThatAFleetSelectsMayChange(t *testing.T) {

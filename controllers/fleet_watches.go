@@ -34,10 +34,10 @@ const (
 	fleetControllerName = "autoscalingpolicy-fleet"
 	// fleetWorkers is how many fleets are worked on at once.
 	fleetWorkers = 2
-	// fleetTimeout bounds a pass: at 1000 new children 125 writes after another.
+	// fleetTimeout bounds a reconcile: at 1000 new children 125 writes after another.
 	fleetTimeout = 2 * time.Minute
 	// gatherChildrenFor is how long changes of the children's statuses are gathered, so that a fleet of 1000 that all
-	// change all the time takes one pass a second.
+	// change all the time takes one reconcile a second.
 	gatherChildrenFor = time.Second
 )
 
@@ -84,8 +84,8 @@ func watchFleets(mgr manager.Manager, config Config, discovery cluster.Discovery
 	return nil
 }
 
-// fleetsOfWorkloads queues the fleets of the object's kind. There are few, and a pass over one that the object is not
-// of writes nothing.
+// fleetsOfWorkloads queues the fleets of the object's kind. There are few, and a reconcile of one that the object is
+// not of writes nothing.
 func fleetsOfWorkloads(reader client.Reader) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context,
 		object *unstructured.Unstructured,
@@ -94,7 +94,7 @@ func fleetsOfWorkloads(reader client.Reader) handler.TypedEventHandler[*unstruct
 	})
 }
 
-// selectionChanged lets pass what a selector goes by: objects that come and go, their labels, whose they are, and of
+// selectionChanged admits what a selector depends on: objects that come and go, their labels, their owners, and of
 // StatefulSets whether they run an instance.
 func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(
@@ -107,7 +107,7 @@ func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 }
 
 // fleetsOfPolicies queues the fleets that a policy concerns: itself, the one that it is a child of, and all of the kind
-// that it names or selects. A child whose status changed has time.
+// that it names or selects. A changed status of a child has time.
 func fleetsOfPolicies(reader client.Reader) handler.EventHandler {
 	add := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 		objects ...client.Object,
@@ -164,8 +164,8 @@ func fleetsOfPolicy(ctx context.Context, reader client.Reader, object client.Obj
 	return append(fleetsOfKind(ctx, reader, p.Namespace, string(p.Spec.TargetSelector.Kind)), own)
 }
 
-// fleetsOfKind lists the policies that select objects of the kind. The list comes from memory and cannot fail but for a
-// missing index; what would be missed then comes within fleetAgain.
+// fleetsOfKind lists the policies that select objects of the kind. The list comes from the cache and cannot fail but
+// for a missing index; what would be missed then comes within fleetAgain.
 func fleetsOfKind(ctx context.Context, reader client.Reader, namespace, kind string) []reconcile.Request {
 	var list v1alpha1.AutoscalingPolicyList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexSelectedKind: kind},

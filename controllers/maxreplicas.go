@@ -23,10 +23,10 @@ import (
 
 // setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil
 // for absent. It does nothing where the value is another by now, or the target is gone. It never writes replicas.
-func (c conflictResolver) setMaxReplicas(ctx context.Context, world plan.Observed, from, to *int32) error {
-	p := world.Policy
-	ref := world.Target.Ref
-	if world.Target.Scaling == plan.ByMesh {
+func (c conflictResolver) setMaxReplicas(ctx context.Context, observed plan.Observed, from, to *int32) error {
+	p := observed.Policy
+	ref := observed.Target.Ref
+	if observed.Target.Scaling == plan.ByMesh {
 		ref = p.Spec.ScaleTargetRef
 	} else if !slices.Contains(cluster.WorkloadKinds(), ref.Kind) {
 		return nil // it has none
@@ -84,7 +84,7 @@ func maxReplicasPatch(live *unstructured.Unstructured, component v1alpha1.MeshCo
 		return nil, fmt.Errorf("reading maxReplicas: %w", err)
 	}
 	if found != (from != nil) || found && is != int64(*from) {
-		return nil, nil //nolint:nilnil // somebody else changed it
+		return nil, nil //nolint:nilnil // another client changed it
 	}
 	operations := []operation{{"test", "/metadata/resourceVersion", live.GetResourceVersion()}}
 	if test.Op != "" {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Results of a pass over a policy.
+// Results of a reconcile of a policy.
 const (
 	resultDecided  = "decided"
 	resultHeld     = "held"
@@ -64,7 +64,7 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"namespace", "policy"})
 	}
 	m := &controllerMetrics{
-		reconciles: counter("pulsar_autoscaler_policy_reconciles_total", "Passes over policies by how they ended."),
+		reconciles: counter("pulsar_autoscaler_policy_reconciles_total", "Reconciles of policies by how they ended."),
 		applies: counter("pulsar_autoscaler_policy_applies_total",
 			"HorizontalPodAutoscalers and ScaledObjects applied by how it ended."),
 		scales: counter("pulsar_autoscaler_policy_scales_total",

@@ -29,26 +29,26 @@ type observer struct {
 
 // observe reads all that a decision about the policy rests on, except the backlog.
 func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (plan.Observed, error) {
-	world := plan.Observed{Policy: p, Capabilities: o.abilities()}
+	observed := plan.Observed{Policy: p, Capabilities: o.abilities()}
 	found, err := o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
 	if err != nil {
-		return world, fmt.Errorf("finding the target: %w", err)
+		return observed, fmt.Errorf("finding the target: %w", err)
 	}
-	world.Unsupported = found.Unsupported
-	if world.Sharers, err = o.targets.Sharers.Of(ctx, p.Namespace, found.Target); err != nil {
-		return world, fmt.Errorf("finding what shares the subscription: %w", err)
+	observed.Unsupported = found.Unsupported
+	if observed.Sharers, err = o.targets.Sharers.Of(ctx, p.Namespace, found.Target); err != nil {
+		return observed, fmt.Errorf("finding what shares the subscription: %w", err)
 	}
-	if world.Target, err = o.targets.Finder.Describe(ctx, p.Namespace, found.Target); err != nil {
-		return world, fmt.Errorf("finding what a change of replicas would do: %w", err)
+	if observed.Target, err = o.targets.Finder.Describe(ctx, p.Namespace, found.Target); err != nil {
+		return observed, fmt.Errorf("finding what a change of replicas would do: %w", err)
 	}
-	if err := o.observeConflicts(ctx, &world); err != nil {
-		return world, err
+	if err := o.observeConflicts(ctx, &observed); err != nil {
+		return observed, err
 	}
-	return world, o.observePrecedence(ctx, &world)
+	return observed, o.observePrecedence(ctx, &observed)
 }
 
-// scaledKeys are the keys of all whose autoscalers would be rivals; before the target is found, those that the policy
-// tells.
+// scaledKeys are the keys of all objects on which another autoscaler would conflict; before the target is found, those
+// that the policy names.
 func scaledKeys(p *v1alpha1.AutoscalingPolicy, found *plan.Target) []string {
 	if found == nil {
 		return target.Keys(p)

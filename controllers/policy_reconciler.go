@@ -44,7 +44,7 @@ type PolicyReconciler struct {
 
 // ReconcilerConfig is what NewPolicyReconciler needs; all fields but Pods and Worker are required.
 type ReconcilerConfig struct {
-	// Client reads from memory and writes to the API server. What it wrote it must read again: see ClientOptions.
+	// Client reads from the cache and writes to the API server. What it wrote it must read again: see ClientOptions.
 	Client   client.Client
 	Recorder events.EventRecorder
 	Store    *backlog.Store
@@ -115,7 +115,7 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	var p v1alpha1.AutoscalingPolicy
 	err := r.config.Client.Get(ctx, key, &p)
 	if err == nil && p.DeletionTimestamp != nil && slices.Contains(p.Finalizers, plan.Finalizer) {
-		return r.leave(ctx, &p)
+		return r.finalize(ctx, &p)
 	}
 	if apierrors.IsNotFound(err) || (err == nil && p.DeletionTimestamp != nil) {
 		// Its HorizontalPodAutoscaler goes with it: garbage collection follows the owner reference.
@@ -133,13 +133,13 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 
 // walk takes a policy that names its target from what is to what is written.
 func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
-	world, err := r.observer.observe(ctx, p)
+	observed, err := r.observer.observe(ctx, p)
 	if err != nil {
 		return "", err
 	}
 	outcome := plan.Outcome{
-		Now: r.config.Clock(), Observed: world, Violation: plan.Check(world),
-		Actuator: world.Choose(),
+		Now: r.config.Clock(), Observed: observed, Violation: plan.Check(observed),
+		Actuator: observed.Choose(),
 	}
 	memory := r.tracked.follow(p, r.followed(outcome))
 	memory.present(trackable(outcome), outcome.Now)
@@ -169,8 +169,8 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	return resultOf(outcome, evaluation), nil
 }
 
-// resolve resolves conflicts with other autoscalers before anything is written, and returns the result of the pass where
-// that is all it does.
+// resolve resolves conflicts with other autoscalers before anything is written, and returns the result of the reconcile
+// where that is all it does.
 func (c conflictResolver) resolve(ctx context.Context, outcome plan.Outcome, memory *policyMemory) (
 	resolved plan.Outcome, under string, err error,
 ) {
@@ -234,7 +234,7 @@ func waiting(outcome plan.Outcome) bool {
 		p.Status.DesiredReplicas != nil && p.Status.ObservedGeneration == p.Generation
 }
 
-// resultOf names how a pass ended.
+// resultOf names how a reconcile ended.
 func resultOf(outcome plan.Outcome, result *plan.Evaluation) string {
 	switch {
 	case outcome.Observed.Policy.Spec.Mode == v1alpha1.ModeOff:
@@ -257,7 +257,7 @@ type statusWriter struct {
 	metrics  *controllerMetrics
 }
 
-// write writes the status if it differs, and then tells everybody who listens.
+// write writes the status if it differs, and then records events and logs the change.
 func (w statusWriter) write(ctx context.Context, outcome plan.Outcome, result *plan.Evaluation) error {
 	p := outcome.Observed.Policy
 	before := p.Status
@@ -270,8 +270,8 @@ func (w statusWriter) write(ctx context.Context, outcome plan.Outcome, result *p
 		return err
 	}
 	p.Status = after
-	for _, h := range happenings(before, after) {
-		w.recorder.Eventf(p, nil, h.kind, h.reason, h.action, "%s", h.note)
+	for _, e := range newEvents(before, after) {
+		w.recorder.Eventf(p, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
 	if from, to, changed := desiredChange(before, after); changed {
 		log.FromContext(ctx).Info("desired replicas changed", "from", from, "to", to, "mode", p.Spec.Mode,
@@ -280,8 +280,8 @@ func (w statusWriter) write(ctx context.Context, outcome plan.Outcome, result *p
 	return nil
 }
 
-// patch writes what differs. There is no optimistic lock: nobody else writes this status, and a change of the
-// spec meanwhile is the next pass's business (observedGeneration says which spec was answered).
+// patch writes what differs. There is no optimistic lock: only the controller writes this status. The next
+// reconcile handles a change of the spec meanwhile (observedGeneration says which spec was answered).
 func (w statusWriter) patch(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	after v1alpha1.AutoscalingPolicyStatus,
 ) error {

@@ -19,8 +19,8 @@ import (
 
 // observePrecedence names the policy that goes first of those that scale the same target, unless it is this one. One that
 // only recommends scales nothing.
-func (o observer) observePrecedence(ctx context.Context, world *plan.Observed) error {
-	p := world.Policy
+func (o observer) observePrecedence(ctx context.Context, observed *plan.Observed) error {
+	p := observed.Policy
 	keys := target.Keys(p)
 	if len(keys) == 0 {
 		return nil
@@ -40,16 +40,16 @@ func (o observer) observePrecedence(ctx context.Context, world *plan.Observed) e
 			continue
 		}
 		if givesBackFirst(p, other) {
-			world.Restoring = other.Name
+			observed.Restoring = other.Name
 		}
 		if staysToScale(other) && byRank(other, first) < 0 {
 			first = other
 		}
 	}
 	if first.Name != p.Name || first.Namespace != p.Namespace {
-		world.OlderPolicy, world.OlderNames = first.Name, selected(p) > selected(first)
+		observed.OlderPolicy, observed.OlderNames = first.Name, selected(p) > selected(first)
 		if first.Namespace != p.Namespace {
-			world.OlderPolicy = first.Namespace + "/" + first.Name
+			observed.OlderPolicy = first.Namespace + "/" + first.Name
 		}
 	}
 	return nil

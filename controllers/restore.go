@@ -30,15 +30,15 @@ const maxFarewells = 30
 var errOursStays = errors.New(
 	"the autoscaler of the policy is still there, and what is given back would stand beside it")
 
-// leave gives back what a deleted policy took over, and lets it go: when that is done, when it never can be, or after
-// maxFarewells. Replicas stay where they are.
-func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
+// finalize restores what a deleted policy took over, then removes the finalizer: when that is done, when it never can
+// be, or after maxFarewells. Replicas stay where they are.
+func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
 	memory := r.tracked.follow(p, nil)
 	if !memory.leavesSince.IsZero() {
 		if r.config.Clock().Sub(memory.leavesSince) < soon {
 			return resultGivingBack, nil // who goes on from here has to see what the target got back
 		}
-		return resultGone, r.letGo(ctx, p)
+		return resultGone, r.removeFinalizer(ctx, p)
 	}
 	memory.farewells++
 	done, err := r.conflicts.restore(ctx, p)
@@ -61,11 +61,11 @@ func (r *PolicyReconciler) leave(ctx context.Context, p *v1alpha1.AutoscalingPol
 		memory.leavesSince = r.config.Clock()
 		return resultGivingBack, nil
 	}
-	return resultGone, r.letGo(ctx, p)
+	return resultGone, r.removeFinalizer(ctx, p)
 }
 
-// letGo takes our finalizer off a deleted policy.
-func (r *PolicyReconciler) letGo(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
+// removeFinalizer takes our finalizer off a deleted policy.
+func (r *PolicyReconciler) removeFinalizer(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
 	finalizers := slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == plan.Finalizer })
 	if err := r.conflicts.setFinalizers(ctx, p, finalizers); err != nil {
 		return err
@@ -108,14 +108,14 @@ func (c conflictResolver) restoreRefused(ctx context.Context, outcome plan.Outco
 
 // restore says whether all is given back. Ours goes first and has to be gone, so that there are never two.
 func (c conflictResolver) restore(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (done bool, err error) {
-	world, err := c.observer.observe(ctx, p)
+	observed, err := c.observer.observe(ctx, p)
 	if err != nil {
 		return false, err
 	}
-	back := plan.Restore(world)
+	back := plan.Restore(observed)
 	if back.RemoveOurs {
-		_, hpaErr := c.applier.removeAutoscaler(ctx, world)
-		_, objectErr := c.applier.removeScaledObject(ctx, world, c.clock())
+		_, hpaErr := c.applier.removeAutoscaler(ctx, observed)
+		_, objectErr := c.applier.removeScaledObject(ctx, observed, c.clock())
 		return false, errors.Join(hpaErr, objectErr)
 	}
 	var given []string
@@ -131,14 +131,14 @@ func (c conflictResolver) restore(ctx context.Context, p *v1alpha1.AutoscalingPo
 	// first.
 	for _, name := range back.ScaledObjects {
 		note(cluster.KindScaledObject+" "+name, c.editScaledObject(ctx, p, name, func(annotations map[string]string) {
-			if annotations[plan.AnnotationPausedBy] == p.Name { // else somebody else paused it, or lets it go on
+			if annotations[plan.AnnotationPausedBy] == p.Name { // else a user or another policy paused or resumed it
 				delete(annotations, cluster.AnnotationPaused)
 				delete(annotations, plan.AnnotationPausedBy)
 			}
 		}))
 	}
 	if back.MaxReplicas != nil {
-		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), c.setMaxReplicas(ctx, world, nil, back.MaxReplicas))
+		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), c.setMaxReplicas(ctx, observed, nil, back.MaxReplicas))
 	}
 	for _, hpa := range back.Autoscalers {
 		note(cluster.KindAutoscaler+" "+hpa.Name, c.recreate(ctx, p, hpa))

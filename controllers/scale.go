@@ -20,9 +20,9 @@ import (
 
 // scaler writes a number of replicas to a target.
 type scaler interface {
-	// scale returns nil when the target has, or is about to have, that many replicas, and errNotNow when a later pass will
-	// do it.
-	scale(ctx context.Context, world plan.Observed, replicas int32) error
+	// scale returns nil when the target has, or is about to have, that many replicas, and errNotNow when a later
+	// reconcile will do it.
+	scale(ctx context.Context, observed plan.Observed, replicas int32) error
 }
 
 // errNotNow is that nothing was written because the target has to be left alone for the moment.
@@ -41,33 +41,33 @@ func newScalers(config ReconcilerConfig) map[plan.Scaling]scaler {
 }
 
 // scale writes the number of replicas to the target, and notes that.
-func (a applier) scale(ctx context.Context, world plan.Observed, replicas int32) error {
-	way := a.scalers[world.Target.Scaling]
+func (a applier) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
+	way := a.scalers[observed.Target.Scaling]
 	if way == nil {
-		return fmt.Errorf("scaling %s: there is no way to", plan.Name(world.Policy.Spec))
+		return fmt.Errorf("scaling %s: there is no way to", plan.Name(observed.Policy.Spec))
 	}
-	err := way.scale(ctx, world, replicas)
+	err := way.scale(ctx, observed, replicas)
 	if errors.Is(err, errNotNow) {
-		return nil // a later pass does it, and the decision says why it is held
+		return nil // a later reconcile does it, and the decision says why it is held
 	}
 	if err != nil {
 		a.metrics.scales.WithLabelValues(scaleError).Inc()
-		return fmt.Errorf("scaling %s to %d: %w", plan.Name(world.Policy.Spec), replicas, err)
+		return fmt.Errorf("scaling %s to %d: %w", plan.Name(observed.Policy.Spec), replicas, err)
 	}
 	a.metrics.scales.WithLabelValues(scaleDone).Inc()
-	log.FromContext(ctx).Info("target scaled", "target", plan.ShortName(world.Policy.Spec), "from",
-		*world.Target.Replicas, "to", replicas)
+	log.FromContext(ctx).Info("target scaled", "target", plan.ShortName(observed.Policy.Spec), "from",
+		*observed.Target.Replicas, "to", replicas)
 	return nil
 }
 
 // subresource scales objects that have a scale subresource.
 type subresource struct{ client client.Client }
 
-func (s subresource) scale(ctx context.Context, world plan.Observed, replicas int32) error {
-	ref := world.Target.Ref
+func (s subresource) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
+	ref := observed.Target.Ref
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
-	object.SetNamespace(world.Policy.Namespace)
+	object.SetNamespace(observed.Policy.Namespace)
 	object.SetName(ref.Name)
 	return s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
 		client.FieldOwner(plan.FieldManager))

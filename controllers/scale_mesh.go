@@ -21,14 +21,14 @@ type throughMesh struct {
 	reader *target.Reader
 }
 
-// errEntryGone is why there is nothing to write: the next pass says it in a condition.
+// errEntryGone is why there is nothing to write: the next reconcile says it in a condition.
 var errEntryGone = errors.New("the entry is not there any more")
 
 // scale patches the one number. The lists have no keys, so neither a merge patch nor server-side apply can write one
 // entry alone; a JSON patch does, by an index that it tests first.
-func (m throughMesh) scale(ctx context.Context, world plan.Observed, replicas int32) error {
-	ref := world.Policy.Spec.ScaleTargetRef
-	mesh, err := m.reader.Object(ctx, cluster.KindFunctionMesh, world.Policy.Namespace, ref.Name)
+func (m throughMesh) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
+	ref := observed.Policy.Spec.ScaleTargetRef
+	mesh, err := m.reader.Object(ctx, cluster.KindFunctionMesh, observed.Policy.Namespace, ref.Name)
 	if err != nil {
 		return err
 	}

@@ -23,12 +23,12 @@ type workerScaler struct {
 	functions *target.Workers
 }
 
-func (s workerScaler) scale(ctx context.Context, world plan.Observed, replicas int32) error {
-	component, wrong := target.Component(world.Policy.Spec.PulsarFunctionRef, world.Target.Subscription.Cluster)
+func (s workerScaler) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
+	component, wrong := target.Component(observed.Policy.Spec.PulsarFunctionRef, observed.Target.Subscription.Cluster)
 	switch {
 	case wrong != "":
 		return errors.New(wrong) // Check saw to it that this cannot be
-	case world.Target.Stopped || world.Target.Frozen != nil:
+	case observed.Target.Stopped || observed.Target.Frozen != nil:
 		return errNotNow
 	}
 	begun, err := s.functions.BeginUpdate(ctx, component)

@@ -24,7 +24,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// ownScaledObject reads the ScaledObject of our name from memory; nil when there is none.
+// ownScaledObject reads the ScaledObject of our name from the cache; nil when there is none.
 func ownScaledObject(ctx context.Context, reader *target.Reader, p *v1alpha1.AutoscalingPolicy) (*plan.LiveScaledObject,
 	error,
 ) {

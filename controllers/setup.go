@@ -31,11 +31,11 @@ import (
 const controllerName = "autoscalingpolicy"
 
 const (
-	// workers is how many policies are worked on at once. A pass takes well under a millisecond when nothing changes, so
+	// workers is how many policies are worked on at once. A reconcile takes well under 1 ms when nothing changes, so
 	// 4 serve 10k policies every 15 s; more would only crowd the API server when everything changes.
 	workers = 4
-	// passTimeout bounds a pass: three writes, and waiting to see the last ones again.
-	passTimeout = 30 * time.Second
+	// reconcileTimeout bounds a reconcile: three writes, and waiting to see the last ones again.
+	reconcileTimeout = 30 * time.Second
 )
 
 // Config is what Setup needs; all fields but DefaultAdminURL, OwnCredentials and WorkerCredentials are required.
@@ -48,7 +48,8 @@ type Config struct {
 	// FunctionCredentials says what becomes of credentials that objects name, OwnCredentials what the adapter has itself.
 	FunctionCredentials target.FunctionCredentials
 	OwnCredentials      target.OwnCredentials
-	// WorkerCredentials says whose of them function workers are shown; empty is PolicyWorkerCredentials.
+	// WorkerCredentials says which of them the controller presents to function workers; empty is
+	// PolicyWorkerCredentials.
 	WorkerCredentials target.WorkerCredentials
 	// InstanceMetrics says where the instances are found.
 	InstanceMetrics target.InstanceMetrics
@@ -200,7 +201,7 @@ func watch(
 			builder.WithPredicates(autoscalerChanged())).
 		WatchesRawSource(news{tracked: reconciler.tracked, discovery: discovery}).
 		WatchesRawSource(cluster.Source{Capabilities: capabilities}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: passTimeout}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconcileTimeout}).
 		Build(reconciler)
 	if err != nil {
 		return fmt.Errorf("building the controller: %w", err)
@@ -215,7 +216,7 @@ func watch(
 	return nil
 }
 
-// answers are what every replica serves from memory.
+// answers are what every replica serves from the cache.
 func answers(ctx context.Context, mgr manager.Manager, config Config, targets *target.Targets,
 	credentials *informer.Credentials,
 ) (*Controllers, error) {

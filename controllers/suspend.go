@@ -90,7 +90,7 @@ func (c conflictResolver) suspendNext(ctx context.Context, outcome plan.Outcome,
 	if !step.LeftBehind && memory.putAway.again(p, step.String(), outcome.Now) {
 		outcome.Violation = &plan.Violation{
 			Condition: found.Condition, Reason: v1alpha1.ReasonRecreated,
-			Message: fmt.Sprintf("%s was put away and is back: whoever writes it (GitOps?) has to stop that first. %s", step,
+			Message: fmt.Sprintf("%s was suspended and is back: stop the tool that writes it (GitOps?) first. %s", step,
 				found.Message),
 		}
 		return outcome, false
@@ -127,7 +127,7 @@ func (c conflictResolver) record(ctx context.Context, p *v1alpha1.AutoscalingPol
 	return c.setTakenOver(ctx, p, &taken)
 }
 
-// setFinalizers fails when somebody else wrote the policy meanwhile: the list is written as a whole.
+// setFinalizers fails when another client wrote the policy meanwhile: the list is written as a whole.
 func (c conflictResolver) setFinalizers(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	finalizers []string,
 ) error {
@@ -142,8 +142,8 @@ func (c conflictResolver) setFinalizers(ctx context.Context, p *v1alpha1.Autosca
 	return nil
 }
 
-// setTakenOver fails when somebody else wrote the policy meanwhile: its lists are written as wholes, and one that is
-// left out is never given back.
+// setTakenOver fails when another client wrote the policy meanwhile: its lists are written as wholes, and an
+// entry that is left out is never restored.
 func (c conflictResolver) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	taken *v1alpha1.TakenOver,
 ) error {
@@ -158,11 +158,11 @@ func (c conflictResolver) setTakenOver(ctx context.Context, p *v1alpha1.Autoscal
 }
 
 // suspend writes one step. What is gone already is fine.
-func (c conflictResolver) suspend(ctx context.Context, world plan.Observed, step plan.Suspension) error {
-	p := world.Policy
+func (c conflictResolver) suspend(ctx context.Context, observed plan.Observed, step plan.Suspension) error {
+	p := observed.Policy
 	switch step.Action {
 	case plan.ClearMaxReplicas:
-		return c.setMaxReplicas(ctx, world, world.Target.MaxReplicas, nil)
+		return c.setMaxReplicas(ctx, observed, observed.Target.MaxReplicas, nil)
 	case plan.DeleteAutoscaler:
 		hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: step.Name}}
 		if err := c.client.Delete(ctx, hpa, client.Preconditions{UID: &step.UID}); client.IgnoreNotFound(err) != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// policyMemory is what one pass over a policy hands to the next. One pass at a time works on a policy, so it needs no
-// lock of its own.
+// policyMemory is what one reconcile of a policy hands to the next. Reconciles of a policy never overlap, so it needs
+// no lock of its own.
 type policyMemory struct {
 	uid types.UID
 	// resume is the state of the last decision; nil before the first in this process.
@@ -128,7 +128,7 @@ type trackedPolicies struct {
 	mu       sync.Mutex
 	memories map[types.NamespacedName]*policyMemory
 	users    map[backlog.Topic]map[types.NamespacedName]struct{}
-	// matchers are the policies whose patterns may match topics of the namespace.
+	// matchers are the policies with patterns that may match topics of the namespace.
 	matchers map[backlog.Namespace]map[types.NamespacedName]struct{}
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -142,7 +142,7 @@ func newTrackedPolicies(store *backlog.Store) *trackedPolicies {
 }
 
 // follow makes the store track the policy's subscription, or stop when it is nil, and returns the policy's memory. A
-// policy that was deleted and made anew under its name starts afresh.
+// policy that was deleted and recreated under its name starts afresh.
 func (t *trackedPolicies) follow(p *v1alpha1.AutoscalingPolicy, subscription *backlog.Subscription) *policyMemory {
 	key := client.ObjectKeyFromObject(p)
 	var inputs []backlog.Topic
@@ -217,7 +217,7 @@ func (t *trackedPolicies) deliverTo(queue workqueue.TypedRateLimitingInterface[r
 }
 
 // gatherFor is how long news of topics that a pattern may match are gathered: there may be thousands, each with news
-// every few seconds, and a pass reads them all.
+// every few seconds, and a reconcile reads them all.
 const gatherFor = time.Second
 
 // poked queues the policies that use the input: a topic, or a pattern by its text.

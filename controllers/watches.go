@@ -91,13 +91,13 @@ func concerns(object *unstructured.Unstructured) []string {
 	case cluster.KindStatefulSet:
 		return replicasOf(target.Key("apps/v1", kind, object.GetName()), kind, object.GetName())
 	default:
-		// Whose autoscaler has its name is told as well.
+		// The policy that owns an autoscaler of this name is enqueued too.
 		return []string{workloadTarget(kind, object.GetName()), target.NameKey(object.GetName())}
 	}
 }
 
-// replicasOf are the keys of all whose replicas something is: of a StatefulSet, itself and what Function Mesh made it
-// for.
+// replicasOf are the keys of all objects that share an object's replicas: of a StatefulSet, itself and the object that
+// Function Mesh created it for.
 func replicasOf(key, kind, name string) []string {
 	if kind == cluster.KindStatefulSet {
 		if workload, name := cluster.WorkloadOf(name); workload != "" {
@@ -112,7 +112,7 @@ func workloadTarget(kind, name string) string {
 	return target.Key(cluster.WorkloadGVK(kind).GroupVersion().String(), kind, name)
 }
 
-// policiesOf lists the policies that scale a target. The list comes from memory and cannot fail but for a missing
+// policiesOf lists the policies that scale a target. The list comes from the cache and cannot fail but for a missing
 // index; what would be missed then comes at the next poll.
 func policiesOf(ctx context.Context, reader client.Reader, namespace, key string) []reconcile.Request {
 	var list v1alpha1.AutoscalingPolicyList
@@ -127,7 +127,7 @@ func policiesOf(ctx context.Context, reader client.Reader, namespace, key string
 	return requests
 }
 
-// policyChanged lets pass changes of the spec, and deletion in the foreground; our own status writes change neither.
+// policyChanged admits changes of the spec, and deletion in the foreground; our own status writes change neither.
 func policyChanged() predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return true },
@@ -137,7 +137,7 @@ func policyChanged() predicate.Predicate {
 	})
 }
 
-// autoscalerChanged lets pass what a policy's status or the search for rivals depends on. A HorizontalPodAutoscaler has
+// autoscalerChanged admits what a policy's status or the search for conflicts depends on. A HorizontalPodAutoscaler has
 // no generation, and its status changes at every sync, every 15 s.
 func autoscalerChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
@@ -174,7 +174,7 @@ func rollout(object *unstructured.Unstructured) [3]string {
 	return [3]string{pending, current, next}
 }
 
-// workloadChanged lets pass changes of the spec, the annotations, the owners, the rollout and, where it is kept, the
+// workloadChanged admits changes of the spec, the annotations, the owners, the rollout and, where it is kept, the
 // selector; Function Mesh writes the status several times at every change.
 func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(

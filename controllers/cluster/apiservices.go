@@ -49,7 +49,7 @@ func (s server) String() string {
 	case !s.known:
 		return "unknown"
 	case s.absent:
-		return "nobody"
+		return "no server"
 	case s.holder != "":
 		return s.holder
 	default:
@@ -158,7 +158,7 @@ func logForbiddenOnce(logger logr.Logger) toolscache.WatchErrorHandlerWithContex
 		case !apierrors.IsForbidden(err):
 			toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 		case !said.Swap(true):
-			logger.WithName("abilities").Error(errAPIServicesForbidden, "who serves the metrics APIs is unknown")
+			logger.WithName("capabilities").Error(errAPIServicesForbidden, "who serves the metrics APIs is unknown")
 		}
 	}
 }

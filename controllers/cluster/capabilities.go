@@ -87,13 +87,13 @@ func NewCapabilities(config CapabilitiesConfig) (*Capabilities, error) {
 	switch {
 	case config.APIServices == nil || config.Server == nil || config.KEDA == nil || config.Policies == nil ||
 		config.Registerer == nil:
-		return nil, errors.New("abilities: APIServices, Server, KEDA, Policies and Registerer must be set")
+		return nil, errors.New("capabilities: APIServices, Server, KEDA, Policies and Registerer must be set")
 	case config.Namespace == "" || config.Own.Namespace == "" || config.Own.Name == "":
-		return nil, fmt.Errorf("abilities: Namespace is %q and Own is %q: both must be named", config.Namespace, config.Own)
+		return nil, fmt.Errorf("capabilities: Namespace is %q and Own is %q: both must be set", config.Namespace, config.Own)
 	}
 	metrics, err := newCapabilityMetrics(config.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("abilities: %w", err)
+		return nil, fmt.Errorf("capabilities: %w", err)
 	}
 	return &Capabilities{
 		config:  config,
@@ -129,7 +129,7 @@ func Setup(mgr manager.Manager, config CapabilitiesConfig, installed func(kind s
 		return nil, err
 	}
 	if err := mgr.Add(a); err != nil {
-		return nil, fmt.Errorf("adding the watch of the cluster's abilities: %w", err)
+		return nil, fmt.Errorf("adding the watch of the cluster's capabilities: %w", err)
 	}
 	return a, nil
 }
@@ -192,7 +192,7 @@ func (a *Capabilities) Start(ctx context.Context) error {
 
 // watch looks whenever there is a reason to.
 func (a *Capabilities) watch(ctx context.Context, read func() bool) {
-	logger := log.FromContext(ctx).WithName("abilities")
+	logger := log.FromContext(ctx).WithName("capabilities")
 	again, limit, probe := time.NewTicker(refreshInterval), time.NewTimer(initialTimeout), time.NewTimer(0)
 	defer again.Stop()
 	defer limit.Stop()
@@ -286,10 +286,10 @@ func (a *Capabilities) update(ctx context.Context, logger logr.Logger, change fu
 		if was.text == now.text {
 			continue
 		}
-		logger.Info("cluster ability changed", "ability", now.ability, "from", was.text, "to", now.text)
+		logger.Info("cluster capability changed", "capability", now.capability, "from", was.text, "to", now.text)
 	}
 	if after.external.holder != "" && after.external != before.external {
-		logger.Error(errExternalForeign, "external metrics are asked of somebody else", "holder", after.external.holder)
+		logger.Error(errExternalForeign, "another server serves the external metrics", "holder", after.external.holder)
 	}
 	if queue != nil && before.capabilities() != after.capabilities() {
 		a.enqueueAll(ctx, logger, queue)

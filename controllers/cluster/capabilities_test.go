@@ -64,9 +64,9 @@ func TestServerOfCustomMetrics(t *testing.T) {
 		services []*unstructured.Unstructured
 		want     string
 	}{
-		"nobody without APIServices": {nil, "nobody"},
+		"nobody without APIServices": {nil, "no server"},
 		"nobody when the group is another": {[]*unstructured.Unstructured{pointing("v1beta1.external.metrics.k8s.io",
-			100, theirs)}, "nobody"},
+			100, theirs)}, "no server"},
 		"we, though ours is not available": {[]*unstructured.Unstructured{
 			pointing(older, 100, ours),
 			pointing(newer, 200, ours),
@@ -103,7 +103,7 @@ func TestServerOfCustomMetrics(t *testing.T) {
 			"the API server itself",
 		},
 		"nobody where only an unknown one is": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
-			theirs)}, "nobody"},
+			theirs)}, "no server"},
 		"we when an unknown version is somebody": {[]*unstructured.Unstructured{pointing("v1.custom.metrics.k8s.io", 300,
 			theirs), pointing(newer, 200, ours)}, "the adapter"},
 	}
@@ -370,13 +370,13 @@ func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 		require.Equal(t, plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true},
 			w.Now())
 		require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(`
-			# HELP pulsar_autoscaler_cluster_ability 1 for what the cluster can do for the adapter, 0 for what it cannot; absent while not known.
-			# TYPE pulsar_autoscaler_cluster_ability gauge
-			pulsar_autoscaler_cluster_ability{ability="custom_metrics"} 0
-			pulsar_autoscaler_cluster_ability{ability="keda"} 0
-			pulsar_autoscaler_cluster_ability{ability="scale_to_zero"} 1
-			pulsar_autoscaler_cluster_ability{ability="tolerance"} 1
-		`), "pulsar_autoscaler_cluster_ability"))
+			# HELP pulsar_autoscaler_cluster_capability 1 for what the cluster can do for the adapter, 0 for what it cannot; absent while not known.
+			# TYPE pulsar_autoscaler_cluster_capability gauge
+			pulsar_autoscaler_cluster_capability{capability="custom_metrics"} 0
+			pulsar_autoscaler_cluster_capability{capability="keda"} 0
+			pulsar_autoscaler_cluster_capability{capability="scale_to_zero"} 1
+			pulsar_autoscaler_cluster_capability{capability="tolerance"} 1
+		`), "pulsar_autoscaler_cluster_capability"))
 		require.Equal(t, 1, w.queue.Len())
 	})
 }
@@ -408,7 +408,7 @@ func TestAbilitiesChange(t *testing.T) {
 		require.Equal(
 			t,
 			[]string{
-				`"level"=0 "msg"="cluster ability changed" "ability"="custom_metrics" "from"="the adapter" "to"="Service monitoring/prometheus-adapter"`,
+				`"level"=0 "msg"="cluster capability changed" "capability"="custom_metrics" "from"="the adapter" "to"="Service monitoring/prometheus-adapter"`,
 			},
 			w.log.take(),
 		)
@@ -508,7 +508,7 @@ func TestExternalMetricsOfSomebodyElseAreSaid(t *testing.T) {
 				"keda/keda-operator-metrics-apiserver"))
 		lines := strings.Join(w.log.take(), "\n")
 		require.Contains(t, lines,
-			`"external metrics are asked of somebody else" "error"="v1beta1.external.metrics.k8s.io is not the adapter's`)
+			`"another server serves the external metrics" "error"="v1beta1.external.metrics.k8s.io belongs to another server`)
 		require.Contains(t, lines, `"holder"="Service keda/keda-operator-metrics-apiserver"`)
 		require.Equal(t, plan.Capabilities{}, w.Now(), "decisions do not rest on it")
 		require.InDelta(t, 0, testutil.ToFloat64(w.metrics.capability.WithLabelValues("external_metrics")), 0)
@@ -521,13 +521,13 @@ func TestExternalMetricsOfSomebodyElseAreSaid(t *testing.T) {
 
 func TestAbilitiesNeedWhatTheyAreToldOf(t *testing.T) {
 	_, err := NewCapabilities(CapabilitiesConfig{})
-	require.EqualError(t, err, "abilities: APIServices, Server, KEDA, Policies and Registerer must be set")
+	require.EqualError(t, err, "capabilities: APIServices, Server, KEDA, Policies and Registerer must be set")
 	services := newFakeServices(t)
 	_, err = NewCapabilities(CapabilitiesConfig{
 		APIServices: services, Server: &fakeServer{}, KEDA: func() bool { return false }, Policies: services.api,
 		Registerer: prometheus.NewRegistry(),
 	})
-	require.EqualError(t, err, `abilities: Namespace is "" and Own is "/": both must be named`)
+	require.EqualError(t, err, `capabilities: Namespace is "" and Own is "/": both must be set`)
 }
 
 func TestAMissingRightToSeeAPIServicesIsSaidOnce(t *testing.T) {

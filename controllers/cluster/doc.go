@@ -16,7 +16,7 @@
 //
 // Metrics:
 //
-//	pulsar_autoscaler_cluster_ability{ability}          1 for what the cluster can do, 0 for what it cannot
+//	pulsar_autoscaler_cluster_capability{capability}    1 for what the cluster can do, 0 for what it cannot
 //	pulsar_autoscaler_cluster_probes_total{result}      dry runs of a HorizontalPodAutoscaler: answered or error
 //	pulsar_autoscaler_cluster_probe_duration_seconds    from a dry run to its answer
 //

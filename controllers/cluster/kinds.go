@@ -44,13 +44,13 @@ const (
 	AnnotationPort = "prometheus.io/port"
 )
 
-// MeasuredKinds are those whose objects can be asked for what was measured, beside policies.
+// MeasuredKinds are the kinds with signals of their own, beside policies.
 func MeasuredKinds() []string { return append(WorkloadKinds(), KindStatefulSet) }
 
 // WorkloadKinds are the kinds that run instances and have a scale subresource.
 func WorkloadKinds() []string { return []string{KindFunction, KindSink, KindSource} }
 
-// CachedKinds are all kinds whose objects are brought into memory, where they are installed.
+// CachedKinds are all kinds that the controller caches, where they are installed.
 func CachedKinds() []string {
 	return append(WorkloadKinds(), KindFunctionMesh, KindStatefulSet, KindScaledObject, KindVerticalPodAutoscaler)
 }
@@ -96,7 +96,7 @@ func ResourceFor(kind string) schema.GroupResource {
 	return schema.GroupResource{Group: GVK(kind).Group, Resource: strings.ToLower(kind) + "s"}
 }
 
-// ResourceOf is how a URL calls a kind whose objects can be asked for what was measured: Function, Sink, Source or
+// ResourceOf is how a URL calls a kind with signals of its own: Function, Sink, Source or
 // StatefulSet.
 func ResourceOf(kind string) (resource schema.GroupResource, known bool) {
 	return ResourceFor(kind), slices.Contains(MeasuredKinds(), kind)

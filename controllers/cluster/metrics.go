@@ -26,9 +26,9 @@ type capabilityMetrics struct {
 func newCapabilityMetrics(registerer prometheus.Registerer) (*capabilityMetrics, error) {
 	m := &capabilityMetrics{
 		capability: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "pulsar_autoscaler_cluster_ability",
+			Name: "pulsar_autoscaler_cluster_capability",
 			Help: "1 for what the cluster can do for the adapter, 0 for what it cannot; absent while not known.",
-		}, []string{"ability"}),
+		}, []string{"capability"}),
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_cluster_probes_total",
 			Help: "Dry runs that ask what becomes of HorizontalPodAutoscalers, by how they ended.",
@@ -62,29 +62,29 @@ func (m *capabilityMetrics) show(k known) {
 	for _, row := range k.rows() {
 		switch {
 		case row.can == nil:
-			m.capability.DeleteLabelValues(row.ability)
+			m.capability.DeleteLabelValues(row.capability)
 		case *row.can:
-			m.capability.WithLabelValues(row.ability).Set(1)
+			m.capability.WithLabelValues(row.capability).Set(1)
 		default:
-			m.capability.WithLabelValues(row.ability).Set(0)
+			m.capability.WithLabelValues(row.capability).Set(0)
 		}
 	}
 }
 
-// abilityRow is one ability for logs and metrics.
-type abilityRow struct {
-	ability, text string
+// capabilityRow is one capability for logs and metrics.
+type capabilityRow struct {
+	capability, text string
 	// can is nil while it is not known.
 	can *bool
 }
 
 // rows are always as many, in the same order.
-func (k known) rows() []abilityRow {
+func (k known) rows() []capabilityRow {
 	var zero, tolerance *bool
 	if k.autoscaler != nil {
 		zero, tolerance = &k.autoscaler.scaleToZero, &k.autoscaler.tolerance
 	}
-	return []abilityRow{
+	return []capabilityRow{
 		{"custom_metrics", k.custom.String(), k.custom.ours()},
 		{"external_metrics", k.external.String(), k.external.ours()},
 		{"scale_to_zero", yesOrNo(zero), zero},

@@ -25,8 +25,8 @@ type resourceLists interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// published looks whether a kind whose objects are in memory can still be made. Its CustomResourceDefinition may be
-// deleted, as KEDA's are when it is uninstalled, and then memory merely falls empty. Every replica runs it.
+// published checks whether objects of a cached kind can still be created. Its CustomResourceDefinition may be
+// deleted, as KEDA's are when it is uninstalled, and then the cache merely falls empty. Every replica runs it.
 type published struct {
 	kind      string
 	resources resourceLists
@@ -93,7 +93,7 @@ func (s *published) check(ctx context.Context) error {
 }
 
 // creatable says that objects of a kind can be made: not while its CustomResourceDefinition is being deleted, which
-// lasts for as long as somebody holds one of its objects back.
+// lasts for as long as a finalizer holds one of its objects back.
 func creatable(list *metav1.APIResourceList, kind string) bool {
 	return slices.ContainsFunc(list.APIResources,
 		func(r metav1.APIResource) bool { return r.Kind == kind && slices.Contains(r.Verbs, "create") })

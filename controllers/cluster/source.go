@@ -50,4 +50,4 @@ func (n Source) WaitForSync(ctx context.Context) error {
 }
 
 // String names the source in logs.
-func (n Source) String() string { return "news of the cluster's abilities" }
+func (n Source) String() string { return "news of the cluster's capabilities" }

@@ -102,7 +102,7 @@ func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.C
 	}
 	found, err := c.read(ctx, plan)
 	switch {
-	case err != nil: // Kubernetes has trouble, nobody has refused anything
+	case err != nil: // the read of Kubernetes failed; Pulsar refused nothing
 		return backlog.Credentials{}, fmt.Errorf("%w: %w", backlog.ErrNoData, err)
 	case found.obstacle.text != "":
 		return backlog.Credentials{}, fmt.Errorf("%w: %s", backlog.ErrUnauthenticated, found.obstacle.text)

@@ -17,8 +17,8 @@ import (
 )
 
 // leaseExpires is how long the holder of the Lease may be silent and still count as deciding. A Lease runs out after
-// 15 s, and the next holder needs up to 17 s more to take it, start and decide; twice that is nobody's normal change of
-// the leader, and a HorizontalPodAutoscaler that asks every 15 s loses two answers at most before it is told.
+// 15 s, and the next holder needs up to 17 s more to take it, start and decide. A normal change of the leader never
+// takes twice that. The HPA asks every 15 s, so it loses two answers at most before the adapter reports the silence.
 const leaseExpires = 60 * time.Second
 
 // DecisionMaker is the replica that decides for all policies: the holder of the leader election's Lease, as this
@@ -109,7 +109,7 @@ func (d *DecisionMaker) forget(object any) {
 	}
 }
 
-// silenceError is why nobody decides.
+// silenceError is why no controller decides.
 type silenceError struct {
 	text  string
 	since time.Time
@@ -117,11 +117,11 @@ type silenceError struct {
 
 func (n *silenceError) Error() string { return n.text }
 
-// Since is when somebody was last seen to decide; zero where that is not known.
+// Since is when a controller was last seen to decide; zero where that is not known.
 func (n *silenceError) Since() time.Time { return n.since }
 
-// Alive fails when nobody decides now; the error has a method Since() time.Time. The text stays the same from one call
-// to the next, for it ends up in conditions.
+// Alive fails when no controller decides; the error has a method Since() time.Time. The text is the same on every
+// call, for it ends up in conditions.
 func (d *DecisionMaker) Alive(now time.Time) error {
 	seen := d.seen.Load()
 	switch {
@@ -129,11 +129,11 @@ func (d *DecisionMaker) Alive(now time.Time) error {
 		return &silenceError{text: fmt.Sprintf(
 			"no decision maker: Lease %s does not exist: is a replica of the adapter running?", d.lease)}
 	case now.Sub(seen.aliveAt) <= leaseExpires:
-		return nil // nobody holds it for a second or two at every rollout: that is no reason to stop every autoscaler
+		return nil // every rollout leaves the Lease without a holder for 1-2 s: no reason to stop every autoscaler
 	case seen.holder == "":
 		return &silenceError{
 			since: seen.aliveAt,
-			text: fmt.Sprintf("no decision maker: nobody has held Lease %s since %s: is a replica of the adapter running?",
+			text: fmt.Sprintf("no decision maker: Lease %s has had no holder since %s: is a replica of the adapter running?",
 				d.lease, seen.aliveAt.UTC().Format(time.RFC3339)),
 		}
 	default:

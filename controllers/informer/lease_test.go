@@ -75,7 +75,7 @@ func TestTheDecisionMakerIsAliveWhileItRenewsItsLease(t *testing.T) {
 			func(d *DecisionMaker, tick func(time.Duration)) {
 				d.observe(lease("", start))
 				tick(leaseExpires + time.Second)
-			}, "no decision maker: nobody has held Lease system/decider since 2027-01-15T08:00:00Z",
+			}, "no decision maker: Lease system/decider has had no holder since 2027-01-15T08:00:00Z",
 		},
 		"the Lease was deleted": {
 			func(d *DecisionMaker, _ func(time.Duration)) {

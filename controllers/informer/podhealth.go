@@ -83,8 +83,8 @@ func transformContainers(statuses []corev1.ContainerStatus) []corev1.ContainerSt
 // health sums up the pods of a workload, as transformPod leaves them. One that is being deleted does not count: its
 // place is taken, or is to go. A pod that crashed is not ready either.
 //
-// Replicas are a StatefulSet's, whose pods say by a label of which revision of its template they are: while it replaces
-// them there are two.
+// Replicas are those of a StatefulSet. A label of its pods names the revision of its template. While the StatefulSet
+// replaces pods there are two revisions.
 func health(pods []corev1.Pod) policy.Pods {
 	var sum policy.Pods
 	revision := ""

@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// Policies reads policies from memory. It is safe for concurrent use.
+// Policies reads policies from the cache. It is safe for concurrent use.
 type Policies struct {
 	reader client.Reader
 	synced func() bool

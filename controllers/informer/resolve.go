@@ -43,7 +43,7 @@ func (s *Signals) record(a signalKey, subscription backlog.Subscription, err err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.lookups[a]
-	if w == nil { // nobody asks any more
+	if w == nil { // it expired: clients stopped requesting it
 		return nil, false
 	}
 	w.pending = false

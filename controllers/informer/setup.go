@@ -32,14 +32,14 @@ type Config struct {
 	InstanceMetrics     target.InstanceMetrics
 	// Worker reads what function workers run.
 	Worker target.Worker
-	// Lease whose holder decides for all policies.
+	// Lease names the Lease; its holder decides for all policies.
 	Lease types.NamespacedName
 	Clock func() time.Time
 	// PolicyChanged is told of every policy that came, changed or went, after it did in memory. It must not block.
 	PolicyChanged func(policy types.NamespacedName)
 }
 
-// Informers is what is known of Kubernetes, from memory, in a process that never writes there.
+// Informers is what is known of Kubernetes, from the cache, in a process that never writes there.
 type Informers struct {
 	Signals       *Signals
 	Policies      *Policies
@@ -53,8 +53,8 @@ type Informers struct {
 	discovery cluster.Discovery
 }
 
-// readKinds are all kinds whose objects a Reading brings into memory, where they are installed and may be read. None of
-// them is needed: what rests on one that is not there says so.
+// readKinds are all kinds that a Reading caches, where they are installed and may be read. All are optional: what
+// depends on a missing one says so.
 func readKinds() []string {
 	return append(
 		cluster.MeasuredKinds(),
@@ -132,7 +132,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 	}, nil
 }
 
-// notifyOfPolicies passes on what the watch of policies sees.
+// notifyOfPolicies forwards what the watch of policies sees.
 func notifyOfPolicies(ctx context.Context, informers cache.Informers, tell func(types.NamespacedName)) error {
 	if tell == nil {
 		return nil

@@ -40,8 +40,8 @@ const (
 )
 
 // Signals reads what was measured for policies, Functions, Sinks, Sources and StatefulSets of the function worker, for
-// what a worker runs and for subscriptions by name, from memory, on every replica. What nobody asked for before is not
-// tracked yet: the first answers are backlog.ErrNoData. It is safe for concurrent use.
+// what a worker runs and for subscriptions by name, from the cache, on every replica. The first request starts the
+// tracking: the first answers are backlog.ErrNoData. It is safe for concurrent use.
 type Signals struct {
 	config SignalsConfig
 	queue  chan signalKey
@@ -63,7 +63,7 @@ type SignalsConfig struct {
 	Now func() time.Time
 }
 
-// signalKey is what somebody asked for: an object, what a function worker runs, or a subscription itself.
+// signalKey is what a client requested: an object, what a function worker runs, or a subscription itself.
 type signalKey struct {
 	resource schema.GroupResource
 	key      types.NamespacedName
@@ -110,7 +110,7 @@ type lookup struct {
 	usedAt, trackedAt, due time.Time
 }
 
-// wanted is the subscription with what somebody asks of it.
+// wanted is the subscription with the details that clients request.
 func (w *lookup) wanted(now time.Time) backlog.Subscription {
 	subscription := w.subscription
 	subscription.Bytes = !w.bytesUsedAt.IsZero() && now.Sub(w.bytesUsedAt) <= trackFor
@@ -128,7 +128,7 @@ func NewSignals(config SignalsConfig) (*Signals, error) {
 
 // Read returns what is known of the object's subscription: of autoscalingpolicies.pulsar-autoscaler.io, functions,
 // sinks and sources of compute.functionmesh.io, or statefulsets.apps. Of the details Bytes is understood: it is
-// measured from the first time on that it is asked for, until nobody does. An object that does not exist is an API
+// measured from the first request on, until requests stop. An object that does not exist is an API
 // server's NotFound; any other error says why the reading is unknown, in words for the user, and wraps a reason of
 // package backlog where there is one.
 func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, detail backlog.Detail,
@@ -156,7 +156,7 @@ func (s *Signals) subscription(a signalKey, detail backlog.Detail, now time.Time
 	return found.wanted(now), found.err
 }
 
-// use returns a copy of the way, or nil when nobody asked before, and whether its interest is to be renewed.
+// use returns a copy of the lookup, or nil on the first request, and whether its interest is to be renewed.
 func (s *Signals) use(a signalKey, detail backlog.Detail, now time.Time) (found *lookup, renew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *Signals) use(a signalKey, detail backlog.Detail, now time.Time) (found 
 		w.bytesUsedAt = now
 	}
 	if !w.pending && !now.Before(w.due) && a.subscription == "" {
-		w.pending = s.enqueue(a)
+		w.pending = enqueue(s.queue, a)
 	}
 	news := now.Sub(w.trackedAt) >= trackAgain || w.wanted(now).Bytes != bytesBefore
 	if renew = w.err == nil && news; renew {
@@ -185,7 +185,7 @@ func (s *Signals) begin(a signalKey, detail backlog.Detail, now time.Time) error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := fmt.Errorf("%w: first question about %s, its subscription is being looked up", backlog.ErrNoData, a)
-	if s.lookups[a] == nil && s.enqueue(a) {
+	if s.lookups[a] == nil && enqueue(s.queue, a) {
 		w := &lookup{err: err, pending: true, usedAt: now}
 		if detail.Has(backlog.Bytes) {
 			w.bytesUsedAt = now
@@ -196,9 +196,9 @@ func (s *Signals) begin(a signalKey, detail backlog.Detail, now time.Time) error
 }
 
 // enqueue never blocks; when the queue is full, the next question tries again.
-func (s *Signals) enqueue(a signalKey) bool {
+func enqueue(queue chan<- signalKey, a signalKey) bool {
 	select {
-	case s.queue <- a:
+	case queue <- a:
 		return true
 	default:
 		return false
@@ -257,7 +257,7 @@ func (s *Signals) Start(ctx context.Context) error {
 	return group.Wait()
 }
 
-// expire forgets what nobody asked for lately; the store forgets by itself.
+// expire drops what no client requested lately; the store expires its own entries.
 func (s *Signals) expire(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,9 +21,9 @@ const maxNamed = 20_000
 const maxNamedTopics = 50_000
 
 // ReadComponent returns what is known of the subscription of what a function worker runs, as Read does for an object.
-// The worker is asked in the background, and again while somebody asks. The first answer is backlog.ErrNoData. What the
-// worker says of it is the error: backlog.ErrFunctionNotFound, ErrNoWorker, ErrForbidden and so on; trouble after a
-// good answer leaves that in force.
+// The adapter asks the worker in the background, and again while clients ask. The first answer is backlog.ErrNoData.
+// What the worker says of it is the error: backlog.ErrFunctionNotFound, ErrNoWorker, ErrForbidden and so on. Trouble
+// after a good answer leaves that in force.
 func (s *Signals) ReadComponent(component function.Component, now time.Time) (backlog.Reading, error) {
 	a := signalKey{component: component}
 	if err := s.bounded(a, 0); err != nil {
@@ -36,8 +36,8 @@ func (s *Signals) ReadComponent(component function.Component, now time.Time) (ba
 	return s.config.Store.Read(subscription, now)
 }
 
-// ReadSubscription returns what is known of the subscription. It is tracked from the first question on, whose answer is
-// backlog.ErrNoData, until nobody asks for a few minutes.
+// ReadSubscription returns what is known of the subscription. Tracking starts with the first request, which gets
+// backlog.ErrNoData. It ends a few minutes after the last request.
 func (s *Signals) ReadSubscription(subscription backlog.Subscription, now time.Time) (backlog.Reading, error) {
 	a := signalKey{subscription: fmt.Sprintf("%s on %q at %s %q", subscription.Name,
 		slices.Concat(subscription.Topics, subscription.Patterns),
@@ -67,11 +67,11 @@ func (s *Signals) bounded(a signalKey, topics int) error {
 		return nil
 	case s.topics+topics > maxNamedTopics:
 		return backlog.Because(backlog.ErrNotTracked,
-			"%d topics were asked for by name in the last %s, and %d are the most: remove triggers that nobody needs",
+			"%d topics were asked for by name in the last %s, and %d are the most: remove unused triggers",
 			s.topics, trackFor, maxNamedTopics)
 	case len(s.lookups) >= maxNamed:
 		return backlog.Because(backlog.ErrNotTracked,
-			"%s is one too many: %d were asked for in the last %s, remove triggers that nobody needs", a,
+			"%s is one too many: %d were asked for in the last %s, remove unused triggers", a,
 			maxNamed, trackFor)
 	}
 	return nil

@@ -236,7 +236,7 @@ func TestTopicsThatSomebodyMakesUpHaveABound(t *testing.T) {
 	}
 	_, err := s.ReadSubscription(made(-1), w.now)
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
-	require.ErrorContains(t, err, "50000 are the most: remove triggers that nobody needs")
+	require.ErrorContains(t, err, "50000 are the most: remove unused triggers")
 	_, err = s.ReadSubscription(made(0), w.now)
 	require.ErrorIs(t, err, backlog.ErrNoData, "those that were first stay")
 	w.after(trackFor + time.Second)

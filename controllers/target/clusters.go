@@ -98,7 +98,7 @@ func (c *clusters) lastKnown(ctx context.Context, configMap types.NamespacedName
 
 // invalidate has the ConfigMaps that named the cluster read again when they are next asked for: it does not answer as a
 // Pulsar cluster should. It costs the same however many they are, for every policy of a broker that is down comes here
-// at every pass.
+// at every reconcile.
 func (c *clusters) invalidate(cluster backlog.Cluster) {
 	now := c.invalidated.now()
 	c.invalidated.Put(cluster.AdminURL, now, now, LookupTTL)

@@ -54,8 +54,8 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 	return &described, nil
 }
 
-// pausedRollout is the reason to leave the replicas alone while there is a change that somebody paused: Function Mesh
-// takes any change of the spec, the number of replicas included, for the word to go on.
+// pausedRollout is the reason to hold the replicas while a user has paused a rollout. Function Mesh takes any change
+// of the spec, the number of replicas included, as permission to resume.
 //
 // Source: Function Mesh v0.27.2, measured: an annotation, a status.pendingChange, and a new revision after kubectl
 // scale.
@@ -153,7 +153,7 @@ func resized(who, mode string) plan.Disturbance {
 }
 
 // updating says that a StatefulSet, which may be nil, is replacing pods by those of a new revision. One that waits for
-// somebody to delete pods, or stops at a partition, is not.
+// a user to delete pods, or stops at a partition, is not.
 func updating(set *unstructured.Unstructured) bool {
 	if set == nil {
 		return false

@@ -115,7 +115,7 @@ func meshOwner(owners []metav1.OwnerReference) string {
 	return ""
 }
 
-// scaledBy are the objects whose replicas are those of a Function, Sink or Source: itself and its StatefulSet.
+// scaledBy are the objects that share the replicas of a Function, Sink or Source: itself and its StatefulSet.
 func scaledBy(ref v1alpha1.ScaleTargetRef) []v1alpha1.ScaleTargetRef {
 	gvk := cluster.GVK(cluster.KindStatefulSet)
 	return []v1alpha1.ScaleTargetRef{

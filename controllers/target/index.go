@@ -40,7 +40,7 @@ func IndexPolicy(object client.Object) []string {
 	return append(Keys(p), NameKey(plan.AutoscalerName(p.Name)))
 }
 
-// NameKey is under what the policy is found whose HorizontalPodAutoscaler has a name.
+// NameKey is the index key of the policy that owns the HorizontalPodAutoscaler of that name.
 func NameKey(name string) string { return "named/" + name }
 
 // indexOtherAutoscaler is the function of the index for ScaledObjects (spec.scaleTargetRef) and VerticalPodAutoscalers

@@ -22,7 +22,7 @@ const (
 	lookupTimeout = 5 * time.Second
 	// maxLookups bounds the memory of it: some 4 MB as a rule. Each of 10k policies may name one of its own.
 	maxLookups = 20_000
-	// lookupUnusedTTL is how long what nobody asks for is remembered, Secrets above all: twice the longest poll interval.
+	// lookupUnusedTTL is how long an unused entry is cached, Secrets above all: twice the longest poll interval.
 	lookupUnusedTTL = 10 * time.Minute
 )
 
@@ -41,7 +41,7 @@ type Lookups[K comparable, V any] struct {
 
 type lookup[V any] struct {
 	value V
-	// readAt is when it was read, until how long that counts, usedAt when somebody asked last.
+	// readAt is when it was read, until how long that counts, usedAt when a caller last requested it.
 	readAt, until, usedAt time.Time
 }
 
@@ -78,7 +78,7 @@ func (l *Lookups[K, V]) mayHaveChanged(found lookup[V], now time.Time) bool {
 	return l.invalidated != nil && now.Sub(found.readAt) >= lookupRetryAfter && l.invalidated(found.value, found.readAt)
 }
 
-// use returns a copy of what is remembered, and notes that somebody asked.
+// use returns a copy of the cached entry, and marks it as used.
 func (l *Lookups[K, V]) use(key K, now time.Time) (found lookup[V], seen bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *Lookups[K, V]) Last(key K) (V, bool) {
 	return found.value, seen
 }
 
-// Forget drops what nobody has asked for lately.
+// Forget drops entries that no caller has used lately.
 func (l *Lookups[K, V]) Forget(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

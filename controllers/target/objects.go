@@ -31,7 +31,7 @@ func NewObjects(reader *Reader, policiesRead func() bool) *Objects {
 	return &Objects{reader: reader, policiesRead: policiesRead}
 }
 
-// Names returns the names of the objects in the namespace whose labels match, sorted; backlog.ErrNoData while they are
+// Names returns the names of the namespace's objects with matching labels, sorted; backlog.ErrNoData while they are
 // still being read, and an API server's NotFound for another resource.
 func (o *Objects) Names(resource schema.GroupResource, namespace string, selector labels.Selector) ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), CacheTimeout)

@@ -62,8 +62,8 @@ func (s statefulSet) instance() (f function.Function, invalid string) {
 	case err != nil:
 		return f, err.Error() + ": use scaleTargetRef for StatefulSets that Pulsar's function worker made"
 	case !f.RunsAs(s.Metadata.Name):
-		return f, fmt.Sprintf("it runs %s, whose StatefulSet Pulsar's function worker calls %s: use that one", f.FullName(),
-			function.StatefulSetName(f.Tenant, f.Namespace, f.Name))
+		return f, fmt.Sprintf("it runs %s, and Pulsar's function worker names its StatefulSet %s: use that one",
+			f.FullName(), function.StatefulSetName(f.Tenant, f.Namespace, f.Name))
 	default:
 		return f, ""
 	}

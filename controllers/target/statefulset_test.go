@@ -128,7 +128,7 @@ func TestOtherStatefulSetsAreRefusedWithTheReason(t *testing.T) {
 		},
 		"a copy under another name": {
 			change: func(object *unstructured.Unstructured) { object.SetName("pf-public-default-other") },
-			invalid: "it runs public/default/resize, whose StatefulSet Pulsar's function worker calls " +
+			invalid: "it runs public/default/resize, and Pulsar's function worker names its StatefulSet " +
 				"pf-public-default-resize: use that one",
 		},
 		"one whose details cannot be read": {

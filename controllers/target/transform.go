@@ -41,7 +41,7 @@ func Transform(object any) (any, error) {
 }
 
 // transformWorkload drops what workload does not decode. Labels stay, for Objects selects by them; and the selector of
-// a mesh's child, whose pods a policy tells of.
+// a mesh's child, because a policy reports its pods.
 func transformWorkload(u *unstructured.Unstructured) {
 	pending, _, _ := unstructured.NestedString(u.Object, "status", "pendingChange")
 	selector := PodSelector(u)
@@ -143,7 +143,7 @@ func transformPodSpec(spec map[string]any) {
 	}
 }
 
-// identity is the metadata that says who an object is and whose, with more of it where that is asked for.
+// identity is the metadata that names an object and its owners, with the additional fields that the caller requests.
 func identity(u *unstructured.Unstructured, more ...string) map[string]any {
 	return picked(u.Object["metadata"], append([]string{
 		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",

@@ -23,7 +23,7 @@ func IndexByScaledObject(object client.Object) []string {
 }
 
 // transformAutoscaler keeps of KEDA's HorizontalPodAutoscalers how many replicas they saw, and of others who they are.
-// All of the cluster pass here, with the metrics that they saw.
+// All of the cluster come here, with the metrics that they saw.
 func transformAutoscaler(u *unstructured.Unstructured) {
 	slim := map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),

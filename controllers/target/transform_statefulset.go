@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// transformStatefulSet keeps what scaling rests on. All StatefulSets of the cluster pass here: of those that run no
+// transformStatefulSet keeps what scaling rests on. All StatefulSets of the cluster come here: of those that run no
 // instance of Pulsar only who they are is kept, to tell what a policy that names one is wrong about. The command is
 // kept of those that Pulsar's function worker made, for nothing else says what they run: 3 KB as a rule, of 40 KB where
 // the worker hands its own class path on. Of Function Mesh's the object says that.

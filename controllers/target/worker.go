@@ -23,8 +23,8 @@ const reasonWorkerRestarts = "WorkerRestartsAll"
 // selector, and there are no pods. Nothing has this label.
 const selectorOfNothing = v1alpha1.Group + "/runs=in-the-function-worker"
 
-// workerFunction finds what a function worker runs. There is no object in Kubernetes for it, so nothing but the next
-// pass notices a change.
+// workerFunction finds what a function worker runs. There is no object in Kubernetes for it, so only the next
+// reconcile notices a change.
 func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
 	error,
 ) {

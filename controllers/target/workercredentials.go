@@ -10,7 +10,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// WorkerCredentials says whose credentials function workers are shown, which change what they run.
+// WorkerCredentials says which credentials the controller presents to function workers to change what they run.
 type WorkerCredentials string
 
 // The two ways.

@@ -21,9 +21,9 @@ const (
 	// instances, fetches its package on the worker, and takes about 10 s an instance where its code swallows interrupts,
 	// during which the worker starts nothing else.
 	DefaultWorkerUpdateInterval = time.Minute
-	// workerLookupTTL is how old the answer of a function worker may be. It gives it from memory.
+	// workerLookupTTL is how old the answer of a function worker may be. The controller serves it from the cache.
 	workerLookupTTL = 30 * time.Second
-	// restartGrace is how long after a change of ours no instance may run without somebody having stopped it.
+	// restartGrace is how long after our change no instance may run before the controller takes it for stopped by a user.
 	restartGrace = time.Minute
 )
 
@@ -113,9 +113,9 @@ func (w *Workers) read(ctx context.Context, component function.Component, before
 	}
 	consumers, err := w.consumers(config.Subscription)
 	after := workerState{known: true, config: config, unseen: err != nil}
-	// To ask how its instances are costs the worker more than anything else, so it is asked when nothing consumes:
-	// somebody may have stopped it. Where what consumes is unknown nothing is decided, and what was decided before is
-	// looked into before it is written.
+	// The status of the instances is the worker's most expensive request. The controller sends it when nothing
+	// consumes, because a user may have stopped the function. While the consumers are unknown, the controller decides
+	// nothing, and it checks an earlier decision before it writes it.
 	if runs := err == nil && consumers > 0; runs ||
 		(!before.idle && (err != nil || w.updatedWithin(component, restartGrace))) {
 		return after

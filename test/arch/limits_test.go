@@ -42,7 +42,7 @@ func largePackages() map[string]int {
 }
 
 func largeTypes() map[string]int {
-	return map[string]int{"Signals": 16, "Server": 18}
+	return map[string]int{"Server": 18}
 }
 
 // product are the top folders of what ships.
