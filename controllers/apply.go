@@ -100,8 +100,8 @@ func (a applier) keepAutoscaler(ctx context.Context,
 	return applied, nil, nil
 }
 
-// applyAutoscaler makes the live autoscaler what is wanted, if it is not or when asked to do it anew, and returns it; or why the
-// API server refuses.
+// applyAutoscaler makes the live autoscaler what is wanted, if it is not or when asked to do it anew, and returns it;
+// or why the API server refuses.
 func (a applier) applyAutoscaler(ctx context.Context,
 	wanted *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration,
 	live *autoscalingv2.HorizontalPodAutoscaler, anew bool,

@@ -119,7 +119,8 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 		},
 		"two others": {
 			objects: []client.Object{owned("Widget", "w"), testScaledObject("apps/v1", "StatefulSet", "resize-function")},
-			want:    "False/ConflictingAutoscaler", message: "; so does ScaledObject resize-so scales StatefulSet resize-function",
+			want:    "False/ConflictingAutoscaler",
+			message: "; so does ScaledObject resize-so scales StatefulSet resize-function",
 		},
 		"a Function of our autoscaler's name": {
 			objects: []client.Object{namesake()}, want: "False/AutoscalerNameClash", message: "Function " +

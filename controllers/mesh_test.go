@@ -124,7 +124,8 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 		},
 		"the entry has no input": {
 			func(mesh, _ *unstructured.Unstructured) { delete(fixture.EntryAt(mesh, 1), "input") },
-			"False/TargetInvalid", "Function resize of FunctionMesh etl, in its entry there: function public/default/resize has no " +
+			"False/TargetInvalid", "Function resize of FunctionMesh etl, in its entry there: function public/default/resize " +
+				"has no " +
 				"input topics",
 		},
 		"the entry is not what it should be": {

@@ -17,8 +17,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// observePrecedence names the policy that goes first of those that scale the same target, unless it is this one. One that
-// only recommends scales nothing.
+// observePrecedence names the policy that goes first of those that scale the same target, unless it is this one. One
+// that only recommends scales nothing.
 func (o observer) observePrecedence(ctx context.Context, observed *plan.Observed) error {
 	p := observed.Policy
 	keys := target.Keys(p)

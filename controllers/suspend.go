@@ -75,8 +75,8 @@ type conflictResolver struct {
 	applier  applier
 }
 
-// suspendNext puts one thing away and returns true, or leaves in the outcome what stands in the way. The finalizer and the
-// record are written before, so that a crash in between loses nothing.
+// suspendNext puts one thing away and returns true, or leaves in the outcome what stands in the way. The finalizer and
+// the record are written before, so that a crash in between loses nothing.
 func (c conflictResolver) suspendNext(ctx context.Context, outcome plan.Outcome, memory *policyMemory) (
 	plan.Outcome, bool,
 ) {

@@ -77,7 +77,10 @@ func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
 	w.reconcile()
 	require.Equal(t, int32(7), *w.policy().Status.CurrentReplicas, "read again at once after a write")
 	require.Equal(t, map[function.Component]bool{
-		{Cluster: fixture.Cluster(), Kind: function.KindFunction, Tenant: "public", Namespace: "default", Name: "resize"}: true,
+		{
+			Cluster: fixture.Cluster(), Kind: function.KindFunction, Tenant: "public", Namespace: "default",
+			Name: "resize",
+		}: true,
 	}, w.worker.Components)
 }
 

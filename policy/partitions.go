@@ -123,7 +123,8 @@ func useful(in Input) (replicas int32, known bool) {
 	if most == 0 {
 		most = in.Reading.Partitions
 	}
-	return int32(most), most > 0 && in.Reading.Type == backlog.Failover && !in.without(PartFailover) //nolint:gosec // bounded by Pulsar
+	limited := most > 0 && in.Reading.Type == backlog.Failover && !in.without(PartFailover)
+	return int32(most), limited //nolint:gosec // bounded by Pulsar
 }
 
 // unknownLoad is why a load that replicas are sized for is not known, or nothing. The last known one is no reason to go

@@ -171,9 +171,9 @@ func (s State) manualScale(in Input) int32 {
 	return in.CurrentReplicas
 }
 
-// slide adds a recommendation to a sliding window and returns the window, the largest first: each is larger than all after
-// it, so the first is the maximum ("ascending minima", as in Knative's and Kubernetes' sliding windows). It does not
-// write into the slice it was given.
+// slide adds a recommendation to a sliding window and returns the window, the largest first: each is larger than all
+// after it, so the first is the maximum ("ascending minima", as in Knative's and Kubernetes' sliding windows). It does
+// not write into the slice it was given.
 func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration) []ReplicasAt {
 	after := make([]ReplicasAt, 0, len(before)+1)
 	for _, r := range before {

@@ -67,7 +67,8 @@ func backlogPerReplica(in Input, messages int64) recommendation {
 		return holdCurrent(in, HoldUnknown, err.Error())
 	}
 	needed := ready / float64(messages)
-	return recommend(replicasFor(needed), fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
+	return recommend(replicasFor(needed),
+		fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
 }
 
 // ratePerReplica asks for one replica for each so many messages per second, without the trend that the capacity model

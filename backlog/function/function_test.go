@@ -97,10 +97,12 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 			},
 		},
 		"is in order by key in Python, with properties": {
-			mesh: `{` + identity + `,"python":{"py":"f.py"},"retainKeyOrdering":true,"input":{"sourceSpecs":{"in":{` + mine + `}}}}`,
+			mesh: `{` + identity + `,"python":{"py":"f.py"},"retainKeyOrdering":true,"input":{"sourceSpecs":{"in":{` + mine +
+				`}}}}`,
 			command: `{` + identity + `,"runtime":"PYTHON","source":{"subscriptionType":"KEY_SHARED","inputSpecs":{"in":{` + mine + `}}},
 				"componentType":"FUNCTION"}`,
-			worker: `{"parallelism":2,"runtime":"PYTHON",` + identity + `,"retainKeyOrdering":true,"inputSpecs":{"in":{` + mine + `}}}`,
+			worker: `{"parallelism":2,"runtime":"PYTHON",` + identity + `,"retainKeyOrdering":true,"inputSpecs":{"in":{` + mine +
+				`}}}`,
 			want: Function{
 				Runtime:          Python,
 				SubscriptionType: backlog.KeyShared,
@@ -122,9 +124,12 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 			},
 		},
 		"is a sink whose consumer properties take precedence": {
-			kind:    KindSink,
-			mesh:    `{` + identity + `,"subscriptionName":"theirs","retainOrdering":true,"input":{"sourceSpecs":{"in":{` + mine + `}}}}`,
-			command: `{` + identity + `,"source":{"subscriptionName":"theirs","subscriptionType":"FAILOVER","inputSpecs":{"in":{` + mine + `}}},"componentType":"SINK"}`,
+			kind: KindSink,
+			mesh: `{` + identity + `,"subscriptionName":"theirs","retainOrdering":true,"input":{"sourceSpecs":{"in":{` +
+				mine + `}}}}`,
+			command: `{` + identity +
+				`,"source":{"subscriptionName":"theirs","subscriptionType":"FAILOVER","inputSpecs":{"in":{` + mine +
+				`}}},"componentType":"SINK"}`,
 			worker: `{"parallelism":2,` + identity + `,"sourceSubscriptionName":"theirs","retainOrdering":true,
 				"inputSpecs":{"in":{` + mine + `}}}`,
 			want: Function{
@@ -143,14 +148,16 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 			}},
 			expected: expected{
 				refused: "the inputs of function media/images/resize do not share one subscription: consumerProperties make b " +
-					"subscribe as media/images/resize (Shared) and another as mine (Key_Shared): set subscriptionName and subscriptionType alike " +
+					"subscribe as media/images/resize (Shared) and another as mine (Key_Shared): set subscriptionName and " +
+					"subscriptionType alike " +
 					"for all inputs",
 			},
 		},
 		"has a pattern that Java alone can read": {
-			mesh:    `{` + identity + `,"input":{"sourceSpecs":{"a(?=b).*":{"isRegexPattern":true}}}}`,
-			command: `{` + identity + `,"source":{"inputSpecs":{"a(?=b).*":{"isRegexPattern":true}}},"componentType":"FUNCTION"}`,
-			worker:  `{` + worker + `,"inputSpecs":{"a(?=b).*":{"regexPattern":true}}}`,
+			mesh: `{` + identity + `,"input":{"sourceSpecs":{"a(?=b).*":{"isRegexPattern":true}}}}`,
+			command: `{` + identity +
+				`,"source":{"inputSpecs":{"a(?=b).*":{"isRegexPattern":true}}},"componentType":"FUNCTION"}`,
+			worker: `{` + worker + `,"inputSpecs":{"a(?=b).*":{"regexPattern":true}}}`,
 			want: Function{
 				Runtime:          Java,
 				SubscriptionType: backlog.Shared,
@@ -161,10 +168,12 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 			},
 		},
 		"is a window that never acknowledges": {
-			mesh: `{` + identity + `,"processingGuarantee":"manual","windowConfig":{"windowLengthCount":10},"input":{"topics":["in"]}}`,
+			mesh: `{` + identity +
+				`,"processingGuarantee":"manual","windowConfig":{"windowLengthCount":10},"input":{"topics":["in"]}}`,
 			command: `{` + identity + `,"processingGuarantees":"MANUAL","userConfig":"{\"__WINDOWCONFIGS__\":{\"windowLengthCount\":10}}",
 				"source":{"inputSpecs":{"in":{}}},"componentType":"FUNCTION"}`,
-			worker: `{` + worker + `,"processingGuarantees":"MANUAL","windowConfig":{"windowLengthCount":10},"inputSpecs":{"in":{}}}`,
+			worker: `{` + worker +
+				`,"processingGuarantees":"MANUAL","windowConfig":{"windowLengthCount":10},"inputSpecs":{"in":{}}}`,
 			want: Function{
 				Runtime:           Java,
 				Inputs:            map[string]Input{"in": {}},
@@ -176,19 +185,22 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 			},
 		},
 		"is a window that acknowledges": {
-			mesh: `{` + identity + `,"processingGuarantee":"manual","windowConfig":{"processingGuarantees":"ATLEAST_ONCE"},"input":{"topics":["in"]}}`,
+			mesh: `{` + identity +
+				`,"processingGuarantee":"manual","windowConfig":{"processingGuarantees":"ATLEAST_ONCE"},"input":{"topics":["in"]}}`,
 			command: `{` + identity + `,"processingGuarantees":"MANUAL",
 				"userConfig":"{\"__WINDOWCONFIGS__\":{\"processingGuarantees\":\"ATLEAST_ONCE\"}}",
 				"source":{"inputSpecs":{"in":{}}},"componentType":"FUNCTION"}`,
-			worker: `{` + worker + `,"processingGuarantees":"MANUAL","windowConfig":{"processingGuarantees":"ATLEAST_ONCE"},"inputSpecs":{"in":{}}}`,
-			want:   Function{Runtime: Java, Inputs: map[string]Input{"in": {}}, SubscriptionType: backlog.Shared},
+			worker: `{` + worker +
+				`,"processingGuarantees":"MANUAL","windowConfig":{"processingGuarantees":"ATLEAST_ONCE"},"inputSpecs":{"in":{}}}`,
+			want: Function{Runtime: Java, Inputs: map[string]Input{"in": {}}, SubscriptionType: backlog.Shared},
 			expected: expected{
 				name: "media/images/resize", kind: backlog.Shared, topics: []string{"persistent://public/default/in"},
 			},
 		},
 		"is a batch source, which consumes the tasks it found": {
-			kind:    KindSource,
-			mesh:    `{` + identity + `,"processingGuarantee":"effectively_once","batchSourceConfig":{"discoveryTriggererClassName":"a.B"}}`,
+			kind: KindSource,
+			mesh: `{` + identity +
+				`,"processingGuarantee":"effectively_once","batchSourceConfig":{"discoveryTriggererClassName":"a.B"}}`,
 			command: `{` + identity + `,"source":{"className":"` + classBatchSource + `"},"componentType":"SOURCE"}`,
 			worker:  `{"parallelism":2,` + identity + `,"batchSourceConfig":{"discoveryTriggererClassName":"a.B"}}`,
 			want:    Function{Runtime: Java, SubscriptionType: backlog.Shared, Batch: true},
@@ -204,7 +216,8 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 			worker:  `{"parallelism":2,` + identity + `,"topicName":"out"}`,
 			want:    Function{Runtime: Java, SubscriptionType: backlog.Shared},
 			expected: expected{
-				refused: "source media/images/resize brings data into Pulsar and consumes nothing there, so there is no backlog to scale on",
+				refused: "source media/images/resize brings data into Pulsar and consumes nothing there, so there is no backlog " +
+					"to scale on",
 			},
 		},
 	}

@@ -266,7 +266,8 @@ func (a *Capabilities) probe(ctx context.Context, logger logr.Logger, failing ti
 		return 0
 	}
 	if failing == 0 { // else it was said already
-		logger.Error(err, "probing what the API server makes of autoscalers: minReplicas 0 counts as refused until it is known",
+		logger.Error(err,
+			"probing what the API server makes of autoscalers: minReplicas 0 counts as refused until it is known",
 			"probeAgainAfter", probeBackoff.String())
 		return probeBackoff
 	}
@@ -296,5 +297,6 @@ func (a *Capabilities) update(ctx context.Context, logger logr.Logger, change fu
 	}
 }
 
-var errExternalForeign = errors.New("v1beta1.external.metrics.k8s.io belongs to another server, which gets all requests: " +
+var errExternalForeign = errors.New("v1beta1.external.metrics.k8s.io belongs to another server, which gets all " +
+	"requests: " +
 	"leave --external-metrics off, or point that APIService at the adapter's Service")

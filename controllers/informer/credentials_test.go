@@ -96,7 +96,8 @@ func TestCredentialsComeFromThePolicyTheObjectOrTheAdapter(t *testing.T) {
 	}{
 		"nobody says": {isOwn: true},
 		"the object's Secret": {
-			pulsar: `{"authSecret":"token"}`, own: all, want: backlog.Credentials{Plugin: fixture.TokenPlugin, Params: "token:hunter2"},
+			pulsar: `{"authSecret":"token"}`, own: all,
+			want: backlog.Credentials{Plugin: fixture.TokenPlugin, Params: "token:hunter2"},
 		},
 		"the policy's Secret wins": {
 			policy: &v1alpha1.PulsarConnection{AuthSecret: "other"}, pulsar: `{"authSecret":"token"}`,

@@ -103,7 +103,8 @@ func (s *ScaledObjects) ofAutoscaler(ctx context.Context, key types.NamespacedNa
 		return 0, false, nil
 	}
 	list := cluster.NewUnstructuredList(cluster.KindAutoscaler)
-	if err := s.reader.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{target.IndexScaledObject: key.Name},
+	if err := s.reader.List(ctx, list, client.InNamespace(key.Namespace),
+		client.MatchingFields{target.IndexScaledObject: key.Name},
 		client.UnsafeDisableDeepCopy); err != nil {
 		return 0, false, fmt.Errorf("listing HorizontalPodAutoscalers: %w", err)
 	}

@@ -95,7 +95,8 @@ func TestOfOtherAutoscalersIsKeptWhoTheyAreAndWhatTheyScale(t *testing.T) {
 		object.SetResourceVersion("70")
 		object.SetLabels(map[string]string{"scaledobject.keda.sh/name": "other"})
 		object.SetAnnotations(map[string]string{
-			cluster.AnnotationPaused: "true", cluster.AnnotationPausedAt: "3", plan.AnnotationPausedBy: "resize", "note": strings.Repeat("x",
+			cluster.AnnotationPaused: "true", cluster.AnnotationPausedAt: "3", plan.AnnotationPausedBy: "resize",
+			"note": strings.Repeat("x",
 				10_000),
 			corev1.LastAppliedConfigAnnotation: "{}",
 		})

@@ -53,7 +53,8 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 		"Direct when no APIService serves the API": {
 			plan.Capabilities{NoMetricsAPI: true},
 			auto, plan.ByMesh, direct,
-			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter: apply its APIService",
+			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter: apply its " +
+				"APIService",
 		},
 		"Direct for what has no pods": {
 			plan.Capabilities{},

@@ -81,7 +81,10 @@ func targetIsValid(w Observed) *Violation {
 	if w.Target.Invalid == "" {
 		return nil
 	}
-	return &Violation{v1alpha1.ConditionTargetFound, cmp.Or(w.Target.InvalidReason, v1alpha1.ReasonTargetInvalid), w.Target.Invalid}
+	return &Violation{
+		v1alpha1.ConditionTargetFound, cmp.Or(w.Target.InvalidReason, v1alpha1.ReasonTargetInvalid),
+		w.Target.Invalid,
+	}
 }
 
 func targetIsNotStopped(w Observed) *Violation {
@@ -89,7 +92,8 @@ func targetIsNotStopped(w Observed) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonStopped, fmt.Sprintf(
-		"%s is stopped, and a change of its parallelism would start some of its instances: start it first (pulsar-admin %ss start)",
+		"%s is stopped, and a change of its parallelism would start some of its instances: "+
+			"start it first (pulsar-admin %ss start)",
 		Name(w.Policy.Spec), strings.ToLower(string(w.Policy.Spec.PulsarFunctionRef.Kind)))}
 }
 

@@ -205,9 +205,11 @@ func autoscalerApplied(o Outcome) metav1.Condition {
 	case o.Violation != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"
 	case o.ApplyFailed != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed, "it is tried again: "+o.ApplyFailed.Error()
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed
+		c.Message = "it is tried again: " + o.ApplyFailed.Error()
 	case o.ScaleFailed != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonScaleFailed, "it is tried again: "+o.ScaleFailed.Error()
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonScaleFailed
+		c.Message = "it is tried again: " + o.ScaleFailed.Error()
 	case o.Observed.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
 	case o.byKEDA() != nil:
@@ -219,7 +221,8 @@ func autoscalerApplied(o Outcome) metav1.Condition {
 		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is made when they may " +
 			"change: " + o.Observed.Target.Frozen.Message
 	case o.Observed.Autoscaler == nil && o.Unknown != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPending, "the HorizontalPodAutoscaler is made when "+
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPending, "the HorizontalPodAutoscaler is "+
+			"made when "+
 			"the first answer of Pulsar is in"
 	case o.Observed.Autoscaler != nil && !ToleranceHonoured(o.Observed.Autoscaler):
 		c.Reason, c.Message = v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped
@@ -246,14 +249,17 @@ func scalingActive(o Outcome) *metav1.Condition {
 	case SwitchedOff(o.Observed):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, switchedOff(o.Observed)
 		return &c
-	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.Observed.ownScaledObject() != nil && o.Observed.ownScaledObject().Paused:
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.Observed.ownScaledObject() != nil &&
+		o.Observed.ownScaledObject().Paused:
 		return paused(o.Observed.ownScaledObject())
 	case *o.Observed.Target.Replicas == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero, "scaled to zero: replicas come back when there "+
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero, "scaled to zero: replicas come "+
+			"back when there "+
 			"is something to do"
 		return &c
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonDirect, "the controller writes the number of replicas "+
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonDirect, "the controller writes the number of "+
+			"replicas "+
 			"itself"
 		return &c
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:

@@ -20,7 +20,8 @@ func scalesWithoutRestart(o Outcome) metav1.Condition {
 	case target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound):
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"
 	case len(target.Disturbances) == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonUndisturbed, "a change of the number of replicas "+
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonUndisturbed, "a change of the number of "+
+			"replicas "+
 			"leaves those that run alone"
 	default:
 		var messages []string

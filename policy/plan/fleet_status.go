@@ -145,7 +145,8 @@ func (w FleetWorld) children() []fleetChild {
 }
 
 func (w FleetWorld) summary(children []fleetChild) *v1alpha1.Fleet {
-	fleet := &v1alpha1.Fleet{Matched: int32(len(w.Matched)), Governed: int32(len(children))} //nolint:gosec // as many as fit into memory
+	matched, governed := int32(len(w.Matched)), int32(len(children)) //nolint:gosec // as many as fit into memory
+	fleet := &v1alpha1.Fleet{Matched: matched, Governed: governed}
 	for i, child := range children {
 		if child.target.Ready == string(metav1.ConditionTrue) {
 			fleet.Ready++
@@ -207,9 +208,11 @@ func (o FleetOutcome) ready(found metav1.Condition, children []fleetChild) metav
 	case len(refused) > 0:
 		c.Reason, c.Message = v1alpha1.ReasonRefused, "the API server refuses policies: "+enumerate(refused, len(refused))
 	case o.Failed != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed, "it is tried again: "+o.Failed.Error()
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed
+		c.Message = "it is tried again: " + o.Failed.Error()
 	case len(children) == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonCoveredByOtherPolicies, "all that matches is left to others"
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonCoveredByOtherPolicies
+		c.Message = "all that matches is left to others"
 	case children[0].rank() == 2:
 		c.Status, c.Reason = metav1.ConditionTrue, children[0].target.Reason
 		c.Message = fmt.Sprintf("the policies of all %d %s are Ready", len(children), kinds(o.World.Policy))

@@ -198,7 +198,8 @@ func TestFleetStatusSaysWhatIsNotReadyFirst(t *testing.T) {
 	for _, target := range status.Fleet.Targets {
 		told = append(told, fmt.Sprint(target.Name, " ", target.Ready, " ", target.Reason))
 	}
-	require.Equal(t, []string{"c False ConflictingAutoscaler", "b Unknown Pending", "new  Pending", "a True Scaling"}, told)
+	require.Equal(t, []string{"c False ConflictingAutoscaler", "b Unknown Pending", "new  Pending", "a True Scaling"},
+		told)
 	require.Equal(t, int32(3), *status.Fleet.Targets[3].DesiredReplicas)
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	require.Equal(t, "False ConflictingAutoscaler", string(ready.Status)+" "+ready.Reason)

@@ -39,7 +39,8 @@ func (o Outcome) kedaGoes() *metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonScaledObjectStays
 		c.Message = fmt.Sprintf("ScaledObject %s was deleted at %s and is still there, so KEDA may still scale the target: "+
 			"see that KEDA's operator runs, "+
-			"which lets it go, or if KEDA is gone remove finalizer finalizer.keda.sh of it", live.Name, live.DeletionTimestamp.UTC().Format(time.TimeOnly))
+			"which lets it go, or if KEDA is gone remove finalizer finalizer.keda.sh of it",
+			live.Name, live.DeletionTimestamp.UTC().Format(time.TimeOnly))
 	case live != nil && (live.DeletionTimestamp != nil || !wanted):
 		c.Message = fmt.Sprintf("waiting until KEDA has let ScaledObject %s go", live.Name)
 	case o.Observed.KEDAAutoscaler != nil && (live == nil || !wanted):
@@ -81,15 +82,18 @@ func (o Outcome) scaledObjectApplied() metav1.Condition {
 	name := AutoscalerName(o.Observed.Policy.Name)
 	switch {
 	case SwitchedOff(o.Observed):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonSwitchedOff, "KEDA would set the replicas again, so "+
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonSwitchedOff, "KEDA would set the replicas "+
+			"again, so "+
 			"there is no ScaledObject while they are 0"
 	case !o.mayHaveScaledObject():
 		c.Message = "KEDA would bring the replicas within bounds, so the ScaledObject is made when they may change: " +
 			o.Observed.Target.Frozen.Message
-	case o.Observed.ownScaledObject() != nil && o.Observed.KEDAAutoscaler != nil && !ToleranceHonoured(o.Observed.KEDAAutoscaler):
+	case o.Observed.ownScaledObject() != nil && o.Observed.KEDAAutoscaler != nil &&
+		!ToleranceHonoured(o.Observed.KEDAAutoscaler):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped
 	case o.Observed.ownScaledObject() != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonApplied, "ScaledObject "+name+" is as it should be"
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonApplied
+		c.Message = "ScaledObject " + name + " is as it should be"
 	case o.Unknown != nil:
 		c.Message = "the ScaledObject is made when there is a first decision"
 	default:

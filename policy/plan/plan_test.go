@@ -94,7 +94,10 @@ func inWords(p plan.Actions) string {
 
 func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 	violated := func(o *plan.Outcome) {
-		o.Violation = &plan.Violation{Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonConflictingAutoscaler}
+		o.Violation = &plan.Violation{
+			Condition: v1alpha1.ConditionAutoscalerApplied,
+			Reason:    v1alpha1.ReasonConflictingAutoscaler,
+		}
 	}
 	mode := func(m v1alpha1.Mode) func(*plan.Outcome) {
 		return func(o *plan.Outcome) { o.Observed.Policy.Spec.Mode = m }
@@ -363,7 +366,8 @@ func TestNothingButTheBoundsMovesReplicasOnWhatIsUnknown(t *testing.T) {
 				*actions.Replicas == *o.Observed.Policy.Spec.Replicas) {
 			continue // what our autoscaler wrote to the policy, which obeys the metric, is handed on
 		}
-		require.Equal(t, held, *actions.Replicas, "of %d, unknown %v, frozen %v, violation %v", in.CurrentReplicas, in.Unknown,
+		require.Equal(t, held, *actions.Replicas, "of %d, unknown %v, frozen %v, violation %v", in.CurrentReplicas,
+			in.Unknown,
 			in.Frozen, o.Violation)
 	}
 }

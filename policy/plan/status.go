@@ -71,7 +71,8 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Evaluati
 
 // writer is who writes the number of replicas, and what it does so by.
 func (o Outcome) writer() (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
-	if mode := o.Observed.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModeOff || o.Violation != nil {
+	if mode := o.Observed.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModeOff ||
+		o.Violation != nil {
 		return nil, "", ""
 	}
 	if o.Observed.Autoscaler != nil {
@@ -241,7 +242,8 @@ func Shorten(text string, most int) string {
 	return text[:most]
 }
 
-// encodedState is what Resume needs of a state, or nothing where it cannot be written: then the capacity alone is resumed.
+// encodedState is what Resume needs of a state, or nothing where it cannot be written: then the capacity alone is
+// resumed.
 func encodedState(s policy.State) string {
 	text, err := s.Encode()
 	if err != nil {

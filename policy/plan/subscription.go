@@ -40,7 +40,8 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 			"subscription %q is consumed by %s too, so each takes a part of one backlog and would be scaled for all of it: "+
 				"give each a spec.subscriptionName of its own", name, strings.Join(sharers, ", "))
 	case o.Reading == nil && o.Unknown != nil && !errors.Is(o.Unknown, backlog.ErrNoData):
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPending, "what the broker reports is not known now, "+
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPending, "what the broker reports is not "+
+			"known now, "+
 			"see condition BacklogKnown"
 	case o.Reading == nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPending, "the broker has not reported the "+

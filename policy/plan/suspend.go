@@ -69,7 +69,10 @@ const maxTakenOver = 4
 func NextSuspension(o Outcome) (*Suspension, *Violation) {
 	w, v := o.Observed, o.Violation
 	if v == nil || w.Policy.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver ||
-		!slices.Contains([]string{v1alpha1.ReasonFunctionHasOwnAutoscaler, v1alpha1.ReasonAutoscalerOrphaned, v1alpha1.ReasonConflictingAutoscaler}, v.Reason) {
+		!slices.Contains([]string{
+			v1alpha1.ReasonFunctionHasOwnAutoscaler, v1alpha1.ReasonAutoscalerOrphaned,
+			v1alpha1.ReasonConflictingAutoscaler,
+		}, v.Reason) {
 		return nil, v
 	}
 	standing := func(message string) *Violation { return &Violation{v.Condition, v.Reason, message} }
@@ -107,10 +110,14 @@ func (w Observed) nextStep() (*Suspension, *Violation) {
 		case record.MaxReplicas == nil || !w.leftBehind(r): // with its maxReplicas Function Mesh makes its own again
 			record.HorizontalPodAutoscalers = withManifest(record.HorizontalPodAutoscalers, r)
 		}
-		return &Suspension{Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, LeftBehind: w.leftBehind(r)}, nil
+		return &Suspension{Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, LeftBehind: w.leftBehind(r)},
+			nil
 	}
 	r := w.Conflicting[0]
-	return nil, &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonTakingOver, r.String() + " still: " + remedy(r)}
+	return nil, &Violation{
+		v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonTakingOver,
+		r.String() + " still: " + remedy(r),
+	}
 }
 
 // cannotTakeOver says what has to be mended by a person all the same; empty when nothing has to.

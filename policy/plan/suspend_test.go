@@ -98,7 +98,10 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 			rivals: []plan.ConflictingAutoscaler{rival(so, "so",
 				"")}, action: plan.PauseScaledObject, name: "so", record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}},
 		},
-		"nothing while KEDA has to delete its own": {rivals: []plan.ConflictingAutoscaler{leaving}, reason: v1alpha1.ReasonTakingOver},
+		"nothing while KEDA has to delete its own": {
+			rivals: []plan.ConflictingAutoscaler{leaving},
+			reason: v1alpha1.ReasonTakingOver,
+		},
 		"nothing of a policy that refuses": {
 			rivals: []plan.ConflictingAutoscaler{theirs}, change: func(
 				w *plan.Observed,
@@ -220,7 +223,10 @@ func TestWhatIsGivenBack(t *testing.T) {
 		"the autoscaler that follows from maxReplicas is there by now": {func(w *plan.Observed) {
 			w.Target.OwnAutoscaler, w.Target.MaxReplicas = true, new(int32(5))
 			w.Conflicting = []plan.ConflictingAutoscaler{rival("HorizontalPodAutoscaler", "resize-function", "Function resize")}
-		}, given{autoscalers: []string{"theirs"}, kept: []string{"maxReplicas 5: a user or another controller set it meanwhile"}}},
+		}, given{
+			autoscalers: []string{"theirs"},
+			kept:        []string{"maxReplicas 5: a user or another controller set it meanwhile"},
+		}},
 		"a manifest of something else": {func(w *plan.Observed) {
 			w.Policy.Status.TakenOver.HorizontalPodAutoscalers[0] = manifest("evil", "apps/v1", "Deployment", "web")
 		}, given{max: true, kept: []string{"HorizontalPodAutoscaler evil: it does not scale the target"}}},

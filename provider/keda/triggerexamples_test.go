@@ -107,7 +107,8 @@ func bad() map[string]struct {
 	want     []string
 	beyond   bool
 } {
-	const write = "to scale without one, write an AutoscalingPolicy of ten lines (mode: Recommend, minReplicas, maxReplicas, " +
+	const write = "to scale without one, write an AutoscalingPolicy of ten lines (mode: Recommend, minReplicas, " +
+		"maxReplicas, " +
 		"scaleTargetRef) and set policy to its name instead"
 	const component = "must be a name, which is looked for in public/default, or tenant/namespace/name"
 	const topics = "must be up to 100 persistent topics with commas between them, each a name in public/default or " +

@@ -190,7 +190,10 @@ func TestPurePackagesReadNoClockAndStartNothing(t *testing.T) {
 		`"context"`: "it waits for no answer", "time.Now(": "now is an argument",
 		"go func": "it starts nothing", `"golang.org/x/sync`: "it starts nothing",
 	}
-	for _, name := range []string{"api/v1alpha1", "backlog", "backlog/authparams", "backlog/function", "policy", "policy/plan"} {
+	for _, name := range []string{
+		"api/v1alpha1", "backlog", "backlog/authparams", "backlog/function", "policy",
+		"policy/plan",
+	} {
 		p := packages[module+name]
 		for _, file := range p.GoFiles {
 			text, err := os.ReadFile(filepath.Join(p.Dir, file))

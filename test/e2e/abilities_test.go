@@ -177,7 +177,8 @@ func TestAutoFollowsWhoServesTheMetricsAPI(t *testing.T) {
 	metrics := metricsOf(t, s)
 	require.Contains(t, metrics, "pulsar_autoscaler_policy_scales_total{result=\"scaled\"} 1\n",
 		"the adapter wrote the 3 alone")
-	require.Contains(t, metrics, "pulsar_autoscaler_cluster_capability{capability=\"scale_to_zero\"} 1\n", "the gate is on")
+	require.Contains(t, metrics, "pulsar_autoscaler_cluster_capability{capability=\"scale_to_zero\"} 1\n",
+		"the gate is on")
 	require.NotContains(t, metrics, "pulsar_autoscaler_cluster_capability{capability=\"external_metrics\"}")
 
 	api, err := discovery.NewDiscoveryClientForConfig(s.Cluster.RESTConfig())
@@ -205,7 +206,8 @@ func TestAbilitiesOfTheRealAPIServer(t *testing.T) {
 		// off by default until Kubernetes 1.37
 		`pulsar_autoscaler_cluster_capability{capability="scale_to_zero"} 0`,
 		// the stage has its kinds
-		`pulsar_autoscaler_cluster_capability{capability="tolerance"} 1`, `pulsar_autoscaler_cluster_capability{capability="keda"} 1`,
+		`pulsar_autoscaler_cluster_capability{capability="tolerance"} 1`,
+		`pulsar_autoscaler_cluster_capability{capability="keda"} 1`,
 	}
 	err := cluster.WaitFor(ctx, "the cluster to be probed", 200*time.Millisecond,
 		func(context.Context) (bool, string, error) {

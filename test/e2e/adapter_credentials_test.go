@@ -68,7 +68,7 @@ func testFunctionCredentials(t *testing.T, s *secured) {
 	require.Equal(t, "Secret later-token, which spec.pulsar.authSecret names, does not exist: create it", said)
 	said = pollCondition(t, "in-pod", v1alpha1.ConditionTargetFound, metav1.ConditionFalse, v1alpha1.ReasonTargetInvalid)
 	require.Equal(t,
-		"the credentials are in file:///etc/pulsar/token inside of the pods, which the adapter cannot read: put their "+
+		"the credentials are in /etc/pulsar/token inside of the pods, which the adapter cannot read: put their "+
 			"content into the Secret, "+
 			"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own (--pulsar-token-file and "+
 			"others)", said)
