@@ -162,3 +162,7 @@ func logForbiddenOnce(logger logr.Logger) toolscache.WatchErrorHandlerWithContex
 		}
 	}
 }
+
+var errExternalForeign = errors.New("v1beta1.external.metrics.k8s.io belongs to another server, which gets all " +
+	"requests: " +
+	"leave --external-metrics off, or point that APIService at the adapter's Service")

@@ -296,7 +296,3 @@ func (a *Capabilities) update(ctx context.Context, logger logr.Logger, change fu
 		a.enqueueAll(ctx, logger, queue)
 	}
 }
-
-var errExternalForeign = errors.New("v1beta1.external.metrics.k8s.io belongs to another server, which gets all " +
-	"requests: " +
-	"leave --external-metrics off, or point that APIService at the adapter's Service")
