@@ -108,7 +108,7 @@ func TestBusyIsTheShareOfTimeInCallsHoweverLongTheyAre(t *testing.T) {
 			for _, java := range []bool{true, false} {
 				t.Run(fmt.Sprintf("calls of %s at load %.1f, java %t", call, load, java), func(t *testing.T) {
 					w := &worker{
-						random: rand.New(rand.NewPCG(uint64(call), uint64(load*10))), //nolint:gosec // reproducible
+						random: rand.New(rand.NewPCG(uint64(call), uint64(load*10))),
 						gap:    time.Duration(float64(call) / load), call: call, failuresTimed: java, failing: 0.02,
 					}
 					if !java {

@@ -26,7 +26,7 @@
 //	pulsar_autoscaler_policy_desired_replicas{namespace,policy}        replicas last decided
 //	pulsar_autoscaler_policy_current_replicas{namespace,policy}        spec.replicas of the target
 //	pulsar_autoscaler_fleet_reconciles_total{result}                   reconciles of fleets: fleet, violated, gone, error
-//	pulsar_autoscaler_fleet_policies_total{result}                     applied, conflict, refused, error, removed, remove_error
+//	pulsar_autoscaler_fleet_policies_total{result}                     policies applied, refused, removed
 //	pulsar_autoscaler_fleet_status_patches_total{result}               statuses of fleets written
 //
 // The results of a reconcile are decided, held, unknown (no reading), violated (the user has to fix something),

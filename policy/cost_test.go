@@ -77,7 +77,7 @@ func bytesPerState(functions int) float64 {
 	states := make([]policy.State, functions)
 	before := heap()
 	for i := range states {
-		l := newLife(uint64(i)) //nolint:gosec // an index
+		l := newLife(uint64(i))
 		for range 360 {
 			l.step()
 		}

@@ -195,7 +195,7 @@ func TestALongHistoryIsThinnedOutAndHoldsReplicasNoLess(t *testing.T) {
 	state.Recommendations, state.Drains, state.Arrivals.Past = nil, nil, nil
 	for i := range 600 {
 		at := noon().Add(time.Duration(i) * 6 * time.Second)
-		r := policy.ReplicasAt{At: at, Replicas: int32(9000 - 10*i)} //nolint:gosec // small
+		r := policy.ReplicasAt{At: at, Replicas: int32(9000 - 10*i)}
 		state.Recommendations, state.Drains = append(state.Recommendations, r), append(state.Drains, r)
 		state.Arrivals.Past = append(state.Arrivals.Past,
 			policy.RateAt{At: at.Add(time.Second / 10), Rate: 1234.5678 + float64(i)/7})

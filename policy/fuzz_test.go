@@ -28,7 +28,7 @@ func (s *source) next() uint64 {
 	return binary.LittleEndian.Uint64(eight[:])
 }
 
-func (s *source) below(n uint64) int64 { return int64(s.next() % n) } //nolint:gosec // small
+func (s *source) below(n uint64) int64 { return int64(s.next() % n) }
 
 // quantity is 0, whole, a fraction, tiny or huge, and never negative.
 func (s *source) quantity() float64 {
@@ -120,12 +120,12 @@ func (s *source) input() policy.Input {
 			int32(s.below(100))),
 	}
 	first := s.below(4)
-	in.Spec.Strategies = all[first : first+1+s.below(uint64(4-first))] //nolint:gosec // 1 to 4
+	in.Spec.Strategies = all[first : first+1+s.below(uint64(4-first))]
 	in.CurrentReplicas = int32(s.below([]uint64{3, 100, 10_000}[s.below(3)]))
 	if s.below(10) == 0 {
 		in.Unknown = backlog.ErrStale
 	}
-	in.Without = policy.Part(s.below(4) / 3 * s.below(1<<16)) //nolint:gosec // not negative
+	in.Without = policy.Part(s.below(4) / 3 * s.below(1<<16))
 	s.set(reflect.ValueOf(&in.Reading).Elem())
 	in.Reading.Type = []backlog.SubscriptionType{
 		backlog.Shared, backlog.KeyShared, backlog.Failover, backlog.Exclusive,
@@ -144,7 +144,7 @@ func FuzzDecide(f *testing.F) {
 	for range 50 {
 		bytes := make([]byte, 2000)
 		for i := range bytes {
-			bytes[i] = byte(r.UintN(256)) //nolint:gosec // below 256
+			bytes[i] = byte(r.UintN(256))
 		}
 		f.Add(bytes)
 	}

@@ -40,7 +40,7 @@ func failoverReplicas(shares []share, of func(share) float64, limit float64, bou
 	sums := make([]float64, most)
 	for n := max(1, int(math.Ceil(total/limit-hair))); n <= most; n++ { // fewer cannot have it all
 		if busiest(shares, loads, sums[:n], limit) <= limit {
-			return int32(n) //nolint:gosec // as many as partitions
+			return int32(n) //nolint:gosec // at most bound
 		}
 	}
 	best, least := 1, 0.0
@@ -49,7 +49,7 @@ func failoverReplicas(shares []share, of func(share) float64, limit float64, bou
 			best, least = n, top
 		}
 	}
-	return int32(best) //nolint:gosec // as many as partitions
+	return int32(best)
 }
 
 // busiest is what the busiest of as many replicas as there are sums has to do, or the first that is found above enough.
@@ -124,7 +124,7 @@ func useful(in Input) (replicas int32, known bool) {
 		most = in.Reading.Partitions
 	}
 	limited := most > 0 && in.Reading.Type == backlog.Failover && !in.without(PartFailover)
-	return int32(most), limited //nolint:gosec // bounded by Pulsar
+	return int32(most), limited
 }
 
 // unknownLoad is why a load that replicas are sized for is not known, or nothing. The last known one is no reason to go

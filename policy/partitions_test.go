@@ -30,7 +30,7 @@ func twin(loads []float64, limit float64) int32 {
 			tops[n] = max(tops[n], sum)
 		}
 		if tops[n] <= limit {
-			return int32(n) //nolint:gosec // small
+			return int32(n)
 		}
 	}
 	panic("as many replicas as partitions are always enough")

@@ -131,9 +131,9 @@ func TestTheCapacityModelAsksForNoMoreReplicasThanPartitions(t *testing.T) {
 			in.CurrentReplicas, in.Spec.MinReplicas = 0, new(int32)
 		}
 		decision, _ := policy.Decide(in, state)
-		require.LessOrEqual(t, decision.Wanted, int32(partitions), "%d %+v", in.CurrentReplicas, decision) //nolint:gosec // small
-		if state.Raised.Replicas <= int32(partitions) && *in.Spec.MinReplicas <= int32(partitions) {       //nolint:gosec // small
-			require.LessOrEqual(t, decision.Replicas, int32(partitions), "%d %+v", in.CurrentReplicas, decision) //nolint:gosec // small
+		require.LessOrEqual(t, decision.Wanted, int32(partitions), "%d %+v", in.CurrentReplicas, decision)
+		if state.Raised.Replicas <= int32(partitions) && *in.Spec.MinReplicas <= int32(partitions) {
+			require.LessOrEqual(t, decision.Replicas, int32(partitions), "%d %+v", in.CurrentReplicas, decision)
 		}
 	})
 }

@@ -37,7 +37,8 @@ func anyPlant(r *rand.Rand) *plant {
 func (p *plant) String() string {
 	return fmt.Sprintf("%.4g/s at %.4g/s per replica, objective %s, window %d s, poll %d s, sync %d s, start %d s, "+
 		"covered %.1f", p.rate(0), p.one,
-		p.in.Spec.LatencyObjective.Duration, *p.in.Spec.Behavior.ScaleDown.StabilizationWindowSeconds, p.poll, p.sync, p.start, p.covered)
+		p.in.Spec.LatencyObjective.Duration, *p.in.Spec.Behavior.ScaleDown.StabilizationWindowSeconds, p.poll, p.sync,
+		p.start, p.covered)
 }
 
 // knowing what a replica does and how long it takes to start.

@@ -167,6 +167,8 @@ func (p *polled) decide() {
 	p.state, p.desired = after, decision.Replicas
 }
 
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
 // The load rises once, at a random time within a poll, and answers are up to 0.3 s late.
 func TestLoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	t.Parallel()
@@ -175,7 +177,7 @@ func TestLoadStepTakesTwoRaisesAtMost(t *testing.T) {
 		replicas       int32
 		one, low, high float64
 		// poll, window, sync and the latest time of enough replicas, in seconds.
-		poll, window, sync, within time.Duration
+		poll, window, sync, within int
 	}{
 		"polls faster than the window and a fast HPA": {3, 25, 50, 150, 1, 4, 1, 10},
 		"the same from one replica":                   {1, 40, 8, 132, 1, 4, 1, 30},
@@ -186,8 +188,8 @@ func TestLoadStepTakesTwoRaisesAtMost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(seeds) {
-				p := newPolled(seed, test.replicas, test.one, test.poll*time.Second, test.window*time.Second)
-				p.sync = test.sync * time.Second
+				p := newPolled(seed, test.replicas, test.one, seconds(test.poll), seconds(test.window))
+				p.sync = seconds(test.sync)
 				p.rate = func(at time.Duration) float64 {
 					if at > calm {
 						return test.high
@@ -196,7 +198,7 @@ func TestLoadStepTakesTwoRaisesAtMost(t *testing.T) {
 				}
 				p.run(calm)
 				require.Empty(t, p.raises, "seed %d", seed)
-				p.run(calm + test.within*time.Second)
+				p.run(calm + seconds(test.within))
 				require.GreaterOrEqual(t, float64(len(p.ready))*test.one, test.high, "seed %d: replicas for the arrivals", seed)
 				p.run(calm + lasts)
 				require.LessOrEqual(t, len(p.raises), 2, "seed %d: raises %v", seed, p.raises)

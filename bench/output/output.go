@@ -73,7 +73,7 @@ func File(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("creating the directory of the results: %w", err)
 	}
-	if err := os.WriteFile(path, content, 0o644); err != nil {
+	if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // results are for all users
 		return fmt.Errorf("writing the results: %w", err)
 	}
 	return nil

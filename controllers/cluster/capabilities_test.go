@@ -370,7 +370,7 @@ func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 		require.Equal(t, plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true},
 			w.Now())
 		require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(`
-			# HELP pulsar_autoscaler_cluster_capability 1 for what the cluster can do for the adapter, 0 for what it cannot; absent while not known.
+			# HELP pulsar_autoscaler_cluster_capability 1 for what the cluster can do, 0 for what it cannot; absent if unknown.
 			# TYPE pulsar_autoscaler_cluster_capability gauge
 			pulsar_autoscaler_cluster_capability{capability="custom_metrics"} 0
 			pulsar_autoscaler_cluster_capability{capability="keda"} 0

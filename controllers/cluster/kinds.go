@@ -87,6 +87,7 @@ func NewObject(kind string) client.Object {
 	}
 }
 
+// WorkloadGVK is a kind of Function Mesh.
 func WorkloadGVK(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: FunctionMeshGroup, Version: functionMeshVersion, Kind: kind}
 }
@@ -119,6 +120,7 @@ func NewUnstructured(kind string) *unstructured.Unstructured {
 	return object
 }
 
+// NewUnstructuredList is an empty list of objects of a kind.
 func NewUnstructuredList(kind string) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(GVK(kind))

@@ -27,7 +27,7 @@ func newCapabilityMetrics(registerer prometheus.Registerer) (*capabilityMetrics,
 	m := &capabilityMetrics{
 		capability: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pulsar_autoscaler_cluster_capability",
-			Help: "1 for what the cluster can do for the adapter, 0 for what it cannot; absent while not known.",
+			Help: "1 for what the cluster can do, 0 for what it cannot; absent if unknown.",
 		}, []string{"capability"}),
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_cluster_probes_total",

@@ -44,8 +44,10 @@ func keptAutoscaler(t *testing.T, status string) client.Object {
 	t.Helper()
 	return kept(
 		t,
-		`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: media, name: keda-hpa-so, ownerReferences: [
-  {apiVersion: keda.sh/v1alpha1, kind: ScaledObject, name: so, uid: u, controller: true}]}, spec: {maxReplicas: 100}, status: `+status+"}",
+		`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: media, name: keda-hpa-so,
+  ownerReferences: [
+  {apiVersion: keda.sh/v1alpha1, kind: ScaledObject, name: so, uid: u, controller: true}]},
+  spec: {maxReplicas: 100}, status: `+status+"}",
 	)
 }
 

@@ -85,8 +85,8 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 	targets, err := target.New(target.Config{
 		Workloads: mgr.GetCache(), Installed: discovery.Installed, Objects: mgr.GetAPIReader(), Credentials: credentials,
 		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
-		OwnCredentials:    config.OwnCredentials,
-		WorkerCredentials: config.WorkerCredentials, InstanceMetrics: config.InstanceMetrics, Worker: config.Worker,
+		OwnCredentials: config.OwnCredentials, WorkerCredentials: config.WorkerCredentials,
+		InstanceMetrics: config.InstanceMetrics, Worker: config.Worker,
 		Consumers: target.ConsumerCount(config.Store, config.Clock), Now: config.Clock,
 	})
 	if err != nil {
@@ -101,10 +101,9 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	discovery.OnSynced(cluster.KindLease, func() error { return maker.follow(ctx, mgr.GetCache()) })
-	discovery.OnSynced(
-		cluster.KindPolicy,
-		func() error { return notifyOfPolicies(ctx, mgr.GetCache(), config.PolicyChanged) },
-	)
+	discovery.OnSynced(cluster.KindPolicy, func() error {
+		return notifyOfPolicies(ctx, mgr.GetCache(), config.PolicyChanged)
+	})
 	if err := discovery.AddTo(mgr); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}

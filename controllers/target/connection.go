@@ -49,11 +49,13 @@ type PulsarSpec struct {
 	TLSConfig  *TLSConfig  `json:"tlsConfig"`
 }
 
+// AuthConfig is spec.pulsar.authConfig of Function Mesh.
 type AuthConfig struct {
 	OAuth2Config *OAuth2Config `json:"oauth2Config"`
 	GenericAuth  *GenericAuth  `json:"genericAuth"`
 }
 
+// OAuth2Config is oauth2Config of an AuthConfig.
 type OAuth2Config struct {
 	Audience      string `json:"audience"`
 	IssuerURL     string `json:"issuerUrl"`
@@ -62,11 +64,13 @@ type OAuth2Config struct {
 	KeySecretKey  string `json:"keySecretKey"`
 }
 
+// GenericAuth is genericAuth of an AuthConfig: a plugin with its parameters, as in client.conf.
 type GenericAuth struct {
 	Plugin     string `json:"clientAuthenticationPlugin"`
 	Parameters string `json:"clientAuthenticationParameters"`
 }
 
+// TLSConfig is spec.pulsar.tlsConfig of Function Mesh.
 type TLSConfig struct {
 	Enabled              bool   `json:"enabled"`
 	AllowInsecure        bool   `json:"allowInsecure"`

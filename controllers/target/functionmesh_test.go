@@ -13,16 +13,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// decodeText decodes an object written as JSON, which is how the API server sends it.
-func decodeText(t testing.TB, kind, text string) workload {
-	t.Helper()
-	var object map[string]any
-	require.NoError(t, json.Unmarshal([]byte(text), &object))
-	w, err := decodeWorkload(kind, object)
-	require.NoError(t, err)
-	return w
-}
-
 // short completes names in public/default.
 func short(names ...string) []string {
 	complete := make([]string, 0, len(names))

@@ -100,6 +100,7 @@ func ControllerOf(object metav1.Object) string {
 	return owner.Kind + " " + owner.Name
 }
 
+// IndexAutoscaler finds HorizontalPodAutoscalers by what they scale.
 func IndexAutoscaler(object client.Object) []string {
 	hpa, ok := object.(*autoscalingv2.HorizontalPodAutoscaler)
 	if !ok {

@@ -45,6 +45,7 @@ type lookup[V any] struct {
 	readAt, until, usedAt time.Time
 }
 
+// NewLookups remembers nothing yet; now is the time, such as time.Now.
 func NewLookups[K comparable, V any](now func() time.Time) *Lookups[K, V] {
 	return &Lookups[K, V]{now: now, known: map[K]*lookup[V]{}}
 }

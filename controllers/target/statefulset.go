@@ -131,7 +131,7 @@ func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSe
 	subscription, subscriptionType, err := runs.Subscription()
 	if err != nil {
 		refuse(err.Error())
-		return nil //nolint:nilerr // shown in a condition
+		return nil
 	}
 	target.Component, target.NeverAcknowledges = runs.FullName(), runs.NeverAcknowledges
 	target.NeverZero = runs.Kind == function.KindSource

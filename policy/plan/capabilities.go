@@ -10,7 +10,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Abilities are what a cluster can do, as it was probed. The zero value is a cluster of which nothing is known yet.
+// Capabilities are what a cluster can do, as it was probed. The zero value is a cluster of which nothing is known yet.
 type Capabilities struct {
 	// MetricsAPIHolder is who serves custom.metrics.k8s.io instead of us, such as "Service monitoring/prometheus-adapter";
 	// empty when we do, or when that is not known.

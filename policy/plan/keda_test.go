@@ -55,7 +55,8 @@ func TestTheScaledObjectAsksForTheDecision(t *testing.T) {
 	rules := `{"policies": [{"periodSeconds": 1, "type": "Pods", "value": 32767}], "selectPolicy": "Max", "stabilizationWindowSeconds": 0, "tolerance": "0"}`
 	require.JSONEq(t, `{
 		"scaleTargetRef": {"apiVersion": "compute.functionmesh.io/v1alpha1", "kind": "Function", "name": "resize"},
-		"pollingInterval": 30, "cooldownPeriod": 300, "initialCooldownPeriod": 300, "minReplicaCount": 0, "maxReplicaCount": 50,
+		"pollingInterval": 30, "cooldownPeriod": 300, "initialCooldownPeriod": 300,
+		"minReplicaCount": 0, "maxReplicaCount": 50,
 		"advanced": {"restoreToOriginalReplicaCount": false, "horizontalPodAutoscalerConfig": {"name": "`+plan.AutoscalerName("resize")+`",
 			"behavior": {"scaleUp": `+rules+`, "scaleDown": `+rules+`}}},
 		"fallback": {"failureThreshold": 3, "replicas": 1, "behavior": "currentReplicas"},

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// World is what was gathered about one policy, before anything is decided or written.
+// Observed is what was read about one policy, before anything is decided or written.
 type Observed struct {
 	Policy *v1alpha1.AutoscalingPolicy
 	// Abilities of the cluster, as far as they are known.

@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Plan is what is to be written for a policy. Nil fields are left alone.
+// Actions are what is to be written for a policy. Nil fields are left alone.
 type Actions struct {
 	// Autoscaler to apply.
 	Autoscaler *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration
@@ -34,7 +34,7 @@ type Actions struct {
 	StatusFirst bool
 }
 
-// NewPlan says what to write. While there is a violation nothing is touched, ours included: taking ours away would hand
+// New says what to write. While there is a violation nothing is touched, ours included: taking ours away would hand
 // the target to a conflicting autoscaler, which knows nothing of the backlog. Every violation thus freezes what runs
 // until the user has decided. There is one exception: a policy gives way to one that takes precedence, else that one
 // would wait for ever.

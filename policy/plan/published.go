@@ -22,7 +22,7 @@ var (
 	ErrUndecided = errors.New("nothing is decided")
 )
 
-// Served is a decision as autoscalers are told it.
+// Published is a decision as autoscalers are told it.
 type Published struct {
 	// Replicas from 0 on, within the policy's present minReplicas and maxReplicas.
 	Replicas int32

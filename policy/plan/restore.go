@@ -15,7 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// Return is what to give back, and what not, as sentences that say why.
+// Restoration is what to restore, and what not, as sentences that say why.
 type Restoration struct {
 	// RemoveOurs is true while our autoscaler exists: the controller removes it first, and the rest waits until it
 	// is gone.
@@ -29,7 +29,7 @@ type Restoration struct {
 	Kept          []string
 }
 
-// GivesBack says that a policy holds what it is to give back: it is being deleted, or refuses by now.
+// MustRestore says that a policy holds what it is to restore: it is being deleted, or refuses by now.
 func MustRestore(p *v1alpha1.AutoscalingPolicy) bool {
 	holds := p.Status.TakenOver != nil || slices.Contains(p.Finalizers, Finalizer)
 	return holds && (p.DeletionTimestamp != nil || p.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver)

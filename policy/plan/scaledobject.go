@@ -156,7 +156,7 @@ func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) 
 		Triggers: []ScaledObjectTrigger{trigger(p, scaler)},
 	}
 	if least == 0 {
-		seconds := int32(max(leastKEDACooldown, policy.Cooldown(p.Spec)) / time.Second)
+		seconds := int32(max(leastKEDACooldown, policy.Cooldown(p.Spec)) / time.Second) //nolint:gosec // at most a day
 		spec.PollingInterval, spec.CooldownPeriod, spec.InitialCooldownPeriod = new(
 			int32(kedaPollingSeconds)), &seconds, &seconds
 	}

@@ -95,8 +95,8 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 			record: v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{theirs.Manifest}},
 		},
 		"a ScaledObject": {
-			rivals: []plan.ConflictingAutoscaler{rival(so, "so",
-				"")}, action: plan.PauseScaledObject, name: "so", record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}},
+			rivals: []plan.ConflictingAutoscaler{rival(so, "so", "")}, action: plan.PauseScaledObject, name: "so",
+			record: v1alpha1.TakenOver{ScaledObjects: []v1alpha1.ObjectName{"so"}},
 		},
 		"nothing while KEDA has to delete its own": {
 			rivals: []plan.ConflictingAutoscaler{leaving},

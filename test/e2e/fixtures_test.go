@@ -226,7 +226,7 @@ func (r recorder) take(t *testing.T, name, path string, keys ...string) {
 	if *record {
 		text, err := json.MarshalIndent(scrub(t, answer), "", " ")
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(file, append(text, '\n'), 0o644)) //nolint:gosec // as git has it
+		require.NoError(t, os.WriteFile(file, append(text, '\n'), 0o644))
 		return
 	}
 	text, err := os.ReadFile(file)

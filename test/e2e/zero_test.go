@@ -159,7 +159,7 @@ func TestZeroAndOneStayThroughAnOutage(t *testing.T) {
 		require.NoError(t, b.CreateTopic(t.Context(), topic, 0))
 		require.NoError(t, b.CreateSubscription(t.Context(), topic, "public/default/"+name, broker.Earliest))
 		addStill(t, mesh.KindFunction, name, b, map[string]any{"input": map[string]any{"topics": []any{topic}}})
-		scaleByHand(t, name, int32(count)) //nolint:gosec // small
+		scaleByHand(t, name, int32(count))
 		actuator := v1alpha1.ActuatorHPA
 		if name[:5] == "out-d" {
 			actuator = v1alpha1.ActuatorDirect

@@ -19,7 +19,7 @@ func install(t *testing.T, version string, commands ...string) string {
 	release := "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"" + version + "\"\nOS_ARCH=\"x86_64\"\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "release"), []byte(release), 0o600))
 	for _, command := range commands {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", command), nil, 0o700)) //nolint:gosec // a program
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", command), nil, 0o700))
 	}
 	return dir
 }

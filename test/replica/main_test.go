@@ -100,7 +100,7 @@ func (c *completions) sequences(t *testing.T, n int) []Completion {
 	all := c.list()
 	for _, done := range all {
 		require.NotZero(t, done.Sequence)
-		require.LessOrEqual(t, done.Sequence, uint64(n)) //nolint:gosec // small
+		require.LessOrEqual(t, done.Sequence, uint64(n))
 		require.False(t, done.Done.Truncate(time.Millisecond).Before(done.Published), "%v is done before it was published",
 			done)
 	}

@@ -73,7 +73,7 @@ func TestMissingPythonSaysWhatToInstall(t *testing.T) {
 	require.ErrorContains(t, err, "install Python 3.9 or later with its module venv")
 
 	old := "#!/bin/sh\necho ModuleNotFoundError: ensurepip >&2\nexit 1\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "python3"), []byte(old), 0o700)) //nolint:gosec // a program
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "python3"), []byte(old), 0o700))
 	_, err = NewPython(t.Context(), nil, nil)
 	require.ErrorIs(t, err, ErrNoPython)
 	require.ErrorContains(t, err, "says ModuleNotFoundError: ensurepip: install Python 3.9")
