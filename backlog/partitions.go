@@ -146,15 +146,32 @@ func (p *topicPartitions) since(at time.Time) (first, last []flow) {
 // fraction of a second.
 const latestSpan = 2 * time.Second
 
+// latestGap is how many times longer than the latest span an interval between answers may be. After an outage producers
+// send at once what they could not send during it: over the newest answers alone that looks like a load step.
+const latestGap = 3
+
 // latestRate is what arrives by the newest answers that are a latestSpan apart, and the time between them.
 func (p *topicPartitions) latestRate() (Measurement, time.Duration) {
-	for i := len(p.points) - 2; i >= 0; i-- {
-		last := p.points[len(p.points)-1]
-		if span := last.at.Sub(p.points[i].at); span >= latestSpan || i == 0 {
-			return publishRate(p.points[i].flows, last.flows), span
+	newest := len(p.points) - 1
+	for i := newest - 1; i >= 0; i-- {
+		span := p.points[newest].at.Sub(p.points[i].at)
+		if span < latestSpan && i > 0 {
+			continue
 		}
+		if p.longestInterval() > latestGap*span {
+			break
+		}
+		return publishRate(p.points[i].flows, p.points[newest].flows), span
 	}
 	return Unknown(ErrNoRate), 0
+}
+
+// longestInterval is the longest time between two answers in a row.
+func (p *topicPartitions) longestInterval() (longest time.Duration) {
+	for i := 1; i < len(p.points); i++ {
+		longest = max(longest, p.points[i].at.Sub(p.points[i-1].at))
+	}
+	return longest
 }
 
 // subscriptionPartitions are a subscription on the partitions of a topic, by position.

@@ -163,11 +163,20 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 		},
 		"takes answers that are two seconds apart for that": {
 			answers: []answer{
-				{at: 0, published: 0}, {at: 8, published: 800}, {at: 9, published: 800}, {at: 10, published: 1400},
+				{at: 4, published: 0}, {at: 8, published: 800}, {at: 9, published: 800}, {at: 10, published: 1400},
 			},
 			check: func(t *testing.T, r backlog.Reading) {
 				require.InDelta(t, 300, known(t, r.LatestPublishRate), 1e-9)
 				require.Equal(t, 2*time.Second, r.LatestWindow)
+			},
+		},
+		"takes no catching up after an outage for a load step": {
+			answers: []answer{
+				{at: 0, published: 0}, {at: 30, published: 1000}, {at: 31, published: 2000}, {at: 32, published: 3200},
+			},
+			check: func(t *testing.T, r backlog.Reading) {
+				require.InDelta(t, 100, known(t, r.PublishRate), 1e-9)
+				unknown(t, backlog.ErrNoRate, r.LatestPublishRate)
 			},
 		},
 		"knows nothing newer than a counter reset": {
