@@ -108,7 +108,12 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	credentials, targets, err := newTargets(mgr, config, discovery)
+	credentials, targets, err := informer.NewTargets(mgr, discovery, target.Config{
+		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
+		OwnCredentials: config.OwnCredentials, WorkerCredentials: config.WorkerCredentials,
+		InstanceMetrics: config.InstanceMetrics, Worker: config.Worker, WorkerUpdateInterval: config.WorkerUpdateInterval,
+		Consumers: target.ConsumerCount(config.Store, config.Clock), Now: config.Clock,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -150,25 +155,6 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	answers.Pods = pods
 	answers.Objects = target.NewObjects(targets.Reader, answers.Policies.Synced)
 	return answers, nil
-}
-
-// newTargets reads and describes scale targets, with the credentials that they name.
-func newTargets(mgr manager.Manager, config Config, discovery cluster.Discovery) (*informer.Credentials,
-	*target.Targets, error,
-) {
-	credentials, err := informer.NewCredentials(mgr.GetAPIReader(), config.FunctionCredentials, config.OwnCredentials,
-		config.Clock)
-	if err != nil {
-		return nil, nil, err
-	}
-	targets, err := target.New(target.Config{
-		Workloads: mgr.GetCache(), Installed: discovery.Installed, Objects: mgr.GetAPIReader(), Credentials: credentials,
-		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
-		OwnCredentials: config.OwnCredentials, WorkerCredentials: config.WorkerCredentials,
-		InstanceMetrics: config.InstanceMetrics, Worker: config.Worker, WorkerUpdateInterval: config.WorkerUpdateInterval,
-		Consumers: target.ConsumerCount(config.Store, config.Clock), Now: config.Clock,
-	})
-	return credentials, targets, err
 }
 
 // index makes policies and HorizontalPodAutoscalers findable by what they scale.

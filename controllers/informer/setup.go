@@ -78,12 +78,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	credentials, err := NewCredentials(mgr.GetAPIReader(), config.FunctionCredentials, config.OwnCredentials, config.Clock)
-	if err != nil {
-		return nil, fmt.Errorf("controllers: %w", err)
-	}
-	targets, err := target.New(target.Config{
-		Workloads: mgr.GetCache(), Installed: discovery.Installed, Objects: mgr.GetAPIReader(), Credentials: credentials,
+	credentials, targets, err := NewTargets(mgr, discovery, target.Config{
 		DefaultAdminURL: config.DefaultAdminURL, FunctionCredentials: config.FunctionCredentials,
 		OwnCredentials: config.OwnCredentials, WorkerCredentials: config.WorkerCredentials,
 		InstanceMetrics: config.InstanceMetrics, Worker: config.Worker,
@@ -129,6 +124,21 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 		},
 		discovery: discovery,
 	}, nil
+}
+
+// NewTargets reads and describes scale targets, with the credentials that they name. It sets what config says of
+// Kubernetes: Workloads, Installed, Objects and Credentials.
+func NewTargets(mgr manager.Manager, discovery cluster.Discovery, config target.Config) (*Credentials,
+	*target.Targets, error,
+) {
+	credentials, err := NewCredentials(mgr.GetAPIReader(), config.FunctionCredentials, config.OwnCredentials, config.Now)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.Workloads, config.Objects = mgr.GetCache(), mgr.GetAPIReader()
+	config.Installed, config.Credentials = discovery.Installed, credentials
+	targets, err := target.New(config)
+	return credentials, targets, err
 }
 
 // notifyOfPolicies forwards what the watch of policies sees.
