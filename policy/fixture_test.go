@@ -31,7 +31,9 @@ func spec() v1alpha1.AutoscalingPolicySpec {
 		ScaleTargetRef: v1alpha1.ScaleTargetRef{
 			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "resize",
 		},
-		MinReplicas: new(int32(1)), MaxReplicas: 50, LatencyObjective: metav1.Duration{Duration: time.Minute},
+		ScalingSpec: v1alpha1.ScalingSpec{
+			MinReplicas: new(int32(1)), MaxReplicas: 50, LatencyObjective: metav1.Duration{Duration: time.Minute},
+		},
 	}
 }
 

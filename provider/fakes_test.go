@@ -91,7 +91,9 @@ func decidedPolicy(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.Autoscali
 	desired := int32(7)
 	policy := &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Generation: 3},
-		Spec:       v1alpha1.AutoscalingPolicySpec{MinReplicas: new(int32(2)), MaxReplicas: 10, Mode: v1alpha1.ModeAuto},
+		Spec: v1alpha1.AutoscalingPolicySpec{ScalingSpec: v1alpha1.ScalingSpec{
+			MinReplicas: new(int32(2)), MaxReplicas: 10, Mode: v1alpha1.ModeAuto,
+		}},
 		Status: v1alpha1.AutoscalingPolicyStatus{
 			ObservedGeneration: 3,
 			DesiredReplicas:    &desired,

@@ -78,8 +78,10 @@ func Policy(function string, minReplicas, maxReplicas int32, objective time.Dura
 			ScaleTargetRef: v1alpha1.ScaleTargetRef{
 				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: function,
 			},
-			MinReplicas: &minReplicas, MaxReplicas: maxReplicas,
-			LatencyObjective: metav1.Duration{Duration: objective},
+			ScalingSpec: v1alpha1.ScalingSpec{
+				MinReplicas: &minReplicas, MaxReplicas: maxReplicas,
+				LatencyObjective: metav1.Duration{Duration: objective},
+			},
 		},
 	}
 }

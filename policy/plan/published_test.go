@@ -16,7 +16,7 @@ import (
 
 func servedPolicy(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
 	p := &v1alpha1.AutoscalingPolicy{
-		Spec: v1alpha1.AutoscalingPolicySpec{MaxReplicas: 10},
+		Spec: v1alpha1.AutoscalingPolicySpec{ScalingSpec: v1alpha1.ScalingSpec{MaxReplicas: 10}},
 		Status: v1alpha1.AutoscalingPolicyStatus{
 			DesiredReplicas: new(int32(7)),
 			Decision:        &v1alpha1.Decision{Time: metav1.NewTime(time.Unix(1000, 0))},

@@ -174,7 +174,7 @@ func decidedPolicy(replicas int32, at time.Time) *v1alpha1.AutoscalingPolicy {
 	least := int32(0)
 	return &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: inNamespace, Name: "resize"},
-		Spec:       v1alpha1.AutoscalingPolicySpec{MinReplicas: &least, MaxReplicas: 100},
+		Spec:       v1alpha1.AutoscalingPolicySpec{ScalingSpec: v1alpha1.ScalingSpec{MinReplicas: &least, MaxReplicas: 100}},
 		Status: v1alpha1.AutoscalingPolicyStatus{
 			DesiredReplicas: &replicas,
 			Signals:         &v1alpha1.Signals{MeasuredAt: metav1.NewTime(at)},

@@ -52,9 +52,11 @@ func newPolicy(name string) *v1alpha1.AutoscalingPolicy {
 			ScaleTargetRef: v1alpha1.ScaleTargetRef{
 				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
 			},
-			MinReplicas: new(int32(1)), MaxReplicas: 20,
-			LatencyObjective: metav1.Duration{Duration: objective},
-			Behavior:         &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}},
+			ScalingSpec: v1alpha1.ScalingSpec{
+				MinReplicas: new(int32(1)), MaxReplicas: 20,
+				LatencyObjective: metav1.Duration{Duration: objective},
+				Behavior:         &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{StabilizationWindowSeconds: &window}},
+			},
 		},
 	}
 }

@@ -92,7 +92,9 @@ func (s *scene) addFunction(ctx context.Context) (err error) {
 				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction,
 				Name: name,
 			},
-			MinReplicas: new(int32(1)), MaxReplicas: 20, LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
+			ScalingSpec: v1alpha1.ScalingSpec{
+				MinReplicas: new(int32(1)), MaxReplicas: 20, LatencyObjective: metav1.Duration{Duration: 30 * time.Second},
+			},
 		},
 	})
 	if err != nil {

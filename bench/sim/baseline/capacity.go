@@ -51,8 +51,10 @@ func newCapacity(s model.Scenario, without policy.Part) *capacity {
 		subscription: backlog.NewSubscription(backlog.Cluster{AdminURL: "http://pulsar:8080"}, model.Subscription,
 			s.Topics()...),
 		spec: v1alpha1.AutoscalingPolicySpec{
-			MinReplicas: new(int32(s.Min)), MaxReplicas: int32(s.Max), //nolint:gosec // small
-			LatencyObjective: metav1.Duration{Duration: s.Objective},
+			ScalingSpec: v1alpha1.ScalingSpec{
+				MinReplicas: new(int32(s.Min)), MaxReplicas: int32(s.Max), //nolint:gosec // small
+				LatencyObjective: metav1.Duration{Duration: s.Objective},
+			},
 		},
 		without: without,
 		desired: s.Initial,

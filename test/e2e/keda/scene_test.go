@@ -70,11 +70,13 @@ func newPolicy(name string, strategy v1alpha1.Strategy) *v1alpha1.AutoscalingPol
 			ScaleTargetRef: v1alpha1.ScaleTargetRef{
 				APIVersion: mesh.GroupVersion().String(), Kind: mesh.KindFunction, Name: name,
 			},
-			MinReplicas: new(int32), MaxReplicas: 10, LatencyObjective: metav1.Duration{Duration: time.Minute},
-			Strategies: []v1alpha1.Strategy{strategy},
-			Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{
-				StabilizationWindowSeconds: &short, CooldownPeriodSeconds: &short,
-			}},
+			ScalingSpec: v1alpha1.ScalingSpec{
+				MinReplicas: new(int32), MaxReplicas: 10, LatencyObjective: metav1.Duration{Duration: time.Minute},
+				Strategies: []v1alpha1.Strategy{strategy},
+				Behavior: &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{
+					StabilizationWindowSeconds: &short, CooldownPeriodSeconds: &short,
+				}},
+			},
 		},
 	}
 }
