@@ -31,7 +31,7 @@ func newPatternState(pattern Pattern) *patternState {
 
 // acquirePattern tracks the subscription of all topics that the pattern matches, now and later. A pattern that cannot
 // be read is left alone: readings say why.
-func (s *patternTable) acquirePattern(key Topic, use use) {
+func (s *tracked) acquirePattern(key Topic, use use) {
 	state := s.patterns[key]
 	if state == nil {
 		pattern, err := ParsePattern(key.Name)
@@ -51,7 +51,7 @@ func (s *patternTable) acquirePattern(key Topic, use use) {
 }
 
 // join makes a new pattern one of its namespace's, with what the last listing has for it.
-func (s *patternTable) join(namespace Namespace, key Topic, state *patternState) {
+func (s *tracked) join(namespace Namespace, key Topic, state *patternState) {
 	listing := s.namespaces[namespace]
 	if listing == nil {
 		listing = &namespaceState{patterns: map[Topic]*patternState{}}
@@ -62,7 +62,7 @@ func (s *patternTable) join(namespace Namespace, key Topic, state *patternState)
 	state.matched = state.pattern.filter(listing.topics)
 }
 
-func (s *patternTable) releasePattern(key Topic, use use) {
+func (s *tracked) releasePattern(key Topic, use use) {
 	state := s.patterns[key]
 	if state == nil {
 		return
@@ -153,7 +153,7 @@ func expand(s *Store, namespace Namespace, topics []string) map[Topic][]string {
 }
 
 // follow tracks what a pattern matches now instead of what it matched before. mu is held.
-func (s *patternTable) follow(key Topic, state *patternState, matched []string) {
+func (s *tracked) follow(key Topic, state *patternState, matched []string) {
 	before := state.matched
 	state.matched = matched
 	came, went := difference(before, matched)
@@ -198,7 +198,7 @@ func (s *Store) FailListing(namespace Namespace, reason error) {
 }
 
 // relist asks for new listings because a topic is not there. mu is held.
-func (s *patternTable) relist(topic *topicState) {
+func (s *tracked) relist(topic *topicState) {
 	for _, key := range topic.patterns {
 		pattern := s.patterns[key].pattern
 		s.change(NamespaceJob(Namespace{Cluster: key.Cluster, Name: pattern.namespace}), true)

@@ -16,7 +16,7 @@ import (
 func (s *Store) Partitions(subscription Subscription, now time.Time) ([]PartitionReading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	inputs, err := reader{s}.inputs(subscription, now, nil)
+	inputs, err := s.inputs(subscription, now, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var few [4]input // most subscriptions have no more topics, and need no memory for them
-	inputs, err := reader{s}.inputs(subscription, now, few[:0])
+	inputs, err := s.inputs(subscription, now, few[:0])
 	if err != nil {
 		return Reading{}, err
 	}
@@ -34,7 +34,7 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 		sum = reading
 	}
 	sum.UnsubscribedTopics = inputs.unsubscribed
-	sum.Instances = reader{s}.readInstances(subscription.Workload, now)
+	sum.Instances = s.readInstances(subscription.Workload, now)
 	return sum, nil
 }
 
@@ -43,13 +43,13 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 func (s *Store) ReadyAtLeast(subscription Subscription, now time.Time) (messages float64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	matched, err := reader{s}.matched(subscription, now)
+	matched, err := s.matched(subscription, now)
 	if err != nil {
 		matched = nil
 	}
 	for _, names := range [][]string{subscription.Topics, matched} {
 		for _, name := range names {
-			one, err := reader{s}.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
+			one, err := s.input(Topic{Cluster: subscription.Cluster, Name: name}, subscription.Name, now)
 			if err == nil {
 				messages += one.state.history.last().ready()
 			}
@@ -73,7 +73,7 @@ type input struct {
 }
 
 // inputs appends the topics that count, at least one, or says why the subscription is unknown. mu is held.
-func (s reader) inputs(subscription Subscription, now time.Time, to []input) (inputs, error) {
+func (s *tracked) inputs(subscription Subscription, now time.Time, to []input) (inputs, error) {
 	if len(subscription.Topics)+len(subscription.Patterns) == 0 {
 		return inputs{}, fmt.Errorf("%w: subscription %s has no topics", ErrNotTracked, subscription.Name)
 	}
@@ -124,7 +124,7 @@ func (i *inputs) nothing(subscription Subscription) error {
 }
 
 // matched returns the topics that the patterns match and that are not named, each once. mu is held.
-func (s reader) matched(subscription Subscription, now time.Time) ([]string, error) {
+func (s *tracked) matched(subscription Subscription, now time.Time) ([]string, error) {
 	var names []string
 	for _, text := range subscription.Patterns {
 		state, err := s.readPattern(Topic{Cluster: subscription.Cluster, Name: text}, subscription, now)
@@ -144,7 +144,7 @@ func (s reader) matched(subscription Subscription, now time.Time) ([]string, err
 }
 
 // readPattern returns what a pattern matches, or why that is not known. mu is held.
-func (s reader) readPattern(key Topic, subscription Subscription, now time.Time) (*patternState, error) {
+func (s *tracked) readPattern(key Topic, subscription Subscription, now time.Time) (*patternState, error) {
 	state := s.patterns[key]
 	if state == nil {
 		if _, err := ParsePattern(key.Name); err != nil {
@@ -160,7 +160,7 @@ func (s reader) readPattern(key Topic, subscription Subscription, now time.Time)
 }
 
 // input returns a topic for a reading, or why what it has of the subscription is unknown. mu is held.
-func (s reader) input(key Topic, subscription string, now time.Time) (input, error) {
+func (s *tracked) input(key Topic, subscription string, now time.Time) (input, error) {
 	topic := s.topics[key]
 	if topic == nil {
 		return input{}, fmt.Errorf("%w: %s", ErrNotTracked, key.Name)

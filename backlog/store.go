@@ -9,32 +9,21 @@ import (
 	"time"
 )
 
-// Store keeps what was measured lately of the topics that are tracked, and answers readings from memory. It is
+// Store keeps what was measured lately of the topics that are tracked, and serves readings from memory. It is
 // safe for concurrent use. At most one Poller runs on it.
 type Store struct {
-	rateWindow, staleAfter time.Duration
-
 	// mu guards everything below.
 	mu sync.RWMutex
-	tracking
+	tracked
 }
 
-// tracking is what is tracked, and for which owners. The lock of the Store guards it, as all that it is made of.
-type tracking struct {
-	interests
-	patternTable
-}
-
-// interests are those of owners.
-type interests struct {
-	owners   map[string]*interest
-	expiries expiries
-}
-
-// patternTable are the patterns that subscriptions follow, and what they match.
-type patternTable struct {
+// tracked is what owners track, with what is known of it. The lock of the Store guards it.
+type tracked struct {
+	rateWindow, staleAfter time.Duration
+	owners                 map[string]*interest
+	expiries               Timeline[string]        // owners of interest that has an end
+	patterns               map[Topic]*patternState // by cluster and text
 	jobs
-	patterns map[Topic]*patternState // by cluster and text
 }
 
 // jobs are what a poller fetches, with what is known of each.
@@ -43,15 +32,12 @@ type jobs struct {
 	namespaces map[Namespace]*namespaceState
 	workloads  map[string]*workloadState
 	clusters   map[Cluster]*clusterState
-	// changed are the jobs that came, went or cannot wait since the poller last asked, and whether they are due at once;
+	// changed are the jobs that came, went or became due since the last call of Changes, and whether they are due at once;
 	// nil without a poller.
 	changed map[Job]bool
-	// wanting is what the poller is there for.
+	// wanting is what the poller fetches beyond topics and listings.
 	wanting Extras
 }
-
-// reader reads a Store; its lock is held.
-type reader struct{ *Store }
 
 // clusterState is a cluster with tracked topics.
 type clusterState struct {
@@ -68,13 +54,13 @@ func NewStore(rateWindow, staleAfter time.Duration) (*Store, error) {
 	if staleAfter < rateWindow {
 		return nil, fmt.Errorf("staleAfter is %s, must not be shorter than rateWindow (%s)", staleAfter, rateWindow)
 	}
-	known := jobs{
-		topics: map[Topic]*topicState{}, namespaces: map[Namespace]*namespaceState{},
-		workloads: map[string]*workloadState{}, clusters: map[Cluster]*clusterState{},
-	}
-	return &Store{rateWindow: rateWindow, staleAfter: staleAfter, tracking: tracking{
-		interests:    interests{owners: map[string]*interest{}},
-		patternTable: patternTable{jobs: known, patterns: map[Topic]*patternState{}},
+	return &Store{tracked: tracked{
+		rateWindow: rateWindow, staleAfter: staleAfter,
+		owners: map[string]*interest{}, patterns: map[Topic]*patternState{},
+		jobs: jobs{
+			topics: map[Topic]*topicState{}, namespaces: map[Namespace]*namespaceState{},
+			workloads: map[string]*workloadState{}, clusters: map[Cluster]*clusterState{},
+		},
 	}}, nil
 }
 

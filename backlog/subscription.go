@@ -44,15 +44,14 @@ func NewSubscription(cluster Cluster, name string, topics ...string) Subscriptio
 	return Subscription{Cluster: cluster, Name: name, Topics: slices.Compact(complete)}
 }
 
-// inputs are the topics and the patterns, by name.
-func (s Subscription) inputs() []Topic {
-	inputs := make([]Topic, 0, len(s.Topics)+len(s.Patterns))
+// firstInput is the first topic, or the first pattern where there is none.
+func (s Subscription) firstInput() (input Topic, some bool) {
 	for _, names := range [][]string{s.Topics, s.Patterns} {
-		for _, name := range names {
-			inputs = append(inputs, Topic{Cluster: s.Cluster, Name: name})
+		if len(names) > 0 {
+			return Topic{Cluster: s.Cluster, Name: names[0]}, true
 		}
 	}
-	return inputs
+	return Topic{}, false
 }
 
 // Equal says whether both track the same thing.

@@ -4,17 +4,14 @@
 package backlog
 
 import (
-	"container/heap"
 	"slices"
 	"time"
 )
 
 // interest is what one owner tracks.
 type interest struct {
-	owner        string
 	subscription Subscription
-	until        time.Time // zero: until it is untracked
-	index        int       // among the expiries, while it has an end
+	end          Moment[string] // of the owner, where it has one
 }
 
 // Track makes the owner follow this subscription, instead of whatever it followed before, until Untrack.
@@ -32,15 +29,19 @@ func (s *Store) TrackUntil(owner string, subscription Subscription, until time.T
 }
 
 // track makes the owner follow the subscription until then; zero for no end.
-func (s *tracking) track(owner string, subscription Subscription, until time.Time) {
-	wanted := s.owners[owner]
-	if wanted == nil {
-		wanted = &interest{owner: owner}
-		s.owners[owner] = wanted
+func (s *tracked) track(owner string, subscription Subscription, until time.Time) {
+	one := s.owners[owner]
+	if one == nil {
+		one = &interest{end: Moment[string]{Element: owner}}
+		s.owners[owner] = one
 	}
-	before := wanted.subscription
-	wanted.subscription = subscription
-	s.end(wanted, until)
+	before := one.subscription
+	one.subscription = subscription
+	if until.IsZero() {
+		s.expiries.Remove(&one.end)
+	} else {
+		s.expiries.Set(&one.end, until)
+	}
 	if before.Equal(subscription) {
 		return
 	}
@@ -55,69 +56,27 @@ func (s *Store) Untrack(owner string) {
 	s.untrack(owner)
 }
 
-func (s *tracking) untrack(owner string) {
-	if i := s.owners[owner]; i != nil {
-		s.end(i, time.Time{})
+func (s *tracked) untrack(owner string) {
+	if one := s.owners[owner]; one != nil {
 		delete(s.owners, owner)
-		s.release(i.subscription)
+		s.expiries.Remove(&one.end)
+		s.release(one.subscription)
 	}
 }
 
-// end sets when the interest ends; zero for never.
-func (s *interests) end(i *interest, until time.Time) {
-	before := i.until
-	i.until = until
-	switch {
-	case before.IsZero() && until.IsZero():
-	case before.IsZero():
-		heap.Push(&s.expiries, i)
-	case until.IsZero():
-		heap.Remove(&s.expiries, i.index)
-	default:
-		heap.Fix(&s.expiries, i.index)
-	}
-}
-
-// Expire ends interest that was not renewed in time. It costs next to nothing while there is none.
+// Expire ends interest that was not renewed in time. It takes only a read lock while there is none.
 func (s *Store) Expire(now time.Time) {
 	s.mu.RLock()
-	idle := len(s.expiries) == 0 || !now.After(s.expiries[0].until)
+	_, due := s.expiries.Due(now)
 	s.mu.RUnlock()
-	if idle {
+	if !due {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.expiries) > 0 && now.After(s.expiries[0].until) {
-		s.untrack(s.expiries[0].owner)
+	for owner, due := s.expiries.Due(now); due; owner, due = s.expiries.Due(now) {
+		s.untrack(owner)
 	}
-}
-
-// expiries are the interests that have an end, the earliest first.
-type expiries []*interest
-
-func (e expiries) Len() int           { return len(e) }
-func (e expiries) Less(i, j int) bool { return e[i].until.Before(e[j].until) }
-
-func (e expiries) Swap(i, j int) {
-	e[i], e[j] = e[j], e[i]
-	e[i].index, e[j].index = i, j
-}
-
-// Push and Pop are for package heap.
-func (e *expiries) Push(x any) {
-	one := x.(*interest)
-	one.index = len(*e)
-	*e = append(*e, one)
-}
-
-// Pop removes the last one.
-func (e *expiries) Pop() any {
-	old := *e
-	last := old[len(old)-1]
-	old[len(old)-1] = nil
-	*e = old[:len(old)-1]
-	return last
 }
 
 // use is a subscription as a topic or a pattern knows it.
@@ -126,26 +85,25 @@ type use struct {
 	bytes bool // in bytes too
 }
 
-func (s *patternTable) acquire(subscription Subscription) {
-	use := use{name: subscription.Name, bytes: subscription.Bytes}
-	for _, name := range subscription.Topics {
-		s.acquireTopic(Topic{Cluster: subscription.Cluster, Name: name}, use)
-	}
-	for _, text := range subscription.Patterns {
-		s.acquirePattern(Topic{Cluster: subscription.Cluster, Name: text}, use)
-	}
+func (s *tracked) acquire(subscription Subscription) {
+	subscription.each(s.acquireTopic, s.acquirePattern)
 	s.acquireWorkload(subscription)
 }
 
-func (s *patternTable) release(subscription Subscription) {
-	use := use{name: subscription.Name, bytes: subscription.Bytes}
-	for _, name := range subscription.Topics {
-		s.releaseTopic(Topic{Cluster: subscription.Cluster, Name: name}, use)
-	}
-	for _, text := range subscription.Patterns {
-		s.releasePattern(Topic{Cluster: subscription.Cluster, Name: text}, use)
-	}
+func (s *tracked) release(subscription Subscription) {
+	subscription.each(s.releaseTopic, s.releasePattern)
 	s.releaseWorkload(subscription)
+}
+
+// each calls topic or pattern for each input.
+func (s Subscription) each(topic, pattern func(Topic, use)) {
+	use := use{name: s.Name, bytes: s.Bytes}
+	for _, name := range s.Topics {
+		topic(Topic{Cluster: s.Cluster, Name: name}, use)
+	}
+	for _, text := range s.Patterns {
+		pattern(Topic{Cluster: s.Cluster, Name: text}, use)
+	}
 }
 
 // acquireTopic tracks the subscription of one topic, for an owner or a pattern. What nothing is known of yet is fetched

@@ -28,8 +28,8 @@ func (s *jobs) acquireWorkload(subscription Subscription) {
 		s.change(WorkloadJob(subscription.Workload), true)
 	}
 	state.owners++
-	if inputs := subscription.inputs(); len(inputs) > 0 {
-		state.inputs[inputs[0]]++
+	if input, some := subscription.firstInput(); some {
+		state.inputs[input]++
 	}
 }
 
@@ -38,9 +38,9 @@ func (s *jobs) releaseWorkload(subscription Subscription) {
 		return
 	}
 	state := s.workloads[subscription.Workload]
-	if inputs := subscription.inputs(); len(inputs) > 0 {
-		if state.inputs[inputs[0]]--; state.inputs[inputs[0]] == 0 {
-			delete(state.inputs, inputs[0])
+	if input, some := subscription.firstInput(); some {
+		if state.inputs[input]--; state.inputs[input] == 0 {
+			delete(state.inputs, input)
 		}
 	}
 	if state.owners--; state.owners == 0 {
@@ -72,7 +72,7 @@ func (s *Store) FailInstances(workload string, reason error) {
 
 // readInstances returns what the instances of a workload say; it never fails, for the subscription is known without. mu
 // is held.
-func (s reader) readInstances(workload string, now time.Time) InstancesReading {
+func (s *tracked) readInstances(workload string, now time.Time) InstancesReading {
 	if workload == "" {
 		return noInstances(ErrNotAsked)
 	}

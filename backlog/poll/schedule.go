@@ -4,7 +4,6 @@
 package poll
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
@@ -14,8 +13,8 @@ import (
 type schedule struct {
 	pace     pace
 	slots    map[backlog.Job]*slot
-	timeline timeline         // all slots that are not busy
-	waiting  map[lane][]*slot // due, in the order in which they became due, for want of a free place
+	timeline backlog.Timeline[*slot] // all slots that are not busy
+	waiting  map[lane][]*slot        // due and without a free place, in the order in which they became due
 	inFlight map[lane]int
 	// postponed topics wait longer than the interval because a bulk answer confirmed them.
 	postponed map[backlog.Cluster]map[*slot]struct{}
@@ -46,8 +45,8 @@ func laneOf(j backlog.Job) lane {
 // slot is one job in the schedule.
 type slot struct {
 	job      backlog.Job
+	moment   backlog.Moment[*slot] // on the timeline
 	due      time.Time
-	index    int       // in the timeline
 	failures int       // in a row
 	goodAt   time.Time // end of the last good fetch
 	state    slotState
@@ -81,8 +80,9 @@ func (s *schedule) take(changes []backlog.Change, now time.Time) {
 		switch {
 		case existing == nil && c.Wanted:
 			existing = &slot{job: c.Job, due: now.Add(s.pace.after(c.Job.Kind, 0))}
+			existing.moment.Element = existing
 			s.slots[c.Job] = existing
-			heap.Push(&s.timeline, existing)
+			s.timeline.Set(&existing.moment, existing.due)
 		case existing == nil:
 			continue
 		case !c.Wanted:
@@ -104,7 +104,7 @@ func (s *schedule) drop(one *slot) {
 		one.gone, one.again = true, false
 		return
 	}
-	heap.Remove(&s.timeline, one.index)
+	s.timeline.Remove(&one.moment)
 	delete(s.slots, one.job)
 }
 
@@ -133,7 +133,7 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 			}
 			if due.Before(one.due) {
 				one.due, one.hurried = due, due.Equal(now)
-				heap.Fix(&s.timeline, one.index)
+				s.timeline.Set(&one.moment, one.due)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func (s *schedule) postpone(j backlog.Job, due time.Time) {
 		return
 	}
 	one.due = due
-	heap.Fix(&s.timeline, one.index)
+	s.timeline.Set(&one.moment, one.due)
 	if s.postponed[j.Cluster] == nil {
 		s.postponed[j.Cluster] = map[*slot]struct{}{}
 	}
@@ -166,8 +166,8 @@ func (s *schedule) resume(one *slot) {
 
 // enqueue lines up what is due.
 func (s *schedule) enqueue(now time.Time) {
-	for len(s.timeline) > 0 && !s.timeline[0].due.After(now) {
-		one := heap.Pop(&s.timeline).(*slot)
+	for one, due := s.timeline.Due(now); due; one, due = s.timeline.Due(now) {
+		s.timeline.Remove(&one.moment)
 		spared := one.spared
 		s.resume(one)
 		one.state, one.spared = inLine, spared
@@ -224,7 +224,7 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 		one.due = now
 	}
 	one.hurried, one.again, one.state = again, false, onTimeline
-	heap.Push(&s.timeline, one)
+	s.timeline.Set(&one.moment, one.due)
 }
 
 // next is the moment of the job's row after now, whenever it was fetched for the last one. After a failure another row
@@ -244,31 +244,4 @@ func (s *schedule) next(one *slot, now time.Time) time.Time {
 		due = now.Add(wait - late%wait)
 	}
 	return due
-}
-
-// timeline is a heap of slots by when they are due.
-type timeline []*slot
-
-func (t timeline) Len() int           { return len(t) }
-func (t timeline) Less(i, j int) bool { return t[i].due.Before(t[j].due) }
-
-func (t timeline) Swap(i, j int) {
-	t[i], t[j] = t[j], t[i]
-	t[i].index, t[j].index = i, j
-}
-
-// Push and Pop are for package heap.
-func (t *timeline) Push(x any) {
-	one := x.(*slot)
-	one.index = len(*t)
-	*t = append(*t, one)
-}
-
-// Pop removes the last one.
-func (t *timeline) Pop() any {
-	old := *t
-	last := old[len(old)-1]
-	old[len(old)-1] = nil
-	*t = old[:len(old)-1]
-	return last
 }

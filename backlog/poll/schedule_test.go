@@ -125,9 +125,9 @@ func TestEveryTopicIsFetchedOnceAnIntervalHoweverTheyComeAndGo(t *testing.T) {
 	now = now.Add(tick)
 	s.turn(now)
 	require.Len(t, s.slots, 100)
-	require.Len(t, s.timeline, 100)
+	require.Equal(t, 100, s.timeline.Len())
 	now = now.Add(101 * 365 * 24 * time.Hour)
 	s.turn(now)
 	require.Empty(t, s.slots, "interest that was not renewed is over")
-	require.Empty(t, s.timeline)
+	require.Zero(t, s.timeline.Len())
 }
