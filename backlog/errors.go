@@ -53,6 +53,31 @@ func Authoritative(err error) bool {
 	return errors.Is(err, ErrTopicNotFound) || errors.Is(err, ErrSubscriptionNotFound)
 }
 
+// ReasonLabel names the reason of an error that a request to Pulsar ended with, for labels of metrics. An error without
+// a reason counts as ErrProtocol.
+func ReasonLabel(err error) string {
+	for _, one := range []struct {
+		reason error
+		label  string
+	}{
+		{ErrPartial, "partial"},
+		{ErrTopicNotFound, "topic_not_found"},
+		{ErrFunctionNotFound, "function_not_found"},
+		{ErrNoWorker, "no_worker"},
+		{ErrUnauthenticated, "unauthenticated"},
+		{ErrForbidden, "forbidden"},
+		{ErrUnreachable, "unreachable"},
+		{ErrUnavailable, "unavailable"},
+		{ErrUnsupported, "unsupported"},
+		{ErrNoData, "no_data"},
+	} {
+		if errors.Is(err, one.reason) {
+			return one.label
+		}
+	}
+	return "protocol"
+}
+
 // errDelaysUntold is why Delayed is unknown without a consumer.
 var errDelaysUntold = errors.New("pulsar reports delayed messages only while a consumer is connected")
 

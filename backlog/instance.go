@@ -133,13 +133,6 @@ func (h *instanceHistory) overWindow() instanceTotals {
 	return h.points[len(h.points)-1].minus(h.points[0].instanceTotals)
 }
 
-// inFlight messages were received and neither processed nor failed. The counters are read one after the other, and a
-// message may fail twice, so less than nothing is nothing.
-func (h *instanceHistory) inFlight() int64 {
-	s := h.last
-	return max(0, s.Received-s.Processed-s.UserExceptions-s.SystemExceptions)
-}
-
 func timed(s InstanceSample) bool { return s.Calls != nil && s.BusyTime != nil }
 
 // ended is how many calls ended, well or not.

@@ -25,10 +25,6 @@ const (
 	severalCalls = 5
 	// longestInstanceWindow bounds that for calls of more than a minute; two answers further apart say nothing together.
 	longestInstanceWindow = 5 * time.Minute
-	// mostSynchronous is how many messages a synchronous instance holds: one in the call (Java, Go), and two more that
-	// Python reads ahead (seen on 4.0.8: received is processed+3 while a message is in the call). An InstanceSource sees
-	// to it that counters which were not read at one time do not show more.
-	mostSynchronous = 3
 )
 
 var (
@@ -66,7 +62,7 @@ func (h *instancesHistory) add(sample InstancesSample, window time.Duration) {
 		}
 		instance.add(one, sample.At, window)
 		// Only Java has asynchronous functions.
-		if one.FailedCallsCounted && instance.inFlight() > mostSynchronous {
+		if one.FailedCallsCounted && one.InFlight() > MostSynchronous {
 			h.asynchronousAt = sample.At
 		}
 	}
@@ -120,7 +116,7 @@ type instancesSum struct {
 
 func (s *instancesSum) add(instance *instanceHistory) {
 	s.answering++
-	s.inFlight += instance.inFlight()
+	s.inFlight += max(0, instance.last.InFlight())
 	if instance.last.BusyTime == nil {
 		s.withoutMeasures++
 	}

@@ -177,6 +177,18 @@ type InstanceSample struct {
 	FailedCallsCounted bool
 }
 
+// InFlight messages were received and neither processed nor failed. The counters are read one after the other, and a
+// message may fail twice, so that it may be below 0.
+func (s InstanceSample) InFlight() int64 { return s.Received - s.Finished() }
+
+// Finished messages were processed or failed.
+func (s InstanceSample) Finished() int64 { return s.Processed + s.UserExceptions + s.SystemExceptions }
+
+// MostSynchronous is how many messages a synchronous instance has in flight: one in the call (Java, Go), and two more
+// that Python reads ahead (seen on 4.0.8: received is processed+3 while a message is in the call). An InstanceSource
+// sees to it that counters which were not read at one time do not show more.
+const MostSynchronous = 3
+
 // BulkSample is a rough look at many topics.
 type BulkSample struct {
 	// At is the oldest time at which any of it may have been measured.

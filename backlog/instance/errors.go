@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"syscall"
 
@@ -46,45 +44,20 @@ func statusFault(address backlog.InstanceAddress, status int) error {
 
 // noAnswer is the fault for a request without a complete answer.
 func (s *Scraper) noAnswer(ctx context.Context, address backlog.InstanceAddress, err error) error {
-	var dns *net.DNSError
-	var words string
+	limit := s.timeout
+	if ctx.Err() != nil {
+		limit = 0 // the time of the caller was over before
+	}
+	words := backlog.ConnectionCause(err, limit)
 	switch {
 	case errors.Is(err, context.Canceled):
 		words = "canceled"
-	case errors.As(err, &dns):
-		words = "its name could not be looked up"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		words = "connection refused: is it still starting?"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		words = "no route to host"
-	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
-		words = "no whole answer within " + s.timeout.String() + ": does a network policy close its metrics port?"
-		if ctx.Err() != nil {
-			words = "no whole answer in time"
-		}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
-		errors.Is(err, syscall.EPIPE):
-		words = "the connection was closed before the answer was complete"
-	default:
-		words = innermost(err).Error()
+		words += ": is it still starting?"
+	case limit > 0 && backlog.TimedOut(err):
+		words += ": does a network policy close its metrics port?"
 	}
 	return newFault(backlog.ErrUnreachable, address, err, words)
-}
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// innermost leaves out what Go's texts repeat at every layer: the method, the URL and the address.
-func innermost(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
 }
 
 // resultLabel is the result in the metrics.
@@ -94,13 +67,7 @@ func resultLabel(err error) string {
 		return "ok"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
-	case errors.Is(err, backlog.ErrUnreachable):
-		return "unreachable"
-	case errors.Is(err, backlog.ErrUnavailable):
-		return "unavailable"
-	case errors.Is(err, backlog.ErrForbidden):
-		return "forbidden"
 	default:
-		return "protocol"
+		return backlog.ReasonLabel(err)
 	}
 }

@@ -5,10 +5,6 @@ package instance
 
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 
-// mostSynchronous is how many messages an instance holds if its function works on one at a time: that one (Java,
-// Go), and two that Python has read ahead.
-const mostSynchronous = 3
-
 // seemsBusyWithSeveral says that an instance seems to have more messages in flight than a synchronous one can.
 //
 // It only seems so, for an instance reads its counters one after the other while it answers, in an order of chance.
@@ -16,11 +12,7 @@ const mostSynchronous = 3
 // synchronous function with 4000 messages/s on a machine with too much to do (Pulsar 5.0.0-M1), 9 when only our series
 // are asked for, and 4 for a Python one with 12 messages/s.
 func seemsBusyWithSeveral(s backlog.InstanceSample) bool {
-	return s.Received-finished(s) > mostSynchronous
-}
-
-func finished(s backlog.InstanceSample) int64 {
-	return s.Processed + s.UserExceptions + s.SystemExceptions
+	return s.InFlight() > backlog.MostSynchronous
 }
 
 // receivedFirst returns the second answer with what had been received at the first, so that nothing was received after
@@ -32,7 +24,7 @@ func receivedFirst(first, second []backlog.InstanceSample) []backlog.InstanceSam
 	}
 	for i, s := range second {
 		if received, ok := before[s.ID]; ok && received <= s.Received { // more was received before a restart
-			second[i].Received = max(received, finished(s))
+			second[i].Received = max(received, s.Finished())
 		}
 	}
 	return second

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -148,11 +147,10 @@ func unavailable(cause string, retryAfter time.Duration) outcome {
 
 // silence is the outcome of a request without a complete answer.
 func (a *attempt) silence(err error) outcome {
-	var timeout net.Error
 	switch {
 	case errors.Is(err, context.Canceled), a.hop.keptBroke, tlsCause(err) != "", errors.Is(err, http.ErrSchemeMismatch):
 		return outcome{}
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case backlog.TimedOut(err):
 		if a.limit == 0 || a.slow || a.hop.took < a.limit/2 {
 			return outcome{}
 		}

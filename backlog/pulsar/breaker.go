@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
 const (
@@ -169,7 +171,7 @@ func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.hop.withdrawn = permit.withdrawn
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {
-		a.hop.keptBroke = a.hop.reused && connectionBroken(err)
+		a.hop.keptBroke = a.hop.reused && backlog.ConnectionBroken(err)
 		a.hop.open = permit.report(a.outcome(err))
 		return nil, err
 	}

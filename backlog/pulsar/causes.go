@@ -8,47 +8,26 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// transportCause says in a few words why there was no answer. Go's own texts repeat the method, the URL and the
-// address at every layer.
+// transportCause says in a few words why there was no answer.
 func transportCause(err error, limit time.Duration) string {
 	if text := tlsCause(err); text != "" {
 		return text
 	}
-	var dns *net.DNSError
-	var timeout net.Error
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "canceled"
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no such host"
-	case errors.As(err, &dns):
-		return "its name could not be looked up"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return "no route to host"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		if limit > 0 {
-			return fmt.Sprintf("no answer within %s", limit)
-		}
-		return "no answer in time"
-	case connectionBroken(err):
-		return "the connection was closed before the answer was complete"
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "it does not speak TLS: use http://"
 	default:
-		return backlog.Quote(innermost(err).Error())
+		return backlog.ConnectionCause(err, limit)
 	}
 }
 
@@ -67,7 +46,7 @@ func tlsCause(err error) string {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "its certificate has expired or is not valid yet"
 	case errors.As(err, &verification):
-		return "its certificate is not valid: " + backlog.Quote(innermost(verification.Err).Error())
+		return "its certificate is not valid: " + backlog.Quote(backlog.Innermost(verification.Err).Error())
 	case errors.As(err, &record):
 		return "it does not speak TLS: use http://"
 	case tlsAlert(err) != "":
@@ -90,19 +69,3 @@ func tlsAlert(err error) string {
 // refusesCertificate says that the other side ended a handshake because of our certificate, or for want of one: all
 // alerts that speak of a certificate do (RFC 8446 §6.2).
 func refusesCertificate(err error) bool { return strings.Contains(tlsAlert(err), "certificate") }
-
-// connectionBroken says that the other side ended a connection that had been made.
-func connectionBroken(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		errors.Is(err, syscall.EPIPE)
-}
-
-func innermost(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
-}

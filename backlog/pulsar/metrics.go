@@ -110,27 +110,7 @@ func resultLabel(err error) string {
 		return "held_back"
 	case errors.Is(err, errMoved):
 		return "moved"
-	case errors.Is(err, backlog.ErrPartial):
-		return "partial"
-	case errors.Is(err, backlog.ErrTopicNotFound):
-		return "topic_not_found"
-	case errors.Is(err, backlog.ErrFunctionNotFound):
-		return "function_not_found"
-	case errors.Is(err, backlog.ErrNoWorker):
-		return "no_worker"
-	case errors.Is(err, backlog.ErrUnauthenticated):
-		return "unauthenticated"
-	case errors.Is(err, backlog.ErrForbidden):
-		return "forbidden"
-	case errors.Is(err, backlog.ErrUnreachable):
-		return "unreachable"
-	case errors.Is(err, backlog.ErrUnavailable):
-		return "unavailable"
-	case errors.Is(err, backlog.ErrUnsupported):
-		return "unsupported"
-	case errors.Is(err, backlog.ErrNoData):
-		return "no_data"
 	default:
-		return "protocol"
+		return backlog.ReasonLabel(err)
 	}
 }

@@ -1,0 +1,67 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+)
+
+// ConnectionCause says in a few words why a request brought no answer, without what Go's texts repeat at every layer:
+// the method, the URL and the address. A timeout is due to the limit, 0 to leave that out.
+func ConnectionCause(err error, limit time.Duration) string {
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "no such host"
+	case errors.As(err, &dns):
+		return "its name could not be looked up"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "no route to host"
+	case TimedOut(err) && limit > 0:
+		return fmt.Sprintf("no answer within %s", limit)
+	case TimedOut(err):
+		return "no answer in time"
+	case ConnectionBroken(err):
+		return "the connection was closed before the answer was complete"
+	default:
+		return Quote(Innermost(err).Error())
+	}
+}
+
+// TimedOut says that the time for a request was over, by its context or by a limit of the connection. A url.Error does
+// not look further than at its own cause.
+func TimedOut(err error) bool {
+	var timeout net.Error
+	for errors.As(err, &timeout) {
+		if timeout.Timeout() {
+			return true
+		}
+		err = errors.Unwrap(timeout)
+	}
+	return false
+}
+
+// ConnectionBroken says that the other side ended a connection that had been made.
+func ConnectionBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
+}
+
+// Innermost is the first cause of an error.
+func Innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
