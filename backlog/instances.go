@@ -73,16 +73,8 @@ func (h *instancesHistory) add(sample InstancesSample, window time.Duration) {
 	}
 }
 
-// read sums up the instances that answered the last time they were asked.
-func (h *instancesHistory) read(now time.Time, staleAfter time.Duration) InstancesReading {
-	switch {
-	case h.at.IsZero():
-		return noInstances(ErrNoData)
-	case now.Sub(h.at) > staleAfter:
-		r := noInstances(staleError(h.at, nil))
-		r.At = h.at
-		return r
-	}
+// read sums up the instances that answered the last request.
+func (h *instancesHistory) read() InstancesReading {
 	var sum instancesSum
 	for _, instance := range h.instances {
 		if instance.at.Equal(h.at) {

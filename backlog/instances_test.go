@@ -250,7 +250,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 				at = midday().Add(time.Duration(l.at) * time.Second)
 				h.add(InstancesSample{At: at, Instances: l.instances, Silent: l.silent}, 10*time.Second)
 			}
-			r := h.read(at, time.Minute)
+			r := h.read()
 			require.Equal(t, at, r.At)
 			test.check(t, r)
 		})
@@ -258,12 +258,16 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 }
 
 func TestInstancesReadingSaysWhyNothingIsKnown(t *testing.T) {
-	var h instancesHistory
-	_, err := h.read(midday(), time.Minute).Busy.Value()
+	store, err := NewStore(10*time.Second, time.Minute)
+	require.NoError(t, err)
+	subscription := Subscription{Name: "s", Topics: []string{"orders"}, Workload: "shop/resize"}
+	store.Track("me", subscription)
+	store.Feed(Extras{Instances: true})
+	_, err = store.readInstances("shop/resize", midday()).Busy.Value()
 	require.ErrorIs(t, err, ErrNoData)
 
-	h.add(InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0"}}}, 10*time.Second)
-	stale := h.read(midday().Add(time.Minute+1), time.Minute)
+	store.RecordInstances("shop/resize", InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0"}}})
+	stale := store.readInstances("shop/resize", midday().Add(time.Minute+1))
 	require.Equal(t, midday(), stale.At)
 	for _, m := range []Measurement{stale.Answering, stale.Silent, stale.InFlight, stale.ProcessRate} {
 		_, err = m.Value()
@@ -275,7 +279,7 @@ func TestInstancesIgnoreAnswersOutOfOrder(t *testing.T) {
 	var h instancesHistory
 	h.add(InstancesSample{At: midday(), Instances: []InstanceSample{{ID: "0", Received: 2}}}, 10*time.Second)
 	h.add(InstancesSample{At: midday().Add(-time.Second), Silent: 9}, 10*time.Second)
-	r := h.read(midday(), time.Minute)
+	r := h.read()
 	require.InDelta(t, 0, valueOf(t, r.Silent), 0)
 	require.InDelta(t, 2, valueOf(t, r.InFlight), 0)
 }

@@ -44,7 +44,7 @@ func ParsePattern(text string) (Pattern, error) {
 			"write it as persistent://tenant/namespace/expression, with no slash within the expression: a pattern spans one "+
 				"namespace")
 	}
-	if !literalName(parts[0]) || !literalName(parts[1]) {
+	if !IsEntityName(parts[0]) || !IsEntityName(parts[1]) {
 		return Pattern{},
 			patternError(text, "tenant and namespace are names, not expressions: use a pattern for each namespace")
 	}
@@ -90,14 +90,6 @@ func completePattern(text string) string {
 		return ""
 	}
 	return CompleteTopicName(text)
-}
-
-// literalName says whether this is a tenant's or namespace's name: letters, digits and -=:._ (NamedEntity.checkName).
-func literalName(name string) bool {
-	return name != "" && strings.IndexFunc(name, func(r rune) bool {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !letter && !strings.ContainsRune("-=:._", r)
-	}) < 0
 }
 
 // String is the complete pattern, such as persistent://media/images/in-.*.

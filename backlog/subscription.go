@@ -74,6 +74,17 @@ func NamespaceOf(cluster Cluster, topic string) Namespace {
 	return Namespace{Cluster: cluster, Name: tenant + "/" + namespace}
 }
 
+// IsEntityName says whether Pulsar allows it as the name of a tenant or a namespace: letters, digits and -=:._ (but not
+// a step in a path, which would lead to another resource).
+//
+// Source: org.apache.pulsar.common.naming.NamedEntity.
+func IsEntityName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsFunc(name, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune("-=:._", r)
+	})
+}
+
 // CompleteTopicName expands the short forms that Pulsar accepts: a topic alone is in public/default, and without a
 // domain it is persistent.
 //

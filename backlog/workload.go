@@ -91,7 +91,7 @@ func (s *tracked) readInstances(workload string, now time.Time) InstancesReading
 		r.At = state.history.at
 		return r
 	}
-	return state.history.read(now, s.staleAfter)
+	return state.history.read()
 }
 
 // WorkloadInputs returns whom news of a workload's instances concern, by topic or pattern.

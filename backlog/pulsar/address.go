@@ -5,7 +5,6 @@ package pulsar
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -40,7 +39,7 @@ func topicAddress(topic backlog.Topic) (address, error) {
 		return address{}, err
 	}
 	return adminAddress(topic.Cluster, address{
-		path: path, subject: topic.Name, grant: "consume on namespace " + namespace(topic.Name),
+		path: path, subject: topic.Name, grant: "consume on namespace " + backlog.NamespaceOf(topic.Cluster, topic.Name).Name,
 		absent: backlog.ErrTopicNotFound, remedy: "create it or correct its name", owned: true,
 	})
 }
@@ -48,7 +47,7 @@ func topicAddress(topic backlog.Topic) (address, error) {
 // namespaceAddress is where the topics of a namespace are listed.
 func namespaceAddress(namespace backlog.Namespace) (address, error) {
 	tenant, local, _ := strings.Cut(namespace.Name, "/")
-	if !isEntity(tenant) || !isEntity(local) {
+	if !backlog.IsEntityName(tenant) || !backlog.IsEntityName(local) {
 		return address{}, badNamespace(namespace.Name)
 	}
 	return adminAddress(namespace.Cluster, address{
@@ -60,16 +59,24 @@ func namespaceAddress(namespace backlog.Namespace) (address, error) {
 
 // adminAddress completes an address with the cluster's admin URL.
 func adminAddress(cluster backlog.Cluster, a address) (address, error) {
-	plain, err := backlog.ParseAdminURL(cluster.AdminURL)
+	base, err := parseBase(cluster.AdminURL)
 	if err != nil {
-		return address{}, badAdminURL()
-	}
-	base, err := url.Parse(plain)
-	if err != nil {
-		return address{}, badAdminURL()
+		return address{}, err
 	}
 	a.cluster, a.base = cluster, base
 	return a, nil
+}
+
+func parseBase(adminURL string) (*url.URL, error) {
+	plain, err := backlog.ParseAdminURL(adminURL)
+	if err != nil {
+		return nil, badAdminURL()
+	}
+	base, err := url.Parse(plain)
+	if err != nil {
+		return nil, badAdminURL()
+	}
+	return base, nil
 }
 
 // resource is the URL of a call on the resource.
@@ -83,17 +90,6 @@ func (a address) resource(call callName, query string) string {
 	}
 	return resource
 }
-
-// namedEntity is what Pulsar allows in names of tenants and namespaces.
-//
-// Source: org.apache.pulsar.common.naming.NamedEntity.
-var namedEntity = regexp.MustCompile(`^[-=:.\w]+$`)
-
-// isEntity says whether it may be the name of a tenant or a namespace.
-func isEntity(name string) bool { return namedEntity.MatchString(name) && !isStep(name) }
-
-// isStep says whether it is a step in a path, which would lead to another resource.
-func isStep(part string) bool { return part == "." || part == ".." }
 
 // partitionSuffix comes between a topic's name and the index of a partition.
 const partitionSuffix = "-partition-"
@@ -116,19 +112,14 @@ func topicPath(name string) (string, error) {
 	if len(parts) != 3 || parts[2] == "" {
 		return "", badTopicName(name)
 	}
-	for i, part := range parts {
-		if isStep(part) || (i < 2 && !isEntity(part)) {
-			return "", badTopicName(name)
-		}
+	if !backlog.IsEntityName(parts[0]) || !backlog.IsEntityName(parts[1]) || isStep(parts[2]) {
+		return "", badTopicName(name)
 	}
 	return "/admin/v2/persistent/" + parts[0] + "/" + parts[1] + "/" + url.QueryEscape(parts[2]), nil
 }
 
-// namespace is the tenant/namespace of a complete topic name.
-func namespace(topic string) string {
-	_, rest, _ := strings.Cut(topic, "://")
-	return rest[:max(0, strings.LastIndexByte(rest, '/'))]
-}
+// isStep says whether it is a step in a path, which would lead to another resource.
+func isStep(part string) bool { return part == "." || part == ".." }
 
 // callName is the label of a call.
 type callName string

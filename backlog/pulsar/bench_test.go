@@ -55,7 +55,7 @@ func BenchmarkDecodeStats(b *testing.B) {
 				b.SetBytes(int64(len(content)))
 				b.ReportAllocs()
 				for b.Loop() {
-					var answer state
+					var answer backlog.TopicSample
 					var err error
 					if partitions == 0 {
 						answer, err = decodeStats(bytes.NewReader(content), shape.detail)
@@ -63,8 +63,8 @@ func BenchmarkDecodeStats(b *testing.B) {
 						answer, err = decodePartitionedStats(bytes.NewReader(content), "persistent://public/default/dp", partitions,
 							shape.detail)
 					}
-					if err != nil || len(answer.partitions) != max(1, partitions) {
-						b.Fatal(len(answer.partitions), err)
+					if err != nil || len(answer.Partitions) != max(1, partitions) {
+						b.Fatal(len(answer.Partitions), err)
 					}
 				}
 			})

@@ -110,13 +110,9 @@ func entries(topic backlog.BulkTopic) (sum int64) {
 
 // brokers returns the admin URLs of the cluster's brokers.
 func (b *BrokerStats) brokers(ctx context.Context, cluster backlog.Cluster) ([]*url.URL, error) {
-	plain, err := backlog.ParseAdminURL(cluster.AdminURL)
+	base, err := parseBase(cluster.AdminURL)
 	if err != nil {
-		return nil, badAdminURL()
-	}
-	base, err := url.Parse(plain)
-	if err != nil {
-		return nil, badAdminURL()
+		return nil, err
 	}
 	urls := b.config.Brokers[cluster.AdminURL]
 	if len(urls) == 0 {

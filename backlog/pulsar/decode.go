@@ -18,32 +18,30 @@ import (
 // decodePartitions reads the answer of /partitions: 0 for a topic that is not partitioned.
 func decodePartitions(r io.Reader) (int, error) {
 	s := newScanner(r)
-	metadata, err := readMetadata(s)
+	partitions, err := readMetadata(s)
 	if err == nil {
 		err = s.close()
 	}
 	if err != nil {
 		return 0, err
 	}
-	return metadata.count()
+	return partitionCount(partitions)
 }
 
-// readMetadata reads a PartitionedTopicMetadata.
-func readMetadata(s *scanner) (metadata metadataAnswer, err error) {
+// readMetadata reads the number of partitions of a PartitionedTopicMetadata.
+func readMetadata(s *scanner) (partitions number, err error) {
 	err = s.object(func(key []byte) (err error) {
 		if string(key) != "partitions" {
 			return s.skip()
 		}
-		metadata.partitions, err = s.integer("the number of partitions")
+		partitions, err = s.integer("the number of partitions")
 		return err
 	})
-	return metadata, err
+	return partitions, err
 }
 
-type metadataAnswer struct{ partitions number }
-
-func (m metadataAnswer) count() (int, error) {
-	switch count := m.partitions; {
+func partitionCount(count number) (int, error) {
+	switch {
 	case !count.there:
 		return 0, errors.New("the number of partitions is missing")
 	case count.value < 0 || count.value > math.MaxInt32:
@@ -53,34 +51,30 @@ func (m metadataAnswer) count() (int, error) {
 	}
 }
 
-// state is what a stats call says: all partitions in order, and which of the details that were asked for are there.
-type state struct {
-	partitions []backlog.PartitionSample
-	detail     backlog.Detail
-}
-
-// decodeStats reads the answer of /stats.
-func decodeStats(r io.Reader, wanted backlog.Detail) (state, error) {
+// decodeStats reads the answer of /stats, but for the time. The sample's Detail is what was wanted and is there.
+func decodeStats(r io.Reader, wanted backlog.Detail) (backlog.TopicSample, error) {
 	d := newStatsDecoder(r, wanted)
 	partition, err := d.topic(backlog.NotPartitioned)
 	if err == nil {
 		err = d.close()
 	}
 	if err != nil {
-		return state{}, err
+		return backlog.TopicSample{}, err
 	}
-	return state{partitions: []backlog.PartitionSample{partition}, detail: d.answered()}, nil
+	return backlog.TopicSample{Partitions: []backlog.PartitionSample{partition}, Detail: d.answered()}, nil
 }
 
 // decodePartitionedStats reads the answer of /partitioned-stats about the named topic, which has known partitions as
 // far as is known. All partitions that its metadata speaks of must be there: a broker leaves out silently those that
 // did not answer, and when all are missing it gives one under the name of the topic itself.
-func decodePartitionedStats(r io.Reader, name string, known int, wanted backlog.Detail) (state, error) {
+func decodePartitionedStats(r io.Reader, name string, known int,
+	wanted backlog.Detail,
+) (backlog.TopicSample, error) {
 	d := newStatsDecoder(r, wanted)
 	var samples []backlog.PartitionSample
 	there := map[int]bool{}
 	stray := false
-	metadata, err := eachPartition(d.scanner, func(key []byte) error {
+	partitions, err := eachPartition(d.scanner, func(key []byte) error {
 		index, ok := partitionIndex(string(key), name)
 		if !ok || there[index] {
 			stray = true
@@ -95,35 +89,36 @@ func decodePartitionedStats(r io.Reader, name string, known int, wanted backlog.
 		return nil
 	})
 	if err != nil {
-		return state{}, err
+		return backlog.TopicSample{}, err
 	}
-	count, err := metadata.count()
+	count, err := partitionCount(partitions)
 	if err != nil {
-		return state{}, err
+		return backlog.TopicSample{}, err
 	}
 	if count < known {
-		return state{}, incompleteError{text: fmt.Sprintf("%d partitions where %d were known", count, known), fewer: true}
+		return backlog.TopicSample{},
+			incompleteError{text: fmt.Sprintf("%d partitions where %d were known", count, known), fewer: true}
 	}
 	if absent, total := missing(there, count); total > 0 {
-		return state{},
+		return backlog.TopicSample{},
 			incompleteError{text: fmt.Sprintf(
 				"%d of %d partitions are missing (%s): a broker did not answer, or they were deleted "+
 					"(pulsar-admin topics create-missed-partitions)", total, count, absent)}
 	}
 	if stray || len(samples) != count {
-		return state{}, incompleteError{text: "it names partitions that the topic should not have"}
+		return backlog.TopicSample{}, incompleteError{text: "it names partitions that the topic should not have"}
 	}
 	slices.SortFunc(samples, func(a, b backlog.PartitionSample) int { return a.Index - b.Index })
-	return state{partitions: samples, detail: d.answered()}, nil
+	return backlog.TopicSample{Partitions: samples, Detail: d.answered()}, nil
 }
 
 // eachPartition reads an answer of the partitioned calls; read has to take the value of each partition. The sums over
 // all partitions are passed over: they are not to be relied on.
-func eachPartition(s *scanner, read func(key []byte) error) (metadata metadataAnswer, err error) {
+func eachPartition(s *scanner, read func(key []byte) error) (partitions number, err error) {
 	err = s.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "metadata":
-			metadata, err = readMetadata(s)
+			partitions, err = readMetadata(s)
 			return err
 		case "partitions":
 			return s.object(read)
@@ -134,7 +129,7 @@ func eachPartition(s *scanner, read func(key []byte) error) (metadata metadataAn
 	if err == nil {
 		err = s.close()
 	}
-	return metadata, err
+	return partitions, err
 }
 
 // partitionIndex accepts only the one spelling of each index, so that no index comes twice.

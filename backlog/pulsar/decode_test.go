@@ -34,7 +34,7 @@ func TestDecodeRecordedAnswers(t *testing.T) {
 				if !partitioned {
 					got, err := decodeStats(bytes.NewReader(content), asked)
 					require.NoError(t, err)
-					require.Equal(t, []backlog.PartitionSample{dumbDecode(answer, backlog.NotPartitioned, asked)}, got.partitions)
+					require.Equal(t, []backlog.PartitionSample{dumbDecode(answer, backlog.NotPartitioned, asked)}, got.Partitions)
 					return
 				}
 				var want []backlog.PartitionSample
@@ -56,7 +56,7 @@ func TestDecodeRecordedAnswers(t *testing.T) {
 				}
 				require.NoError(t, err)
 				slices.SortFunc(want, func(a, b backlog.PartitionSample) int { return a.Index - b.Index })
-				require.Equal(t, want, got.partitions)
+				require.Equal(t, want, got.Partitions)
 			})
 		}
 	}
@@ -167,8 +167,8 @@ func TestDecodeDetails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := decodeStats(strings.NewReader(subscription(tt.changes)), tt.asked)
 			require.NoError(t, err)
-			require.Equal(t, tt.answer, got.detail)
-			s := got.partitions[0].Subscriptions[0]
+			require.Equal(t, tt.answer, got.Detail)
+			s := got.Partitions[0].Subscriptions[0]
 			require.Equal(t, tt.bytes, s.BacklogBytes)
 			require.True(t, tt.oldest.Equal(s.EarliestPublishTime))
 		})
@@ -247,7 +247,7 @@ func TestDecodePartitionsInAnyOrderOfKeys(t *testing.T) {
 				[]backlog.PartitionSample{{
 					Index: 0, PublishedMessages: 4,
 					Subscriptions: []backlog.SubscriptionSample{},
-				}}, answer.partitions)
+				}}, answer.Partitions)
 		})
 	}
 }

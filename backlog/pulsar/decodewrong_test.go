@@ -156,7 +156,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []backlog.PartitionSample{{
 				Index: backlog.NotPartitioned, PublishedMessages: 9, Subscriptions: []backlog.SubscriptionSample{tt.sample},
-			}}, answer.partitions)
+			}}, answer.Partitions)
 		})
 	}
 }

@@ -36,11 +36,11 @@ func addFixtures(f *testing.F, pattern string) {
 const everything = backlog.Full | backlog.Precise | backlog.Age | backlog.Bytes
 
 // requireSound checks what holds for each sample that a decoder lets through.
-func requireSound(t *testing.T, answer state) {
+func requireSound(t *testing.T, answer backlog.TopicSample) {
 	t.Helper()
-	require.True(t, answer.detail.Has(backlog.Full|backlog.Precise))
+	require.True(t, answer.Detail.Has(backlog.Full|backlog.Precise))
 	indices := map[int]bool{}
-	for _, p := range answer.partitions {
+	for _, p := range answer.Partitions {
 		require.False(t, indices[p.Index], "partition %d comes twice", p.Index)
 		indices[p.Index] = true
 		require.GreaterOrEqual(t, p.PublishedMessages, int64(0))
@@ -73,8 +73,8 @@ func FuzzDecodeStats(f *testing.F) {
 			require.Zero(t, answer)
 			return
 		}
-		require.Len(t, answer.partitions, 1)
-		require.Equal(t, backlog.NotPartitioned, answer.partitions[0].Index)
+		require.Len(t, answer.Partitions, 1)
+		require.Equal(t, backlog.NotPartitioned, answer.Partitions[0].Index)
 		requireSound(t, answer)
 	})
 }
@@ -89,8 +89,8 @@ func FuzzDecodePartitionedStats(f *testing.F) {
 			require.Zero(t, answer)
 			return
 		}
-		require.GreaterOrEqual(t, len(answer.partitions), 2)
-		for i, p := range answer.partitions {
+		require.GreaterOrEqual(t, len(answer.Partitions), 2)
+		for i, p := range answer.Partitions {
 			require.Equal(t, i, p.Index)
 		}
 		requireSound(t, answer)

@@ -116,19 +116,20 @@ func (s *Source) statsOnce(ctx context.Context, a address, count int, detail bac
 ) {
 	call := statsCall(count > 0, detail.Has(backlog.Age))
 	at := s.now()
-	var answer state
+	var sample backlog.TopicSample
 	err := s.client.get(ctx, a, call, statsQuery(count > 0, detail), func(r io.Reader) (err error) {
 		if count > 0 {
-			answer, err = decodePartitionedStats(r, a.subject, count, detail)
+			sample, err = decodePartitionedStats(r, a.subject, count, detail)
 		} else {
-			answer, err = decodeStats(r, detail)
+			sample, err = decodeStats(r, detail)
 		}
 		return err
 	})
 	if err != nil {
 		return backlog.TopicSample{}, err
 	}
-	return backlog.TopicSample{At: at, Detail: answer.detail &^ backlog.Entries, Partitions: answer.partitions}, nil
+	sample.At, sample.Detail = at, sample.Detail&^backlog.Entries
+	return sample, nil
 }
 
 // statsQuery spells every parameter out: what a broker does by default differs between parameters and releases.

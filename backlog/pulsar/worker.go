@@ -135,16 +135,12 @@ func (w *Worker) status(ctx context.Context, a address, decode decodeFunc, at *t
 
 // componentAddress checks the URL and the names, which all come from users.
 func componentAddress(c function.Component) (address, error) {
-	plain, err := backlog.ParseAdminURL(cmp.Or(c.WorkerURL, c.Cluster.AdminURL))
-	if err != nil && c.WorkerURL != "" {
+	base, err := parseBase(cmp.Or(c.WorkerURL, c.Cluster.AdminURL))
+	switch {
+	case err != nil && c.WorkerURL != "":
 		return address{}, badWorkerURL()
-	}
-	if err != nil {
-		return address{}, badAdminURL()
-	}
-	base, err := url.Parse(plain)
-	if err != nil {
-		return address{}, badAdminURL()
+	case err != nil:
+		return address{}, err
 	}
 	if err := checkNames(c); err != nil {
 		return address{}, err
@@ -165,14 +161,9 @@ func checkNames(c function.Component) error {
 		return backlog.Because(backlog.ErrUnsupported, "a worker runs functions, sinks and sources, not a %q",
 			backlog.Quote(string(c.Kind)))
 	}
-	for _, name := range []string{c.Tenant, c.Namespace, c.Name} {
-		if name == "" || name == "." || name == ".." { // the last two are steps in a path, and would lead to another resource
-			return badComponentName(c)
-		}
-	}
-	strange := func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' || r == '\\' }
-	if !namedEntity.MatchString(c.Tenant) || !namedEntity.MatchString(c.Namespace) ||
-		strings.ContainsFunc(c.Name, strange) {
+	forbidden := func(r rune) bool { return r < ' ' || r == 0x7f || r == '/' || r == '\\' }
+	if !backlog.IsEntityName(c.Tenant) || !backlog.IsEntityName(c.Namespace) || c.Name == "" || isStep(c.Name) ||
+		strings.ContainsFunc(c.Name, forbidden) {
 		return badComponentName(c)
 	}
 	return nil
