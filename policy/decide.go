@@ -15,11 +15,15 @@ import (
 //
 //	reading -> learn -> evaluate strategies -> the largest -> stabilize: zero, or holds up and down -> bound
 func Decide(in Input, before State) (Decision, State) {
+	before = before.ofSubscription(in)
 	if in.Unknown != nil {
 		return holdUnknown(in, before, Hold{Reason: HoldUnknown, Message: in.Unknown.Error()})
 	}
 	in.Reading.Type = in.SubscriptionType()
+	in = in.inReplicas()
 	after, saturated := learn(in, before)
+	surplus := after.Surplus.reported(in)
+	in = in.withoutSurplus()
 	if in.CurrentReplicas >= after.Raised.Replicas {
 		after.Raised = ReplicasAt{} // it was acted on
 	}
@@ -39,7 +43,7 @@ func Decide(in Input, before State) (Decision, State) {
 	}
 	decision := Decision{
 		Time: in.Now, Wanted: winner.replicas, Strategy: winner.strategy, Equation: winner.equation, Terms: winner.terms,
-		Hold: held, Wait: wait(in.Reading, after.Capacity),
+		Hold: held, Wait: wait(in.Reading, after.Capacity), Surplus: surplus,
 	}
 	decision.Replicas, decision.CappedBy = in.bound(target)
 	if decision.CappedBy == "" && in.Frozen == nil {
@@ -67,6 +71,8 @@ const learnEvery = 5 * time.Second
 func learn(in Input, before State) (after State, saturated bool) {
 	after = before
 	after.Start = before.Start.learn(in)
+	after.Surplus = before.Surplus.learn(in, after.Start)
+	in = in.withoutSurplus()
 	after.Zero = before.Zero.learn(in, before)
 	after.Plateau = before.Plateau.pass(in, after.Start)
 	if !in.Reading.At.After(before.ReadAt) {

@@ -27,6 +27,8 @@ const (
 	digits   = 6
 	largest  = 1e15
 	mostInts = 1_000_000
+	// mostText is the most bytes of a text.
+	mostText = 64
 	// longest is a duration that no part of a decision comes near to.
 	longest = 30 * 24 * time.Hour
 )
@@ -116,6 +118,11 @@ func round(v reflect.Value, tag tags) (reflect.Value, error) {
 	switch v.Kind() {
 	case reflect.Bool:
 		after.SetBool(v.Bool())
+	case reflect.String:
+		if len(v.String()) > mostText {
+			return after, fmt.Errorf("%s has %d bytes", tag.name, len(v.String()))
+		}
+		after.SetString(v.String())
 	case reflect.Float64:
 		return after, roundFloat(after, v.Float(), tag)
 	case reflect.Int, reflect.Int8, reflect.Int32, reflect.Int64:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,8 @@ func fill(v reflect.Value, n *int) {
 	switch v.Kind() { //nolint:exhaustive // the others fail when they are encoded
 	case reflect.Bool:
 		v.SetBool(true)
+	case reflect.String:
+		v.SetString(strconv.Itoa(*n))
 	case reflect.Float64:
 		v.SetFloat(float64(*n) / 100)
 	case reflect.Int, reflect.Int8, reflect.Int32, reflect.Int64:
@@ -148,6 +151,10 @@ func TestAStateFromElsewhereIsRefused(t *testing.T) {
 		"a time before there was Pulsar": {`{"v":1,"at":"1999-12-31T00:00:00Z"}`, "DecidedAt is in the year 1999"},
 		"a time in the far future":       {`{"v":1,"at":"2300-12-31T00:00:00Z"}`, "DecidedAt is in the year 2300"},
 		"a block of a year":              {`{"v":1,"plateau":{"block":31536000000000000}}`, "Block lasts"},
+		"a text of any length": {
+			`{"v":1,"sub":"` + strings.Repeat("a", 65) + `"}`,
+			"Subscription has 65 bytes",
+		},
 		"a long list": {
 			strings.Replace(many, "past", "steady", 1),
 			"Recommendations has 81 entries",

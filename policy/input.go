@@ -39,6 +39,9 @@ type Input struct {
 	Unknown error
 	// ReadyAtLeast is how many messages wait for sure while Unknown is set, on those topics that are known; 0 for none.
 	ReadyAtLeast float64
+	// Own is how many replicas of the target may consume: its pods that run, those that end among them, or as many as it
+	// has replicas where its pods are not known. Nil where all that consumes is taken for the target's.
+	Own *int32
 	// Pods of the target; nil where they may not be read.
 	Pods *Pods
 	// FreshFor is how old a reading may be to take replicas down on: three poll intervals.
@@ -79,6 +82,8 @@ type Pods struct {
 	CrashLooping int32
 	// Updating says that pods are being replaced by those of a new revision.
 	Updating bool
+	// Running is how many have a container that runs, those that are being deleted among them; nil where that is not known.
+	Running *int32
 }
 
 // Decision is a number of replicas and how it came about.
@@ -100,6 +105,8 @@ type Decision struct {
 	Hold *Hold
 	// Wait is how long a message published now would wait.
 	Wait backlog.Measurement
+	// Surplus is how many consumers are not the target's, once they have stayed for some time.
+	Surplus int32
 }
 
 // Term is one number of an equation, such as planned, 500, "messages/s".

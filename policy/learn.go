@@ -86,7 +86,7 @@ func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *Learned
 	}
 	busy, timed := busyShare(r)
 	timed = timed && !l.in.without(PartBusyTime)
-	saturated = (!timed || asBusyAsItGets(before, r, busy)) && alwaysWaiting(r, processed, consumers, timed)
+	saturated = (!timed || asBusyAsItGets(before, r, busy)) && alwaysWaiting(r, processed, consumers*float64(l.in.perReplica()), timed)
 	switch {
 	case l.frozen:
 		return before, Tally{}, saturated, true

@@ -124,7 +124,7 @@ func useful(in Input) (replicas int32, known bool) {
 		most = in.Reading.Partitions
 	}
 	limited := most > 0 && in.Reading.Type == backlog.Failover && !in.without(PartFailover)
-	return int32(most), limited
+	return int32(in.replicasOf(float64(most))), limited
 }
 
 // unknownLoad is why a load that replicas are sized for is not known, or nothing. The last known one is no reason to go
@@ -159,18 +159,20 @@ func (l load) failover(in Input) (recommendation, bool) {
 	if !ok {
 		return recommendation{}, false
 	}
-	most := in.Spec.MaxReplicas
-	steady, drain := failoverReplicas(shares, byRate, l.utilisation*l.one, most), failoverReplicas(shares, byLoad, l.one,
-		most)
+	each := float64(in.perReplica()) // consumers, each of which is active on partitions of its own
+	one, cautious, most := l.one/each, l.cautious/each, in.Spec.MaxReplicas*in.perReplica()
+	steady, drain := failoverReplicas(shares, byRate, l.utilisation*one, most), failoverReplicas(shares, byLoad, one, most)
+	replicas := func(consumers int32) int32 { return int32(in.replicasOf(float64(consumers))) }
 	a := recommendation{
-		replicas: max(steady, drain), steady: failoverReplicas(shares, byRate, l.utilisation*l.cautious, most), drain: drain,
+		replicas: replicas(max(steady, drain)),
+		steady:   replicas(failoverReplicas(shares, byRate, l.utilisation*cautious, most)), drain: replicas(drain),
 		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s waiting",
 			max(steady, drain), len(shares),
-			short(l.one), short(l.planned), short(l.excess)),
+			short(one), short(l.planned), short(l.excess)),
 		terms: l.terms(),
 	}
-	if n := int(in.CurrentReplicas); n > 0 {
-		a.overloaded = overloaded(shares, byRate, n, full*l.one) || overloaded(shares, byLoad, n, l.one)
+	if n := int(in.CurrentReplicas * in.perReplica()); n > 0 {
+		a.overloaded = overloaded(shares, byRate, n, full*one) || overloaded(shares, byLoad, n, one)
 	}
 	return a, true
 }

@@ -39,6 +39,9 @@ type State struct {
 	// arrivals needed, and what the arrivals with the backlog did.
 	Recommendations []ReplicasAt `json:"steady,omitempty"`
 	Drains          []ReplicasAt `json:"drain,omitempty"`
+	Surplus         Surplus      `json:"surplus,omitzero"`
+	// Subscription that all this was learned of, where the policy names it; empty where the target does.
+	Subscription string `json:"sub,omitempty"`
 }
 
 // ReplicasAt is a number of replicas at a time.

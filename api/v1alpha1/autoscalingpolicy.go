@@ -62,11 +62,15 @@ type AutoscalingPolicyList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.scaleTargetRef) == has(oldSelf.scaleTargetRef) && has(self.pulsarFunctionRef) == has(oldSelf.pulsarFunctionRef)",message="the target cannot be changed; create another policy and delete this one"
 // +kubebuilder:validation:XValidation:rule="!has(self.pulsarFunctionRef) || !has(self.minReplicas) || self.minReplicas > 0",message="minReplicas must be at least 1 with pulsarFunctionRef: the function worker does not run a function with no instance"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.targetSelector)",message="replicas cannot be set with targetSelector: each target has its own"
+// +kubebuilder:validation:XValidation:rule="!has(self.scaleTargetRef) || has(self.subscription) || (self.scaleTargetRef.apiVersion == 'compute.functionmesh.io/v1alpha1' && self.scaleTargetRef.kind in ['Function', 'Sink', 'Source', 'FunctionMesh']) || (self.scaleTargetRef.apiVersion == 'apps/v1' && self.scaleTargetRef.kind == 'StatefulSet')",message="kind must be Function, Sink, Source or FunctionMesh of compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1; for any other object set spec.subscription"
+// +kubebuilder:validation:XValidation:rule="!has(self.subscription) || has(self.scaleTargetRef)",message="subscription must be set with scaleTargetRef, and only then: other targets say themselves what they consume"
+// +kubebuilder:validation:XValidation:rule="!has(self.subscription) || !has(self.scaleTargetRef) || !has(self.scaleTargetRef.component)",message="subscription cannot be set with component: the FunctionMesh says what its components consume"
+// +kubebuilder:validation:XValidation:rule="!has(self.subscription) || self.subscription.type != 'Exclusive' || self.maxReplicas == 1",message="maxReplicas must be 1 with subscription type Exclusive, which lets one consumer connect: use Shared, Key_Shared or Failover"
 type AutoscalingPolicySpec struct {
 	// scaleTargetRef names the object to scale, in the policy's own namespace. Supported: kinds Function, Sink and Source
-	// (with batchSourceConfig) of compute.functionmesh.io/v1alpha1; a component of a FunctionMesh, with component; and a
-	// StatefulSet of apps/v1 that Pulsar's own function worker made (pf-...). It cannot change: what was learned belongs
-	// to the target.
+	// (with batchSourceConfig) of compute.functionmesh.io/v1alpha1; a component of a FunctionMesh, with component; a
+	// StatefulSet of apps/v1 that Pulsar's own function worker made (pf-...); and, with subscription, any object that has
+	// a scale subresource, such as a Deployment. It cannot change: what was learned belongs to the target.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="scaleTargetRef cannot be changed; create another policy and delete this one"
 	ScaleTargetRef ScaleTargetRef `json:"scaleTargetRef,omitzero"`
@@ -77,6 +81,12 @@ type AutoscalingPolicySpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="pulsarFunctionRef cannot be changed; create another policy and delete this one"
 	PulsarFunctionRef PulsarFunctionRef `json:"pulsarFunctionRef,omitzero"`
+
+	// subscription is what the replicas of scaleTargetRef consume, where the object does not say so itself: the target is
+	// then any object with a scale subresource, such as a Deployment, a StatefulSet or a Rollout, whose pods consume from
+	// Pulsar. It may change: what was learned of the last one is forgotten.
+	// +optional
+	Subscription *Subscription `json:"subscription,omitempty"`
 
 	// targetSelector governs every object of one kind in the policy's namespace that has matching labels. Each has an
 	// AutoscalingPolicy of its own, which the controller makes from this one and keeps. A policy that names an object

@@ -12,6 +12,8 @@ import (
 // ScaleTargetRef names an object in the policy's namespace, as in a HorizontalPodAutoscaler, or a component of one.
 //
 // +kubebuilder:validation:XValidation:rule="(self.kind == 'FunctionMesh') == has(self.component)",message="component must be set with kind FunctionMesh, and only then"
+// +kubebuilder:validation:XValidation:rule="!self.apiVersion.startsWith('apps/') || (self.apiVersion == 'apps/v1' && self.kind in ['Deployment', 'StatefulSet', 'ReplicaSet'])",message="group apps has kinds Deployment, StatefulSet and ReplicaSet to scale, of version apps/v1"
+// +kubebuilder:validation:XValidation:rule="!self.apiVersion.startsWith('compute.functionmesh.io/') || (self.apiVersion == 'compute.functionmesh.io/v1alpha1' && self.kind in ['Function', 'Sink', 'Source', 'FunctionMesh'])",message="group compute.functionmesh.io has kinds Function, Sink, Source and FunctionMesh to scale, of version compute.functionmesh.io/v1alpha1"
 type ScaleTargetRef struct {
 	// apiVersion is the API group and version of the object, such as compute.functionmesh.io/v1alpha1.
 	// +required

@@ -1,0 +1,28 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"hash/fnv"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// fingerprint tells subscriptions apart that a policy names; empty where the target says what it consumes. A topic in
+// its long form and in its short form is the same, and where Pulsar is makes no other subscription.
+func fingerprint(s *v1alpha1.Subscription) string {
+	if s == nil {
+		return ""
+	}
+	var topics []string
+	for _, topic := range s.Topics {
+		topics = append(topics, string(topic))
+	}
+	named := backlog.NewSubscription(backlog.Cluster{}, s.Name, topics...)
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%q %q %q %q %d", named.Name, named.Topics, s.TopicsPattern, s.Type, max(1, s.ConsumersPerReplica))
+	return fmt.Sprintf("%016x", hash.Sum64())
+}
