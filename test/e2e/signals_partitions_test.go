@@ -55,8 +55,9 @@ func anUnloadedPartitionChangesNothing(t *testing.T, g *ground) {
 		require.NoError(t, l.err)
 		total, err := l.reading.Total.Value()
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, total, before, "nobody consumes, so that the backlog cannot shrink")
-		before = total
+		// Messages on their way to storage make batches look larger until the next observation, so the estimate may fall.
+		require.GreaterOrEqual(t, total, 0.98*before, "without a consumer the backlog cannot shrink")
+		before = max(before, total)
 		if at := l.reading.At; at.After(unloaded) && at.After(last) && !covered(unloaded)(l.reading) {
 			last = at
 			rate, err := l.reading.PublishRate.Value()
