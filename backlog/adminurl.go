@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// ParseAdminURL returns the one spelling of the URL of an admin service or of a function worker, so that everybody who
-// means a cluster shares its fetches: scheme://host[:port] with the host as ParseHost spells it, without the port that
-// the scheme implies and without a slash at the end. What it returns it returns again. The error continues a sentence
-// about the URL, and does not repeat it: there may be credentials in it.
+// ParseAdminURL returns the one spelling of the URL of an admin service or of a function worker, so that all owners of
+// a cluster share its fetches: scheme://host[:port] with the host as ParseHost spells it, without the port that the
+// scheme implies and without a slash at the end. What it returns it returns again. The error continues a sentence about
+// the URL, and does not repeat it: there may be credentials in it.
 func ParseAdminURL(text string) (string, error) {
 	const want = "must be http://host:port or https://host:port, one host, with no path and no credentials"
 	u, err := url.Parse(text)

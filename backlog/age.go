@@ -19,19 +19,19 @@ type age struct {
 // The time is the producer's: with a clock that is ahead it publishes in the future, and its messages are new.
 func (a *age) observe(sample TopicSample, answer []*SubscriptionSample) {
 	var earliest time.Time
-	waiting := false
+	hasBacklog := false
 	for _, one := range answer {
 		if one == nil {
 			continue
 		}
-		waiting = waiting || one.BacklogEntries > 0
+		hasBacklog = hasBacklog || one.BacklogEntries > 0
 		published := one.EarliestPublishTime
 		if !published.IsZero() && (earliest.IsZero() || published.Before(earliest)) {
 			earliest = published
 		}
 	}
 	switch {
-	case !waiting, sample.Detail.Has(Age) && earliest.IsZero():
+	case !hasBacklog, sample.Detail.Has(Age) && earliest.IsZero():
 		*a = age{at: sample.At}
 	case sample.Detail.Has(Age):
 		*a = age{at: sample.At, oldest: max(0, sample.At.Sub(earliest))}

@@ -25,9 +25,9 @@ func (w written) plus(other written) written {
 	return written{entries: w.entries + other.entries, messages: w.messages + other.messages}
 }
 
-// batches tell how many messages the entries of a topic hold. What waits is what was written last, so a backlog of so
+// batches say how many messages the entries of a topic hold. The backlog is what was written last, so a backlog of so
 // many entries is measured by as many of the last entries, however batches were sized before: the last 20 of 50
-// messages and the 200 of 5 before them are 2,000 messages, which no single mean tells.
+// messages and the 200 of 5 before them are 2,000 messages, which no single mean shows.
 //
 // It is one for all partitions: a partition of its own would know its batches better where producers that batch
 // differently write to different ones, and would need as many entries to learn as the whole topic does now, so that
@@ -37,8 +37,8 @@ type batches struct {
 	// last are the latest observations, oldest first, and older is the sum of all before them.
 	last  []written
 	older written
-	// unsure says that the newest observation is of the last answer with entries and much larger than the one before.
-	unsure bool
+	// unconfirmed says that the newest observation is of the last answer with entries and much larger than the one before.
+	unconfirmed bool
 	// reported is what consumers said before the first observation; 0 for nothing.
 	reported float64
 	// since is how many messages were published since the newest observation: they are in batches like it, for all we
@@ -48,39 +48,39 @@ type batches struct {
 	changed bool
 	// signs are of the answer that came with the newest observation.
 	signs signs
-	// askedAt is when entry counters were last asked for, and heardAt when they last came.
-	askedAt, heardAt time.Time
+	// requestedAt is when entry counters were last requested, and countedAt when they last came.
+	requestedAt, countedAt time.Time
 }
 
 const (
 	// leastEntries make an observation: a handful says little.
 	leastEntries = 10
-	// keptObservations reach back minutes while something waits; at 16 bytes each they are 256 bytes a topic.
+	// keptObservations reach back minutes while there is backlog; at 16 bytes each they are 256 bytes a topic.
 	keptObservations = 16
 	// stallTolerance is how well the messages that a stall brought forward have to match those that are missing after it.
 	stallTolerance = 0.5
 )
 
-// learn takes in an answer with entry counters: what was published since the last observation, and the entries that
+// record takes in an answer with entry counters: what was published since the last observation, and the entries that
 // were written for it. The first uses the counters since the topic was loaded.
-func (b *batches) learn(sample TopicSample, seen signs) {
+func (b *batches) record(sample TopicSample, seen signs) {
 	since, now := b.writtenSince(sample)
-	b.unsure = false
-	b.heardAt = sample.At
+	b.unconfirmed = false
+	b.countedAt = sample.At
 	if since.entries >= leastEntries || since.entries > 0 && len(b.last) == 0 {
-		if before, newest, told := b.apart(since, seen); told {
+		if before, newest, ok := b.split(since, seen); ok {
 			b.observe(before)
 			since = newest
 		}
 		b.observe(since)
-		b.unsure = !b.steady() && len(b.last) > 1 && b.newestMean() > b.last[len(b.last)-2].mean()
+		b.unconfirmed = !b.steady() && len(b.last) > 1 && b.newestMean() > b.last[len(b.last)-2].mean()
 		b.counters, b.signs = now, seen
 	}
 }
 
-// hear takes in what consumers say until there is an observation. `avgMessagesPerEntry` is only the fallback: it was
-// 2.4 times off on a real broker.
-func (b *batches) hear(sample TopicSample) {
+// recordReported takes in what consumers say until there is an observation. `avgMessagesPerEntry` is only the fallback:
+// it was 2.4 times off on a real broker.
+func (b *batches) recordReported(sample TopicSample) {
 	if len(b.last) == 0 {
 		b.reported = reportedMeanBatch(sample)
 	}
@@ -149,7 +149,7 @@ func (b *batches) mean(entries int64) float64 {
 	left, messages := max(1, entries), 0.0
 	for i := newest; i >= 0 && left > 0; i-- {
 		there, one := b.last[i].entries, b.last[i].mean()
-		if i == newest && b.unsure {
+		if i == newest && b.unconfirmed {
 			// Until the next answer says otherwise, a sudden growth may be a stall under way.
 			one = min(one, b.last[newest-1].mean())
 		}

@@ -62,7 +62,7 @@ func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b batches
 			for _, a := range tt.answers {
-				b.learn(counted(a.published, a.entries), signs{})
+				b.record(counted(a.published, a.entries), signs{})
 			}
 			require.InDelta(t, tt.want, float64(tt.backlog)*b.mean(tt.backlog), 1e-6*tt.want)
 		})
@@ -73,14 +73,14 @@ func TestBatchesMeasureABacklogByWhatWasWrittenLast(t *testing.T) {
 // larger: a backlog may be read as larger than it is by that share, and as smaller after the next observation.
 func TestMessagesOnTheirWayMakeABacklogLookLargerUntilTheNextObservation(t *testing.T) {
 	var b batches
-	b.learn(counted(2000, 2000), signs{})
-	b.learn(counted(2206, 2200), signs{}) // 6 on their way, of 206
+	b.record(counted(2000, 2000), signs{})
+	b.record(counted(2206, 2200), signs{}) // 6 on their way, of 206
 	b.since = 1000
 	before := 3200 * b.mean(3200)
 	require.Greater(t, before, 3230.0)
 	require.InEpsilon(t, 3200, before, 0.02)
 
-	b.learn(counted(3200, 3200), signs{})
+	b.record(counted(3200, 3200), signs{})
 	b.since = 0
 	require.InDelta(t, 3200, 3200*b.mean(3200), 0.1)
 }
@@ -94,10 +94,10 @@ func TestBatchesFallBackToWhatConsumersSay(t *testing.T) {
 		{MeanBatch: 40},
 		{},
 	}}}
-	b.learn(sample, signs{})
-	b.hear(sample)
+	b.record(sample, signs{})
+	b.recordReported(sample)
 	require.InDelta(t, 30, b.mean(10), 0)
-	b.learn(counted(500, 100), signs{})
+	b.record(counted(500, 100), signs{})
 	require.InDelta(t, 5, b.mean(10), 0, "what was measured is better")
 }
 
@@ -120,9 +120,9 @@ func TestBatchesAgreeWithEveryEntry(t *testing.T) {
 				sizes = append(sizes, size)
 				published += size
 			}
-			b.learn(counted(published, int64(len(sizes))), signs{})
+			b.record(counted(published, int64(len(sizes))), signs{})
 		}
-		b.learn(counted(published, int64(len(sizes))), signs{}) // nothing new: what is there is believed
+		b.record(counted(published, int64(len(sizes))), signs{}) // nothing new: what is there is believed
 		for _, begin := range begins {
 			truth := int64(0)
 			for _, s := range sizes[begin:] {
@@ -144,7 +144,7 @@ func TestBatchesAgreeWithEveryEntry(t *testing.T) {
 func TestBatchesOfALongLifeKeepTheirSum(t *testing.T) {
 	var b batches
 	for i := range int64(1000) {
-		b.learn(counted((i+1)*100, (i+1)*20), signs{})
+		b.record(counted((i+1)*100, (i+1)*20), signs{})
 	}
 	require.Len(t, b.last, keptObservations)
 	require.InDelta(t, 5, b.mean(1_000_000), 1e-9)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// batchesInterval bounds how old the newest observation of batches gets while messages are published and no sign tells
-// of a change: one request more in thirty at an interval of 10 s.
+// batchesInterval bounds how old the newest observation of batches gets while messages are published and no sign shows
+// a change: one request more in thirty at an interval of 10 s.
 const batchesInterval = 5 * time.Minute
 
 // How much has to change for another observation to be worth a request. Producers send a batch after a time (1 ms) or
@@ -72,18 +72,18 @@ func differ(a, b, share float64) bool {
 	return a > 0 && b > 0 && max(a, b)-min(a, b) > share*max(a, b)
 }
 
-// wantsEntries says whether the answer is worth asking for entry counters too.
+// wantsEntries says whether the answer is worth requesting entry counters too.
 func (t *topicState) wantsEntries(sample TopicSample) bool {
 	seen := t.partitions.signs(sample)
-	waits, astray := false, false
+	hasBacklog, contradicted := false, false
 	for name, state := range t.subscriptions {
 		turnover := state.partitions.turnover(name, sample)
-		waits = waits || turnover.entries > 0
+		hasBacklog = hasBacklog || turnover.entries > 0
 		turnover.published = seen.published
-		astray = astray || t.batches.contradict(turnover)
+		contradicted = contradicted || t.batches.contradicts(turnover)
 	}
-	t.batches.changed = astray || seen.changed(t.batches.signs)
-	return t.batches.want(sample, waits)
+	t.batches.changed = contradicted || seen.changed(t.batches.signs)
+	return t.batches.wantsCounters(sample, hasBacklog)
 }
 
 // turnover is what became of a backlog between two answers.
@@ -108,9 +108,9 @@ func (s *subscriptionPartitions) turnover(name string, sample TopicSample) (sinc
 	return since
 }
 
-// contradict says that a backlog in entries did not grow as one in messages did, by the newest mean: what is published
+// contradicts says that a backlog in entries did not grow as one in messages did, by the newest mean: what is published
 // now has other batches. A few entries are the counters' race.
-func (b *batches) contradict(since turnover) bool {
+func (b *batches) contradicts(since turnover) bool {
 	if len(b.last) == 0 || since.published <= 0 || since.finished < 0 {
 		return false
 	}
@@ -119,36 +119,36 @@ func (b *batches) contradict(since turnover) bool {
 	return off > changedBatch*float64(max(since.published, since.finished))+leastEntries*mean
 }
 
-// want says whether to ask for entry counters after an answer without them: where nothing waits, once in a while; where
-// something does, until two observations agree, and again when there is a sign that they would no more. Too few
-// messages for an observation are not worth it.
-func (b *batches) want(sample TopicSample, waits bool) bool {
+// wantsCounters says whether to request entry counters after an answer without them: where there is no backlog, once in
+// a while; where there is, until two observations agree, and again when there is a sign that they would no more. Too
+// few messages for an observation are not worth it.
+func (b *batches) wantsCounters(sample TopicSample, hasBacklog bool) bool {
 	published := b.publishedSince(sample)
-	inVain := b.askedAt.After(b.heardAt)
+	inVain := b.requestedAt.After(b.countedAt)
 	switch {
-	case inVain && sample.At.Sub(b.askedAt) < fullInterval:
+	case inVain && sample.At.Sub(b.requestedAt) < fullInterval:
 		return false
 	case len(b.last) == 0:
 		return published > 0
-	case b.unsure && waits:
+	case b.unconfirmed && hasBacklog:
 		return true // a growth that is believed by the next answer
 	case published < leastEntries:
 		return false
-	case sample.At.Sub(b.heardAt) >= batchesInterval:
+	case sample.At.Sub(b.countedAt) >= batchesInterval:
 		return true
-	case !waits:
+	case !hasBacklog:
 		return false
 	case !b.changed && float64(published) < leastEntries*b.newestMean():
-		return sample.At.Sub(b.heardAt) >= fullInterval // too few entries, as far as is known
+		return sample.At.Sub(b.countedAt) >= fullInterval // too few entries, as far as is known
 	default:
 		return b.changed || !b.steady()
 	}
 }
 
-// apart tells what was written since the last answer from what was before it, when there are signs of a change between
-// the two: until then there was none, so the mean so far holds. Without it, batches of minutes and those of seconds
-// would make one mean, and a backlog of either would be measured by it.
-func (b *batches) apart(since written, seen signs) (before, newest written, told bool) {
+// split separates what was written since the last answer from what was before it, when there are signs of a change
+// between the two: until then there was none, so the mean so far holds. Without it, batches of minutes and those of
+// seconds would make one mean, and a backlog of either would be measured by it.
+func (b *batches) split(since written, seen signs) (before, newest written, ok bool) {
 	if !b.changed || len(b.last) == 0 || seen.published <= 0 {
 		return before, newest, false
 	}

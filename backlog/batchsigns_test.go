@@ -72,7 +72,7 @@ func (s *stream) addEntries(sample TopicSample) TopicSample {
 	return sample
 }
 
-// asker follows a stream as the Poller does, or asks for entry counters with every answer.
+// asker follows a stream as the Poller does, or requests entry counters with every answer.
 type asker struct {
 	t      *testing.T
 	store  *Store

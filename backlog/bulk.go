@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// quiet is what a topic without work looked like when we read it ourselves: what a bulk answer is compared with. It is
-// zero while anything waits.
+// quiet is what a topic without work looked at its last own answer: what a bulk answer is compared with. It is zero
+// while there is backlog.
 type quiet struct {
 	// partitions with the tracked subscriptions alone, and without their consumers.
 	partitions []PartitionSample
 	// detail of the answer, but for what is left out.
 	detail Detail
-	// since when nothing was published and nothing waited.
+	// since when nothing was published and there was no backlog.
 	since time.Time
 }
 
-// learn takes in an answer that we read ourselves.
-func (q *quiet) learn(sample TopicSample, tracked map[string]*subscriptionState) {
+// record takes in an answer of the topic itself.
+func (q *quiet) record(sample TopicSample, tracked map[string]*subscriptionState) {
 	partitions := make([]PartitionSample, 0, len(sample.Partitions))
 	for _, p := range sample.Partitions {
 		kept := PartitionSample{Index: p.Index, PublishedMessages: p.PublishedMessages, PublishedBytes: p.PublishedBytes}
@@ -56,9 +56,9 @@ func samePublished(before, now []PartitionSample) bool {
 	return len(before) == len(now)
 }
 
-// holds says whether a bulk answer shows the topic just as we read it: all partitions are there, nothing was published
-// since, and every tracked subscription is empty and has a consumer everywhere.
-func (q *quiet) holds(topic string, bulk BulkSample) bool {
+// confirmedBy says whether a bulk answer shows the topic just as its last answer: all partitions are there, nothing was
+// published since, and every tracked subscription is empty and has a consumer everywhere.
+func (q *quiet) confirmedBy(topic string, bulk BulkSample) bool {
 	for _, p := range q.partitions {
 		seen, there := bulk.Topics[partitionName(topic, p.Index)]
 		if !there || seen.PublishedMessages != p.PublishedMessages {
@@ -87,7 +87,7 @@ type Confirmation struct {
 	Topic Topic
 	// At is when the reading was last seen to hold.
 	At time.Time
-	// QuietSince is since when nothing was published and nothing waited.
+	// QuietSince is since when nothing was published and there was no backlog.
 	QuietSince time.Time
 }
 
@@ -147,7 +147,7 @@ func (f *Feed) confirm(topics []Topic, sample BulkSample, confirmed []Confirmati
 // minute old.
 func (t *topicState) confirm(name string, sample BulkSample, window, staleAfter time.Duration) bool {
 	later := sample.At.Sub(t.answeredAt)
-	if t.trouble != nil || later > staleAfter || !t.quiet.holds(name, sample) {
+	if t.failure != nil || later > staleAfter || !t.quiet.confirmedBy(name, sample) {
 		return false
 	}
 	if later > 0 {
@@ -156,7 +156,7 @@ func (t *topicState) confirm(name string, sample BulkSample, window, staleAfter 
 	return true
 }
 
-// IsQuiet says whether nothing waited in the topic when we last read it.
+// IsQuiet says whether there was no backlog in the topic when we last read it.
 func (f *Feed) IsQuiet(topic Topic) bool {
 	s := f.store
 	s.mu.RLock()

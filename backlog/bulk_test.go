@@ -184,7 +184,7 @@ func TestAnAnswerThatABulkAnswerOvertookIsNotTaken(t *testing.T) {
 	require.Equal(t, start().Add(10*time.Second), r.At)
 	require.True(t, store.Tracks(topic(orders)))
 	require.False(t, store.Tracks(topic(returns)))
-	require.True(t, backlog.CannotWait(store, topic(orders)), "it is asked again at once, so no news is lost")
+	require.True(t, backlog.CannotWait(store, topic(orders)), "it is next request at once, so no news is lost")
 }
 
 func TestABulkAnswerThatIsOlderThanTheReadingMovesNoTime(t *testing.T) {

@@ -45,7 +45,7 @@ func (c *consumers) observe(answer []*SubscriptionSample, meanBatch float64) (le
 		}
 		if len(one.Consumers) == 0 && one.BacklogEntries > 0 {
 			c.unattended++
-			c.unattendedMessages += readyMessages(one.BacklogEntries, 0, meanBatch) // delays are not told without a consumer
+			c.unattendedMessages += readyMessages(one.BacklogEntries, 0, meanBatch) // delays are unknown without a consumer
 		}
 		ids = appendIDs(ids, one.Consumers)
 		for _, consumer := range one.Consumers {
@@ -126,7 +126,7 @@ func distinct[T comparable](all, before []T, compare func(T, T) int) []T {
 	return slices.Clip(all)
 }
 
-// union of two sorted lists: the first when it has all, which is the rule, for each replica consumes all topics.
+// union of two sorted lists: the first when it has all, which is the rule, because each replica consumes all topics.
 func union(a, b []string) []string {
 	missing := func(name string) bool {
 		_, found := slices.BinarySearch(a, name)

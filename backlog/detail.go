@@ -6,11 +6,11 @@ package backlog
 import "time"
 
 const (
-	// fullInterval is how old the consumers of an idle topic may get: nothing is decided by them until something waits,
+	// fullInterval is how old the consumers of an idle topic may get: nothing is decided by them until there is backlog,
 	// and they are most of an answer.
 	fullInterval = time.Minute
 	// ageInterval between two looks at the oldest message: each reads an entry from storage for each subscription, and an
-	// age tells a person and a guard how late work is, which half a minute does not change.
+	// age shows how late work is, which half a minute does not change.
 	ageInterval = 30 * time.Second
 	// ageStaleAfter bounds how long an age is shown: after three looks in vain it is no longer known.
 	ageStaleAfter = 3 * ageInterval
@@ -20,9 +20,9 @@ const (
 	nearZero = 10
 )
 
-// nextDetail says what to ask for: consumers while something waits, for then decisions depend on them, and of a
+// nextDetail says what to request: consumers while there is backlog, because then decisions depend on them, and of a
 // subscription that has just appeared. Entry counters are another request, so but for the first time they are only
-// asked for when the answer shows that they are needed; see wantsEntries.
+// requested when the answer shows that they are needed; see wantsEntries.
 func (t *topicState) nextDetail(now time.Time) Detail {
 	detail := Slim
 	switch {
@@ -35,10 +35,10 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 		if state.bytes > 0 {
 			detail |= Bytes
 		}
-		if state.waits() || state.holds() || !state.missing && !state.consumers.known {
+		if state.hasBacklog() || state.hasUnacked() || !state.missing && !state.consumers.known {
 			detail |= Consumers
 		}
-		if state.wantsPrecise() || t.wantsProof(state) {
+		if state.wantsPrecise() || t.wantsExactCount(state) {
 			detail |= Precise
 		}
 	}
@@ -51,32 +51,32 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 // wantsAge says whether to look at the oldest message. Not after a failure: an entry that cannot be read fails the
 // whole fetch, and without it all else comes back.
 func (t *topicState) wantsAge(now time.Time) bool {
-	if t.trouble != nil || now.Sub(t.ageAskedAt) < ageInterval {
+	if t.failure != nil || now.Sub(t.ageRequestedAt) < ageInterval {
 		return false
 	}
 	for _, state := range t.subscriptions {
-		if state.waits() {
+		if state.hasBacklog() {
 			return true
 		}
 	}
 	return false
 }
 
-// waits says whether there is backlog, as far as is known.
-func (s *subscriptionState) waits() bool {
+// hasBacklog says whether there is backlog, as far as is known.
+func (s *subscriptionState) hasBacklog() bool {
 	return len(s.history.points) > 0 && s.history.last().total > 0
 }
 
-// holds says whether consumers hold messages, which they may although none waits: those that were skipped or have
+// hasUnacked says whether consumers hold messages, which they may although none waits: those that were skipped or have
 // expired. What they hold looks finished once they leave, so that it has to be seen.
-func (s *subscriptionState) holds() bool {
+func (s *subscriptionState) hasUnacked() bool {
 	return len(s.history.points) > 0 && s.history.last().unacked > 0
 }
 
-// wantsProof says whether a topic in which nothing was published within the window looks empty by quick counts alone:
-// one exact count then tells for as long as it stays so, which is what going to zero rests on.
-func (t *topicState) wantsProof(s *subscriptionState) bool {
-	if len(s.history.points) == 0 || s.waits() || !s.exactAt.IsZero() {
+// wantsExactCount says whether a topic in which nothing was published within the window looks empty by quick counts
+// alone: one exact count then holds for as long as it stays so, and scaling to zero needs it.
+func (t *topicState) wantsExactCount(s *subscriptionState) bool {
+	if len(s.history.points) == 0 || s.hasBacklog() || !s.exactAt.IsZero() {
 		return false
 	}
 	rate, err := publishRate(t.partitions.since(s.history.points[0].at)).Value()

@@ -35,7 +35,7 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 	}
 	tests := map[string]struct {
 		answers []TopicSample
-		trouble error
+		failure error
 		bytes   bool
 		after   int // seconds since midday
 		want    Detail
@@ -98,7 +98,7 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 			answers: []TopicSample{
 				one(0, Full, waits(500, 0)),
 				one(10, Full, waits(500, 1)),
-			}, trouble: ErrUnavailable, after: 50, want: Consumers,
+			}, failure: ErrUnavailable, after: 50, want: Consumers,
 		},
 		"an exact count near zero": {
 			answers: []TopicSample{one(0, Full, waits(nearZero, 0))}, after: 1,
@@ -131,8 +131,8 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 			for _, answer := range test.answers {
 				store.Record(topic, answer)
 			}
-			if test.trouble != nil {
-				store.Fail(topic, test.trouble)
+			if test.failure != nil {
+				store.Fail(topic, test.failure)
 			}
 			at := midday().Add(time.Duration(test.after) * time.Second)
 			require.Equal(t, test.want, (&Feed{store: store}).NextDetail(topic, at))

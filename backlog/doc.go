@@ -7,12 +7,12 @@
 // # From an answer to a reading
 //
 // A subscription is tracked by owners (Store.Track), which makes its topics, the namespaces of its patterns and its
-// workload jobs of the poller (Feed.Changes). When a topic is due, Feed.NextDetail says what to ask for, a Source
+// workload jobs of the poller (Feed.Changes). When a topic is due, Feed.NextDetail says what to request, a Source
 // (package poll; backlog/pulsar) turns the HTTP answer into a TopicSample, and Store.Record takes that in:
 //
 //	HTTP answer -> TopicSample -> Store.Record
-//	  topicState.record        told apart from a topic that was recreated or loaded again, by counters that fell
-//	    batches.learn          messages per entry, from the growth of two counters
+//	  topicState.record        distinguished from a topic that was recreated or reloaded, by counters that fell
+//	    batches.record         messages per entry, from the growth of two counters
 //	    topicPartitions        what was published on each partition, for rates
 //	    subscriptionState      for each tracked subscription:
 //	      consumers.observe      who consumes, what they hold and which permits are left
@@ -39,12 +39,12 @@
 // A broker can answer for all its topics at once (broker-stats/topics), up to a minute late, and only for those that
 // are loaded: a topic with backlog and no client is absent (apache/pulsar#16284), so a function at zero replicas would
 // never wake up from them. Therefore nothing in a bulk answer becomes a value. It confirms: when it has all partitions
-// of a topic, with the published counters that we read ourselves, no backlog then and now in any tracked subscription,
-// and a consumer for each on every partition, then the last reading holds as of the bulk answer, and the topic's own
-// fetch may wait up to QuietInterval instead of Interval. Anything else, absence included, changes nothing but that a
-// topic which waited is fetched at once. Since readings grow older than usual meanwhile, which holds decisions up, a
-// topic waits only after it was quiet for QuietInterval: by then there is nothing left to decide. The price is that a
-// topic wakes up as late as bulk answers are: their interval and age.
+// of a topic, with the published counters that were read from the topic itself, no backlog then and now in any tracked
+// subscription, and a consumer for each on every partition, then the last reading holds as of the bulk answer, and the
+// topic's own fetch may wait up to QuietInterval instead of Interval. Anything else, absence included, changes nothing
+// but that a topic which waited is fetched at once. Since readings grow older than usual meanwhile, which holds
+// decisions up, a topic waits only after it was quiet for QuietInterval: by then there is nothing left to decide. The
+// price is that a topic wakes up as late as bulk answers are: their interval and age.
 //
 // Floor 0: it knows the standard library alone. It never speaks to Pulsar or Kubernetes, never turns "unknown" into a
 // number, and has no clock and no goroutine: package poll has both.

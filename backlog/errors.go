@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Reasons why something is unknown. Callers tell them apart with errors.Is and map them to conditions and statuses;
+// Reasons why something is unknown. Callers distinguish them with errors.Is and map them to conditions and statuses;
 // the text that wraps them names the topic, the URL and the fix.
 var (
 	// ErrNotTracked: no owner tracks this subscription, so it was never fetched.
@@ -42,7 +42,7 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrProtocol: the answer is not what Pulsar sends; the URL is probably not a Pulsar admin service.
 	ErrProtocol = errors.New("unexpected answer")
-	// ErrUnsupported: what is asked for cannot be read, now or later, until the user asks for something else:
+	// ErrUnsupported: what is requested cannot be read, now or later, until the user requests something else:
 	// non-persistent topics, names that cannot be a topic's, patterns in a syntax that Go's regexp lacks.
 	ErrUnsupported = errors.New("not supported")
 )
@@ -78,8 +78,8 @@ func ReasonLabel(err error) string {
 	return "protocol"
 }
 
-// errDelaysUntold is why Delayed is unknown without a consumer.
-var errDelaysUntold = errors.New("pulsar reports delayed messages only while a consumer is connected")
+// errDelaysUnknown is why Delayed is unknown without a consumer.
+var errDelaysUnknown = errors.New("pulsar reports delayed messages only while a consumer is connected")
 
 // errUnackedNotCounted is why Unacked is unknown for Exclusive and Failover.
 var errUnackedNotCounted = errors.New("pulsar counts unacknowledged messages for Shared and Key_Shared only")

@@ -112,7 +112,7 @@ func (h *instanceHistory) busyFor(interval, called time.Duration, now InstanceSa
 		busy = min(busy, interval) // the rest was before the instance was first seen
 	}
 	if !now.FailedCallsCounted && now.UserExceptions > h.last.UserExceptions {
-		busy = max(0, busy) // a call that failed keeps what it was given, for it is never counted
+		busy = max(0, busy) // a call that failed keeps what it was given, because it is never counted
 	}
 	h.given, h.settled = 0, true
 	if working {
@@ -143,7 +143,7 @@ func ended(s InstanceSample) int64 {
 	return *s.Calls + s.UserExceptions
 }
 
-// inCall is above 0 while the instance is in a call: it received more than calls ended. That tells it of asynchronous
+// inCall is above 0 while the instance is in a call: it received more than calls ended. That holds for asynchronous
 // functions too: their calls end before their messages do. System exceptions may come without a call.
 func inCall(s InstanceSample) int64 {
 	if !timed(s) {
@@ -161,7 +161,7 @@ func restarted(before, now InstanceSample) bool {
 
 // InstanceAddress is where one instance of a workload serves its metrics.
 type InstanceAddress struct {
-	// ID tells the instances of a workload apart, such as the name of the pod.
+	// ID distinguishes the instances of a workload, such as the name of the pod.
 	ID string
 	// HostPort is an IP address or a name, and a port, such as 10.2.0.17:9094.
 	HostPort string

@@ -34,8 +34,8 @@ var (
 	errNotAllTime = errors.New("this runtime does not time calls that fail, and many did")
 )
 
-// noInstances is the reading when nothing is known of the instances, and why.
-func noInstances(reason error) InstancesReading {
+// unknownInstances is the reading when nothing is known of the instances, and why.
+func unknownInstances(reason error) InstancesReading {
 	unknown := Unknown(reason)
 	return InstancesReading{
 		Answering: unknown, Silent: unknown,
@@ -138,9 +138,9 @@ func (s *instancesSum) add(instance *instanceHistory) {
 
 func (s *instancesSum) reading() InstancesReading {
 	if s.answering == 0 {
-		return noInstances(errNoInstance)
+		return unknownInstances(errNoInstance)
 	}
-	r := noInstances(ErrNoRate)
+	r := unknownInstances(ErrNoRate)
 	r.InFlight = Known(float64(s.inFlight))
 	r.ServiceTime = Unknown(errNoCalls)
 	switch {

@@ -63,7 +63,7 @@ type Extras struct {
 	Instances, Bulk bool
 }
 
-// Feed is the side of a Store that its poller uses: which jobs there are, and what to ask for.
+// Feed is the side of a Store that its poller uses: which jobs there are, and what to request.
 type Feed struct {
 	store *Store
 }

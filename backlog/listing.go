@@ -14,7 +14,7 @@ type namespaceState struct {
 	patterns map[Topic]*patternState
 	topics   []string  // of the last good listing, sorted, each once; never changed in place
 	listedAt time.Time // zero before the first
-	trouble  error     // why the last listing failed; nil after a good one
+	failure  error     // why the last listing failed; nil after a good one
 }
 
 // patternState is one pattern that subscriptions follow. Each of them tracks each of the matched topics.
@@ -40,7 +40,7 @@ func (s *tracked) acquirePattern(key Topic, use use) {
 		}
 		state = newPatternState(pattern)
 		s.patterns[key] = state
-		s.join(Namespace{Cluster: key.Cluster, Name: pattern.namespace}, key, state)
+		s.addToNamespace(Namespace{Cluster: key.Cluster, Name: pattern.namespace}, key, state)
 	}
 	if state.uses[use]++; state.uses[use] == 1 {
 		for _, name := range state.matched {
@@ -50,8 +50,8 @@ func (s *tracked) acquirePattern(key Topic, use use) {
 	}
 }
 
-// join makes a new pattern one of its namespace's, with what the last listing has for it.
-func (s *tracked) join(namespace Namespace, key Topic, state *patternState) {
+// addToNamespace makes a new pattern one of its namespace's, with what the last listing has for it.
+func (s *tracked) addToNamespace(namespace Namespace, key Topic, state *patternState) {
 	listing := s.namespaces[namespace]
 	if listing == nil {
 		listing = &namespaceState{patterns: map[Topic]*patternState{}}
@@ -103,9 +103,9 @@ func (s *jobs) match(key Topic, names []string) {
 }
 
 // RecordListing takes in the topics of a namespace, by complete names without partition suffixes in any order, as they
-// were when they were asked for. Topics that a pattern matches and that are new are tracked from now on, those that are
-// gone no longer; what stays keeps its history. A listing older than the last one is dropped, and so is one that is
-// no longer needed.
+// were when they were requested. Topics that a pattern matches and that are new are tracked from now on, those that are
+// gone no longer; what stays keeps its history. A listing older than the last one is dropped, and so is one that is no
+// longer needed.
 func (s *Store) RecordListing(namespace Namespace, topics []string, at time.Time) {
 	topics = slices.Clone(topics)
 	slices.Sort(topics)
@@ -118,13 +118,13 @@ func (s *Store) RecordListing(namespace Namespace, topics []string, at time.Time
 	if listing == nil || !at.After(listing.listedAt) {
 		return
 	}
-	listing.topics, listing.listedAt, listing.trouble = topics, at, nil
+	listing.topics, listing.listedAt, listing.failure = topics, at, nil
 	for key, state := range listing.patterns {
 		matched, done := expanded[key]
 		if !done { // it came in between
 			matched = state.pattern.filter(topics)
 		}
-		s.follow(key, state, matched)
+		s.updateMatches(key, state, matched)
 	}
 }
 
@@ -152,18 +152,18 @@ func expand(s *Store, namespace Namespace, topics []string) map[Topic][]string {
 	return expanded
 }
 
-// follow tracks what a pattern matches now instead of what it matched before. mu is held.
-func (s *tracked) follow(key Topic, state *patternState, matched []string) {
+// updateMatches tracks what a pattern matches now instead of what it matched before. mu is held.
+func (s *tracked) updateMatches(key Topic, state *patternState, matched []string) {
 	before := state.matched
 	state.matched = matched
-	came, went := difference(before, matched)
+	added, removed := difference(before, matched)
 	for use := range state.uses {
-		for _, name := range came {
+		for _, name := range added {
 			s.acquireTopic(Topic{Cluster: key.Cluster, Name: name}, use)
 		}
 	}
-	s.match(key, came)
-	for _, name := range went {
+	s.match(key, added)
+	for _, name := range removed {
 		topic := Topic{Cluster: key.Cluster, Name: name}
 		s.unmatch(topic, key)
 		for use := range state.uses {
@@ -173,18 +173,18 @@ func (s *tracked) follow(key Topic, state *patternState, matched []string) {
 }
 
 // difference returns what only the second and what only the first of two sorted lists has.
-func difference(before, after []string) (came, went []string) {
+func difference(before, after []string) (added, removed []string) {
 	for len(before) > 0 || len(after) > 0 {
 		switch {
 		case len(after) == 0 || len(before) > 0 && before[0] < after[0]:
-			went, before = append(went, before[0]), before[1:]
+			removed, before = append(removed, before[0]), before[1:]
 		case len(before) == 0 || after[0] < before[0]:
-			came, after = append(came, after[0]), after[1:]
+			added, after = append(added, after[0]), after[1:]
 		default:
 			before, after = before[1:], after[1:]
 		}
 	}
-	return came, went
+	return added, removed
 }
 
 // FailListing takes in why a listing failed. The last one stays in force until it is stale, unless Pulsar itself says
@@ -193,11 +193,11 @@ func (s *Store) FailListing(namespace Namespace, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if listing := s.namespaces[namespace]; listing != nil {
-		listing.trouble = reason
+		listing.failure = reason
 	}
 }
 
-// relist asks for new listings because a topic is not there. mu is held.
+// relist requests new listings because a topic is not there. mu is held.
 func (s *tracked) relist(topic *topicState) {
 	for _, key := range topic.patterns {
 		pattern := s.patterns[key].pattern
@@ -217,12 +217,12 @@ const (
 // check fails unless the listing is there and young enough.
 func (n *namespaceState) check(namespace string, staleAfter time.Duration, now time.Time) error {
 	switch {
-	case n.trouble != nil && (Authoritative(n.trouble) || n.listedAt.IsZero()):
-		return n.trouble
+	case n.failure != nil && (Authoritative(n.failure) || n.listedAt.IsZero()):
+		return n.failure
 	case n.listedAt.IsZero():
 		return fmt.Errorf("%w: the first listing of namespace %s is under way", ErrNoData, namespace)
 	case now.Sub(n.listedAt) > max(staleAfter, staleListings*ListInterval):
-		return fmt.Errorf("listing the topics of namespace %s: %w", namespace, staleError(n.listedAt, n.trouble))
+		return fmt.Errorf("listing the topics of namespace %s: %w", namespace, staleError(n.listedAt, n.failure))
 	}
 	return nil
 }

@@ -85,8 +85,8 @@ func (p *topicPartitions) grewInto(answer []*PartitionSample) bool {
 	return true
 }
 
-// movedSince says that something was published since the last answer, or that this cannot be told.
-func (p *topicPartitions) movedSince(answer []*PartitionSample) bool {
+// hasNewMessages says that something was published since the last answer, or that this is unknown.
+func (p *topicPartitions) hasNewMessages(answer []*PartitionSample) bool {
 	if p.at.IsZero() || len(answer) != len(p.published) {
 		return true
 	}
@@ -185,9 +185,9 @@ type subscriptionPartitions struct {
 type partitionCounters struct {
 	present        bool
 	backlogEntries int64
-	// delayed messages; none without a consumer, and then untold says that some of the backlog may be.
+	// delayed messages; none without a consumer, and then unknownDelay says that some of the backlog may be.
 	delayed                       int64
-	untold                        bool
+	unknownDelay                  bool
 	delivered, unacked, throttled int64
 	// consumers at the last full answer that had the subscription; -1 before the first.
 	consumers int32
@@ -218,7 +218,7 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 			continue
 		}
 		last[i].consumers = before.consumers
-		last[i].take(now)
+		last[i].copyFrom(now)
 		switch {
 		case s.last == nil:
 			moved = true
@@ -245,9 +245,9 @@ func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []b
 	return moved
 }
 
-// take copies the numbers that every answer has.
-func (c *partitionCounters) take(now *SubscriptionSample) {
-	c.present, c.untold = true, false
+// copyFrom copies the numbers that every answer has.
+func (c *partitionCounters) copyFrom(now *SubscriptionSample) {
+	c.present, c.unknownDelay = true, false
 	c.backlogEntries, c.delayed = now.BacklogEntries, now.DelayedMessages
 	c.delivered, c.unacked, c.throttled = now.DeliveredMessages, now.UnackedMessages, now.ThrottledEvents
 }
@@ -263,17 +263,17 @@ func (s *subscriptionPartitions) recordConsumers(answer []*SubscriptionSample) {
 		last := &s.last[i]
 		last.consumers = int32(min(len(now.Consumers), math.MaxInt32))
 		if last.consumers == 0 {
-			last.delayed, last.untold = 0, now.BacklogEntries > 0
+			last.delayed, last.unknownDelay = 0, now.BacklogEntries > 0
 		}
 	}
 }
 
-// delays are the delayed messages of all partitions, and whether some may be that are not told.
-func (s *subscriptionPartitions) delays() (delayed int64, untold bool) {
+// delays are the delayed messages of all partitions, and whether there may be others that are unknown.
+func (s *subscriptionPartitions) delays() (delayed int64, unknownDelay bool) {
 	for _, last := range s.last {
 		if last.present {
-			delayed, untold = delayed+last.delayed, untold || last.untold
+			delayed, unknownDelay = delayed+last.delayed, unknownDelay || last.unknownDelay
 		}
 	}
-	return delayed, untold
+	return delayed, unknownDelay
 }

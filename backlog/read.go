@@ -14,9 +14,10 @@ import (
 // Read returns what is known of the subscription over all its topics. It fails with the reason when any of its topics
 // is unknown: a sum without it would be too small.
 //
-// Topics that a pattern matches count for nothing while they lack the subscription, for a client finds them up to a
-// minute late, and while Pulsar says that they do not exist, for they were deleted since the last listing. Only when no
-// topic is left that counts does the reading fail. A new one makes it fail with ErrNoData until it has been fetched.
+// Topics that a pattern matches count for nothing while they lack the subscription, because a client finds them up to a
+// minute late, and while Pulsar says that they do not exist, because they were deleted since the last listing. Only
+// when no topic is left that counts does the reading fail. A new one makes it fail with ErrNoData until it has been
+// fetched.
 func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -39,7 +40,7 @@ func (s *Store) Read(subscription Subscription, now time.Time) (Reading, error) 
 }
 
 // ReadyAtLeast is how many messages are ready on the topics that are known, while a reading fails because of others:
-// what waits for sure. 0 says nothing.
+// the backlog for sure. 0 says nothing.
 func (s *Store) ReadyAtLeast(subscription Subscription, now time.Time) (messages float64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -103,13 +104,13 @@ func (s *tracked) inputs(subscription Subscription, now time.Time, to []input) (
 		}
 	}
 	if len(found.known) == 0 {
-		return inputs{}, found.nothing(subscription)
+		return inputs{}, found.unknown(subscription)
 	}
 	return found, nil
 }
 
-// nothing says why no topic of a subscription with patterns counts.
-func (i *inputs) nothing(subscription Subscription) error {
+// unknown says why no topic of a subscription with patterns counts.
+func (i *inputs) unknown(subscription Subscription) error {
 	patterns := strings.Join(subscription.Patterns, ", ")
 	switch {
 	case i.unsubscribed > 0:
@@ -169,17 +170,17 @@ func (s *tracked) input(key Topic, subscription string, now time.Time) (input, e
 	switch {
 	case state == nil:
 		return input{}, fmt.Errorf("%w: subscription %s on %s", ErrNotTracked, subscription, key.Name)
-	case topic.trouble != nil && Authoritative(topic.trouble):
-		return input{}, topic.trouble
-	case topic.answeredAt.IsZero() && topic.trouble != nil:
-		return input{}, topic.trouble
+	case topic.failure != nil && Authoritative(topic.failure):
+		return input{}, topic.failure
+	case topic.answeredAt.IsZero() && topic.failure != nil:
+		return input{}, topic.failure
 	case !topic.answeredAt.IsZero() && now.Sub(topic.answeredAt) > s.staleAfter:
-		return input{}, staleError(topic.answeredAt, topic.trouble)
+		return input{}, staleError(topic.answeredAt, topic.failure)
 	case state.missing:
 		return input{}, fmt.Errorf("%w: %s has no subscription %q; it appears when the first replica connects",
 			ErrSubscriptionNotFound, key.Name, subscription)
-	case len(state.history.points) == 0 && topic.trouble != nil:
-		return input{}, topic.trouble
+	case len(state.history.points) == 0 && topic.failure != nil:
+		return input{}, topic.failure
 	case len(state.history.points) == 0:
 		return input{}, fmt.Errorf("%w: first answer about %s is under way", ErrNoData, key.Name)
 	}
@@ -187,10 +188,10 @@ func (s *tracked) input(key Topic, subscription string, now time.Time) (input, e
 }
 
 // staleError says since when, not how long ago: the text stands in conditions, which must not change every second.
-func staleError(since time.Time, trouble error) error {
+func staleError(since time.Time, failure error) error {
 	at := since.UTC().Format(time.RFC3339)
-	if trouble == nil {
+	if failure == nil {
 		return fmt.Errorf("%w: no answer since %s", ErrStale, at)
 	}
-	return fmt.Errorf("%w: no good answer since %s: %w", ErrStale, at, trouble)
+	return fmt.Errorf("%w: no good answer since %s: %w", ErrStale, at, failure)
 }

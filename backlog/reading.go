@@ -23,9 +23,9 @@ type Reading struct {
 	// ExactAt is when Total was last counted exactly, with nothing published since; zero where some of it rests on the
 	// broker's quick count, which may drift.
 	ExactAt time.Time
-	// Ready is Total without messages that are still delayed, as far as Pulsar tells: it learns of a delay when it
-	// reads the message for a consumer, and forgets to count down when the last one has left. So without a consumer all
-	// that waits is ready: a replica that wakes for nothing is better than none that ever does.
+	// Ready is Total without messages that are still delayed, as far as Pulsar reports: it learns of a delay when it reads
+	// the message for a consumer, and stops counting down when the last one has left. So without a consumer the whole
+	// backlog is ready: to start a replica for nothing is better than never to start one.
 	Ready Measurement
 	// Delayed messages, as far as the dispatcher has read; unknown while there is backlog and no consumer.
 	Delayed Measurement
@@ -37,10 +37,10 @@ type Reading struct {
 	// InReplay messages were read by the dispatcher and wait for a consumer with room: nacked ones, and what busy
 	// consumers had no permits for. Estimated from entries.
 	InReplay Measurement
-	// Bytes of the whole backlog; ErrNotAsked unless the Subscription asks for them.
+	// Bytes of the whole backlog; ErrNotAsked unless the Subscription requests them.
 	Bytes Measurement
-	// OldestAge is how many seconds ago, at OldestAt, the oldest message of the backlog was published; 0 when nothing
-	// waits. It is measured less often than the rest, so it has a time and a staleness of its own.
+	// OldestAge is how many seconds ago, at OldestAt, the oldest message of the backlog was published; 0 when there is no
+	// backlog. It is measured less often than the rest, so it has a time and a staleness of its own.
 	OldestAge Measurement
 	OldestAt  time.Time
 
@@ -63,7 +63,7 @@ type Reading struct {
 
 	// Consumers is how many replicas are connected, each counted once on however many topics and partitions it is: standby
 	// ones of Failover and Exclusive too. ErrNotAsked until the first full answer. Full answers come with each fetch while
-	// something waits and once a minute else, and not from bulk answers, so that of an idle subscription it may be older
+	// there is backlog and once a minute else, and not from bulk answers, so that of an idle subscription it may be older
 	// than At: by a minute, or by QuietInterval.
 	Consumers Measurement
 	// SteadyConsumers says that the same number was connected all through Window.
@@ -155,7 +155,7 @@ type PartitionReading struct {
 // InstancesReading is what the instances of a function count themselves, over all that answered twice. Every
 // measurement is ErrNotAsked when the Subscription names no workload.
 type InstancesReading struct {
-	// At is when they were asked, and Window how long the rates were measured over: the longest of the instances, for one
+	// At is when they were read, and Window how long the rates were measured over: the longest of the instances, for one
 	// with long calls is measured over several calls.
 	At     time.Time
 	Window time.Duration

@@ -16,20 +16,20 @@ type topicState struct {
 	// patterns that match the topic.
 	patterns []Topic
 
-	answeredAt time.Time // last good answer, or when a bulk answer confirmed it; zero before the first
-	readAt     time.Time // last good answer
-	fullAt     time.Time // last one with consumers
-	ageAskedAt time.Time // last one that was asked for the age
-	trouble    error     // why the last fetch failed; nil after a good one
-	// relisted says that a listing was asked for since the topic was found missing.
-	relisted bool
-	quiet    quiet
+	answeredAt     time.Time // last good answer, or when a bulk answer confirmed it; zero before the first
+	readAt         time.Time // last good answer
+	fullAt         time.Time // last one with consumers
+	ageRequestedAt time.Time // last request with the age
+	failure        error     // why the last fetch failed; nil after a good one
+	// relistRequested says that a listing was requested since the topic was found missing.
+	relistRequested bool
+	quiet           quiet
 }
 
 // subscriptionState is one tracked subscription of one topic.
 type subscriptionState struct {
 	owners     int // and patterns
-	bytes      int // of these, who ask for the backlog in bytes
+	bytes      int // of these, those that request the backlog in bytes
 	partitions subscriptionPartitions
 	consumers  consumers
 	age        age
@@ -45,25 +45,25 @@ type subscriptionState struct {
 // record turns an answer into points of the tracked subscriptions.
 func (t *topicState) record(sample TopicSample, window time.Duration) {
 	if sample.Detail.Has(Age) || t.wantsAge(sample.At) {
-		t.ageAskedAt = sample.At // answered or not: it costs the broker a read
+		t.ageRequestedAt = sample.At // answered or not: it costs the broker a read
 	}
 	answer := inOrder(sample.Partitions)
 	if !t.partitions.grewInto(answer) {
-		t.startAnew() // a topic recreated under the name
+		t.reset() // a topic recreated under the name
 	}
-	loaded, moved := t.loadedSince(answer), t.partitions.movedSince(answer)
+	loaded, moved := t.reloaded(answer), t.partitions.hasNewMessages(answer)
 	if sample.Detail.Has(Entries) {
-		t.batches.learn(sample, t.partitions.signs(sample))
+		t.batches.record(sample, t.partitions.signs(sample))
 	}
 	t.batches.since = t.batches.publishedSince(sample)
 	interval := t.partitions.record(sample.At, answer, loaded, window)
 	if sample.Detail.Has(Consumers) {
-		t.batches.hear(sample)
+		t.batches.recordReported(sample)
 		t.fullAt = sample.At
 	}
 	for name, state := range t.subscriptions {
 		meanBatch := t.batches.mean(backlogEntries(name, sample))
-		state.counted(sample, moved)
+		state.recordExact(sample, moved)
 		state.record(sample, onPartitions(name, answer), loaded, interval, meanBatch)
 		if state.missing {
 			continue
@@ -74,21 +74,21 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		}
 	}
 	t.answeredAt = sample.At
-	t.trouble = nil
+	t.failure = nil
 }
 
-// startAnew forgets what rates and least values rest on, after a time in which nothing was known: two answers with that
+// reset forgets what rates and least values rest on, after a time in which nothing was known: two answers with that
 // time between them do not say that replicas were busy throughout, nor what arrives now. The mean batch stays.
-func (t *topicState) startAnew() {
+func (t *topicState) reset() {
 	t.partitions = topicPartitions{}
 	for _, state := range t.subscriptions {
 		state.partitions, state.history = subscriptionPartitions{}, history{}
 	}
 }
 
-// loadedSince says which partitions were loaded again since the last answer, which starts their counters at 0: one of
-// them fell. Any one tells it of all, for a busy one may have passed its old value already.
-func (t *topicState) loadedSince(answer []*PartitionSample) []bool {
+// reloaded says which partitions were loaded again since the last answer, which starts their counters at 0: one of them
+// fell. Any one of them shows it, because a busy one may have passed its old value already.
+func (t *topicState) reloaded(answer []*PartitionSample) []bool {
 	loaded := make([]bool, len(answer))
 	for i, published := range t.partitions.published {
 		loaded[i] = answer[i].PublishedMessages < published
@@ -125,10 +125,10 @@ func (s *subscriptionState) record(sample TopicSample, answer []*SubscriptionSam
 	s.age.observe(sample, answer)
 }
 
-// counted notes how the answer counted, while the history is that of before it.
-func (s *subscriptionState) counted(sample TopicSample, moved bool) {
+// recordExact notes how the answer counted, while the history is that of before it.
+func (s *subscriptionState) recordExact(sample TopicSample, moved bool) {
 	exact := sample.Detail.Has(Precise)
-	s.precise = exact && (s.precise || s.waits())
+	s.precise = exact && (s.precise || s.hasBacklog())
 	switch {
 	case exact:
 		s.exactAt = sample.At
@@ -163,6 +163,6 @@ func (s *subscriptionState) point(name string, sample TopicSample, meanBatch flo
 		p.subType, p.otherType = one, cmp.Or(p.otherType, another)
 		p.countsUnacked = p.countsUnacked && subscription.Type != Exclusive && subscription.Type != Failover
 	}
-	p.delayed, p.delaysUntold = s.partitions.delays()
+	p.delayed, p.delaysUnknown = s.partitions.delays()
 	return p
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Detail says what a fetch asks for beyond what is always there. Each costs the broker something, so none is asked for
+// Detail says what a fetch requests beyond what is always there. Each costs the broker something, so none is requested
 // at every fetch.
 type Detail uint8
 
@@ -25,12 +25,12 @@ const (
 	// Bytes adds the backlog in bytes: a lock that appends need too, for each subscription.
 	Bytes
 
-	// Slim is none of them, and Full is what a topic is first asked for.
+	// Slim is none of them, and Full is the first request of a topic.
 	Slim Detail = 0
 	Full        = Consumers | Entries
 )
 
-// Has says whether all of the given details are asked for.
+// Has says whether all of the given details are requested.
 func (d Detail) Has(details Detail) bool { return d&details == details }
 
 // SubscriptionType is Pulsar's name for how messages are shared among consumers: Exclusive, Shared, Failover,
@@ -65,7 +65,7 @@ const NotPartitioned = -1
 type TopicSample struct {
 	// At is when the request was sent: what the answer says is at least as new.
 	At time.Time
-	// Detail is what was answered: a detail that was asked for and could not be had is missing.
+	// Detail is what was answered: a detail that was requested and could not be had is missing.
 	Detail     Detail
 	Partitions []PartitionSample
 }
@@ -125,8 +125,8 @@ type SubscriptionSample struct {
 	ActiveConsumer string
 	// BacklogBytes is backlogSize; meaningful with detail Bytes.
 	BacklogBytes int64
-	// EarliestPublishTime is earliestMsgPublishTimeInBacklog, by the producer's clock; with detail Age, zero when nothing
-	// waits.
+	// EarliestPublishTime is earliestMsgPublishTimeInBacklog, by the producer's clock; with detail Age, zero when there is
+	// no backlog.
 	EarliestPublishTime time.Time
 	// Consumers connected to the partition; empty without detail Consumers.
 	Consumers []ConsumerSample
@@ -134,13 +134,13 @@ type SubscriptionSample struct {
 
 // ConsumerSample is one consumer of a subscription on one partition.
 type ConsumerSample struct {
-	// ID tells consumers apart across partitions and topics: a Function's instance id (t/n/name#3) where the consumer
+	// ID distinguishes consumers across partitions and topics: a Function's instance id (t/n/name#3) where the consumer
 	// says it, else the consumer's name, by which several on one partition are several all the same.
 	ID string
 	// Name is consumerName, which several consumers may share.
 	Name string
 	// ConnectedSince is connectedSince: a consumer that comes back under its name is another one to the broker, which took
-	// back what the former held. Zero where it is not told.
+	// back what the former held. Zero where it is unknown.
 	ConnectedSince time.Time
 	// Component is the function that the consumer says it belongs to, as tenant/namespace/name; empty when it says none.
 	Component string
@@ -154,7 +154,7 @@ type ConsumerSample struct {
 
 // InstancesSample is what the instances of a workload said.
 type InstancesSample struct {
-	// At is when they were asked.
+	// At is when they were read.
 	At time.Time
 	// Instances that answered.
 	Instances []InstanceSample
@@ -164,7 +164,7 @@ type InstancesSample struct {
 
 // InstanceSample is what one instance counts since it started.
 type InstanceSample struct {
-	// ID tells the instances of a workload apart.
+	// ID distinguishes the instances of a workload.
 	ID string
 	// Received, Processed and the exceptions are messages; for sinks, Processed is what was written. Where they were not
 	// read at one time, Received was read first: what seems to be in flight is.

@@ -32,8 +32,8 @@ type jobs struct {
 	namespaces map[Namespace]*namespaceState
 	workloads  map[string]*workloadState
 	clusters   map[Cluster]*clusterState
-	// changed are the jobs that came, went or became due since the last call of Changes, and whether they are due at once;
-	// nil without a poller.
+	// changed are the jobs that added, removed or became due since the last call of Changes, and whether they are due at
+	// once; nil without a poller.
 	changed map[Job]bool
 	// wanting is what the poller fetches beyond topics and listings.
 	wanting Extras
@@ -74,16 +74,16 @@ func (s *Store) Record(topic Topic, sample TopicSample) {
 		return
 	}
 	if !sample.At.After(state.answeredAt) {
-		s.change(TopicJob(topic), true) // a bulk answer came in between: ask again rather than lose news
+		s.change(TopicJob(topic), true) // a bulk answer came in between: fetch again rather than lose this one
 		return
 	}
 	if sample.At.Sub(state.answeredAt) > s.staleAfter {
-		state.startAnew()
+		state.reset()
 	}
 	state.record(sample, s.rateWindow)
-	state.readAt, state.relisted = sample.At, false
+	state.readAt, state.relistRequested = sample.At, false
 	if s.wanting.Bulk {
-		state.quiet.learn(sample, state.subscriptions)
+		state.quiet.record(sample, state.subscriptions)
 	}
 }
 
@@ -96,14 +96,14 @@ func (s *Store) Fail(topic Topic, reason error) {
 	if state == nil {
 		return
 	}
-	state.trouble = reason
-	if Authoritative(reason) && !state.relisted {
-		state.relisted = true // once: a listing that still has the topic is right about the name alone
+	state.failure = reason
+	if Authoritative(reason) && !state.relistRequested {
+		state.relistRequested = true // once: a listing that still has the topic is right about the name alone
 		s.relist(state)
 	}
 }
 
-// NextDetail says how much the next fetch of the topic should ask for.
+// NextDetail says how much the next fetch of the topic should request.
 func (f *Feed) NextDetail(topic Topic, now time.Time) Detail {
 	s := f.store
 	s.mu.RLock()
@@ -114,8 +114,8 @@ func (f *Feed) NextDetail(topic Topic, now time.Time) Detail {
 	return Slim
 }
 
-// WantsEntries says whether an answer without entry counters is worth asking for them, and notes that they are asked
-// for.
+// WantsEntries says whether an answer without entry counters is worth requesting them, and notes that they are
+// requested.
 func (f *Feed) WantsEntries(topic Topic, sample TopicSample) bool {
 	s := f.store
 	s.mu.Lock()
@@ -124,6 +124,6 @@ func (f *Feed) WantsEntries(topic Topic, sample TopicSample) bool {
 	if state == nil || !state.wantsEntries(sample) {
 		return false
 	}
-	state.batches.askedAt = sample.At
+	state.batches.requestedAt = sample.At
 	return true
 }

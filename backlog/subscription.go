@@ -26,7 +26,7 @@ type Subscription struct {
 	// topics of the namespace that match by their whole name are consumed too, as they come and go. WithPatterns sets
 	// them.
 	Patterns []string
-	// Bytes asks for the backlog in bytes too, which costs the broker a lock for each subscription.
+	// Bytes requests the backlog in bytes too, which costs the broker a lock for each subscription.
 	Bytes bool
 	// Workload names the instances that count for the reading themselves, as the InstanceSource understands it; empty
 	// for none.

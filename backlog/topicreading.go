@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errBytesMissing is why Bytes is unknown though they were asked for.
+// errBytesMissing is why Bytes is unknown though they were requested.
 var errBytesMissing = fmt.Errorf("%w: the last answer came without bytes", ErrNoData)
 
 // read sums up what is known of one subscription of the topic, which has been answered.
@@ -22,8 +22,8 @@ func (t *topicState) read(s *subscriptionState, now time.Time) Reading {
 		PublishRate: publishRate(t.partitions.since(first.at)),
 		Blocked:     last.blocked, Throttled: last.throttled > first.throttled, Draining: last.draining,
 		Partitions: len(t.partitions.indices),
-		Instances:  noInstances(ErrNotAsked),
-		Trouble:    t.trouble,
+		Instances:  unknownInstances(ErrNotAsked),
+		Trouble:    t.failure,
 		ExactAt:    s.exactAt,
 	}
 	r.LatestPublishRate, r.LatestWindow = t.partitions.latestRate()
@@ -56,8 +56,8 @@ func (s *subscriptionState) readLeast(r *Reading) {
 }
 
 func (p point) readDelayed() Measurement {
-	if p.delaysUntold {
-		return Unknown(errDelaysUntold)
+	if p.delaysUnknown {
+		return Unknown(errDelaysUnknown)
 	}
 	return Known(float64(p.delayed))
 }

@@ -16,8 +16,8 @@ type point struct {
 	// countsUnacked is false for Exclusive and Failover: Pulsar does not count their unacked messages.
 	countsUnacked               bool
 	hasBytes, blocked, draining bool
-	// delaysUntold says that no consumer is connected, so that delayed leaves out what may be delayed.
-	delaysUntold bool
+	// delaysUnknown says that no consumer is connected, so that delayed leaves out what may be delayed.
+	delaysUnknown bool
 	// otherType is what some partitions have instead of subType; empty when all agree.
 	subType, otherType SubscriptionType
 	// meanBatch turns backlog entries into messages; at least 1.

@@ -12,8 +12,8 @@ import (
 type workloadState struct {
 	owners  int
 	history instancesHistory
-	trouble error // why they could not be asked the last time; nil after an answer
-	// inputs of the subscriptions, one of each, and how many owners there are of each: whom to tell.
+	failure error // why they did not answer the last time; nil after an answer
+	// inputs of the subscriptions, one of each, with the number of its owners: their owners get the updates.
 	inputs map[Topic]int
 }
 
@@ -56,45 +56,44 @@ func (s *Store) RecordInstances(workload string, sample InstancesSample) {
 	defer s.mu.Unlock()
 	if state := s.workloads[workload]; state != nil {
 		state.history.add(sample, s.rateWindow)
-		state.trouble = nil
+		state.failure = nil
 	}
 }
 
-// FailInstances takes in why a workload's instances could not be asked. What they said stays in force until it is
-// stale.
+// FailInstances takes in why a workload's instances could not be read. What they said stays in force until it is stale.
 func (s *Store) FailInstances(workload string, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if state := s.workloads[workload]; state != nil {
-		state.trouble = reason
+		state.failure = reason
 	}
 }
 
-// readInstances returns what the instances of a workload say; it never fails, for the subscription is known without. mu
-// is held.
+// readInstances returns what the instances of a workload say; it never fails, because the subscription is known
+// without. mu is held.
 func (s *tracked) readInstances(workload string, now time.Time) InstancesReading {
 	if workload == "" {
-		return noInstances(ErrNotAsked)
+		return unknownInstances(ErrNotAsked)
 	}
 	state := s.workloads[workload]
 	switch {
 	case state == nil:
-		return noInstances(fmt.Errorf("%w: instances of %s", ErrNotTracked, workload))
-	case state.history.at.IsZero() && state.trouble != nil:
-		return noInstances(state.trouble)
+		return unknownInstances(fmt.Errorf("%w: instances of %s", ErrNotTracked, workload))
+	case state.history.at.IsZero() && state.failure != nil:
+		return unknownInstances(state.failure)
 	case state.history.at.IsZero() && !s.wanting.Instances:
-		return noInstances(ErrNotAsked)
+		return unknownInstances(ErrNotAsked)
 	case state.history.at.IsZero():
-		return noInstances(fmt.Errorf("%w: instances of %s are being asked", ErrNoData, workload))
+		return unknownInstances(fmt.Errorf("%w: the first answer of the instances of %s is under way", ErrNoData, workload))
 	case now.Sub(state.history.at) > s.staleAfter:
-		r := noInstances(staleError(state.history.at, state.trouble))
+		r := unknownInstances(staleError(state.history.at, state.failure))
 		r.At = state.history.at
 		return r
 	}
 	return state.history.read()
 }
 
-// WorkloadInputs returns whom news of a workload's instances concern, by topic or pattern.
+// WorkloadInputs returns the inputs that an answer of the workload's instances concerns, by topic or pattern.
 func (f *Feed) WorkloadInputs(workload string) []Topic {
 	s := f.store
 	s.mu.RLock()

@@ -25,8 +25,8 @@ type Component struct {
 // FullName is tenant/namespace/name.
 func (c Component) FullName() string { return fullName(c.Tenant, c.Namespace, c.Name) }
 
-// WorkerWorkload begins the Subscription.Workload of every Component, so that it can be told from the workloads of
-// other InstanceSources.
+// WorkerWorkload begins the Subscription.Workload of every Component, to distinguish it from the workloads of other
+// InstanceSources.
 const WorkerWorkload = "worker:"
 
 // Workload is the component as one string, for Subscription.Workload: worker:function/public/default/resize?admin=...
@@ -91,10 +91,11 @@ func ParseComponent(workload string) (Component, error) {
 type Description struct {
 	// Subscription is what it consumes; its Workload is the component's.
 	Subscription backlog.Subscription
-	// Type is the subscription type that its instances ask for. What the broker reports may differ, when other consumers
+	// Type is the subscription type that its instances request. What the broker reports may differ, when other consumers
 	// use the subscription.
 	Type backlog.SubscriptionType
-	// Parallelism is the number of instances that the worker was told to run. Its StatefulSet may have been scaled since.
+	// Parallelism is the number of instances that the worker is configured to run. Its StatefulSet may have been scaled
+	// since.
 	Parallelism int
 	// NeverAcknowledges is true for a window function that leaves acknowledging to user code, which cannot do it.
 	NeverAcknowledges bool
@@ -102,8 +103,8 @@ type Description struct {
 
 // Status says how the instances of a component do.
 type Status struct {
-	// Instances is how many the worker was told to run. Running of them run, as far as the worker could ask them. Failed
-	// of them do not and say why, or no worker was given them yet.
+	// Instances is how many the worker is configured to run. Running of them run, as far as the worker could reach them.
+	// Failed of them do not and say why, or no worker was given them yet.
 	Instances, Running, Failed int
 }
 

@@ -71,7 +71,7 @@ func (f Function) String() string { return string(f.Kind) + " " + backlog.Quote(
 
 func fullName(tenant, namespace, name string) string { return tenant + "/" + namespace + "/" + name }
 
-// Subscription is what all instances consume, without a cluster yet, and the type that they ask for. An error says why
+// Subscription is what all instances consume, without a cluster yet, and the type that they request. An error says why
 // it has no one backlog, and what to do about it.
 func (f Function) Subscription() (backlog.Subscription, backlog.SubscriptionType, error) {
 	none := backlog.Subscription{}
@@ -137,7 +137,7 @@ func (f Function) topics() (topics []string, patterns []backlog.Pattern, err err
 	return topics, patterns, nil
 }
 
-// subscribes is what a consumer of one input asks for.
+// subscribes is what a consumer of one input requests.
 type subscribes struct {
 	name string
 	kind backlog.SubscriptionType
@@ -187,7 +187,7 @@ const (
 	propertySubscriptionType = "subscriptionType"
 )
 
-// with is what a Java instance asks for that loads an input's consumer properties over its configuration. The type may
+// with is what a Java instance requests that loads an input's consumer properties over its configuration. The type may
 // then be one that Pulsar does not know.
 //
 // Source: org.apache.pulsar.functions.source.PulsarSource.createConsumeBuilder (loadConf comes last); Python and Go

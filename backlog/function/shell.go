@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Arguments by which an instance of Pulsar is told what it runs: one of Java and Python instances, and one of Go
-// instances.
+// Arguments by which an instance of Pulsar is configured: one of Java and Python instances, and one of Go instances.
 //
 // Source: Pulsar's RuntimeUtils.getCmd and getGoInstanceCmd.
 const (

@@ -49,7 +49,7 @@ func validName(name string) string {
 	}, strings.ToLower(name))
 }
 
-// shortHash tells names apart that validName maps to the same.
+// shortHash distinguishes names that validName maps to the same.
 func shortHash(text string) string {
 	hash := sha1.Sum([]byte(text))
 	return hex.EncodeToString(hash[:])[:8]

@@ -24,7 +24,7 @@ const (
 	DefaultConcurrency = 32
 )
 
-// Config says how instances are asked. Zero values mean the defaults.
+// Config says how instances are scraped. Zero values mean the defaults.
 type Config struct {
 	// Registerer takes the metrics; required.
 	Registerer prometheus.Registerer

@@ -78,7 +78,7 @@ func nextLine(lines *bufio.Reader) ([]byte, error) {
 	return nil, err
 }
 
-// record adds a line to what was found, if it is one of ours.
+// record adds a line to what was found, if it is one that is read.
 func record(found map[identity]*tally, line []byte, component string) error {
 	s, wanted, err := parse(line)
 	if err != nil || !wanted || component != "" && s.of.component != component {

@@ -36,7 +36,7 @@ func statusFault(address backlog.InstanceAddress, status int) error {
 		return newFault(backlog.ErrForbidden, address, nil,
 			said+", which instances never do: does a service mesh in between refuse it?")
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
-		return newFault(backlog.ErrUnavailable, address, nil, said+": asked again soon")
+		return newFault(backlog.ErrUnavailable, address, nil, said+": retried soon")
 	default:
 		return newFault(backlog.ErrProtocol, address, nil, said+": is that the metrics port of an instance?")
 	}

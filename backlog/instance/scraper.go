@@ -50,7 +50,7 @@ func (s *Scraper) FetchInstances(ctx context.Context, workload string) (backlog.
 	answers := s.scrapeAll(ctx, addresses)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return backlog.InstancesSample{},
-			fmt.Errorf("%w: asking the instances of %s: %w", backlog.ErrUnreachable, workload, ctx.Err())
+			fmt.Errorf("%w: scraping the instances of %s: %w", backlog.ErrUnreachable, workload, ctx.Err())
 	}
 	return mergeAnswers(workload, at, answers)
 }
@@ -108,7 +108,7 @@ func (s *Scraper) scrapeInTurn(ctx context.Context, address backlog.InstanceAddr
 	case <-ctx.Done():
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, newFault(backlog.ErrUnreachable, address, err, "there was no time to ask it")
+		return nil, newFault(backlog.ErrUnreachable, address, err, "no time was left for the request")
 	}
 	samples, err := s.scrapeOnce(ctx, address)
 	if err != nil || !slices.ContainsFunc(samples, seemsBusyWithSeveral) {

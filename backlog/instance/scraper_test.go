@@ -195,7 +195,7 @@ func TestFetchWithoutAnyAnswerSaysWhy(t *testing.T) {
 		},
 		"an overloaded one": {
 			status(http.StatusServiceUnavailable), backlog.ErrUnavailable,
-			"it answered 503: asked again soon",
+			"it answered 503: retried soon",
 		},
 		"more than the limit": {
 			says(functionText() + strings.Repeat("x 1\n", 1000)), backlog.ErrProtocol,

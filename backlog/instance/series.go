@@ -115,7 +115,7 @@ type series struct {
 
 var errLabels = errors.New("its labels cannot be read")
 
-// parse reads a line; wanted is false for comments and whatever else is not ours, of which nothing but the name is
+// parse reads a line; wanted is false for comments and series that are not read, of which nothing but the name is
 // looked at: user code may write anything there.
 func parse(line []byte) (s series, wanted bool, err error) {
 	if !bytes.HasPrefix(line, []byte(prefix)) {
@@ -196,7 +196,7 @@ func closing(text []byte) int {
 	return -1
 }
 
-// label keeps those that tell instances apart. instance_id is the function's id in Go, which is as good for that.
+// label keeps those that distinguish instances. instance_id is the function's id in Go, which is as good for that.
 func (s *series) label(name string, value []byte) {
 	switch name {
 	case "fqfn":
@@ -208,7 +208,7 @@ func (s *series) label(name string, value []byte) {
 	}
 }
 
-// onlyOurs asks for our series alone. Instances of Java (from the Prometheus client 0.5) and Python obey, Go's ignore
+// onlyOurs requests our series alone. Instances of Java (from the Prometheus client 0.5) and Python obey, Go's ignore
 // it and send everything.
 //
 // That is not for the size: the counters of a process are read one after the other while the answer is written, and the

@@ -305,9 +305,9 @@ func TestPollerAsksATopicAtOnceForANewSubscription(t *testing.T) {
 	})
 }
 
-// quietWorld has a quiet topic, bulk answers every minute and a store that lets readings get old enough for them to
+// quietTopic has a quiet topic, bulk answers every minute and a store that lets readings get old enough for them to
 // help.
-func quietWorld(t *testing.T) (*backlog.Store, *fakeSource, *fakeCluster, poll.Config) {
+func quietTopic(t *testing.T) (*backlog.Store, *fakeSource, *fakeCluster, poll.Config) {
 	t.Helper()
 	store, err := backlog.NewStore(rateWindow, 10*time.Minute)
 	require.NoError(t, err)
@@ -324,7 +324,7 @@ func quietWorld(t *testing.T) (*backlog.Store, *fakeSource, *fakeCluster, poll.C
 
 func TestBulkAnswersSpareFetchesOfAQuietTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, source, pulsar, config := quietWorld(t)
+		store, source, pulsar, config := quietTopic(t)
 		run(t, config, func(*poll.Poller) {
 			subscription := backlog.NewSubscription(cluster(), function, orders)
 			store.Track("me", subscription)
@@ -357,7 +357,7 @@ func TestATopicThatIsNoLongerConfirmedIsFetchedAtOnce(t *testing.T) {
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, source, pulsar, config := quietWorld(t)
+				store, source, pulsar, config := quietTopic(t)
 				run(t, config, func(*poll.Poller) {
 					store.Track("me", backlog.NewSubscription(cluster(), function, orders))
 					time.Sleep(6*time.Minute + time.Second) // just confirmed and put off
@@ -383,7 +383,7 @@ func TestWithoutBulkAnswersTopicsAreFetchedBeforeTheyAreStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, err := backlog.NewStore(rateWindow, 4*time.Minute)
 		require.NoError(t, err)
-		_, source, pulsar, config := quietWorld(t)
+		_, source, pulsar, config := quietTopic(t)
 		config.Store = store
 		run(t, config, func(*poll.Poller) {
 			subscription := backlog.NewSubscription(cluster(), function, orders)
@@ -405,7 +405,7 @@ func TestWithoutBulkAnswersTopicsAreFetchedBeforeTheyAreStale(t *testing.T) {
 
 func TestABulkAnswerTakesNoTopicsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, source, pulsar, config := quietWorld(t)
+		store, source, pulsar, config := quietTopic(t)
 		pulsar.bulk = func(time.Time) (backlog.BulkSample, error) {
 			time.Sleep(50 * time.Second)
 			return backlog.BulkSample{}, backlog.ErrUnreachable

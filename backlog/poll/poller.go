@@ -43,16 +43,16 @@ type Config struct {
 	PerCluster int
 	// Jitter returns a number in [0,1) that spreads the fetches over the interval.
 	Jitter func() float64
-	// Updated is told, outside of any lock, that there is news of a topic: an answer or a failure. It must not block. A
-	// pattern, by its text in place of a topic's name, is told of when its namespace was listed; the topics that it
-	// matches have news of their own. News of a workload are told of one topic or pattern of each subscription.
+	// Updated is called, outside of any lock, when a topic has an answer or a failure. It must not block. It is called
+	// with a pattern, by its text in place of a topic's name, when its namespace was listed, and with one topic or pattern
+	// of each subscription when its workload has an answer.
 	Updated func(backlog.Topic)
 
 	// Lister lists namespaces, every 30s. Without one, readings of subscriptions with patterns are ErrUnsupported.
 	Lister Lister
-	// Instances asks instances. Without it, what they say stays ErrNotAsked.
+	// Instances reads the counters of instances. Without it they stay ErrNotAsked.
 	Instances InstanceSource
-	// Workloads is how many workloads' instances may be asked at once, from 1 to 1000; with Instances.
+	// Workloads is how many workloads may be read at once, from 1 to 1000; with Instances.
 	Workloads int
 	// Bulk spares fetches of topics without work, when it is there.
 	Bulk BulkSource
@@ -99,7 +99,7 @@ func (config *Config) checkSources() error {
 // maxBackoff bounds how long a failing job waits for its next fetch, so that recovery is seen within half a minute.
 const maxBackoff = 30 * time.Second
 
-// bulkTimeout bounds a bulk answer, which nothing waits for.
+// bulkTimeout bounds a bulk answer, which no decision waits for.
 const bulkTimeout = time.Minute
 
 // tick is how often the schedule is looked at: a job is fetched at most this late.
@@ -114,7 +114,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	now := time.Now()
 	p.feed = p.config.Store.Feed(backlog.Extras{Instances: p.config.Instances != nil, Bulk: p.config.Bulk != nil})
-	p.look(s, now)
+	p.updateSchedule(s, now)
 	for {
 		for _, j := range s.start(p.config.PerCluster, p.config.Workloads) {
 			group.Go(func() error {
@@ -130,18 +130,18 @@ func (p *Poller) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return group.Wait()
 		case now := <-ticker.C:
-			p.look(s, now)
+			p.updateSchedule(s, now)
 		case result := <-done:
 			p.finish(s, result, time.Now())
 		}
 	}
 }
 
-// look brings the schedule up to date with what is tracked and due.
-func (p *Poller) look(s *schedule, now time.Time) {
+// updateSchedule brings the schedule up to date with what is tracked and due.
+func (p *Poller) updateSchedule(s *schedule, now time.Time) {
 	p.lastTick.Store(now.UnixNano())
 	p.config.Store.Expire(now)
-	s.take(p.feed.Changes(), now)
+	s.apply(p.feed.Changes(), now)
 	s.enqueue(now)
 }
 
@@ -249,12 +249,12 @@ func (p *Poller) finish(s *schedule, result fetched, now time.Time) {
 }
 
 // delay is the time until a job's next fetch after so many failures in a row: its interval, and after failures the
-// topics', doubled for every one after the first and bounded; spread by ±10 % then, for many fail at once.
+// topics', doubled for every one after the first and bounded; spread by ±10 % then, because many fail at once.
 func (p *Poller) delay(kind backlog.JobKind, failures int) time.Duration {
 	wait := p.config.Interval
 	switch {
 	case kind == backlog.BulkKind:
-		wait = p.config.BulkInterval // nothing waits for it
+		wait = p.config.BulkInterval // no decision waits for it
 	case kind == backlog.NamespaceKind && failures == 0:
 		wait = backlog.ListInterval
 	default:

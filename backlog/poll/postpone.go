@@ -24,7 +24,7 @@ func (p *Poller) postpone(s *schedule, result fetched, now time.Time) {
 			continue
 		}
 		delete(changed, one)
-		s.postpone(one.job, p.latest(one, c, now))
+		s.postpone(one.job, p.postponedUntil(one, c, now))
 	}
 	soon := make([]*slot, 0, len(changed))
 	for one := range changed {
@@ -37,32 +37,32 @@ func (p *Poller) postpone(s *schedule, result fetched, now time.Time) {
 // is not late.
 func (p *Poller) postponeAgain(s *schedule, j backlog.Job, now time.Time) {
 	one := s.slots[j]
-	if one == nil || !one.spared {
+	if one == nil || !one.wasPostponed {
 		return
 	}
-	one.spared = false
+	one.wasPostponed = false
 	bulk := s.slots[backlog.BulkJob(j.Cluster)]
 	if bulk == nil || !one.due.After(now) || !p.feed.IsQuiet(j.Topic()) {
 		return
 	}
 	due := bulk.goodAt.Add(p.config.BulkInterval * 5 / 4)
-	if fresh := p.mustRead(now); fresh.Before(due) {
+	if fresh := p.staleDeadline(now); fresh.Before(due) {
 		due = fresh
 	}
 	s.postpone(j, due)
 }
 
-// mustRead is when a topic has to be read again lest a reading of the given time becomes stale.
-func (p *Poller) mustRead(at time.Time) time.Time {
+// staleDeadline is when a topic has to be read again before a reading of the given time becomes stale.
+func (p *Poller) staleDeadline(at time.Time) time.Time {
 	return at.Add(p.feed.StaleAfter() - p.config.Interval - p.config.Timeout)
 }
 
-// latest is when a confirmed topic is read again if no further bulk answer confirms it: within QuietInterval of the
-// last time, and in good time before it is stale. Many are confirmed at once, so the last quarter of the wait is
+// postponedUntil is when a confirmed topic is read again if no further bulk answer confirms it: within QuietInterval of
+// the last time, and in good time before it is stale. Many are confirmed at once, so the last quarter of the wait is
 // spread.
-func (p *Poller) latest(one *slot, c backlog.Confirmation, now time.Time) time.Time {
+func (p *Poller) postponedUntil(one *slot, c backlog.Confirmation, now time.Time) time.Time {
 	due := one.goodAt.Add(p.config.QuietInterval)
-	if fresh := p.mustRead(c.At); fresh.Before(due) {
+	if fresh := p.staleDeadline(c.At); fresh.Before(due) {
 		due = fresh
 	}
 	return due.Add(-time.Duration(p.config.Jitter() * float64(due.Sub(now)) / 4))

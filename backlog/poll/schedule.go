@@ -21,7 +21,7 @@ type schedule struct {
 }
 
 // pace is how long jobs wait. A job is due at the moments of a row that its interval apart make, so that nothing gets
-// older than that, nothing is asked more often, and jobs that are spread stay so.
+// older than that, nothing is fetched more often, and jobs that are spread stay so.
 type pace struct {
 	// interval between two fetches of a topic, which the first ones of many topics are spread over.
 	interval time.Duration
@@ -44,16 +44,16 @@ func laneOf(j backlog.Job) lane {
 
 // slot is one job in the schedule.
 type slot struct {
-	job      backlog.Job
-	moment   backlog.Moment[*slot] // on the timeline
-	due      time.Time
-	failures int       // in a row
-	goodAt   time.Time // end of the last good fetch
-	state    slotState
-	gone     bool // no longer wanted, while busy
-	again    bool // cannot wait, while running
-	spared   bool // was postponed before it became due
-	hurried  bool // was hastened, perhaps with others, so it needs a row of its own
+	job          backlog.Job
+	moment       backlog.Moment[*slot] // on the timeline
+	due          time.Time
+	failures     int       // in a row
+	goodAt       time.Time // end of the last good fetch
+	state        slotState
+	gone         bool // no longer wanted, while busy
+	again        bool // cannot wait, while running
+	wasPostponed bool // before it became due
+	hastened     bool // perhaps with others, so that it needs a row of its own
 }
 
 // slotState is where a slot is.
@@ -72,8 +72,8 @@ func newSchedule(pace pace) *schedule {
 	}
 }
 
-// take brings the schedule up to date with what is wanted.
-func (s *schedule) take(changes []backlog.Change, now time.Time) {
+// apply brings the schedule up to date with what is wanted.
+func (s *schedule) apply(changes []backlog.Change, now time.Time) {
 	var soon []*slot
 	for _, c := range changes {
 		existing := s.slots[c.Job]
@@ -108,9 +108,9 @@ func (s *schedule) drop(one *slot) {
 	delete(s.slots, one.job)
 }
 
-// atOnce is how many jobs of a kind in a lane may become due in one look: 100 requests of a few milliseconds each are
-// over in a blink. A start with 10 000 topics is more than that.
-const atOnce = 100
+// maxAtOnce is how many jobs of a kind in a lane may become due in one look: 100 requests of a few milliseconds each
+// are over in a blink. A start with 10 000 topics is more than that.
+const maxAtOnce = 100
 
 // hasten makes jobs due at once; of many, those beyond the first are spread over the interval.
 func (s *schedule) hasten(slots []*slot, now time.Time) {
@@ -128,11 +128,11 @@ func (s *schedule) hasten(slots []*slot, now time.Time) {
 		case onTimeline:
 			due := now
 			g := group{laneOf(one.job), one.job.Kind}
-			if counts[g]++; counts[g] > atOnce {
+			if counts[g]++; counts[g] > maxAtOnce {
 				due = now.Add(time.Duration(s.pace.jitter() * float64(s.pace.interval)))
 			}
 			if due.Before(one.due) {
-				one.due, one.hurried = due, due.Equal(now)
+				one.due, one.hastened = due, due.Equal(now)
 				s.timeline.Set(&one.moment, one.due)
 			}
 		}
@@ -151,12 +151,12 @@ func (s *schedule) postpone(j backlog.Job, due time.Time) {
 		s.postponed[j.Cluster] = map[*slot]struct{}{}
 	}
 	s.postponed[j.Cluster][one] = struct{}{}
-	one.spared = true
+	one.wasPostponed = true
 }
 
 // resume ends a postponement.
 func (s *schedule) resume(one *slot) {
-	one.spared = false
+	one.wasPostponed = false
 	slots := s.postponed[one.job.Cluster]
 	delete(slots, one)
 	if len(slots) == 0 {
@@ -168,9 +168,9 @@ func (s *schedule) resume(one *slot) {
 func (s *schedule) enqueue(now time.Time) {
 	for one, due := s.timeline.Due(now); due; one, due = s.timeline.Due(now) {
 		s.timeline.Remove(&one.moment)
-		spared := one.spared
+		wasPostponed := one.wasPostponed
 		s.resume(one)
-		one.state, one.spared = inLine, spared
+		one.state, one.wasPostponed = inLine, wasPostponed
 		s.waiting[laneOf(one.job)] = append(s.waiting[laneOf(one.job)], one)
 	}
 }
@@ -215,7 +215,7 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	case err == nil:
 		one.failures, one.goodAt = 0, now
 	case backlog.Authoritative(err):
-		one.failures = 0 // Pulsar answers: ask again at the usual pace
+		one.failures = 0 // Pulsar answers: fetch again at the usual pace
 	default:
 		one.failures++
 	}
@@ -223,20 +223,20 @@ func (s *schedule) finish(j backlog.Job, err error, now time.Time) {
 	if one.due = s.next(one, now); again {
 		one.due = now
 	}
-	one.hurried, one.again, one.state = again, false, onTimeline
+	one.hastened, one.again, one.state = again, false, onTimeline
 	s.timeline.Set(&one.moment, one.due)
 }
 
 // next is the moment of the job's row after now, whenever it was fetched for the last one. After a failure another row
-// begins; and so it does up to half a topic's interval early after a job was hastened, for many may have been at the
-// same time, and a rate over less would tell little.
+// begins; and so it does up to half a topic's interval early after a job was hastened, because many may have been at
+// the same time, and a rate over a shorter time is noisy.
 func (s *schedule) next(one *slot, now time.Time) time.Time {
 	wait := s.pace.after(one.job.Kind, one.failures)
 	due := one.due.Add(wait)
 	switch {
 	case one.failures > 0:
 		return now.Add(wait)
-	case one.hurried:
+	case one.hastened:
 		early := min(s.pace.interval/2, due.Sub(now))
 		due = due.Add(-time.Duration(s.pace.jitter() * float64(max(0, early))))
 	}

@@ -37,14 +37,14 @@ func scheduleOf(t testing.TB, topics int, now time.Time) scheduled {
 			now.Add(100*365*24*time.Hour+time.Duration(i)))
 	}
 	feed := store.Feed(backlog.Extras{})
-	s.take(feed.Changes(), now)
+	s.apply(feed.Changes(), now)
 	return scheduled{schedule: s, store: store, feed: feed}
 }
 
 // turn is one tick of the Poller's loop, with fetches that take no time.
 func (s scheduled) turn(now time.Time) (fetched int) {
 	s.store.Expire(now)
-	s.take(s.feed.Changes(), now)
+	s.apply(s.feed.Changes(), now)
 	s.enqueue(now)
 	for _, j := range s.start(1_000_000, 1) {
 		s.finish(j, nil, now)

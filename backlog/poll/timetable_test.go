@@ -96,7 +96,7 @@ func (w *timetable) turn() {
 		}
 		changes = append(changes, w.change(w.touched))
 	}
-	w.schedule.take(changes, w.now)
+	w.schedule.apply(changes, w.now)
 	w.schedule.enqueue(w.now)
 	places := map[lane]int{}
 	for _, j := range w.schedule.start(timetablePlaces, timetablePlaces) {
@@ -187,7 +187,7 @@ func (w *timetable) follow(ran slot, err error) {
 	switch {
 	case err != nil:
 		require.GreaterOrEqual(w, due.Sub(w.now), timetableInterval*9/10)
-	case ran.hurried:
+	case ran.hastened:
 		require.True(w, due.After(w.now))
 		require.GreaterOrEqual(w, due.Sub(ran.due), timetableInterval/2)
 	default:
@@ -209,7 +209,7 @@ func TestJobsThatComeAndGoRunInTimeAndNeverTwiceAtOnce(t *testing.T) {
 				w.turn()
 			}
 			for _, j := range w.jobs {
-				w.schedule.take([]backlog.Change{{Job: j}}, w.now)
+				w.schedule.apply([]backlog.Change{{Job: j}}, w.now)
 			}
 			w.schedule.start(timetablePlaces, timetablePlaces)
 			for j := range w.ends {

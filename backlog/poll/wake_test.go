@@ -26,7 +26,7 @@ func (f *fakeSource) longestGap(t backlog.Topic, from int) (longest time.Duratio
 
 func TestATopicThatWokeUpIsReadAtTheUsualPaceUntilItWasQuietForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, source, _, config := quietWorld(t)
+		store, source, _, config := quietTopic(t)
 		config.QuietInterval = 90 * time.Second // so that its own fetches fall between bulk answers
 		setEntries := func(entries int64) {
 			source.mu.Lock()
@@ -53,7 +53,7 @@ func TestATopicThatWokeUpIsReadAtTheUsualPaceUntilItWasQuietForLong(t *testing.T
 
 func TestBulkAnswersThatAreRareLetNoReadingBecomeStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, source, _, config := quietWorld(t)
+		_, source, _, config := quietTopic(t)
 		store, err := backlog.NewStore(rateWindow, 3*time.Minute)
 		require.NoError(t, err)
 		config.Store, config.BulkInterval, config.QuietInterval = store, 10*time.Minute, 10*time.Minute

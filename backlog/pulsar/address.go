@@ -19,15 +19,15 @@ type address struct {
 	// path is the escaped path of the resource.
 	path string
 
-	// subject is what is asked about, such as the topic's name.
+	// subject is what the request is about, such as the topic's name.
 	subject string
 	// grant is what the role of the credentials needs, such as "consume on namespace public/default".
 	grant string
 	// absent is the reason of a 404 in Pulsar's words, and remedy what to do about it.
 	absent error
 	remedy string
-	// patience is how long the answer may take; 0 for Config.RequestTimeout.
-	patience time.Duration
+	// timeout is how long the answer may take; 0 for Config.RequestTimeout.
+	timeout time.Duration
 	// owned says that one broker owns it: the others redirect there.
 	owned bool
 }
@@ -128,7 +128,7 @@ const (
 	callPartitions       callName = "partitions"
 	callStats            callName = "stats"
 	callPartitionedStats callName = "partitioned-stats"
-	// The calls that ask for the age too: they read from the broker's storage, so they take longer and fail by themselves.
+	// The calls that request the age too: they read from the broker's storage, so they take longer and fail by themselves.
 	callStatsWithAge            callName = "stats-age"
 	callPartitionedStatsWithAge callName = "partitioned-stats-age"
 	callInternalStats           callName = "internal-stats"

@@ -20,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// onAge answers differently when the age is asked for.
+// onAge answers differently when the age is requested.
 func onAge(with, without http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("getEarliestTimeInBacklog") == "true" {

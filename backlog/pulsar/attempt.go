@@ -39,10 +39,10 @@ type hop struct {
 	// status and retryAfter are of the answer, 0 while there is none.
 	status     int
 	retryAfter time.Duration
-	// inPulsarsWords says that the reason of a failure is Pulsar's JSON, broken why the body ended early. The client sets
+	// hasPulsarReason says that the reason of a failure is Pulsar's JSON, broken why the body ended early. The client sets
 	// both before it closes the body.
-	inPulsarsWords bool
-	broken         error
+	hasPulsarReason bool
+	broken          error
 	// keptBroke says that a kept connection broke before the answer.
 	keptBroke bool
 	// open is why the breaker is open after the hop, nil while it is closed.
@@ -61,8 +61,8 @@ func attemptOf(ctx context.Context) *attempt {
 	return a
 }
 
-// heard notes of an answer what outcome needs.
-func (h *hop) heard(resp *http.Response) {
+// record notes what outcome needs of an answer.
+func (h *hop) record(resp *http.Response) {
 	h.status = resp.StatusCode
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		h.retryAfter = min(time.Duration(min(seconds, 3600))*time.Second, maxProbe)
@@ -101,7 +101,7 @@ type openState struct {
 // outcome is what a request says about its host.
 type outcome struct {
 	kind outcomeKind
-	// reason and cause of a failure, and how long the host asks to be left alone.
+	// reason and cause of a failure, and how long the host defers requests.
 	reason     error
 	cause      string
 	retryAfter time.Duration
@@ -128,14 +128,14 @@ func (a *attempt) outcome(err error) outcome {
 		h.status == http.StatusGatewayTimeout:
 		switch {
 		case h.retryAfter > 0:
-		case h.inPulsarsWords:
+		case h.hasPulsarReason:
 			return outcome{kind: answered}
 		case a.slow && h.status == http.StatusGatewayTimeout:
 			return outcome{}
 		}
 		return unavailable(fmt.Sprintf("it answers %d", h.status), h.retryAfter)
 	case err != nil:
-		return a.silence(err)
+		return a.withoutAnswer(err)
 	default:
 		return outcome{kind: answered}
 	}
@@ -145,8 +145,8 @@ func unavailable(cause string, retryAfter time.Duration) outcome {
 	return outcome{kind: failed, reason: backlog.ErrUnavailable, cause: cause, retryAfter: retryAfter}
 }
 
-// silence is the outcome of a request without a complete answer.
-func (a *attempt) silence(err error) outcome {
+// withoutAnswer is the outcome of a request without a complete answer.
+func (a *attempt) withoutAnswer(err error) outcome {
 	switch {
 	case errors.Is(err, context.Canceled), a.hop.keptBroke, tlsCause(err) != "", errors.Is(err, http.ErrSchemeMismatch):
 		return outcome{}

@@ -17,7 +17,7 @@ const (
 	failuresToOpen = 3
 	// firstProbe is the time from the opening to the first request that probes the host; it doubles up to maxProbe.
 	firstProbe = time.Second
-	// maxProbe bounds how late a recovered host is found, and what it may ask for by Retry-After.
+	// maxProbe bounds how late a recovered host is found, and how long it may defer requests by Retry-After.
 	maxProbe = 30 * time.Second
 	// hostForgotten is how long after its last probe a host that fails counts as one: it may be gone for good.
 	hostForgotten = 10 * maxProbe
@@ -175,7 +175,7 @@ func (t breakerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		a.hop.open = permit.report(a.outcome(err))
 		return nil, err
 	}
-	a.hop.heard(resp)
+	a.hop.record(resp)
 	resp.Body = &closingBody{ReadCloser: resp.Body, closed: func() { a.hop.open = permit.report(a.outcome(a.hop.broken)) }}
 	return resp, nil
 }

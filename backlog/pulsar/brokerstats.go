@@ -19,16 +19,17 @@ import (
 const (
 	// bulkAge is how old an answer may be: a broker prepares it once a minute (statsUpdateFrequencyInSecs).
 	bulkAge = time.Minute
-	// bulkPatience is for some 25 MB from a broker with 10,000 topics.
-	bulkPatience = 30 * time.Second
+	// brokerStatsTimeout is for some 25 MB from a broker with 10,000 topics.
+	brokerStatsTimeout = 30 * time.Second
 	// bulkBrokers are read at the same time.
 	bulkBrokers = 4
 )
 
 // BrokerStatsConfig says what a BrokerStats reads.
 type BrokerStatsConfig struct {
-	// Brokers are the admin URLs of all brokers, by the admin URL of their cluster. A cluster that is not in it is asked
-	// for them; its answer has no scheme, so the admin URL's is used, and their hosts must be allowed like any other.
+	// Brokers are the admin URLs of all brokers, by the admin URL of their cluster. The brokers of a cluster that is not
+	// in it are listed by its admin URL; its answer has no scheme, so the admin URL's is used, and their hosts must be
+	// allowed like any other.
 	Brokers map[string][]string
 	// Wanted says which topics to keep, by names without partition suffixes; nil for all. It is called by several
 	// goroutines, once or twice for each partition of the cluster.
@@ -58,7 +59,7 @@ func (s *Source) BrokerStats(config BrokerStatsConfig) (*BrokerStats, error) {
 	return &BrokerStats{client: s.client, config: config, now: s.now}, nil
 }
 
-// FetchBulk asks all brokers of the cluster. Those that do not answer are missing, as their topics then are; there is
+// FetchBulk reads all brokers of the cluster. Those that do not answer are missing, as their topics then are; there is
 // an error only when none did, or when the cluster does not say which there are.
 func (b *BrokerStats) FetchBulk(ctx context.Context, cluster backlog.Cluster) (backlog.BulkSample, error) {
 	brokers, err := b.brokers(ctx, cluster)
@@ -136,12 +137,12 @@ func (b *BrokerStats) brokers(ctx context.Context, cluster backlog.Cluster) ([]*
 	return brokers, nil
 }
 
-// read asks one broker.
+// read reads one broker.
 func (b *BrokerStats) read(ctx context.Context, cluster backlog.Cluster,
 	broker *url.URL,
 ) (topics map[string]backlog.BulkTopic, err error) {
 	a := superuserAddress(cluster, broker, "/admin/v2/broker-stats", "all topics of "+broker.Host)
-	a.patience = bulkPatience
+	a.timeout = brokerStatsTimeout
 	wanted := func(name string) bool {
 		base := withoutPartition(name)
 		return b.config.Wanted(backlog.Topic{Cluster: cluster, Name: base}) ||

@@ -44,7 +44,7 @@ func (d *bulkDecoder) domains(domain []byte) error {
 		return d.skip()
 	}
 	return d.object(func(key []byte) error {
-		name := keep(key)
+		name := validText(key)
 		if !d.wanted(name) {
 			return d.skip()
 		}
@@ -71,7 +71,7 @@ func (d *bulkDecoder) topic() (topic backlog.BulkTopic, ok bool, err error) {
 		case "subscriptions":
 			topic.Subscriptions = map[string]backlog.BulkSubscription{}
 			return d.object(func(key []byte) error {
-				name := keep(key)
+				name := validText(key)
 				subscription, ok, err := d.subscription()
 				topic.Subscriptions[name], sound = subscription, sound && ok
 				return err

@@ -85,7 +85,7 @@ func (e *exchange) do(ctx context.Context) error {
 		e.metrics.refuse(e.call, err)
 		return err
 	}
-	e.limit = cmp.Or(a.patience, e.requestTimeout)
+	e.limit = cmp.Or(a.timeout, e.requestTimeout)
 	limited, cancel := context.WithTimeout(ctx, e.limit)
 	defer cancel()
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < e.limit {
@@ -120,7 +120,7 @@ func pause(ctx context.Context, length time.Duration) bool {
 
 // try is one attempt, counted. direct says that base is believed to own the topic.
 func (e *exchange) try(ctx context.Context, base *url.URL, direct bool) (*attempt, error) {
-	a := &attempt{limit: e.limit, slow: e.address.patience > 0 || e.call.readsStorage()}
+	a := &attempt{limit: e.limit, slow: e.address.timeout > 0 || e.call.readsStorage()}
 	there := e.address
 	there.base = base
 	err := e.send(withAttempt(ctx, a), a, there.resource(e.call, e.query), direct)
@@ -187,7 +187,7 @@ func (e *exchange) read(a *attempt, resp *http.Response) error {
 		return e.readAnswer(a, resp)
 	}
 	said := readError(resp, e.credentials)
-	a.hop.inPulsarsWords = said.json
+	a.hop.hasPulsarReason = said.json
 	if e.change != nil && said.json && resp.StatusCode == http.StatusBadRequest {
 		return refusedChange(e.address, u, said)
 	}

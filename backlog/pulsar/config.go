@@ -64,7 +64,7 @@ type Config struct {
 	CAFile string
 	// Credentials knows what a backlog.Cluster names by Access; nil for a program where none does.
 	Credentials auth.Source
-	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may ask for tokens. That of AuthParams is
+	// AllowedIssuers are the URLs of the OAuth2 issuers that named credentials may get tokens from. That of AuthParams is
 	// always allowed.
 	AllowedIssuers []string
 

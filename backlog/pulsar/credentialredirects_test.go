@@ -59,7 +59,7 @@ func clientPair(t testing.TB, name string) (pluginParams string) {
 	return "tlsCertFile:" + data("CERTIFICATE", certificate) + ",tlsKeyFile:" + data("PRIVATE KEY", private)
 }
 
-// capture is a server over TLS that asks for client certificates and keeps what it is shown.
+// capture is a server over TLS that requests client certificates and keeps what it is shown.
 type capture struct {
 	*httptest.Server
 

@@ -42,7 +42,7 @@ func readMetadata(s *scanner) (partitions number, err error) {
 
 func partitionCount(count number) (int, error) {
 	switch {
-	case !count.there:
+	case !count.present:
 		return 0, errors.New("the number of partitions is missing")
 	case count.value < 0 || count.value > math.MaxInt32:
 		return 0, fmt.Errorf("%d partitions", count.value)

@@ -24,7 +24,7 @@ const (
 
 var errTooMany = fmt.Errorf("more than %d subscriptions or consumers", maxEntries)
 
-// The answers, as far as they are needed; the numbers tell what is missing from 0.
+// The answers, as far as they are needed; a number says whether it was present.
 //
 // Source: org.apache.pulsar.common.policies.data.stats, TopicStatsImpl, SubscriptionStatsImpl, ConsumerStatsImpl and
 // PartitionedTopicStatsImpl; PersistentTopicInternalStats; PartitionedTopicMetadata.
@@ -66,7 +66,7 @@ func newStatsDecoder(r io.Reader, wanted backlog.Detail) *statsDecoder {
 	return &statsDecoder{scanner: newScanner(r), wanted: wanted, shared: map[string]string{}}
 }
 
-// answered are the details that were asked for and are there.
+// answered are the details that were requested and are there.
 func (d *statsDecoder) answered() backlog.Detail { return d.wanted &^ d.unanswered }
 
 // share returns the text as a string that is made once for the whole answer.
@@ -77,15 +77,15 @@ func (d *statsDecoder) share(text []byte) string {
 	if known, ok := d.shared[string(text)]; ok {
 		return known
 	}
-	kept := keep(text)
+	kept := validText(text)
 	if len(d.shared) < maxShared {
 		d.shared[kept] = kept
 	}
 	return kept
 }
 
-// another counts a subscription or consumer.
-func (d *statsDecoder) another() error {
+// countEntry counts a subscription or consumer.
+func (d *statsDecoder) countEntry() error {
 	if d.entries++; d.entries > maxEntries {
 		return errTooMany
 	}
@@ -139,7 +139,7 @@ func (d *statsDecoder) subscriptions(all []backlog.SubscriptionSample) ([]backlo
 		all = []backlog.SubscriptionSample{}
 	}
 	err := d.object(func(key []byte) error {
-		if err := d.another(); err != nil {
+		if err := d.countEntry(); err != nil {
 			return err
 		}
 		name := d.share(key)
@@ -162,11 +162,11 @@ func (d *statsDecoder) subscription() (subscriptionAnswer, error) {
 	err := d.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "type":
-			s.kind, err = d.sharedWords("type")
+			s.kind, err = d.sharedText("type")
 		case "activeConsumerName":
-			s.active, err = d.sharedWords("activeConsumerName")
+			s.active, err = d.sharedText("activeConsumerName")
 		case "blockedSubscriptionOnUnackedMsgs":
-			s.blocked, err = d.truth("blockedSubscriptionOnUnackedMsgs")
+			s.blocked, err = d.boolean("blockedSubscriptionOnUnackedMsgs")
 		case "consumers":
 			s.consumers, err = d.consumers(s.consumers)
 		case "dispatchThrottledMsgEventsBySubscriptionLimit", "dispatchThrottledBytesEventsBySubscriptionLimit",
@@ -211,12 +211,12 @@ func (s *subscriptionAnswer) number(key []byte) (field *number, name string) {
 	}
 }
 
-func (d *statsDecoder) sharedWords(name string) (string, error) {
-	words, err := d.words(name)
+func (d *statsDecoder) sharedText(name string) (string, error) {
+	words, err := d.textOrNull(name)
 	return d.share(words), err
 }
 
-// consumers reads a list of consumers, or passes over it when they were not asked for: brokers before 3.2 send them all
+// consumers reads a list of consumers, or passes over it when they were not requested: brokers before 3.2 send them all
 // the same.
 func (d *statsDecoder) consumers(all []backlog.ConsumerSample) ([]backlog.ConsumerSample, error) {
 	if !d.wanted.Has(backlog.Consumers) {
@@ -226,7 +226,7 @@ func (d *statsDecoder) consumers(all []backlog.ConsumerSample) ([]backlog.Consum
 		return all, err
 	}
 	err := d.array(func() error {
-		if err := d.another(); err != nil {
+		if err := d.countEntry(); err != nil {
 			return err
 		}
 		answer, err := d.consumer()
@@ -236,9 +236,9 @@ func (d *statsDecoder) consumers(all []backlog.ConsumerSample) ([]backlog.Consum
 	return all, err
 }
 
-// moment reads a time; one in a spelling that is not known is none.
-func (d *statsDecoder) moment(name string) (moment time.Time, err error) {
-	words, err := d.words(name)
+// timestamp reads a time; one in a spelling that is not known is none.
+func (d *statsDecoder) timestamp(name string) (moment time.Time, err error) {
+	words, err := d.textOrNull(name)
 	if err != nil || moment.UnmarshalText(words) != nil {
 		return time.Time{}, err
 	}
@@ -250,9 +250,9 @@ func (d *statsDecoder) consumer() (consumerAnswer, error) {
 	err := d.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "consumerName":
-			c.name, err = d.sharedWords("consumerName")
+			c.name, err = d.sharedText("consumerName")
 		case "connectedSince":
-			c.since, err = d.moment("connectedSince")
+			c.since, err = d.timestamp("connectedSince")
 		case "avgMessagesPerEntry":
 			c.meanBatch, err = d.integer("avgMessagesPerEntry")
 		case "availablePermits":
@@ -276,11 +276,11 @@ func (d *statsDecoder) consumerMetadata(c *consumerAnswer) error {
 	return d.object(func(key []byte) (err error) {
 		switch string(key) {
 		case "id":
-			c.component, err = d.sharedWords("id")
+			c.component, err = d.sharedText("id")
 		case "instance_id":
-			c.instance, err = d.sharedWords("instance_id")
+			c.instance, err = d.sharedText("instance_id")
 		case "application":
-			c.application, err = d.sharedWords("application")
+			c.application, err = d.sharedText("application")
 		default:
 			err = d.skip()
 		}

@@ -11,7 +11,7 @@
 //	auth      shows what the name of the credentials stands for (package auth); each set of them has its own connections
 //	breaker   fails at once while the host fails: opens after 3 failures in a row, probes after 1, 2, 4 ... 30 s
 //	limiter   waits for one of the host's connections and for its pace, and holds the connection until the body is closed
-//	sender    asks the breaker once more, and calls http.Transport
+//	sender    checks the breaker once more, and calls http.Transport
 //
 // Its CheckRedirect lets a redirect keep the credentials toward hosts of Config.AllowedHosts, and sends nothing to
 // others. The breaker and the limiter of a host are the same for all credentials; attempt.go says what counts as the
@@ -37,7 +37,7 @@
 // is backlog.ErrProtocol. Fields that are not needed are skipped, since every Pulsar release adds some. A negative
 // msgBacklog, msgInCounter or msgOutCounter is backlog.ErrProtocol, because 0 would read as "nothing to do"
 // (apache/pulsar#5543); a negative msgDelayed or unackedMessages, a miscount that brokers do show (apache/pulsar#759,
-// #5755, #23805), becomes 0, which can only ask for more replicas.
+// #5755, #23805), becomes 0, which can only add replicas.
 //
 // Metrics:
 //
@@ -47,7 +47,7 @@
 //	pulsar_autoscaler_source_wait_seconds                         waiting for the host's turn before that
 //	pulsar_autoscaler_source_requests_in_flight                   requests under way
 //	pulsar_autoscaler_source_requests_waiting                     requests that wait for their host's turn
-//	pulsar_autoscaler_source_hosts_backing_off                    hosts that fail and are only tried now and then
+//	pulsar_autoscaler_source_hosts_backing_off                    hosts with an open circuit breaker
 //
 //	pulsar_autoscaler_source_oauth2_requests_total{call,result}   requests to OAuth2 issuers; call is discovery or token
 //	pulsar_autoscaler_source_oauth2_request_duration_seconds{call}
@@ -55,7 +55,7 @@
 // call is partitions, stats, partitioned-stats, stats-age and partitioned-stats-age (with the age of the oldest
 // message), internal-stats, topics, partitioned-topics, component, component-status, parallelism (a change), brokers or
 // broker-stats; result is ok, partial, topic_not_found, function_not_found, no_worker, unauthenticated, forbidden,
-// unreachable, unavailable, unsupported, protocol, canceled, no_data (not sent, for the credentials are not read yet),
-// held_back (not sent, to spare the host) or moved (a broker that no longer owns the topic; the admin URL is asked
+// unreachable, unavailable, unsupported, protocol, canceled, no_data (not sent, because the credentials are not read
+// yet), held_back (not sent, to spare the host) or moved (a broker that no longer owns the topic; the admin URL is
 // next). What was not sent has no duration.
 package pulsar

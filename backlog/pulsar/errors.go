@@ -97,7 +97,7 @@ func noCredentials(a address, cause error) error {
 // errFewerPartitions marks an answer that knows fewer partitions than was believed.
 var errFewerPartitions = errors.New("fewer partitions than known")
 
-// errServerError marks a 5xx that may be due to what was asked: not 502 and 503, which speak of the broker or the
+// errServerError marks a 5xx that may be due to the request itself: not 502 and 503, which speak of the broker or the
 // topic's bundle.
 var errServerError = errors.New("server error")
 
@@ -135,9 +135,9 @@ func statusFault(a address, u *url.URL, s errorAnswer, shown *auth.Transport) er
 	case s.status == http.StatusTooManyRequests:
 		return backlog.Because(backlog.ErrUnavailable, "%s: too many requests for its httpRequestsMaxPerSecond", subject)
 	case s.status == http.StatusRequestTimeout || s.status == http.StatusPreconditionFailed:
-		return backlog.Because(backlog.ErrUnavailable, "%s: asked again soon", subject)
+		return backlog.Because(backlog.ErrUnavailable, "%s: retried soon", subject)
 	case s.status >= http.StatusInternalServerError:
-		f := backlog.Because(backlog.ErrUnavailable, "%s: asked again soon", subject)
+		f := backlog.Because(backlog.ErrUnavailable, "%s: retried soon", subject)
 		if s.status != http.StatusBadGateway && s.status != http.StatusServiceUnavailable {
 			f.Cause = errServerError
 		}
@@ -205,7 +205,7 @@ func transportFault(a address, u *url.URL, err error, limit time.Duration) error
 func certificateRefused(u *url.URL, err error, shown *auth.Transport) error {
 	if !shown.ShowsCertificate() {
 		return backlog.Because(backlog.ErrUnauthenticated,
-			"%s asks for a client certificate and none is configured (%s)", u.Host, tlsAlert(err))
+			"%s requires a client certificate and none is configured (%s)", u.Host, tlsAlert(err))
 	}
 	return backlog.Because(backlog.ErrUnauthenticated,
 		"%s does not accept the client certificate (%s): is it expired, or signed by an authority "+
@@ -227,7 +227,7 @@ func noTurnFault(a address, u *url.URL, l *limiter, err error) error {
 		return transportFault(a, u, err, 0)
 	}
 	f := backlog.Because(backlog.ErrUnavailable,
-		"%s for %s: not asked, its %d connections or %d requests per second were used up until the time was over: "+
+		"%s for %s: not sent, its %d connections or %d requests per second were used up until the time was over: "+
 			"raise these limits if the broker can bear it, or poll less often", u.Host, a.subject, l.conns, l.perSecond)
 	f.Cause = errHeldBack
 	return f

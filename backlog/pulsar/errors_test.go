@@ -34,7 +34,7 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		},
 		"401 in HTML without a token asks for one": {
 			answer: replays(t, "4.0.8-401-no-token.txt"), anonymous: true, reason: backlog.ErrUnauthenticated,
-			text: "credentials refused: BROKER asks for credentials and none are configured: give the adapter a token",
+			text: "credentials refused: BROKER requires credentials and none are configured: give the adapter a token",
 		},
 		"401 in JSON is a missing permission": {
 			answer: says(401,
@@ -78,7 +78,7 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		},
 		"412 is a topic without an owner now": {
 			answer: says(412, "Failed to find ownership"), reason: backlog.ErrUnavailable,
-			text: `unavailable: BROKER says "Failed to find ownership" of persistent://public/default/orders: asked again soon`,
+			text: `unavailable: BROKER says "Failed to find ownership" of persistent://public/default/orders: retried soon`,
 		},
 		"429 is too many requests": {
 			answer: sends(429, "text/html", ""), reason: backlog.ErrUnavailable,
@@ -88,11 +88,11 @@ func TestAnswersBecomeReasons(t *testing.T) {
 		"500 with a stack trace shows none of it": {
 			answer: sends(500, "text/plain",
 				"\n --- An unexpected error occurred in the server ---\n\njava.lang..."), reason: backlog.ErrUnavailable,
-			text: "unavailable: BROKER answered 500 for persistent://public/default/orders: asked again soon",
+			text: "unavailable: BROKER answered 500 for persistent://public/default/orders: retried soon",
 		},
 		"503 is unavailable": {
 			answer: says(503, "Broker is starting"), reason: backlog.ErrUnavailable,
-			text: `unavailable: BROKER says "Broker is starting" of persistent://public/default/orders: asked again soon`,
+			text: `unavailable: BROKER says "Broker is starting" of persistent://public/default/orders: retried soon`,
 		},
 		"200 in HTML is not Pulsar": {
 			answer: sends(200, "text/html", "<html>hello</html>"), reason: backlog.ErrProtocol,

@@ -114,19 +114,19 @@ func TestFaultsOnTheWay(t *testing.T) {
 				"\n --- An unexpected error occurred in the server ---\n\njava.lang.NullPointerException\n\tat "+strings.Repeat(
 					"org.apache", 1<<16)),
 			reason: backlog.ErrUnavailable,
-			text:   "unavailable: broker:8080 answered 500 for persistent://public/default/orders: asked again soon",
+			text:   "unavailable: broker:8080 answered 500 for persistent://public/default/orders: retried soon",
 		},
 		"a 503 in Pulsar's words": {
 			answer: says(503, "Namespace bundle is being unloaded"), reason: backlog.ErrUnavailable, took: retryPause,
-			text: `unavailable: broker:8080 says "Namespace bundle is being unloaded" of persistent://public/default/orders: asked again soon`,
+			text: `unavailable: broker:8080 says "Namespace bundle is being unloaded" of persistent://public/default/orders: retried soon`,
 		},
 		"a 503 of a load balancer": {
 			answer: sends(503, "text/html", "<html>no healthy upstream"), reason: backlog.ErrUnavailable, took: retryPause,
-			text: "unavailable: broker:8080 answered 503 for persistent://public/default/orders: asked again soon",
+			text: "unavailable: broker:8080 answered 503 for persistent://public/default/orders: retried soon",
 		},
 		"a 503 without an end": {
 			answer: neverEnds(503, ""), reason: backlog.ErrUnavailable, took: timeout,
-			text: "unavailable: broker:8080 answered 503 for persistent://public/default/orders: asked again soon",
+			text: "unavailable: broker:8080 answered 503 for persistent://public/default/orders: retried soon",
 		},
 		"a good answer that never ends": {
 			answer: neverEnds(200, goodTopic), reason: backlog.ErrUnreachable, text: late,

@@ -51,7 +51,7 @@ func newListing(namespace string) listing {
 func (l listing) decode(r io.Reader) error {
 	s := newScanner(r)
 	err := s.array(func() error {
-		text, err := s.words("a topic")
+		text, err := s.textOrNull("a topic")
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (l listing) decode(r io.Reader) error {
 		if _, known := l.names[string(text)]; known || len(text) <= len(l.prefix) {
 			return nil
 		}
-		name := keep(text)
+		name := validText(text)
 		if backlog.SystemTopic(name) {
 			return nil
 		}

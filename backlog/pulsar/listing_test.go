@@ -72,7 +72,7 @@ func TestListSaysWhyItCannot(t *testing.T) {
 		},
 		"bad credentials": {
 			all: replays(t, "4.0.8-401-no-token.txt"), reason: backlog.ErrUnauthenticated,
-			text: "credentials refused: BROKER asks for credentials and none are configured: give the adapter a token",
+			text: "credentials refused: BROKER requires credentials and none are configured: give the adapter a token",
 		},
 		"a missing namespace": {
 			all: says(404, "Namespace does not exist"), reason: backlog.ErrTopicNotFound,

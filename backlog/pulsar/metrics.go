@@ -72,7 +72,7 @@ func registerGauges(registerer prometheus.Registerer, c chain) error {
 			c.limiter.requestsWaiting,
 		},
 		{
-			"pulsar_autoscaler_source_hosts_backing_off", "Pulsar hosts that fail and are asked by one request at a time.",
+			"pulsar_autoscaler_source_hosts_backing_off", "Pulsar hosts with an open circuit breaker.",
 			c.breaker.openHosts,
 		},
 	} {

@@ -68,7 +68,7 @@ func (n *network) fail(host string, how fault) {
 	n.faults[host] = how
 }
 
-// dialed is how many connections were asked for.
+// dialed is how many connections were requested.
 func (n *network) dialed(host string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()

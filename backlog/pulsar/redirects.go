@@ -72,7 +72,7 @@ func (e *exchange) owned() ownedTopic {
 var errMoved = errors.New("moved")
 
 func moved(a address, u *url.URL) error {
-	f := backlog.Because(backlog.ErrUnavailable, "%s does not own %s any more: asked again soon", u.Host, a.subject)
+	f := backlog.Because(backlog.ErrUnavailable, "%s does not own %s any more: retried soon", u.Host, a.subject)
 	f.Cause = errMoved
 	return f
 }
@@ -86,7 +86,7 @@ func (e *exchange) tryOwner(ctx context.Context) (retryable bool, err error) {
 			return a.hop.retryable(), err
 		}
 		e.owners.Delete(e.owned())
-		if ctx.Err() != nil { // no time left: the next call asks the admin URL
+		if ctx.Err() != nil { // no time left: the next call goes to the admin URL
 			return a.hop.retryable(), err
 		}
 	}
@@ -94,7 +94,7 @@ func (e *exchange) tryOwner(ctx context.Context) (retryable bool, err error) {
 	return a.hop.retryable(), err
 }
 
-// owner is the broker to ask, nil for the admin URL.
+// owner is the broker to call, nil for the admin URL.
 func (e *exchange) owner() *url.URL {
 	if !e.address.owned {
 		return nil

@@ -23,7 +23,7 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 	if err != nil {
 		return backlog.SubscriptionSample{}, err
 	}
-	if !s.delayed.there || !s.unacked.there {
+	if !s.delayed.present || !s.unacked.present {
 		return backlog.SubscriptionSample{}, errors.New("msgDelayed or unackedMessages is missing")
 	}
 	sample := backlog.SubscriptionSample{
@@ -48,22 +48,22 @@ func (d *statsDecoder) sample(name string, s subscriptionAnswer) (backlog.Subscr
 	return sample, nil
 }
 
-// addBytes: a broker that was not asked, or that does not know the parameter, says -1.
+// addBytes: a broker that got no such request, or that does not know the parameter, says -1.
 func (d *statsDecoder) addBytes(sample *backlog.SubscriptionSample, bytes number) {
 	switch {
 	case !d.wanted.Has(backlog.Bytes):
-	case !bytes.there || bytes.value < 0:
+	case !bytes.present || bytes.value < 0:
 		d.unanswered |= backlog.Bytes
 	default:
 		sample.BacklogBytes = bytes.value
 	}
 }
 
-// addAge: 0 means that the broker was not asked, and -1 that nothing waits.
+// addAge: 0 means that the request had no age, and -1 that there is no backlog.
 func (d *statsDecoder) addAge(sample *backlog.SubscriptionSample, earliest number) {
 	switch {
 	case !d.wanted.Has(backlog.Age) || earliest.value == -1:
-	case !earliest.there || earliest.value <= 0:
+	case !earliest.present || earliest.value <= 0:
 		d.unanswered |= backlog.Age
 	default:
 		sample.EarliestPublishTime = time.UnixMilli(earliest.value)
@@ -83,11 +83,11 @@ func (d *statsDecoder) consumerSample(c consumerAnswer) backlog.ConsumerSample {
 		ConnectedSince:  c.since,
 	}
 	if c.component != "" && c.instance != "" {
-		// instances name their consumers at random, and anew on each partition
+		// instances name their consumers at random on each partition
 		d.text = append(append(append(d.text[:0], c.component...), '#'), c.instance...)
 		sample.ID = d.share(d.text)
 	}
-	// "id" alone may be anybody's property
+	// any client may set a property "id"
 	if strings.Count(c.component, "/") == 2 && (strings.HasPrefix(c.application, "pulsar-") || c.instance != "") {
 		sample.Component = c.component
 	}
@@ -96,7 +96,7 @@ func (d *statsDecoder) consumerSample(c consumerAnswer) backlog.ConsumerSample {
 
 // counter is a number that has to be there and may not be negative.
 func (n number) counter(name string) (int64, error) {
-	if !n.there {
+	if !n.present {
 		return counter(nil, name)
 	}
 	return counter(&n.value, name)

@@ -182,5 +182,5 @@ func (s *scanner) plain() bool {
 	return false
 }
 
-// keep makes a string of bytes that are only good for now; what is not UTF-8 in it is replaced.
-func keep(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
+// validText makes a string of bytes that are only valid until the next read; what is not UTF-8 in it is replaced.
+func validText(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }

@@ -27,7 +27,7 @@ func scanAny(s *scanner) (any, error) {
 	case '{':
 		all := map[string]any{}
 		return all, s.object(func(key []byte) error {
-			name := keep(key)
+			name := validText(key)
 			value, err := scanAny(s)
 			all[name] = value
 			return err
@@ -43,7 +43,7 @@ func scanAny(s *scanner) (any, error) {
 		text, err := s.string()
 		return string(text), err
 	case 't', 'f':
-		return s.truth("")
+		return s.boolean("")
 	case 'n':
 		return nil, s.word("null")
 	default:
@@ -124,7 +124,7 @@ func TestScannerReadsIntegersExactly(t *testing.T) {
 		text := strconv.FormatInt(value, 10)
 		got, err := newScanner(strings.NewReader(text)).integer("n")
 		require.NoError(t, err)
-		require.Equal(t, number{value: value, there: true}, got)
+		require.Equal(t, number{value: value, present: true}, got)
 	}
 	for text, want := range map[string]string{
 		"9223372036854775808": "n is a number 9223372036854775808", "1.5": "n is a number 1.5", "1e3": "n is a number 1e3",
@@ -137,7 +137,7 @@ func TestScannerReadsIntegersExactly(t *testing.T) {
 	}
 	got, err := newScanner(strings.NewReader("null")).integer("n")
 	require.NoError(t, err)
-	require.False(t, got.there)
+	require.False(t, got.present)
 }
 
 func TestScannerHoldsLittle(t *testing.T) {
@@ -149,7 +149,7 @@ func TestScannerHoldsLittle(t *testing.T) {
 		require.Less(t, cap(s.text), 2*maxTextBytes)
 	})
 	t.Run("a name may not", func(t *testing.T) {
-		_, err := newScanner(io.MultiReader(strings.NewReader(`"`), letters{})).words("name")
+		_, err := newScanner(io.MultiReader(strings.NewReader(`"`), letters{})).textOrNull("name")
 		require.ErrorIs(t, err, errTextTooLong)
 	})
 	t.Run("nor may depth", func(t *testing.T) {

@@ -19,8 +19,8 @@ func (s *scanner) null() (bool, error) {
 
 // number is an integer that may be missing.
 type number struct {
-	value int64
-	there bool
+	value   int64
+	present bool
 }
 
 // integer reads an integer or null.
@@ -43,7 +43,7 @@ func (s *scanner) integer(name string) (number, error) {
 	if !ok {
 		return number{}, fmt.Errorf("%s is a number %s", name, s.text)
 	}
-	return number{value: value, there: true}, nil
+	return number{value: value, present: true}, nil
 }
 
 // parseInteger accepts what fits into 64 bits.
@@ -66,8 +66,8 @@ func parseInteger(text []byte) (int64, bool) {
 	return value, len(digits) > 0
 }
 
-// truth reads true, false or null, which is false.
-func (s *scanner) truth(name string) (bool, error) {
+// boolean reads true, false or null, which is false.
+func (s *scanner) boolean(name string) (bool, error) {
 	c, err := s.peek()
 	switch {
 	case err != nil:
@@ -83,8 +83,8 @@ func (s *scanner) truth(name string) (bool, error) {
 	}
 }
 
-// words reads a string or null, which is empty. They are only good until the next string.
-func (s *scanner) words(name string) ([]byte, error) {
+// textOrNull reads a string or null, which is empty. It is only good until the next string.
+func (s *scanner) textOrNull(name string) ([]byte, error) {
 	c, err := s.peek()
 	switch {
 	case err != nil:

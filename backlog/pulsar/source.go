@@ -59,7 +59,7 @@ func (s *Source) Fetch(ctx context.Context, topic backlog.Topic, detail backlog.
 }
 
 // AddEntries adds the entry counters, as far as they can be had: without them the sample is still good, and the metric
-// of the call tells why. It is one call.
+// of the call has the reason. It is one call.
 func (s *Source) AddEntries(ctx context.Context, topic backlog.Topic, sample backlog.TopicSample) backlog.TopicSample {
 	a, err := topicAddress(topic)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Source) partitions(ctx context.Context, topic backlog.Topic, a address)
 }
 
 // stats reads the topic, which has count partitions as far as is known. The age needs a read from the broker's storage,
-// and one that fails or is slow takes the whole call with it: then the rest is asked for alone.
+// and one that fails or is slow takes the whole call with it: then the rest is requested alone.
 func (s *Source) stats(ctx context.Context, topic backlog.Topic, a address, count int,
 	detail backlog.Detail,
 ) (backlog.TopicSample, error) {
@@ -170,7 +170,7 @@ func (s *Source) addEntries(ctx context.Context, a address, sample backlog.Topic
 	return sample
 }
 
-// ages bounds the calls that ask for an age, which brokers read from their storage, by admin URL. While that hangs,
+// ages bounds the calls that request an age, which brokers read from their storage, by admin URL. While that hangs,
 // each such call holds a connection until it is given up: they may have half of them, and after some that failed one at
 // a time probes the storage, as with hosts. A fetch without its age has everything else.
 type ages struct {
@@ -228,7 +228,7 @@ func (s *Source) tryAge(
 	return sample, done, err
 }
 
-// withoutAge says that the call may succeed when it does not ask for the age.
+// withoutAge says that the call may succeed when it does not request the age.
 func withoutAge(err error) bool {
 	return errors.Is(err, errServerError) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// workerPatience is the time of six instances that do not answer: on the Kubernetes runtime the worker asks its pods
+	// workerTimeout is the time of six instances that do not answer: on the Kubernetes runtime the worker calls its pods
 	// one after another by gRPC and waits 5 s for each (GRPC_TIMEOUT_SECS).
-	workerPatience = 30 * time.Second
+	workerTimeout = 30 * time.Second
 	// workerSlots bounds what such answers hold of the connections that topics are read over.
 	workerSlots = 4
 )
@@ -27,9 +27,9 @@ const (
 // poll.InstanceSource for workloads of function.Component, and may be used by several goroutines.
 //
 // Describe is cheap for the worker: it answers from memory. FetchInstances and Status are not: on the Kubernetes
-// runtime one call asks every pod in turn, and with all runtimes they wait while the worker stops or deletes instances.
-// So one at a time is under way to each worker. Ask once a minute at most, and scrape the pods instead where that can
-// be had.
+// runtime one call reads every pod in turn, and with all runtimes they wait while the worker stops or deletes
+// instances. So one at a time is under way to each worker. Ask once a minute at most, and scrape the pods instead where
+// that can be had.
 //
 // A redirect to the worker that owns the function (307) is followed to allowed hosts only: the workers' host names must
 // be on Config.AllowedHosts. The credentials need the action "functions", "sinks" or "sources" on the namespace.
@@ -38,7 +38,7 @@ type Worker struct {
 	now    func() time.Time
 	// slots are taken by FetchInstances.
 	slots chan struct{}
-	// statuses is for all that /status is asked for.
+	// statuses bounds the requests for /status.
 	statuses *workerLimits
 }
 
@@ -47,7 +47,7 @@ func (s *Source) Worker() *Worker {
 	return &Worker{client: s.client, now: s.now, slots: make(chan struct{}, workerSlots), statuses: newWorkerLimits(s.now)}
 }
 
-// Describe reads what the component consumes and how it was told to run.
+// Describe reads what the component consumes and how it is configured to run.
 //
 // Errors wrap backlog.ErrFunctionNotFound, backlog.ErrNoWorker, backlog.ErrUnavailable while the worker is starting,
 // backlog.ErrUnsupported for a source that reads from outside Pulsar or inputs that do not share one subscription, or a
@@ -67,7 +67,7 @@ func (w *Worker) Describe(ctx context.Context, component function.Component) (co
 	return describe(f, component, parallelism)
 }
 
-// configuration reads how the component was told to run, and its parallelism.
+// configuration reads how the component is configured to run, and its parallelism.
 func (w *Worker) configuration(ctx context.Context, a address, component function.Component) (
 	f function.Function, parallelism int, err error,
 ) {
@@ -81,8 +81,8 @@ func (w *Worker) configuration(ctx context.Context, a address, component functio
 // FetchInstances reads what the instances of the component count. Errors are those of Describe, and
 // backlog.ErrUnsupported for a workload that is no component's.
 //
-// An instance that does not run, or that its worker could not ask, counts as Silent: the worker sends zeros for it.
-// There are as many instances as the worker was told to run: others that were added to its StatefulSet are not
+// An instance that does not run, or that its worker could not reach, counts as Silent: the worker sends zeros for it.
+// There are as many instances as the worker is configured to run: others that were added to its StatefulSet are not
 // seen.
 //
 // The time in calls is the lifetime mean of a call times their number, which restores the sum that the instance
@@ -124,9 +124,9 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 	return sample, nil
 }
 
-// status asks for /status, one question at a time, and tells when it began.
+// status requests /status, one at a time, and returns when it began.
 func (w *Worker) status(ctx context.Context, a address, decode decodeFunc, at *time.Time) error {
-	a.patience = workerPatience
+	a.timeout = workerTimeout
 	return w.statuses.do(ctx, a, func() error {
 		*at = w.now()
 		return w.client.get(ctx, a, callComponentStatus, "", decode)

@@ -191,13 +191,13 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 			reason: backlog.ErrUnavailable, result: "unavailable",
 			text: `unavailable: HOST says "Function worker service is not done initializing. Please try again in a little ` +
 				`while." of ` +
-				`function public/default/sf: asked again soon`,
+				`function public/default/sf: retried soon`,
 		},
 		"a worker without a leader": {
 			answer: says(http.StatusServiceUnavailable, "Leader not yet ready. Please retry again"),
 			reason: backlog.ErrUnavailable,
 			result: "unavailable",
-			text:   `unavailable: HOST says "Leader not yet ready. Please retry again" of function public/default/sf: asked again soon`,
+			text:   `unavailable: HOST says "Leader not yet ready. Please retry again" of function public/default/sf: retried soon`,
 		},
 		"no such function": {
 			answer: says(http.StatusNotFound, "Function sf doesn't exist"),
@@ -220,7 +220,7 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 		},
 		"credentials that are no good": {
 			answer: replays(t, "4.0.8-401-no-token.txt"), reason: backlog.ErrUnauthenticated, result: "unauthenticated",
-			text: "credentials refused: HOST asks for credentials and none are configured: give the adapter a token",
+			text: "credentials refused: HOST requires credentials and none are configured: give the adapter a token",
 		},
 		"a 409 of something else": {
 			answer: says(http.StatusConflict, "whatever"),

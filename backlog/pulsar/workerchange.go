@@ -17,16 +17,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-// changePatience is how long a worker may take for a change: it fetches the package and loads its classes first. Small
+// changeTimeout is how long a worker may take for a change: it fetches the package and loads its classes first. Small
 // ones take 12 to 40 ms, as observed.
-const changePatience = 15 * time.Second
+const changeTimeout = 15 * time.Second
 
-// SetParallelism tells the worker to run so many instances of the component, at least 1, which restarts all that run.
-// Nothing but that number is sent: a GET does not show all that there is, so what it shows must not be sent back. To
-// ask for the number that there is already changes nothing and is no error.
+// SetParallelism sets how many instances of the component the worker runs, at least 1, which restarts all of them.
+// Nothing but that number is sent: a GET does not show all that there is, so what it shows must not be sent back. The
+// number that is already set changes nothing and is no error.
 //
 // The worker answers before the instances are there. On the Kubernetes runtime it deletes the StatefulSet and makes it
-// anew: scale that instead.
+// again: scale that instead.
 //
 // Errors are those of Describe, and backlog.ErrUnsupported when the worker refuses.
 //
@@ -44,7 +44,7 @@ func (w *Worker) SetParallelism(ctx context.Context, component function.Componen
 	if err != nil {
 		return err
 	}
-	a.patience = changePatience
+	a.timeout = changeTimeout
 	err = w.client.put(ctx, a, callParallelism, change)
 	if errors.Is(err, errNoChange) {
 		return nil
@@ -69,7 +69,7 @@ func (w *Worker) Status(ctx context.Context, component function.Component) (stat
 	return status, nil
 }
 
-// decodeRunning reads of /status who runs. One that the worker could not ask, or has not scheduled, has an error; one
+// decodeRunning reads of /status who runs. One that the worker could not reach, or has not scheduled, has an error; one
 // that was stopped has none.
 //
 // Source: org.apache.pulsar.functions.worker.rest.api.FunctionsImpl.GetFunctionStatus (notScheduledInstance,

@@ -117,7 +117,7 @@ func TestWhatWorkersAnswerToAChange(t *testing.T) {
 				"Function worker service is not done initializing. Please try again in a little while.",
 			),
 			backlog.ErrUnavailable,
-			"asked again soon",
+			"retried soon",
 		},
 		"there is no worker": {
 			says(

@@ -13,7 +13,7 @@ import (
 
 // hangFor is how long no status is requested of a worker after one that was not answered in time. The request goes on
 // to wait there, with a thread of the web server: for the lock that the worker holds while it stops instances, some 10
-// s for one that does not heed interrupts, and while it deletes a function, for which it asks the broker about its
+// s for one that does not heed interrupts, and while it deletes a function, for which it calls the broker about its
 // topics. On 4.0.8 eight such requests were seen to take all threads of a broker with a worker of its own, which then
 // waited for one another for minutes.
 const hangFor = time.Minute
@@ -43,7 +43,7 @@ func (l *workerLimits) do(ctx context.Context, a address, request func() error) 
 	if until, hangs := l.hanging.Get(a.base.Host, l.now()); hangs {
 		return backlog.Because(backlog.ErrUnavailable,
 			"%s did not say in time how instances are, which it does not while it stops or deletes "+
-				"some: asked again at %s", a.base.Host, until.UTC().Format(time.RFC3339))
+				"some: next request at %s", a.base.Host, until.UTC().Format(time.RFC3339))
 	}
 	err = request()
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -56,8 +56,8 @@ func (l *workerLimits) do(ctx context.Context, a address, request func() error) 
 // maxWorkloads bounds the last answers that are remembered.
 const maxWorkloads = 10_000
 
-// SpacedWorker requests the instances of a component no more often than it is told to, and repeats its last answer
-// meanwhile: callers drop what is not newer. It may be used by several goroutines.
+// SpacedWorker requests the instances of a component at most once an interval, and repeats its last answer meanwhile:
+// callers drop what is not newer. It may be used by several goroutines.
 type SpacedWorker struct {
 	worker interface {
 		FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error)

@@ -38,7 +38,7 @@ func TestAWorkerThatHangsIsLeftAloneForAMinute(t *testing.T) {
 	for _, component := range []function.Component{sf, other} {
 		_, err = worker.Status(t.Context(), component)
 		require.ErrorIs(t, err, backlog.ErrUnavailable)
-		require.ErrorContains(t, err, "asked again at 1970-01-01T00:17:40Z")
+		require.ErrorContains(t, err, "next request at 1970-01-01T00:17:40Z")
 	}
 	_, err = worker.FetchInstances(t.Context(),
 		function.Component{

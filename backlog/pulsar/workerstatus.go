@@ -16,7 +16,7 @@ import (
 )
 
 // statusAnswer is /status of a function, sink or source. /stats, which functions have too, shows the same counters
-// without telling an instance that is idle from one that could not be asked: both are zeros there.
+// without distinguishing an idle instance from one that did not answer: both are zeros there.
 //
 // Source: org.apache.pulsar.common.policies.data.FunctionStatus, SinkStatus and SourceStatus; what fills them in
 // org.apache.pulsar.functions.worker.rest.api.FunctionsImpl, SinksImpl and SourcesImpl.

@@ -21,7 +21,7 @@ type Config struct {
 	Own Own
 	// Named knows the credentials of clusters; nil where no cluster names any.
 	Named Source
-	// AllowedIssuers are the URLs of OAuth2 issuers that credentials of users may ask. That of Own is always allowed.
+	// AllowedIssuers are the URLs of OAuth2 issuers that credentials of users may call. That of Own is always allowed.
 	AllowedIssuers []string
 	// Transport makes the connections of one session, and those to its issuer; required.
 	Transport func(*tls.Config) *http.Transport
@@ -52,7 +52,7 @@ func New(config Config) (*Credentials, error) {
 }
 
 // Authenticate returns a Transport that shows what the name stands for now; the empty one is for the program's own
-// credentials. It may read files, ask the Source and an issuer.
+// credentials. It may read files, and call the Source and an issuer.
 func (c *Credentials) Authenticate(ctx context.Context, access string) (*Transport, error) {
 	m, err := c.resolver.resolve(ctx, access)
 	if err != nil {
@@ -96,8 +96,8 @@ func (c *Credentials) AdministeredFor(access string, u *url.URL) bool {
 // Close closes the connections that are not in use.
 func (c *Credentials) Close() { c.sessions.close() }
 
-// Transport is an http.RoundTripper that shows one set of credentials to whichever host it is asked to call: redirects
-// to other hosts are for its caller to check.
+// Transport is an http.RoundTripper that shows one set of credentials to any host that it calls: redirects to other
+// hosts are for its caller to check.
 type Transport struct {
 	access  string
 	session *session

@@ -3,7 +3,7 @@
 
 // Package auth authenticates requests to Pulsar: each set of credentials is an http.RoundTripper.
 //
-// Floor 2, an edge: it reads the files that hold credentials, and asks OAuth2 issuers for tokens. It never shows a
+// Floor 2, an edge: it reads the files that hold credentials, and gets tokens from OAuth2 issuers. It never shows a
 // secret in an error, and never sends one to an issuer that is not allowed.
 //
 // Authenticate resolves a name to what it stands for now, so a rotated file or Secret needs no restart. Equal

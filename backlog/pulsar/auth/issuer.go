@@ -190,7 +190,7 @@ func (i *issuer) refusal(ctx context.Context, err error) error {
 	}
 }
 
-// status is the error for an answer that is not what was asked for and does not say why.
+// status is the error for an answer that is not what was requested and does not say why.
 func (i *issuer) status(status int, what string) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -198,7 +198,7 @@ func (i *issuer) status(status int, what string) error {
 			"OAuth2 issuer %s answered %d to %s: are client_id and client_secret right?", i.Issuer, status, what)
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
 		return backlog.Because(backlog.ErrUnavailable,
-			"OAuth2 issuer %s answered %d to %s: asked again soon", i.Issuer, status, what)
+			"OAuth2 issuer %s answered %d to %s: retried soon", i.Issuer, status, what)
 	default:
 		return backlog.Because(backlog.ErrProtocol,
 			"OAuth2 issuer %s answered %d to %s: is it the issuer's URL?", i.Issuer, status, what)

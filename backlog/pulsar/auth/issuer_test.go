@@ -54,7 +54,7 @@ func TestIssuersThatDoNotGiveATokenSayWhy(t *testing.T) {
 		},
 		"it is overloaded": {
 			token: sends(429, "text/html", "s3cret"), reason: backlog.ErrUnavailable,
-			text: "OAuth2 issuer ISSUER answered 429 to the request for a token: asked again soon",
+			text: "OAuth2 issuer ISSUER answered 429 to the request for a token: retried soon",
 		},
 		"it breaks off": {
 			token: breaks(t), reason: backlog.ErrUnreachable,

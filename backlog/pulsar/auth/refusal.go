@@ -42,9 +42,9 @@ func refusal(shown material, now time.Time) string {
 	switch shown.Method {
 	case authparams.None:
 		if shown.named {
-			return "asks for credentials and those that were named have none: name a Secret with a token"
+			return "requires credentials and those that were named have none: name a Secret with a token"
 		}
-		return "asks for credentials and none are configured: give the adapter a token"
+		return "requires credentials and none are configured: give the adapter a token"
 	case authparams.Basic:
 		return "does not accept the user and password: does the brokers' basicAuthConf have them?"
 	case authparams.TLS:

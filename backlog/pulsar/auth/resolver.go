@@ -21,7 +21,7 @@ const sourceTimeout = 5 * time.Second
 
 // Source knows the credentials that a backlog.Cluster names by Access. It is called for every request to Pulsar, so it
 // must remember; its errors are shown to users. It may also have a method Invalidate(access string): it is called when
-// Pulsar has refused what was named so, and the source is called again at once, for the credentials may have been
+// Pulsar has refused what was named so, and the source is called again at once, because the credentials may have been
 // changed.
 type Source interface {
 	Credentials(ctx context.Context, access string) (backlog.Credentials, error)
@@ -34,7 +34,7 @@ type invalidator interface {
 
 // administering is another. Administered says that the program's administrator gave what the name stands for, not an
 // object of a user, and for which URLs, in the spelling of backlog.ParseAdminURL. Such credentials may be in files of
-// the program, may ask any issuer, and may be shown at these URLs whether the allowed hosts have them or not.
+// the program, may call any issuer, and may be shown at these URLs whether the allowed hosts have them or not.
 type administering interface {
 	Administered(access string) (urls []string, is bool)
 }
@@ -56,7 +56,7 @@ type resolver struct {
 	own own
 	// source may be nil.
 	source Source
-	// issuers may be asked for tokens.
+	// issuers that may be called for tokens.
 	issuers map[string]bool
 }
 
@@ -135,7 +135,7 @@ func (r *resolver) administered(access string) (urls []string, is bool) {
 	return a.Administered(access)
 }
 
-// invalidate tells the source that Pulsar refused what was named so.
+// invalidate notifies the source that Pulsar refused what was named so.
 func (r *resolver) invalidate(access string) {
 	if source, ok := r.source.(invalidator); ok && access != "" {
 		source.Invalidate(access)

@@ -33,7 +33,7 @@ type session struct {
 
 // authenticator makes what a request shows. Its errors are texts for users and hold no secret.
 type authenticator interface {
-	// authenticate may ask an issuer, within ctx.
+	// authenticate may call an issuer, within ctx.
 	authenticate(ctx context.Context) (authorization, error)
 	// invalidate says that Pulsar refused it: what is remembered of it must not be shown for long.
 	invalidate(refused authorization)

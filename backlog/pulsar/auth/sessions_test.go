@@ -88,7 +88,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	require.False(t, held)
 }
 
-// Whatever is opened, closed and changed at the same time: what is asked for is what comes, and no name points to a
+// Whatever is opened, closed and changed at the same time: what is requested is what comes, and no name points to a
 // session that is not kept.
 func TestSessionsUsedConcurrently(t *testing.T) {
 	at := &clock{at: time.Now()}

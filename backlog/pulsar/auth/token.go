@@ -27,8 +27,8 @@ const (
 type token struct {
 	text                  string
 	issued, refresh, ends time.Time
-	// invalidated says that a broker has refused the token: it is to be replaced, and serves while it cannot be, for there
-	// may be other clusters that accept it.
+	// invalidated says that a broker has refused the token: it is to be replaced, and serves while it cannot be, because
+	// there may be other clusters that accept it.
 	invalidated bool
 }
 
