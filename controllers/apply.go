@@ -51,12 +51,6 @@ func (a applier) apply(ctx context.Context, actions plan.Actions, o plan.Outcome
 			return result
 		}
 	}
-	if actions.OwnReplicas != nil {
-		result.ScaleFailed = a.writeOwnReplicas(ctx, o.Observed.Policy, *actions.OwnReplicas)
-		if result.ScaleFailed != nil {
-			return result
-		}
-	}
 	switch {
 	case actions.Autoscaler != nil:
 		result.Autoscaler, result.Violation, result.ApplyFailed = a.keepAutoscaler(ctx, actions.Autoscaler, o, memory)

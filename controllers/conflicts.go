@@ -26,8 +26,8 @@ import (
 )
 
 // observeConflicts finds the autoscaler with our name and the other autoscalers that write the same replicas. It also
-// finds an object with a name that would have Function Mesh delete our autoscaler. The others scale the target, the
-// StatefulSet that runs it, or the policy where that is scaled in place of the target.
+// finds an object with a name that would have Function Mesh delete our autoscaler. The others scale the target, or the
+// StatefulSet that runs it.
 func (o observer) observeConflicts(ctx context.Context, observed *plan.Observed) error {
 	p := observed.Policy
 	ours := plan.AutoscalerName(p.Name)
@@ -116,7 +116,7 @@ func scaledKey(observed *plan.Observed) string {
 	if observed.Target == nil {
 		return ""
 	}
-	ref := plan.ScaledBy(observed.Policy, observed.Target)
+	ref := observed.Target.Ref
 	return target.Key(ref.APIVersion, ref.Kind, ref.Name)
 }
 

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
@@ -52,12 +51,6 @@ func (w *testWorld) editMesh(change func(mesh *unstructured.Unstructured)) {
 	require.NoError(w.t, w.client.Update(w.t.Context(), mesh))
 }
 
-// hold is what the HorizontalPodAutoscaler does through the policy's scale subresource.
-func (w *testWorld) hold(replicas int32) {
-	w.t.Helper()
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = &replicas })
-}
-
 func TestAComponentIsFoundByItsEntry(t *testing.T) {
 	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
 	w.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }
@@ -77,7 +70,7 @@ func TestAComponentIsFoundByItsEntry(t *testing.T) {
 			{APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function", Name: "etl-resize"},
 			{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "etl-resize-function"},
 		},
-		Replicas: new(int32(3)), Selector: "name=etl-resize", Subscription: subscription, SubscriptionType: backlog.Shared,
+		Replicas: new(int32(3)), Subscription: subscription, SubscriptionType: backlog.Shared,
 		Component: "public/default/resize", UnmanagedBy: "Function etl-resize",
 	}, *found.Target)
 }
@@ -178,14 +171,12 @@ func TestASourceOfAMeshNeverGoesToZero(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, found.Target.NeverZero)
 	require.Equal(t, "BatchSourceExecutor-public/default/resize", found.Target.Subscription.Name)
-	require.Empty(t, found.Target.Selector, "there is no child yet")
 }
 
 func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
 	for name, rival := range map[string][3]string{
-		"on the child":           {"compute.functionmesh.io/v1alpha1", "Function", "etl-resize"},
-		"on its StatefulSet":     {"apps/v1", "StatefulSet", "etl-resize-function"},
-		"on the policy's number": {"pulsar-autoscaler.io/v1alpha1", "AutoscalingPolicy", "resize"},
+		"on the child":       {"compute.functionmesh.io/v1alpha1", "Function", "etl-resize"},
+		"on its StatefulSet": {"apps/v1", "StatefulSet", "etl-resize-function"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap(),
@@ -207,36 +198,21 @@ func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
 	})
 }
 
-func TestAComponentIsScaledThroughThePolicyAndTheMesh(t *testing.T) {
+func TestAComponentIsScaledByItsEntryInTheMesh(t *testing.T) {
 	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
-	require.Equal(t, []string{"patch *v1alpha1.AutoscalingPolicy", "patch status"}, w.reconcile())
-	require.Equal(t, int32(3), *w.policy().Spec.Replicas, "it begins from what runs")
-	require.Equal(t, "name=etl-resize", w.policy().Status.Selector, "a HorizontalPodAutoscaler needs it")
+	require.Equal(t, []string{"patch status"}, w.reconcile())
 	require.Equal(t, int32(3), *w.policy().Status.CurrentReplicas)
 	w.answer(700, 10_000)
-	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
-	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
-	require.Equal(t, "AutoscalingPolicy", w.autoscaler().Spec.ScaleTargetRef.Kind)
-	require.Empty(t, w.reconcile())
-
-	w.hold(7)
 	require.Equal(t, []string{"patch *unstructured.Unstructured", "patch status"}, w.reconcile())
+	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+	require.Equal(t, v1alpha1.ActuatorStatus{
+		Type: v1alpha1.ActuatorDirect, Reason: "a component of a FunctionMesh has no scale subresource",
+	}, *w.policy().Status.Actuator)
+	require.Nil(t, w.autoscaler())
 	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
 	require.Equal(t, []string{"patch status"}, w.reconcile())
 	require.Equal(t, int32(7), *w.policy().Status.CurrentReplicas)
-	require.Equal(t, w.policy().Generation, w.policy().Status.ObservedGeneration)
 	require.Empty(t, w.reconcile())
-
-	w.editMesh(func(mesh *unstructured.Unstructured) {
-		entries := fixture.Entries(mesh)
-		fixture.EntryAt(mesh, 1)["replicas"] = int64(1)
-		entries[0], entries[1] = entries[1], entries[0]
-	})
-	require.Equal(t, []string{"patch *v1alpha1.AutoscalingPolicy", "patch status"}, w.reconcile())
-	require.Equal(t, int32(1), *w.policy().Spec.Replicas, "an apply that resets it is what the autoscaler goes on from")
-	w.hold(7)
-	require.Equal(t, []string{"patch *unstructured.Unstructured", "patch status"}, w.reconcile())
-	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
 }
 
 func TestAComponentIsScaledDirectly(t *testing.T) {
@@ -245,7 +221,6 @@ func TestAComponentIsScaledDirectly(t *testing.T) {
 	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), p, fixture.ConfigMap())
 	w.settle(700)
 	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
-	require.Nil(t, w.policy().Spec.Replicas)
 	require.Nil(t, w.autoscaler())
 }
 
@@ -337,14 +312,6 @@ func TestWhatHappensToAMeshWakesThePoliciesOfItsComponents(t *testing.T) {
 			require.Equal(t, []reconcile.Request{{NamespacedName: fixture.Key()}}, found)
 		})
 	}
-	before, after := fixture.MeshChild(), fixture.MeshChild()
-	changed := workloadChanged()
-	require.False(t,
-		changed.Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}))
-	delete(before.Object, "status")
-	require.True(t,
-		changed.Update(event.TypedUpdateEvent[*unstructured.Unstructured]{ObjectOld: before, ObjectNew: after}),
-		"its selector appears after it does")
 }
 
 func TestAComponentAndItsChildAreOneTarget(t *testing.T) {

@@ -57,8 +57,5 @@ func scaledKeys(p *v1alpha1.AutoscalingPolicy, found *plan.Target) []string {
 	for _, ref := range found.Scaled {
 		keys = append(keys, target.Key(ref.APIVersion, ref.Kind, ref.Name))
 	}
-	if found.Scaling != plan.BySubresource {
-		keys = append(keys, target.Key(v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, p.Name))
-	}
 	return keys
 }

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -76,13 +75,4 @@ func (s subresource) scale(ctx context.Context, observed plan.Observed, replicas
 // replicasPatch sets spec.replicas and nothing else.
 func replicasPatch(replicas int32) client.Patch {
 	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-}
-
-// writeOwnReplicas brings spec.replicas of the policy to what its autoscaler is to begin from. The policy becomes what
-// was written: its generation is the one that the status answers then.
-func (a applier) writeOwnReplicas(ctx context.Context, p *v1alpha1.AutoscalingPolicy, replicas int32) error {
-	if err := a.client.Patch(ctx, p, replicasPatch(replicas), client.FieldOwner(plan.FieldManager)); err != nil {
-		return fmt.Errorf("writing spec.replicas of the policy: %w", err)
-	}
-	return nil
 }

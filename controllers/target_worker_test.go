@@ -65,7 +65,6 @@ func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
 	p := w.policy()
 	require.Equal(t, v1alpha1.ActuatorDirect, p.Status.Actuator.Type)
 	require.Equal(t, "function:public/default/resize", p.Status.Target)
-	require.Equal(t, "pulsar-autoscaler.io/runs=in-the-function-worker", p.Status.Selector)
 	require.Nil(t, w.autoscaler())
 	status, message := w.condition(v1alpha1.ConditionScalesWithoutRestart)
 	require.Equal(t, "False/WorkerRestartsAll", status)
@@ -238,33 +237,16 @@ func TestWhatTheWorkerRunsInKubernetesIsRefused(t *testing.T) {
 	require.Zero(t, w.worker.Described)
 }
 
-func TestAnAutoscalerScalesAFunctionOfAWorkerThroughThePolicy(t *testing.T) {
-	p := fixture.WorkerPolicy()
-	p.Spec.Actuator = v1alpha1.ActuatorHPA
-	w := newWorkerWorld(t, p)
+func TestAFunctionOfAWorkerIsScaledOnceInAnInterval(t *testing.T) {
+	w := newWorkerWorld(t, fixture.WorkerPolicy())
 	w.settle(700)
-	hpa := w.autoscaler()
-	require.NotNil(t, hpa)
-	require.Equal(t, v1alpha1.KindAutoscalingPolicy, hpa.Spec.ScaleTargetRef.Kind)
-	require.Equal(t, int32(3), *w.policy().Spec.Replicas, "it begins from what runs")
-	require.Empty(t, w.worker.Updates)
-
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = new(int32(7)) }) // as the HPA does
-	w.reconcile()
 	require.Equal(t, []int32{7}, w.worker.Updates)
-	wants := func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Replicas = new(int32(8)) }
-	w.edit(wants)
+	require.Nil(t, w.autoscaler())
+	w.answer(900, 10_000)
 	w.reconcile()
 	require.Equal(t, []int32{7}, w.worker.Updates, "not within the interval")
-	require.Equal(t, int32(7), *w.policy().Spec.Replicas, "the policy holds what runs")
 	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.NotContains(t, status, "ScaleFailed")
-	w.after(target.DefaultWorkerUpdateInterval)
-	w.answer(700, 10_000)
-	w.edit(wants)
-	w.reconcile()
-	require.Equal(t, []int32{7, 8}, w.worker.Updates)
-	require.True(t, metav1.IsControlledBy(hpa, w.policy()))
 }
 
 func TestOneFunctionOfAWorkerHasOnePolicyWhateverItsNamespace(t *testing.T) {

@@ -174,8 +174,7 @@ func rollout(object *unstructured.Unstructured) [3]string {
 	return [3]string{pending, current, next}
 }
 
-// workloadChanged admits changes of the spec, the annotations, the owners, the rollout and, where it is kept, the
-// selector; Function Mesh writes the status several times at every change.
+// workloadChanged admits changes of the spec, the annotations, the owners and the rollout; Function Mesh writes the status several times at every change.
 func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(
 		e event.TypedUpdateEvent[*unstructured.Unstructured],
@@ -184,8 +183,7 @@ func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
 			!reflect.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) ||
 			rollout(e.ObjectOld) != rollout(e.ObjectNew) ||
-			scaledObjectSays(e.ObjectOld, e.ObjectNew) ||
-			target.PodSelector(e.ObjectOld) != target.PodSelector(e.ObjectNew)
+			scaledObjectSays(e.ObjectOld, e.ObjectNew)
 	}}
 }
 

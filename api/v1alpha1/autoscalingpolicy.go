@@ -15,7 +15,6 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.currentReplicas,selectorpath=.status.selector
 // +kubebuilder:resource:path=autoscalingpolicies,shortName=pap,categories=all
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.target`
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
@@ -61,11 +60,11 @@ type AutoscalingPolicyList struct {
 // +kubebuilder:validation:XValidation:rule="[has(self.scaleTargetRef), has(self.pulsarFunctionRef), has(self.targetSelector)].exists_one(is, is)",message="exactly one of scaleTargetRef, pulsarFunctionRef and targetSelector must be set"
 // +kubebuilder:validation:XValidation:rule="has(self.scaleTargetRef) == has(oldSelf.scaleTargetRef) && has(self.pulsarFunctionRef) == has(oldSelf.pulsarFunctionRef)",message="the target cannot be changed; create another policy and delete this one"
 // +kubebuilder:validation:XValidation:rule="!has(self.pulsarFunctionRef) || !has(self.minReplicas) || self.minReplicas > 0",message="minReplicas must be at least 1 with pulsarFunctionRef: the function worker does not run a function with no instance"
-// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(self.targetSelector)",message="replicas cannot be set with targetSelector: each target has its own"
 // +kubebuilder:validation:XValidation:rule="!has(self.scaleTargetRef) || has(self.subscription) || (self.scaleTargetRef.apiVersion == 'compute.functionmesh.io/v1alpha1' && self.scaleTargetRef.kind in ['Function', 'Sink', 'Source', 'FunctionMesh']) || (self.scaleTargetRef.apiVersion == 'apps/v1' && self.scaleTargetRef.kind == 'StatefulSet')",message="kind must be Function, Sink, Source or FunctionMesh of compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1; for any other object set spec.subscription"
 // +kubebuilder:validation:XValidation:rule="!has(self.subscription) || has(self.scaleTargetRef)",message="subscription must be set with scaleTargetRef, and only then: other targets say themselves what they consume"
 // +kubebuilder:validation:XValidation:rule="!has(self.subscription) || !has(self.scaleTargetRef) || !has(self.scaleTargetRef.component)",message="subscription cannot be set with component: the FunctionMesh says what its components consume"
 // +kubebuilder:validation:XValidation:rule="!has(self.subscription) || self.subscription.type != 'Exclusive' || self.maxReplicas == 1",message="maxReplicas must be 1 with subscription type Exclusive, which lets one consumer connect: use Shared, Key_Shared or Failover"
+// +kubebuilder:validation:XValidation:rule="!has(self.actuator) || self.actuator in ['Auto', 'Direct'] || !(has(self.pulsarFunctionRef) || (has(self.scaleTargetRef) && self.scaleTargetRef.kind == 'FunctionMesh'))",message="actuator must be Auto or Direct for a component of a FunctionMesh and with pulsarFunctionRef: these have no scale subresource for an autoscaler"
 type AutoscalingPolicySpec struct {
 	// scaleTargetRef names the object to scale, in the policy's own namespace. Supported: kinds Function, Sink and Source
 	// (with batchSourceConfig) of compute.functionmesh.io/v1alpha1; a component of a FunctionMesh, with component; a
@@ -93,13 +92,6 @@ type AutoscalingPolicySpec struct {
 	// itself takes precedence, and of two selectors the older.
 	// +optional
 	TargetSelector *TargetSelector `json:"targetSelector,omitempty"`
-
-	// replicas is what the policy's own scale subresource holds: the HorizontalPodAutoscaler of a target that has none
-	// (a component of a FunctionMesh, a function of a worker) writes it, and the controller hands it on. Leave it unset.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=10000
-	Replicas *int32 `json:"replicas,omitempty"`
 
 	ScalingSpec `json:",inline"`
 }

@@ -27,11 +27,6 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
 
-	// selector of the target's pods, for the scale subresource of the policy; only where that is used.
-	// +optional
-	// +kubebuilder:validation:MaxLength=4096
-	Selector string `json:"selector,omitempty"`
-
 	// actuator is who writes the number of replicas, and why.
 	// +optional
 	Actuator *ActuatorStatus `json:"actuator,omitempty"`

@@ -101,11 +101,6 @@ func (in *AutoscalingPolicySpec) DeepCopyInto(out *AutoscalingPolicySpec) {
 		*out = new(TargetSelector)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.Replicas != nil {
-		in, out := &in.Replicas, &out.Replicas
-		*out = new(int32)
-		**out = **in
-	}
 	in.ScalingSpec.DeepCopyInto(&out.ScalingSpec)
 }
 

@@ -129,12 +129,6 @@ func ConnectionOf(ctx context.Context, reader client.Reader, namespace string,
 	return first.Spec.Pulsar, nil
 }
 
-// PodSelector is what a mesh's child says of its pods; empty for others, of which it is not kept.
-func PodSelector(object *unstructured.Unstructured) string {
-	selector, _, _ := unstructured.NestedString(object.Object, "status", "selector")
-	return selector
-}
-
 // OwnedByPolicy says that a ScaledObject was made for a policy.
 func OwnedByPolicy(object metav1.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(object)

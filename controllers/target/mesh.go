@@ -53,7 +53,6 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 		target.Invalid = fmt.Sprintf("%s, in its entry there: %s", plan.Name(spec), target.Invalid)
 	}
 	if child != nil {
-		target.Selector = PodSelector(child)
 		target.Unmanaged, target.UnmanagedBy = unmanaged(child), child.GetKind()+" "+child.GetName()
 	}
 	if unmanaged(mesh) {

@@ -40,21 +40,12 @@ func Transform(object any) (any, error) {
 	return object, nil
 }
 
-// transformWorkload drops what workload does not decode. Labels stay, for Objects selects by them; and the selector of
-// a mesh's child, because a policy reports its pods.
+// transformWorkload drops what workload does not decode. Labels stay, for Objects selects by them.
 func transformWorkload(u *unstructured.Unstructured) {
 	pending, _, _ := unstructured.NestedString(u.Object, "status", "pendingChange")
-	selector := PodSelector(u)
 	dropStatus(u)
-	kept := map[string]any{}
 	if pending != "" {
-		kept["pendingChange"] = changePending
-	}
-	if selector != "" && meshOwner(u.GetOwnerReferences()) != "" {
-		kept["selector"] = selector
-	}
-	if len(kept) > 0 {
-		u.Object["status"] = kept
+		u.Object["status"] = map[string]any{"pendingChange": changePending}
 	}
 	if spec, ok := u.Object["spec"].(map[string]any); ok {
 		transformSpec(spec)

@@ -16,18 +16,6 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-func TestOfAChildItsSelectorIsKept(t *testing.T) {
-	child := fixture.MeshChild()
-	_, err := Transform(child)
-	require.NoError(t, err)
-	require.Equal(t, map[string]any{"selector": "name=etl-resize"}, child.Object["status"])
-	child.Object["status"] = map[string]any{"selector": "name=etl-resize", "replicas": int64(3)}
-	child.SetOwnerReferences(nil)
-	_, err = Transform(child)
-	require.NoError(t, err)
-	require.NotContains(t, child.Object, "status", "nobody reads it of others")
-}
-
 func TestWhatIsKeptOfAMeshIsAllThatIsDecodedOfItsEntries(t *testing.T) {
 	whole := &unstructured.Unstructured{}
 	require.NoError(t, whole.UnmarshalJSON([]byte(wholeFunction)))

@@ -19,10 +19,6 @@ import (
 // reasonWorkerRestarts is of condition ScalesWithoutRestart.
 const reasonWorkerRestarts = "WorkerRestartsAll"
 
-// selectorOfNothing is for the HorizontalPodAutoscaler that scales a policy in place of what a worker runs: it needs a
-// selector, and there are no pods. Nothing has this label.
-const selectorOfNothing = v1alpha1.Group + "/runs=in-the-function-worker"
-
 // workerFunction finds what a function worker runs. There is no object in Kubernetes for it, so only the next
 // reconcile notices a change.
 func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
@@ -33,7 +29,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	}
 	ref := spec.PulsarFunctionRef
 	target := &plan.Target{
-		Scaling: plan.ByWorker, NeverZero: true, Component: ref.FullName(), Selector: selectorOfNothing,
+		Scaling: plan.ByWorker, NeverZero: true, Component: ref.FullName(),
 		Disturbances: workerDisturbances(ref.Kind),
 	}
 	cluster, invalid, err := f.clusters.resolve(ctx,

@@ -48,12 +48,10 @@ func AutoscalerName(policy string) string {
 // applied already.
 //
 // Source: Kubernetes replica_calculator.go: ceil(V/1), and the tolerance fields that are on by default since 1.35.
-//
-// A target without a scale subresource is scaled through the policy's own.
 func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 	abilities Capabilities,
 ) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
-	gv, ref := v1alpha1.GroupVersion().String(), ScaledBy(p, target)
+	gv, ref := v1alpha1.GroupVersion().String(), target.Ref
 	least := policy.LeastReplicas(p.Spec)
 	if target.NeverZero || !abilities.ScaleToZero {
 		least = max(1, least)
@@ -79,18 +77,6 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 						WithAverageValue(resource.MustParse("1"))))).
 			WithBehavior(acautoscalingv2.HorizontalPodAutoscalerBehavior().
 				WithScaleUp(unfiltered()).WithScaleDown(unfiltered())))
-}
-
-// ScaledBy is the object that an autoscaler scales by its scale subresource: the target, or the policy where it has
-// none.
-func ScaledBy(p *v1alpha1.AutoscalingPolicy, target *Target) v1alpha1.ScaleTargetRef {
-	if target.Scaling == BySubresource {
-		return target.Ref
-	}
-	return v1alpha1.ScaleTargetRef{
-		APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy,
-		Name: p.Name,
-	}
 }
 
 // ownLabels are on what is made for a policy.
@@ -171,15 +157,6 @@ func ToleranceHonoured(live *autoscalingv2.HorizontalPodAutoscaler) bool {
 // FunctionMeshName is what Function Mesh calls the StatefulSet and the autoscaler of an object.
 func FunctionMeshName(ref v1alpha1.ScaleTargetRef) string {
 	return ref.Name + "-" + strings.ToLower(ref.Kind)
-}
-
-// selectorOf the pods that the policy's own scale subresource tells. A HorizontalPodAutoscaler refuses an empty one, so
-// what has no pods has one that matches none.
-func selectorOf(w Observed) string {
-	if w.Target.Selector != "" {
-		return w.Target.Selector
-	}
-	return LabelPolicy + "=" + labelValue(w.Policy.Name)
 }
 
 // labelValue cuts a name to what a label may hold.

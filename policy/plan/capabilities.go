@@ -25,20 +25,24 @@ type Capabilities struct {
 	Scaler Scaler
 }
 
-// Choose says who writes the number of replicas, and why. A named actuator is taken at its word.
+// Choose says who writes the number of replicas, and why. A named actuator is taken at its word; the API server refuses
+// HPA and KEDA for what has no scale subresource.
 func (a Capabilities) Choose(wanted v1alpha1.Actuator, scaling Scaling) v1alpha1.ActuatorStatus {
 	switch {
 	case wanted == v1alpha1.ActuatorHPA:
 		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so" + a.butMetrics()}
 	case wanted == v1alpha1.ActuatorDirect, wanted == v1alpha1.ActuatorKEDA:
 		return v1alpha1.ActuatorStatus{Type: wanted, Reason: "spec.actuator says so"}
-	case a.notAsked() != "":
-		return a.withoutMetrics(scaling)
+	case scaling == ByMesh:
+		return v1alpha1.ActuatorStatus{
+			Type: v1alpha1.ActuatorDirect, Reason: "a component of a FunctionMesh has no scale subresource",
+		}
 	case scaling == ByWorker:
 		return v1alpha1.ActuatorStatus{
-			Type:   v1alpha1.ActuatorDirect,
-			Reason: "the function worker has no pods for a HorizontalPodAutoscaler to look after",
+			Type: v1alpha1.ActuatorDirect, Reason: "what the function worker runs has no scale subresource",
 		}
+	case a.notAsked() != "":
+		return a.withoutMetrics()
 	default:
 		return v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA, Reason: "custom.metrics.k8s.io is served by the adapter"}
 	}
@@ -59,17 +63,17 @@ func (a Capabilities) notAsked() string {
 
 // withoutMetrics is the choice where the adapter is not asked: KEDA's HorizontalPodAutoscaler asks KEDA, and KEDA our
 // scaler.
-func (a Capabilities) withoutMetrics(scaling Scaling) v1alpha1.ActuatorStatus {
+func (a Capabilities) withoutMetrics() v1alpha1.ActuatorStatus {
 	direct := v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: a.notAsked()}
 	switch {
-	case scaling != ByWorker && a.KEDA && a.Scaler.Address != "":
+	case a.KEDA && a.Scaler.Address != "":
 		return v1alpha1.ActuatorStatus{
 			Type:   v1alpha1.ActuatorKEDA,
 			Reason: a.notAsked() + "; KEDA is installed, and asks " + a.Scaler.Address,
 		}
 	case a.NoMetricsAPI:
 		direct.Reason += ": apply its APIService"
-	case scaling != ByWorker && a.KEDA:
+	case a.KEDA:
 		direct.Reason += "; KEDA is installed, and works with --" + FlagScalerAddress + " of the adapter"
 	}
 	return direct

@@ -36,7 +36,7 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 		},
 		"nothing wanted is Auto": {
 			plan.Capabilities{},
-			"", plan.ByMesh, hpa,
+			"", plan.BySubresource, hpa,
 			"custom.metrics.k8s.io is served by the adapter",
 		},
 		"Direct when another adapter serves the API": {
@@ -52,14 +52,15 @@ func TestTheActuatorIsChosenByWhatTheClusterCan(t *testing.T) {
 		},
 		"Direct when no APIService serves the API": {
 			plan.Capabilities{NoMetricsAPI: true},
-			auto, plan.ByMesh, direct,
+			auto, plan.BySubresource, direct,
 			"no APIService serves custom.metrics.k8s.io, so no HorizontalPodAutoscaler can ask the adapter: apply its " +
 				"APIService",
 		},
-		"Direct for what has no pods": {
-			plan.Capabilities{},
-			auto, plan.ByWorker, direct,
-			"the function worker has no pods for a HorizontalPodAutoscaler to look after",
+		"Direct for what a worker runs": {
+			withKEDA, auto, plan.ByWorker, direct, "what the function worker runs has no scale subresource",
+		},
+		"Direct for a component of a FunctionMesh": {
+			withKEDA, auto, plan.ByMesh, direct, "a component of a FunctionMesh has no scale subresource",
 		},
 		"a named one, whatever the cluster": {
 			theirs, hpa, plan.BySubresource, hpa,

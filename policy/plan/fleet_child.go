@@ -63,7 +63,7 @@ type childTemplate struct {
 
 func newChildTemplate(fleet *v1alpha1.AutoscalingPolicy) (childTemplate, error) {
 	t := childTemplate{fleet: fleet, spec: fleet.Spec}
-	t.spec.TargetSelector, t.spec.Replicas = nil, nil
+	t.spec.TargetSelector = nil
 	text, err := json.Marshal(t.spec)
 	if err != nil {
 		return t, fmt.Errorf("encoding the spec: %w", err)

@@ -86,7 +86,7 @@ func (o Outcome) planKEDA(current, decided int32, off bool) Actions {
 	default:
 		actions.ScaledObject = ScaledObject(o.Observed.Policy, o.Observed.Target, o.Observed.Capabilities.Scaler)
 	}
-	actions = actions.beside(o, current, decided, off || live.keeps(current, decided))
+	actions.Replicas = o.besideAutoscaler(current, decided, off || live.keeps(current, decided))
 	told := o.Observed.Policy.Status.DesiredReplicas
 	// the scaler has to know by then
 	untold := actions.ScaledObject != nil && live == nil && (told == nil || *told != decided)

@@ -77,12 +77,6 @@ func TestTheScaledObjectAsksForTheDecision(t *testing.T) {
 	require.Nil(t, bounds(func(*plan.Observed) {}).CooldownPeriod, "KEDA warns of it where it has no effect")
 	never := bounds(func(w *plan.Observed) { w.Policy.Spec.MinReplicas, w.Target.NeverZero = new(int32), true })
 	require.Equal(t, int32(1), never.MinReplicaCount)
-	mesh := bounds(func(w *plan.Observed) { w.Target.Scaling = plan.ByMesh })
-	require.Equal(t,
-		plan.ScaledObjectTarget{
-			APIVersion: "pulsar-autoscaler.io/v1alpha1", Kind: "AutoscalingPolicy",
-			Name: "resize",
-		}, mesh.ScaleTargetRef)
 }
 
 func TestAScaledObjectIsCurrentWhenOurFieldsAre(t *testing.T) {
@@ -212,31 +206,6 @@ func TestNewPlanForKEDA(t *testing.T) {
 		},
 		"Recommend has none": {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove gone"},
 		"Off has none":       {3, 7, changes{mode(v1alpha1.ModeOff)}, "remove gone"},
-		"the policy holds what runs before there is one": {
-			3, 7,
-			changes{none, handedOn(9)},
-			"own=3 status scaledobject(min 1)",
-		},
-		"what KEDA wrote is handed on": {
-			3, 7,
-			changes{handedOn(7), seen(3)},
-			"replicas=7 scaledobject(min 1)",
-		},
-		"a component is woken": {
-			0, 4,
-			changes{mayBeZero, handedOn(0)},
-			"own=4 status replicas=4 scaledobject(min 0)",
-		},
-		"a component is taken": {
-			2, 0,
-			changes{mayBeZero, handedOn(2)},
-			"own=0 status replicas=0 scaledobject(min 0)",
-		},
-		"a paused component stays": {
-			2, 0,
-			changes{mayBeZero, handedOn(2), paused},
-			" scaledobject(min 0)",
-		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -452,7 +421,9 @@ func TestAutoGoesThroughKEDAWhereNobodyAsksTheAdapter(t *testing.T) {
 		},
 		"what a worker runs": {
 			func(w *plan.Observed) { w.Target.Scaling = plan.ByWorker },
-			v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: reason + ": apply its APIService"},
+			v1alpha1.ActuatorStatus{
+				Type: v1alpha1.ActuatorDirect, Reason: "what the function worker runs has no scale subresource",
+			},
 		},
 		"where KEDA would refuse": {
 			func(w *plan.Observed) { w.OtherScaledObjects = []string{"theirs"} },

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -71,14 +70,4 @@ func TestCheckNamesTheEntryOfAMesh(t *testing.T) {
 			require.Equal(t, test.message, v.Message)
 		})
 	}
-}
-
-func TestTheAutoscalerOfAComponentScalesThePolicy(t *testing.T) {
-	w := componentWorld()
-	ref := applied(t, w).Spec.ScaleTargetRef
-	require.Equal(t,
-		autoscalingv2.CrossVersionObjectReference{
-			APIVersion: "pulsar-autoscaler.io/v1alpha1", Kind: "AutoscalingPolicy",
-			Name: "resize",
-		}, ref)
 }

@@ -60,8 +60,6 @@ type Target struct {
 	UID string
 	// Replicas is spec.replicas; nil when the field is absent, which the scale subresource needs.
 	Replicas *int32
-	// Selector of its pods as a text, where it has no scale subresource of its own to tell; empty while it is not known.
-	Selector string
 	// Subscription that its replicas share.
 	Subscription backlog.Subscription
 	// SubscriptionType is how the replicas subscribe by the target's fields.

@@ -27,8 +27,6 @@ type Actions struct {
 	RemoveScaledObject bool
 	// Replicas to write to the target.
 	Replicas *int32
-	// OwnReplicas to write to spec.replicas of the policy, which its autoscaler scales in place of the target.
-	OwnReplicas *int32
 	// StatusFirst says that the status is to be written before Replicas. An autoscaler does nothing at zero and goes on
 	// the moment there are replicas: it would take them down to what the metric said before.
 	StatusFirst bool
@@ -71,20 +69,17 @@ func New(o Outcome, decision *policy.Decision) Actions {
 	} else {
 		actions.RemoveAutoscaler = true
 	}
-	actions = actions.beside(o, current, decided, off)
+	actions.Replicas = o.besideAutoscaler(current, decided, off)
 	actions.StatusFirst = actions.Replicas != nil && current == 0
 	return actions
 }
 
-// beside plans what is written beside an autoscaler.
-func (actions Actions) beside(o Outcome, current, decided int32, off bool) Actions {
-	switch {
-	case o.Observed.Target.Scaling != BySubresource:
-		return actions.handedOn(o, current, decided, off)
-	case o.throughZero(decided, current):
-		actions.Replicas = differing(decided, current, off)
+// besideAutoscaler is the number that the controller writes although an autoscaler scales the target; nil for none.
+func (o Outcome) besideAutoscaler(current, decided int32, off bool) *int32 {
+	if !o.throughZero(decided, current) {
+		return nil
 	}
-	return actions
+	return differing(decided, current, off)
 }
 
 // throughZero says that the way goes where our autoscaler does not: one that reaches zero does nothing while the
@@ -105,39 +100,6 @@ func differing(decided, current int32, off bool) *int32 {
 		return nil
 	}
 	return &decided
-}
-
-// handedOn plans for a target that is scaled through the policy: the number its autoscaler writes there is handed on.
-// Until there is an autoscaler the policy holds what runs, so that neither jumps when scaling begins or is resumed. It
-// takes over what a user or another autoscaler wrote to the target.
-func (actions Actions) handedOn(o Outcome, current, decided int32, off bool) Actions {
-	held := o.Observed.Policy.Spec.Replicas
-	switch {
-	case held == nil || !o.hasAutoscaler() || off || movedByOthers(o.Observed, *held, current):
-		if held == nil || *held != current {
-			actions.OwnReplicas = &current
-		}
-	case decided != current && o.throughZero(decided, current):
-		actions.OwnReplicas, actions.Replicas = &decided, &decided
-	case *held != current:
-		actions.Replicas = held
-	}
-	return actions
-}
-
-// hasAutoscaler says that the one that the actuator takes is there.
-func (o Outcome) hasAutoscaler() bool {
-	if o.Actuator.Type == v1alpha1.ActuatorKEDA {
-		return o.Observed.ownScaledObject() != nil
-	}
-	return o.Observed.Autoscaler != nil
-}
-
-// movedByOthers says that the target has left the number that the policy holds, which is what it had when it was last
-// seen.
-func movedByOthers(w Observed, held, current int32) bool {
-	seen := w.Policy.Status.CurrentReplicas
-	return seen == nil || (held == *seen && current != *seen)
 }
 
 // autoscalerReachesZero says that ours goes to zero and back by itself. One that has not gone there itself does nothing

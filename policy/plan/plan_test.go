@@ -59,26 +59,11 @@ func byDirect(o *plan.Outcome) {
 	o.Observed.Autoscaler = nil
 }
 
-// handedOn is a target without a scale subresource, of which the policy holds so many.
-func handedOn(held int32) func(*plan.Outcome) {
-	return func(o *plan.Outcome) {
-		o.Observed.Target.Scaling = plan.ByMesh
-		o.Observed.Policy.Spec.Replicas = &held
-	}
-}
-
-func seen(replicas int32) func(*plan.Outcome) {
-	return func(o *plan.Outcome) { o.Observed.Policy.Status.CurrentReplicas = &replicas }
-}
-
 // inWords says what a plan writes, in words.
 func inWords(p plan.Actions) string {
 	var words []string
 	if p.RemoveAutoscaler {
 		words = append(words, "remove")
-	}
-	if p.OwnReplicas != nil {
-		words = append(words, fmt.Sprintf("own=%d", *p.OwnReplicas))
 	}
 	if p.Autoscaler != nil {
 		words = append(words, fmt.Sprintf("apply(min %d)", *p.Autoscaler.Spec.MinReplicas))
@@ -189,11 +174,6 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 		"a violation freezes at zero":                                     {0, 7, changes{violated, mayBeZero}, ""},
 		"frozen within bounds it keeps its autoscaler":                    {3, 3, changes{frozen}, "apply(min 1)"},
 		"frozen out of bounds it loses the autoscaler that would move it": {80, 80, changes{frozen}, "remove"},
-		"so does what the autoscaler scales through the policy": {
-			80, 80,
-			changes{frozen, handedOn(80)},
-			"remove",
-		},
 		"a missing target is left alone": {
 			3, 7,
 			changes{func(o *plan.Outcome) { o.Observed.Target = nil }},
@@ -224,65 +204,6 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 			changes{mode(v1alpha1.ModeOff), byDirect, mayBeZero},
 			"remove",
 		},
-
-		"the policy takes over what runs before it has an autoscaler": {
-			3, 7,
-			changes{handedOn(9), func(o *plan.Outcome) { o.Observed.Autoscaler = nil }},
-			"own=3 apply(min 1)",
-		},
-		"the policy takes over what runs when it holds nothing yet": {
-			3, 7,
-			changes{handedOn(0), func(o *plan.Outcome) { o.Observed.Policy.Spec.Replicas = nil }},
-			"own=3 apply(min 1)",
-		},
-		"what the autoscaler wrote to the policy is handed on": {
-			3, 7,
-			changes{handedOn(7)},
-			"apply(min 1) replicas=7",
-		},
-		"what was handed on is not written again":               {7, 7, changes{handedOn(7), seen(3)}, "apply(min 1)"},
-		"a decision that the autoscaler has not followed waits": {3, 7, changes{handedOn(3)}, "apply(min 1)"},
-		"what somebody wrote to the target is taken over": {
-			5, 7,
-			changes{handedOn(3), seen(3)},
-			"own=5 apply(min 1)",
-		},
-		"where both were changed the autoscaler's number goes on": {
-			5, 7,
-			changes{handedOn(7), seen(3)},
-			"apply(min 1) replicas=7",
-		},
-		"a target that comes back is taken as it is": {
-			1, 7,
-			changes{handedOn(9), func(o *plan.Outcome) { o.Observed.Policy.Status.CurrentReplicas = nil }},
-			"own=1 apply(min 1)",
-		},
-		"a handed-on target goes to zero with its policy": {
-			2, 0,
-			changes{handedOn(2), mayBeZero},
-			"own=0 apply(min 1) replicas=0",
-		},
-		"a handed-on target wakes with its policy": {
-			0, 4,
-			changes{handedOn(0), mayBeZero, disabled},
-			"own=4 apply(min 1) status replicas=4",
-		},
-		"a handed-on target at zero waits for the autoscaler that can": {
-			0, 4,
-			changes{handedOn(0), byHPAToZero},
-			"apply(min 0)",
-		},
-		"a handed-on target that was switched off stays off": {
-			0, 4,
-			changes{handedOn(3), seen(3), disabled},
-			"own=0 apply(min 1)",
-		},
-		"Direct writes to a handed-on target itself": {
-			3, 7,
-			changes{handedOn(9), byDirect},
-			"remove replicas=7",
-		},
-		"a violation freezes a handed-on target": {3, 7, changes{handedOn(9), violated}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -314,7 +235,7 @@ func TestAPlanWithoutADecisionKeepsReplicas(t *testing.T) {
 func anyOutcome(t testing.TB, r *rand.Rand, current int32) plan.Outcome {
 	o := outcome(t, current)
 	for _, change := range []func(*plan.Outcome){
-		byDirect, byHPAToZero, mayBeZero, atZero, handedOn(r.Int32N(8)), seen(r.Int32N(8)),
+		byDirect, byHPAToZero, mayBeZero, atZero,
 		func(o *plan.Outcome) { o.Observed.Target.NeverZero = true },
 		func(o *plan.Outcome) { o.Observed.Autoscaler = nil },
 		func(o *plan.Outcome) {
@@ -361,10 +282,8 @@ func TestNothingButTheBoundsMovesReplicasOnWhatIsUnknown(t *testing.T) {
 		in.Spec, in.NeverZero, in.Frozen = o.Observed.Policy.Spec, o.Observed.Target.NeverZero, plan.Frozen(o.Observed)
 		decision, _ := policy.Decide(in, state)
 		actions := plan.New(o, &decision)
-		if actions.Replicas == nil ||
-			(actions.Autoscaler != nil && o.Observed.Target.Scaling != plan.BySubresource &&
-				*actions.Replicas == *o.Observed.Policy.Spec.Replicas) {
-			continue // what our autoscaler wrote to the policy, which obeys the metric, is handed on
+		if actions.Replicas == nil {
+			continue
 		}
 		require.Equal(t, held, *actions.Replicas, "of %d, unknown %v, frozen %v, violation %v", in.CurrentReplicas,
 			in.Unknown,
@@ -412,7 +331,7 @@ func TestAbilitiesChooseWhoWrites(t *testing.T) {
 		},
 		"an absent field is Auto": {
 			plan.Capabilities{},
-			"", plan.ByMesh, v1alpha1.ActuatorHPA,
+			"", plan.BySubresource, v1alpha1.ActuatorHPA,
 			"served by the adapter",
 		},
 		"Auto is Direct where another adapter serves the metrics": {plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter"}, v1alpha1.ActuatorAuto, plan.BySubresource, v1alpha1.ActuatorDirect, "served by Service monitoring/prometheus-adapter"},
@@ -428,7 +347,7 @@ func TestAbilitiesChooseWhoWrites(t *testing.T) {
 		},
 		"HPA is taken at its word": {
 			plan.Capabilities{},
-			v1alpha1.ActuatorHPA, plan.ByWorker,
+			v1alpha1.ActuatorHPA, plan.BySubresource,
 			v1alpha1.ActuatorHPA, "spec.actuator says so",
 		},
 		"HPA that cannot work is warned of": {
@@ -471,11 +390,6 @@ func TestTheAutoscalerMayGoWhereTheClusterLetsIt(t *testing.T) {
 			[]func(*plan.Outcome){byHPAToZero},
 			0,
 			"compute.functionmesh.io/v1alpha1", "Function",
-		},
-		"through the policy for a mesh component": {
-			[]func(*plan.Outcome){byHPAToZero, handedOn(1)},
-			0,
-			"pulsar-autoscaler.io/v1alpha1", "AutoscalingPolicy",
 		},
 	}
 	for name, test := range tests {

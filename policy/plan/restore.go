@@ -133,17 +133,10 @@ func (w Observed) besideWhatIsGivenBack(taken *v1alpha1.TakenOver) string {
 	return ""
 }
 
-// scaledWithTarget says that a reference names an object that has the target's replicas. The policy's own number is not
-// worth an autoscaler when the policy goes.
+// scaledWithTarget says that a reference names an object that has the target's replicas.
 func (w Observed) scaledWithTarget(ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
-	all := w.Target.Scaled
-	if w.Target.Scaling != BySubresource && w.Policy.DeletionTimestamp == nil {
-		all = append(slices.Clone(all), v1alpha1.ScaleTargetRef{
-			APIVersion: v1alpha1.GroupVersion().String(), Kind: v1alpha1.KindAutoscalingPolicy, Name: w.Policy.Name,
-		})
-	}
-	return slices.ContainsFunc(all, func(s v1alpha1.ScaleTargetRef) bool {
+	return slices.ContainsFunc(w.Target.Scaled, func(s v1alpha1.ScaleTargetRef) bool {
 		return s.Kind == ref.Kind && s.Name == ref.Name && group(s.APIVersion) == group(ref.APIVersion)
 	})
 }

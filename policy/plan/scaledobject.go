@@ -137,10 +137,8 @@ const (
 // ScaledObject is what we apply for a policy of actuator KEDA: one trigger, which asks our scaler for the decision, and
 // a HorizontalPodAutoscaler of KEDA's that sets exactly that, as HorizontalPodAutoscaler says. Deleting it moves no
 // replica.
-//
-// A target without a scale subresource is scaled through the policy's own.
 func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) *ScaledObjectConfiguration {
-	name, ref := AutoscalerName(p.Name), ScaledBy(p, target)
+	name, ref := AutoscalerName(p.Name), target.Ref
 	least := policy.LeastReplicas(p.Spec)
 	if target.NeverZero {
 		least = max(1, least)

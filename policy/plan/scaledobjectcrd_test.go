@@ -58,10 +58,9 @@ func TestKEDAKnowsEveryFieldOfOurScaledObject(t *testing.T) {
 		return append(all, unknown...)
 	}
 	for name, change := range map[string]func(*plan.Observed, *plan.Scaler){
-		"as most are":        func(*plan.Observed, *plan.Scaler) {},
-		"down to zero":       func(w *plan.Observed, _ *plan.Scaler) { w.Policy.Spec.MinReplicas = new(int32) },
-		"with a long name":   func(w *plan.Observed, _ *plan.Scaler) { w.Policy.Name = strings.Repeat("resize.", 30) + "x" },
-		"through the policy": func(w *plan.Observed, _ *plan.Scaler) { w.Target.Scaling = plan.ByMesh },
+		"as most are":      func(*plan.Observed, *plan.Scaler) {},
+		"down to zero":     func(w *plan.Observed, _ *plan.Scaler) { w.Policy.Spec.MinReplicas = new(int32) },
+		"with a long name": func(w *plan.Observed, _ *plan.Scaler) { w.Policy.Name = strings.Repeat("resize.", 30) + "x" },
 		"a day of cooldown": func(w *plan.Observed, _ *plan.Scaler) {
 			w.Policy.Spec.MinReplicas = new(int32)
 			w.Policy.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{CooldownPeriodSeconds: new(

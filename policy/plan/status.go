@@ -37,11 +37,7 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Evaluati
 	if o.Observed.Target != nil {
 		after.CurrentReplicas = o.Observed.Target.Replicas
 	}
-	after.Selector = ""
 	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = o.writer()
-	if o.Observed.Target != nil && o.Observed.Target.Scaling != BySubresource {
-		after.Selector = selectorOf(o.Observed)
-	}
 	after.Conditions = Conditions(before.Conditions, o)
 	if o.nothingToDecide() {
 		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil

@@ -254,17 +254,6 @@ func TestWhatIsGivenBack(t *testing.T) {
 		w.Autoscaler = applied(t, w)
 		require.Equal(t, plan.Restoration{RemoveOurs: true}, plan.Restore(w))
 	})
-	t.Run("an autoscaler of the policy's own number goes with the policy", func(t *testing.T) {
-		w := contested()
-		w.Target.Scaling = plan.ByMesh
-		w.Policy.Status.TakenOver = &v1alpha1.TakenOver{HorizontalPodAutoscalers: []v1alpha1.Manifest{
-			manifest("theirs", v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize"),
-		}}
-		require.Len(t, plan.Restore(w).Autoscalers, 1)
-		now := metav1.Now()
-		w.Policy.DeletionTimestamp = &now
-		require.Empty(t, plan.Restore(w).Autoscalers)
-	})
 }
 
 func TestWhenItIsGivenBack(t *testing.T) {

@@ -25,12 +25,8 @@ func TestReplicasHaveBounds(t *testing.T) {
 			functionPolicy(fields{"minReplicas": int64(10001), "maxReplicas": int64(10000)}),
 			"should be less than or equal to 10000",
 		},
-		"min equal to max":    {functionPolicy(fields{"minReplicas": int64(5)}), ""},
-		"min above max":       {functionPolicy(fields{"minReplicas": int64(6)}), order},
-		"replicas":            {functionPolicy(fields{"replicas": int64(3)}), ""},
-		"no replicas":         {functionPolicy(fields{"replicas": int64(0)}), ""},
-		"replicas below none": {functionPolicy(fields{"replicas": int64(-1)}), "should be greater than or equal to 0"},
-		"too many replicas":   {functionPolicy(fields{"replicas": int64(10001)}), "should be less than or equal to 10000"},
+		"min equal to max": {functionPolicy(fields{"minReplicas": int64(5)}), ""},
+		"min above max":    {functionPolicy(fields{"minReplicas": int64(6)}), order},
 	})
 }
 
@@ -64,6 +60,7 @@ func TestWordsAreThoseThatAreKnown(t *testing.T) {
 		"an empty mode":            {of("mode", ""), `Unsupported value: ""`},
 		"actuator Auto":            {of("actuator", "Auto"), ""},
 		"actuator HPA":             {of("actuator", "HPA"), ""},
+		"replicas":                 {functionPolicy(fields{"replicas": int64(3)}), `unknown field "spec.replicas"`},
 		"actuator Direct":          {of("actuator", "Direct"), ""},
 		"an actuator nobody knows": {of("actuator", "VPA"), `Unsupported value: "VPA"`},
 		"conflictPolicy Refuse":    {of("conflictPolicy", "Refuse"), ""},

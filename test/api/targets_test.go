@@ -158,10 +158,25 @@ func TestSelectorsSelectKindsThatCanBeScaled(t *testing.T) {
 			fleetPolicy(fields{"matchExpressions": []any{fields{"key": "team"}}}, nil),
 			"operator: Required value",
 		},
-		"with replicas of its own": {
-			fleetPolicy(nil,
-				fields{"replicas": int64(3)}), "replicas cannot be set with targetSelector: each target has its own",
-		},
+	})
+}
+
+// TestAutoscalersNeedAScaleSubresource: the controller writes the replicas of what has none.
+func TestAutoscalersNeedAScaleSubresource(t *testing.T) {
+	const direct = "actuator must be Auto or Direct for a component of a FunctionMesh and with pulsarFunctionRef: " +
+		"these have no scale subresource for an autoscaler"
+	component := func(actuator string) fields {
+		return functionPolicy(fields{"scaleTargetRef": meshTarget(nil), "actuator": actuator})
+	}
+	ofWorker := func(actuator string) fields { return workerPolicy(nil, fields{"actuator": actuator}) }
+	try(t, map[string]attempt{
+		"a component with HPA":             {component("HPA"), direct},
+		"a component with KEDA":            {component("KEDA"), direct},
+		"a component with Direct":          {component("Direct"), ""},
+		"a component with Auto":            {component("Auto"), ""},
+		"a function of a worker with HPA":  {ofWorker("HPA"), direct},
+		"a function of a worker with KEDA": {ofWorker("KEDA"), direct},
+		"a function of a worker with Auto": {ofWorker("Auto"), ""},
 	})
 }
 

@@ -34,7 +34,7 @@ func TestScalingWorkers(t *testing.T) {
 		run  func(t *testing.T, w *workerBroker)
 	}{
 		{"a function follows its backlog up and down", aWorkersFunctionFollows},
-		{"a sink is scaled through the HPA of its policy", aWorkersSinkFollowsTheHPA},
+		{"a sink is brought within its bounds", aWorkersSinkIsBroughtWithinBounds},
 		{"a stopped function is left alone until it is started", aStoppedFunctionIsLeftAlone},
 		{"what is not there, and what is in Kubernetes", workersTargetsThatAreNone},
 	} {
@@ -71,8 +71,8 @@ func aWorkersFunctionFollows(t *testing.T, w *workerBroker) {
 	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
 }
 
-// aWorkersSinkFollowsTheHPA has no load: the HPA brings the replicas up to minReplicas.
-func aWorkersSinkFollowsTheHPA(t *testing.T, w *workerBroker) {
+// aWorkersSinkIsBroughtWithinBounds has no load: the controller brings the replicas up to minReplicas.
+func aWorkersSinkIsBroughtWithinBounds(t *testing.T, w *workerBroker) {
 	const name = "poured"
 	require.NoError(t, w.CreateTopic(t.Context(), name+"-in", 0))
 	w.createForNow(t, function.KindSink, map[string]any{
@@ -83,16 +83,14 @@ func aWorkersSinkFollowsTheHPA(t *testing.T, w *workerBroker) {
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 1)
 	p := workerPolicy(name, v1alpha1.WorkloadSink)
 	p.Spec.Pulsar = &v1alpha1.PulsarConnection{AdminURL: w.AdminURL()}
-	p.Spec.Actuator, p.Spec.MinReplicas = v1alpha1.ActuatorHPA, new(int32(2))
+	p.Spec.MinReplicas = new(int32(2))
 	create(t, p)
 
 	w.awaitParallelism(t, function.KindSink, name, 2)
 	w.consumed(t, broker.TopicName(name+"-in"), "public/default/"+name, 2)
 	awaitPolicy(t, name, "Ready", metav1.ConditionTrue, "Scaling")
 	found := readPolicy(t, name)
-	require.Equal(t, v1alpha1.ActuatorHPA, found.Status.Actuator.Type)
-	require.Equal(t, int32(2), *found.Spec.Replicas, "which the HPA wrote")
-	awaitPolicy(t, name, v1alpha1.ConditionScalingActive, metav1.ConditionTrue, "ValidMetricFound")
+	require.Equal(t, v1alpha1.ActuatorDirect, found.Status.Actuator.Type)
 }
 
 func aStoppedFunctionIsLeftAlone(t *testing.T, w *workerBroker) {
