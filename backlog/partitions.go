@@ -24,12 +24,12 @@ func (f *flow) add(messages int64, over time.Duration) {
 }
 
 // rate is the flow since the first one, in messages per second, unless no sound pair of answers lies between.
-func (f flow) rate(first flow) (perSecond float64, known bool) {
+func (f flow) rate(first flow) Measurement {
 	observed := f.observed - first.observed
 	if observed <= 0 {
-		return 0, false
+		return Unknown(ErrNoRate)
 	}
-	return float64(f.messages-first.messages) / observed.Seconds(), true
+	return Known(float64(f.messages-first.messages) / observed.Seconds())
 }
 
 // topicPartitions are the partitions of a topic and what was published to each. Everything about partitions is kept by

@@ -56,28 +56,20 @@ func ParsePattern(text string) (Pattern, error) {
 
 func compilePattern(text, complete string, parts []string) (Pattern, error) {
 	rest := strings.Join(parts, "/")
-	open, err := regexp.Compile("(?:" + rest + ")")
+	expression, err := regexp.Compile(rest)
 	if err != nil {
-		return Pattern{}, patternError(text, fmt.Sprintf(
-			"%s: lookaround, possessive quantifiers and backreferences have no equal in RE2: write it without, or name the "+
-				"topics", reason(err)))
-	}
-	if _, err := regexp.Compile(rest); err != nil { // what closes our own group: a)|(b
-		return Pattern{}, patternError(text, reason(err)+": correct it")
+		return Pattern{}, patternError(text, strings.TrimPrefix(err.Error(), "error parsing regexp: ")+
+			": correct it; RE2 has no lookaround, possessive quantifiers and backreferences: write it without them, or "+
+			"name the topics")
 	}
 	whole, err := regexp.Compile(`\A(?:` + rest + `)\z`)
 	if err != nil {
-		return Pattern{}, patternError(text, reason(err)+": correct it")
+		return Pattern{}, patternError(text, err.Error())
 	}
 	p := Pattern{text: complete, namespace: parts[0] + "/" + parts[1], whole: whole}
-	prefix, _ := open.LiteralPrefix()
+	prefix, _ := expression.LiteralPrefix()
 	p.prefix = "persistent://" + prefix
 	return p, nil
-}
-
-// reason is what the compiler says, without the expression, which the message has already.
-func reason(err error) string {
-	return strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 }
 
 func patternError(text, problem string) error {

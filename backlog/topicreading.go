@@ -75,40 +75,32 @@ func (s *subscriptionState) readBytes(last point) Measurement {
 
 // publishRate is what arrives on all partitions; unknown when it is of one.
 func publishRate(first, last []flow) Measurement {
-	var sum float64
+	sum := Known(0)
 	for i, f := range last {
-		rate, known := f.rate(earlier(first, i))
-		if !known {
-			return Unknown(ErrNoRate)
-		}
-		sum += rate
+		sum = sum.plus(f.rate(earlier(first, i)))
 	}
-	return Known(sum)
+	return sum
 }
 
 // rates are what is delivered from and finished on all partitions that have the subscription.
 func (s *subscriptionPartitions) rates(first []partitionTotals) (delivered, finished Measurement) {
-	var deliveredSum, finishedSum float64
-	deliveredKnown, finishedKnown := true, true
+	delivered, finished = Known(0), Known(0)
 	for i, total := range s.totals {
-		if !s.last[i].present {
-			continue
+		if s.last[i].present {
+			since := earlier(first, i)
+			delivered = delivered.plus(total.delivered.rate(since.delivered))
+			finished = finished.plus(total.finished.rate(since.finished))
 		}
-		since := earlier(first, i)
-		rate, known := total.delivered.rate(since.delivered)
-		deliveredSum, deliveredKnown = deliveredSum+rate, deliveredKnown && known
-		rate, known = total.finished.rate(since.finished)
-		finishedSum, finishedKnown = finishedSum+rate, finishedKnown && known
 	}
-	return rateOf(deliveredSum, deliveredKnown), rateOf(finishedSum, finishedKnown)
+	return delivered.notNegative(), finished.notNegative()
 }
 
-// rateOf is a rate unless it is unknown; one below 0 comes from deliveries that were taken back.
-func rateOf(perSecond float64, known bool) Measurement {
-	if !known || perSecond < 0 {
+// notNegative is a rate unless it is below 0, which comes from deliveries that were taken back.
+func (m Measurement) notNegative() Measurement {
+	if m.known && m.value < 0 {
 		return Unknown(ErrNoRate)
 	}
-	return Known(perSecond)
+	return m
 }
 
 // Partitions returns what is known of each partition of the topics that a reading of the subscription sums up, topic by
@@ -140,11 +132,11 @@ func (t *topicState) appendPartitions(readings []PartitionReading, topic string,
 	for i, index := range t.partitions.indices {
 		r := PartitionReading{
 			Topic: topic, Index: index,
-			PublishRate: rateOf(now[i].rate(earlier(published, i))),
+			PublishRate: now[i].rate(earlier(published, i)),
 		}
 		if last := s.partitions.last[i]; last.present {
 			r.Ready = Known(readyMessages(last.backlogEntries, last.delayed, end.meanBatch))
-			r.ProcessRate = rateOf(end.partitions[i].finished.rate(earlier(start.partitions, i).finished))
+			r.ProcessRate = end.partitions[i].finished.rate(earlier(start.partitions, i).finished).notNegative()
 			r.Consumers = Unknown(ErrNotAsked)
 			if last.consumers >= 0 {
 				r.Consumers = Known(float64(last.consumers))

@@ -14,14 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Defaults of Config.
 const (
 	// DefaultRequestTimeout is 100 times what an instance takes when it is not busy.
 	DefaultRequestTimeout = 2 * time.Second
-	// DefaultMaxAnswerBytes is 200 times what a Java instance has; the rest is for user metrics.
-	DefaultMaxAnswerBytes = 16 << 20
-	// DefaultConcurrency takes 64 KiB for each.
-	DefaultConcurrency = 32
+	// maxAnswerBytes bounds one answer: 200 times what a Java instance has, the rest is for user metrics. It is time, not
+	// memory: lines are forgotten as they are read.
+	maxAnswerBytes = 16 << 20
+	// concurrency bounds the requests under way, over all workloads, which take 64 KiB each.
+	concurrency = 32
 )
 
 // Config says how instances are scraped. Zero values mean the defaults.
@@ -32,18 +32,11 @@ type Config struct {
 	Addresses Addresses
 	// RequestTimeout bounds one request, from connecting to the last byte; 10 ms to 1 min, default 2 s.
 	RequestTimeout time.Duration
-	// MaxAnswerBytes bounds one answer; 1 KiB to 1 GiB, default 16 MiB. It is time, not memory: lines are forgotten as
-	// they are read.
-	MaxAnswerBytes int64
-	// Concurrency bounds the requests under way, over all workloads; 1 to 1024, default 32.
-	Concurrency int
 }
 
 // New returns a Scraper, or an error that names the wrong key, its value and its bound.
 func New(config Config) (*Scraper, error) {
 	config.RequestTimeout = cmp.Or(config.RequestTimeout, DefaultRequestTimeout)
-	config.MaxAnswerBytes = cmp.Or(config.MaxAnswerBytes, DefaultMaxAnswerBytes)
-	config.Concurrency = cmp.Or(config.Concurrency, DefaultConcurrency)
 	if err := config.check(); err != nil {
 		return nil, err
 	}
@@ -65,8 +58,8 @@ func New(config Config) (*Scraper, error) {
 		},
 		metrics:  m,
 		timeout:  config.RequestTimeout,
-		maxBytes: config.MaxAnswerBytes,
-		slots:    make(chan struct{}, config.Concurrency),
+		maxBytes: maxAnswerBytes,
+		slots:    make(chan struct{}, concurrency),
 	}, nil
 }
 
@@ -78,10 +71,6 @@ func (c *Config) check() error {
 		return errors.New("addresses is missing: it must know the instances of a workload")
 	case c.RequestTimeout < 10*time.Millisecond || c.RequestTimeout > time.Minute:
 		return fmt.Errorf("requestTimeout is %s: it must be from 10ms to 1m", c.RequestTimeout)
-	case c.MaxAnswerBytes < 1<<10 || c.MaxAnswerBytes > 1<<30:
-		return fmt.Errorf("maxAnswerBytes is %d: it must be from 1024 to 1073741824", c.MaxAnswerBytes)
-	case c.Concurrency < 1 || c.Concurrency > 1024:
-		return fmt.Errorf("concurrency is %d: it must be from 1 to 1024", c.Concurrency)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (s *Scraper) scrapeAll(ctx context.Context, addresses []backlog.InstanceAdd
 	return answers
 }
 
-// scrapeInTurn waits until fewer requests than Concurrency are under way, those for other workloads included.
+// scrapeInTurn waits until fewer requests than concurrency are under way, those for other workloads included.
 func (s *Scraper) scrapeInTurn(ctx context.Context, address backlog.InstanceAddress) ([]backlog.InstanceSample, error) {
 	select {
 	case s.slots <- struct{}{}:

@@ -211,7 +211,8 @@ func TestFetchWithoutAnyAnswerSaysWhy(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := scraper(t, Config{MaxAnswerBytes: 1 << 10}, serve(t, "pod-0", test.handler))
+			s := scraper(t, Config{}, serve(t, "pod-0", test.handler))
+			s.maxBytes = 1 << 10
 			got, err := s.FetchInstances(t.Context(), "w")
 			require.ErrorIs(t, err, test.reason)
 			require.ErrorContains(t, err, "the only instance of w: ")
@@ -280,7 +281,8 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 		asked <- struct{}{}
 		<-r.Context().Done()
 	})
-	s := scraper(t, Config{Concurrency: 1, RequestTimeout: time.Minute}, hang, serve(t, "waits", says(functionText())))
+	s := scraper(t, Config{RequestTimeout: time.Minute}, hang, serve(t, "waits", says(functionText())))
+	s.slots = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-asked; cancel() }()
 	_, err := s.FetchInstances(ctx, "w")
@@ -302,7 +304,8 @@ func TestFetchBoundsWhatIsUnderWay(t *testing.T) {
 	for i := range addresses {
 		addresses[i] = serve(t, fmt.Sprint("pod-", i), count)
 	}
-	s := scraper(t, Config{Concurrency: 3}, addresses...)
+	s := scraper(t, Config{}, addresses...)
+	s.slots = make(chan struct{}, 3)
 	results := make(chan error, 4)
 	for range cap(results) {
 		go func() {
@@ -351,14 +354,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 			func(c *Config) { c.RequestTimeout = time.Nanosecond },
 			"requestTimeout is 1ns: it must be from 10ms to 1m",
 		},
-		"too much time": {func(c *Config) { c.RequestTimeout = time.Hour }, "requestTimeout is 1h0m0s"},
-		"a tiny answer": {
-			func(c *Config) { c.MaxAnswerBytes = 1 },
-			"maxAnswerBytes is 1: it must be from 1024 to 1073741824",
-		},
-		"a huge answer":       {func(c *Config) { c.MaxAnswerBytes = 1 << 40 }, "maxAnswerBytes is 1099511627776"},
-		"nothing at a time":   {func(c *Config) { c.Concurrency = -1 }, "concurrency is -1: it must be from 1 to 1024"},
-		"everything at once":  {func(c *Config) { c.Concurrency = 2000 }, "concurrency is 2000"},
+		"too much time":       {func(c *Config) { c.RequestTimeout = time.Hour }, "requestTimeout is 1h0m0s"},
 		"metrics of the same": {func(c *Config) { _, _ = New(*c) }, "registering metrics: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -121,27 +121,36 @@ func topicPath(name string) (string, error) {
 // isStep says whether it is a step in a path, which would lead to another resource.
 func isStep(part string) bool { return part == "." || part == ".." }
 
-// callName is the label of a call.
+// callName is the label of a call in metrics, a space, and the last part of its URL, empty for the resource itself.
 type callName string
 
 const (
-	callPartitions       callName = "partitions"
-	callStats            callName = "stats"
-	callPartitionedStats callName = "partitioned-stats"
+	callPartitions       callName = "partitions partitions"
+	callStats            callName = "stats stats"
+	callPartitionedStats callName = "partitioned-stats partitioned-stats"
 	// The calls that request the age too: they read from the broker's storage, so they take longer and fail by themselves.
-	callStatsWithAge            callName = "stats-age"
-	callPartitionedStatsWithAge callName = "partitioned-stats-age"
-	callInternalStats           callName = "internal-stats"
-	// callPartitionedInternalStats shares the label of callInternalStats.
-	callPartitionedInternalStats callName = "partitioned-internal-stats"
-	callTopics                   callName = "topics"
-	callPartitionedTopics        callName = "partitioned-topics"
-	callComponent                callName = "component"
-	callComponentStatus          callName = "component-status"
-	callParallelism              callName = "parallelism"
-	callBrokers                  callName = "brokers"
-	callBrokerStats              callName = "broker-stats"
+	callStatsWithAge             callName = "stats-age stats"
+	callPartitionedStatsWithAge  callName = "partitioned-stats-age partitioned-stats"
+	callInternalStats            callName = "internal-stats internalStats"
+	callPartitionedInternalStats callName = "internal-stats partitioned-internalStats"
+	callTopics                   callName = "topics "
+	callPartitionedTopics        callName = "partitioned-topics partitioned"
+	callComponent                callName = "component "
+	callComponentStatus          callName = "component-status status"
+	callParallelism              callName = "parallelism "
+	callBrokers                  callName = "brokers "
+	callBrokerStats              callName = "broker-stats topics"
 )
+
+func (c callName) label() string {
+	label, _, _ := strings.Cut(string(c), " ")
+	return label
+}
+
+func (c callName) path() string {
+	_, path, _ := strings.Cut(string(c), " ")
+	return path
+}
 
 func statsCall(partitioned, age bool) callName {
 	switch {
@@ -159,35 +168,4 @@ func statsCall(partitioned, age bool) callName {
 // readsStorage says that the broker's storage has to answer too.
 func (c callName) readsStorage() bool {
 	return c == callStatsWithAge || c == callPartitionedStatsWithAge
-}
-
-// path is the last part of the call's URL, empty for the resource itself.
-func (c callName) path() string {
-	switch c {
-	case callComponent, callParallelism, callBrokers, callTopics:
-		return ""
-	case callComponentStatus:
-		return "status"
-	case callBrokerStats:
-		return "topics"
-	case callStatsWithAge:
-		return "stats"
-	case callPartitionedStatsWithAge:
-		return "partitioned-stats"
-	case callInternalStats:
-		return "internalStats"
-	case callPartitionedInternalStats:
-		return "partitioned-internalStats"
-	case callPartitionedTopics:
-		return "partitioned"
-	default:
-		return string(c)
-	}
-}
-
-func (c callName) label() string {
-	if c == callPartitionedInternalStats {
-		return string(callInternalStats)
-	}
-	return string(c)
 }

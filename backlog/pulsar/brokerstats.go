@@ -5,7 +5,7 @@ package pulsar
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"net/url"
 	"slices"
@@ -27,11 +27,7 @@ const (
 
 // BrokerStatsConfig says what a BrokerStats reads.
 type BrokerStatsConfig struct {
-	// Brokers are the admin URLs of all brokers, by the admin URL of their cluster. The brokers of a cluster that is not
-	// in it are listed by its admin URL; its answer has no scheme, so the admin URL's is used, and their hosts must be
-	// allowed like any other.
-	Brokers map[string][]string
-	// Wanted says which topics to keep, by names without partition suffixes; nil for all. It is called by several
+	// Wanted says which topics to keep, by names without partition suffixes; required. It is called by several
 	// goroutines, once or twice for each partition of the cluster.
 	Wanted func(backlog.Topic) bool
 }
@@ -44,17 +40,10 @@ type BrokerStats struct {
 	now    func() time.Time
 }
 
-// BrokerStats reads in bulk over the Source's connections. The error names a URL that is no broker's.
+// BrokerStats reads in bulk over the Source's connections.
 func (s *Source) BrokerStats(config BrokerStatsConfig) (*BrokerStats, error) {
-	for cluster, brokers := range config.Brokers {
-		for i, broker := range brokers {
-			if _, err := backlog.ParseAdminURL(broker); err != nil {
-				return nil, fmt.Errorf("brokers[%s][%d] %w", backlog.Quote(cluster), i, err)
-			}
-		}
-	}
 	if config.Wanted == nil {
-		config.Wanted = func(backlog.Topic) bool { return true }
+		return nil, errors.New("wanted is missing: it must know the topics to keep")
 	}
 	return &BrokerStats{client: s.client, config: config, now: s.now}, nil
 }
@@ -109,32 +98,19 @@ func entries(topic backlog.BulkTopic) (sum int64) {
 	return sum
 }
 
-// brokers returns the admin URLs of the cluster's brokers.
-func (b *BrokerStats) brokers(ctx context.Context, cluster backlog.Cluster) ([]*url.URL, error) {
+// brokers returns the admin URLs of the cluster's brokers. Its answer has no scheme, so that of the admin URL is used,
+// and their hosts must be allowed like any other.
+func (b *BrokerStats) brokers(ctx context.Context, cluster backlog.Cluster) (brokers []*url.URL, err error) {
 	base, err := parseBase(cluster.AdminURL)
 	if err != nil {
 		return nil, err
 	}
-	urls := b.config.Brokers[cluster.AdminURL]
-	if len(urls) == 0 {
-		a := superuserAddress(cluster, base, "/admin/v2/brokers", "the list of brokers")
-		err := b.client.get(ctx, a, callBrokers, "", func(r io.Reader) (err error) {
-			urls, err = decodeBrokers(r, base.Scheme)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	brokers := make([]*url.URL, 0, len(urls))
-	for _, text := range urls {
-		broker, err := url.Parse(text)
-		if err != nil { // both ways of getting here have checked it
-			return nil, badAdminURL()
-		}
-		brokers = append(brokers, broker)
-	}
-	return brokers, nil
+	a := superuserAddress(cluster, base, "/admin/v2/brokers", "the list of brokers")
+	err = b.client.get(ctx, a, callBrokers, "", func(r io.Reader) (err error) {
+		brokers, err = decodeBrokers(r, base.Scheme)
+		return err
+	})
+	return brokers, err
 }
 
 // read reads one broker.

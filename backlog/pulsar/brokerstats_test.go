@@ -37,6 +37,8 @@ func bulkTopic(backlogEntries int64) backlog.BulkTopic {
 	}
 }
 
+func everyTopic(backlog.Topic) bool { return true }
+
 func newBrokerStats(t *testing.T, config BrokerStatsConfig, brokers ...*fakeBroker) *BrokerStats {
 	t.Helper()
 	stats, err := newSource(t, Config{}, brokers...).BrokerStats(config)
@@ -101,9 +103,8 @@ func TestFetchBulkReadsEveryBroker(t *testing.T) {
 	first.on(allHosts, answers(`["`+first.host()+`","`+second.host()+`"]`))
 	first.on(allTopics, answers(loaded("orders", 3)))
 	second.on(allTopics, answers(loaded("parts-partition-12", 4)))
-	asked := map[backlog.Topic]bool{}
 	cluster := backlog.Cluster{AdminURL: first.URL}
-	stats := newBrokerStats(t, BrokerStatsConfig{}, first, second)
+	stats := newBrokerStats(t, BrokerStatsConfig{Wanted: everyTopic}, first, second)
 	stats.now = func() time.Time { return time.Unix(1000, 0) }
 	sample, err := stats.FetchBulk(t.Context(), cluster)
 	require.NoError(t, err)
@@ -111,9 +112,9 @@ func TestFetchBulkReadsEveryBroker(t *testing.T) {
 		"persistent://public/default/orders": bulkTopic(3), "persistent://public/default/parts-partition-12": bulkTopic(4),
 	}}, sample)
 
-	// One broker after the other, for the map.
+	first.on(allHosts, answers(`["`+second.host()+`"]`)) // one broker, for the map
+	asked := map[backlog.Topic]bool{}
 	stats = newBrokerStats(t, BrokerStatsConfig{
-		Brokers: map[string][]string{first.URL: {second.URL}},
 		Wanted: func(topic backlog.Topic) bool {
 			asked[topic] = true
 			return topic.Name == "persistent://public/default/parts"
@@ -123,7 +124,6 @@ func TestFetchBulkReadsEveryBroker(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, sample.Topics, 1)
 	require.Equal(t, map[backlog.Topic]bool{{Cluster: cluster, Name: "persistent://public/default/parts"}: true}, asked)
-	require.Len(t, first.asked(), 2, "brokers that are configured are not looked up")
 }
 
 func TestFetchBulkWhileBrokersAreTroubled(t *testing.T) {
@@ -175,7 +175,7 @@ func TestFetchBulkWhileBrokersAreTroubled(t *testing.T) {
 			first.on(allHosts, tt.hosts)
 			first.on(allTopics, tt.first)
 			second.on(allTopics, tt.second)
-			sample, err := newBrokerStats(t, BrokerStatsConfig{}, first, second).FetchBulk(t.Context(),
+			sample, err := newBrokerStats(t, BrokerStatsConfig{Wanted: everyTopic}, first, second).FetchBulk(t.Context(),
 				backlog.Cluster{AdminURL: first.URL})
 			if tt.reason != nil {
 				require.ErrorIs(t, err, tt.reason)
@@ -210,15 +210,11 @@ func TestBulkTopicsThatCannotBeRightAreNotMentioned(t *testing.T) {
 	}
 }
 
-func TestBrokersThatAreNoURLs(t *testing.T) {
+func TestBrokerStatsNeedsAGoodConfiguration(t *testing.T) {
 	source := newSource(t, Config{})
-	_, err := source.BrokerStats(BrokerStatsConfig{Brokers: map[string][]string{"http://b:8080": {
-		"http://b:8080",
-		"b:8080",
-	}}})
-	require.ErrorContains(t, err, "brokers[http://b:8080][1] must be http://host:port")
-	stats, err := source.BrokerStats(BrokerStatsConfig{})
-	require.NoError(t, err)
+	_, err := source.BrokerStats(BrokerStatsConfig{})
+	require.ErrorContains(t, err, "wanted is missing")
+	stats := newBrokerStats(t, BrokerStatsConfig{Wanted: everyTopic})
 	_, err = stats.FetchBulk(t.Context(), backlog.Cluster{AdminURL: "b:8080"})
 	require.ErrorContains(t, err, "the Pulsar admin URL must look like")
 }
@@ -249,7 +245,7 @@ func FuzzDecodeBrokers(f *testing.F) {
 		urls, err := decodeBrokers(bytes.NewReader(content), "https")
 		require.Equal(t, err == nil, len(urls) > 0)
 		for _, u := range urls {
-			_, err := backlog.ParseAdminURL(u)
+			_, err := backlog.ParseAdminURL(u.String())
 			require.NoError(t, err)
 		}
 		require.NotErrorIs(t, err, backlog.ErrProtocol, "reasons are given by the client")

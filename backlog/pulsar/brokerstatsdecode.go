@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
@@ -30,10 +31,7 @@ func decodeBrokerStats(r io.Reader, wanted func(name string) bool) (map[string]b
 	namespaces := d.object
 	bundles := func([]byte) error { return d.object(d.domains) }
 	err := namespaces(func([]byte) error { return d.object(bundles) })
-	if err == nil {
-		err = d.close()
-	}
-	if err != nil {
+	if err := d.finish(err); err != nil {
 		return nil, err
 	}
 	return d.topics, nil
@@ -124,7 +122,7 @@ func (d *bulkDecoder) count() error {
 // decodeBrokers reads the ids of brokers, host:port, and returns their URLs.
 //
 // Source: org.apache.pulsar.broker.PulsarService.getBrokerId.
-func decodeBrokers(r io.Reader, scheme string) ([]string, error) {
+func decodeBrokers(r io.Reader, scheme string) ([]*url.URL, error) {
 	var ids []string
 	if err := decodeJSON(r, &ids); err != nil {
 		return nil, err
@@ -132,13 +130,13 @@ func decodeBrokers(r io.Reader, scheme string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, errors.New("it names no broker")
 	}
-	urls := make([]string, 0, len(ids))
+	brokers := make([]*url.URL, 0, len(ids))
 	for _, id := range ids {
-		broker, err := backlog.ParseAdminURL(scheme + "://" + id)
+		broker, err := parseBase(scheme + "://" + id)
 		if err != nil {
 			return nil, fmt.Errorf("broker %q is not host:port", backlog.Quote(id))
 		}
-		urls = append(urls, broker)
+		brokers = append(brokers, broker)
 	}
-	return urls, nil
+	return brokers, nil
 }

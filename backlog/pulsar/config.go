@@ -23,12 +23,17 @@ import (
 // Defaults of Config.
 const (
 	DefaultRequestTimeout  = 3 * time.Second
-	DefaultMaxAnswerBytes  = 64 << 20
-	DefaultPartitionsTTL   = time.Minute
 	DefaultMaxConnsPerHost = 16
 	// DefaultMaxRequestsPerSecondPerHost is 10,000 topics every 10 s through one address, such as the Service of all
 	// brokers. A broker with a limit of its own (httpRequestsLimitEnabled) allows 100.
 	DefaultMaxRequestsPerSecondPerHost = 1000
+)
+
+const (
+	// maxAnswerBytes bounds one answer after decompression.
+	maxAnswerBytes = 64 << 20
+	// partitionsTTL is how long the number of partitions of a topic is believed after the last good answer.
+	partitionsTTL = time.Minute
 )
 
 // Config says how Pulsar is reached. Zero values mean the defaults.
@@ -41,11 +46,6 @@ type Config struct {
 	AllowedHosts []string
 	// RequestTimeout bounds one call with its redirects and its retry; 10 ms to 1 min, default 3 s.
 	RequestTimeout time.Duration
-	// MaxAnswerBytes bounds one answer after decompression; 1 KiB to 1 GiB, default 64 MiB.
-	MaxAnswerBytes int64
-	// PartitionsTTL is how long the number of partitions of a topic is believed after the last good answer; 1 s to 1 h,
-	// default 1 min.
-	PartitionsTTL time.Duration
 	// MaxConnsPerHost bounds the connections to one broker; 1 to 1024, default 16.
 	MaxConnsPerHost int
 	// MaxRequestsPerSecondPerHost bounds the requests to one broker, after a second's worth at once; 1 to 100000, default
@@ -104,9 +104,9 @@ func New(config Config) (*Source, error) {
 			owners:         backlog.NewCache[ownedTopic, *url.URL](ownersTTL, maxOwners),
 			metrics:        m,
 			requestTimeout: config.RequestTimeout,
-			maxAnswerBytes: config.MaxAnswerBytes,
+			maxAnswerBytes: maxAnswerBytes,
 		},
-		counts: backlog.NewCache[backlog.Topic, int](config.PartitionsTTL, maxTopics),
+		counts: backlog.NewCache[backlog.Topic, int](partitionsTTL, maxTopics),
 		ages:   newAges(config),
 		now:    time.Now,
 	}, nil
@@ -131,8 +131,6 @@ func (c *Config) auth(chain chain, m *metrics) auth.Config {
 
 func (c *Config) setDefaults() {
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
-	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, DefaultMaxAnswerBytes)
-	c.PartitionsTTL = cmp.Or(c.PartitionsTTL, DefaultPartitionsTTL)
 	c.MaxConnsPerHost = cmp.Or(c.MaxConnsPerHost, DefaultMaxConnsPerHost)
 	c.MaxRequestsPerSecondPerHost = cmp.Or(c.MaxRequestsPerSecondPerHost, DefaultMaxRequestsPerSecondPerHost)
 }
@@ -143,10 +141,6 @@ func (c *Config) check() error {
 		return errors.New("registerer is missing: metrics need one")
 	case c.RequestTimeout < 10*time.Millisecond || c.RequestTimeout > time.Minute:
 		return fmt.Errorf("requestTimeout is %s: it must be from 10ms to 1m", c.RequestTimeout)
-	case c.MaxAnswerBytes < 1<<10 || c.MaxAnswerBytes > 1<<30:
-		return fmt.Errorf("maxAnswerBytes is %d: it must be from 1024 to 1073741824", c.MaxAnswerBytes)
-	case c.PartitionsTTL < time.Second || c.PartitionsTTL > time.Hour:
-		return fmt.Errorf("partitionsTTL is %s: it must be from 1s to 1h", c.PartitionsTTL)
 	case c.MaxConnsPerHost < 1 || c.MaxConnsPerHost > 1024:
 		return fmt.Errorf("maxConnsPerHost is %d: it must be from 1 to 1024", c.MaxConnsPerHost)
 	case c.MaxRequestsPerSecondPerHost < 1 || c.MaxRequestsPerSecondPerHost > 100_000:

@@ -39,14 +39,6 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 			func(c *Config) { c.RequestTimeout = -1 },
 			"requestTimeout is -1ns: it must be from 10ms to 1m",
 		},
-		"a tiny answer": {
-			func(c *Config) { c.MaxAnswerBytes = 10 },
-			"maxAnswerBytes is 10: it must be from 1024 to 1073741824",
-		},
-		"too long a memory": {
-			func(c *Config) { c.PartitionsTTL = 2 * time.Hour },
-			"partitionsTTL is 2h0m0s: it must be from 1s to 1h",
-		},
 		"negative connections": {
 			func(c *Config) { c.MaxConnsPerHost = -1 },
 			"maxConnsPerHost is -1: it must be from 1 to 1024",

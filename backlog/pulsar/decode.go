@@ -19,10 +19,7 @@ import (
 func decodePartitions(r io.Reader) (int, error) {
 	s := newScanner(r)
 	partitions, err := readMetadata(s)
-	if err == nil {
-		err = s.close()
-	}
-	if err != nil {
+	if err := s.finish(err); err != nil {
 		return 0, err
 	}
 	return partitionCount(partitions)
@@ -55,10 +52,7 @@ func partitionCount(count number) (int, error) {
 func decodeStats(r io.Reader, wanted backlog.Detail) (backlog.TopicSample, error) {
 	d := newStatsDecoder(r, wanted)
 	partition, err := d.topic(backlog.NotPartitioned)
-	if err == nil {
-		err = d.close()
-	}
-	if err != nil {
+	if err := d.finish(err); err != nil {
 		return backlog.TopicSample{}, err
 	}
 	return backlog.TopicSample{Partitions: []backlog.PartitionSample{partition}, Detail: d.answered()}, nil
@@ -126,10 +120,7 @@ func eachPartition(s *scanner, read func(key []byte) error) (partitions number, 
 			return s.skip()
 		}
 	})
-	if err == nil {
-		err = s.close()
-	}
-	return partitions, err
+	return partitions, s.finish(err)
 }
 
 // partitionIndex accepts only the one spelling of each index, so that no index comes twice.
@@ -168,10 +159,7 @@ func missing(there map[int]bool, count int) (names string, total int) {
 func decodeAddedEntries(r io.Reader) (map[int]int64, error) {
 	s := newScanner(r)
 	added, err := readAddedEntries(s)
-	if err == nil {
-		err = s.close()
-	}
-	if err != nil {
+	if err := s.finish(err); err != nil {
 		return nil, err
 	}
 	entries, err := added.counter("entriesAddedCounter")

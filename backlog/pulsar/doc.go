@@ -22,7 +22,7 @@
 // with entry counters also reads `/internalStats`. A sample's Detail says what was answered: an age that the broker
 // cannot read from its storage fails the whole call there, so the call is made again without it; while the storage
 // hangs, ages are only tried now and then. The number of partitions comes from `/partitions` and is remembered for
-// Config.PartitionsTTL; more of them are seen at once, fewer and another kind when the call fails for it. The broker
+// a minute; more of them are seen at once, fewer and another kind when the call fails for it. The broker
 // that a topic's calls are redirected to is remembered for a minute. HTTP_PROXY and the like are ignored: brokers are
 // inside the cluster. Answers are decoded as they arrive, and what is not needed is not kept: a huge answer costs time,
 // not memory.

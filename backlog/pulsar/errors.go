@@ -182,7 +182,7 @@ func answerFault(a address, u *url.URL, err error) error {
 		return f
 	case errors.As(err, &long):
 		return backlog.Because(backlog.ErrProtocol,
-			"%s sent more than %d bytes for %s: raise the limit on answers, or remove unused subscriptions",
+			"%s sent more than %d bytes for %s: remove unused subscriptions",
 			u.Host, long.Limit, a.subject)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return backlog.Because(backlog.ErrProtocol, "the answer of %s for %s is cut off: is %s://%s a Pulsar admin service?",

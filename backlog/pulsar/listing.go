@@ -72,10 +72,7 @@ func (l listing) decode(r io.Reader) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return s.close()
+	return s.finish(err)
 }
 
 // withoutPartition takes the partition off a name, as Pulsar's clients do, even if there is no such partitioned topic.

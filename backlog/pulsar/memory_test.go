@@ -5,6 +5,7 @@ package pulsar
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -81,7 +82,7 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 			topic["subscriptions"].(map[string]any)["public/default/sf2"].(map[string]any)["consumers"].([]any)[0]))
 	const (
 		consumers = `{"subscriptions":{"public/default/sf2":{"consumers":[`
-		tooLong   = "bytes for persistent://public/default/orders: raise the limit on answers, or remove unused subscriptions"
+		tooLong   = "bytes for persistent://public/default/orders: remove unused subscriptions"
 		some      = 8 << 20
 	)
 	oneString := endless{head: `{"ownerBroker":"`, piece: strings.Repeat("x", 1000)}
@@ -89,7 +90,7 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 	tests := map[string]struct {
 		body endless
 		how  string
-		// limit is Config.MaxAnswerBytes; 0 for the default of 64 MiB.
+		// limit is maxAnswerBytes; 0 for the usual 64 MiB.
 		limit int64
 		text  string
 		most  uint64
@@ -143,7 +144,8 @@ func TestHugeAnswersTakeLittleMemory(t *testing.T) {
 			broker := newFakeBroker(t)
 			broker.on("orders/partitions", answers(notPartitioned))
 			broker.on("orders/stats", sendsMuch(tt.how, tt.body), answers(goodTopic))
-			source := newSource(t, Config{RequestTimeout: time.Minute, MaxAnswerBytes: tt.limit}, broker)
+			source := newSource(t, Config{RequestTimeout: time.Minute}, broker)
+			source.client.maxAnswerBytes = cmp.Or(tt.limit, maxAnswerBytes)
 			before := allocated()
 			_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Full)
 			grown := allocated() - before
@@ -160,7 +162,8 @@ func TestHugeListsTakeLittleMemory(t *testing.T) {
 	broker := newFakeBroker(t)
 	broker.on(topicsPath,
 		sendsMuch("chunked", endless{head: `["persistent://public/default/a"`, piece: `,"persistent://public/default/a"`}))
-	source := newSource(t, Config{RequestTimeout: time.Minute, MaxAnswerBytes: 8 << 20}, broker)
+	source := newSource(t, Config{RequestTimeout: time.Minute}, broker)
+	source.client.maxAnswerBytes = 8 << 20
 	before := allocated()
 	_, err := source.List(t.Context(), broker.namespace("public/default"))
 	require.ErrorIs(t, err, backlog.ErrProtocol)

@@ -35,9 +35,12 @@ func newScanner(r io.Reader) *scanner {
 	return &scanner{lexer: lexer{input: input{from: r, buffer: make([]byte, scanBytes)}}}
 }
 
-// close checks that nothing comes after the value.
-func (s *scanner) close() error {
-	_, err := s.peek()
+// finish checks that nothing comes after a value, which was read with this error.
+func (s *scanner) finish(err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = s.peek()
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) && s.at == s.end:
 		return nil

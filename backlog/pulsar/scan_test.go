@@ -58,7 +58,7 @@ func scanSkip(content []byte, chunk func(io.Reader) io.Reader) error {
 	if err := s.skip(); err != nil {
 		return err
 	}
-	return s.close()
+	return s.finish(nil)
 }
 
 func whole(r io.Reader) io.Reader { return r }
@@ -95,9 +95,7 @@ func requireTwin(t *testing.T, content []byte, chunk func(io.Reader) io.Reader, 
 	require.Equal(t, good, err == nil, "%s: %v", name, err)
 	s := newScanner(chunk(bytes.NewReader(content)))
 	got, err := scanAny(s)
-	if err == nil {
-		err = s.close()
-	}
+	err = s.finish(err)
 	if errors.Is(err, errTextTooLong) {
 		return
 	}
@@ -145,7 +143,7 @@ func TestScannerHoldsLittle(t *testing.T) {
 		endless := io.MultiReader(strings.NewReader(`{"a":"`), io.LimitReader(letters{}, 64<<20), strings.NewReader(`"}`))
 		s := newScanner(endless)
 		require.NoError(t, s.skip())
-		require.NoError(t, s.close())
+		require.NoError(t, s.finish(nil))
 		require.Less(t, cap(s.text), 2*maxTextBytes)
 	})
 	t.Run("a name may not", func(t *testing.T) {

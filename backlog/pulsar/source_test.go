@@ -237,7 +237,7 @@ func TestPartitionCountIsConfirmedByGoodAnswersAndReadAgainAfterItsTime(t *testi
 	broker := newFakeBroker(t)
 	broker.on("orders/partitions", answers(notPartitioned))
 	broker.on("orders/stats", answers(`{"msgInCounter":0,"subscriptions":{}}`))
-	source := newSource(t, Config{PartitionsTTL: time.Minute}, broker)
+	source := newSource(t, Config{}, broker)
 	now := time.Unix(1000, 0)
 	source.now = func() time.Time { return now }
 	for _, step := range []time.Duration{0, 59 * time.Second, 59 * time.Second, time.Minute} {

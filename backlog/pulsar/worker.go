@@ -112,11 +112,10 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 		}
 		runtime = f.Runtime
 	}
-	var at time.Time
-	err = w.status(ctx, a, func(r io.Reader) (err error) {
+	at, err := w.status(ctx, a, func(r io.Reader) (err error) {
 		sample, err = decodeStatus(r, component, runtime)
 		return err
-	}, &at)
+	})
 	if err != nil {
 		return backlog.InstancesSample{}, err
 	}
@@ -125,12 +124,13 @@ func (w *Worker) FetchInstances(ctx context.Context, workload string) (sample ba
 }
 
 // status requests /status, one at a time, and returns when it began.
-func (w *Worker) status(ctx context.Context, a address, decode decodeFunc, at *time.Time) error {
+func (w *Worker) status(ctx context.Context, a address, decode decodeFunc) (at time.Time, err error) {
 	a.timeout = workerTimeout
-	return w.statuses.do(ctx, a, func() error {
-		*at = w.now()
+	err = w.statuses.do(ctx, a, func() error {
+		at = w.now()
 		return w.client.get(ctx, a, callComponentStatus, "", decode)
 	})
+	return at, err
 }
 
 // componentAddress checks the URL and the names, which all come from users.

@@ -58,11 +58,10 @@ func (w *Worker) Status(ctx context.Context, component function.Component) (stat
 	if err != nil {
 		return function.Status{}, err
 	}
-	var at time.Time
-	err = w.status(ctx, a, func(r io.Reader) (err error) {
+	_, err = w.status(ctx, a, func(r io.Reader) (err error) {
 		status, err = decodeRunning(r)
 		return err
-	}, &at)
+	})
 	if err != nil {
 		return function.Status{}, err
 	}
