@@ -15,6 +15,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,7 +27,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// scaled does what an API server does for the scale subresource of a Function, and notes "scale 7".
+// scaled does what an API server does for the scale subresource of an object, and notes "scale 7".
 func (w *testWorld) scaled(ctx context.Context, c client.Client, object client.Object, patch client.Patch) error {
 	data, err := patch.Data(object)
 	if err != nil {
@@ -44,13 +45,14 @@ func (w *testWorld) scaled(ctx context.Context, c client.Client, object client.O
 	if w.scaleFails != nil {
 		return w.scaleFails
 	}
-	function := cluster.NewUnstructured(cluster.KindFunction)
-	if err := c.Get(ctx, client.ObjectKeyFromObject(object), function); err != nil {
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
+	if err := c.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
 		return err
 	}
-	fixture.Spec(function)["replicas"] = *scale.Spec.Replicas
+	fixture.Spec(found)["replicas"] = *scale.Spec.Replicas
 	w.written = append(w.written, *scale.Spec.Replicas)
-	return c.Update(ctx, function)
+	return c.Update(ctx, found)
 }
 
 // byHand sets the Function's replicas as kubectl does.

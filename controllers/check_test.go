@@ -49,7 +49,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 				return nil
 			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/TargetKindUnsupported",
-			message: "kind Deployment of apps/v1 is not supported: use Function, Sink, Source or FunctionMesh of " +
+			message: "kind Deployment of apps/v1 does not say what it consumes: use Function, Sink, Source or FunctionMesh of " +
 				"compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1",
 		},
 		"Function Mesh is not installed": {

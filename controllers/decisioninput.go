@@ -12,17 +12,21 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// Health says how the pods of a workload are, such as those of Function/media/resize, or why that is unknown.
+// Health says how the pods of a workload are, such as those of Function/media/resize, or those that a selector selects;
+// or why that is unknown.
 type Health interface {
 	Health(workload string) (policy.Pods, error)
+	Selected(namespace, selector string) (policy.Pods, error)
 }
 
 // input is what a decision rests on, all of it from the cache.
 func (o observer) input(observed plan.Observed, subscription backlog.Subscription, now time.Time) policy.Input {
+	pods := o.podHealth(observed)
 	in := policy.Input{
 		Now: now, Spec: observed.Policy.Spec, CurrentReplicas: *observed.Target.Replicas, // Check made sure of it
-		FreshFor: freshIntervals * o.pollInterval, Pods: o.podHealth(observed), NeverZero: observed.Target.NeverZero,
+		FreshFor: freshIntervals * o.pollInterval, Pods: pods, NeverZero: observed.Target.NeverZero,
 		Restarts: observed.Target.Restarts(), Frozen: plan.Frozen(observed), Promised: observed.Target.SubscriptionType,
+		Own: observed.OwnReplicas(pods),
 	}
 	in.Reading, in.Unknown = o.store.Read(subscription, now)
 	if in.Unknown != nil && in.CurrentReplicas == 0 {
@@ -49,10 +53,8 @@ func (o observer) partitions(subscription backlog.Subscription, now time.Time) [
 // StatefulSet knows as well.
 func (o observer) podHealth(observed plan.Observed) *policy.Pods {
 	var pods *policy.Pods
-	if ref := observed.Target.Ref; o.pods != nil && ref.Name != "" { // what a worker runs has none
-		if seen, err := o.pods.Health(target.WorkloadKey(ref.Kind, observed.Policy.Namespace, ref.Name)); err == nil {
-			pods = &seen
-		}
+	if seen, err := o.seePods(observed); err == nil {
+		pods = seen
 	}
 	if observed.Target.Updating {
 		if pods == nil {
@@ -61,4 +63,22 @@ func (o observer) podHealth(observed plan.Observed) *policy.Pods {
 		pods.Updating = true
 	}
 	return pods
+}
+
+// seePods of the target; nil where it has none, or they are left alone.
+func (o observer) seePods(observed plan.Observed) (*policy.Pods, error) {
+	ref, namespace := observed.Target.Ref, observed.Policy.Namespace
+	var seen policy.Pods
+	var err error
+	switch {
+	case o.pods == nil || ref.Name == "": // what a worker runs has none
+		return nil, nil //nolint:nilnil // none is an answer
+	case observed.Target.PodSelector != "":
+		seen, err = o.pods.Selected(namespace, observed.Target.PodSelector)
+	case observed.Policy.Spec.Subscription != nil && !target.RunsInstances(ref):
+		return nil, nil //nolint:nilnil // it does not say which they are
+	default:
+		seen, err = o.pods.Health(target.WorkloadKey(ref.Kind, namespace, ref.Name))
+	}
+	return &seen, err
 }

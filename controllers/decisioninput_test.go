@@ -174,6 +174,10 @@ type knownPods struct {
 	fails    error
 }
 
+func (k knownPods) Selected(namespace, selector string) (policy.Pods, error) {
+	return k.Health(namespace + " " + selector)
+}
+
 func (k knownPods) Health(workload string) (policy.Pods, error) {
 	if k.fails != nil {
 		return policy.Pods{}, k.fails

@@ -4,11 +4,13 @@
 package controllers
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -16,6 +18,9 @@ import (
 
 // reasonDesiredReplicasChanged is the reason of the event about another number of replicas.
 const reasonDesiredReplicasChanged = "DesiredReplicasChanged"
+
+// reasonSubscriptionChanged is the reason of the event about a policy that names another subscription.
+const reasonSubscriptionChanged = "SubscriptionChanged"
 
 // maxNote is the most bytes that the API takes as the text of an event.
 const maxNote = 1024
@@ -47,6 +52,22 @@ func desiredReplicasChanged(from, to int32, decision *v1alpha1.Decision) policyE
 func becameFalse(c *metav1.Condition) policyEvent {
 	return policyEvent{
 		kind: corev1.EventTypeWarning, reason: c.Reason, action: "Check" + c.Type, note: plan.Shorten(c.Message, maxNote),
+	}
+}
+
+// report says, once, what became of what was learned before.
+func (r *PolicyReconciler) report(ctx context.Context, outcome plan.Outcome, memory *policyMemory) {
+	if memory.unread != nil {
+		log.FromContext(ctx).Info("status.state ignored, resuming from status.capacity", "why", memory.unread.Error())
+		memory.unread = nil
+	}
+	if memory.forgot {
+		const note = "spec.subscription names another subscription, so what was learned of the last one is forgotten"
+		r.config.Recorder.Eventf(outcome.Observed.Policy, nil, corev1.EventTypeNormal, reasonSubscriptionChanged, "Forget",
+			"%s", note)
+		log.FromContext(ctx).Info("subscription changed, what was learned is forgotten", "subscription",
+			outcome.Observed.Target.Subscription.Name)
+		memory.forgot = false
 	}
 }
 

@@ -291,6 +291,10 @@ func TestPodsOfAComponentAreThoseOfItsChild(t *testing.T) {
 
 type askedHealth struct{ workload string }
 
+func (h *askedHealth) Selected(namespace, selector string) (policy.Pods, error) {
+	return h.Health(namespace + " " + selector)
+}
+
 func (h *askedHealth) Health(workload string) (policy.Pods, error) {
 	h.workload = workload
 	return policy.Pods{}, nil

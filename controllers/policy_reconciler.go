@@ -144,10 +144,7 @@ func (r *PolicyReconciler) walk(ctx context.Context, p *v1alpha1.AutoscalingPoli
 	memory := r.tracked.follow(p, r.followed(outcome))
 	memory.present(trackable(outcome), outcome.Now)
 	outcome, evaluation := r.decide(outcome, memory)
-	if memory.unread != nil {
-		log.FromContext(ctx).Info("status.state ignored, resuming from status.capacity", "why", memory.unread.Error())
-		memory.unread = nil
-	}
+	r.report(ctx, outcome, memory)
 	if waiting(outcome) {
 		return resultWaiting, nil
 	}
@@ -219,8 +216,10 @@ func (r *PolicyReconciler) decide(outcome plan.Outcome, memory *policyMemory) (p
 	if in.Unknown == nil {
 		outcome.Reading, memory.target = &in.Reading, outcome.Observed.Target.UID
 	}
-	decision, after := policy.Decide(in, memory.state(outcome.Observed.Policy.Status, in.CurrentReplicas, outcome.Now))
-	memory.resume = &after
+	before := memory.state(outcome.Observed.Policy.Status, in.CurrentReplicas, outcome.Now)
+	memory.forgot = before.Forgets(in.Spec)
+	decision, after := policy.Decide(in, before)
+	memory.resume, outcome.Surplus = &after, decision.Surplus
 	return outcome, &plan.Evaluation{Decision: decision, State: after, Reading: in.Reading}
 }
 

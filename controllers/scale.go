@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
@@ -30,7 +32,7 @@ var errNotNow = errors.New("not now")
 // newScalers are the ways to scale.
 func newScalers(config ReconcilerConfig) map[plan.Scaling]scaler {
 	scalers := map[plan.Scaling]scaler{
-		plan.BySubresource: subresource{config.Client},
+		plan.BySubresource: subresource{config.Client, config.Targets.Finder},
 		plan.ByMesh:        throughMesh{config.Client, config.Targets.Reader},
 	}
 	if config.Worker != nil {
@@ -60,7 +62,10 @@ func (a applier) scale(ctx context.Context, observed plan.Observed, replicas int
 }
 
 // subresource scales objects that have a scale subresource.
-type subresource struct{ client client.Client }
+type subresource struct {
+	client client.Client
+	finder *target.Finder
+}
 
 func (s subresource) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
 	ref := observed.Target.Ref
@@ -68,8 +73,16 @@ func (s subresource) scale(ctx context.Context, observed plan.Observed, replicas
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	object.SetNamespace(observed.Policy.Namespace)
 	object.SetName(ref.Name)
-	return s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
+	s.finder.Rewritten(observed.Policy.Namespace, ref)
+	err := s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
 		client.FieldOwner(plan.FieldManager))
+	if apierrors.IsForbidden(err) {
+		kind := object.GroupVersionKind()
+		if mapping, unmapped := s.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); unmapped == nil {
+			return fmt.Errorf("%w: %s", err, target.GrantScale(mapping.Resource.GroupResource()))
+		}
+	}
+	return err
 }
 
 // replicasPatch sets spec.replicas and nothing else.

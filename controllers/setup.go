@@ -163,6 +163,10 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err != nil {
 		return fmt.Errorf("indexing policies: %w", err)
 	}
+	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, target.IndexSubscription,
+		target.IndexDeclared); err != nil {
+		return fmt.Errorf("indexing policies by their subscription: %w", err)
+	}
 	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, indexSelectedKind, indexFleet); err != nil {
 		return fmt.Errorf("indexing policies by the kind they select: %w", err)
 	}

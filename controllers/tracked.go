@@ -29,6 +29,8 @@ type policyMemory struct {
 	resume *policy.State
 	// paused says that nothing was decided since resume: the mode was Off, or there was no target.
 	paused bool
+	// forgot says that the last decision forgot what was learned of another subscription, until that has been told.
+	forgot bool
 	// unread is why the status's state was not resumed, until it has been logged.
 	unread error
 	// refused is the last refusal of an apply; nil when the last one was good.

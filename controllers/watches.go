@@ -88,7 +88,7 @@ func concerns(object *unstructured.Unstructured) []string {
 			return nil
 		}
 		return replicasOf(target.Key(ref.APIVersion, ref.Kind, ref.Name), ref.Kind, ref.Name)
-	case cluster.KindStatefulSet:
+	case cluster.KindStatefulSet, cluster.KindDeployment:
 		return replicasOf(target.Key("apps/v1", kind, object.GetName()), kind, object.GetName())
 	default:
 		// The policy that owns an autoscaler of this name is enqueued too.

@@ -92,9 +92,12 @@ func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 	w := &testWorld{
 		t: t, now: time.Unix(1_800_000_000, 0), recorder: events.NewFakeRecorder(100), installed: true,
 	}
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(cluster.GVK(cluster.KindDeployment), meta.RESTScopeNamespace)
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.AutoscalingPolicy{}, &autoscalingv2.HorizontalPodAutoscaler{}).
 		WithIndex(&v1alpha1.AutoscalingPolicy{}, target.IndexScaleTarget, target.IndexPolicy).
+		WithIndex(&v1alpha1.AutoscalingPolicy{}, target.IndexSubscription, target.IndexDeclared).
 		WithIndex(&v1alpha1.AutoscalingPolicy{}, indexSelectedKind, indexFleet).
 		WithIndex(&autoscalingv2.HorizontalPodAutoscaler{}, target.IndexScaleTarget, target.IndexAutoscaler)
 	for _, kind := range cluster.CachedKinds() {

@@ -22,7 +22,9 @@ func fingerprint(s *v1alpha1.Subscription) string {
 		topics = append(topics, string(topic))
 	}
 	named := backlog.NewSubscription(backlog.Cluster{}, s.Name, topics...)
+	text := fmt.Sprintf("%q %q %q %q %d", named.Name, named.Topics, s.TopicsPattern, s.Type,
+		max(1, s.ConsumersPerReplica))
 	hash := fnv.New64a()
-	fmt.Fprintf(hash, "%q %q %q %q %d", named.Name, named.Topics, s.TopicsPattern, s.Type, max(1, s.ConsumersPerReplica))
+	_, _ = hash.Write([]byte(text)) // which never fails
 	return fmt.Sprintf("%016x", hash.Sum64())
 }

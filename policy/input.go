@@ -82,7 +82,7 @@ type Pods struct {
 	CrashLooping int32
 	// Updating says that pods are being replaced by those of a new revision.
 	Updating bool
-	// Running is how many have a container that runs, those that are being deleted among them; nil where that is not known.
+	// Running is how many have a container that runs, those that are being deleted among them; nil where it is not known.
 	Running *int32
 }
 

@@ -86,7 +86,8 @@ func (l learning) capacity(before *LearnedCapacity, tally Tally) (after *Learned
 	}
 	busy, timed := busyShare(r)
 	timed = timed && !l.in.without(PartBusyTime)
-	saturated = (!timed || asBusyAsItGets(before, r, busy)) && alwaysWaiting(r, processed, consumers*float64(l.in.perReplica()), timed)
+	opened := consumers * float64(l.in.perReplica())
+	saturated = (!timed || asBusyAsItGets(before, r, busy)) && alwaysWaiting(r, processed, opened, timed)
 	switch {
 	case l.frozen:
 		return before, Tally{}, saturated, true

@@ -113,6 +113,8 @@ const (
 	ReasonNeverAcknowledged = "NeverAcknowledged"
 	// ReasonSubscriptionShared: another workload consumes the same subscription.
 	ReasonSubscriptionShared = "SubscriptionShared"
+	// ReasonSurplusConsumers: more consumers are connected than the target has pods for.
+	ReasonSurplusConsumers = "SurplusConsumers"
 	// ReasonSubscriptionDiffers: the broker reports another subscription type.
 	ReasonSubscriptionDiffers = "SubscriptionTypeDiffers"
 )

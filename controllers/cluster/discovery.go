@@ -64,13 +64,19 @@ func NewDiscovery(config DiscoveryConfig) (Discovery, error) {
 	for _, kind := range config.Kinds {
 		k := &kindDiscovery{
 			kind: kind, mapper: config.Mapper, cache: config.Cache, every: DiscoveryInterval,
-			optional:   config.Optional || kind == KindScaledObject || kind == KindVerticalPodAutoscaler,
+			optional:   config.Optional || slices.Contains(optionalKinds(), kind),
 			discovered: make(chan struct{}),
 		}
 		k.index, k.by = config.Index(kind)
 		d[kind] = k
 	}
 	return d, nil
+}
+
+// optionalKinds are those that policies do without where they cannot be read: of a ScaledObject the
+// HorizontalPodAutoscaler is seen, VerticalPodAutoscalers are only warned of, and Deployments are read one by one.
+func optionalKinds() []string {
+	return []string{KindScaledObject, KindVerticalPodAutoscaler, KindDeployment}
 }
 
 // AddTo adds the discovery of each kind to the manager.
@@ -141,8 +147,7 @@ type kindDiscovery struct {
 	onSynced []func() error
 	// every is DiscoveryInterval.
 	every time.Duration
-	// optional says that policies do without the kind: of a ScaledObject that cannot be read the HorizontalPodAutoscaler
-	// is seen, and VerticalPodAutoscalers are only warned of.
+	// optional says that policies do without the kind.
 	optional bool
 
 	synced, absent atomic.Bool

@@ -25,6 +25,7 @@ const (
 	KindFunctionMesh    = "FunctionMesh"
 
 	KindStatefulSet           = "StatefulSet"
+	KindDeployment            = "Deployment"
 	KindAutoscaler            = "HorizontalPodAutoscaler"
 	KindScaledObject          = "ScaledObject"
 	KindVerticalPodAutoscaler = "VerticalPodAutoscaler"
@@ -52,13 +53,14 @@ func WorkloadKinds() []string { return []string{KindFunction, KindSink, KindSour
 
 // CachedKinds are all kinds that the controller caches, where they are installed.
 func CachedKinds() []string {
-	return append(WorkloadKinds(), KindFunctionMesh, KindStatefulSet, KindScaledObject, KindVerticalPodAutoscaler)
+	return append(WorkloadKinds(), KindFunctionMesh, KindStatefulSet, KindDeployment, KindScaledObject,
+		KindVerticalPodAutoscaler)
 }
 
 // GVK is the version of a kind that is read.
 func GVK(kind string) schema.GroupVersionKind {
 	switch kind {
-	case KindStatefulSet:
+	case KindStatefulSet, KindDeployment:
 		return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
 	case KindScaledObject:
 		return schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: kind}

@@ -52,6 +52,8 @@ type Pods struct {
 	// cache of pods alone, without which the adapter can live.
 	cache cache.Cache
 	every time.Duration
+	// selections are what was listed for targets whose pods are not in the cache.
+	selections *target.Lookups[podSelection, selectedPods]
 	// forbidden is told when the watch of pods is forbidden; it holds one such word.
 	forbidden chan struct{}
 
@@ -69,7 +71,7 @@ func NewPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
 	}
 	p := &Pods{
 		direct: mgr.GetAPIReader(), every: podProbeInterval, forbidden: make(chan struct{}, 1),
-		unknown: errPodsNotRead,
+		unknown: errPodsNotRead, selections: newSelections(time.Now),
 	}
 	ofWorkers, err := workerSelector()
 	if err != nil {

@@ -99,6 +99,9 @@ func (s *Signals) subscriptionOf(ctx context.Context, a signalKey) (backlog.Subs
 			return backlog.Subscription{}, err
 		}
 	}
+	if spec.Subscription != nil {
+		return declared(ctx, s.config.Targets.Finder, a.key.Namespace, spec)
+	}
 	found, err := s.config.Targets.Finder.Find(ctx, a.key.Namespace, spec)
 	switch {
 	case err != nil:
@@ -116,5 +119,20 @@ func (s *Signals) subscriptionOf(ctx context.Context, a signalKey) (backlog.Subs
 		return backlog.Subscription{}, target.InvalidError(plan.Controlled(found.Target))
 	default:
 		return found.Target.Subscription, nil
+	}
+}
+
+// declared is the subscription that a policy names; its target need not be read, nor be there.
+func declared(ctx context.Context, finder *target.Finder, namespace string, spec v1alpha1.AutoscalingPolicySpec) (
+	backlog.Subscription, error,
+) {
+	subscription, invalid, err := finder.Declared(ctx, namespace, spec)
+	switch {
+	case err != nil:
+		return backlog.Subscription{}, err
+	case invalid != "":
+		return backlog.Subscription{}, target.InvalidError(invalid)
+	default:
+		return subscription, nil
 	}
 }

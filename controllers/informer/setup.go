@@ -127,7 +127,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 }
 
 // NewTargets reads and describes scale targets, with the credentials that they name. It sets what config says of
-// Kubernetes: Workloads, Installed, Objects and Credentials.
+// Kubernetes: Workloads, Installed, Objects, Scales and Credentials.
 func NewTargets(mgr manager.Manager, discovery cluster.Discovery, config target.Config) (*Credentials,
 	*target.Targets, error,
 ) {
@@ -137,6 +137,9 @@ func NewTargets(mgr manager.Manager, discovery cluster.Discovery, config target.
 	}
 	config.Workloads, config.Objects = mgr.GetCache(), mgr.GetAPIReader()
 	config.Installed, config.Credentials = discovery.Installed, credentials
+	if config.Scales, err = newScales(mgr); err != nil {
+		return nil, nil, err
+	}
 	targets, err := target.New(config)
 	return credentials, targets, err
 }

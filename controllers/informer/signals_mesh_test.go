@@ -31,3 +31,18 @@ func TestSignalsOfAComponentAreFoundThroughItsPolicy(t *testing.T) {
 		subscription,
 	)
 }
+
+func TestSignalsOfAConsumerAreFoundThroughItsPolicyAlone(t *testing.T) {
+	p := fixture.ConsumerPolicy("argoproj.io/v1alpha1", "Rollout")
+	w := newTestReads(t, nil, p)
+	signals, look := newSignals(t, w)
+	_, err := signals.Read(v1alpha1.GroupResource(), fixture.Key(), backlog.Slim, w.now)
+	require.ErrorIs(t, err, backlog.ErrNoData)
+	require.Equal(t, 1, look(), "its target is not looked at: it may be of any kind")
+	w.answer(700, 10_000)
+	reading, err := signals.Read(v1alpha1.GroupResource(), fixture.Key(), backlog.Slim, w.now)
+	require.NoError(t, err)
+	ready, err := reading.Ready.Value()
+	require.NoError(t, err)
+	require.InDelta(t, 700, ready, 0)
+}

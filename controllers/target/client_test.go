@@ -24,7 +24,8 @@ func newTestClient(t *testing.T, objects ...client.Object) client.Client {
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
 	require.NoError(t, corev1.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&v1alpha1.AutoscalingPolicy{}, IndexScaleTarget, IndexPolicy)
+		WithIndex(&v1alpha1.AutoscalingPolicy{}, IndexScaleTarget, IndexPolicy).
+		WithIndex(&v1alpha1.AutoscalingPolicy{}, IndexSubscription, IndexDeclared)
 	for _, kind := range cluster.MeasuredKinds() {
 		field, by := IndexOf(kind)
 		builder = builder.WithIndex(cluster.NewUnstructured(kind), field, by)

@@ -94,7 +94,8 @@ func TestConfigMapsThatAreNotUsedAreForgotten(t *testing.T) {
 	targets := newTestTargets(t, []client.Object{fixture.ConfigMap()}, func(c *Config) {
 		c.Now = func() time.Time { return now }
 	})
-	target, err := targets.Finder.target(t.Context(), fixture.Function().Object, fixture.Policy().Spec.ScaleTargetRef, nil)
+	target, err := targets.Finder.target(t.Context(), fixture.Function().Object,
+		fixture.Policy().Spec.ScaleTargetRef, v1alpha1.AutoscalingPolicySpec{})
 	require.NoError(t, err)
 	require.Empty(t, target.Invalid)
 	remembered := func() []int {

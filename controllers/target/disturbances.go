@@ -25,7 +25,7 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 	}
 	var w workload
 	statefulSet := target.Ref.Name
-	if target.Ref.Kind != cluster.KindStatefulSet {
+	if RunsInstances(target.Ref) {
 		object, err := f.reader.Object(ctx, target.Ref.Kind, namespace, target.Ref.Name)
 		if err != nil {
 			return nil, err
@@ -37,7 +37,7 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 		}
 		statefulSet = plan.FunctionMeshName(target.Ref)
 	}
-	set, err := f.reader.Object(ctx, cluster.KindStatefulSet, namespace, statefulSet)
+	set, updating, err := f.reader.rollout(ctx, namespace, target.Ref, statefulSet)
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +46,29 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 		return nil, err
 	}
 	described := *target
-	described.Updating = updating(set)
+	described.Updating = updating
 	if paused := w.pausedRollout(); paused != nil && target.Frozen == nil {
 		described.Frozen = paused
 	}
 	described.Disturbances = slices.Concat(target.Disturbances, w.disturbances(set), vertical)
 	return &described, nil
+}
+
+// rollout is the StatefulSet that runs the target, nil where none does or is there, and whether pods of the target are
+// being replaced; false where that is not known.
+func (r *Reader) rollout(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef, statefulSet string) (
+	set *unstructured.Unstructured, replacing bool, err error,
+) {
+	switch {
+	case RunsInstances(ref) || isKind(ref, cluster.KindStatefulSet):
+		set, err = r.Object(ctx, cluster.KindStatefulSet, namespace, statefulSet)
+		return set, updating(set), err
+	case isKind(ref, cluster.KindDeployment):
+		deployment, err := r.Object(ctx, cluster.KindDeployment, namespace, ref.Name)
+		return nil, rollsOut(deployment), err
+	default:
+		return nil, false, nil
+	}
 }
 
 // pausedRollout is the reason to hold the replicas while a user has paused a rollout. Function Mesh takes any change

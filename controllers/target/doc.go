@@ -9,10 +9,11 @@
 // CredentialKeeper.
 //
 //	finder.go       Finder: from the spec of a policy to its target; mesh.go, statefulset.go and worker.go for each form
+//	consumer.go     targets of which the policy names the subscription; podcontroller.go and scales.go for their replicas
 //	disturbances.go what a change of replicas would do beside changing their number
 //	clusters.go     the admin URL of a target's Pulsar, and connection.go the plan of its credentials
 //	workers.go      Workers: what function workers said last, and when they were updated
-//	sharers.go      Sharers: what else consumes the same subscription
+//	sharers.go      Sharers: what else consumes the same subscription, by its fields or by a policy
 //	reader.go       Reader: objects from the cache, of kinds that may not be installed
 //	index.go        the keys by which policies and autoscalers are found
 //	transform.go    what the cache keeps of each object: what this package decodes

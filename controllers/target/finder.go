@@ -6,7 +6,6 @@ package target
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +22,7 @@ type Finder struct {
 	reader          *Reader
 	clusters        *clusters
 	workers         *Workers
+	scales          *scales
 	instanceMetrics InstanceMetrics
 }
 
@@ -41,15 +41,18 @@ func (f *Finder) Find(ctx context.Context, namespace string, spec v1alpha1.Autos
 	switch kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind); {
 	case spec.PulsarFunctionRef.Name != "":
 		return f.workerFunction(ctx, namespace, spec)
+	case RunsInstances(ref):
+		return f.workload(ctx, namespace, spec)
 	case kind == cluster.WorkloadGVK(cluster.KindFunctionMesh):
 		return f.meshComponent(ctx, namespace, spec)
+	case spec.Subscription != nil:
+		return f.consumer(ctx, namespace, spec)
 	case kind == cluster.GVK(cluster.KindStatefulSet):
 		return f.statefulSet(ctx, namespace, spec)
-	case slices.Contains(cluster.WorkloadKinds(), ref.Kind) && kind == cluster.WorkloadGVK(ref.Kind):
-		return f.workload(ctx, namespace, ref, spec.Pulsar)
 	default:
 		return Found{Unsupported: fmt.Sprintf(
-			"kind %s of %s is not supported: use %s, %s, %s or %s of %s, or StatefulSet of apps/v1",
+			"kind %s of %s does not say what it consumes: use %s, %s, %s or %s of %s, or StatefulSet of apps/v1, or set "+
+				"spec.subscription",
 			ref.Kind,
 			ref.APIVersion,
 			cluster.KindFunction,
@@ -63,9 +66,8 @@ func (f *Finder) Find(ctx context.Context, namespace string, spec v1alpha1.Autos
 }
 
 // workload finds a Function, Sink or Source.
-func (f *Finder) workload(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef,
-	connection *v1alpha1.PulsarConnection,
-) (Found, error) {
+func (f *Finder) workload(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+	ref := spec.ScaleTargetRef
 	kind := ref.Kind
 	if !f.reader.Installed(kind) {
 		return Found{Unsupported: NotInstalled(kind)}, nil
@@ -80,7 +82,7 @@ func (f *Finder) workload(ctx context.Context, namespace string, ref v1alpha1.Sc
 	case err != nil:
 		return Found{}, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, ref.Name, err)
 	}
-	target, err := f.target(ctx, object.Object, ref, connection)
+	target, err := f.target(ctx, object.Object, ref, spec)
 	if err != nil {
 		return Found{}, err
 	}
@@ -93,21 +95,21 @@ func NotInstalled(kind string) string {
 		kind, cluster.WorkloadGVK(kind).GroupVersion(), cluster.DiscoveryInterval)
 }
 
-// target decodes an object and completes it with its subscription.
+// target decodes an object and completes it with its subscription, which the policy may know better.
 func (f *Finder) target(ctx context.Context, object map[string]any, ref v1alpha1.ScaleTargetRef,
-	connection *v1alpha1.PulsarConnection,
+	spec v1alpha1.AutoscalingPolicySpec,
 ) (*plan.Target, error) {
 	w, err := decodeWorkload(ref.Kind, object)
 	if err != nil {
 		return &plan.Target{Ref: ref, Invalid: err.Error()}, nil //nolint:nilerr // the user's mistake, shown in a condition
 	}
 	target := w.target(ref)
-	subscription, subscriptionType, err := w.function().Subscription()
-	if err != nil {
-		target.Invalid = err.Error()
-		return &target, nil //nolint:nilerr // the user's mistake, shown in a condition
+	subscription, subscriptionType, invalid := w.consumed(spec.Subscription)
+	if invalid != "" {
+		target.Invalid = invalid
+		return &target, nil
 	}
-	cluster, invalid, err := f.clusters.resolve(ctx, w, connection)
+	cluster, invalid, err := f.clusters.resolve(ctx, w, spec.Pulsar)
 	if err != nil {
 		return nil, err
 	}

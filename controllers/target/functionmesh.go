@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -85,6 +86,20 @@ func (w workload) function() function.Function {
 
 // functionKind is what function workers call one of cluster.WorkloadKinds.
 func functionKind(kind string) function.Kind { return function.Kind(strings.ToLower(kind)) }
+
+// consumed is the subscription that the policy names, else that of the object's own fields; or what is wrong with it.
+func (w workload) consumed(named *v1alpha1.Subscription) (subscription backlog.Subscription,
+	kind backlog.SubscriptionType, invalid string,
+) {
+	if named != nil {
+		return declared(named)
+	}
+	subscription, kind, err := w.function().Subscription()
+	if err != nil {
+		return subscription, kind, err.Error()
+	}
+	return subscription, kind, ""
+}
 
 // target is what the object's own fields say about scaling it, without its subscription.
 func (w workload) target(ref v1alpha1.ScaleTargetRef) plan.Target {

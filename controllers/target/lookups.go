@@ -50,6 +50,13 @@ func NewLookups[K comparable, V any](now func() time.Time) *Lookups[K, V] {
 	return &Lookups[K, V]{now: now, known: map[K]*lookup[V]{}}
 }
 
+// NewShortLookups remembers a value without trouble for so long.
+func NewShortLookups[K comparable, V any](now func() time.Time, ttl time.Duration) *Lookups[K, V] {
+	l := NewLookups[K, V](now)
+	l.ttl = ttl
+	return l
+}
+
 // Find returns what is remembered, or reads it. A value that is in trouble is kept for a shorter time; an error, which
 // is transient, not at all.
 func (l *Lookups[K, V]) Find(ctx context.Context, key K,

@@ -44,7 +44,7 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 	// The child as Function Mesh makes it, whether it did so already or not.
 	target, err := f.target(ctx, map[string]any{
 		"metadata": map[string]any{"namespace": namespace, "name": childRef.Name}, "spec": entry.Fields,
-	}, childRef, spec.Pulsar)
+	}, childRef, spec)
 	if err != nil {
 		return Found{}, err
 	}

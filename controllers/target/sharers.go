@@ -100,10 +100,10 @@ type Sharers struct {
 	clusters *clusters
 }
 
-// Of are the other Functions, Sinks, Sources and StatefulSets of the function worker that consume what the target
-// consumes: the same subscription of the same cluster on at least one common topic, as "Function media/crop", sorted.
-// The index makes it a few looks, which find nothing as a rule. What cannot be told of others is left out and is no
-// error: it is not the policy's.
+// Of are the other Functions, Sinks, Sources and StatefulSets of the function worker, and the targets of policies that
+// name a subscription, that consume what the target consumes: the same subscription of the same cluster on at least one
+// common topic, as "Function media/crop", sorted. The index makes it a few looks, which find nothing as a rule. What
+// cannot be told of others is left out and is no error: it is not the policy's.
 func (s *Sharers) Of(ctx context.Context, namespace string, target *plan.Target) ([]string, error) {
 	if target == nil || target.Invalid != "" {
 		return nil, nil
@@ -118,8 +118,14 @@ func (s *Sharers) Of(ctx context.Context, namespace string, target *plan.Target)
 			found = append(found, fmt.Sprintf("%s %s/%s", c.GetKind(), c.GetNamespace(), c.GetName()))
 		}
 	}
+	named, err := s.declaredSharers(ctx, namespace, target)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, named...)
 	slices.Sort(found)
-	return found, nil
+	found = slices.Compact(found)
+	return found[:min(len(found), maxSharers)], nil
 }
 
 // candidates are what the index knows, without the target, each once: first those in its namespace, which are the

@@ -24,7 +24,7 @@ type Targets struct {
 	clusters *clusters
 }
 
-// Config is what New needs; all fields but DefaultAdminURL, OwnCredentials and those of workers are
+// Config is what New needs; all fields but DefaultAdminURL, OwnCredentials, Scales and those of workers are
 // required.
 type Config struct {
 	// Workloads reads Functions, Sinks, Sources and StatefulSets, as unstructured objects, and policies, from the cache.
@@ -38,6 +38,8 @@ type Config struct {
 	// Credentials keeps what objects and policies name.
 	Credentials     CredentialKeeper
 	InstanceMetrics InstanceMetrics
+	// Scales reads scale subresources of objects that are not in the cache; nil where they are left alone.
+	Scales Scales
 	// Worker reads what function workers run; nil where they are left alone.
 	Worker Worker
 	// FunctionCredentials, OwnCredentials and WorkerCredentials say which credentials function workers are shown; an
@@ -79,8 +81,11 @@ func New(config Config) (*Targets, error) {
 	reader := &Reader{reader: config.Workloads, installed: config.Installed}
 	clusters := newClusters(config.Objects, config.Credentials, address, config.Now)
 	return &Targets{
-		Reader:  reader,
-		Finder:  &Finder{reader: reader, clusters: clusters, workers: workers, instanceMetrics: config.InstanceMetrics},
+		Reader: reader,
+		Finder: &Finder{
+			reader: reader, clusters: clusters, workers: workers, scales: newScales(config.Scales, config.Now),
+			instanceMetrics: config.InstanceMetrics,
+		},
 		Sharers: &Sharers{reader: reader, clusters: clusters},
 		Workers: workers, clusters: clusters,
 	}, nil
@@ -100,4 +105,5 @@ func (t *Targets) SameCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPol
 func (t *Targets) Forget(now time.Time) {
 	t.clusters.forget(now)
 	t.Workers.forget(now)
+	t.Finder.scales.known.Forget(now)
 }

@@ -29,6 +29,8 @@ func Transform(object any) (any, error) {
 			transformWorkload(u)
 		case kind == cluster.KindStatefulSet:
 			transformStatefulSet(u)
+		case kind == cluster.KindDeployment:
+			transformDeployment(u)
 		case kind == cluster.KindFunctionMesh:
 			transformMesh(u)
 		case kind == cluster.KindScaledObject || kind == cluster.KindVerticalPodAutoscaler:

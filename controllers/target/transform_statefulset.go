@@ -12,7 +12,7 @@ import (
 )
 
 // transformStatefulSet keeps what scaling rests on. All StatefulSets of the cluster come here: of those that run no
-// instance of Pulsar only who they are is kept, to tell what a policy that names one is wrong about. The command is
+// instance of Pulsar only how many replicas they have is kept, for a policy may name what they consume. The command is
 // kept of those that Pulsar's function worker made, for nothing else says what they run: 3 KB as a rule, of 40 KB where
 // the worker hands its own class path on. Of Function Mesh's the object says that.
 func transformStatefulSet(u *unstructured.Unstructured) {
@@ -25,12 +25,13 @@ func transformStatefulSet(u *unstructured.Unstructured) {
 	slim := map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": identity(u),
+		"spec":     picked(u.Object["spec"], "replicas", "selector", "updateStrategy"),
+		"status": picked(u.Object["status"], "replicas", "readyReplicas", "updatedReplicas", "observedGeneration",
+			"currentRevision",
+			"updateRevision"),
 	}
 	if ours || mesh != "" {
 		slim["metadata"] = identity(u, "labels", "annotations")
-		slim["status"] = picked(u.Object["status"], "replicas", "readyReplicas", "updatedReplicas", "observedGeneration",
-			"currentRevision",
-			"updateRevision")
 		slim["spec"] = transformStatefulSetSpec(u, ours)
 	}
 	u.Object = slim

@@ -29,7 +29,7 @@ func Check(w Observed) *Violation {
 		targetKindIsSupported,
 		targetExists,
 		targetIsValid,
-		nothingControlsTheStatefulSet,
+		nothingControlsTheTarget,
 		targetHasReplicas,
 		targetIsNotInAMesh,
 		targetIsManaged,
@@ -97,14 +97,14 @@ func targetIsNotStopped(w Observed) *Violation {
 		Name(w.Policy.Spec), strings.ToLower(string(w.Policy.Spec.PulsarFunctionRef.Kind)))}
 }
 
-func nothingControlsTheStatefulSet(w Observed) *Violation {
+func nothingControlsTheTarget(w Observed) *Violation {
 	if w.Target.Owner == "" {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByAnotherController, Controlled(w.Target)}
 }
 
-// Controlled says that a StatefulSet's replicas are its owner's to set, and what to scale instead.
+// Controlled says that the replicas of a StatefulSet or Deployment are its owner's to set, and what to scale instead.
 func Controlled(target *Target) string {
 	kind, name, _ := strings.Cut(target.Owner, " ")
 	fix := "scale that instead"
@@ -112,7 +112,7 @@ func Controlled(target *Target) string {
 		v1alpha1.WorkloadKind(kind)) {
 		fix = fmt.Sprintf("set spec.scaleTargetRef to kind %s, name %s instead", kind, name)
 	}
-	return fmt.Sprintf("StatefulSet %s is controlled by %s, which sets its replicas back: %s", target.Ref.Name,
+	return fmt.Sprintf("%s %s is controlled by %s, which sets its replicas back: %s", target.Ref.Kind, target.Ref.Name,
 		target.Owner, fix)
 }
 

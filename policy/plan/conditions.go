@@ -26,6 +26,8 @@ type Outcome struct {
 	Unknown error
 	// Reading that was decided on; nil when there was none.
 	Reading *backlog.Reading
+	// Surplus is how many consumers the subscription has beside the target's own; 0 while none was seen for long enough.
+	Surplus int32
 	// Actuator that was chosen.
 	Actuator v1alpha1.ActuatorStatus
 	// ScaleFailed is why the target's replicas were not written; nil when they were, or need not be.

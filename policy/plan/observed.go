@@ -60,6 +60,11 @@ type Target struct {
 	UID string
 	// Replicas is spec.replicas; nil when the field is absent, which the scale subresource needs.
 	Replicas *int32
+	// Reported is how many replicas it reports, which is more than Replicas while pods are replaced; nil where it does
+	// not.
+	Reported *int32
+	// PodSelector selects its pods, as its scale subresource says it; empty where that is not told.
+	PodSelector string
 	// Subscription that its replicas share.
 	Subscription backlog.Subscription
 	// SubscriptionType is how the replicas subscribe by the target's fields.
@@ -81,7 +86,8 @@ type Target struct {
 	// MeshOwner is the FunctionMesh that controls the target and sets its replicas back; empty when there is none, or when
 	// the policy scales it through the mesh.
 	MeshOwner string
-	// Owner is what controls a StatefulSet that is to be scaled, such as "Function resize"; empty when nothing does.
+	// Owner is what controls a StatefulSet or Deployment that is to be scaled, such as "Function resize"; empty when
+	// nothing does.
 	Owner string
 	// Unmanaged is true when the operator was told to leave the target alone, so that scaling it has no effect.
 	Unmanaged bool

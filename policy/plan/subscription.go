@@ -38,7 +38,7 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionShared
 		c.Message = fmt.Sprintf(
 			"subscription %q is consumed by %s too, so each takes a part of one backlog and would be scaled for all of it: "+
-				"give each a spec.subscriptionName of its own", name, strings.Join(sharers, ", "))
+				"%s", name, strings.Join(sharers, ", "), ownSubscription(o))
 	case o.Reading == nil && o.Unknown != nil && !errors.Is(o.Unknown, backlog.ErrNoData):
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPending, "what the broker reports is not "+
 			"known now, "+
@@ -49,25 +49,58 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 	case o.Reading.Type == backlog.NoType || o.Reading.Type == "":
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNoConsumerSeen
 		c.Message = "no consumer has connected to the subscription since the broker loaded its topics"
-	case o.Reading.Type != target.SubscriptionType:
+	case o.Reading.Type != target.SubscriptionType || o.Reading.OtherType != "":
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionDiffers
-		c.Message = fmt.Sprintf(
-			"%s %s promises subscription %q of type %s and the broker reports %s: restart the replicas if they run an older "+
-				"configuration or image, or give the target a spec.subscriptionName that no other workload consumes",
-			target.Ref.Kind, target.Ref.Name, name, target.SubscriptionType, o.Reading.Type)
-	case o.Reading.OtherType != "":
-		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionDiffers
-		c.Message = fmt.Sprintf("%s %s promises subscription %q of type %s and the broker reports %s on some topics or "+
-			"partitions and %s on others, "+
-			"which refuse its replicas: disconnect the other consumers there, or give the target a spec.subscriptionName "+
-			"that no other workload consumes",
-			target.Ref.Kind, target.Ref.Name, name, target.SubscriptionType, o.Reading.Type, o.Reading.OtherType)
+		c.Message = typeDiffers(o)
+	case o.Surplus > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSurplusConsumers
+		c.Message = surplusConsumers(o)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonVerified
 		c.Message = fmt.Sprintf("the broker reports subscription %q of type %s", name, o.Reading.Type)
 	}
 	c.Message = Shorten(c.Message, maxMessage)
 	return c
+}
+
+// promises is who says what subscription it is.
+func promises(o Outcome) string {
+	if o.Observed.Policy.Spec.Subscription != nil {
+		return "spec.subscription"
+	}
+	return o.Observed.Target.Ref.Kind + " " + o.Observed.Target.Ref.Name
+}
+
+// typeDiffers says that the broker reports another type than was promised, or more than one.
+func typeDiffers(o Outcome) string {
+	target, reading := o.Observed.Target, o.Reading
+	apart := "give the target a spec.subscriptionName that no other workload consumes"
+	if o.Observed.Policy.Spec.Subscription != nil {
+		apart = "correct spec.subscription, or have the replicas subscribe under a name that no other workload uses"
+	}
+	promise := fmt.Sprintf("%s promises subscription %q of type %s and the broker reports %s", promises(o),
+		target.Subscription.Name, target.SubscriptionType, reading.Type)
+	if reading.Type != target.SubscriptionType {
+		return fmt.Sprintf("%s: restart the replicas if they run an older configuration or image, or %s", promise, apart)
+	}
+	return fmt.Sprintf("%s on some topics or partitions and %s on others, which refuse its replicas: disconnect the "+
+		"other consumers there, or %s", promise, reading.OtherType, apart)
+}
+
+// surplusConsumers says that the subscription has more consumers than the target's pods open.
+func surplusConsumers(o Outcome) string {
+	return fmt.Sprintf("subscription %q has %d consumers beside those of %s, which may leave at any time and are not "+
+		"counted on: disconnect them or give them a subscription of their own, or set "+
+		"spec.subscription.consumersPerReplica to how many each replica opens",
+		o.Observed.Target.Subscription.Name, o.Surplus, Name(o.Observed.Policy.Spec))
+}
+
+// ownSubscription is what gives each workload a subscription of its own.
+func ownSubscription(o Outcome) string {
+	if o.Observed.Policy.Spec.Subscription != nil {
+		return "have each subscribe under a name of its own, and correct spec.subscription.name"
+	}
+	return "give each a spec.subscriptionName of its own"
 }
 
 // maxMessage is the most bytes that the API takes as the message of a condition.

@@ -27,7 +27,7 @@ func TestEveryBindingGrantsTheAdapter(t *testing.T) {
 	for _, subject := range subjects {
 		require.Equal(t, rbacv1.Subject{Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}, subject)
 	}
-	require.Len(t, subjects, 6)
+	require.Len(t, subjects, 9)
 }
 
 func TestNoRuleGrantsEverything(t *testing.T) {
@@ -82,6 +82,9 @@ func TestTheAdapterMayDoThisAndNoMore(t *testing.T) {
 		"compute.functionmesh.io/sources/scale":           {"patch"},
 		"apps/statefulsets":                               {"get", "list", "watch"},
 		"apps/statefulsets/scale":                         {"patch"},
+		"apps/deployments":                                {"get", "list", "watch"},
+		"apps/deployments/scale":                          {"get", "patch"},
+		"argoproj.io/rollouts/scale":                      {"get", "patch"},
 		"autoscaling/horizontalpodautoscalers":            {"get", "list", "watch", "create", "patch", "delete"},
 		"keda.sh/scaledobjects":                           {"get", "list", "watch", "create", "patch", "delete"},
 		"autoscaling.k8s.io/verticalpodautoscalers":       {"get", "list", "watch"},

@@ -1,0 +1,222 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+func deploymentPolicy() *v1alpha1.AutoscalingPolicy {
+	return fixture.ConsumerPolicy("apps/v1", "Deployment")
+}
+
+func TestADeploymentHasAnAutoscaler(t *testing.T) {
+	w := newTestWorld(t, fixture.Deployment(), deploymentPolicy())
+	w.settle(700)
+	hpa := w.autoscaler()
+	require.NotNil(t, hpa)
+	ref := hpa.Spec.ScaleTargetRef
+	require.Equal(t, "apps/v1 Deployment resize", ref.APIVersion+" "+ref.Kind+" "+ref.Name)
+	p := w.policy()
+	require.Equal(t, "Deployment/resize", p.Status.Target)
+	require.Equal(t, int32(3), *p.Status.CurrentReplicas)
+	require.Equal(t, int32(7), *p.Status.DesiredReplicas)
+	status, message := w.condition(v1alpha1.ConditionTargetFound)
+	require.Equal(t, "True/Found", status, message)
+}
+
+func TestADeploymentIsScaledDirectlyAndToZero(t *testing.T) {
+	p := deploymentPolicy()
+	p.Spec.Actuator = v1alpha1.ActuatorDirect
+	w := newTestWorld(t, fixture.Deployment(), p)
+	w.settle(700)
+	require.Equal(t, []int64{7}, w.written)
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) {
+		p.Spec.MinReplicas = new(int32)
+		p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{
+			StabilizationWindowSeconds: new(int32), CooldownPeriodSeconds: new(int32(30)),
+		}}
+	})
+	for range 12 {
+		w.after(testInterval)
+		w.answer(0, 10_000)
+		w.reconcile()
+	}
+	require.Equal(t, int64(0), w.written[len(w.written)-1])
+	w.after(testInterval)
+	w.answer(500, 10_500)
+	w.reconcile()
+	require.Equal(t, int64(5), w.written[len(w.written)-1], "it wakes to what it needs")
+}
+
+func TestWhatStandsInTheWayOfADeploymentIsTold(t *testing.T) {
+	tests := map[string]struct {
+		objects         []client.Object
+		change          func(*testWorld)
+		condition, want string
+		message         string
+	}{
+		"another HorizontalPodAutoscaler": {
+			objects:   []client.Object{otherAutoscaler("apps/v1", "Deployment", "resize")},
+			condition: v1alpha1.ConditionAutoscalerApplied, want: "False/ConflictingAutoscaler",
+			message: "HorizontalPodAutoscaler theirs scales Deployment resize, and two autoscalers on the same pods stop both",
+		},
+		"a ScaledObject that does not name a kind": {
+			objects:   []client.Object{nameless()},
+			condition: v1alpha1.ConditionAutoscalerApplied, want: "False/ConflictingAutoscaler",
+			message: "ScaledObject resize-so scales Deployment resize",
+		},
+		"an older policy on it": {
+			objects:   []client.Object{olderConsumer()},
+			condition: v1alpha1.ConditionAutoscalerApplied, want: "False/OlderPolicy",
+			message: "AutoscalingPolicy first is older and scales the same target",
+		},
+		"another target of the subscription": {
+			objects:   []client.Object{otherConsumer()},
+			condition: v1alpha1.ConditionSubscriptionVerified, want: "False/SubscriptionShared",
+			message: "Deployment media/crop too, so each takes a part of one backlog and would be scaled for all of it: have " +
+				"each subscribe under a name of its own, and correct spec.subscription.name",
+		},
+		"a scale subresource that may not be written": {
+			change: func(w *testWorld) {
+				w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorDirect })
+				w.scaleFails = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "resize", nil)
+			},
+			condition: v1alpha1.ConditionAutoscalerApplied, want: "Unknown/ScaleFailed",
+			message: "grant the adapter get and patch on deployments/scale of API group apps",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newTestWorld(t, append(test.objects, fixture.Deployment(), deploymentPolicy())...)
+			if test.change != nil {
+				test.change(w)
+			}
+			w.reconcile()
+			w.answer(700, 10_000)
+			_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+			require.Equal(t, w.scaleFails != nil, err != nil)
+			status, message := w.condition(test.condition)
+			require.Equal(t, test.want, status, message)
+			require.Contains(t, message, test.message)
+		})
+	}
+}
+
+// nameless is a ScaledObject that leaves KEDA's default, a Deployment.
+func nameless() client.Object {
+	object := testScaledObject("", "", "resize")
+	fixture.Spec(object)["scaleTargetRef"] = map[string]any{"name": "resize"}
+	return object
+}
+
+func olderConsumer() *v1alpha1.AutoscalingPolicy {
+	p := deploymentPolicy()
+	p.Name, p.UID = "first", "uid-first"
+	p.CreationTimestamp.Time = p.CreationTimestamp.Add(-time.Hour)
+	return p
+}
+
+func otherConsumer() *v1alpha1.AutoscalingPolicy {
+	p := olderConsumer()
+	p.Spec.ScaleTargetRef.Name = "crop"
+	return p
+}
+
+func TestConsumersBesideThoseOfTheTargetAreTold(t *testing.T) {
+	w := newTestWorld(t, fixture.Deployment(), deploymentPolicy())
+	w.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(2))}}
+	w.restart()
+	w.settle(0)
+	for range 12 { // the answer has three consumers
+		w.after(testInterval)
+		w.answer(0, 10_000)
+		w.reconcile()
+	}
+	status, message := w.condition(v1alpha1.ConditionSubscriptionVerified)
+	require.Equal(t, "False/SurplusConsumers", status)
+	require.Equal(t, `subscription "public/default/resize" has 1 consumers beside those of Deployment resize, which may `+
+		"leave at any time and are not counted on: disconnect them or give them a subscription of their own, or set "+
+		"spec.subscription.consumersPerReplica to how many each replica opens", message)
+	w.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(4))}}
+	w.restart()
+	w.reconcile()
+	w.answer(0, 10_000)
+	w.reconcile()
+	status, _ = w.condition(v1alpha1.ConditionSubscriptionVerified)
+	require.Equal(t, "True/AsExpected", status, "pods of a rolling update are its own")
+}
+
+func TestAnotherSubscriptionIsLearnedAnew(t *testing.T) {
+	w := newTestWorld(t, fixture.Deployment(), deploymentPolicy())
+	w.settle(700)
+	w.after(testInterval)
+	w.answer(700, 11_000)
+	w.reconcile()
+	w.events()
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Subscription.Topics[0] = "public/default/other" })
+	w.reconcile()
+	w.record("persistent://public/default/other", 100, 5)
+	w.reconcile()
+	require.Contains(t, strings.Join(w.events(), "\n"), "SubscriptionChanged spec.subscription names another subscription")
+	w.reconcile()
+	require.NotContains(t, strings.Join(w.events(), "\n"), "SubscriptionChanged", "once is enough")
+}
+
+// record is an answer of Pulsar about another topic.
+func (w *testWorld) record(topic string, waiting, published int64) {
+	w.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: topic}, fixture.Sample(w.now, waiting, published))
+}
+
+func TestPodsAreOwnReplicas(t *testing.T) {
+	two, three, five := int32(2), int32(3), int32(5)
+	named := deploymentPolicy()
+	tests := map[string]struct {
+		observed plan.Observed
+		pods     *policy.Pods
+		want     *int32
+	}{
+		"a target that says what it consumes": {plan.Observed{
+			Policy: fixture.Policy(), Target: &plan.Target{Replicas: &two},
+		}, &policy.Pods{Running: &three}, nil},
+		"pods that are known": {plan.Observed{
+			Policy: named, Target: &plan.Target{Replicas: &two},
+		}, &policy.Pods{Running: &three}, &three},
+		"pods that are not known": {plan.Observed{Policy: named, Target: &plan.Target{Replicas: &two}}, nil, &two},
+		"pods of which little is known": {plan.Observed{
+			Policy: named, Target: &plan.Target{Replicas: &two, Reported: &five},
+		}, &policy.Pods{Updating: true}, &five},
+		"fewer than are wanted": {plan.Observed{
+			Policy: named, Target: &plan.Target{Replicas: &five, Reported: &two},
+		}, nil, &five},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, test.observed.OwnReplicas(test.pods)) })
+	}
+}
+
+// TestADeploymentIsFoundWithoutInstances holds for all that is measured: no pods are asked for counters.
+func TestADeploymentIsFoundWithoutInstances(t *testing.T) {
+	w := newTestWorld(t, fixture.Deployment(), deploymentPolicy())
+	w.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }
+	w.restart()
+	observed, err := w.reconciler.observer.observe(t.Context(), w.policy())
+	require.NoError(t, err)
+	require.Empty(t, observed.Target.Subscription.Workload)
+}

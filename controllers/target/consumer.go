@@ -1,0 +1,141 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// declared is the subscription that a policy names, without a cluster yet; or what is wrong with it.
+func declared(s *v1alpha1.Subscription) (subscription backlog.Subscription, kind backlog.SubscriptionType,
+	invalid string,
+) {
+	var topics []string
+	for _, topic := range s.Topics {
+		topics = append(topics, string(topic))
+	}
+	subscription = backlog.NewSubscription(backlog.Cluster{}, s.Name, topics...)
+	kind = backlog.Shared
+	if s.Type != "" {
+		kind = backlog.SubscriptionType(s.Type)
+	}
+	if s.TopicsPattern != "" {
+		pattern, err := backlog.ParsePattern(s.TopicsPattern)
+		if err != nil {
+			return subscription, kind, "spec.subscription.topicsPattern: " + err.Error()
+		}
+		subscription = subscription.WithPatterns(pattern)
+	}
+	return subscription, kind, ""
+}
+
+// Declared is the subscription that a policy names, with its cluster, or what the user has to fix. It reads the
+// connection alone, and the target only where that may say where its Pulsar is: a Function, Sink or Source.
+func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (
+	subscription backlog.Subscription, invalid string, err error,
+) {
+	if RunsInstances(spec.ScaleTargetRef) {
+		found, err := f.Find(ctx, namespace, spec)
+		switch {
+		case err != nil || found.Unsupported != "":
+			return backlog.Subscription{}, found.Unsupported, err
+		case found.Target == nil:
+			return backlog.Subscription{},
+				fmt.Sprintf("%s does not exist in namespace %s", plan.Name(spec), namespace), nil
+		}
+		return found.Target.Subscription, found.Target.Invalid, nil
+	}
+	subscription, _, invalid = declared(spec.Subscription)
+	if invalid != "" {
+		return subscription, invalid, nil
+	}
+	if f.clusters.defaultURL == "" && (spec.Pulsar == nil || spec.Pulsar.AdminURL == "") {
+		return subscription, "the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy, or " +
+			"--pulsar-admin-url of the adapter", nil
+	}
+	subscription.Cluster, invalid, err = f.clusters.resolve(ctx,
+		workload{Metadata: workloadMetadata{Namespace: namespace}}, spec.Pulsar)
+	return subscription, invalid, err
+}
+
+// RunsInstances says that the object is a Function, Sink or Source of Function Mesh.
+func RunsInstances(ref v1alpha1.ScaleTargetRef) bool {
+	return slices.Contains(cluster.WorkloadKinds(), ref.Kind) &&
+		schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == cluster.WorkloadGVK(ref.Kind)
+}
+
+// isKind says that the object is of a kind of Kubernetes that the cache may have.
+func isKind(ref v1alpha1.ScaleTargetRef, kind string) bool {
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == cluster.GVK(kind)
+}
+
+// consumer finds any object with a scale subresource, of which the policy says what it consumes.
+func (f *Finder) consumer(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
+	found, err := f.scalable(ctx, namespace, spec.ScaleTargetRef)
+	target := found.Target
+	if err != nil || target == nil || target.Invalid != "" || target.Owner != "" {
+		return found, err
+	}
+	subscription, invalid, err := f.Declared(ctx, namespace, spec)
+	if err != nil {
+		return Found{}, err
+	}
+	if target.Invalid = invalid; invalid == "" {
+		target.Subscription = subscription
+		_, target.SubscriptionType, _ = declared(spec.Subscription)
+	}
+	return found, nil
+}
+
+// scalable finds an object with a scale subresource: Deployments and StatefulSets in the cache, where they may be
+// listed, and all others at the API server.
+func (f *Finder) scalable(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (Found, error) {
+	for _, kind := range []string{cluster.KindDeployment, cluster.KindStatefulSet} {
+		if isKind(ref, kind) && f.reader.Installed(kind) {
+			return f.reader.cached(ctx, kind, namespace, ref)
+		}
+	}
+	return f.scales.find(ctx, namespace, ref)
+}
+
+// cached finds a Deployment or StatefulSet.
+func (r *Reader) cached(ctx context.Context, kind, namespace string, ref v1alpha1.ScaleTargetRef) (Found, error) {
+	object := cluster.NewUnstructured(kind)
+	err := r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Found{}, nil
+	case err != nil:
+		return Found{}, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, ref.Name, err)
+	}
+	target := newScaled(ref, string(object.GetUID()))
+	target.Owner = ControllerOf(object)
+	pods, err := decodePodController(object)
+	if err == nil {
+		target.PodSelector, err = pods.selector()
+	}
+	if err != nil {
+		target.Invalid = err.Error()
+		return Found{Target: &target}, nil //nolint:nilerr // shown in a condition
+	}
+	target.Replicas, target.Reported = pods.Spec.Replicas, &pods.Status.Replicas
+	return Found{Target: &target}, nil
+}
+
+func newScaled(ref v1alpha1.ScaleTargetRef, uid string) plan.Target {
+	return plan.Target{
+		Ref: ref, Scaling: plan.BySubresource, Scaled: []v1alpha1.ScaleTargetRef{ref}, UID: uid,
+	}
+}

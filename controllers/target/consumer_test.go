@@ -1,0 +1,355 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// fakeScales is an API server with one Rollout.
+type fakeScales struct {
+	asked     int
+	err       error
+	unmapped  bool
+	unscaled  bool
+	discovery error
+}
+
+func (s *fakeScales) Scale(_ context.Context, _ string, ref v1alpha1.ScaleTargetRef) (*autoscalingv1.Scale, error) {
+	s.asked++
+	if s.err != nil {
+		return nil, s.err
+	}
+	return &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: ref.Name, UID: "uid-rollout"},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: 2},
+		Status:     autoscalingv1.ScaleStatus{Replicas: 4, Selector: "app=resize"},
+	}, nil
+}
+
+func (s *fakeScales) Resource(_ context.Context, kind schema.GroupVersionKind) (schema.GroupResource, bool, error) {
+	if s.unmapped {
+		return schema.GroupResource{}, false, &meta.NoKindMatchError{GroupKind: kind.GroupKind()}
+	}
+	return rollouts(), !s.unscaled, s.discovery
+}
+
+func rollouts() schema.GroupResource {
+	return schema.GroupResource{Group: "argoproj.io", Resource: "rollouts"}
+}
+
+const argo = "argoproj.io/v1alpha1"
+
+func deploymentPolicy() *v1alpha1.AutoscalingPolicy {
+	return fixture.ConsumerPolicy("apps/v1", "Deployment")
+}
+
+func rolloutPolicy() *v1alpha1.AutoscalingPolicy { return fixture.ConsumerPolicy(argo, "Rollout") }
+
+// kept is an object as memory keeps it.
+func kept(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	slim, err := Transform(object)
+	require.NoError(t, err)
+	require.Same(t, object, slim)
+	return object
+}
+
+func TestTargetsOfWhichThePolicySaysWhatTheyConsume(t *testing.T) {
+	set := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
+	set.SetName("resize")
+	set.SetNamespace(fixture.Namespace)
+	set.SetResourceVersion("")
+	fixture.SetCommand(t, set, []any{"consume"})
+	owned := fixture.Deployment()
+	fixture.SetOwner(owned, "flink.apache.org/v1", "FlinkDeployment", "jobs")
+	unselected := fixture.Deployment()
+	unselected.Object["spec"] = map[string]any{"replicas": int64(0)}
+	tests := map[string]struct {
+		policy  *v1alpha1.AutoscalingPolicy
+		object  *unstructured.Unstructured
+		scales  *fakeScales
+		without []string
+		want    plan.Target
+		unknown string
+	}{
+		"a Deployment": {
+			policy: deploymentPolicy(), object: fixture.Deployment(),
+			want: plan.Target{
+				Replicas: new(int32(3)), Reported: new(int32(3)), PodSelector: "app=resize", UID: "uid-deployment",
+			},
+		},
+		"a Deployment without a selector": {
+			policy: deploymentPolicy(), object: unselected,
+			want: plan.Target{Replicas: new(int32(0)), Reported: new(int32(3)), UID: "uid-deployment"},
+		},
+		"a Deployment of another controller": {
+			policy: deploymentPolicy(), object: owned,
+			want: plan.Target{
+				Replicas: new(int32(3)), Reported: new(int32(3)), PodSelector: "app=resize", UID: "uid-deployment",
+				Owner: "FlinkDeployment jobs",
+			},
+		},
+		"a StatefulSet that no function worker made": {
+			policy: fixture.ConsumerPolicy("apps/v1", "StatefulSet"), object: set,
+			want: plan.Target{
+				Replicas: new(int32(2)), Reported: new(int32(2)), UID: "553d87fe-9584-41eb-9ca5-dba26794e6be",
+				PodSelector: "component=function,name=resize,namespace=default,tenant=public",
+			},
+		},
+		"a Rollout, read from the API server": {
+			policy: rolloutPolicy(), scales: &fakeScales{},
+			want: plan.Target{
+				Replicas: new(int32(2)), Reported: new(int32(4)), PodSelector: "app=resize", UID: "uid-rollout",
+			},
+		},
+		"a Deployment where these may not be listed": {
+			policy: deploymentPolicy(), scales: &fakeScales{}, without: []string{cluster.KindDeployment},
+			want: plan.Target{
+				Replicas: new(int32(2)), Reported: new(int32(4)), PodSelector: "app=resize", UID: "uid-rollout",
+			},
+		},
+		"a process that reads no scale subresources": {
+			policy: rolloutPolicy(), unknown: "this process reads no objects of kind Rollout of argoproj.io/v1alpha1",
+		},
+		"a kind that is not served": {
+			policy: rolloutPolicy(), scales: &fakeScales{unmapped: true},
+			unknown: "kind Rollout of argoproj.io/v1alpha1 is not served by this cluster: install it",
+		},
+		"a kind without replicas": {
+			policy: rolloutPolicy(), scales: &fakeScales{unscaled: true},
+			unknown: "kind Rollout of argoproj.io/v1alpha1 has no scale subresource",
+		},
+		"a Rollout that may not be read": {
+			policy: rolloutPolicy(), scales: &fakeScales{err: apierrors.NewForbidden(rollouts(), "resize", errors.New("no"))},
+			want: plan.Target{
+				InvalidReason: v1alpha1.ReasonPermissionMissing,
+				Invalid: "Rollout resize may not be read: grant the adapter get and patch on rollouts/scale of API group " +
+					"argoproj.io in a ClusterRole, as deploy/rbac/deployments.yaml does for Deployments",
+			},
+		},
+		"a Rollout without replicas": {
+			policy: rolloutPolicy(), scales: &fakeScales{err: apierrors.NewInternalError(errors.New(
+				`the spec replicas field ".spec.replicas" does not exist`))},
+			want: plan.Target{
+				InvalidReason: v1alpha1.ReasonReplicasUnset,
+				Invalid: `Rollout resize does not say how many replicas it has, from which scaling begins (Internal error ` +
+					`occurred: the spec replicas field ".spec.replicas" does not exist): set them`,
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var objects []client.Object
+			if test.object != nil {
+				objects = append(objects, kept(t, test.object.DeepCopy()))
+			}
+			targets := newTestTargets(t, objects, func(c *Config) {
+				c.InstanceMetrics = PodInstanceMetrics
+				c.Installed = func(kind string) bool { return len(test.without) == 0 || kind != test.without[0] }
+				if test.scales != nil {
+					c.Scales = test.scales
+				}
+			})
+			found, err := targets.Finder.Find(t.Context(), test.policy.Namespace, test.policy.Spec)
+			require.NoError(t, err)
+			if test.unknown != "" {
+				require.Contains(t, found.Unsupported, test.unknown)
+				return
+			}
+			want, ref := test.want, test.policy.Spec.ScaleTargetRef
+			want.Ref, want.Scaled = ref, []v1alpha1.ScaleTargetRef{ref}
+			if want.Invalid == "" && want.Owner == "" {
+				want.Subscription = backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
+				want.SubscriptionType = backlog.Shared
+			}
+			require.Equal(t, &want, found.Target)
+		})
+	}
+}
+
+func TestATargetThatIsNotThereIsNotFound(t *testing.T) {
+	gone := &fakeScales{err: apierrors.NewNotFound(rollouts(), "resize")}
+	targets := newTestTargets(t, nil, func(c *Config) { c.Scales = gone })
+	for _, p := range []*v1alpha1.AutoscalingPolicy{deploymentPolicy(), rolloutPolicy()} {
+		found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
+		require.NoError(t, err)
+		require.Equal(t, Found{}, found)
+	}
+	broken := newTestTargets(t, nil, func(c *Config) { c.Scales = &fakeScales{err: errors.New("no route to host")} })
+	_, err := broken.Finder.Find(t.Context(), fixture.Namespace, rolloutPolicy().Spec)
+	require.ErrorContains(t, err, "reading the scale of Rollout media/resize: no route to host")
+}
+
+func TestAScaleSubresourceIsReadAtMostOnceInAWhile(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	api, p := &fakeScales{}, rolloutPolicy()
+	targets := newTestTargets(t, nil, func(c *Config) {
+		c.Scales, c.Now = api, func() time.Time { return now }
+	})
+	find := func() {
+		t.Helper()
+		_, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
+		require.NoError(t, err)
+	}
+	find()
+	find()
+	require.Equal(t, 1, api.asked)
+	now = now.Add(scaleTTL)
+	find()
+	require.Equal(t, 2, api.asked)
+	targets.Finder.Rewritten(p.Namespace, p.Spec.ScaleTargetRef)
+	find()
+	require.Equal(t, 3, api.asked, "its replicas were just written")
+	now = now.Add(lookupUnusedTTL)
+	targets.Forget(now)
+	require.Zero(t, targets.Finder.scales.known.Len())
+}
+
+func TestASubscriptionThatCannotBeFollowedIsTold(t *testing.T) {
+	tests := map[string]struct {
+		change func(*v1alpha1.AutoscalingPolicySpec)
+		want   string
+	}{
+		"a pattern that RE2 does not have": {func(s *v1alpha1.AutoscalingPolicySpec) {
+			s.Subscription.Topics, s.Subscription.TopicsPattern = nil, "public/default/(?=a).*"
+		}, "spec.subscription.topicsPattern: "},
+		"no cluster": {
+			func(s *v1alpha1.AutoscalingPolicySpec) { s.Pulsar = nil },
+			"the admin URL of the Pulsar cluster is unknown: set spec.pulsar.adminURL of the policy",
+		},
+		"a pattern": {func(s *v1alpha1.AutoscalingPolicySpec) {
+			s.Subscription.Topics, s.Subscription.TopicsPattern = nil, "public/default/in-.*"
+		}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := deploymentPolicy()
+			test.change(&p.Spec)
+			targets := newTestTargets(t, []client.Object{kept(t, fixture.Deployment())})
+			found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
+			require.NoError(t, err)
+			subscription, invalid, err := targets.Finder.Declared(t.Context(), p.Namespace, p.Spec)
+			require.NoError(t, err)
+			require.Equal(t, invalid, found.Target.Invalid)
+			if test.want != "" {
+				require.Contains(t, invalid, test.want)
+				return
+			}
+			require.Empty(t, invalid)
+			require.Equal(t, []string{"persistent://public/default/in-.*"}, subscription.Patterns)
+			require.Equal(t, subscription, found.Target.Subscription)
+		})
+	}
+}
+
+func TestAFunctionMayHaveTheSubscriptionOfItsPolicy(t *testing.T) {
+	function := fixture.Function()
+	fixture.Spec(function)["input"] = map[string]any{"topics": []any{"elsewhere"}}
+	fixture.Spec(function)["maxReplicas"] = int64(9)
+	p := fixture.ConsumerPolicy("compute.functionmesh.io/v1alpha1", "Function")
+	p.Spec.Pulsar = nil
+	targets := newTestTargets(t, []client.Object{function, fixture.ConfigMap()})
+	found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
+	require.NoError(t, err)
+	require.Empty(t, found.Target.Invalid)
+	require.True(t, found.Target.OwnAutoscaler, "what is said of a Function holds all the same")
+	want := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", fixture.Topic)
+	require.Equal(t, want, found.Target.Subscription)
+	subscription, invalid, err := targets.Finder.Declared(t.Context(), p.Namespace, p.Spec)
+	require.NoError(t, err)
+	require.Empty(t, invalid)
+	require.Equal(t, want, subscription)
+}
+
+func TestARolloutOfADeploymentIsSeen(t *testing.T) {
+	for updated, want := range map[int64]bool{1: true, 3: false} {
+		deployment := fixture.Deployment()
+		deployment.Object["status"] = map[string]any{"replicas": int64(3), "updatedReplicas": updated}
+		targets := newTestTargets(t, []client.Object{kept(t, deployment)}, func(c *Config) {
+			c.Installed = func(kind string) bool { return kind == cluster.KindDeployment }
+		})
+		p := deploymentPolicy()
+		found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
+		require.NoError(t, err)
+		described, err := targets.Finder.Describe(t.Context(), p.Namespace, found.Target)
+		require.NoError(t, err)
+		require.Equal(t, want, described.Updating)
+		require.Empty(t, described.Disturbances)
+	}
+}
+
+func TestWhatSharesADeclaredSubscriptionIsFound(t *testing.T) {
+	other := func(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
+		p := deploymentPolicy()
+		p.Name, p.Spec.ScaleTargetRef.Name = "crop", "crop"
+		change(p)
+		return p
+	}
+	tests := map[string]struct {
+		other client.Object
+		want  []string
+	}{
+		"a policy on the same topic": {other(func(*v1alpha1.AutoscalingPolicy) {}), []string{"Deployment media/crop"}},
+		"a policy of another namespace": {other(func(p *v1alpha1.AutoscalingPolicy) {
+			p.Namespace, p.Spec.ScaleTargetRef.Name = "video", "resize"
+		}), []string{"Deployment video/resize"}},
+		"a policy with a pattern": {other(func(p *v1alpha1.AutoscalingPolicy) {
+			p.Spec.Subscription.Topics, p.Spec.Subscription.TopicsPattern = nil, "public/default/i.*"
+		}), []string{"Deployment media/crop"}},
+		"another policy on the same target": {other(func(p *v1alpha1.AutoscalingPolicy) {
+			p.Spec.ScaleTargetRef.Name = "resize"
+		}), nil},
+		"another subscription": {
+			other(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Subscription.Name = "audit" }), nil,
+		},
+		"another topic": {
+			other(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Subscription.Topics[0] = "public/default/out" }), nil,
+		},
+		"another cluster": {
+			other(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Pulsar.AdminURL = "http://elsewhere:8080" }), nil,
+		},
+		"a Function": {fixture.Function(), []string{"Function media/resize"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := deploymentPolicy()
+			targets := newTestTargets(t, []client.Object{p, kept(t, fixture.Deployment()), fixture.ConfigMap(), test.other})
+			found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
+			require.NoError(t, err)
+			sharers, err := targets.Sharers.Of(t.Context(), p.Namespace, found.Target)
+			require.NoError(t, err)
+			require.Equal(t, test.want, sharers)
+		})
+	}
+}
+
+// TestAFunctionLearnsOfADeploymentThatSharesItsSubscription looks from the other side.
+func TestAFunctionLearnsOfADeploymentThatSharesItsSubscription(t *testing.T) {
+	targets := newTestTargets(t, []client.Object{fixture.Function(), fixture.ConfigMap(), deploymentPolicy()})
+	p := fixture.Policy()
+	found, err := targets.Finder.Find(t.Context(), p.Namespace, p.Spec)
+	require.NoError(t, err)
+	sharers, err := targets.Sharers.Of(t.Context(), p.Namespace, found.Target)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Deployment media/resize"}, sharers)
+}

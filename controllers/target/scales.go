@@ -1,0 +1,130 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// scaleTTL is how old a scale subresource may be. It is less than a reconcile interval, and as many reconciles as
+// something may wake in a moment make one request.
+const scaleTTL = 5 * time.Second
+
+// Scales reads scale subresources from the API server.
+type Scales interface {
+	// Scale reads that of an object. Its errors are those of the API server, and of a kind that it does not have.
+	Scale(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*autoscalingv1.Scale, error)
+	// Resource is how a URL calls the objects of a kind, and whether they have a scale subresource.
+	Resource(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupResource, scalable bool, err error)
+}
+
+// scaleKey names an object.
+type scaleKey struct {
+	namespace string
+	ref       v1alpha1.ScaleTargetRef
+}
+
+// scaleAnswer is what the API server says: neither for an object that does not exist.
+type scaleAnswer struct {
+	scale *autoscalingv1.Scale
+	// unsupported is why the kind cannot be scaled, and invalid why the object cannot, for a reason.
+	unsupported, invalid, reason string
+}
+
+// scales remembers scale subresources for a moment.
+type scales struct {
+	// reader is nil in a process that does not read them.
+	reader Scales
+	known  *Lookups[scaleKey, scaleAnswer]
+}
+
+func newScales(reader Scales, now func() time.Time) *scales {
+	return &scales{reader: reader, known: NewShortLookups[scaleKey, scaleAnswer](now, scaleTTL)}
+}
+
+// find describes an object by its scale subresource. An error is worth a retry.
+func (s *scales) find(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (Found, error) {
+	if s.reader == nil {
+		return Found{Unsupported: fmt.Sprintf("this process reads no objects of kind %s of %s", ref.Kind,
+			ref.APIVersion)}, nil
+	}
+	answer, err := s.known.Find(ctx, scaleKey{namespace, ref}, func(ctx context.Context) (scaleAnswer, bool, error) {
+		answer, err := s.read(ctx, namespace, ref)
+		return answer, answer.scale == nil, err
+	})
+	switch {
+	case err != nil:
+		return Found{}, err
+	case answer.unsupported != "":
+		return Found{Unsupported: answer.unsupported}, nil
+	case answer.invalid != "":
+		target := newScaled(ref, "")
+		target.Invalid, target.InvalidReason = answer.invalid, answer.reason
+		return Found{Target: &target}, nil
+	case answer.scale == nil:
+		return Found{}, nil
+	}
+	target := newScaled(ref, string(answer.scale.UID))
+	replicas, reported := answer.scale.Spec.Replicas, answer.scale.Status.Replicas
+	target.Replicas, target.Reported, target.PodSelector = &replicas, &reported, answer.scale.Status.Selector
+	return Found{Target: &target}, nil
+}
+
+func (s *scales) read(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (scaleAnswer, error) {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	resource, scalable, err := s.reader.Resource(ctx, kind)
+	switch {
+	case meta.IsNoMatchError(err):
+		return scaleAnswer{unsupported: fmt.Sprintf("kind %s of %s is not served by this cluster: install it, which is "+
+			"noticed within a minute, or create another policy with the right scaleTargetRef", ref.Kind, ref.APIVersion)}, nil
+	case err != nil:
+		return scaleAnswer{}, fmt.Errorf("looking up kind %s of %s: %w", ref.Kind, ref.APIVersion, err)
+	case !scalable:
+		return scaleAnswer{unsupported: fmt.Sprintf("kind %s of %s has no scale subresource, so its replicas cannot be set: "+
+			"name the object that runs the pods, such as a Deployment", ref.Kind, ref.APIVersion)}, nil
+	}
+	scale, err := s.reader.Scale(ctx, namespace, ref)
+	switch {
+	case apierrors.IsNotFound(err):
+		return scaleAnswer{}, nil
+	case apierrors.IsForbidden(err):
+		return scaleAnswer{reason: v1alpha1.ReasonPermissionMissing, invalid: fmt.Sprintf(
+			"%s %s may not be read: %s", ref.Kind, ref.Name, GrantScale(resource))}, nil
+	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "spec replicas field"):
+		return scaleAnswer{reason: v1alpha1.ReasonReplicasUnset, invalid: fmt.Sprintf(
+			"%s %s does not say how many replicas it has, from which scaling begins (%s): set them", ref.Kind, ref.Name,
+			err)}, nil
+	case err != nil:
+		return scaleAnswer{}, fmt.Errorf("reading the scale of %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
+	}
+	return scaleAnswer{scale: scale}, nil
+}
+
+// GrantScale says which rule lets the adapter scale the objects of a resource.
+func GrantScale(resource schema.GroupResource) string {
+	return fmt.Sprintf("grant the adapter get and patch on %s/scale of API group %s in a ClusterRole, as "+
+		"deploy/rbac/deployments.yaml does for Deployments", resource.Resource, groupName(resource.Group))
+}
+
+func groupName(group string) string {
+	if group == "" {
+		return `""`
+	}
+	return group
+}
+
+// Rewritten has the scale subresource of an object read again: its replicas were just written.
+func (f *Finder) Rewritten(namespace string, ref v1alpha1.ScaleTargetRef) {
+	f.scales.known.expire(scaleKey{namespace, ref})
+}
