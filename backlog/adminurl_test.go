@@ -80,8 +80,8 @@ func TestParseAdminURLGivesOneSpelling(t *testing.T) {
 		"a star":                                {text: "http://*.pulsar:8080", problem: want},
 		"a label of 64 letters":                 {text: "http://" + strings.Repeat("a", 64) + ":8080", problem: want},
 		"a name of more than 253 letters":       {text: "http://" + strings.Repeat("a.", 127) + "b", problem: want},
-		"a template that nobody has filled":     {text: "http://{{host}}:8080", problem: "cannot be read"},
-		"a variable that nobody has filled":     {text: "http://$(HOST):8080", problem: want},
+		"a template that was not filled in":     {text: "http://{{host}}:8080", problem: "cannot be read"},
+		"a variable that was not filled in":     {text: "http://$(HOST):8080", problem: want},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stream is a topic with one partition whose producers batch as they like, and what answers say of it every ten
+// stream is a topic with one partition with producers of any batches, and what answers say of it every ten
 // seconds.
 type stream struct {
 	now                       time.Time
@@ -72,25 +72,25 @@ func (s *stream) addEntries(sample TopicSample) TopicSample {
 	return sample
 }
 
-// asker follows a stream as the Poller does, or requests entry counters with every answer.
-type asker struct {
-	t      *testing.T
-	store  *Store
-	always bool
-	asked  []int // at which answers
-	answer int
+// follower follows a stream as the Poller does, or requests entry counters with every answer.
+type follower struct {
+	t         *testing.T
+	store     *Store
+	always    bool
+	requested []int // at which answers
+	answer    int
 }
 
-func newAsker(t *testing.T, always bool) *asker {
+func newFollower(t *testing.T, always bool) *follower {
 	t.Helper()
 	store, err := NewStore(10*time.Second, time.Minute)
 	require.NoError(t, err)
 	store.Track("me", NewSubscription(Cluster{}, "s", "orders"))
-	return &asker{t: t, store: store, always: always}
+	return &follower{t: t, store: store, always: always}
 }
 
 // look is one fetch; it returns the messages that wait as far as is known then.
-func (a *asker) look(s *stream) float64 {
+func (a *follower) look(s *stream) float64 {
 	topic := Topic{Name: "persistent://public/default/orders"}
 	detail := (&Feed{store: a.store}).NextDetail(topic, s.now)
 	if a.always {
@@ -101,7 +101,7 @@ func (a *asker) look(s *stream) float64 {
 		sample = s.addEntries(sample)
 	}
 	if sample.Detail.Has(Entries) {
-		a.asked = append(a.asked, a.answer)
+		a.requested = append(a.requested, a.answer)
 	}
 	a.answer++
 	a.store.Record(topic, sample)
@@ -112,7 +112,7 @@ func (a *asker) look(s *stream) float64 {
 	return total
 }
 
-func TestEntryCountersAreAskedForWhenTheyTellSomething(t *testing.T) {
+func TestEntryCountersAreRequestedWhenTheyMatter(t *testing.T) {
 	busy := func(entries, size int64, finished int) func(*stream) {
 		return func(s *stream) {
 			s.publish(entries, size)
@@ -150,20 +150,20 @@ func TestEntryCountersAreAskedForWhenTheyTellSomething(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, a := &stream{now: midday()}, newAsker(t, false)
+			s, a := &stream{now: midday()}, newFollower(t, false)
 			for _, turn := range tt.turns {
 				turn(s)
 				a.look(s)
 				s.now = s.now.Add(streamInterval)
 			}
-			require.Equal(t, tt.want, a.asked)
+			require.Equal(t, tt.want, a.requested)
 		})
 	}
 }
 
-// A broker that refuses entry counters is not asked again with every answer.
+// A broker that refuses entry counters gets no request with every answer.
 func TestEntryCountersThatCannotBeHadAreTriedOnceAMinute(t *testing.T) {
-	s, a := &stream{now: midday()}, newAsker(t, false)
+	s, a := &stream{now: midday()}, newFollower(t, false)
 	topic := Topic{Name: "persistent://public/default/orders"}
 	tried := 0
 	for range 31 {
@@ -178,14 +178,14 @@ func TestEntryCountersThatCannotBeHadAreTriedOnceAMinute(t *testing.T) {
 	require.Equal(t, 6, tried)
 }
 
-// Against a twin that asks with every answer: backlogs of producers who change how they batch every ten minutes are
-// told as well, with a quarter of the requests.
-func TestABacklogIsToldAsWellAsByAskingAlways(t *testing.T) {
-	asked, always := 0, 0
+// Against a twin that requests them with every answer: backlogs of producers that change their batches every ten minutes
+// are measured as well, with a quarter of the requests.
+func TestRareEntryCountersMeasureABacklogAsWellAsFrequentOnes(t *testing.T) {
+	requested, always := 0, 0
 	var worse, looks float64
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		s, a, twin := &stream{now: midday()}, newAsker(t, false), newAsker(t, true)
+		s, a, twin := &stream{now: midday()}, newFollower(t, false), newFollower(t, true)
 		size, entries := 1+random.Int64N(100), 20+random.Int64N(500)
 		for turn := range 180 {
 			if random.IntN(60) == 0 { // another release of the producer, with the same load or another
@@ -207,11 +207,11 @@ func TestABacklogIsToldAsWellAsByAskingAlways(t *testing.T) {
 			looks++
 			s.now = s.now.Add(streamInterval)
 		}
-		asked += len(a.asked)
-		always += len(twin.asked)
+		requested += len(a.requested)
+		always += len(twin.requested)
 	}
 	require.Less(t, worse, 0.005*looks)
-	require.Less(t, asked, always/4)
+	require.Less(t, requested, always/4)
 }
 
 func abs(x float64) float64 { return max(x, -x) }

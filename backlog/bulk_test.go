@@ -78,7 +78,7 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 		"there was backlog": {change: func(s *backlog.TopicSample, _ *backlog.BulkSample) {
 			s.Partitions[0].Subscriptions[0].BacklogEntries = 1
 		}},
-		"nobody consumes a partition": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
+		"a partition has no consumer": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
 			b.Topics[orders+"-partition-1"].Subscriptions[function] = backlog.BulkSubscription{}
 		}},
 		"the subscription is gone": {change: func(_ *backlog.TopicSample, b *backlog.BulkSample) {
@@ -106,7 +106,7 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 			subscription.Bytes = true
 			s.Track("me", subscription)
 		}},
-		"nobody tracks it any more": {then: func(s *backlog.Store) { s.Untrack("me") }},
+		"no owner tracks it any more": {then: func(s *backlog.Store) { s.Untrack("me") }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestABulkAnswerConfirmsAQuietTopicAndNothingElse(t *testing.T) {
 	}
 }
 
-// confirming tells the store that bulk answers will come, as a Poller with a BulkSource does.
+// confirming announces bulk answers to the store, as a Poller with a BulkSource does.
 func confirming(t *testing.T, store *backlog.Store) {
 	t.Helper()
 	backlog.AttachBulk(store)
@@ -184,7 +184,7 @@ func TestAnAnswerThatABulkAnswerOvertookIsNotTaken(t *testing.T) {
 	require.Equal(t, start().Add(10*time.Second), r.At)
 	require.True(t, store.Tracks(topic(orders)))
 	require.False(t, store.Tracks(topic(returns)))
-	require.True(t, backlog.CannotWait(store, topic(orders)), "it is next request at once, so no news is lost")
+	require.True(t, backlog.CannotWait(store, topic(orders)), "it is fetched again at once, so that no answer is lost")
 }
 
 func TestABulkAnswerThatIsOlderThanTheReadingMovesNoTime(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
+func TestNextDetailRequestsWhatDecisionsNeed(t *testing.T) {
 	const name = "public/default/resize"
 	one := func(at int, detail Detail, subscription SubscriptionSample) TopicSample {
 		subscription.Name = name
@@ -74,7 +74,7 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 			answers: []TopicSample{one(0, Full, waits(0, 0))}, after: 60,
 			want: Consumers,
 		},
-		"bytes whenever a subscription asks for them": {
+		"bytes whenever a subscription requests them": {
 			answers: []TopicSample{one(0, Full, waits(0, 0))}, bytes: true,
 			after: 10, want: Bytes,
 		},
@@ -91,7 +91,7 @@ func TestAFetchAsksForWhatItIsWorth(t *testing.T) {
 				one(10, Full|Age, waits(500, 1)),
 			}, after: 40, want: Consumers | Age,
 		},
-		"not the age at once when it was asked for in vain": {
+		"not the age at once when it was requested in vain": {
 			answers: []TopicSample{one(0, Full, waits(500, 0)), one(10, Full, waits(500, 1))}, after: 39, want: Consumers,
 		},
 		"not the age while fetches fail, for it may be why": {

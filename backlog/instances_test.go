@@ -170,7 +170,7 @@ func TestInstancesReadingsFollowFromWhatInstancesCount(t *testing.T) {
 			},
 			check: func(t *testing.T, r InstancesReading) { require.InDelta(t, 0.5, valueOf(t, r.Busy), 1e-9) },
 		},
-		"does not know how busy instances are whose many failed calls are not timed": {
+		"does not know the busy time where many failed calls are not timed": {
 			looks: []look{
 				{at: 0, instances: []InstanceSample{python.counts(0, 0, 0, 0, 0)}},
 				{at: 10, instances: []InstanceSample{python.counts(100, 80, 20, 80, 4*time.Second)}},

@@ -215,7 +215,7 @@ func TestReadOfAPatternSaysWhyNothingIsKnown(t *testing.T) {
 	}
 }
 
-func TestAPatternNobodyTracksOrThatCannotBeReadSaysSo(t *testing.T) {
+func TestReadExplainsAnUntrackedOrUnreadablePattern(t *testing.T) {
 	store := newStore(t)
 	followed := matching(t, "in-.*")
 	_, err := store.Read(followed, start())
@@ -269,8 +269,8 @@ func TestAPatternThatComesLaterUsesTheListingThatIsThere(t *testing.T) {
 	require.InDelta(t, 11, known(t, r.Ready), 1e-9)
 }
 
-// dumb is the store's twin: it keeps no sets, and works out from scratch what should be tracked.
-type dumb struct {
+// reference is what the store has to agree with: it keeps no sets, and works out from scratch what should be tracked.
+type reference struct {
 	owners   map[string]backlog.Subscription
 	listings map[backlog.Namespace][]string
 	// all topics there may ever be.
@@ -278,7 +278,7 @@ type dumb struct {
 }
 
 // matches of a pattern, or false before its namespace was listed.
-func (d *dumb) matches(pattern string) (matches []string, listed bool) {
+func (d *reference) matches(pattern string) (matches []string, listed bool) {
 	rest := pattern[len("persistent://"):]
 	namespace := regexp.MustCompile(`^[^/]+/[^/]+`).FindString(rest)
 	listing, listed := d.listings[backlog.Namespace{Cluster: cluster(), Name: namespace}]
@@ -292,7 +292,7 @@ func (d *dumb) matches(pattern string) (matches []string, listed bool) {
 }
 
 // topics says what the subscription should read, or false before a namespace was listed.
-func (d *dumb) topics(s backlog.Subscription) (topics []string, listed bool) {
+func (d *reference) topics(s backlog.Subscription) (topics []string, listed bool) {
 	topics = slices.Clone(s.Topics)
 	for _, pattern := range s.Patterns {
 		matches, listed := d.matches(pattern)
@@ -306,7 +306,7 @@ func (d *dumb) topics(s backlog.Subscription) (topics []string, listed bool) {
 }
 
 // tracked says what should be fetched, and which patterns match it.
-func (d *dumb) tracked() map[string][]string {
+func (d *reference) tracked() map[string][]string {
 	tracked := map[string][]string{}
 	for _, s := range d.owners {
 		for _, name := range s.Topics {
@@ -326,8 +326,8 @@ func (d *dumb) tracked() map[string][]string {
 	return tracked
 }
 
-// needs says whether somebody's patterns need the namespace; the store forgets its listing otherwise.
-func (d *dumb) needs(namespace backlog.Namespace) bool {
+// needs says whether an owner's patterns need the namespace; the store forgets its listing otherwise.
+func (d *reference) needs(namespace backlog.Namespace) bool {
 	for _, s := range d.owners {
 		for _, pattern := range s.Patterns {
 			if s.Cluster == namespace.Cluster && regexp.MustCompile("^persistent://"+namespace.Name+"/").MatchString(pattern) {
@@ -339,8 +339,8 @@ func (d *dumb) needs(namespace backlog.Namespace) bool {
 }
 
 // Whatever is tracked, untracked and listed in whatever order, each subscription reads just the topics that are named
-// or match now. Topic number i has 2^i messages, so a sum tells which were summed.
-func TestExpansionDoesWhatItsDumbTwinDoes(t *testing.T) {
+// or match now. Topic number i has 2^i messages, so that a sum shows which were summed.
+func TestExpansionAgreesWithItsReference(t *testing.T) {
 	texts := []string{"[a-c]", "a|b", ".*", "t/n/[b-f].*", "t/n/e", "t/n/[^a]", "(a|b|c)", "g.+"}
 	var all []string
 	for _, namespace := range []string{"public/default", "t/n"} {
@@ -358,7 +358,7 @@ func TestExpansionDoesWhatItsDumbTwinDoes(t *testing.T) {
 			}
 			return picked
 		}
-		store, twin := newStore(t), &dumb{map[string]backlog.Subscription{}, map[backlog.Namespace][]string{}, all}
+		store, twin := newStore(t), &reference{map[string]backlog.Subscription{}, map[backlog.Namespace][]string{}, all}
 		at := start()
 		for step := range 60 {
 			at = at.Add(time.Second)
@@ -404,7 +404,7 @@ func TestExpansionDoesWhatItsDumbTwinDoes(t *testing.T) {
 }
 
 // compare records an answer about every topic there may be, and reads for every owner.
-func (d *dumb) compare(t *testing.T, store *backlog.Store, at time.Time, when string) {
+func (d *reference) compare(t *testing.T, store *backlog.Store, at time.Time, when string) {
 	t.Helper()
 	require.Equal(t, d.tracked(), backlog.TrackedTopics(store), when)
 	for i, name := range d.all {

@@ -43,7 +43,7 @@ func TestAnOutageIsNoWindowToMeasureOver(t *testing.T) {
 }
 
 // What was measured of a subscription that was deleted is not that of one recreated under its name.
-func TestASubscriptionMadeAnewIsMeasuredAnew(t *testing.T) {
+func TestARecreatedSubscriptionStartsWithoutHistory(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("policy", subscription)

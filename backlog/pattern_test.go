@@ -94,7 +94,7 @@ func TestAPatternMatchesWholeNamesOfItsNamespace(t *testing.T) {
 		"a non-persistent topic":              {".*", "non-persistent://public/default/rx-1", false},
 		"a system topic":                      {".*", "persistent://public/default/__change_events", false},
 		"a topic that only looks like one":    {".*", "persistent://public/default/__mine", true},
-		"a system topic that is asked for":    {"__.*", "persistent://public/default/__change_events", false},
+		"a system topic that is meant":        {"__.*", "persistent://public/default/__change_events", false},
 		"a transaction buffer's snapshots": {
 			".*", "persistent://public/default/__transaction_buffer_snapshot_segments",
 			false,

@@ -93,7 +93,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.Equal(t, []backlog.SubscriptionType{backlog.Failover, ""}, []backlog.SubscriptionType{r.Type, r.OtherType})
 			},
 		},
-		"tells partitions of another type, which do not count what consumers hold": {
+		"reports partitions of another type, which do not count what consumers hold": {
 			answers: []backlog.TopicSample{partitioned(0, all, part{kind: backlog.Failover},
 				part{kind: backlog.Shared, unacked: 3}, part{kind: backlog.Shared})},
 			check: func(t *testing.T, r backlog.Reading) {
@@ -103,11 +103,11 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.Error(t, err)
 			},
 		},
-		"sums bytes that were asked for": {
+		"sums bytes that were requested": {
 			answers: []backlog.TopicSample{partitioned(0, all, part{backlog: 2, bytes: 4000}, part{backlog: 1, bytes: 500})},
 			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 4500, known(t, r.Bytes), 0) },
 		},
-		"does not know bytes that were not asked for": {
+		"does not know bytes that were not requested": {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Full, part{backlog: 2, bytes: 4000})},
 			check:   func(t *testing.T, r backlog.Reading) { unknown(t, backlog.ErrNotAsked, r.Bytes) },
 		},
@@ -128,7 +128,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.Equal(t, second(60), r.OldestAt)
 			},
 		},
-		"takes a message from a producer whose clock is ahead for new": {
+		"takes a message as new when the clock of its producer is ahead": {
 			answers: []backlog.TopicSample{partitioned(60, all, part{backlog: 1, oldest: 70})},
 			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 0, known(t, r.OldestAge), 0) },
 		},
@@ -184,7 +184,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.InDelta(t, 30, known(t, r.ProcessRate), 1e-9)
 			},
 		},
-		"tells a partition that was loaded again by any of its counters": {
+		"notices a partition that was loaded again by any of its counters": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Slim, part{published: 100, delivered: 500}),
 				partitioned(5, backlog.Slim, part{published: 200, delivered: 600}),
@@ -206,7 +206,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.Equal(t, 2, r.Partitions)
 			},
 		},
-		"starts anew when the topic was recreated with fewer partitions": {
+		"starts again when the topic was recreated with fewer partitions": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Slim, part{published: 100}, part{published: 100}),
 				partitioned(10, backlog.Slim, part{published: 300}),
@@ -241,20 +241,20 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Slim, part{}, part{draining: 2})},
 			check:   func(t *testing.T, r backlog.Reading) { require.True(t, r.Draining) },
 		},
-		"tells partitions that wait for the consumers which others have": {
+		"reports partitions without the consumers that others have": {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Full,
 				part{published: 10, backlog: 10, delayed: 4, consumers: two}, part{published: 7, backlog: 7, delayed: 2}, part{},
 				part{published: 3, backlog: 3, delayed: 3}, part{noSubscription: true})},
 			check: func(t *testing.T, r backlog.Reading) {
 				require.InDelta(t, 2, known(t, r.UnreadPartitions), 0)
-				require.InDelta(t, 10, known(t, r.UnreadMessages), 0, "nobody counts which of them fell due")
+				require.InDelta(t, 10, known(t, r.UnreadMessages), 0, "Pulsar does not count which of them fell due")
 				require.InDelta(t, 16, known(t, r.Ready), 0)
 				require.False(t, r.Delayed.Known())
 				require.InDelta(t, 2, known(t, r.Consumers), 0)
 				require.Equal(t, 5, r.Partitions)
 			},
 		},
-		"takes what may be due for ready while nobody consumes, for Pulsar does not count delays down then": {
+		"takes what may be due for ready without a consumer": {
 			answers: []backlog.TopicSample{
 				partitioned(0, backlog.Full, part{published: 5, backlog: 5, delayed: 5, consumers: two}),
 				partitioned(10, backlog.Full, part{published: 5, backlog: 5, delayed: 5}),
@@ -276,11 +276,11 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 				require.InDelta(t, 5, known(t, r.Delayed), 0)
 			},
 		},
-		"has nothing delayed where nothing waits, whoever consumes": {
+		"has nothing delayed without backlog": {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Full, part{published: 5})},
 			check:   func(t *testing.T, r backlog.Reading) { require.InDelta(t, 0, known(t, r.Delayed), 0) },
 		},
-		"calls no partition unread while nobody consumes at all": {
+		"calls no partition unread without any consumer": {
 			answers: []backlog.TopicSample{partitioned(0, backlog.Full, part{backlog: 10}, part{backlog: 7})},
 			check: func(t *testing.T, r backlog.Reading) {
 				require.InDelta(t, 0, known(t, r.UnreadPartitions), 0)
@@ -321,7 +321,7 @@ func TestReadKnowsWhatTheAnswersSay(t *testing.T) {
 	}
 }
 
-func TestBytesThatDidNotComeAreMissedRatherThanNotAsked(t *testing.T) {
+func TestBytesThatDidNotComeAreMissingAndNotUnrequested(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	subscription.Bytes = true
@@ -344,7 +344,7 @@ func TestBytesAreFetchedAtOnceForTheFirstWhoWantsThem(t *testing.T) {
 	store.Track("me", subscription)
 	require.True(t, backlog.CannotWait(store, topic(orders)), "bulk answers could put it off for an hour")
 	store.Track("you", subscription)
-	require.False(t, backlog.CannotWait(store, topic(orders)), "they are asked for already")
+	require.False(t, backlog.CannotWait(store, topic(orders)), "they are requested already")
 }
 
 func TestAnAgeIsShownAsLongAsTheAnswerItCameWith(t *testing.T) {

@@ -151,7 +151,7 @@ func TestReadTurnsAnswersIntoReadings(t *testing.T) {
 				require.Equal(t, 10*time.Second, r.Window)
 			},
 		},
-		"tells what arrives by the newest answers too": {
+		"reads what arrives by the newest answers too": {
 			answers: []answer{
 				{at: 0, published: 0}, {at: 4, published: 400}, {at: 8, published: 1600}, {at: 10, published: 2400},
 			},
@@ -287,7 +287,7 @@ func TestReadSaysWhyNothingIsKnown(t *testing.T) {
 		want    error
 		text    string
 	}{
-		"nobody tracks it": {
+		"no owner tracks it": {
 			prepare: func(*backlog.Store, backlog.Subscription) {}, want: backlog.ErrNotTracked,
 		},
 		"the first answer is under way": {
@@ -336,7 +336,7 @@ func TestReadSaysWhyNothingIsKnown(t *testing.T) {
 		},
 		"interest was not renewed": {
 			prepare: func(s *backlog.Store, sub backlog.Subscription) {
-				s.TrackUntil("asked", sub, start().Add(time.Minute))
+				s.TrackUntil("scaler", sub, start().Add(time.Minute))
 				s.Record(topic(orders), good.sample())
 				s.Expire(start().Add(time.Minute + 1))
 			},
@@ -365,7 +365,7 @@ func TestReadSaysWhyNothingIsKnown(t *testing.T) {
 	}
 }
 
-func TestReadKeepsTheLastWordOfATopicInTroubleUntilItIsStale(t *testing.T) {
+func TestReadKeepsTheLastAnswerOfAFailingTopicUntilItIsStale(t *testing.T) {
 	store := newStore(t)
 	subscription := backlog.NewSubscription(cluster(), function, orders)
 	store.Track("me", subscription)
@@ -408,7 +408,7 @@ func TestRecordIgnoresWhatComesOutOfOrderOrUntracked(t *testing.T) {
 	reading, err := store.Read(subscription, start().Add(5*time.Second))
 	require.NoError(t, err)
 	require.InDelta(t, 20, known(t, reading.Ready), 0)
-	require.False(t, backlog.CannotWait(store, topic(orders)), "newer news are here already")
+	require.False(t, backlog.CannotWait(store, topic(orders)), "a newer answer is here already")
 }
 
 func TestTrackingAnotherTopicKeepsWhatBothName(t *testing.T) {
@@ -431,7 +431,7 @@ func TestAnUnreadableFieldIsNeverZero(t *testing.T) {
 	require.False(t, forgotten.Known())
 }
 
-func TestPartitionsAreSummedAndTheirResetsToldApart(t *testing.T) {
+func TestPartitionsAreSummedWithTheirOwnResets(t *testing.T) {
 	partitions := func(at int, counters ...int64) backlog.TopicSample {
 		sample := backlog.TopicSample{At: start().Add(time.Duration(at) * time.Second), Detail: backlog.Slim}
 		for i, published := range counters {

@@ -25,14 +25,14 @@ func TestWhatASumSaysOfConsumersTakesAllItsTopics(t *testing.T) {
 			},
 			consumers: 2, steady: true,
 		},
-		"nobody looked who consumes one of them": {
+		"the consumers of one are unknown": {
 			orders: []answer{{at: 0, consumers: 2}, {at: 10, consumers: 2}}, returns: []answer{
 				{at: 0, slim: true},
 				{at: 10, slim: true},
 			},
 			consumers: -1,
 		},
-		"nobody looked who consumes the other": {
+		"the consumers of the other are unknown": {
 			orders: []answer{{at: 0, slim: true}, {at: 10, slim: true}}, returns: []answer{
 				{at: 0, consumers: 2},
 				{at: 10, consumers: 2},
@@ -84,15 +84,15 @@ func TestWhatASumSaysOfConsumersTakesAllItsTopics(t *testing.T) {
 	}
 }
 
-func TestASumTellsTopicsOfAnotherType(t *testing.T) {
+func TestASumReportsTopicsOfAnotherType(t *testing.T) {
 	tests := map[string]struct {
 		orders, returns backlog.SubscriptionType
 		kind, other     backlog.SubscriptionType
 	}{
-		"both alike":                   {orders: backlog.Shared, returns: backlog.Shared, kind: backlog.Shared},
-		"one that nobody consumed":     {orders: backlog.NoType, returns: backlog.Failover, kind: backlog.Failover},
-		"another that nobody consumed": {orders: backlog.KeyShared, returns: backlog.NoType, kind: backlog.KeyShared},
-		"neither was consumed":         {orders: backlog.NoType, returns: backlog.NoType, kind: backlog.NoType},
+		"both alike":                 {orders: backlog.Shared, returns: backlog.Shared, kind: backlog.Shared},
+		"one without a consumer":     {orders: backlog.NoType, returns: backlog.Failover, kind: backlog.Failover},
+		"another without a consumer": {orders: backlog.KeyShared, returns: backlog.NoType, kind: backlog.KeyShared},
+		"neither was consumed":       {orders: backlog.NoType, returns: backlog.NoType, kind: backlog.NoType},
 		"two types": {
 			orders: backlog.Shared, returns: backlog.Failover, kind: backlog.Shared,
 			other: backlog.Failover,
@@ -165,7 +165,7 @@ func TestConsumersThatShareANameAreSeveral(t *testing.T) {
 	}
 }
 
-// A consumer that seeks, or whose network breaks, is back under its name before anybody looks.
+// A consumer that seeks, or whose network breaks, is back under its name before the next answer.
 func TestWhatAConsumerHeldWhenItsConnectionEndedIsNotFinished(t *testing.T) {
 	held := func(at int, delivered int64, since int) backlog.TopicSample {
 		return backlog.TopicSample{At: second(at), Detail: backlog.Full, Partitions: []backlog.PartitionSample{{
@@ -180,7 +180,7 @@ func TestWhatAConsumerHeldWhenItsConnectionEndedIsNotFinished(t *testing.T) {
 		want  float64
 	}{
 		"the connection stayed: 100 were finished": {since: 0, want: 10},
-		"it came anew: 100 were delivered twice":   {since: 12, want: 0},
+		"it reconnected: 100 were delivered twice": {since: 12, want: 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestWhatAConsumerHeldWhenItsConnectionEndedIsNotFinished(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyHoldsAnyMoreIsNotFinishedLater(t *testing.T) {
+func TestMessagesThatNoConsumerHoldsAreNotFinishedLater(t *testing.T) {
 	at := func(seconds int, delivered, unacked int64, consumers ...backlog.ConsumerSample) backlog.TopicSample {
 		return backlog.TopicSample{At: second(seconds), Detail: backlog.Full, Partitions: []backlog.PartitionSample{{
 			Index: backlog.NotPartitioned, PublishedMessages: 500, Subscriptions: []backlog.SubscriptionSample{{

@@ -68,19 +68,19 @@ func TestInterestThatIsRenewedStays(t *testing.T) {
 	now := time.Unix(0, 0)
 	subscription := NewSubscription(Cluster{}, "f", "orders")
 	for range 10 {
-		store.TrackUntil("asked", subscription, now.Add(5*time.Minute))
+		store.TrackUntil("scaler", subscription, now.Add(5*time.Minute))
 		now = now.Add(time.Minute)
 		store.Expire(now)
 		require.Equal(t, 1, store.expiries.Len(), "once, however often it is renewed")
 		require.Len(t, store.owners, 1)
 	}
-	store.Track("asked", subscription)
+	store.Track("scaler", subscription)
 	store.Expire(now.Add(time.Hour))
 	require.Len(t, store.owners, 1, "without an end now")
 	require.Zero(t, store.expiries.Len())
-	store.TrackUntil("asked", subscription, now.Add(time.Hour))
-	store.Untrack("asked")
-	store.TrackUntil("asked", subscription, now.Add(2*time.Hour))
+	store.TrackUntil("scaler", subscription, now.Add(time.Hour))
+	store.Untrack("scaler")
+	store.TrackUntil("scaler", subscription, now.Add(2*time.Hour))
 	store.Expire(now.Add(90 * time.Minute))
 	require.Len(t, store.owners, 1, "the time of an interest that ended is not that of the next one")
 	store.Expire(now.Add(2*time.Hour + 1))
@@ -88,20 +88,20 @@ func TestInterestThatIsRenewedStays(t *testing.T) {
 	require.Zero(t, store.expiries.Len())
 }
 
-func TestInterestThatEndsAndBeginsAnewLeavesNothingBehind(t *testing.T) {
+func TestInterestThatEndsLeavesNothingBehind(t *testing.T) {
 	store, err := NewStore(10*time.Second, time.Minute)
 	require.NoError(t, err)
 	now := time.Unix(0, 0)
 	subscription := NewSubscription(Cluster{}, "f", "orders")
 	for range 100 {
-		store.TrackUntil("asked", subscription, now.Add(5*time.Minute))
+		store.TrackUntil("scaler", subscription, now.Add(5*time.Minute))
 		now = now.Add(time.Minute)
 		store.Expire(now)
-		store.Untrack("asked")
+		store.Untrack("scaler")
 		require.Zero(t, store.expiries.Len())
 	}
-	store.TrackUntil("asked", subscription, now.Add(time.Hour))
-	store.TrackUntil("asked", subscription, now.Add(time.Minute))
+	store.TrackUntil("scaler", subscription, now.Add(time.Hour))
+	store.TrackUntil("scaler", subscription, now.Add(time.Minute))
 	store.Expire(now.Add(time.Minute - 1))
 	require.Len(t, store.owners, 1)
 	store.Expire(now.Add(time.Minute))

@@ -123,7 +123,7 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 				name: "media/images/resize", kind: backlog.Shared, topics: []string{"persistent://public/default/in"},
 			},
 		},
-		"is a sink whose consumer properties take precedence": {
+		"is a sink with consumer properties that take precedence": {
 			kind: KindSink,
 			mesh: `{` + identity + `,"subscriptionName":"theirs","retainOrdering":true,"input":{"sourceSpecs":{"in":{` +
 				mine + `}}}}`,
@@ -236,7 +236,7 @@ func TestAFunctionIsTheSameInAllDescriptions(t *testing.T) {
 	}
 }
 
-// check asks the function for its subscription.
+// check requires the subscription of the function.
 func (e expected) check(t *testing.T, f Function) {
 	t.Helper()
 	subscription, kind, err := f.Subscription()

@@ -60,7 +60,7 @@ func TestTheInputsOfAMeshObjectAreTheUnionOfTheirFields(t *testing.T) {
 		"a Function that reads through a source": {
 			spec: `{"input":{"topics":["a"]},"sourceConfig":{"className":"org.Kafka"}}`, refused: "reads from org.Kafka",
 		},
-		"a Function whose source's settings name it": {
+		"a Function with a source that names it": {
 			spec:    `{"input":{"topics":["a"]},"sourceConfig":{"sourceType":"x","configs":{"className":"org.Kafka"}}}`,
 			refused: "reads from org.Kafka",
 		},

@@ -50,7 +50,7 @@ func TestDecodeReadsEveryLanguage(t *testing.T) {
 		"Java before its first message, its quantiles NaN": {"5.0.0-M1-java-idle-instance.txt", backlog.InstanceSample{
 			Calls: ptr(int64(0)), BusyTime: ptr(time.Duration(0)), FailedCallsCounted: true,
 		}},
-		"Java asked for our series alone": {"4.0.8-java-idle-named-instance.txt", backlog.InstanceSample{
+		"Java with a request for our series alone": {"4.0.8-java-idle-named-instance.txt", backlog.InstanceSample{
 			Calls: ptr(int64(0)), BusyTime: ptr(time.Duration(0)), FailedCallsCounted: true,
 		}},
 		"Python leaves failed calls out": {"4.0.8-python-instance.txt", backlog.InstanceSample{
@@ -186,7 +186,7 @@ func TestDecodeRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-func TestDecodeTellsComponentsOfOneProcessApart(t *testing.T) {
+func TestDecodeSeparatesComponentsOfOneProcess(t *testing.T) {
 	two := functionText() + strings.ReplaceAll(functionText(), "t/n/f", "t/n/g")
 	_, err := decode(strings.NewReader(two), backlog.InstanceAddress{})
 	require.ErrorContains(t, err, "it must be said which is meant")

@@ -31,7 +31,7 @@ type book struct {
 
 func (b book) Addresses(workload string) ([]backlog.InstanceAddress, error) {
 	if workload != "w" {
-		return nil, errors.New("asked for another workload: " + workload)
+		return nil, errors.New("a request for another workload: " + workload)
 	}
 	return b.addresses, b.err
 }
@@ -66,10 +66,10 @@ func scraper(t *testing.T, config Config, addresses ...backlog.InstanceAddress) 
 	return s
 }
 
-func TestFetchAsksEveryInstance(t *testing.T) {
-	var asked atomic.Pointer[http.Request]
+func TestFetchScrapesEveryInstance(t *testing.T) {
+	var requested atomic.Pointer[http.Request]
 	first := serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
-		asked.Store(r)
+		requested.Store(r)
 		says(functionText())(w, r)
 	})
 	s := scraper(t, Config{}, first, serve(t, "pod-1", says(functionText())))
@@ -83,7 +83,7 @@ func TestFetchAsksEveryInstance(t *testing.T) {
 	require.Equal(t, "pod-1", got.Instances[1].ID)
 	require.Equal(t, int64(5), got.Instances[1].Received)
 
-	r := asked.Load()
+	r := requested.Load()
 	require.Equal(t, http.MethodGet, r.Method)
 	require.Equal(t, "/metrics", r.URL.Path)
 	require.Len(t, r.URL.Query()["name[]"], 6+4+4+1)
@@ -102,7 +102,7 @@ func counts(received, processed int) string {
 		fmt.Sprintf(`pulsar_function_processed_successfully_total{fqfn="t/n/f",instance_id="0"} %d`, processed))
 }
 
-func TestFetchAsksTwiceWhatSeemsToBeInFlight(t *testing.T) {
+func TestFetchScrapesTwiceWhatSeemsToBeInFlight(t *testing.T) {
 	for name, test := range map[string]struct {
 		answers             []string
 		received, processed int64
@@ -132,9 +132,9 @@ func TestFetchAsksTwiceWhatSeemsToBeInFlight(t *testing.T) {
 }
 
 func TestFetchTakesAnInstanceForSilentThatIsSilentTheSecondTime(t *testing.T) {
-	var asked atomic.Int64
+	var requested atomic.Int64
 	s := scraper(t, Config{}, serve(t, "pod-0", func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1) > 1 {
+		if requested.Add(1) > 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -244,7 +244,7 @@ func TestFetchUsesNoProxy(t *testing.T) {
 	var called atomic.Bool
 	proxy := serve(t, "proxy", func(http.ResponseWriter, *http.Request) { called.Store(true) })
 	t.Setenv("HTTP_PROXY", "http://"+proxy.HostPort)
-	// Go never asks a proxy for a loopback address; a name that does not exist shows it.
+	// Go never calls a proxy for a loopback address; a name that does not exist shows it.
 	s := scraper(t, Config{}, backlog.InstanceAddress{ID: "pod-0", HostPort: "pod-0.invalid:9094"})
 	_, err := s.FetchInstances(t.Context(), "w")
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
@@ -276,15 +276,15 @@ func TestFetchGivesUpOnSlowInstances(t *testing.T) {
 }
 
 func TestFetchEndsWithItsContext(t *testing.T) {
-	asked := make(chan struct{}, 1)
+	requested := make(chan struct{}, 1)
 	hang := serve(t, "hangs", func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
+		requested <- struct{}{}
 		<-r.Context().Done()
 	})
 	s := scraper(t, Config{RequestTimeout: time.Minute}, hang, serve(t, "waits", says(functionText())))
 	s.slots = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-asked; cancel() }()
+	go func() { <-requested; cancel() }()
 	_, err := s.FetchInstances(ctx, "w")
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, backlog.ErrUnreachable)
@@ -322,7 +322,7 @@ func TestFetchBoundsWhatIsUnderWay(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int64(3))
 }
 
-func TestFetchAsksOnlyPlainAddresses(t *testing.T) {
+func TestFetchScrapesOnlyPlainAddresses(t *testing.T) {
 	for _, hostPort := range []string{
 		"", "10.2.0.17", "10.2.0.17:", "10.2.0.17:0", "10.2.0.17:99999", "10.2.0.17:http", ":9094", "user@host:9094",
 		"host/path:80",

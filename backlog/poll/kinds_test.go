@@ -26,10 +26,10 @@ type fakeCluster struct {
 	topics     []string
 	listErr    error
 	lists      []time.Time
-	askErr     error
+	scrapeErr  error
 	hang       bool
-	asks       map[string][]time.Time
-	asking     int
+	scrapes    map[string][]time.Time
+	scraping   int
 	most       int
 	bulk       func(at time.Time) (backlog.BulkSample, error)
 	bulks      []time.Time
@@ -38,7 +38,7 @@ type fakeCluster struct {
 }
 
 func newFakeCluster(topics ...string) *fakeCluster {
-	return &fakeCluster{topics: topics, asks: map[string][]time.Time{}, updated: map[string]int{}}
+	return &fakeCluster{topics: topics, scrapes: map[string][]time.Time{}, updated: map[string]int{}}
 }
 
 func (f *fakeCluster) set(change func()) {
@@ -47,14 +47,14 @@ func (f *fakeCluster) set(change func()) {
 	change()
 }
 
-// listed, asked, bulked and news say how often something happened.
+// listed, scraped, bulked and updates count what happened.
 func (f *fakeCluster) listed() (n int) {
 	f.set(func() { n = len(f.lists) })
 	return n
 }
 
-func (f *fakeCluster) asked(workload string) (n int) {
-	f.set(func() { n = len(f.asks[workload]) })
+func (f *fakeCluster) scraped(workload string) (n int) {
+	f.set(func() { n = len(f.scrapes[workload]) })
 	return n
 }
 
@@ -63,7 +63,7 @@ func (f *fakeCluster) bulked() (n int) {
 	return n
 }
 
-func (f *fakeCluster) news(name string) (n int) {
+func (f *fakeCluster) updates(name string) (n int) {
 	f.set(func() { n = f.updated[name] })
 	return n
 }
@@ -79,12 +79,12 @@ func (f *fakeCluster) List(_ context.Context, namespace backlog.Namespace) ([]st
 func (f *fakeCluster) FetchInstances(ctx context.Context, workload string) (backlog.InstancesSample, error) {
 	f.mu.Lock()
 	at := time.Now()
-	f.asks[workload] = append(f.asks[workload], at)
-	f.asking++
-	f.most = max(f.most, f.asking)
-	err, hang := f.askErr, f.hang
+	f.scrapes[workload] = append(f.scrapes[workload], at)
+	f.scraping++
+	f.most = max(f.most, f.scraping)
+	err, hang := f.scrapeErr, f.hang
 	f.mu.Unlock()
-	defer f.set(func() { f.asking-- })
+	defer f.set(func() { f.scraping-- })
 	if hang {
 		<-ctx.Done()
 		return backlog.InstancesSample{}, fmt.Errorf("%w: timed out", backlog.ErrUnreachable)
@@ -123,7 +123,7 @@ func TestPollerListsANamespaceAtOnceAndThenEveryHalfMinute(t *testing.T) {
 			require.NoError(t, err, "a new pattern is read within half a second")
 			require.Equal(t, 1, r.Partitions)
 			pulsar.set(func() { require.Equal(t, namespace(), pulsar.listedName) })
-			require.Positive(t, pulsar.news("persistent://public/default/in-.*"), "who follows a pattern hears of its listing")
+			require.Positive(t, pulsar.updates("persistent://public/default/in-.*"), "a listing updates its patterns")
 
 			time.Sleep(95 * time.Second)
 			require.Equal(t, 4, pulsar.listed(), "one listing serves all patterns of the namespace")
@@ -139,7 +139,7 @@ func TestPollerListsANamespaceAtOnceAndThenEveryHalfMinute(t *testing.T) {
 			time.Sleep(time.Second)
 			lists, fetches := pulsar.listed(), source.count(topic(in1))
 			time.Sleep(time.Minute)
-			require.Equal(t, lists, pulsar.listed(), "nobody needs it any more")
+			require.Equal(t, lists, pulsar.listed(), "no owner needs it any more")
 			require.Equal(t, fetches, source.count(topic(in1)))
 		})
 	})
@@ -156,7 +156,7 @@ func TestPollerListsAgainOnceAMatchedTopicIsGone(t *testing.T) {
 			source.fails[topic(in2)] = backlog.ErrTopicNotFound
 			source.mu.Unlock()
 			time.Sleep(10 * time.Second) // fetched and found missing
-			require.Equal(t, 2, pulsar.listed(), "the listing is asked for at once")
+			require.Equal(t, 2, pulsar.listed(), "the listing is requested at once")
 			r, err := store.Read(subscription, time.Now())
 			require.NoError(t, err)
 			require.Equal(t, 1, r.Partitions)
@@ -205,7 +205,7 @@ func TestPollerWithoutOptionalSourcesSaysSo(t *testing.T) {
 	})
 }
 
-func TestPollerAsksInstancesBesideTopics(t *testing.T) {
+func TestPollerReadsInstancesBesideTopics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source, pulsar := newStore(t), newFakeSource(), newFakeCluster()
 		run(t, pulsar.config(store, source), func(*poll.Poller) {
@@ -214,14 +214,14 @@ func TestPollerAsksInstancesBesideTopics(t *testing.T) {
 			store.Track("me", subscription)
 			store.Track("you", subscription)
 			time.Sleep(95 * time.Second)
-			require.InDelta(t, 10, pulsar.asked("shop/resize"), 1, "once an interval, whoever asks")
-			require.InDelta(t, 20, pulsar.news(orders), 2, "answers of topics and of instances are news")
+			require.InDelta(t, 10, pulsar.scraped("shop/resize"), 1, "once an interval for all owners")
+			require.InDelta(t, 20, pulsar.updates(orders), 2, "answers of topics and of instances are updates")
 			r, err := store.Read(subscription, time.Now())
 			require.NoError(t, err)
 			require.InDelta(t, 1, known(t, r.Instances.Answering), 0)
 			require.InDelta(t, 0, known(t, r.Instances.ProcessRate), 0)
 
-			pulsar.set(func() { pulsar.askErr = fmt.Errorf("%w: no pods", backlog.ErrUnreachable) })
+			pulsar.set(func() { pulsar.scrapeErr = fmt.Errorf("%w: no pods", backlog.ErrUnreachable) })
 			time.Sleep(2 * staleAfter)
 			r, err = store.Read(subscription, time.Now())
 			require.NoError(t, err, "instances never make the reading fail")
@@ -232,9 +232,9 @@ func TestPollerAsksInstancesBesideTopics(t *testing.T) {
 			store.Untrack("me")
 			store.Untrack("you")
 			time.Sleep(time.Second)
-			asked := pulsar.asked("shop/resize")
+			before := pulsar.scraped("shop/resize")
 			time.Sleep(time.Minute)
-			require.Equal(t, asked, pulsar.asked("shop/resize"))
+			require.Equal(t, before, pulsar.scraped("shop/resize"))
 		})
 	})
 }
@@ -290,7 +290,7 @@ func TestPollerSpreadsAStartOverTheInterval(t *testing.T) {
 	})
 }
 
-func TestPollerAsksATopicAtOnceForANewSubscription(t *testing.T) {
+func TestPollerFetchesATopicAtOnceForANewSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		polling(t, store, source, func(*poll.Poller) {
@@ -332,12 +332,12 @@ func TestBulkAnswersSpareFetchesOfAQuietTopic(t *testing.T) {
 			require.InDelta(t, 30, source.count(topic(orders)), 1, "quiet for less than QuietInterval: decisions may be pending")
 			require.InDelta(t, 5, pulsar.bulked(), 1)
 
-			before, news := source.count(topic(orders)), pulsar.news(orders)
+			before, news := source.count(topic(orders)), pulsar.updates(orders)
 			time.Sleep(30 * time.Minute)
 			fetches := source.count(topic(orders)) - before
 			require.Less(t, fetches, 15, "instead of 180")
 			require.Greater(t, fetches, 4, "QuietInterval is the longest wait")
-			require.Greater(t, pulsar.news(orders)-news, 30, "each confirmation is news")
+			require.Greater(t, pulsar.updates(orders)-news, 30, "each confirmation is an update")
 			r, err := store.Read(subscription, time.Now())
 			require.NoError(t, err)
 			require.LessOrEqual(t, time.Since(r.At), 91*time.Second)

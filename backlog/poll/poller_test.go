@@ -18,7 +18,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
-// fakeSource answers from memory on the test's own clock and records who was asked when.
+// fakeSource answers from memory on the test's own clock and records what was fetched when.
 type fakeSource struct {
 	takes time.Duration
 	// mu guards the rest.
@@ -106,7 +106,7 @@ func run(t *testing.T, config poll.Config, body func(*poll.Poller)) {
 	require.NoError(t, group.Wait())
 }
 
-func TestPollerFetchesATopicOnceAnIntervalWhoeverAsks(t *testing.T) {
+func TestPollerFetchesATopicOnceAnIntervalForAllOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		polling(t, store, source, func(*poll.Poller) {
@@ -120,7 +120,7 @@ func TestPollerFetchesATopicOnceAnIntervalWhoeverAsks(t *testing.T) {
 	})
 }
 
-func TestPollerAsksANewTopicAtOnce(t *testing.T) {
+func TestPollerFetchesANewTopicAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		polling(t, store, source, func(*poll.Poller) {
@@ -134,11 +134,11 @@ func TestPollerAsksANewTopicAtOnce(t *testing.T) {
 	})
 }
 
-func TestPollerStopsAskingWhenNobodyTracks(t *testing.T) {
+func TestPollerStopsFetchingAnUntrackedTopic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		polling(t, store, source, func(*poll.Poller) {
-			store.TrackUntil("asked", backlog.NewSubscription(cluster(), function, orders), time.Now().Add(25*time.Second))
+			store.TrackUntil("scaler", backlog.NewSubscription(cluster(), function, orders), time.Now().Add(25*time.Second))
 			time.Sleep(time.Minute)
 			require.Equal(t, 3, source.count(topic(orders)))
 		})
@@ -184,7 +184,7 @@ func TestPollerBacksOffAFailingTopicAndNotAMissingOne(t *testing.T) {
 	})
 }
 
-func TestPollerAsksForEverythingOnlyWhileSomethingWaits(t *testing.T) {
+func TestPollerRequestsDetailsOnlyWhileThereIsBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, source := newStore(t), newFakeSource()
 		polling(t, store, source, func(*poll.Poller) {
@@ -192,7 +192,7 @@ func TestPollerAsksForEverythingOnlyWhileSomethingWaits(t *testing.T) {
 			time.Sleep(55 * time.Second)
 			source.mu.Lock()
 			require.Equal(t, backlog.Full, source.details[0])
-			require.NotContains(t, source.details[1:], backlog.Consumers, "an idle topic is asked slimly")
+			require.NotContains(t, source.details[1:], backlog.Consumers, "an idle topic has slim requests")
 			source.backlog = 5
 			source.mu.Unlock()
 			time.Sleep(30 * time.Second)

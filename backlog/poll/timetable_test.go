@@ -90,7 +90,7 @@ func (w *timetable) turn() {
 		}
 	}
 	var changes []backlog.Change
-	if w.random.IntN(5) == 0 { // of each job once, as the store tells
+	if w.random.IntN(5) == 0 { // of each job once, as the store does
 		if w.random.IntN(2) == 0 { // or again of the last one
 			w.touched = w.jobs[w.random.IntN(len(w.jobs))]
 		}

@@ -50,7 +50,7 @@ func TestAnAdministratorsCredentialsMayBeInFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
 		_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"), backlog.Slim)
 		require.NoError(t, err)
-		require.Equal(t, "Bearer "+token, broker.request(len(broker.asked())-1).Header.Get("Authorization"),
+		require.Equal(t, "Bearer "+token, broker.request(len(broker.requested())-1).Header.Get("Authorization"),
 			"a rotated token is used at once")
 	}
 	require.NoError(t, os.Remove(file))
@@ -58,12 +58,12 @@ func TestAnAdministratorsCredentialsMayBeInFiles(t *testing.T) {
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.ErrorContains(t, err, "token file "+file)
 
-	before := len(broker.asked())
+	before := len(broker.requested())
 	_, err = newSource(t, Config{Credentials: known}, broker).
 		Fetch(t.Context(), broker.named("orders", "media/secret"), backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
 	require.ErrorContains(t, err, "names a file", "of a user it stays forbidden")
-	require.Len(t, broker.asked(), before)
+	require.Len(t, broker.requested(), before)
 }
 
 func TestAnAdministratorsCredentialsAreForTheURLsThatHeGave(t *testing.T) {
@@ -86,11 +86,11 @@ func TestAnAdministratorsCredentialsAreForTheURLsThatHeGave(t *testing.T) {
 			require.ErrorContains(t, err, "is not an allowed Pulsar host")
 		})
 	}
-	require.Empty(t, other.asked())
+	require.Empty(t, other.requested())
 	broker.on("orders/stats", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"), backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrForbidden, "nor is it carried elsewhere by a redirect")
-	require.Empty(t, other.asked())
+	require.Empty(t, other.requested())
 }

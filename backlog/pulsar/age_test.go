@@ -58,11 +58,11 @@ func TestAnAgeThatCannotBeReadDoesNotCostTheRest(t *testing.T) {
 			with: trace, without: sends(500, "text/plain", "no"), err: backlog.ErrUnavailable,
 			counts: map[string]float64{"partitions ok": 1, "stats-age unavailable": 1, "stats unavailable": 1},
 		},
-		"but a topic that moves is not asked for any more often": {
+		"but a topic that moves is not requested for any more often": {
 			with: says(503, "Namespace bundle is being unloaded"), without: good, err: backlog.ErrUnavailable,
 			counts: map[string]float64{"partitions ok": 1, "stats-age unavailable": 2},
 		},
-		"and a missing permission is not asked about twice": {
+		"and a missing permission is not requested about twice": {
 			with: says(401, "no"), without: good, err: backlog.ErrForbidden,
 			counts: map[string]float64{"partitions ok": 1, "stats-age forbidden": 1},
 		},
@@ -132,7 +132,7 @@ func TestStorageThatHangsHoldsFewConnections(t *testing.T) {
 }
 
 // spells are when something began and ended. Who waits for one to end may begin the next before the server of the first
-// has noticed, but not at an earlier time: so they are told apart by the clock, not by who came first.
+// has noticed, but not at an earlier time: so the clock distinguishes them, not their order.
 type spells struct {
 	mu    sync.Mutex
 	edges []edge // guarded by mu

@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-func TestTroubleWithOneTopicDoesNotOpenTheBreaker(t *testing.T) {
+func TestFailuresOfOneTopicDoNotOpenTheBreaker(t *testing.T) {
 	tests := map[string]http.HandlerFunc{
 		"a 500":                         sends(500, "text/plain", "trace"),
 		"a 503 in Pulsar's words":       says(503, "Namespace bundle is being unloaded"),

@@ -91,8 +91,8 @@ func TestOnlyFailuresInARowOpenTheBreaker(t *testing.T) {
 	}
 }
 
-func TestAHostIsLeftAloneForAsLongAsItAsks(t *testing.T) {
-	for name, tt := range map[string]struct{ asked, left time.Duration }{
+func TestBreakerRespectsRetryAfter(t *testing.T) {
+	for name, tt := range map[string]struct{ requested, left time.Duration }{
 		"ten seconds":                    {10 * time.Second, 10 * time.Second},
 		"an hour, which is too long":     {time.Hour, maxProbe},
 		"less than what a probe waits":   {time.Millisecond, firstProbe},
@@ -103,7 +103,7 @@ func TestAHostIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 				c := testChain(16, 100)
 				require.True(t,
 					sendsOne(t, c, "broker:8080",
-						outcome{kind: failed, reason: backlog.ErrUnavailable, cause: "it answers 429", retryAfter: tt.asked}))
+						outcome{kind: failed, reason: backlog.ErrUnavailable, cause: "it answers 429", retryAfter: tt.requested}))
 				after(tt.left - 1)
 				require.False(t, sendsOne(t, c, "broker:8080", good))
 				after(1)

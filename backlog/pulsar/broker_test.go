@@ -63,15 +63,15 @@ func (b *fakeBroker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	queue[0](w, r)
 }
 
-// asked returns the paths and queries of the requests so far, without the namespace.
-func (b *fakeBroker) asked() []string {
+// requested returns the paths and queries of the requests so far, without the namespace.
+func (b *fakeBroker) requested() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	asked := make([]string, 0, len(b.requests))
+	requested := make([]string, 0, len(b.requests))
 	for _, r := range b.requests {
-		asked = append(asked, strings.TrimPrefix(r.URL.Path, "/admin/v2/persistent/public/default/"))
+		requested = append(requested, strings.TrimPrefix(r.URL.Path, "/admin/v2/persistent/public/default/"))
 	}
-	return asked
+	return requested
 }
 
 func (b *fakeBroker) request(i int) *http.Request {

@@ -67,13 +67,13 @@ func TestBrokerStatsAsRecorded(t *testing.T) {
 
 			all, err := decodeBrokerStats(bytes.NewReader(content), allOfThem)
 			require.NoError(t, err)
-			require.Equal(t, dumbBulk(t, content), all)
+			require.Equal(t, referenceBulk(t, content), all)
 		})
 	}
 }
 
-// dumbBulk decodes the whole answer at once.
-func dumbBulk(t *testing.T, content []byte) map[string]backlog.BulkTopic {
+// referenceBulk decodes the whole answer at once.
+func referenceBulk(t *testing.T, content []byte) map[string]backlog.BulkTopic {
 	t.Helper()
 	var namespaces map[string]map[string]map[string]map[string]struct {
 		MsgInCount    int64 `json:"msgInCount"`
@@ -113,20 +113,20 @@ func TestFetchBulkReadsEveryBroker(t *testing.T) {
 	}}, sample)
 
 	first.on(allHosts, answers(`["`+second.host()+`"]`)) // one broker, for the map
-	asked := map[backlog.Topic]bool{}
+	read := map[backlog.Topic]bool{}
 	stats = newBrokerStats(t, BrokerStatsConfig{
 		Wanted: func(topic backlog.Topic) bool {
-			asked[topic] = true
+			read[topic] = true
 			return topic.Name == "persistent://public/default/parts"
 		},
 	}, first, second)
 	sample, err = stats.FetchBulk(t.Context(), cluster)
 	require.NoError(t, err)
 	require.Len(t, sample.Topics, 1)
-	require.Equal(t, map[backlog.Topic]bool{{Cluster: cluster, Name: "persistent://public/default/parts"}: true}, asked)
+	require.Equal(t, map[backlog.Topic]bool{{Cluster: cluster, Name: "persistent://public/default/parts"}: true}, read)
 }
 
-func TestFetchBulkWhileBrokersAreTroubled(t *testing.T) {
+func TestFetchBulkWhileBrokersFail(t *testing.T) {
 	superuser := says(http.StatusUnauthorized, "This operation requires super-user access")
 	tests := map[string]struct {
 		hosts, first, second http.HandlerFunc

@@ -117,7 +117,7 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 			_, err := source.Fetch(t.Context(), topic, backlog.Slim)
 			require.ErrorIs(t, err, tt.reason)
 			require.Equal(t, tt.text, err.Error())
-			require.Empty(t, elsewhere.asked(), "no request may leave, with or without the token")
+			require.Empty(t, elsewhere.requested(), "no request may leave, with or without the token")
 		})
 	}
 }
@@ -131,7 +131,7 @@ func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
 			require.ErrorIs(t, err, backlog.ErrForbidden)
 			require.EqualError(t, err,
 				"permission missing: "+elsewhere.host()+" is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
-			require.Empty(t, elsewhere.asked())
+			require.Empty(t, elsewhere.requested())
 		})
 	}
 }
@@ -167,7 +167,7 @@ func TestRedirectsEnd(t *testing.T) {
 	broker.on("orders/partitions", redirectsTo(broker.URL))
 	_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrUnavailable)
-	require.Len(t, broker.asked(), 4, "the request and three redirects")
+	require.Len(t, broker.requested(), 4, "the request and three redirects")
 }
 
 // breaks answers with the start of an answer and ends the connection.
@@ -219,7 +219,7 @@ func TestRetriesOnceAndOnlyWhereItHelps(t *testing.T) {
 			broker.on("orders/stats", tt.answers...)
 			_, err := newSource(t, Config{}, broker).Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 			require.ErrorIs(t, err, tt.reason)
-			require.Len(t, broker.asked()[1:], tt.calls)
+			require.Len(t, broker.requested()[1:], tt.calls)
 		})
 	}
 }
@@ -233,7 +233,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	zipped := func(body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Accept-Encoding") != "gzip" {
-				http.Error(w, "gzip was not asked for", http.StatusNotAcceptable)
+				http.Error(w, "gzip was not requested", http.StatusNotAcceptable)
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")
@@ -279,7 +279,7 @@ func hangs(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-func TestABrokerThatHangsIsGivenUp(t *testing.T) {
+func TestFetchTimesOutOnABrokerThatHangs(t *testing.T) {
 	broker := newFakeBroker(t)
 	tests := map[string]struct {
 		answer http.HandlerFunc

@@ -223,7 +223,7 @@ func TestARotatedTokenIsUsedAtOnce(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
 		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 		require.NoError(t, err)
-		require.Equal(t, "Bearer "+token, broker.request(len(broker.asked())-1).Header.Get("Authorization"))
+		require.Equal(t, "Bearer "+token, broker.request(len(broker.requested())-1).Header.Get("Authorization"))
 	}
 }
 
@@ -248,7 +248,7 @@ func TestATokenFileThatIsNoGoodSendsNothing(t *testing.T) {
 			require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 			require.EqualError(t, err,
 				"credentials refused: nothing was sent to "+broker.host()+": token file "+tt.file+": "+tt.text)
-			require.Empty(t, broker.asked())
+			require.Empty(t, broker.requested())
 		})
 	}
 }
@@ -260,7 +260,7 @@ func TestAChangedFileOfParametersIsUsedAtOnce(t *testing.T) {
 	shows := func(password string) {
 		_, err := source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 		require.NoError(t, err)
-		user, shown, ok := broker.request(len(broker.asked()) - 1).BasicAuth()
+		user, shown, ok := broker.request(len(broker.requested()) - 1).BasicAuth()
 		require.True(t, ok)
 		require.Equal(t, "me:"+password, user+":"+shown)
 	}

@@ -130,7 +130,7 @@ func TestRedirectsShowCredentialsToAllowedHostsAlone(t *testing.T) {
 				AllowedHosts: []string{front.host(), owner.host(), plainAt.Host}, AllowedIssuers: []string{issuer.URL + "/realm"},
 				Credentials: &fakeCredentials{named: map[string]backlog.Credentials{"ns/secret": tt.credentials}},
 			})
-			ask := func() error {
+			fetch := func() error {
 				topic := backlog.Topic{
 					Cluster: backlog.Cluster{AdminURL: front.URL, Access: "ns/secret"},
 					Name:    "persistent://public/default/orders",
@@ -139,17 +139,17 @@ func TestRedirectsShowCredentialsToAllowedHostsAlone(t *testing.T) {
 				return err
 			}
 			to = elsewhere.URL
-			require.ErrorIs(t, ask(), backlog.ErrForbidden)
+			require.ErrorIs(t, fetch(), backlog.ErrForbidden)
 			to = plain.URL
-			require.ErrorContains(t, ask(), "redirects persistent://public/default/orders from https to http://")
+			require.ErrorContains(t, fetch(), "redirects persistent://public/default/orders from https to http://")
 			to = owner.URL
-			require.ErrorIs(t, ask(), backlog.ErrProtocol, "the number of partitions is no statistics")
+			require.ErrorIs(t, fetch(), backlog.ErrProtocol, "the number of partitions is no statistics")
 
 			_, shown := owner.seen()
 			require.Equal(t, tt.shown, shown[0])
 			conns, _ := elsewhere.seen()
 			require.Zero(t, conns, "not even a connection may be made, for a handshake shows the certificate")
-			require.Empty(t, plain.asked())
+			require.Empty(t, plain.requested())
 		})
 	}
 }

@@ -98,7 +98,7 @@ func TestEachClusterIsShownItsOwnCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := source.Fetch(t.Context(), broker.named("orders", tt.access), backlog.Slim)
 			require.NoError(t, err)
-			last := broker.request(len(broker.asked()) - 1)
+			last := broker.request(len(broker.requested()) - 1)
 			require.Equal(t, tt.authorization, last.Header.Get("Authorization"))
 			require.Equal(t, tt.method, last.Header.Get("X-Pulsar-Auth-Method-Name"))
 		})
@@ -168,7 +168,7 @@ func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
 			_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
 			require.ErrorIs(t, err, tt.reason)
 			require.EqualError(t, err, tt.reason.Error()+": nothing was sent to "+broker.host()+": "+tt.text)
-			require.Empty(t, broker.asked())
+			require.Empty(t, broker.requested())
 		})
 	}
 }
@@ -188,19 +188,19 @@ func TestUnknownNamesSendNothing(t *testing.T) {
 			_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
 			require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 			require.EqualError(t, err, "credentials refused: nothing was sent to "+broker.host()+": "+tt.text)
-			require.Empty(t, broker.asked(), "the program's own credentials must not stand in")
+			require.Empty(t, broker.requested(), "the program's own credentials must not stand in")
 		})
 	}
 }
 
 // unready is a CredentialSource that cannot tell now.
 type unready struct {
-	asked int
-	err   error
+	requested int
+	err       error
 }
 
 func (u *unready) Credentials(context.Context, string) (backlog.Credentials, error) {
-	u.asked++
+	u.requested++
 	return backlog.Credentials{}, u.err
 }
 
@@ -235,7 +235,7 @@ func TestCredentialsThatAreNotReadYetAreNotRefused(t *testing.T) {
 			require.EqualError(t, err, tt.reason.Error()+": nothing was sent to "+broker.host()+": "+tt.text)
 			require.ErrorIs(t, err, tt.reason)
 			require.NotErrorIs(t, err, backlog.ErrUnauthenticated)
-			require.Equal(t, 1, known.asked, "the age has no part in it")
+			require.Equal(t, 1, known.requested, "the age has no part in it")
 			require.Equal(t, map[string]float64{tt.result: 1}, counted(t, registry))
 		})
 	}
@@ -254,7 +254,7 @@ func TestRotatedCredentialsAreReadAgainAtOnce(t *testing.T) {
 	_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
 	require.NoError(t, err, "one fetch must do")
 	require.Equal(t, []string{"ns/secret"}, known.invalidated)
-	require.Equal(t, []string{"orders/partitions", "orders/partitions", "orders/stats"}, broker.asked())
+	require.Equal(t, []string{"orders/partitions", "orders/partitions", "orders/stats"}, broker.requested())
 }
 
 func TestRefusedCredentialsThatAreStillTheSameAreShownOnce(t *testing.T) {
@@ -265,7 +265,7 @@ func TestRefusedCredentialsThatAreStillTheSameAreShownOnce(t *testing.T) {
 		backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrUnauthenticated)
 	require.Equal(t, []string{"ns/secret"}, known.invalidated)
-	require.Len(t, broker.asked(), 1)
+	require.Len(t, broker.requested(), 1)
 }
 
 func TestAChangeOfCredentialsClosesTheOldConnections(t *testing.T) {
@@ -275,7 +275,7 @@ func TestAChangeOfCredentialsClosesTheOldConnections(t *testing.T) {
 	fetch := func() string {
 		_, err := source.Fetch(t.Context(), broker.named("orders", "ns/secret"), backlog.Slim)
 		require.NoError(t, err)
-		return broker.request(len(broker.asked()) - 1).RemoteAddr
+		return broker.request(len(broker.requested()) - 1).RemoteAddr
 	}
 	first := fetch()
 	require.Equal(t, first, fetch())

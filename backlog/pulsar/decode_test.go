@@ -29,12 +29,13 @@ func TestDecodeRecordedAnswers(t *testing.T) {
 			continue // a list, or of another kind
 		}
 		_, partitioned := answer["partitions"]
-		for _, asked := range []backlog.Detail{backlog.Slim, everything} {
+		for _, wanted := range []backlog.Detail{backlog.Slim, everything} {
 			t.Run(filepath.Base(file), func(t *testing.T) {
 				if !partitioned {
-					got, err := decodeStats(bytes.NewReader(content), asked)
+					got, err := decodeStats(bytes.NewReader(content), wanted)
 					require.NoError(t, err)
-					require.Equal(t, []backlog.PartitionSample{dumbDecode(answer, backlog.NotPartitioned, asked)}, got.Partitions)
+					want := referenceDecode(answer, backlog.NotPartitioned, wanted)
+					require.Equal(t, []backlog.PartitionSample{want}, got.Partitions)
 					return
 				}
 				var want []backlog.PartitionSample
@@ -47,9 +48,9 @@ func TestDecodeRecordedAnswers(t *testing.T) {
 					index, err := strconv.Atoi(key[at+len("-partition-"):])
 					require.NoError(t, err)
 					name = key[:at]
-					want = append(want, dumbDecode(raw.(map[string]any), index, asked))
+					want = append(want, referenceDecode(raw.(map[string]any), index, wanted))
 				}
-				got, err := decodePartitionedStats(bytes.NewReader(content), name, 0, asked)
+				got, err := decodePartitionedStats(bytes.NewReader(content), name, 0, wanted)
 				if len(want) != int(answer["metadata"].(map[string]any)["partitions"].(float64)) {
 					require.Error(t, err)
 					return
@@ -62,8 +63,8 @@ func TestDecodeRecordedAnswers(t *testing.T) {
 	}
 }
 
-// dumbDecode reads one TopicStats with none of the decoder's structs.
-func dumbDecode(answer map[string]any, index int, asked backlog.Detail) backlog.PartitionSample {
+// referenceDecode reads one TopicStats with none of the decoder's structs.
+func referenceDecode(answer map[string]any, index int, wanted backlog.Detail) backlog.PartitionSample {
 	number := func(from map[string]any, name string) int64 {
 		value, _ := from[name].(float64)
 		return int64(value)
@@ -95,15 +96,15 @@ func dumbDecode(answer map[string]any, index int, asked backlog.Detail) backlog.
 				subscription.ThrottledEvents += int64(value.(float64))
 			}
 		}
-		if asked.Has(backlog.Bytes) {
+		if wanted.Has(backlog.Bytes) {
 			subscription.BacklogBytes = max(0, number(s, "backlogSize"))
 		}
-		if at := number(s, "earliestMsgPublishTimeInBacklog"); asked.Has(backlog.Age) && at > 0 {
+		if at := number(s, "earliestMsgPublishTimeInBacklog"); wanted.Has(backlog.Age) && at > 0 {
 			subscription.EarliestPublishTime = time.UnixMilli(at)
 		}
-		if asked.Has(backlog.Consumers) {
+		if wanted.Has(backlog.Consumers) {
 			for _, raw := range s["consumers"].([]any) {
-				subscription.Consumers = append(subscription.Consumers, dumbConsumer(raw.(map[string]any), number, text))
+				subscription.Consumers = append(subscription.Consumers, referenceConsumer(raw.(map[string]any), number, text))
 			}
 		}
 		sample.Subscriptions = append(sample.Subscriptions, subscription)
@@ -113,7 +114,7 @@ func dumbDecode(answer map[string]any, index int, asked backlog.Detail) backlog.
 	return sample
 }
 
-func dumbConsumer(c map[string]any, number func(map[string]any, string) int64,
+func referenceConsumer(c map[string]any, number func(map[string]any, string) int64,
 	text func(map[string]any, string) string,
 ) backlog.ConsumerSample {
 	metadata, _ := c["metadata"].(map[string]any)
@@ -133,31 +134,32 @@ func dumbConsumer(c map[string]any, number func(map[string]any, string) int64,
 
 func TestDecodeDetails(t *testing.T) {
 	tests := map[string]struct {
-		asked   backlog.Detail
+		wanted  backlog.Detail
 		changes map[string]any
 		answer  backlog.Detail
 		bytes   int64
 		oldest  time.Time
 	}{
-		"what was not asked for is passed over": {
+		"what was not requested is passed over": {
 			changes: map[string]any{"backlogSize": 5, "earliestMsgPublishTimeInBacklog": 7},
 		},
-		"what was asked for is there": {
-			asked:   backlog.Precise | backlog.Bytes | backlog.Age,
+		"what was requested is there": {
+			wanted:  backlog.Precise | backlog.Bytes | backlog.Age,
 			changes: map[string]any{"backlogSize": 5, "earliestMsgPublishTimeInBacklog": 7},
 			answer:  backlog.Precise | backlog.Bytes | backlog.Age, bytes: 5, oldest: time.UnixMilli(7),
 		},
 		"nothing waits": {
-			asked: backlog.Age, changes: map[string]any{"earliestMsgPublishTimeInBacklog": -1}, answer: backlog.Age,
+			wanted: backlog.Age, changes: map[string]any{"earliestMsgPublishTimeInBacklog": -1}, answer: backlog.Age,
 		},
 		"a broker that does not know the parameters says nothing": {
-			asked: backlog.Bytes | backlog.Age, changes: map[string]any{},
+			wanted: backlog.Bytes | backlog.Age, changes: map[string]any{},
 		},
-		"a broker that was not asked, as far as it knows": {
-			asked: backlog.Bytes | backlog.Age, changes: map[string]any{"backlogSize": -1, "earliestMsgPublishTimeInBacklog": 0},
+		"a broker that answers as without the request": {
+			wanted:  backlog.Bytes | backlog.Age,
+			changes: map[string]any{"backlogSize": -1, "earliestMsgPublishTimeInBacklog": 0},
 		},
 		"a time that cannot be": {
-			asked: backlog.Age | backlog.Bytes, changes: map[string]any{
+			wanted: backlog.Age | backlog.Bytes, changes: map[string]any{
 				"backlogSize":                     0,
 				"earliestMsgPublishTimeInBacklog": -2,
 			}, answer: backlog.Bytes,
@@ -165,7 +167,7 @@ func TestDecodeDetails(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := decodeStats(strings.NewReader(subscription(tt.changes)), tt.asked)
+			got, err := decodeStats(strings.NewReader(subscription(tt.changes)), tt.wanted)
 			require.NoError(t, err)
 			require.Equal(t, tt.answer, got.Detail)
 			s := got.Partitions[0].Subscriptions[0]

@@ -97,7 +97,7 @@ func TestDecodeOddNumbers(t *testing.T) {
 			with(func(s *backlog.SubscriptionSample) { s.Type = "Queue" }), "",
 		},
 		"negative replays become 0": {map[string]any{"msgInReplay": -1, "drainingHashesCount": -1}, good, ""},
-		"what holds dispatch back is told": {
+		"what holds dispatch back is reported": {
 			map[string]any{
 				"msgInReplay": 18, "drainingHashesCount": 3, "activeConsumerName": "x1",
 				"dispatchThrottledMsgEventsBySubscriptionLimit":   1,

@@ -60,12 +60,12 @@ func TestEntryCountersAreAddedToASampleLater(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, backlog.Consumers, sample.Detail)
 	require.Nil(t, sample.Partitions[0].AddedEntries)
-	require.NotContains(t, broker.asked(), "parts/partitioned-internalStats")
+	require.NotContains(t, broker.requested(), "parts/partitioned-internalStats")
 	sample = source.AddEntries(t.Context(), broker.topic("parts"), sample)
 	require.Equal(t, backlog.Full, sample.Detail)
 	require.Equal(t, int64(4), *sample.Partitions[3].AddedEntries)
 	require.Equal(t, []string{"parts/partitions", "parts/partitioned-stats", "parts/partitioned-internalStats"},
-		broker.asked())
+		broker.requested())
 }
 
 func TestEntryCountersOfPartitions(t *testing.T) {

@@ -32,7 +32,7 @@ func TestAnswersBecomeReasons(t *testing.T) {
 			answer: replays(t, "4.0.8-401-no-token.txt"), reason: backlog.ErrUnauthenticated,
 			text: "credentials refused: BROKER does not accept the token: is it expired, or signed with another key?",
 		},
-		"401 in HTML without a token asks for one": {
+		"401 in HTML without a token requires one": {
 			answer: replays(t, "4.0.8-401-no-token.txt"), anonymous: true, reason: backlog.ErrUnauthenticated,
 			text: "credentials refused: BROKER requires credentials and none are configured: give the adapter a token",
 		},
@@ -239,12 +239,12 @@ func TestNamesAndURLsThatCannotBeRight(t *testing.T) {
 			name: "non-persistent://a/b/c",
 			text: "not supported: non-persistent://a/b/c keeps no backlog to scale on: use a persistent:// topic",
 		},
-		"a service URL":                   {url: "pulsar://broker:6650", text: urlFix},
-		"a URL without a scheme":          {url: "broker:8080", text: urlFix},
-		"a URL with a path":               {url: "http://broker:8080/admin/v2", text: urlFix},
-		"a URL with a password, not told": {url: "http://me:hunter2@broker:8080", text: urlFix},
-		"a URL with a query":              {url: "http://broker:8080?a=b", text: urlFix},
-		"no URL":                          {url: "\x00", text: urlFix},
+		"a service URL":                    {url: "pulsar://broker:6650", text: urlFix},
+		"a URL without a scheme":           {url: "broker:8080", text: urlFix},
+		"a URL with a path":                {url: "http://broker:8080/admin/v2", text: urlFix},
+		"a URL with a password, not shown": {url: "http://me:hunter2@broker:8080", text: urlFix},
+		"a URL with a query":               {url: "http://broker:8080?a=b", text: urlFix},
+		"no URL":                           {url: "\x00", text: urlFix},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestNamesAndURLsThatCannotBeRight(t *testing.T) {
 	}
 }
 
-func TestMissingAnswersAreToldShortly(t *testing.T) {
+func TestMissingAnswersHaveAShortCause(t *testing.T) {
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(secure.Close)
 	plain := newFakeBroker(t)

@@ -194,20 +194,20 @@ func TestABrokerThatIsDownIsSpared(t *testing.T) {
 		answer http.HandlerFunc
 		text   string
 		// dials while it is down, when new connections are made; otherwise requests are counted.
-		asked int
+		requested int
 	}{
 		"and refuses connections": {
-			fault: refuse, asked: 3 + 9,
+			fault: refuse, requested: 3 + 9,
 			text: "unreachable: broker:8080 for persistent://public/default/%s: connection refused, since " +
 				"2000-01-01T00:00:01Z: one request at a time tries it again, at least every 30s",
 		},
 		"and load balancer says so": {
-			answer: sends(503, "text/html", ""), asked: 3 + 9,
+			answer: sends(503, "text/html", ""), requested: 3 + 9,
 			text: "unavailable: broker:8080 for persistent://public/default/%s: it answers 503, since 2000-01-01T00:00:01Z: " +
 				"one request at a time tries it again, at least every 30s",
 		},
 		"and has had too many requests": {
-			answer: sends(429, "text/html", ""), asked: 3 + 9,
+			answer: sends(429, "text/html", ""), requested: 3 + 9,
 			text: "unavailable: broker:8080 for persistent://public/default/%s: it answers 429 (httpRequestsMaxPerSecond), " +
 				"since 2000-01-01T00:00:01Z: one request at a time tries it again, at least every 30s",
 		},
@@ -235,16 +235,16 @@ func TestABrokerThatIsDownIsSpared(t *testing.T) {
 					broker.on("orders/partitions", tt.answer)
 					broker.on("orders/stats", tt.answer)
 				}
-				dials, requests := way.dialed("broker:8080"), len(broker.asked())
+				dials, requests := way.dialed("broker:8080"), len(broker.requested())
 				texts := map[string]int{}
 				for range 180 {
 					texts[fetch("orders").Error()]++
 					after(time.Second)
 				}
 				if tt.fault != nil {
-					require.Equal(t, tt.asked, way.dialed("broker:8080")-dials)
+					require.Equal(t, tt.requested, way.dialed("broker:8080")-dials)
 				} else {
-					require.InDelta(t, tt.asked, len(broker.asked())-requests, 1)
+					require.InDelta(t, tt.requested, len(broker.requested())-requests, 1)
 				}
 				require.LessOrEqual(t, len(texts), 2, "the text stays the same: %v", texts)
 				require.GreaterOrEqual(t, texts[fmt.Sprintf(tt.text, "orders")], 177)

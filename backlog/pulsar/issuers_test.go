@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// issuer hands out token-1 to all that ask.
+// issuer hands out token-1 with every request.
 type issuer struct {
 	*httptest.Server
 
@@ -91,5 +91,5 @@ func TestAnIssuerWithTLSNamesNoEndpointWithout(t *testing.T) {
 	_, err = source.Fetch(t.Context(), broker.named("orders", "careless"), backlog.Slim)
 	require.ErrorIs(t, err, backlog.ErrUnreachable, "an issuer is always checked")
 	require.ErrorContains(t, err, "signed by an unknown authority")
-	require.Empty(t, broker.asked())
+	require.Empty(t, broker.requested())
 }

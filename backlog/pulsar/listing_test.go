@@ -46,7 +46,7 @@ func TestListNamesEveryTopicOnce(t *testing.T) {
 		"persistent://public/default/odd-partition-01", "persistent://public/default/parts",
 		"persistent://public/default/plain", "persistent://public/default/é",
 	}, names)
-	require.Equal(t, []string{topicsPath, partitionedTopicsPath}, broker.asked())
+	require.Equal(t, []string{topicsPath, partitionedTopicsPath}, broker.requested())
 	require.Equal(t, "includeSystemTopic=false", broker.request(0).URL.RawQuery)
 }
 

@@ -45,25 +45,25 @@ func (o *owned) fetch(t *testing.T, detail backlog.Detail) error {
 	return err
 }
 
-func TestOwnersAreAskedAtOnce(t *testing.T) {
+func TestFetchGoesToTheOwnerAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOwned(t)
 		require.NoError(t, o.fetch(t, backlog.Full))
-		require.Equal(t, []string{"orders/partitions", "orders/stats"}, o.front.asked())
-		require.Equal(t, []string{"orders/stats", "orders/internalStats"}, o.old.asked(), "the second call knows already")
+		require.Equal(t, []string{"orders/partitions", "orders/stats"}, o.front.requested())
+		require.Equal(t, []string{"orders/stats", "orders/internalStats"}, o.old.requested(), "the second call knows already")
 		for range 5 {
 			require.NoError(t, o.fetch(t, backlog.Slim))
 		}
-		require.Len(t, o.front.asked(), 2)
-		require.Len(t, o.old.asked(), 7)
+		require.Len(t, o.front.requested(), 2)
+		require.Len(t, o.old.requested(), 7)
 		require.Equal(t, "Bearer secret", o.old.request(6).Header.Get("Authorization"))
 		require.Equal(t, "/admin/v2/persistent/public/default/orders/stats?"+statsQuery(false, backlog.Slim),
 			o.old.request(6).RequestURI)
 
 		after(ownersTTL)
 		require.NoError(t, o.fetch(t, backlog.Slim))
-		require.Len(t, o.front.asked(), 4, "the owner is believed for a minute, as is the number of partitions")
-		require.Equal(t, "orders/stats", o.front.asked()[3])
+		require.Len(t, o.front.requested(), 4, "the owner is believed for a minute, as is the number of partitions")
+		require.Equal(t, "orders/stats", o.front.requested()[3])
 	})
 }
 
@@ -100,13 +100,13 @@ func TestAnOwnerThatIsNoneAnyMoreCostsNoFetch(t *testing.T) {
 					}
 				}
 
-				require.NoError(t, o.fetch(t, backlog.Slim), "the same fetch asks the admin URL")
+				require.NoError(t, o.fetch(t, backlog.Slim), "the same fetch goes to the admin URL")
 
-				require.Len(t, o.now.asked(), 1)
+				require.Len(t, o.now.requested(), 1)
 				require.Equal(t, 1.0, counted(t, o.registry)[tt.result], "%v", counted(t, o.registry))
 				require.NoError(t, o.fetch(t, backlog.Slim))
-				require.Len(t, o.now.asked(), 2, "and the new owner is asked at once after that")
-				require.Len(t, o.front.asked(), 3)
+				require.Len(t, o.now.requested(), 2, "and the new owner is requested at once after that")
+				require.Len(t, o.front.requested(), 3)
 			})
 		})
 	}
@@ -122,7 +122,7 @@ func TestAnOwnerThatHangsIsForgotten(t *testing.T) {
 		o.front.on("orders/stats", redirectsTo(o.now.URL))
 		require.ErrorIs(t, o.fetch(t, backlog.Slim), backlog.ErrUnreachable, "the time of the call is over")
 		require.NoError(t, o.fetch(t, backlog.Slim))
-		require.Len(t, o.now.asked(), 1)
+		require.Len(t, o.now.requested(), 1)
 	})
 }
 
@@ -137,13 +137,13 @@ func TestRefusalsOfAnOwnerStand(t *testing.T) {
 				require.NoError(t, o.fetch(t, backlog.Slim))
 				o.old.on("orders/stats", answer)
 				require.Error(t, o.fetch(t, backlog.Slim))
-				require.Len(t, o.front.asked(), 2, "no other broker would know better")
+				require.Len(t, o.front.requested(), 2, "no other broker would know better")
 			})
 		})
 	}
 }
 
-func TestOwnersAreRememberedForWhoAsked(t *testing.T) {
+func TestOwnersAreRememberedForEachCluster(t *testing.T) {
 	resource := func(path, access, base string, owned bool) address {
 		u, err := url.Parse(base)
 		require.NoError(t, err)
@@ -151,9 +151,9 @@ func TestOwnersAreRememberedForWhoAsked(t *testing.T) {
 	}
 	here := resource("/orders", "", "http://front:8080", true)
 	tests := map[string]struct {
-		learns, asks address
-		at           string
-		owner        string
+		learns, reads address
+		at            string
+		owner         string
 	}{
 		"the same topic": {
 			here, here, "http://broker-0:8080/orders/stats?authoritative=true",
@@ -188,7 +188,7 @@ func TestOwnersAreRememberedForWhoAsked(t *testing.T) {
 			at, err := url.Parse(tt.at)
 			require.NoError(t, err)
 			(&exchange{client: c, address: tt.learns}).learnOwner(at)
-			got := (&exchange{client: c, address: tt.asks}).owner()
+			got := (&exchange{client: c, address: tt.reads}).owner()
 			if tt.owner == "" {
 				require.Nil(t, got)
 				return

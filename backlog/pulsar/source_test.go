@@ -60,10 +60,10 @@ func TestFetchTopicThatIsNotPartitioned(t *testing.T) {
 			}},
 		}},
 	}, sample)
-	require.Equal(t, []string{"orders/partitions", "orders/stats", "orders/internalStats"}, broker.asked())
+	require.Equal(t, []string{"orders/partitions", "orders/stats", "orders/internalStats"}, broker.requested())
 }
 
-func TestFetchAsksForNoMoreThanItNeeds(t *testing.T) {
+func TestFetchRequestsNoMoreThanItNeeds(t *testing.T) {
 	tests := map[string]struct {
 		partitions int
 		detail     backlog.Detail
@@ -78,11 +78,11 @@ func TestFetchAsksForNoMoreThanItNeeds(t *testing.T) {
 			detail: backlog.Full, last: "orders/internalStats",
 			query: "excludeConsumers=false&excludePublishers=true&getEarliestTimeInBacklog=false&getPreciseBacklog=false&subscriptionBacklogSize=false",
 		},
-		"partitions are asked for one by one": {
+		"partitions are requested one by one": {
 			partitions: 2, detail: backlog.Slim, last: "orders/partitioned-stats",
 			query: "excludeConsumers=true&excludePublishers=true&getEarliestTimeInBacklog=false&getPreciseBacklog=false&perPartition=true&subscriptionBacklogSize=false",
 		},
-		"what costs the broker more is asked for by name": {
+		"what costs the broker more is requested by name": {
 			detail: backlog.Precise | backlog.Age | backlog.Bytes, last: "orders/stats",
 			query: "excludeConsumers=true&excludePublishers=true&getEarliestTimeInBacklog=true&getPreciseBacklog=true&subscriptionBacklogSize=true",
 		},
@@ -106,7 +106,7 @@ func TestFetchAsksForNoMoreThanItNeeds(t *testing.T) {
 
 			require.NoError(t, err)
 			require.Equal(t, tt.query, broker.request(1).URL.Query().Encode())
-			require.Equal(t, tt.last, broker.asked()[len(broker.asked())-1])
+			require.Equal(t, tt.last, broker.requested()[len(broker.requested())-1])
 		})
 	}
 }
@@ -176,39 +176,39 @@ func TestFetchWhilePartitionsChange(t *testing.T) {
 		whole      []http.HandlerFunc
 		first      int
 		second     int
-		asked      []string
+		requested  []string
 	}{
 		"takes added partitions from the answer itself": {
 			partitions: []http.HandlerFunc{answers(`{"partitions":2}`)},
 			stats:      []http.HandlerFunc{twoOf, fourOf},
 			first:      2, second: 4,
-			asked: []string{"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats"},
+			requested: []string{"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats"},
 		},
-		"asks again when the topic was recreated with fewer partitions": {
+		"reads again when the topic was recreated with fewer partitions": {
 			partitions: []http.HandlerFunc{answers(`{"partitions":4}`), answers(`{"partitions":2}`)},
 			stats:      []http.HandlerFunc{fourOf, twoOf},
 			first:      4, second: 2,
-			asked: []string{
+			requested: []string{
 				"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats", "orders/partitions",
 				"orders/partitioned-stats",
 			},
 		},
-		"asks again when the topic became partitioned": {
+		"reads again when the topic became partitioned": {
 			partitions: []http.HandlerFunc{answers(notPartitioned), answers(`{"partitions":2}`)},
 			whole:      []http.HandlerFunc{whole, gone},
 			stats:      []http.HandlerFunc{twoOf},
 			first:      1, second: 2,
-			asked: []string{
+			requested: []string{
 				"orders/partitions", "orders/stats", "orders/stats", "orders/partitions",
 				"orders/partitioned-stats",
 			},
 		},
-		"asks again when the topic is no longer partitioned": {
+		"reads again when the topic is no longer partitioned": {
 			partitions: []http.HandlerFunc{answers(`{"partitions":2}`), answers(notPartitioned)},
 			whole:      []http.HandlerFunc{whole},
 			stats:      []http.HandlerFunc{twoOf, gone},
 			first:      2, second: 1,
-			asked: []string{
+			requested: []string{
 				"orders/partitions", "orders/partitioned-stats", "orders/partitioned-stats", "orders/partitions",
 				"orders/stats",
 			},
@@ -228,7 +228,7 @@ func TestFetchWhilePartitionsChange(t *testing.T) {
 			sample, err = source.Fetch(t.Context(), broker.topic("orders"), backlog.Slim)
 			require.NoError(t, err)
 			require.Len(t, sample.Partitions, tt.second)
-			require.Equal(t, tt.asked, broker.asked())
+			require.Equal(t, tt.requested, broker.requested())
 		})
 	}
 }
@@ -249,7 +249,7 @@ func TestPartitionCountIsConfirmedByGoodAnswersAndReadAgainAfterItsTime(t *testi
 		[]string{
 			"orders/partitions", "orders/stats", "orders/stats", "orders/stats", "orders/partitions",
 			"orders/stats",
-		}, broker.asked())
+		}, broker.requested())
 }
 
 func TestFetchesMayRunAtTheSameTime(t *testing.T) {

@@ -25,7 +25,7 @@ func TestACertificateWithoutTLSInvalidatesNothing(t *testing.T) {
 	require.EqualError(t, err,
 		"not supported: a client certificate cannot be shown to "+broker.URL+": use the https port of the brokers")
 	require.Empty(t, known.invalidated, "no broker has refused it")
-	require.Empty(t, broker.asked())
+	require.Empty(t, broker.requested())
 }
 
 func TestCertificatesAreLeftUncheckedOnlyWhenTheCredentialsSaySo(t *testing.T) {

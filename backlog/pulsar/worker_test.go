@@ -130,10 +130,10 @@ func TestFetchInstancesOfASinkHasNoTimes(t *testing.T) {
 		{ID: "public/default/sk#1", Received: 3, Processed: 3},
 	}, sample.Instances)
 	require.Zero(t, sample.Silent)
-	require.Equal(t, []string{"/admin/v3/sinks/public/default/sk/status"}, broker.asked(), "a sink's runtime is known")
+	require.Equal(t, []string{"/admin/v3/sinks/public/default/sk/status"}, broker.requested(), "a sink's runtime is known")
 }
 
-func TestAWorkerThatRunsApartIsAskedAtItsOwnURL(t *testing.T) {
+func TestAWorkerThatRunsApartIsReadAtItsOwnURL(t *testing.T) {
 	broker, apart := newFakeBroker(t), newFakeBroker(t)
 	apart.on("/admin/v3/functions/public/default/sf", answers(string(fixture(t, "4.0.8-function-config.json"))))
 	component := broker.component(function.KindFunction, "sf")
@@ -142,13 +142,13 @@ func TestAWorkerThatRunsApartIsAskedAtItsOwnURL(t *testing.T) {
 	config, err := newSource(t, Config{}, broker, apart).Worker().Describe(t.Context(), component)
 	require.NoError(t, err)
 	require.Equal(t, broker.URL, config.Subscription.Cluster.AdminURL, "its topics are read from the brokers")
-	require.Empty(t, broker.asked())
+	require.Empty(t, broker.requested())
 
 	_, err = newSource(t, Config{}, broker).Worker().Describe(t.Context(), component)
 	require.ErrorIs(t, err, backlog.ErrForbidden)
 	require.EqualError(t, err,
 		"permission missing: "+apart.host()+" is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
-	require.Len(t, apart.asked(), 1, "nothing was sent to a host that is not allowed")
+	require.Len(t, apart.requested(), 1, "nothing was sent to a host that is not allowed")
 }
 
 func TestTheWorkerThatOwnsAFunctionIsFollowedToAllowedHosts(t *testing.T) {
@@ -166,7 +166,7 @@ func TestTheWorkerThatOwnsAFunctionIsFollowedToAllowedHosts(t *testing.T) {
 	require.ErrorIs(t, err, backlog.ErrForbidden)
 	require.ErrorContains(t, err,
 		"redirects sink public/default/sk to "+owner.host()+", which is not an allowed Pulsar host")
-	require.Len(t, owner.asked(), 1)
+	require.Len(t, owner.requested(), 1)
 }
 
 func TestWorkersAnswersBecomeReasons(t *testing.T) {
@@ -263,7 +263,7 @@ func TestWorkersAnswersBecomeReasons(t *testing.T) {
 	}
 }
 
-func TestComponentsThatCannotBeRightAreNotAskedFor(t *testing.T) {
+func TestInvalidComponentsAreNotRequested(t *testing.T) {
 	broker := newFakeBroker(t)
 	worker := newSource(t, Config{}, broker).Worker()
 	good := broker.component(function.KindFunction, "sf")
@@ -297,7 +297,7 @@ func TestComponentsThatCannotBeRightAreNotAskedFor(t *testing.T) {
 	}
 	_, err := worker.FetchInstances(t.Context(), "pods:media/resize")
 	require.ErrorIs(t, err, backlog.ErrUnsupported)
-	require.Empty(t, broker.asked())
+	require.Empty(t, broker.requested())
 }
 
 func TestSlowStatusAnswersHoldFewConnections(t *testing.T) {

@@ -169,10 +169,10 @@ func TestNoChangeToNoInstances(t *testing.T) {
 	}
 	require.ErrorIs(t, worker.SetParallelism(t.Context(), broker.component(function.KindFunction, ".."), 2),
 		backlog.ErrUnsupported)
-	require.Empty(t, broker.asked())
+	require.Empty(t, broker.requested())
 }
 
-func TestStatusTellsAStoppedComponentFromOneThatFails(t *testing.T) {
+func TestStatusDistinguishesAStoppedComponentFromAFailingOne(t *testing.T) {
 	tests := map[string]struct {
 		file    string
 		want    function.Status
@@ -232,17 +232,17 @@ func FuzzDecodeRunning(f *testing.F) {
 
 // instanceCounter is an InstanceSource that counts.
 type instanceCounter struct {
-	asked int
-	now   func() time.Time
-	fails error
+	requested int
+	now       func() time.Time
+	fails     error
 }
 
 func (c *instanceCounter) FetchInstances(context.Context, string) (backlog.InstancesSample, error) {
-	c.asked++
-	return backlog.InstancesSample{At: c.now(), Silent: c.asked}, c.fails
+	c.requested++
+	return backlog.InstancesSample{At: c.now(), Silent: c.requested}, c.fails
 }
 
-func TestInstancesAreRequestedNoMoreOftenThanTold(t *testing.T) {
+func TestSpacedWorkerRepeatsItsLastAnswer(t *testing.T) {
 	now := time.Unix(1000, 0)
 	clock := func() time.Time { return now }
 	source := &instanceCounter{now: clock}

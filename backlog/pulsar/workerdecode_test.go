@@ -193,7 +193,7 @@ func instance(id int, changes string) string {
 		`"numUserExceptions":2,"numSystemExceptions":1,"averageLatency":5.5` + changes + `}}`
 }
 
-func TestInstancesThatCouldNotBeAskedAreSilent(t *testing.T) {
+func TestInstancesThatDidNotAnswerAreSilent(t *testing.T) {
 	tests := map[string]struct {
 		status string
 		ids    []string
@@ -218,7 +218,7 @@ func TestInstancesThatCouldNotBeAskedAreSilent(t *testing.T) {
 			[]string{"0"},
 			0,
 		},
-		"more run than were asked for": {`{"numInstances":1,"instances":[` + instance(1, "") + "," +
+		"more run than were requested": {`{"numInstances":1,"instances":[` + instance(1, "") + "," +
 			instance(0, `,"running":false`) + `]}`, []string{"1"}, 1},
 		"nothing is known of any": {`{"numInstances":2,"instances":[]}`, nil, 2},
 	}

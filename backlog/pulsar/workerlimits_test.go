@@ -17,7 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-func TestAWorkerThatHangsIsLeftAloneForAMinute(t *testing.T) {
+func TestAWorkerThatHangsGetsNoRequestForAMinute(t *testing.T) {
 	broker := newFakeBroker(t)
 	const path = "/admin/v3/functions/public/default/"
 	hangs := make(chan struct{})
@@ -46,7 +46,7 @@ func TestAWorkerThatHangsIsLeftAloneForAMinute(t *testing.T) {
 			Name: "sk",
 		}.Workload())
 	require.ErrorIs(t, err, backlog.ErrUnavailable)
-	require.Equal(t, []string{path + "sf/status"}, broker.asked())
+	require.Equal(t, []string{path + "sf/status"}, broker.requested())
 	require.NoError(t, worker.SetParallelism(t.Context(), sf, 2), "what does not hang there is let through")
 
 	now = now.Add(1)
@@ -67,20 +67,20 @@ func TestAWorkerGetsOneRequestAtATime(t *testing.T) {
 		there.base = here.base.JoinPath("")
 		there.base.Host = "there:8080"
 		var mu sync.Mutex
-		asking, most := map[string]int{}, map[string]int{}
+		running, most := map[string]int{}, map[string]int{}
 		done := make(chan error, 20)
 		for range 10 {
 			for _, a := range []address{here, there} {
 				go func() {
 					done <- limits.do(t.Context(), a, func() error {
 						mu.Lock()
-						asking[a.base.Host]++
-						most[a.base.Host] = max(most[a.base.Host], asking[a.base.Host])
+						running[a.base.Host]++
+						most[a.base.Host] = max(most[a.base.Host], running[a.base.Host])
 						mu.Unlock()
 						time.Sleep(time.Second)
 						mu.Lock()
 						defer mu.Unlock()
-						asking[a.base.Host]--
+						running[a.base.Host]--
 						return nil
 					})
 				}()

@@ -92,7 +92,7 @@ func testTokens(t *testing.T, s *secured) {
 		"none at all": {
 			backlog.Credentials{},
 			backlog.ErrUnauthenticated,
-			"credentials refused: BROKER asks for credentials and those that were named have none: name a Secret with a token",
+			"credentials refused: BROKER requires credentials and those that were named have none: name a Secret with a token",
 		},
 	})
 }

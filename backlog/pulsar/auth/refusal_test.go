@@ -16,7 +16,7 @@ func jwt(claims string) string {
 	return "eyJhbGciOiJIUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
 }
 
-func TestARefusedTokenThatHasExpiredIsToldFromAnother(t *testing.T) {
+func TestRefusalSaysWhetherTheTokenHasExpired(t *testing.T) {
 	const either = "does not accept the token: is it expired, or signed with another key?"
 	now := time.Date(2026, 11, 22, 6, 30, 0, 0, time.UTC)
 	tests := map[string]struct{ token, want string }{

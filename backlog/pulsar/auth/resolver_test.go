@@ -24,7 +24,7 @@ func (c connections) Administered(access string) (urls []string, is bool) {
 	return nil, is
 }
 
-func TestAnAdministratorsCredentialsMayAskTheIssuerThatTheyName(t *testing.T) {
+func TestAnAdministratorsCredentialsMayCallTheIssuerThatTheyName(t *testing.T) {
 	config := testConfig(&observed{})
 	config.Named = connections{
 		"connection/east": {Plugin: "oauth2", Params: `{"issuerUrl":"https://issuer","privateKey":"data:,{}"}`},

@@ -109,7 +109,7 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// observed is what a Config was told of requests to issuers.
+// observed has the requests to issuers that a Config was notified of.
 type observed struct {
 	mu sync.Mutex
 	// calls are guarded by mu.
@@ -233,7 +233,7 @@ func TestARefusedTokenIsReplacedUnlessItIsYoung(t *testing.T) {
 	require.NoError(t, err)
 	source.invalidate(first)
 	require.Equal(t, "Bearer token-1", shows(t, source),
-		"a broker that knows no token would make every request ask for more")
+		"a broker that knows no token would make every request get another")
 	clock.add(issuerPause)
 	source.invalidate(first)
 	require.Equal(t, "Bearer token-2", shows(t, source))
@@ -277,5 +277,5 @@ func TestTokensWithoutAnEndAreReplacedAfterAWhile(t *testing.T) {
 	require.Equal(t, issued.Add(8*time.Second), newToken("token", issued, issued.Add(10*time.Second)).refresh)
 	require.Equal(t, issued.Add(59*time.Minute), newToken("token", issued, issued.Add(time.Hour)).refresh)
 	require.Equal(t, issued.Add(4*time.Minute), newToken("token", issued, issued.Add(-time.Second)).refresh,
-		"an end in the past would make every request ask for a token")
+		"an end in the past would make every request get a token")
 }
