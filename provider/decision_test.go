@@ -5,7 +5,6 @@ package provider
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +14,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 func TestDesiredReplicas(t *testing.T) {
@@ -157,13 +157,14 @@ func TestAPolicyWithASelectorHasNoNumberOfItsOwn(t *testing.T) {
 			"orders-resize-1")
 }
 
-func TestErrorTextsFitAnEvent(t *testing.T) {
-	text := statusError(newFault(errUnknown, "two\n lines %s\xff", strings.Repeat("ü", 600))).Error()
-	require.LessOrEqual(t, len(text), maxText)
-	require.True(t, strings.HasPrefix(text, "two lines ü"))
-	require.True(t, strings.HasSuffix(text, "ü..."))
-}
-
-func TestAnErrorOfNoKindIsOurBug(t *testing.T) {
-	requireStatus(t, statusError(errors.New("surprise")), 500, "surprise")
+func TestEachReasonHasAStatus(t *testing.T) {
+	codes := map[answer.Reason]int32{
+		answer.NotFound: 404, answer.Invalid: 400, answer.Unsupported: 503, answer.Unknown: 503, answer.TooSlow: 503,
+		answer.Busy: 503, answer.Canceled: 503, answer.Internal: 500,
+	}
+	require.Len(t, codes, len(answer.Reasons()))
+	for reason, code := range codes {
+		requireStatus(t, statusError(answer.Errorf(reason, "why")), code, "why")
+	}
+	requireStatus(t, statusError(errors.New("a bug")), 500, "a bug")
 }

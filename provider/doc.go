@@ -1,8 +1,8 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider answers the Kubernetes custom metrics API, and the external one where that is asked for: what was
-// decided for an AutoscalingPolicy, and what was measured for it or for a Function, Sink or Source, from the cache.
+// Package provider serves the Kubernetes custom metrics API, and with a flag the external one: what was decided for an
+// AutoscalingPolicy, and what was measured for it or for a Function, Sink, Source or StatefulSet, from the cache.
 //
 // Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, the metrics APIs. It
 // never calls Pulsar or Kubernetes, never decides, and never turns "unknown" into a number: what is not known is an
@@ -10,12 +10,12 @@
 //
 //	request -> query (which metric of which kind) -> decision or signal -> MetricValue or StatusError
 //
-// The walk of a reading, from an HTTP answer to a served metric; package backlog explains its first half:
+// A reading, from an HTTP answer to a served metric; package backlog explains its first half:
 //
 //	poll.Poller.Run            takes a topic that is due and calls its Source
 //	pulsar.Source.Fetch        one request to the broker, decoded: a backlog.TopicSample
 //	backlog.Store.Record       adds the sample to the topic's window: counters, rates, batch size
-//	controllers.Signals.Read   finds the subscription of the object that a request names, and has it tracked
+//	informer.Signals.Read      finds the subscription of the object that a request names, and has it tracked
 //	backlog.Store.Read         sums up the topics and partitions of the subscription: a backlog.Reading
 //	CustomMetrics.value        picks the metric out of the Reading, with the time of the measurement
 //
@@ -23,20 +23,20 @@
 //
 // External metrics are the same numbers, of the one object that the selector names.
 //
-// An answer is under way for at most 250 ms: a HorizontalPodAutoscaler controller asks with 5 workers for the whole
-// cluster and no timeout of its own, so a slow answer here delays everybody's scaling.
+// An answer takes at most 250 ms (package answer): the HorizontalPodAutoscaler controller requests with 5 workers for
+// the whole cluster and no timeout of its own, so a slow answer delays all autoscalers.
 //
 // The text of an error is user interface: it appears word for word in the HorizontalPodAutoscaler's condition and
 // event. No error carries Retry-After, for which the HorizontalPodAutoscaler's client would sleep; see errors.go.
 //
 // Served numbers are from 0 to 9e12, the largest with thousandths that a float64 still holds exactly: a
-// HorizontalPodAutoscaler reads thousandths as int64, wraps around silently above, and takes a negative number for the
-// least or the most replicas.
+// HorizontalPodAutoscaler reads thousandths as int64, wraps around silently above, and takes a negative number for
+// minReplicas or maxReplicas.
 //
 // Metrics:
 //
 //	pulsar_autoscaler_provider_requests_total{result}       answered requests
 //	pulsar_autoscaler_provider_request_duration_seconds     from request to answer
 //
-// result is ok, not_found, bad_request, unknown, too_slow, busy, canceled or error.
+// result is ok, not_found, bad_request, unsupported, unknown, too_slow, busy, canceled or error.
 package provider

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/metrics/pkg/apis/external_metrics"
 	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 // Labels of the selector of an external metric. Topics and subscriptions cannot be among them: a label value has no
@@ -27,16 +29,16 @@ const (
 // concurrent use.
 type ExternalMetrics struct{ custom *CustomMetrics }
 
-// External is the same as external metrics.
+// External serves the same metrics as external metrics.
 func (c *CustomMetrics) External() *ExternalMetrics { return &ExternalMetrics{custom: c} }
 
-// GetExternalMetric returns one metric of one object of the namespace, or a *StatusError of the table in errors.go. The
+// GetExternalMetric returns one metric of one object of the namespace, or a *StatusError of errors.go. The
 // selector is policy=<name>, or kind=Function,name=<name>, where kind is Function, Sink, Source or StatefulSet. There
 // is one value at most: a HorizontalPodAutoscaler takes the sum of all that it gets.
 func (e *ExternalMetrics) GetExternalMetric(ctx context.Context, namespace string, metricSelector labels.Selector,
 	info cma.ExternalMetricInfo,
 ) (*external_metrics.ExternalMetricValueList, error) {
-	return respond(ctx, e.custom, func() (*external_metrics.ExternalMetricValueList, error) {
+	return respond(ctx, e.custom, func(context.Context) (*external_metrics.ExternalMetricValueList, error) {
 		kind, name, err := selected(metricSelector)
 		if err != nil {
 			return nil, err
@@ -57,7 +59,7 @@ func (e *ExternalMetrics) GetExternalMetric(ctx context.Context, namespace strin
 	})
 }
 
-// ListAllExternalMetrics returns every metric, whether there is an object to ask about or not.
+// ListAllExternalMetrics returns every metric, whether there are such objects or not.
 func (e *ExternalMetrics) ListAllExternalMetrics() []cma.ExternalMetricInfo {
 	var all []cma.ExternalMetricInfo
 	for _, m := range servedMetrics() {
@@ -66,7 +68,7 @@ func (e *ExternalMetrics) ListAllExternalMetrics() []cma.ExternalMetricInfo {
 	return all
 }
 
-// selected is the one object that the selector names.
+// selected returns the one object that the selector names.
 func selected(selector labels.Selector) (kind described, name string, err error) {
 	wanted, exact := equalities(selector)
 	keys := slices.Sorted(maps.Keys(wanted))
@@ -89,18 +91,18 @@ func selected(selector labels.Selector) (kind described, name string, err error)
 			}
 			kinds = append(kinds, kind.kind)
 		}
-		return described{}, "", newFault(errBadRequest, "kind %q has no metrics: select one of %s, or policy=<name>",
+		return described{}, "", answer.Errorf(answer.Invalid, "kind %q has no metrics: select one of %s, or policy=<name>",
 			wanted[labelKind], strings.Join(kinds, ", "))
 	}
 	text := ""
 	if selector != nil {
 		text = selector.String()
 	}
-	return described{}, "", newFault(errBadRequest,
+	return described{}, "", answer.Errorf(answer.Invalid,
 		"selector %q does not name one object: use matchLabels policy: <name>, or kind: Function and name: <name>", text)
 }
 
-// equalities are the labels that the selector wants; not exact when it wants anything else than one value of each.
+// equalities returns the labels that the selector matches; not exact when it is more than one value for each.
 func equalities(selector labels.Selector) (wanted map[string]string, exact bool) {
 	wanted = map[string]string{}
 	if selector == nil {
@@ -120,7 +122,7 @@ func equalities(selector labels.Selector) (wanted map[string]string, exact bool)
 	return wanted, selectable
 }
 
-// labelsOf are those of the value, as they were selected by.
+// labelsOf returns the labels of the value: those that select it.
 func labelsOf(kind described, name string) map[string]string {
 	if kind.isPolicy {
 		return map[string]string{labelPolicy: name}

@@ -129,7 +129,7 @@ func TestExternalMetricsSayWhatIsWrong(t *testing.T) {
 		},
 		"an object that is not there": {
 			"shop", "kind=Function,name=gone", backlogMetric, nil, 404,
-			`functions.compute.functionmesh.io "gone" not found in namespace "shop"`,
+			`functions.compute.functionmesh.io "gone" in namespace "shop" not found`,
 		},
 		"what is not known": {
 			"shop", "policy=orders", backlogMetric,

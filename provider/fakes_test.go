@@ -116,7 +116,7 @@ func newTestProvider(t testing.TB, config Config) *CustomMetrics {
 	if config.Signals == nil {
 		config.Signals = fakeSignals(func(object Object) (backlog.Reading, error) {
 			if object.Name != "orders" {
-				return backlog.Reading{}, ErrObjectNotFound
+				return backlog.Reading{}, apierrors.NewNotFound(object.GroupResource, object.Name)
 			}
 			return reading(), nil
 		})

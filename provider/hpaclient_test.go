@@ -149,7 +149,7 @@ func TestTheAutoscalersClientGetsReasonsAtOnce(t *testing.T) {
 		},
 		"that a policy is missing": {
 			"gone", plan.MetricDesiredReplicas, "", apierrors.IsNotFound,
-			`autoscalingpolicies.pulsar-autoscaler.io "gone" not found in namespace "shop"`,
+			`autoscalingpolicies.pulsar-autoscaler.io "gone" in namespace "shop" not found`,
 		},
 		"that a selector matches nothing": {
 			"orders", plan.MetricDesiredReplicas, "a=b", apierrors.IsNotFound,

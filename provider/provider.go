@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,18 +18,12 @@ import (
 	"k8s.io/metrics/pkg/apis/custom_metrics"
 	cma "sigs.k8s.io/custom-metrics-apiserver/pkg/provider"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// Policies reads policies from the cache.
-type Policies interface {
-	// Policy returns the policy, or an API server's NotFound. It is not changed by the caller.
-	Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error)
-}
-
-// Object names what a signal is about.
+// Object names what a signal is measured for.
 type Object struct {
 	GroupResource   schema.GroupResource
 	Namespace, Name string
@@ -38,17 +31,11 @@ type Object struct {
 
 // Signals reads what was measured, from the cache.
 type Signals interface {
-	// Read returns what is known of the object's subscription, and has the details measured from now on. Asking for an
+	// Read returns what is known of the object's subscription, and has the details measured from now on. A request for an
 	// object that is not tracked starts to track it for a few minutes and fails with backlog.ErrNoData until the first
-	// answer is in. An object that does not exist is ErrObjectNotFound or an API server's NotFound; any other error says
-	// why the signal is unknown, in words for the user.
+	// answer is in. An object that does not exist is an API server's NotFound; any other error says why the signal is
+	// unknown, in words for the user.
 	Read(object Object, detail backlog.Detail, now time.Time) (backlog.Reading, error)
-}
-
-// DecisionMaker is the process that decides for all policies.
-type DecisionMaker interface {
-	// Alive fails when no replica decides now; the error says since when, in words for the user.
-	Alive(now time.Time) error
 }
 
 // Lister finds objects in the cache.
@@ -59,25 +46,24 @@ type Lister interface {
 
 // Config is what New needs; all fields but Lister are required.
 type Config struct {
-	Policies      Policies
+	Policies      answer.Policies
 	Signals       Signals
-	DecisionMaker DecisionMaker
-	// Lister answers requests for several objects by their labels; without it they are refused.
+	DecisionMaker answer.DecisionMaker
+	// Lister serves requests for several objects by their labels; they fail without it.
 	Lister Lister
 	// Now is the time, such as time.Now.
 	Now func() time.Time
-	// Registerer takes the metrics about answering.
+	// Registerer takes the metrics about requests.
 	Registerer prometheus.Registerer
 }
 
-// CustomMetrics answers requests for custom metrics. It is safe for concurrent use.
+// CustomMetrics serves custom metrics. It is safe for concurrent use.
 type CustomMetrics struct {
 	config   Config
-	observed *requestMetrics
+	requests *answer.Metrics
 	metrics  map[string]metric
 	kinds    map[schema.GroupResource]described
-	// answers are the goroutines that work on an answer.
-	answers *errgroup.Group
+	limiter  *answer.Limiter
 }
 
 // New checks the configuration and registers the metrics.
@@ -86,16 +72,22 @@ func New(config Config) (*CustomMetrics, error) {
 		config.Registerer == nil {
 		return nil, errors.New("provider: Policies, Signals, DecisionMaker, Now and Registerer must be set")
 	}
-	observed, err := newRequestMetrics(config.Registerer)
+	requests, err := answer.NewMetrics(config.Registerer, answer.MetricsConfig{
+		Subsystem:    "provider",
+		RequestsHelp: "Answered requests for custom and external metrics, by result.",
+		DurationHelp: "Time from a request for a metric to its answer.",
+		Result:       "result",
+	})
 	if err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
-	c := &CustomMetrics{
-		config: config, observed: observed,
-		metrics: map[string]metric{}, kinds: map[schema.GroupResource]described{},
-		answers: &errgroup.Group{},
+	for _, reason := range answer.Reasons() {
+		requests.Requests(string(reason))
 	}
-	c.answers.SetLimit(maxAnswers)
+	c := &CustomMetrics{
+		config: config, requests: requests, limiter: answer.NewLimiter("adapter"),
+		metrics: map[string]metric{}, kinds: map[schema.GroupResource]described{},
+	}
 	for _, m := range servedMetrics() {
 		c.metrics[m.name] = m
 	}
@@ -105,11 +97,11 @@ func New(config Config) (*CustomMetrics, error) {
 	return c, nil
 }
 
-// GetMetricByName returns one metric of one object, or a *StatusError of the table in errors.go.
+// GetMetricByName returns one metric of one object, or a *StatusError of errors.go.
 func (c *CustomMetrics) GetMetricByName(ctx context.Context, name types.NamespacedName, info cma.CustomMetricInfo,
 	metricSelector labels.Selector,
 ) (*custom_metrics.MetricValue, error) {
-	return respond(ctx, c, func() (*custom_metrics.MetricValue, error) {
+	return respond(ctx, c, func(context.Context) (*custom_metrics.MetricValue, error) {
 		q, err := c.query(name.Namespace, info, metricSelector)
 		if err != nil {
 			return nil, err
@@ -123,7 +115,7 @@ func (c *CustomMetrics) GetMetricByName(ctx context.Context, name types.Namespac
 func (c *CustomMetrics) GetMetricBySelector(ctx context.Context, namespace string, selector labels.Selector,
 	info cma.CustomMetricInfo, metricSelector labels.Selector,
 ) (*custom_metrics.MetricValueList, error) {
-	return respond(ctx, c, func() (*custom_metrics.MetricValueList, error) {
+	return respond(ctx, c, func(context.Context) (*custom_metrics.MetricValueList, error) {
 		q, err := c.query(namespace, info, metricSelector)
 		if err != nil {
 			return nil, err
@@ -145,18 +137,22 @@ func (c *CustomMetrics) ListAllMetrics() []cma.CustomMetricInfo {
 	return all
 }
 
-// respond works on an answer in time, counts it, and maps its error.
-func respond[T any](ctx context.Context, c *CustomMetrics, work func() (*T, error)) (*T, error) {
+// respond works on an answer for a limited time, counts it, and maps its error.
+func respond[T any](ctx context.Context, c *CustomMetrics, work func(context.Context) (*T, error)) (*T, error) {
 	start := time.Now()
-	value, err := inTime(ctx, c, work)
-	c.observed.observe(time.Since(start), err)
+	value, err := answer.Do(ctx, c.limiter, work)
+	result := "ok"
+	if err != nil {
+		result = string(answer.ReasonOf(err))
+	}
+	c.requests.Answered(time.Since(start), result)
 	if err != nil {
 		return nil, statusError(err)
 	}
 	return value, nil
 }
 
-// query is a request that makes sense.
+// query is a checked request.
 type query struct {
 	kind      described
 	metric    metric
@@ -164,45 +160,50 @@ type query struct {
 	selector  *metav1.LabelSelector
 }
 
-// query checks what is asked for, without looking at the object.
+// describe names an object for the user.
+func (q query) describe(name string) string {
+	return fmt.Sprintf("%s %q in namespace %q", q.kind.resource, name, q.namespace)
+}
+
+// query checks a request, without looking at the object.
 func (c *CustomMetrics) query(namespace string, info cma.CustomMetricInfo, selector labels.Selector) (query, error) {
 	kind, ok := c.kinds[info.GroupResource]
 	if !ok {
 		return query{},
-			newFault(errNotServed, "no metrics are served for %s, only for %s", info.GroupResource, describedResources())
+			answer.Errorf(answer.NotFound, "no metrics are served for %s, only for %s", info.GroupResource, describedResources())
 	}
 	m, ok := c.metrics[info.Metric]
 	if !ok || !kind.serves(m) {
-		return query{}, newFault(errNotServed, "no metric %q is served for %s", info.Metric, kind.resource)
+		return query{}, answer.Errorf(answer.NotFound, "no metric %q is served for %s", info.Metric, kind.resource)
 	}
 	if namespace == "" {
-		return query{}, newFault(errBadRequest, "%s live in a namespace: name it", kind.resource)
+		return query{}, answer.Errorf(answer.Invalid, "%s live in a namespace: name it", kind.resource)
 	}
 	q := query{kind: kind, metric: m, namespace: namespace}
 	if selector == nil || selector.Empty() {
 		return q, nil
 	}
 	if !selector.Matches(labels.Set{}) {
-		return query{}, newFault(errNotServed, "metric %s has no labels, so the selector %q matches nothing: remove it",
-			m.name, selector)
+		return query{}, answer.Errorf(answer.NotFound,
+			"metric %s has no labels, so the selector %q matches nothing: remove it", m.name, selector)
 	}
 	var err error
 	if q.selector, err = metav1.ParseToLabelSelector(selector.String()); err != nil {
-		return query{}, newFault(errBadRequest, "parsing selector %q: %s", selector, err)
+		return query{}, answer.Errorf(answer.Invalid, "parsing selector %q: %s", selector, err)
 	}
 	return q, nil
 }
 
-// values answers for every object with labels that match.
+// values returns the metric of every object with labels that match.
 func (c *CustomMetrics) values(q query, selector labels.Selector, now time.Time) (*custom_metrics.MetricValueList,
 	error,
 ) {
 	if c.config.Lister == nil {
-		return nil, newFault(errBadRequest, "%s are served one by one: name one instead of *", q.kind.resource)
+		return nil, answer.Errorf(answer.Invalid, "%s are served one by one: name one instead of *", q.kind.resource)
 	}
 	names, err := c.config.Lister.Names(q.kind.resource, q.namespace, selector)
 	if err != nil {
-		return nil, newFault(errUnknown, "%s", err)
+		return nil, answer.Errorf(answer.Unknown, "%s", err)
 	}
 	list := &custom_metrics.MetricValueList{Items: []custom_metrics.MetricValue{}}
 	var first error
@@ -220,55 +221,68 @@ func (c *CustomMetrics) values(q query, selector labels.Selector, now time.Time)
 	return list, nil
 }
 
-// value answers for one object.
+// value returns the metric of one object.
 func (c *CustomMetrics) value(q query, name string, now time.Time) (*custom_metrics.MetricValue, error) {
-	value := &custom_metrics.MetricValue{
+	read := c.signal
+	if q.metric.policyOnly() {
+		read = c.decision
+	}
+	m, err := read(q, name, now)
+	if err != nil {
+		return nil, err
+	}
+	number, err := quantity(m.number, q.metric.unit)
+	if err != nil {
+		return nil, err
+	}
+	return &custom_metrics.MetricValue{
 		DescribedObject: custom_metrics.ObjectReference{
 			APIVersion: q.kind.apiVersion, Kind: q.kind.kind, Namespace: q.namespace, Name: name,
 		},
-		Metric: custom_metrics.MetricIdentifier{Name: q.metric.name, Selector: q.selector},
-	}
-	if q.metric.measure == nil {
-		return value, c.putDecision(value, q, name, now)
-	}
-	return value, c.putSignal(value, q, name, now)
+		Metric:    custom_metrics.MetricIdentifier{Name: q.metric.name, Selector: q.selector},
+		Timestamp: metav1.NewTime(m.at), WindowSeconds: m.windowSeconds, Value: number,
+	}, nil
 }
 
-// putDecision fills in the replicas that were decided for a policy.
-func (c *CustomMetrics) putDecision(value *custom_metrics.MetricValue, q query, name string, now time.Time) error {
+// measured is a number with the time of its measurement.
+type measured struct {
+	number float64
+	at     time.Time
+	// windowSeconds is what a rate was measured over; nil for other numbers.
+	windowSeconds *int64
+}
+
+// decision reads the desired replicas of a policy.
+func (c *CustomMetrics) decision(q query, name string, now time.Time) (measured, error) {
 	p, err := c.config.Policies.Policy(types.NamespacedName{Namespace: q.namespace, Name: name})
 	if err != nil {
-		return unknownFor(q.kind, q.namespace, name, err)
+		return measured{}, answer.Unread(q.describe(name), err)
 	}
 	if err := c.config.DecisionMaker.Alive(now); err != nil {
-		return newFault(errUnknown, "%s", err)
+		return measured{}, answer.Errorf(answer.Unknown, "%s", err)
 	}
 	served, err := plan.Decided(p)
 	if err != nil {
-		return undecided(err)
+		return measured{}, answer.Undecided(err)
 	}
-	value.Timestamp = metav1.NewTime(served.MeasuredAt)
-	value.Value, err = quantity(float64(served.Replicas), q.metric.unit)
-	return err
+	return measured{number: float64(served.Replicas), at: served.MeasuredAt}, nil
 }
 
-// putSignal fills in what was measured.
-func (c *CustomMetrics) putSignal(value *custom_metrics.MetricValue, q query, name string, now time.Time) error {
+// signal reads what was measured.
+func (c *CustomMetrics) signal(q query, name string, now time.Time) (measured, error) {
 	object := Object{GroupResource: q.kind.resource, Namespace: q.namespace, Name: name}
 	reading, err := c.config.Signals.Read(object, q.metric.detail, now)
 	if err != nil {
-		return unknownFor(q.kind, q.namespace, name, err)
+		return measured{}, answer.Unread(q.describe(name), err)
 	}
 	number, err := q.metric.measure(reading).Value()
 	if err != nil {
-		return newFault(errUnknown, "%s", err)
+		return measured{}, answer.Errorf(answer.Unknown, "%s", err)
 	}
 	at, window := q.metric.when(reading)
-	value.Timestamp = metav1.NewTime(at)
+	m := measured{number: number, at: at}
 	if window > 0 || q.metric.unit == perSecond {
-		seconds := max(1, int64(math.Round(window.Seconds())))
-		value.WindowSeconds = &seconds
+		m.windowSeconds = new(max(1, int64(math.Round(window.Seconds()))))
 	}
-	value.Value, err = quantity(number, q.metric.unit)
-	return err
+	return m, nil
 }

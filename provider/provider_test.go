@@ -89,12 +89,12 @@ func TestRefusals(t *testing.T) {
 	}{
 		"an object that does not exist": {
 			name: types.NamespacedName{Namespace: "shop", Name: "gone"}, metric: ready, code: 404,
-			text: `functions.compute.functionmesh.io "gone" not found in namespace "shop"`,
+			text: `functions.compute.functionmesh.io "gone" in namespace "shop" not found`,
 		},
 		"a policy that does not exist": {
 			name:     types.NamespacedName{Namespace: "shop", Name: "gone"},
 			resource: v1alpha1.GroupResource(), metric: plan.MetricDesiredReplicas, code: 404,
-			text: `autoscalingpolicies.pulsar-autoscaler.io "gone" not found in namespace "shop"`,
+			text: `autoscalingpolicies.pulsar-autoscaler.io "gone" in namespace "shop" not found`,
 		},
 		"a metric that is not in the list": {
 			metric: "pulsar_function_luck", code: 404,
@@ -179,7 +179,7 @@ func TestBySelector(t *testing.T) {
 		"answers nothing for nothing": {lister: fakeLister{}, want: []string{}},
 		"fails with the reason when nothing is known": {
 			lister: fakeLister{"gone"}, code: 404,
-			text: `functions.compute.functionmesh.io "gone" not found in namespace "shop"`,
+			text: `functions.compute.functionmesh.io "gone" in namespace "shop" not found`,
 		},
 		"refuses when objects cannot be listed at all": {
 			code: 400,
@@ -241,10 +241,12 @@ func TestRequestsAreCountedByResult(t *testing.T) {
 pulsar_autoscaler_provider_requests_total{result="bad_request"} 0
 pulsar_autoscaler_provider_requests_total{result="busy"} 0
 pulsar_autoscaler_provider_requests_total{result="canceled"} 0
+pulsar_autoscaler_provider_requests_total{result="error"} 0
 pulsar_autoscaler_provider_requests_total{result="not_found"} 1
 pulsar_autoscaler_provider_requests_total{result="ok"} 2
 pulsar_autoscaler_provider_requests_total{result="too_slow"} 0
 pulsar_autoscaler_provider_requests_total{result="unknown"} 0
+pulsar_autoscaler_provider_requests_total{result="unsupported"} 0
 `), "pulsar_autoscaler_provider_requests_total"))
 	count, err := testutil.GatherAndCount(registry, "pulsar_autoscaler_provider_request_duration_seconds")
 	require.NoError(t, err)

@@ -21,22 +21,22 @@ func servedMetrics() []metric {
 	return slices.Concat([]metric{decision}, backlogMetrics(), rateMetrics(), consumerMetrics(), instanceMetrics())
 }
 
-// backlogMetrics are about what waits.
+// backlogMetrics are about the backlog.
 func backlogMetrics() []metric {
 	return []metric{
 		{
 			name: "pulsar_function_backlog_messages", unit: whole,
-			help:    "Messages not acknowledged: waiting, delayed and dispatched ones.",
+			help:    "Messages not acknowledged: ready, delayed and dispatched ones.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Total },
 		},
 		{
 			name: "pulsar_function_backlog_ready_messages", unit: whole,
-			help:    "Backlog without messages that are delayed still.",
+			help:    "Backlog without messages whose delay has not passed.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Ready },
 		},
 		{
 			name: "pulsar_function_backlog_undispatched_messages", unit: whole,
-			help:    "Ready messages that no replica holds yet; for Shared and Key_Shared.",
+			help:    "Ready messages that no replica has received yet; for Shared and Key_Shared.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Undispatched },
 		},
 		{
@@ -46,17 +46,17 @@ func backlogMetrics() []metric {
 		},
 		{
 			name: "pulsar_function_delayed_messages", unit: whole,
-			help:    "Messages that are delayed still.",
+			help:    "Messages whose delay has not passed.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Delayed },
 		},
 		{
 			name: "pulsar_function_unacked_messages", unit: whole,
-			help:    "Messages that replicas hold and have not acknowledged; for Shared and Key_Shared.",
+			help:    "Messages that replicas have received and not acknowledged; for Shared and Key_Shared.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Unacked },
 		},
 		{
 			name: "pulsar_function_in_replay_messages", unit: whole,
-			help:    "Messages that were read and wait for a replica with room, nacked ones among them.",
+			help:    "Messages that wait for redelivery to a replica with room, nacked ones among them.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.InReplay },
 		},
 		{
@@ -68,28 +68,28 @@ func backlogMetrics() []metric {
 	}
 }
 
-// rateMetrics are about what comes and goes.
+// rateMetrics are about messages per second.
 func rateMetrics() []metric {
 	return []metric{
 		{
 			name: "pulsar_function_publish_rate", unit: perSecond,
-			help:    "Messages per second that arrive.",
+			help:    "Messages per second that are published.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.PublishRate },
 		},
 		{
 			name: "pulsar_function_delivery_rate", unit: perSecond,
-			help:    "Messages per second that are sent to replicas, redeliveries among them.",
+			help:    "Messages per second that are delivered to replicas, redeliveries among them.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.DeliveryRate },
 		},
 		{
 			name: "pulsar_function_process_rate", unit: perSecond,
-			help:    "Messages per second that replicas finish.",
+			help:    "Messages per second that replicas process.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.ProcessRate },
 		},
 	}
 }
 
-// consumerMetrics are about what the broker knows of the replicas.
+// consumerMetrics are about what the broker reports of the replicas.
 func consumerMetrics() []metric {
 	return []metric{
 		{
@@ -114,7 +114,7 @@ func consumerMetrics() []metric {
 		},
 		{
 			name: "pulsar_function_throttled", unit: whole,
-			help:    "1 while a rate limit holds dispatch back, so that more replicas would get no more, else 0.",
+			help:    "1 while a rate limit throttles dispatch, so that more replicas would get no more, else 0.",
 			measure: func(r backlog.Reading) backlog.Measurement { return oneIf(r.Throttled) },
 		},
 		{
@@ -147,12 +147,12 @@ func instanceMetrics() []metric {
 		},
 		{
 			name: "pulsar_function_in_flight_messages", unit: whole,
-			help:    "Messages that replicas have received and not finished.",
+			help:    "Messages that replicas have received and not processed yet.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.InFlight },
 		},
 		{
 			name: "pulsar_function_silent_instances", unit: whole,
-			help:    "Replicas that did not answer when they were asked for their counters.",
+			help:    "Replicas that did not answer the request for their counters.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Instances.Silent },
 		},
 	}
@@ -168,8 +168,8 @@ func instanceMetrics() []metric {
 	return metrics
 }
 
-func oneIf(isSo bool) backlog.Measurement {
-	if isSo {
+func oneIf(holds bool) backlog.Measurement {
+	if holds {
 		return backlog.Known(1)
 	}
 	return backlog.Known(0)

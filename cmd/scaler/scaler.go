@@ -178,7 +178,6 @@ func (s *scaler) Run(ctx context.Context) error {
 		all := registries.FirstWins{s.registry, ctrlmetrics.Registry}
 		return serveHTTP(running, s.http, handler(all, func() error { return s.polling.Poller.Alive(time.Now()) }, s.ready))
 	})
-	group.Go(func() error { return s.server.Run(serving) })
 	group.Go(func() error {
 		defer end()
 		return keda.Serve(serving, keda.ServeConfig{

@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// maxChanges of topics or policies that are kept apart; more concern everything.
+// maxChanges of topics or policies that are told apart; more affect all triggers.
 const maxChanges = 10_000
 
 // changes are what has changed since the last refresh.
@@ -22,9 +22,9 @@ type changes struct {
 	policies map[types.NamespacedName]struct{}
 }
 
-// concern says whether the changes may change what is known of the trigger. Which topics a policy, an object or a
-// function reads is not known here, so that a change of any topic concerns it: a refresh costs a few µs.
-func (c changes) concern(t Trigger) bool {
+// affect says whether the changes may affect the trigger. Which topics a policy, an object or a function consumes is
+// not known here, so a change of any topic affects it: a refresh costs a few µs.
+func (c changes) affect(t Trigger) bool {
 	if c.all {
 		return true
 	}
@@ -87,7 +87,7 @@ func (q *changeQueue) drain() changes {
 	return drained
 }
 
-// TopicChanged enqueues a topic, so that what rests on it is refreshed within about 100 ms. It never blocks.
+// TopicChanged enqueues a topic, so that its triggers are refreshed within about 100 ms. It never blocks.
 func (s *Server) TopicChanged(topic backlog.Topic) {
 	s.queue.add(func(c *changes) { c.topics[topic.Name] = struct{}{} })
 }

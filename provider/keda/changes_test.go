@@ -17,10 +17,10 @@ import (
 )
 
 func TestNewsAreGathered(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
-		counted := &countingSignals{world: w}
-		s.config.Signals = counted
-		w.change(func() { w.readings[topicSubject()] = reading(time.Now()) })
+	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
+		counted := &countingSignals{environment: env}
+		s.evaluator.config.Signals = counted
+		env.change(func() { env.readings[topicSubject()] = reading(time.Now()) })
 		open(t, nil, ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "10"), s.StreamIsActive)
 		time.Sleep(refreshEvery)
 		before := counted.count()
@@ -38,13 +38,13 @@ func TestNewsAreGathered(t *testing.T) {
 
 // countingSignals counts how often it is asked.
 type countingSignals struct {
-	*world
+	*environment
 	times int
 }
 
 func (c *countingSignals) Read(subject Subject, now time.Time) (backlog.Reading, error) {
 	c.change(func() { c.times++ })
-	return c.world.Read(subject, now)
+	return c.environment.Read(subject, now)
 }
 
 func (c *countingSignals) count() int {
@@ -87,7 +87,7 @@ func TestNewsAreAboutTriggers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var about []Trigger
 			for _, trigger := range []Trigger{policyTrigger, borrowing, topics, target} {
-				if test.changes.concern(trigger) {
+				if test.changes.affect(trigger) {
 					about = append(about, trigger)
 				}
 			}
@@ -109,19 +109,19 @@ func TestNewsAreAboutTriggers(t *testing.T) {
 func BenchmarkANewsOfATopicRound(b *testing.B) {
 	for _, strategy := range []v1alpha1.StrategyType{v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization} {
 		b.Run(string(strategy), func(b *testing.B) {
-			w := newWorld()
-			s := w.server(b)
+			env := newEnvironment()
+			s := env.server(b)
 			for i := range 10_000 {
 				subject := Subject{Namespace: inNamespace, Target: Target{"Function", fmt.Sprint("function-", i)}}
 				object := types.NamespacedName{Namespace: inNamespace, Name: subject.Target.Name}
-				w.readings[subject], w.replicas[object] = reading(w.now), 4
+				env.readings[subject], env.replicas[object] = reading(env.now), 4
 				_, _, err := s.watches.add(Trigger{Object: object, Subject: subject, Strategy: strategy, Threshold: 100})
 				require.NoError(b, err)
 			}
-			s.refreshAll(changes{all: true}, w.now)
-			s.refreshAll(changes{all: true}, w.now)
+			s.refreshAll(changes{all: true}, env.now)
+			s.refreshAll(changes{all: true}, env.now)
 			for b.Loop() {
-				s.refreshAll(changes{topics: map[string]struct{}{"persistent://a/b/c": {}}}, w.now)
+				s.refreshAll(changes{topics: map[string]struct{}{"persistent://a/b/c": {}}}, env.now)
 			}
 		})
 	}
@@ -130,11 +130,11 @@ func BenchmarkANewsOfATopicRound(b *testing.B) {
 // BenchmarkANewsRound is one look at 10,000 streams of which each is about a policy of its own: what 10 a second cost.
 func BenchmarkANewsRound(b *testing.B) {
 	const streams = 10_000
-	w := newWorld()
-	s := w.server(b)
+	env := newEnvironment()
+	s := env.server(b)
 	for i := range streams {
 		subject := Subject{Namespace: inNamespace, Policy: fmt.Sprint("policy-", i)}
-		w.policies[types.NamespacedName{Namespace: inNamespace, Name: subject.Policy}] = decidedPolicy(3, w.now)
+		env.policies[types.NamespacedName{Namespace: inNamespace, Name: subject.Policy}] = decidedPolicy(3, env.now)
 		_, _, err := s.watches.add(Trigger{
 			Object:  types.NamespacedName{Namespace: inNamespace, Name: subject.Policy},
 			Subject: subject,
@@ -148,7 +148,7 @@ func BenchmarkANewsRound(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				s.refreshAll(n, w.now)
+				s.refreshAll(n, env.now)
 			}
 		})
 	}

@@ -1,14 +1,14 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keda answers KEDA as an external scaler (externalscaler.ExternalScaler over gRPC): what was decided for an
-// AutoscalingPolicy, or what was measured of a function or a subscription for which there is no policy, from the cache.
+// Package keda is an external scaler for KEDA (externalscaler.ExternalScaler over gRPC): it serves what was decided for
+// an AutoscalingPolicy, or what was measured of a function or a subscription without a policy, from the cache.
 //
 // Floor 2, an edge: it knows packages api/v1alpha1, backlog and policy and one outside system, KEDA. It never calls
-// Pulsar or Kubernetes, and never turns "unknown" into a number: KEDA takes 0 for nothing to do and, in a race of its
-// own, an error for the same, so what was known last is held for a while before it becomes an error.
+// Pulsar or Kubernetes, and never turns "unknown" into a number: KEDA takes 0 for inactive and, in a race of its own,
+// an error for the same, so the last known answer is held for a while before it becomes an error.
 //
-//	metadata -> Trigger -> Specs (names, targets), Sample (values, activity) -> answer, or status of errors.go
+//	metadata -> Trigger -> observed -> Sample (metric, target, value, activity) -> answer, or status of errors.go
 //
 // The metadata of a trigger says one of
 //
@@ -18,6 +18,5 @@
 //	topic: orders, subscription: resize    one subscription on one topic, or on several with commas between them
 //
 // and, but for policy, its threshold: messagesPerReplica, messagesPerSecondPerReplica or targetPercent, which KEDA's
-// HorizontalPodAutoscaler divides by. Capacity is learned for policies alone: by one decision maker, which remembers
-// it.
+// HorizontalPodAutoscaler divides by. Capacity is learned for policies alone, by the one decision maker.
 package keda

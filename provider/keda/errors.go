@@ -6,116 +6,60 @@ package keda
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
 
+	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
-// Why there is no answer. Every error inside this package is a fault with one of them, or wraps ErrMetadata.
-var (
-	errMetric      = errors.New("no such metric")
-	errNotFound    = errors.New("not found")
-	errUnsupported = errors.New("unsupported")
-	errUnknown     = errors.New("unknown")
-	errExpired     = errors.New("unknown for too long")
-	errDraining    = errors.New("draining")
-	errTooSlow     = errors.New("too slow")
-	errBusy        = errors.New("busy")
-	errGone        = errors.New("client gone")
-)
-
-// row is how the client sees a reason.
-type row struct {
-	reason error
-	code   codes.Code
-}
-
-// table maps reasons to codes. What the user has to fix is InvalidArgument, NotFound or FailedPrecondition, what
-// passes is Unavailable; KEDA treats all alike, and shows the text in the events of the ScaledObject.
-func table() []row {
-	return []row{
-		{ErrMetadata, codes.InvalidArgument},
-		{errMetric, codes.InvalidArgument},
-		{errNotFound, codes.NotFound},
-		{errUnsupported, codes.FailedPrecondition},
-		{errUnknown, codes.Unavailable},
-		{errExpired, codes.Unavailable},
-		{errDraining, codes.Unavailable},
-		{errTooSlow, codes.DeadlineExceeded},
-		{errBusy, codes.ResourceExhausted},
-		{errGone, codes.Canceled},
-	}
-}
-
-// codeOf finds the code of an error; what is in no row is a bug of ours.
-func codeOf(err error) codes.Code {
-	for _, r := range table() {
-		if errors.Is(err, r.reason) {
-			return r.code
-		}
-	}
-	return codes.Internal
-}
-
-// statusError is what the client gets for an error, nil for none.
+// statusError is what the client gets for an error; nil and errors of gRPC itself stay as they are. KEDA treats all
+// codes alike, and shows the text in the events of the ScaledObject.
 func statusError(err error) error {
-	if err == nil {
-		return nil
+	if _, isStatus := status.FromError(err); isStatus {
+		return err
 	}
-	return status.Error(codeOf(err), oneLine(err))
+	if errors.Is(err, ErrMetadata) {
+		return status.Error(codes.InvalidArgument, err.Error()) // it bounds itself
+	}
+	return status.Error(codeOf(answer.ReasonOf(err)), answer.Text(err))
 }
 
-// fault is an error with a text for users and the reason for the table.
-type fault struct {
-	reason error
-	text   string
-}
-
-func (f *fault) Error() string { return f.text }
-
-func (f *fault) Unwrap() error { return f.reason }
-
-func newFault(reason error, format string, args ...any) error {
-	return &fault{reason: reason, text: fmt.Sprintf(format, args...)}
-}
-
-// unread is the error for a consumer interface's error about the subject.
-func unread(subject Subject, err error) error {
-	switch {
-	case apierrors.IsNotFound(err):
-		return newFault(errNotFound, "%s not found: create it, or correct the metadata of the trigger", subject.describe())
-	case errors.Is(err, backlog.ErrFunctionNotFound):
-		return newFault(errNotFound, "%s: create it, or correct the metadata of the trigger", err)
-	case errors.Is(err, backlog.ErrUnsupported):
-		return newFault(errUnsupported, "%s", err)
+func codeOf(reason answer.Reason) codes.Code {
+	switch reason {
+	case answer.NotFound:
+		return codes.NotFound
+	case answer.Invalid:
+		return codes.InvalidArgument
+	case answer.Unsupported:
+		return codes.FailedPrecondition
+	case answer.Unknown:
+		return codes.Unavailable
+	case answer.TooSlow:
+		return codes.DeadlineExceeded
+	case answer.Busy:
+		return codes.ResourceExhausted
+	case answer.Canceled:
+		return codes.Canceled
 	default:
-		return newFault(errUnknown, "%s", err)
+		return codes.Internal
 	}
 }
 
-// isMisconfigured says that the error stays until the user corrects something.
-func isMisconfigured(err error) bool {
-	return errors.Is(err, errNotFound) || errors.Is(err, errUnsupported)
-}
-
-// undecided is the error for why a policy has no number.
-func undecided(err error) error {
-	if errors.Is(err, plan.ErrFleet) {
-		return newFault(errUnsupported, "%s", err)
+// unread is the error for why the subject could not be read.
+func unread(subject Subject, err error) error {
+	failed := answer.Unread(subject.describe(), err)
+	if answer.ReasonOf(failed) == answer.NotFound {
+		return answer.Errorf(answer.NotFound, "%s: create it, or correct the metadata of the trigger", failed)
 	}
-	return newFault(errUnknown, "%s", err)
+	return failed
 }
 
 // mostTopicsShown is how much of a list of topics is shown: what follows it says what to do, and must not be cut off.
 const mostTopicsShown = 160
 
-// describe names the subject for a person.
+// describe names the subject for the user.
 func (s Subject) describe() string {
 	switch {
 	case s.Policy != "":
@@ -125,25 +69,21 @@ func (s Subject) describe() string {
 	case s.Component.Name != "":
 		return fmt.Sprintf("%s %s/%s/%s", s.Component.Kind, s.Component.Tenant, s.Component.Namespace, s.Component.Name)
 	default:
-		return fmt.Sprintf("subscription %q on %s", shorten(s.Subscription, mostShown), shorten(s.Topics, mostTopicsShown))
+		return fmt.Sprintf("subscription %q on %s", answer.Shorten(s.Subscription, mostShown),
+			answer.Shorten(s.Topics, mostTopicsShown))
 	}
 }
 
-// maxText bounds an error text in bytes, what is wrong with metadata MostErrorBytes: KEDA puts it into an event, of at
-// most 1024, behind words of its own.
-const maxText = 512
+// invalidEnds a text to which KEDA adds " defined multiple times in ScaledObject <name>".
+const invalidEnds = ". Correct the trigger: KEDA tells this as a metric"
 
-// oneLine makes the text of an error one valid line that is not too long.
-func oneLine(err error) string {
-	most := maxText
-	if errors.Is(err, ErrMetadata) {
-		most = MostErrorBytes
-	}
-	printable := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(err.Error(), "?"))
-	return shorten(strings.Join(strings.Fields(printable), " "), most)
+// invalidMetricSpec is the answer to GetMetricSpec for invalid metadata. KEDA only logs an error of that call, and
+// shows errors of the calls that follow in events alone. But the name of a metric that is defined twice is in the
+// condition Ready of the ScaledObject (reason ScaledObjectCheckFailed), and KEDA creates no HorizontalPodAutoscaler and
+// starts no polling until the ScaledObject changes.
+//
+// Source: KEDA 2.21, controllers/keda/hpa.go, getScaledObjectMetricSpecs.
+func invalidMetricSpec(err error) *pb.GetMetricSpecResponse {
+	spec := &pb.MetricSpec{MetricName: err.Error() + invalidEnds, TargetSize: 1, TargetSizeFloat: 1}
+	return &pb.GetMetricSpecResponse{MetricSpecs: []*pb.MetricSpec{spec, spec}}
 }

@@ -23,69 +23,64 @@ import (
 
 var errBrokerDown = errors.New("unreachable: the broker does not answer")
 
-// world is what a server reads: everything of it may be changed while it runs.
-type world struct {
+// environment is what a server reads; all of it may change while the server runs.
+type environment struct {
 	mu       sync.Mutex
 	policies map[types.NamespacedName]*v1alpha1.AutoscalingPolicy
 	readings map[Subject]backlog.Reading
 	replicas map[types.NamespacedName]int32
 	// unread is why nothing can be read; nil while it can.
 	unread error
-	// dead is why nobody decides; nil while somebody does.
+	// dead is why no replica of the adapter decides; nil while one does.
 	dead error
 	// hang, when set, blocks readers of signals until it is closed.
 	hang chan struct{}
-	// hanging counts them.
-	hanging int
-	now     time.Time
-	log     records
+	now  time.Time
+	log  records
 }
 
-func newWorld() *world {
-	return &world{
+func newEnvironment() *environment {
+	return &environment{
 		policies: map[types.NamespacedName]*v1alpha1.AutoscalingPolicy{}, readings: map[Subject]backlog.Reading{},
 		replicas: map[types.NamespacedName]int32{}, now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC),
 	}
 }
 
-func (w *world) change(how func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (env *environment) change(how func()) {
+	env.mu.Lock()
+	defer env.mu.Unlock()
 	how()
 }
 
-func (w *world) pass(d time.Duration) { w.change(func() { w.now = w.now.Add(d) }) }
+func (env *environment) pass(d time.Duration) { env.change(func() { env.now = env.now.Add(d) }) }
 
-func (w *world) Now() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
+func (env *environment) Now() time.Time {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	return env.now
 }
 
-func (w *world) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p, found := w.policies[key]; found {
+func (env *environment) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	if p, found := env.policies[key]; found {
 		return p, nil
 	}
 	return nil, apierrors.NewNotFound(v1alpha1.GroupResource(), key.Name)
 }
 
-func (w *world) Alive(time.Time) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.dead
+func (env *environment) Alive(time.Time) error {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	return env.dead
 }
 
-func (w *world) Read(subject Subject, _ time.Time) (backlog.Reading, error) {
-	w.mu.Lock()
-	hang := w.hang
-	if hang != nil {
-		w.hanging++
-	}
-	reading, found := w.readings[subject]
-	err := w.unread
-	w.mu.Unlock()
+func (env *environment) Read(subject Subject, _ time.Time) (backlog.Reading, error) {
+	env.mu.Lock()
+	hang := env.hang
+	reading, found := env.readings[subject]
+	err := env.unread
+	env.mu.Unlock()
 	if hang != nil {
 		<-hang
 	}
@@ -98,10 +93,10 @@ func (w *world) Read(subject Subject, _ time.Time) (backlog.Reading, error) {
 	return reading, nil
 }
 
-func (w *world) Replicas(key types.NamespacedName) (int32, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if r, found := w.replicas[key]; found {
+func (env *environment) Replicas(key types.NamespacedName) (int32, error) {
+	env.mu.Lock()
+	defer env.mu.Unlock()
+	if r, found := env.replicas[key]; found {
 		return r, nil
 	}
 	return 0, errors.New("no such ScaledObject")
@@ -126,18 +121,18 @@ func (r *records) all() []string {
 	return append([]string(nil), r.lines...)
 }
 
-// config of a server of this world.
-func (w *world) config() Config {
+// config of a server in this environment.
+func (env *environment) config() Config {
 	return Config{
-		Policies: w, DecisionMaker: w, Signals: w, ScaledObjects: w, Now: w.Now, HoldFor: time.Hour,
-		Logger:     slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{})),
+		Policies: env, DecisionMaker: env, Signals: env, ScaledObjects: env, Now: env.Now, HoldFor: time.Hour,
+		Logger:     slog.New(slog.NewTextHandler(&env.log, &slog.HandlerOptions{})),
 		Registerer: prometheus.NewRegistry(),
 	}
 }
 
-func (w *world) server(t testing.TB) *Server {
+func (env *environment) server(t testing.TB) *Server {
 	t.Helper()
-	s, err := New(w.config())
+	s, err := New(env.config())
 	require.NoError(t, err)
 	return s
 }

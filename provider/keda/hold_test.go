@@ -52,20 +52,20 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 		"work to do at the last look, replicas unknown": {last: reading(noon()), value: 250, active: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			s := w.server(t)
-			w.readings[topicSubject()] = test.last
+			env := newEnvironment()
+			s := env.server(t)
+			env.readings[topicSubject()] = test.last
 			of := ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "100")
 			_, err := value(t, s, of)
 			require.NoError(t, err)
-			w.unread = errBrokerDown
+			env.unread = errBrokerDown
 			if test.replicas != nil {
-				w.replicas[scaledObject()] = *test.replicas
+				env.replicas[scaledObject()] = *test.replicas
 			}
 			got, err := value(t, s, of)
-			require.Equal(t, test.code, status.Code(err), "%v", err)
+			require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
 			is, err := s.IsActive(t.Context(), of)
-			require.Equal(t, test.code, status.Code(err), "%v", err)
+			require.Equal(t, test.code, status.Code(statusError(err)), "%v", err)
 			require.Equal(t, test.value, got.GetMetricValueFloat())
 			require.Equal(t, test.active, is.GetResult())
 		})
@@ -73,15 +73,15 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 }
 
 func TestADecisionIsHeldAtTheReplicasThatThereAre(t *testing.T) {
-	w := newWorld()
-	s := w.server(t)
-	w.policies[policyKey()] = decidedPolicy(0, w.now)
-	w.replicas[scaledObject()] = 6
+	env := newEnvironment()
+	s := env.server(t)
+	env.policies[policyKey()] = decidedPolicy(0, env.now)
+	env.replicas[scaledObject()] = 6
 	of := ref("policy", "resize")
 	got, err := value(t, s, of)
 	require.NoError(t, err)
 	require.Zero(t, got.GetMetricValueFloat(), "it was decided")
-	delete(w.policies, policyKey())
+	delete(env.policies, policyKey())
 	got, err = value(t, s, of)
 	require.NoError(t, err)
 	require.Equal(t, 6.0, got.GetMetricValueFloat())
@@ -110,31 +110,31 @@ func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			s := w.server(t)
-			w.policies[policyKey()] = decidedPolicy(3, w.now)
-			w.readings[topicSubject()] = reading(w.now)
+			env := newEnvironment()
+			s := env.server(t)
+			env.policies[policyKey()] = decidedPolicy(3, env.now)
+			env.readings[topicSubject()] = reading(env.now)
 			of := ref(test.trigger...)
 			_, err := value(t, s, of)
 			require.NoError(t, err)
 
-			wrong := func() { delete(w.policies, policyKey()); w.unread = test.err }
-			right := func() { w.policies[policyKey()] = decidedPolicy(3, w.now); w.unread = nil }
+			wrong := func() { delete(env.policies, policyKey()); env.unread = test.err }
+			right := func() { env.policies[policyKey()] = decidedPolicy(3, env.now); env.unread = nil }
 			wrong()
 			for range 2 {
 				_, err = value(t, s, of)
 				require.NoError(t, err, "it may be made anew")
-				w.pass(misconfiguredFor - time.Second)
+				env.pass(misconfiguredFor - time.Second)
 			}
 			_, err = value(t, s, of)
-			require.Equal(t, test.code, status.Code(err))
+			require.Equal(t, test.code, status.Code(statusError(err)))
 			require.ErrorContains(t, err, test.says)
 			_, err = s.IsActive(t.Context(), of)
-			require.Equal(t, test.code, status.Code(err), "not inactive, which KEDA would take to zero")
+			require.Equal(t, test.code, status.Code(statusError(err)), "not inactive, which KEDA would take to zero")
 			_, err = s.GetMetricSpec(t.Context(), of)
 			require.NoError(t, err)
-			require.Equal(t, 0, s.last.held())
-			lines := w.log.all()
+			require.Equal(t, 0, s.evaluator.last.held())
+			lines := env.log.all()
 			require.Len(t, lines, 2)
 			require.Contains(t, lines[1], "trigger names what does not exist")
 
@@ -149,15 +149,15 @@ func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
 }
 
 func TestAMistakeBetweenTroublesIsNotTheLastWord(t *testing.T) {
-	w := newWorld()
-	s := w.server(t)
-	w.readings[topicSubject()] = reading(w.now)
+	env := newEnvironment()
+	s := env.server(t)
+	env.readings[topicSubject()] = reading(env.now)
 	of := ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "100")
 	_, err := value(t, s, of)
 	require.NoError(t, err)
 	for range 10 {
-		for _, w.unread = range []error{backlog.ErrFunctionNotFound, errBrokerDown} {
-			w.pass(misconfiguredFor - time.Second)
+		for _, env.unread = range []error{backlog.ErrFunctionNotFound, errBrokerDown} {
+			env.pass(misconfiguredFor - time.Second)
 			_, err := value(t, s, of)
 			require.NoError(t, err)
 		}
@@ -173,16 +173,16 @@ type agedError struct {
 func (d agedError) Since() time.Time { return d.since }
 
 func TestADeadDecisionMakerIsAsOldAsItsLease(t *testing.T) {
-	w := newWorld()
-	s := w.server(t)
-	w.policies[policyKey()] = decidedPolicy(3, w.now)
+	env := newEnvironment()
+	s := env.server(t)
+	env.policies[policyKey()] = decidedPolicy(3, env.now)
 	of := ref("policy", "resize")
-	w.dead = agedError{errors.New("no decision maker"), w.now.Add(-59 * time.Minute)}
+	env.dead = agedError{errors.New("no decision maker"), env.now.Add(-59 * time.Minute)}
 	_, err := value(t, s, of)
 	require.NoError(t, err)
-	w.pass(time.Minute)
+	env.pass(time.Minute)
 	_, err = value(t, s, of)
-	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.Equal(t, codes.Unavailable, status.Code(statusError(err)))
 	require.ErrorContains(t, err, "spec.fallback")
 }
 

@@ -13,20 +13,11 @@ import (
 	"time"
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
-)
 
-const (
-	// budget is how long one answer may take. KEDA sets no deadline: one that hangs blocks the ScaledObject for good, and
-	// a few of them all HorizontalPodAutoscalers of the cluster.
-	budget = 250 * time.Millisecond
-	// maxAnswers under way at once; more wait their turn, for budget at most. One that hangs goes on to count when its
-	// client already has an error: they cannot pile up.
-	maxAnswers = 400
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 // methodOf is the label of a method: ours by name, others as one.
@@ -46,90 +37,42 @@ func methodOf(full string) string {
 
 // interceptors stand between the network and the handlers.
 type interceptors struct {
-	observed *requestMetrics
-	logger   *slog.Logger
-	answers  *answers
+	metrics *metrics
+	logger  *slog.Logger
+	limiter *answer.Limiter
 	// draining ends when streams have to.
 	draining context.Context //nolint:containedctx // the life of the server, which no request has
 	// streamsEnd is the age of a connection at which its streams end, spread over some time more.
 	streamsEnd, spread time.Duration
 }
 
-// answers are the goroutines that work on an answer.
-type answers struct {
-	group errgroup.Group
-	// turns has an element for each that is under way.
-	turns chan struct{}
-}
-
-func newAnswers() *answers { return &answers{turns: make(chan struct{}, maxAnswers)} }
-
-// begin the work, or return false when no turn comes until the context ends.
-func (a *answers) begin(ctx context.Context, work func()) bool {
-	select {
-	case a.turns <- struct{}{}:
-	case <-ctx.Done():
-		return false
-	}
-	a.group.Go(func() error {
-		defer func() { <-a.turns }()
-		work()
-		return nil
-	})
-	return true
-}
-
-// unary observes an answer, and gives up waiting for it after budget.
+// unary counts an answer, and gives up waiting for it after a while.
 func (i *interceptors) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo,
 	handler grpc.UnaryHandler,
 ) (any, error) {
-	began, method := time.Now(), methodOf(info.FullMethod)
-	response, err := i.inTime(ctx, func(ctx context.Context) (response any, err error) {
+	start, method := time.Now(), methodOf(info.FullMethod)
+	response, err := answer.Do(ctx, i.limiter, func(ctx context.Context) (response any, err error) {
 		defer i.recovered(info.FullMethod, &err)
 		return handler(ctx, request)
 	})
-	i.observed.requests.WithLabelValues(method, status.Code(err).String()).Inc()
-	i.observed.duration.WithLabelValues(method).Observe(time.Since(began).Seconds())
+	err = statusError(err)
+	i.metrics.Answered(time.Since(start), status.Code(err).String(), method)
 	return response, err
 }
 
-// inTime runs the work.
-func (i *interceptors) inTime(ctx context.Context, work func(context.Context) (any, error)) (any, error) {
-	type answer struct {
-		response any
-		err      error
-	}
-	limited, cancel := context.WithTimeout(ctx, budget)
-	defer cancel()
-	done := make(chan answer, 1)
-	began := i.answers.begin(limited, func() {
-		response, err := work(limited)
-		done <- answer{response, err}
-	})
-	if !began && ctx.Err() == nil {
-		return nil, statusError(newFault(errBusy, "the scaler is overloaded: %d answers are under way", maxAnswers))
-	}
-	select {
-	case a := <-done:
-		return a.response, a.err
-	case <-limited.Done():
-		if ctx.Err() != nil {
-			return nil, statusError(newFault(errGone, "the client is gone"))
-		}
-		return nil, statusError(newFault(errTooSlow, "the scaler did not answer within %s", budget))
-	}
-}
-
-// stream observes a stream, and ends it without an error when the server drains or the connection is old: KEDA comes
-// back after two seconds then, and after an error later each time.
+// stream counts a stream, and ends it without an error when the server drains or the connection is old: KEDA connects
+// again after two seconds then, and after an error later each time.
 func (i *interceptors) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	handler grpc.StreamHandler,
 ) (err error) {
 	method := methodOf(info.FullMethod)
-	open := i.observed.streams.WithLabelValues(method)
+	open := i.metrics.streams.WithLabelValues(method)
 	open.Inc()
 	defer open.Dec()
-	defer func() { i.observed.requests.WithLabelValues(method, status.Code(err).String()).Inc() }()
+	defer func() {
+		err = statusError(err)
+		i.metrics.Requests(status.Code(err).String(), method).Inc()
+	}()
 	defer i.recovered(info.FullMethod, &err)
 
 	limited, cancel := context.WithCancel(stream.Context())
@@ -151,7 +94,7 @@ func (i *interceptors) recovered(method string, err *error) {
 	if cause := recover(); cause != nil {
 		i.logger.Error("answering KEDA panicked", "method", path.Base(method), "cause", fmt.Sprint(cause), "stack",
 			string(debug.Stack()))
-		*err = status.Error(codes.Internal, "the scaler has a bug, its log says more")
+		*err = answer.Errorf(answer.Internal, "the scaler has a bug, its log says more")
 	}
 }
 
@@ -163,7 +106,7 @@ type limitedStream struct {
 
 func (l *limitedStream) Context() context.Context { return l.ctx }
 
-// connections puts the time into the context at which the connection was opened.
+// connections puts into the context when the connection was opened.
 type connections struct{}
 
 type openedKey struct{}

@@ -8,30 +8,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Policies reads policies from the cache.
-type Policies interface {
-	// Policy returns the policy, or an API server's NotFound; backlog.ErrNoData while policies are being read, and
-	// backlog.ErrUnsupported where the kind is not installed. It is not changed by the caller.
-	Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error)
-}
-
-// DecisionMaker is the process that decides for all policies.
-type DecisionMaker interface {
-	// Alive fails when no replica of the adapter decides now; the error says since when, in words for the user, and with a
-	// method Since() time.Time where that is known.
-	Alive(now time.Time) error
-}
-
 // Signals reads what was measured, from the cache.
 type Signals interface {
-	// Read returns what is known of the subject's subscription. Asking for one that is not tracked starts to track it for
-	// a few minutes and fails with backlog.ErrNoData until the first answer is in. An object that does not exist is an API
-	// server's NotFound, a connection that does not exist or may not be used backlog.ErrUnsupported; any other error says
-	// why the signal is unknown, in words for the user.
+	// Read returns what is known of the subject's subscription. A request for one that is not tracked starts to track it
+	// for a few minutes and fails with backlog.ErrNoData until the first answer is in. An object that does not exist is
+	// an API server's NotFound, a connection that does not exist or may not be used backlog.ErrUnsupported; any other
+	// error says why the signal is unknown, in words for the user.
 	Read(subject Subject, now time.Time) (backlog.Reading, error)
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/cache"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 const (
@@ -104,15 +106,15 @@ func (r resolved) isTransition() bool {
 
 // resolve keeps an answer that is known, and returns the last one in the place of one that is not, for as long as
 // holdFor since it was known, or misconfiguredFor where the user has to correct something.
-func (l *lastAnswers) resolve(t Trigger, answer Sample, err error, now time.Time) resolved {
+func (l *lastAnswers) resolve(t Trigger, found Sample, err error, now time.Time) resolved {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last, found := l.of(t)
-	if err != nil && !found {
+	last, seen := l.of(t)
+	if err != nil && !seen {
 		return resolved{err: err} // nothing is kept of it: made-up triggers must not evict real ones
 	}
 	switch {
-	case !isMisconfigured(err):
+	case !answer.IsMisconfigured(err):
 		last.misconfiguredSince = time.Time{}
 	case last.misconfiguredSince.IsZero():
 		last.misconfiguredSince = now
@@ -121,14 +123,14 @@ func (l *lastAnswers) resolve(t Trigger, answer Sample, err error, now time.Time
 		l.keep(t, last, now)
 		return resolved{err: err}
 	}
-	last, result := last.hold(answer, err, now)
+	last, result := last.hold(found, err, now)
 	switch {
 	case result.standing != held:
-	case isMisconfigured(err) && now.Sub(last.misconfiguredSince) >= misconfiguredFor:
+	case answer.IsMisconfigured(err) && now.Sub(last.misconfiguredSince) >= misconfiguredFor:
 		result.standing, result.sample, result.err = misconfigured, Sample{}, err
 	case now.Sub(result.since) >= l.holdFor:
 		result.standing, result.sample = expired, Sample{}
-		result.err = newFault(errExpired, "unknown for %s, longer than the last answer is held (%s): %s; "+
+		result.err = answer.Errorf(answer.Unknown, "unknown for %s, longer than the last answer is held (%s): %s; "+
 			"spec.fallback of the ScaledObject sets the replicas for this case",
 			now.Sub(result.since).Truncate(time.Second), l.holdFor, result.why)
 	}
@@ -146,20 +148,20 @@ func (a lastAnswer) standingAt(now time.Time) standing {
 }
 
 // hold returns what to keep of the answer, and the answer to give: the last one where it is not known.
-func (a lastAnswer) hold(answer Sample, err error, now time.Time) (lastAnswer, resolved) {
+func (a lastAnswer) hold(found Sample, err error, now time.Time) (lastAnswer, resolved) {
 	switch {
 	case err != nil:
 		return a, resolved{sample: a.sample, standing: held, since: a.knownAt, why: err.Error()}
-	case !answer.HeldSince.IsZero() || answer.Held != "":
-		since := cmp.Or(answer.HeldSince, a.knownAt, now)
-		a.sample, a.spec = answer, answer.Spec // knownAt stays: it is not known again
+	case !found.HeldSince.IsZero() || found.Held != "":
+		since := cmp.Or(found.HeldSince, a.knownAt, now)
+		a.sample, a.spec = found, found.Spec // knownAt stays: it is not known again
 		if a.knownAt.IsZero() {
 			a.knownAt = since
 		}
-		return a, resolved{sample: answer, standing: held, since: since, why: answer.Held}
+		return a, resolved{sample: found, standing: held, since: since, why: found.Held}
 	default:
-		a.sample, a.knownAt, a.spec = answer, now, answer.Spec
-		return a, resolved{sample: answer, standing: known}
+		a.sample, a.knownAt, a.spec = found, now, found.Spec
+		return a, resolved{sample: found, standing: known}
 	}
 }
 

@@ -5,12 +5,12 @@ package keda
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 // Sample is the answer to a trigger at one time.
@@ -18,21 +18,21 @@ type Sample struct {
 	Spec Spec
 	// Value in the unit of the spec's target, from 0 to 9e12, for all replicas together.
 	Value float64
-	// Active says that there is something to do, so that there must be a replica.
+	// Active says that there is work, so that there must be a replica.
 	Active bool
-	// HeldSince is since when what it rests on has been unknown, by what was read; zero while it is known.
+	// HeldSince is since when it has been unknown, by what was read; zero while it is known.
 	HeldSince time.Time
 	// Held is why, in words for the user; empty while it is known.
 	Held string
 }
 
-// facts are what an answer follows from. Of each only what the trigger needs is read.
-type facts struct {
+// observed is what was read for a trigger: only what it needs.
+type observed struct {
 	now time.Time
 	// policy, or why there is none.
 	policy   *v1alpha1.AutoscalingPolicy
 	noPolicy error
-	// undecided is why no decisions are made for policies, since deadSince; nil while they are.
+	// undecided is why no replica of the adapter decides, since deadSince; nil while one does.
 	undecided error
 	deadSince time.Time
 	// reading of the subject, or why there is none.
@@ -43,101 +43,101 @@ type facts struct {
 	noReplicas error
 }
 
-// sample is the answer that follows from the facts, or why there is none.
-func sample(t Trigger, f facts) (Sample, error) {
-	if f.noPolicy != nil {
-		return Sample{}, unread(t.Subject, f.noPolicy)
+// newSample evaluates a trigger, or says why it is unknown.
+func newSample(t Trigger, o observed) (Sample, error) {
+	if o.noPolicy != nil {
+		return Sample{}, unread(t.Subject, o.noPolicy)
 	}
-	spec, err := specOf(t, f.policy)
+	spec, err := specOf(t, o.policy)
 	if err != nil {
 		return Sample{}, err
 	}
-	answer := Sample{Spec: spec}
+	evaluated := Sample{Spec: spec}
 	switch {
 	case t.followsPolicy():
-		err = answer.follow(f)
+		err = evaluated.follow(o)
 	default:
-		err = answer.measure(t, f)
+		err = evaluated.measure(t, o)
 	}
 	if err != nil {
 		return Sample{}, err
 	}
-	if math.IsNaN(answer.Value) || math.IsInf(answer.Value, 0) {
-		return Sample{}, newFault(errUnknown, "the measurement is not a number (%g)", answer.Value)
+	if evaluated.Value, err = answer.Number(evaluated.Value); err != nil {
+		return Sample{}, err
 	}
-	answer.Value = min(max(answer.Value, 0), largest)
-	return answer, nil
+	return evaluated, nil
 }
 
-// keep is the last answer while it is held, for no less than the replicas that there are: it was right for one moment,
-// and the cooldown of KEDA and the stabilization of its HorizontalPodAutoscaler, minutes, are there to see whether more
-// follows. That there is nothing to do is not said where replicas are unknown: KEDA would take the last one away.
-func (s Sample) keep(current int32, noReplicas, why error) (Sample, error) {
+// atLeast is the last answer while it is held, for no less than the current replicas: it was right for one moment, and
+// KEDA's cooldown and its HorizontalPodAutoscaler's stabilization window, minutes, see whether more follows. Where
+// replicas are unknown it is never inactive: KEDA would scale to zero.
+func (s Sample) atLeast(current int32, noReplicas, why error) (Sample, error) {
 	switch {
 	case noReplicas == nil:
 		s.Active = s.Active || current > 0
-		s.Value = min(max(s.Value, float64(current)*s.Spec.Target), largest)
+		s.Value = min(max(s.Value, float64(current)*s.Spec.Target), answer.Largest)
 	case !s.Active:
-		return Sample{}, newFault(errUnknown, "%s; whether there are replicas to keep is unknown too: %s", why, noReplicas)
+		return Sample{}, answer.Errorf(answer.Unknown, "%s; whether there are replicas to keep is unknown too: %s", why,
+			noReplicas)
 	}
 	return s, nil
 }
 
-// follow the decision of the policy, which its status keeps while what it rests on is unknown.
-func (s *Sample) follow(f facts) error {
-	served, err := plan.LastDecided(f.policy)
+// follow the decision of the policy, which its status keeps while the backlog is unknown.
+func (s *Sample) follow(o observed) error {
+	served, err := plan.LastDecided(o.policy)
 	if err != nil {
-		return undecided(err)
+		return answer.Undecided(err)
 	}
-	s.Value, s.Active = float64(served.Replicas), served.Replicas > 0 && !plan.BeingWoken(f.policy, f.now)
+	s.Value, s.Active = float64(served.Replicas), served.Replicas > 0 && !plan.BeingWoken(o.policy, o.now)
 	s.HeldSince, s.Held = served.HeldSince, served.Held
-	if f.undecided != nil && (s.Held == "" || f.deadSince.Before(s.HeldSince)) {
-		s.HeldSince, s.Held = f.deadSince, f.undecided.Error()
+	if o.undecided != nil && (s.Held == "" || o.deadSince.Before(s.HeldSince)) {
+		s.HeldSince, s.Held = o.deadSince, o.undecided.Error()
 	}
 	return nil
 }
 
 // measure the signal of the strategy.
-func (s *Sample) measure(t Trigger, f facts) error {
-	if lost(f) && f.noReplicas == nil && f.replicas == 0 {
+func (s *Sample) measure(t Trigger, o observed) error {
+	if lost(o) && o.noReplicas == nil && o.replicas == 0 {
 		// What is published before a replica recreates the subscription would be lost, so one replica is requested.
 		s.Value, s.Active = s.Spec.Target, true
 		return nil
 	}
-	if f.noReading != nil {
-		return unread(t.Subject, f.noReading)
+	if o.noReading != nil {
+		return unread(t.Subject, o.noReading)
 	}
 	var err error
-	if s.Active, err = active(f.reading, t.ActivationMessages); err != nil {
+	if s.Active, err = active(o.reading, t.ActivationMessages); err != nil {
 		return err
 	}
 	var value backlog.Measurement
 	switch t.Strategy {
 	case v1alpha1.StrategyBacklogPerReplica:
-		value = f.reading.Ready
+		value = o.reading.Ready
 	case v1alpha1.StrategyRatePerReplica:
-		value = f.reading.PublishRate
+		value = o.reading.PublishRate
 	default:
-		value = busy(f)
+		value = busy(o)
 	}
 	if s.Value, err = value.Value(); err != nil {
-		return newFault(errUnknown, "%s of %s: %s", s.Spec.Metric, t.Subject.describe(), err)
+		return answer.Errorf(answer.Unknown, "%s of %s: %s", s.Spec.Metric, t.Subject.describe(), err)
 	}
 	return nil
 }
 
-// lost says that Pulsar says that the subscription is not there.
-func lost(f facts) bool {
-	return errors.Is(f.noReading, backlog.ErrSubscriptionNotFound) && !errors.Is(f.noReading, backlog.ErrStale)
+// lost says that the subscription does not exist, by a fresh answer of Pulsar.
+func lost(o observed) bool {
+	return errors.Is(o.noReading, backlog.ErrSubscriptionNotFound) && !errors.Is(o.noReading, backlog.ErrStale)
 }
 
-// active says whether there is something to do: enough messages wait, or some are being worked on. A pool that keeps up
-// has no backlog at the moment of a poll. One with delayed messages stays active: Pulsar does not say when they fall
-// due without a consumer.
+// active says whether there is work: enough messages are ready, or some are being processed. Replicas that keep up have
+// no backlog at the moment of a poll. Delayed messages keep a trigger active: without a consumer Pulsar does not say
+// when they become ready.
 func active(r backlog.Reading, atLeast int64) (bool, error) {
 	ready, err := r.Ready.Value()
 	if err != nil {
-		return false, newFault(errUnknown, "backlog: %s", err)
+		return false, answer.Errorf(answer.Unknown, "backlog: %s", err)
 	}
 	if delayed, err := r.Delayed.Value(); err == nil { // unknown ones count as ready
 		ready += delayed
@@ -155,37 +155,38 @@ func active(r backlog.Reading, atLeast int64) (bool, error) {
 	if consumers, noConsumers := r.Consumers.Value(); noConsumers == nil && consumers == 0 {
 		return false, nil // without a consumer nothing is delivered
 	}
-	return false, newFault(errUnknown, "whether messages are delivered: %s", err)
+	return false, answer.Errorf(answer.Unknown, "whether messages are delivered: %s", err)
 }
 
 const percent = 100
 
-// busy is how many percent all consumers are busy together.
-func busy(f facts) backlog.Measurement {
+// busy returns how busy all consumers are together, in percent.
+func busy(o observed) backlog.Measurement {
 	const fix = "use strategy BacklogPerReplica or RatePerReplica"
-	consumers, err := f.reading.Consumers.Value()
+	consumers, err := o.reading.Consumers.Value()
 	if err != nil {
 		return backlog.Unknown(err)
 	}
-	share, err := f.reading.Instances.Busy.Value()
+	share, err := o.reading.Instances.Busy.Value()
 	switch {
-	case consumers == 0 && f.noReplicas != nil:
-		return backlog.Unknown(f.noReplicas)
-	case consumers == 0 && f.replicas == 0:
+	case consumers == 0 && o.noReplicas != nil:
+		return backlog.Unknown(o.noReplicas)
+	case consumers == 0 && o.replicas == 0:
 		return backlog.Known(0) // without a replica none is busy
 	case consumers == 0:
-		return backlog.Unknown(newFault(errUnknown, "none of %d replicas consumes", f.replicas))
-	case f.reading.Instances.Asynchronous:
-		return backlog.Unknown(newFault(errUnknown,
+		return backlog.Unknown(answer.Errorf(answer.Unknown, "none of %d replicas consumes", o.replicas))
+	case o.reading.Instances.Asynchronous:
+		return backlog.Unknown(answer.Errorf(answer.Unknown,
 			"the function is asynchronous, so its instances do not measure how busy they are: %s", fix))
 	case errors.Is(err, backlog.ErrNotAsked):
-		return backlog.Unknown(newFault(errUnknown,
+		return backlog.Unknown(answer.Errorf(answer.Unknown,
 			"instances are not asked how busy they are: start the scaler with --instance-metrics, or %s", fix))
 	case err != nil:
-		return backlog.Unknown(newFault(errUnknown, "how busy instances are is not known (%s): if it stays so, %s", err, fix))
+		return backlog.Unknown(answer.Errorf(answer.Unknown,
+			"how busy instances are is not known (%s): if it stays so, %s", err, fix))
 	}
-	if f.noReplicas == nil && f.replicas > 0 {
-		consumers = min(consumers, float64(f.replicas)) // others on the subscription are not KEDA's to scale
+	if o.noReplicas == nil && o.replicas > 0 {
+		consumers = min(consumers, float64(o.replicas)) // KEDA does not scale other consumers of the subscription
 	}
 	return backlog.Known(percent * min(1, share) * consumers)
 }

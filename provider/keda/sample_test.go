@@ -16,15 +16,16 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
 // changed is a reading with something else in it.
-func changed(how func(r *backlog.Reading)) facts {
+func changed(how func(r *backlog.Reading)) observed {
 	r := reading(noon())
 	how(&r)
-	return facts{reading: r, replicas: 4}
+	return observed{reading: r, replicas: 4}
 }
 
 // withStrategies is the policy with thresholds for all strategies.
@@ -58,29 +59,29 @@ func TestSamples(t *testing.T) {
 	replicasSpec := Spec{MetricDesiredReplicas, 1}
 	readySpec := Spec{MetricReadyMessages, 100}
 	for name, test := range map[string]struct {
-		trigger Trigger
-		facts   facts
-		want    Sample
+		trigger  Trigger
+		observed observed
+		want     Sample
 	}{
 		"follows the decision of a policy": {
-			decision, facts{policy: decidedPolicy(7, noon())}, Sample{Spec: replicasSpec, Value: 7, Active: true},
+			decision, observed{policy: decidedPolicy(7, noon())}, Sample{Spec: replicasSpec, Value: 7, Active: true},
 		},
 		"is inactive when a policy decides for none": {
-			decision, facts{policy: decidedPolicy(0, noon())}, Sample{Spec: replicasSpec},
+			decision, observed{policy: decidedPolicy(0, noon())}, Sample{Spec: replicasSpec},
 		},
 		"keeps what a policy decided last while its backlog is unknown": {
 			decision,
-			facts{policy: heldPolicy(decidedPolicy(7, noon()), noon())},
+			observed{policy: heldPolicy(decidedPolicy(7, noon()), noon())},
 			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon(), Held: errBrokerDown.Error()},
 		},
 		"keeps what a policy decided last while nobody decides": {
 			decision,
-			facts{policy: decidedPolicy(7, noon()), undecided: errors.New("nobody decides"), deadSince: noon()},
+			observed{policy: decidedPolicy(7, noon()), undecided: errors.New("nobody decides"), deadSince: noon()},
 			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon(), Held: "nobody decides"},
 		},
 		"counts from the earlier of two reasons to keep it": {
 			decision,
-			facts{
+			observed{
 				policy:    heldPolicy(decidedPolicy(7, noon()), noon()),
 				undecided: errors.New("nobody decides"), deadSince: noon().Add(-time.Minute),
 			},
@@ -104,24 +105,24 @@ func TestSamples(t *testing.T) {
 			Sample{Spec: Spec{MetricBusyPercent, 70}, Value: 200, Active: true},
 		},
 		"says that no replica is busy when there is none": {
-			of(v1alpha1.StrategyUtilization, 70), facts{reading: backlog.Reading{
+			of(v1alpha1.StrategyUtilization, 70), observed{reading: backlog.Reading{
 				Ready: backlog.Known(
 					3), Consumers: backlog.Known(0), Instances: backlog.InstancesReading{Busy: backlog.Unknown(backlog.ErrNoData)},
 			}}, Sample{Spec: Spec{MetricBusyPercent, 70}, Active: true},
 		},
 		"takes the threshold of a policy in messages": {
 			ofPolicy(v1alpha1.StrategyBacklogPerReplica),
-			facts{policy: withStrategies(), reading: reading(noon())},
+			observed{policy: withStrategies(), reading: reading(noon())},
 			Sample{Spec: Spec{MetricReadyMessages, 500}, Value: 250, Active: true},
 		},
 		"takes the threshold of a policy in messages per second": {
 			ofPolicy(v1alpha1.StrategyRatePerReplica),
-			facts{policy: withStrategies(), reading: reading(noon())},
+			observed{policy: withStrategies(), reading: reading(noon())},
 			Sample{Spec: Spec{MetricPublishRate, 2.5}, Value: 100, Active: true},
 		},
 		"takes the default of a policy's utilization": {
 			ofPolicy(v1alpha1.StrategyUtilization),
-			facts{policy: withStrategies(), reading: reading(noon()), replicas: 4},
+			observed{policy: withStrategies(), reading: reading(noon()), replicas: 4},
 			Sample{Spec: Spec{MetricBusyPercent, 70}, Value: 200, Active: true},
 		},
 		"is active while replicas hold messages although none waits": {
@@ -155,7 +156,7 @@ func TestSamples(t *testing.T) {
 			}), Sample{Spec: readySpec, Value: 250, Active: true},
 		},
 		"asks for a replica that makes a lost subscription when there is none": {
-			backlogOf, facts{noReading: fmt.Errorf("%w: resize", backlog.ErrSubscriptionNotFound)}, Sample{
+			backlogOf, observed{noReading: fmt.Errorf("%w: resize", backlog.ErrSubscriptionNotFound)}, Sample{
 				Spec:  readySpec,
 				Value: 100, Active: true,
 			},
@@ -163,12 +164,12 @@ func TestSamples(t *testing.T) {
 		"never tells more than is exact": {
 			backlogOf, changed(func(r *backlog.Reading) { r.Ready = backlog.Known(1e300) }), Sample{
 				Spec:  readySpec,
-				Value: largest, Active: true,
+				Value: answer.Largest, Active: true,
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := sample(test.trigger, test.facts)
+			got, err := newSample(test.trigger, test.observed)
 			require.NoError(t, err)
 			require.Equal(t, test.want, got)
 		})
@@ -187,76 +188,77 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 	undecidedPolicy.Status.DesiredReplicas = nil
 	fleet.Spec.TargetSelector = &v1alpha1.TargetSelector{}
 	for name, test := range map[string]struct {
-		trigger Trigger
-		facts   facts
-		reason  error
-		says    string
+		trigger  Trigger
+		observed observed
+		reason   answer.Reason
+		says     string
 	}{
 		"a policy that is not there": {
 			decision,
-			facts{noPolicy: notFound},
-			errNotFound,
+			observed{noPolicy: notFound},
+			answer.NotFound,
 			`AutoscalingPolicy "resize" in namespace "media" not found`,
 		},
 		"policies that are not installed": {
 			decision,
-			facts{noPolicy: backlog.Because(backlog.ErrUnsupported, "no such kind")},
-			errUnsupported, "no such kind",
+			observed{noPolicy: backlog.Because(backlog.ErrUnsupported, "no such kind")},
+			answer.Unsupported, "no such kind",
 		},
-		"policies that are being read": {decision, facts{noPolicy: backlog.ErrNoData}, errUnknown, "no data yet"},
-		"a policy that is new":         {decision, facts{policy: undecidedPolicy}, errUnknown, "no decision yet"},
-		"a policy with a selector":     {decision, facts{policy: fleet}, errUnsupported, "targetSelector"},
+		"policies that are being read": {decision, observed{noPolicy: backlog.ErrNoData}, answer.Unknown, "no data yet"},
+		"a policy that is new":         {decision, observed{policy: undecidedPolicy}, answer.Unknown, "no decision yet"},
+		"a policy with a selector":     {decision, observed{policy: fleet}, answer.Invalid, "targetSelector"},
 		"a threshold that the policy has not": {
 			borrowing,
-			facts{policy: decidedPolicy(1, noon())},
-			errUnsupported,
+			observed{policy: decidedPolicy(1, noon())},
+			answer.Unsupported,
 			`has no strategy BacklogPerReplica`,
 		},
 		"an object that is not there": {
 			of(v1alpha1.StrategyRatePerReplica),
-			facts{noReading: notFound},
-			errNotFound, "not found: create it",
+			observed{noReading: notFound},
+			answer.NotFound, "not found: create it",
 		},
 		"a broker that does not answer": {
 			of(v1alpha1.StrategyRatePerReplica),
-			facts{noReading: errBrokerDown},
-			errUnknown, errBrokerDown.Error(),
+			observed{noReading: errBrokerDown},
+			answer.Unknown, errBrokerDown.Error(),
 		},
 		"a lost subscription of replicas that run": {
 			of(v1alpha1.StrategyBacklogPerReplica),
-			facts{
+			observed{
 				noReading: backlog.ErrSubscriptionNotFound,
 				replicas:  1,
 			},
-			errUnknown, "subscription not found",
+			answer.Unknown, "subscription not found",
 		},
 		"a lost subscription of unknown replicas": {
 			of(v1alpha1.StrategyBacklogPerReplica),
-			facts{noReading: backlog.ErrSubscriptionNotFound, noReplicas: errBrokerDown},
-			errUnknown, "subscription not found",
+			observed{noReading: backlog.ErrSubscriptionNotFound, noReplicas: errBrokerDown},
+			answer.Unknown, "subscription not found",
 		},
 		"a subscription that was lost long ago": {
 			of(v1alpha1.StrategyBacklogPerReplica),
-			facts{noReading: fmt.Errorf("%w: %w", backlog.ErrStale, backlog.ErrSubscriptionNotFound)},
-			errUnknown, "stale",
+			observed{noReading: fmt.Errorf("%w: %w", backlog.ErrStale, backlog.ErrSubscriptionNotFound)},
+			answer.Unknown, "stale",
 		},
 		"a backlog that is unknown": {
 			of(v1alpha1.StrategyRatePerReplica),
-			changed(func(r *backlog.Reading) { r.Ready = backlog.Unknown(backlog.ErrPartial) }), errUnknown, "partial answer",
+			changed(func(r *backlog.Reading) { r.Ready = backlog.Unknown(backlog.ErrPartial) }),
+			answer.Unknown, "partial answer",
 		},
 		"a rate that needs another answer": {
 			of(v1alpha1.StrategyRatePerReplica),
 			changed(func(r *backlog.Reading) {
 				r.PublishRate = backlog.Unknown(
 					backlog.ErrNoRate)
-			}), errUnknown, "pulsar-publish-rate of subscription",
+			}), answer.Unknown, "pulsar-publish-rate of subscription",
 		},
 		"whether those who consume get anything": {of(v1alpha1.StrategyBacklogPerReplica), changed(func(r *backlog.Reading) {
 			r.Ready, r.Unacked, r.DeliveryRate = backlog.Known(0), backlog.Known(0), backlog.Measurement{}
-		}), errUnknown, "whether messages are delivered"},
+		}), answer.Unknown, "whether messages are delivered"},
 		"how busy asynchronous functions are": {
 			of(v1alpha1.StrategyUtilization),
-			changed(func(r *backlog.Reading) { r.Instances.Asynchronous = true }), errUnknown, "asynchronous",
+			changed(func(r *backlog.Reading) { r.Instances.Asynchronous = true }), answer.Unknown, "asynchronous",
 		},
 		"how busy instances are that nobody asks": {
 			of(v1alpha1.StrategyUtilization),
@@ -264,7 +266,7 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 				r *backlog.Reading,
 			) {
 				r.Instances.Busy = backlog.Unknown(backlog.ErrNotAsked)
-			}), errUnknown, "--instance-metrics",
+			}), answer.Unknown, "--instance-metrics",
 		},
 		"how busy instances are that do not answer": {
 			of(v1alpha1.StrategyUtilization),
@@ -272,24 +274,25 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 				r *backlog.Reading,
 			) {
 				r.Instances.Busy = backlog.Unknown(errBrokerDown)
-			}), errUnknown, "if it stays so",
+			}), answer.Unknown, "if it stays so",
 		},
 		"how busy replicas are that do not consume": {
 			of(v1alpha1.StrategyUtilization),
-			changed(func(r *backlog.Reading) { r.Consumers = backlog.Known(0) }), errUnknown, "none of 4 replicas consumes",
+			changed(func(r *backlog.Reading) { r.Consumers = backlog.Known(0) }), answer.Unknown, "none of 4 replicas consumes",
 		},
 		"how many consume": {
 			of(v1alpha1.StrategyUtilization),
-			changed(func(r *backlog.Reading) { r.Consumers = backlog.Unknown(backlog.ErrNotAsked) }), errUnknown, "not asked",
+			changed(func(r *backlog.Reading) { r.Consumers = backlog.Unknown(backlog.ErrNotAsked) }),
+			answer.Unknown, "not asked",
 		},
 		"a measurement that is not a number": {
 			of(v1alpha1.StrategyRatePerReplica),
-			changed(func(r *backlog.Reading) { r.PublishRate = backlog.Known(math.NaN()) }), errUnknown, "not a number",
+			changed(func(r *backlog.Reading) { r.PublishRate = backlog.Known(math.NaN()) }), answer.Unknown, "not a number",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := sample(test.trigger, test.facts)
-			require.ErrorIs(t, err, test.reason)
+			got, err := newSample(test.trigger, test.observed)
+			require.Equal(t, test.reason, answer.ReasonOf(err))
 			require.ErrorContains(t, err, test.says)
 			require.Zero(t, got, "nothing that could be taken for a number")
 		})

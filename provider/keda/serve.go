@@ -19,6 +19,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 const (
@@ -32,17 +34,17 @@ const (
 	// maxHeaders bounds its headers.
 	maxHeaders = 64 << 10
 	// maxStreamsPerConnection, answers among them. It is more than maxStreams, so that an answer always finds room: a
-	// client waits for room without telling, KEDA without end.
+	// client waits for room silently, KEDA without end.
 	maxStreamsPerConnection = maxStreams + 10_000
 	// handshakeWithin is how long a connection may take to be set up.
 	handshakeWithin = 10 * time.Second
 	// drainWithin is how long answers and streams have to end after the context has.
 	drainWithin = 5 * time.Second
-	// readyEvery is how often health asks.
+	// readyEvery is how often health is checked.
 	readyEvery = time.Second
 
-	// A connection that is silent for pingAfter is asked whether it is there, and closed after pingWithin, so that the
-	// streams of a client that vanished end. Clients may ask as often as pingsEvery; KEDA does not.
+	// A connection that is silent for pingAfter is pinged, and closed after pingWithin without an answer, so that the
+	// streams of a client that vanished end. Clients may ping as often as pingsEvery; KEDA does not.
 	pingAfter, pingWithin, pingsEvery = 30 * time.Second, 20 * time.Second, 5 * time.Second
 )
 
@@ -52,10 +54,10 @@ type ServeConfig struct {
 	// Listener takes connections; Serve closes it.
 	Listener net.Listener
 	TLS      TLSFiles
-	// Ready says why the health service is not to say SERVING, nil when it is.
+	// Ready says why health is NOT_SERVING; nil for SERVING.
 	Ready func() error
-	// MaxConnectionAge is after how long clients are asked to connect again, so that they see all replicas of the scaler:
-	// from 1s to 24h, 5m by default. gRPC spreads it by a tenth. Streams go on for up to a fifth of it more, and then end
+	// MaxConnectionAge is after how long clients have to connect again, so that they see all replicas of the scaler: from
+	// 1s to 24h, 5m by default. gRPC spreads it by a tenth. Streams continue for up to a fifth of it more, and then end
 	// without an error.
 	MaxConnectionAge time.Duration
 	Logger           *slog.Logger
@@ -74,8 +76,8 @@ func (config *ServeConfig) complete() error {
 	return config.TLS.check()
 }
 
-// Serve answers on the listener until the context ends: then health says NOT_SERVING, streams end without an error, and
-// what is under way has a few seconds to end.
+// Serve answers on the listener until the context ends: then health is NOT_SERVING, streams end without an error, and
+// answers have a few seconds to end.
 func Serve(ctx context.Context, config ServeConfig) error {
 	if err := config.complete(); err != nil {
 		return err
@@ -92,13 +94,17 @@ func Serve(ctx context.Context, config ServeConfig) error {
 	reflection.Register(server)
 
 	group.Go(func() error {
+		config.Server.run(ctx)
+		return nil
+	})
+	group.Go(func() error {
 		if err := server.Serve(config.Listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			return fmt.Errorf("serving KEDA: %w", err)
 		}
 		return nil
 	})
 	group.Go(func() error {
-		tellHealth(ctx, healthy, config.Ready)
+		reportHealth(ctx, healthy, config.Ready)
 		stop(server)
 		return nil
 	})
@@ -110,7 +116,7 @@ func Serve(ctx context.Context, config ServeConfig) error {
 func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOption, error) {
 	age := config.MaxConnectionAge
 	between := &interceptors{
-		observed: config.Server.observed, logger: config.Logger, answers: newAnswers(), draining: draining,
+		metrics: config.Server.metrics, logger: config.Logger, limiter: answer.NewLimiter("scaler"), draining: draining,
 		streamsEnd: age + age/10 + age/60, spread: age / 15,
 	}
 	options := []grpc.ServerOption{
@@ -118,23 +124,23 @@ func (config *ServeConfig) options(draining context.Context) ([]grpc.ServerOptio
 			MaxConnectionAge: age, MaxConnectionAgeGrace: age / 3, Time: pingAfter, Timeout: pingWithin,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingsEvery, PermitWithoutStream: true}),
-		grpc.MaxRecvMsgSize(
-			maxRequest), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreamsPerConnection),
+		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxHeaders),
+		grpc.MaxConcurrentStreams(maxStreamsPerConnection),
 		grpc.ConnectionTimeout(handshakeWithin), grpc.StatsHandler(connections{}),
 		grpc.UnaryInterceptor(between.unary), grpc.StreamInterceptor(between.stream),
 	}
 	if config.TLS.used() {
-		kept, err := newKeeper(config.TLS, config.Logger)
+		certificates, err := newCertificates(config.TLS, config.Logger)
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, grpc.Creds(credentials.NewTLS(kept.serverConfig())))
+		options = append(options, grpc.Creds(credentials.NewTLS(certificates.serverConfig())))
 	}
 	return options, nil
 }
 
-// tellHealth says SERVING while ready, of the server and of the scaler, until the context ends.
-func tellHealth(ctx context.Context, healthy *health.Server, ready func() error) {
+// reportHealth sets the health of the server and of the scaler until the context ends.
+func reportHealth(ctx context.Context, healthy *health.Server, ready func() error) {
 	defer healthy.Shutdown()
 	ticker := time.NewTicker(readyEvery)
 	defer ticker.Stop()
@@ -153,7 +159,7 @@ func tellHealth(ctx context.Context, healthy *health.Server, ready func() error)
 	}
 }
 
-// stop waits for what is under way, but not for long.
+// stop waits for answers, but not for long.
 func stop(server *grpc.Server) {
 	hard := time.AfterFunc(drainWithin, server.Stop)
 	defer hard.Stop()

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -30,7 +29,7 @@ const patience = time.Minute
 
 // served is a server on the loopback interface.
 type served struct {
-	*world
+	*environment
 	server   *Server
 	address  string
 	registry *prometheus.Registry
@@ -41,8 +40,8 @@ type served struct {
 // serve runs a server until the test ends.
 func serve(t *testing.T, change func(c *ServeConfig)) *served {
 	t.Helper()
-	w := newWorld()
-	config := w.config()
+	env := newEnvironment()
+	config := env.config()
 	registry := prometheus.NewRegistry()
 	config.Registerer, config.Now = registry, time.Now
 	server, err := New(config)
@@ -54,16 +53,11 @@ func serve(t *testing.T, change func(c *ServeConfig)) *served {
 	change(&serving)
 	ctx, stop := context.WithCancel(t.Context())
 	s := &served{
-		world: w, server: server, address: listener.Addr().String(), registry: registry, stop: stop,
+		environment: env, server: server, address: listener.Addr().String(), registry: registry, stop: stop,
 		ended: make(chan error, 1),
 	}
-	run := make(chan error, 1)
-	go func() { run <- server.Run(ctx) }()
 	go func() { s.ended <- Serve(ctx, serving) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-run)
-	})
+	t.Cleanup(stop)
 	return s
 }
 
@@ -127,9 +121,9 @@ func TestEveryCallOverTheNetwork(t *testing.T) {
 	metric := func(name string, labels ...string) float64 {
 		switch name {
 		case "requests":
-			return testutil.ToFloat64(s.server.observed.requests.WithLabelValues(labels...))
+			return testutil.ToFloat64(s.server.metrics.Requests(labels[1], labels[0]))
 		default:
-			return testutil.ToFloat64(s.server.observed.streams.WithLabelValues(labels...))
+			return testutil.ToFloat64(s.server.metrics.streams.WithLabelValues(labels...))
 		}
 	}
 	require.Equal(t, 1.0, metric("requests", "GetMetrics", "OK"))
@@ -217,35 +211,6 @@ func TestAnAnswerThatHangsIsGivenUp(t *testing.T) {
 	require.NoError(t, err, "others are answered")
 }
 
-func TestAnswersUnderWayAreBounded(t *testing.T) {
-	s := serve(t, func(*ServeConfig) {})
-	hang := make(chan struct{})
-	s.change(func() { s.hang = hang; s.policies[policyKey()] = decidedPolicy(7, time.Now()) })
-	scaler := pb.NewExternalScalerClient(s.dial(t, nil))
-	missing := func() (answers int) {
-		s.change(func() { answers = maxAnswers - s.hanging })
-		return answers
-	}
-	// on a busy machine the time for an answer is over for some before their turn
-	for n := missing(); n > 0; n = missing() {
-		var group errgroup.Group
-		for range n {
-			group.Go(func() error {
-				_, err := scaler.IsActive(soon(t), ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "5"))
-				return err
-			})
-		}
-		require.Error(t, group.Wait())
-	}
-	_, err := scaler.IsActive(soon(t), ref("policy", "resize"))
-	require.Equal(t, codes.ResourceExhausted, status.Code(err), "all hang")
-	close(hang)
-	require.Eventually(t, func() bool {
-		_, err := scaler.IsActive(soon(t), ref("policy", "resize"))
-		return err == nil
-	}, patience, time.Millisecond)
-}
-
 func TestABugIsOneAnswersAlone(t *testing.T) {
 	s := serve(t, func(*ServeConfig) {})
 	s.change(func() { s.policies[policyKey()] = nil })
@@ -304,10 +269,10 @@ func TestServeConfigIsChecked(t *testing.T) {
 			listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			defer func() { require.NoError(t, listener.Close()) }()
-			w := newWorld()
+			env := newEnvironment()
 			config := ServeConfig{
-				Server: w.server(t), Listener: listener, Ready: func() error { return nil },
-				Logger: w.config().Logger,
+				Server: env.server(t), Listener: listener, Ready: func() error { return nil },
+				Logger: env.config().Logger,
 			}
 			test.change(&config)
 			require.ErrorContains(t, Serve(t.Context(), config), test.says)

@@ -4,7 +4,6 @@
 package keda
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 func TestConfigIsChecked(t *testing.T) {
@@ -22,8 +22,8 @@ func TestConfigIsChecked(t *testing.T) {
 		change func(c *Config)
 		says   string
 	}{
-		"sources of facts must be there": {func(c *Config) { c.ScaledObjects = nil }, "ScaledObjects must be set"},
-		"a logger must be there":         {func(c *Config) { c.Logger = nil }, "Logger and Registerer must be set"},
+		"sources of observed must be there": {func(c *Config) { c.ScaledObjects = nil }, "ScaledObjects must be set"},
+		"a logger must be there":            {func(c *Config) { c.Logger = nil }, "Logger and Registerer must be set"},
 		"nothing is held for a second": {
 			func(c *Config) { c.HoldFor = time.Second },
 			"HoldFor is 1s, must be from 1m0s to 24h0m0s",
@@ -31,14 +31,14 @@ func TestConfigIsChecked(t *testing.T) {
 		"nothing is held for a week": {func(c *Config) { c.HoldFor = 168 * time.Hour }, "HoldFor is 168h0m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config := newWorld().config()
+			config := newEnvironment().config()
 			test.change(&config)
 			_, err := New(config)
 			require.ErrorContains(t, err, test.says)
 		})
 	}
 	t.Run("metrics are registered once", func(t *testing.T) {
-		config := newWorld().config()
+		config := newEnvironment().config()
 		_, err := New(config)
 		require.NoError(t, err)
 		_, err = New(config)
@@ -64,11 +64,11 @@ func value(t *testing.T, s *Server, of *pb.ScaledObjectRef) (*pb.MetricValue, er
 }
 
 func TestAnswersAreWholeNumbersAndFractions(t *testing.T) {
-	w := newWorld()
-	s := w.server(t)
-	r := reading(w.now)
+	env := newEnvironment()
+	s := env.server(t)
+	r := reading(env.now)
 	r.PublishRate = backlog.Known(0.25)
-	w.readings[topicSubject()] = r
+	env.readings[topicSubject()] = r
 	of := ref("topic", "orders", "subscription", "resize", "messagesPerSecondPerReplica", "500m")
 	spec, err := s.GetMetricSpec(t.Context(), of)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestAnswersAreWholeNumbersAndFractions(t *testing.T) {
 }
 
 func TestWrongMetadataAreTold(t *testing.T) {
-	s := newWorld().server(t)
+	s := newEnvironment().server(t)
 	wrong := ref("polcy", "resize")
 	spec, err := s.GetMetricSpec(t.Context(), wrong)
 	require.NoError(t, err, "KEDA would log an error of this call and no more")
@@ -91,30 +91,30 @@ func TestWrongMetadataAreTold(t *testing.T) {
 	require.Contains(t, spec.GetMetricSpecs()[0].GetMetricName(), "polcy cannot be set")
 	require.Contains(t, spec.GetMetricSpecs()[0].GetMetricName(), "Correct the trigger")
 	_, err = s.IsActive(t.Context(), wrong)
-	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.Equal(t, codes.InvalidArgument, status.Code(statusError(err)))
 	require.ErrorContains(t, err, "polcy")
 	require.ErrorContains(t, err, "policy")
 	_, err = s.GetMetrics(t.Context(),
 		&pb.GetMetricsRequest{ScaledObjectRef: wrong, MetricName: spec.GetMetricSpecs()[0].GetMetricName()})
-	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.Equal(t, codes.InvalidArgument, status.Code(statusError(err)))
 	require.ErrorContains(t, err, "polcy")
 	_, err = s.GetMetrics(t.Context(), nil)
-	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.Equal(t, codes.InvalidArgument, status.Code(statusError(err)))
 }
 
 func TestAnotherMetricIsNotServed(t *testing.T) {
-	w := newWorld()
-	w.policies[policyKey()] = decidedPolicy(3, w.now)
-	_, err := w.server(t).GetMetrics(t.Context(),
+	env := newEnvironment()
+	env.policies[policyKey()] = decidedPolicy(3, env.now)
+	_, err := env.server(t).GetMetrics(t.Context(),
 		&pb.GetMetricsRequest{ScaledObjectRef: ref("policy", "resize"), MetricName: "s0-pulsar-desired-replicas"})
-	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.Equal(t, codes.InvalidArgument, status.Code(statusError(err)))
 	require.ErrorContains(t, err, `no metric "s0-pulsar-desired-replicas": this trigger has pulsar-desired-replicas`)
 }
 
 func TestTheLastAnswerIsHeld(t *testing.T) {
-	w := newWorld()
-	s := w.server(t)
-	w.readings[topicSubject()] = reading(w.now)
+	env := newEnvironment()
+	s := env.server(t)
+	env.readings[topicSubject()] = reading(env.now)
 	of := ref("topic", "orders", "subscription", "resize", "messagesPerReplica", "100")
 	ask := func() (float64, error) {
 		got, err := value(t, s, of)
@@ -125,19 +125,19 @@ func TestTheLastAnswerIsHeld(t *testing.T) {
 		return answer.GetResult(), err
 	}
 
-	w.unread = errBrokerDown
+	env.unread = errBrokerDown
 	_, err := ask()
-	require.Equal(t, codes.Unavailable, status.Code(err), "nothing is known yet")
-	require.Empty(t, w.log.all(), "nothing has changed")
+	require.Equal(t, codes.Unavailable, status.Code(statusError(err)), "nothing is known yet")
+	require.Empty(t, env.log.all(), "nothing has changed")
 
-	w.unread = nil
+	env.unread = nil
 	got, err := ask()
 	require.NoError(t, err)
 	require.Equal(t, 250.0, got)
 
-	w.unread = errBrokerDown
+	env.unread = errBrokerDown
 	for range 59 {
-		w.pass(time.Minute)
+		env.pass(time.Minute)
 		got, err = ask()
 		require.NoError(t, err)
 		require.Equal(t, 250.0, got)
@@ -145,77 +145,77 @@ func TestTheLastAnswerIsHeld(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, is)
 	}
-	require.Equal(t, 1, s.last.held())
-	require.Len(t, w.log.all(), 1, "once, not each time")
-	require.Contains(t, w.log.all()[0], "holding its last answer")
+	require.Equal(t, 1, s.evaluator.last.held())
+	require.Len(t, env.log.all(), 1, "once, not each time")
+	require.Contains(t, env.log.all()[0], "holding its last answer")
 
-	w.pass(time.Minute)
+	env.pass(time.Minute)
 	_, err = ask()
-	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.Equal(t, codes.Unavailable, status.Code(statusError(err)))
 	require.ErrorContains(t, err, "spec.fallback of the ScaledObject")
 	require.ErrorContains(t, err, errBrokerDown.Error())
 	_, err = isActive()
-	require.Equal(t, codes.Unavailable, status.Code(err))
-	require.Zero(t, s.last.held())
-	require.Len(t, w.log.all(), 2)
-	require.Contains(t, w.log.all()[1], "unknown for too long")
+	require.Equal(t, codes.Unavailable, status.Code(statusError(err)))
+	require.Zero(t, s.evaluator.last.held())
+	require.Len(t, env.log.all(), 2)
+	require.Contains(t, env.log.all()[1], "unknown for too long")
 
-	w.unread = nil
+	env.unread = nil
 	_, err = ask()
 	require.NoError(t, err)
-	require.Len(t, w.log.all(), 3)
-	require.Contains(t, w.log.all()[2], "known again")
+	require.Len(t, env.log.all(), 3)
+	require.Contains(t, env.log.all()[2], "known again")
 }
 
 func TestADecisionIsHeldByItsStatus(t *testing.T) {
-	w := newWorld()
+	env := newEnvironment()
 	of := ref("policy", "resize")
-	began := w.now.Add(-59 * time.Minute)
-	w.policies[policyKey()] = heldPolicy(decidedPolicy(7, began), began)
-	s := w.server(t) // it has just started, and knows of no better time
+	began := env.now.Add(-59 * time.Minute)
+	env.policies[policyKey()] = heldPolicy(decidedPolicy(7, began), began)
+	s := env.server(t) // it has just started, and knows of no better time
 	got, err := value(t, s, of)
 	require.NoError(t, err)
 	require.Equal(t, 7.0, got.GetMetricValueFloat())
-	require.Equal(t, 1, s.last.held())
+	require.Equal(t, 1, s.evaluator.last.held())
 
-	w.pass(time.Minute)
+	env.pass(time.Minute)
 	_, err = value(t, s, of)
-	require.Equal(t, codes.Unavailable, status.Code(err), "the bound begins with the outage")
+	require.Equal(t, codes.Unavailable, status.Code(statusError(err)), "the bound begins with the outage")
 	require.ErrorContains(t, err, "spec.fallback")
 }
 
 func TestADecisionIsHeldWhileNobodyDecides(t *testing.T) {
-	w := newWorld()
+	env := newEnvironment()
 	of := ref("policy", "resize")
-	w.policies[policyKey()] = decidedPolicy(7, w.now)
-	s := w.server(t)
-	w.dead = errBrokerDown
+	env.policies[policyKey()] = decidedPolicy(7, env.now)
+	s := env.server(t)
+	env.dead = errBrokerDown
 	for range 60 {
 		got, err := value(t, s, of)
 		require.NoError(t, err)
 		require.Equal(t, 7.0, got.GetMetricValueFloat())
-		w.pass(time.Minute)
+		env.pass(time.Minute)
 	}
 	_, err := value(t, s, of)
-	require.Equal(t, codes.Unavailable, status.Code(err))
-	w.dead = nil
+	require.Equal(t, codes.Unavailable, status.Code(statusError(err)))
+	env.dead = nil
 	_, err = value(t, s, of)
 	require.NoError(t, err)
 }
 
 func TestTheSpecDoesNotFailOnceItWorked(t *testing.T) {
-	w := newWorld()
-	s := w.server(t)
+	env := newEnvironment()
+	s := env.server(t)
 	of := ref("policy", "resize", "strategy", "BacklogPerReplica")
 	_, err := s.GetMetricSpec(t.Context(), of)
-	require.Equal(t, codes.NotFound, status.Code(err), "nobody knows the threshold yet")
-	w.policies[policyKey()] = withStrategies()
+	require.Equal(t, codes.NotFound, status.Code(statusError(err)), "nobody knows the threshold yet")
+	env.policies[policyKey()] = withStrategies()
 	before, err := s.GetMetricSpec(t.Context(), of)
 	require.NoError(t, err)
 	require.Equal(t, 500.0, before.GetMetricSpecs()[0].GetTargetSizeFloat())
 	for name, gone := range map[string]func(){
-		"the policy":   func() { delete(w.policies, policyKey()) },
-		"the strategy": func() { w.policies[policyKey()] = decidedPolicy(1, w.now) },
+		"the policy":   func() { delete(env.policies, policyKey()) },
+		"the strategy": func() { env.policies[policyKey()] = decidedPolicy(1, env.now) },
 	} {
 		gone()
 		after, err := s.GetMetricSpec(t.Context(), of)
@@ -227,17 +227,24 @@ func TestTheSpecDoesNotFailOnceItWorked(t *testing.T) {
 		{"topic", "orders", "subscription", "resize"},
 		{"target", "Function/resize", "messagesPerReplica", "5"},
 	} {
-		_, err := newWorld().server(t).GetMetricSpec(t.Context(), ref(form...))
+		_, err := newEnvironment().server(t).GetMetricSpec(t.Context(), ref(form...))
 		require.NoError(t, err, "metadata alone say it")
 	}
 }
 
-func TestErrorsAreShortLines(t *testing.T) {
-	long := newFault(errUnknown, "one\ntwo\x00 %s \xff", strings.Repeat("é", 1000))
-	text := status.Convert(statusError(long)).Message()
-	require.LessOrEqual(t, len(text), maxText)
-	require.True(t, strings.HasPrefix(text, "one two"), text)
-	require.NotContains(t, text, "\n")
-	require.Equal(t, codes.Internal, status.Code(statusError(errBrokerDown)), "what is in no row is a bug of ours")
+func TestEachReasonHasACode(t *testing.T) {
+	want := map[answer.Reason]codes.Code{
+		answer.NotFound: codes.NotFound, answer.Invalid: codes.InvalidArgument,
+		answer.Unsupported: codes.FailedPrecondition, answer.Unknown: codes.Unavailable,
+		answer.TooSlow: codes.DeadlineExceeded, answer.Busy: codes.ResourceExhausted,
+		answer.Canceled: codes.Canceled, answer.Internal: codes.Internal,
+	}
+	require.Len(t, want, len(answer.Reasons()))
+	for reason, code := range want {
+		require.Equal(t, code, status.Code(statusError(answer.Errorf(reason, "why"))), reason)
+	}
+	require.Equal(t, codes.Internal, status.Code(statusError(errBrokerDown)), "a bug")
 	require.NoError(t, statusError(nil))
+	canceled := status.Error(codes.Canceled, "of gRPC itself")
+	require.Equal(t, canceled, statusError(canceled))
 }

@@ -9,6 +9,7 @@ import (
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 // Names of the metrics. They are constant and safe in a path: KEDA puts them into the HorizontalPodAutoscaler behind
@@ -41,13 +42,13 @@ func metricOf(t Trigger) string {
 	}
 }
 
-// followsPolicy says that the trigger asks for the decision of a policy.
+// followsPolicy says that replicas are the decision of a policy.
 func (t Trigger) followsPolicy() bool { return t.Subject.Policy != "" && t.Strategy == "" }
 
-// borrowsThreshold says that a policy has the threshold.
+// borrowsThreshold says that the threshold is a policy's.
 func (t Trigger) borrowsThreshold() bool { return t.Subject.Policy != "" && t.Strategy != "" }
 
-// specOf says what KEDA is to divide by. The policy is needed where it has the threshold, and nil elsewhere.
+// specOf returns what KEDA divides by. The policy is needed where the threshold is its own, and nil elsewhere.
 func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
 	spec := Spec{Metric: metricOf(t), Target: 1}
 	switch {
@@ -63,7 +64,7 @@ func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
 			return spec, nil
 		}
 	}
-	return Spec{}, newFault(errUnsupported,
+	return Spec{}, answer.Errorf(answer.Unsupported,
 		"AutoscalingPolicy %q has no strategy %s: add it to its spec.strategies, or remove strategy from the trigger to "+
 			"follow its decision",
 		t.Subject.Policy, t.Strategy)
@@ -72,7 +73,7 @@ func specOf(t Trigger, p *v1alpha1.AutoscalingPolicy) (Spec, error) {
 // defaultTargetPercent is the CRD's, for policies that never met an API server.
 const defaultTargetPercent = 70
 
-// thresholdOf is what one replica is for.
+// thresholdOf returns the target of one replica.
 func thresholdOf(strategy v1alpha1.Strategy) float64 {
 	switch {
 	case strategy.BacklogPerReplica != nil:
@@ -86,10 +87,6 @@ func thresholdOf(strategy v1alpha1.Strategy) float64 {
 	}
 }
 
-// largest number served: its thousandths, 9e15, are below 2^53 and so exact in a float64, and far from the int64 that a
-// HorizontalPodAutoscaler reads them into.
-const largest = 9e12
-
 // response is the spec as KEDA reads it: the float since KEDA 2.17, the whole number before. A target below 1 would be
 // 0 as a whole number, which the API server refuses.
 func (s Spec) response() *pb.GetMetricSpecResponse {
@@ -98,7 +95,7 @@ func (s Spec) response() *pb.GetMetricSpecResponse {
 	}}}
 }
 
-// response is the value as KEDA reads it. As a whole number it is rounded up: what is there is never served as nothing.
+// response is the value as KEDA reads it. As a whole number it is rounded up: a backlog is never served as 0.
 func (s Sample) response() *pb.GetMetricsResponse {
 	return &pb.GetMetricsResponse{MetricValues: []*pb.MetricValue{{
 		MetricName: s.Spec.Metric, MetricValue: int64(math.Ceil(s.Value)), MetricValueFloat: s.Value,

@@ -11,10 +11,12 @@ import (
 
 	pb "github.com/kedacore/keda/v2/pkg/scalers/externalscaler"
 	"google.golang.org/grpc"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 const (
-	// refreshEvery is how late a change is seen that is not enqueued: that the decision maker is gone, or that a held
+	// refreshEvery bounds how late a change is seen that is not enqueued: that the decision maker is gone, or that a held
 	// answer expires.
 	refreshEvery = time.Second
 	// minPause between two refreshes, in which changes collect. One is also at least pauseFactor times as long as the
@@ -36,7 +38,7 @@ func (s *Server) StreamIsActive(ref *pb.ScaledObjectRef, client grpc.ServerStrea
 	})
 }
 
-// StreamMetricSpec sends the metric and its target likewise. What it said last is what GetMetricSpec says.
+// StreamMetricSpec sends the metric and its target likewise. Its last message is what GetMetricSpec returns.
 func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 	client grpc.ServerStreamingServer[pb.GetMetricSpecResponse],
 ) error {
@@ -55,14 +57,14 @@ func (s *Server) StreamMetricSpec(ref *pb.ScaledObjectRef,
 func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(v view) error) error {
 	trigger, err := decode(ref)
 	if err != nil {
-		return statusError(err)
+		return err
 	}
 	watched, mine, err := s.watches.add(trigger)
 	if err != nil {
-		return statusError(err)
+		return err
 	}
 	defer s.watches.remove(watched, mine)
-	s.refresh(watched, s.config.Now())
+	s.refresh(watched, s.now())
 	for {
 		if err := send(watched.current()); err != nil {
 			return err
@@ -72,7 +74,7 @@ func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(
 		case <-s.drained:
 			return nil
 		case <-ctx.Done():
-			return statusError(newFault(errGone, "the client is gone"))
+			return answer.Errorf(answer.Canceled, "the client is gone")
 		}
 	}
 }
@@ -80,18 +82,18 @@ func (s *Server) stream(ctx context.Context, ref *pb.ScaledObjectRef, send func(
 // refresh what is known of a trigger, and notify its streams.
 func (s *Server) refresh(w *watch, now time.Time) {
 	number := w.begin()
-	answer := s.answer(w.trigger, now)
-	spec, noSpec := answer.sample.Spec, answer.err
+	evaluated := s.evaluator.evaluate(w.trigger, now)
+	spec, noSpec := evaluated.sample.Spec, evaluated.err
 	if noSpec != nil {
-		spec, noSpec = s.spec(w.trigger, now)
+		spec, noSpec = s.evaluator.spec(w.trigger, now)
 	}
 	w.publish(number, func(v *view) {
 		if noSpec == nil {
 			v.spec = spec
 		}
 		switch {
-		case answer.err != nil:
-		case answer.sample.Active:
+		case evaluated.err != nil:
+		case evaluated.sample.Active:
 			v.active = isActive
 		default:
 			v.active = inactive
@@ -99,8 +101,8 @@ func (s *Server) refresh(w *watch, now time.Time) {
 	})
 }
 
-// Run refreshes the triggers with open streams until the context ends; then all streams end, and it returns nil.
-func (s *Server) Run(ctx context.Context) error {
+// run refreshes the triggers with open streams until the context ends; then all streams end.
+func (s *Server) run(ctx context.Context) {
 	defer close(s.drained)
 	ticker := time.NewTicker(refreshEvery)
 	defer ticker.Stop()
@@ -108,28 +110,28 @@ func (s *Server) Run(ctx context.Context) error {
 		isTick := false
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-s.queue.ready:
 		case <-ticker.C:
 			isTick = true
 		}
-		began, now := time.Now(), s.config.Now()
+		start, now := time.Now(), s.now()
 		changed := s.queue.drain()
 		changed.all = changed.all || isTick
 		s.refreshAll(changed, now)
-		pause := time.NewTimer(max(minPause, pauseFactor*time.Since(began)))
+		pause := time.NewTimer(max(minPause, pauseFactor*time.Since(start)))
 		select {
 		case <-ctx.Done():
 			pause.Stop()
-			return nil
+			return
 		case <-pause.C:
 		}
 	}
 }
 
-// refreshAll refreshes the watched triggers that the changes concern.
+// refreshAll refreshes the watched triggers that the changes affect.
 func (s *Server) refreshAll(c changes, now time.Time) {
-	for _, one := range s.watches.list(c, nil) {
+	for _, one := range s.watches.affected(c) {
 		s.guard(one.trigger, func() { s.refresh(one, now) })
 	}
 }
@@ -138,7 +140,7 @@ func (s *Server) refreshAll(c changes, now time.Time) {
 func (s *Server) guard(t Trigger, work func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.config.Logger.Error("refreshing a trigger panicked", "scaledObject", t.Object.String(), "cause", fmt.Sprint(cause),
+			s.logger.Error("refreshing a trigger panicked", "scaledObject", t.Object.String(), "cause", fmt.Sprint(cause),
 				"stack", string(debug.Stack()))
 		}
 	}()

@@ -88,35 +88,38 @@ func (c *client[T]) end() (ended bool, err error) {
 }
 
 // inBubble runs a server in a bubble, until the test ends or stop is called.
-func inBubble(t *testing.T, test func(t *testing.T, w *world, s *Server, stop func())) {
+func inBubble(t *testing.T, test func(t *testing.T, env *environment, s *Server, stop func())) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		config := w.config()
+		env := newEnvironment()
+		config := env.config()
 		config.Now = time.Now
 		s, err := New(config)
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- s.Run(ctx) }()
+		done := make(chan struct{})
+		go func() {
+			s.run(ctx)
+			close(done)
+		}()
 		defer func() {
 			stop() // also when the test has failed: the bubble waits for all that runs in it
-			require.NoError(t, <-done)
+			<-done
 		}()
-		test(t, w, s, stop)
+		test(t, env, s, stop)
 	})
 }
 
 func TestStreamsTellTheStateAndThenEdges(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
-		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
+		env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
 		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
 		specs := open(t, nil, ref("policy", "resize"), s.StreamMetricSpec)
 		require.Equal(t, []string{"true"}, active.now(), "at once")
 		require.Equal(t, []string{"pulsar-desired-replicas 1"}, specs.now())
 
 		become := func(replicas int32) {
-			w.change(func() { w.policies[policyKey()] = decidedPolicy(replicas, time.Now()) })
+			env.change(func() { env.policies[policyKey()] = decidedPolicy(replicas, time.Now()) })
 			s.PolicyChanged(policyKey())
 			time.Sleep(minPause)
 		}
@@ -129,7 +132,7 @@ func TestStreamsTellTheStateAndThenEdges(t *testing.T) {
 		late := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
 		require.Equal(t, []string{"true"}, late.now())
 
-		w.change(func() { delete(w.policies, policyKey()) })
+		env.change(func() { delete(env.policies, policyKey()) })
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, []string{"true", "false", "true"}, active.now(), "what is unknown stays as it was")
 		require.Equal(t, []string{"pulsar-desired-replicas 1"}, specs.now(), "and what did not change is not sent again")
@@ -137,12 +140,12 @@ func TestStreamsTellTheStateAndThenEdges(t *testing.T) {
 }
 
 func TestStreamsTellAtOnceWhatIsNews(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
+	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		time.Sleep(refreshEvery + minPause) // a look has just been had
 		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
 		require.Empty(t, active.now(), "nothing is known yet")
 		began := time.Now()
-		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+		env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
 		s.PolicyChanged(policyKey())
 		require.Equal(t, []string{"true"}, active.now())
 		require.Zero(t, time.Since(began), "of the bubble's time")
@@ -150,25 +153,25 @@ func TestStreamsTellAtOnceWhatIsNews(t *testing.T) {
 }
 
 func TestStreamsTellInTimeWhatIsNoNews(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
+	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
-		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+		env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
 		time.Sleep(refreshEvery)
 		require.Equal(t, []string{"true"}, active.now())
 	})
 }
 
 func TestStreamsTellEachThresholdOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
+	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		of := ref("policy", "resize", "strategy", "BacklogPerReplica")
 		specs := open(t, nil, of, s.StreamMetricSpec)
 		require.Empty(t, specs.now())
-		w.change(func() { w.policies[policyKey()] = withStrategies() })
+		env.change(func() { env.policies[policyKey()] = withStrategies() })
 		s.PolicyChanged(policyKey())
 		require.Equal(t, []string{"pulsar-backlog-ready-messages 500"}, specs.now(), "although nothing is measured yet")
 		other := withStrategies()
 		other.Spec.Strategies[1].BacklogPerReplica.Messages = 20
-		w.change(func() { w.policies[policyKey()] = other })
+		env.change(func() { env.policies[policyKey()] = other })
 		time.Sleep(2 * refreshEvery)
 		require.Equal(t, []string{"pulsar-backlog-ready-messages 500", "pulsar-backlog-ready-messages 20"}, specs.now())
 		answer, err := s.GetMetricSpec(t.Context(), of)
@@ -178,14 +181,14 @@ func TestStreamsTellEachThresholdOnce(t *testing.T) {
 }
 
 func TestStreamsEnd(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world, s *Server, stop func()) {
-		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+	inBubble(t, func(t *testing.T, env *environment, s *Server, stop func()) {
+		env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
 		goes := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
 		stays := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
 		goes.gone()
 		ended, err := goes.end()
 		require.True(t, ended, "at once")
-		require.Equal(t, codes.Canceled, status.Code(err))
+		require.Equal(t, codes.Canceled, status.Code(statusError(err)))
 		ended, _ = stays.end()
 		require.False(t, ended)
 		stop()
@@ -197,18 +200,18 @@ func TestStreamsEnd(t *testing.T) {
 
 		wrong := open(t, nil, ref("polcy", "resize"), s.StreamIsActive)
 		_, err = wrong.end()
-		require.Equal(t, codes.InvalidArgument, status.Code(err))
+		require.Equal(t, codes.InvalidArgument, status.Code(statusError(err)))
 	})
 }
 
 func TestASlowClientBlocksNobodyElse(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
-		w.change(func() { w.policies[policyKey()] = decidedPolicy(3, time.Now()) })
+	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
+		env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
 		slow := make(chan struct{})
 		stuck := open(t, slow, ref("policy", "resize"), s.StreamIsActive)
 		quick := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
 		for _, replicas := range []int32{0, 1, 0} {
-			w.change(func() { w.policies[policyKey()] = decidedPolicy(replicas, time.Now()) })
+			env.change(func() { env.policies[policyKey()] = decidedPolicy(replicas, time.Now()) })
 			s.PolicyChanged(policyKey())
 			time.Sleep(minPause)
 		}
@@ -220,25 +223,25 @@ func TestASlowClientBlocksNobodyElse(t *testing.T) {
 }
 
 func TestABugIsOneTriggersAlone(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world, s *Server, _ func()) {
+	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		other := types.NamespacedName{Namespace: inNamespace, Name: "other"}
-		w.change(func() {
-			w.policies[policyKey()], w.policies[other] = decidedPolicy(0, time.Now()), decidedPolicy(0, time.Now())
+		env.change(func() {
+			env.policies[policyKey()], env.policies[other] = decidedPolicy(0, time.Now()), decidedPolicy(0, time.Now())
 		})
 		wrong, right := open(t, nil, ref("policy", "resize"), s.StreamIsActive), open(t, nil, ref("policy", "other"),
 			s.StreamIsActive)
-		w.change(func() { w.policies[policyKey()], w.policies[other] = nil, decidedPolicy(1, time.Now()) })
+		env.change(func() { env.policies[policyKey()], env.policies[other] = nil, decidedPolicy(1, time.Now()) })
 		time.Sleep(2 * refreshEvery)
 		require.Equal(t, []string{"false"}, wrong.now())
 		require.Equal(t, []string{"false", "true"}, right.now())
-		require.Contains(t, w.log.all()[0], "refreshing a trigger panicked")
+		require.Contains(t, env.log.all()[0], "refreshing a trigger panicked")
 	})
 }
 
 func TestStreamsAreBounded(t *testing.T) {
-	s := newWorld().server(t)
+	s := newEnvironment().server(t)
 	s.watches.streams = maxStreams
 	err := s.StreamIsActive(ref("policy", "resize"), &client[pb.IsActiveResponse]{ctx: t.Context()})
-	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	require.Equal(t, codes.ResourceExhausted, status.Code(statusError(err)))
 	require.Equal(t, maxStreams, s.watches.streams)
 }

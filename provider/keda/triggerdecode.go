@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
 )
 
 // ErrMetadata says that the metadata of a trigger is not what a trigger may have; the user has to correct it.
@@ -45,7 +47,7 @@ func (m *MetadataError) Error() string {
 		}
 		text += "; " + problem
 	}
-	return shorten(text, MostErrorBytes)
+	return answer.Shorten(text, MostErrorBytes)
 }
 
 // Unwrap is ErrMetadata.
@@ -173,9 +175,9 @@ func (d *draft) decodeValue(k key, value string) {
 	}
 	switch {
 	case errors.Is(err, errFormat):
-		d.problem("%s is %q, %s", k.name, shorten(value, mostShown), k.must)
+		d.problem("%s is %q, %s", k.name, answer.Shorten(value, mostShown), k.must)
 	case err != nil:
-		d.problem("%s is %q, %s", k.name, shorten(value, mostShown), err)
+		d.problem("%s is %q, %s", k.name, answer.Shorten(value, mostShown), err)
 	}
 	d.wrong[k.name] = err != nil
 }
@@ -272,3 +274,6 @@ func some(names []string) []string {
 	}
 	return append(slices.Clone(names[:mostNamed-1]), fmt.Sprintf("%d more", len(names)-mostNamed+1))
 }
+
+// shown is what messages show of a user's words.
+func shown(words string) string { return answer.Shorten(backlog.Quote(words), mostShown) }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
@@ -156,6 +157,7 @@ func FuzzDecode(f *testing.F) {
 			require.ErrorIs(t, err, ErrMetadata)
 			require.LessOrEqual(t, len(err.Error()), MostErrorBytes)
 			require.NotContains(t, err.Error(), "\n")
+			require.True(t, utf8.ValidString(err.Error()), "it is put into a message of protobuf")
 			return
 		}
 		requireSteady(t, trigger)

@@ -3,10 +3,14 @@
 
 package keda
 
-import "sync"
+import (
+	"sync"
 
-// maxStreams open at once: two for each ScaledObject and operator, of which there is one that works. KEDA itself was
-// seen with 10,000 ScaledObjects at most.
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/answer"
+)
+
+// maxStreams open at once: two for each ScaledObject and operator, of which one is active. KEDA itself was seen with
+// 10,000 ScaledObjects at most.
 const maxStreams = 40_000
 
 // watches are the triggers with open streams. They are safe for concurrent use.
@@ -54,12 +58,12 @@ type stream struct {
 
 func newWatches() *watches { return &watches{watched: map[Trigger]*watch{}} }
 
-// add a stream, or says that there are too many.
+// add a stream, unless there are too many.
 func (w *watches) add(t Trigger) (*watch, *stream, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.streams >= maxStreams {
-		return nil, nil, newFault(errBusy, "the scaler is overloaded: %d streams are open", maxStreams)
+		return nil, nil, answer.Errorf(answer.Busy, "the scaler is overloaded: %d streams are open", maxStreams)
 	}
 	w.streams++
 	one, found := w.watched[t]
@@ -87,16 +91,16 @@ func (w *watches) remove(one *watch, st *stream) {
 	}
 }
 
-// list appends the watched triggers that the changes concern.
-func (w *watches) list(c changes, to []*watch) []*watch {
+// affected returns the watched triggers that the changes affect.
+func (w *watches) affected(c changes) (affected []*watch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for t, one := range w.watched {
-		if c.concern(t) {
-			to = append(to, one)
+		if c.affect(t) {
+			affected = append(affected, one)
 		}
 	}
-	return to
+	return affected
 }
 
 // current returns what is known of the trigger.

@@ -21,34 +21,75 @@ const (
 	wiring           // mains, tests and benchmarks
 )
 
-// house is where each package stands, and which packages of its own floor it imports besides those below it in its own
-// folder. A package that is not here has no floor yet: give it one.
-func house() map[string]standing {
-	return map[string]standing{
-		"api/v1alpha1":        {floor: pure},
-		"backlog":             {floor: pure},
-		"backlog/authparams":  {floor: pure, beside: []string{"backlog"}},
-		"backlog/function":    {floor: pure, beside: []string{"backlog"}},
-		"backlog/poll":        {floor: pure, beside: []string{"backlog"}},
-		"policy":              {floor: decisions},
-		"policy/plan":         {floor: decisions, beside: []string{"policy"}},
-		"backlog/instance":    {floor: edges},
-		"backlog/pulsar":      {floor: edges},
-		"backlog/pulsar/auth": {floor: edges},
-		"controllers":         {floor: edges},
-		"controllers/cluster": {floor: edges},
-		"controllers/target":  {floor: edges, beside: []string{"controllers/cluster"}},
-		"controllers/informer": {
-			floor: edges, beside: []string{"controllers/cluster", "controllers/target"},
-		},
-		"provider":      {floor: edges},
-		"provider/keda": {floor: edges},
-	}
-}
-
+// standing is what a package may know.
 type standing struct {
+	// floor it stands on, and beside it the packages of that floor that it may import, besides those in its own folder.
 	floor  int
 	beside []string
+	// never are import paths that it may not reach, with the reason: a path and all below it, but of the standard library
+	// the package alone, as of a path that ends in "=".
+	never map[string]string
+	// direct looks at the package's own imports alone: others bring the Kubernetes types along.
+	direct bool
+}
+
+// house is where each package stands. A package that is not here has no floor yet: give it one.
+func house() map[string]standing {
+	const (
+		clients    = "decisions and measurements must be replayable without a cluster"
+		network    = "what is pure cannot wait for a server"
+		counting   = "what is pure returns values and leaves counting to the edges"
+		logging    = "what is pure does not log"
+		chance     = "the same input gives the same answer"
+		kubernetes = "this edge knows the Kubernetes API"
+		keda       = "this edge knows KEDA"
+	)
+	measurements := map[string]string{
+		"k8s.io": clients, "sigs.k8s.io": clients, "net/http": network, "google.golang.org/grpc": network,
+		"github.com/prometheus": counting, "log": logging, "math/rand": chance,
+	}
+	types := map[string]string{
+		"k8s.io/client-go/kubernetes=": clients, "k8s.io/client-go/rest": clients, "sigs.k8s.io/controller-runtime": clients,
+		"google.golang.org/grpc": network, "github.com/prometheus/client_golang": counting,
+	}
+	decision := map[string]string{
+		"k8s.io": clients, "sigs.k8s.io": clients, "net/http": network, "google.golang.org/grpc": network,
+		"github.com/prometheus/client_golang": counting, "log/slog": logging, "math/rand/v2": chance,
+	}
+	planning := map[string]string{
+		"k8s.io/client-go/kubernetes": clients, "k8s.io/client-go/rest": clients, "k8s.io/client-go/tools": clients,
+		"sigs.k8s.io/controller-runtime": clients, "net/http": network, "google.golang.org/grpc": network,
+		"github.com/prometheus/client_golang": counting, "log/slog": logging, "math/rand/v2": chance,
+	}
+	pulsar := map[string]string{
+		"k8s.io": "this edge knows Pulsar", "sigs.k8s.io": "this edge knows Pulsar", module + "policy": "it only measures",
+	}
+	metricsAPI := map[string]string{"sigs.k8s.io/controller-runtime": "this edge knows the metrics API server"}
+	scaler := map[string]string{"sigs.k8s.io/controller-runtime": keda, "k8s.io/client-go": keda}
+	cluster := map[string]string{"sigs.k8s.io/custom-metrics-apiserver": kubernetes}
+	return map[string]standing{
+		"api/v1alpha1":       {floor: pure, never: types},
+		"backlog":            {floor: pure, never: measurements},
+		"backlog/authparams": {floor: pure, beside: []string{"backlog"}, never: measurements},
+		"backlog/function":   {floor: pure, beside: []string{"backlog"}, never: measurements},
+		"backlog/poll":       {floor: pure, beside: []string{"backlog"}, never: measurements},
+
+		"policy":      {floor: decisions, never: decision, direct: true},
+		"policy/plan": {floor: decisions, beside: []string{"policy"}, never: planning, direct: true},
+
+		"backlog/instance":    {floor: edges, never: pulsar},
+		"backlog/pulsar":      {floor: edges, never: pulsar},
+		"backlog/pulsar/auth": {floor: edges, never: pulsar},
+		"controllers":         {floor: edges, never: cluster},
+		"controllers/cluster": {floor: edges, never: cluster},
+		"controllers/target":  {floor: edges, beside: []string{"controllers/cluster"}, never: cluster},
+		"controllers/informer": {
+			floor: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
+		},
+		"provider":        {floor: edges, never: metricsAPI},
+		"provider/answer": {floor: edges, never: scaler, direct: true},
+		"provider/keda":   {floor: edges, beside: []string{"provider/answer"}, never: scaler, direct: true},
+	}
 }
 
 // ours are the packages of the product and what they import of it, by their paths below the module.
@@ -94,6 +135,31 @@ func TestImportsGoDownTheFloors(t *testing.T) {
 	}
 }
 
+func TestNoPackageReachesWhatItMayNotKnow(t *testing.T) {
+	packages := list(t)
+	for name, at := range house() {
+		t.Run(name, func(t *testing.T) {
+			p, found := packages[module+name]
+			require.True(t, found, "package %s is gone: remove its floor here", name)
+			reachable := p.Deps
+			if at.direct {
+				reachable = p.Imports
+			}
+			for _, reached := range reachable {
+				for prefix, reason := range at.never {
+					require.False(t, reaches(reached, prefix), "%s reaches %s: %s", name, reached, reason)
+				}
+			}
+		})
+	}
+}
+
+func reaches(path, prefix string) bool {
+	exact, only := strings.CutSuffix(prefix, "=")
+	isStandard := !strings.Contains(strings.Split(prefix, "/")[0], ".")
+	return path == exact || !only && !isStandard && strings.HasPrefix(path, prefix+"/")
+}
+
 // clocks are the files of pure packages with a clock, a context or goroutines: the poller, and the Source it calls.
 func clocks() []string {
 	return []string{
@@ -105,7 +171,7 @@ func TestPurePackagesTakeTimeAsAnArgument(t *testing.T) {
 	forbidden := map[string]string{
 		`"context"`: "it waits for nothing", "time.Now(": "now is an argument", "go func": "it starts nothing",
 		`"log/slog"`: "it returns what is to be logged", `"math/rand`: "the same input gives the same answer",
-		`"net/http"`: "it asks no server",
+		`"net/http"`: "it calls no server", `"golang.org/x/sync`: "it starts nothing",
 	}
 	packages := list(t)
 	for name, at := range house() {

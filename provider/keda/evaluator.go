@@ -1,0 +1,110 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package keda
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// evaluator evaluates triggers, from the cache. It is safe for concurrent use.
+type evaluator struct {
+	config Config
+	last   *lastAnswers
+
+	// mu guards deadSince.
+	mu sync.Mutex
+	// deadSince is since when no decision maker was seen alive; zero while one is.
+	deadSince time.Time
+}
+
+// evaluate returns what is known of the trigger now, or was known last.
+func (e *evaluator) evaluate(t Trigger, now time.Time) resolved {
+	found, err := newSample(t, e.observe(t, now))
+	result := e.last.resolve(t, found, err, now)
+	if result.isTransition() {
+		e.report(t, result, now)
+	}
+	if err != nil && result.standing == held {
+		replicas, noReplicas := e.config.ScaledObjects.Replicas(t.Object)
+		result.sample, result.err = result.sample.atLeast(replicas, noReplicas, err)
+	}
+	return result
+}
+
+// observe reads what the trigger needs, from the cache.
+func (e *evaluator) observe(t Trigger, now time.Time) observed {
+	o := observed{now: now}
+	if t.Subject.Policy != "" {
+		if o.policy, o.noPolicy = e.policy(t); o.noPolicy != nil {
+			return o
+		}
+	}
+	switch {
+	case t.followsPolicy():
+		o.deadSince, o.undecided = e.undecided(now)
+	default:
+		o.reading, o.noReading = e.config.Signals.Read(t.Subject, now)
+		if t.Strategy == v1alpha1.StrategyUtilization || lost(o) { // costly, and needed for nothing else
+			o.replicas, o.noReplicas = e.config.ScaledObjects.Replicas(t.Object)
+		}
+	}
+	return o
+}
+
+func (e *evaluator) policy(t Trigger) (*v1alpha1.AutoscalingPolicy, error) {
+	return e.config.Policies.Policy(types.NamespacedName{Namespace: t.Subject.Namespace, Name: t.Subject.Policy})
+}
+
+// undecided returns since when no decision maker is alive, and why; nil while one is.
+func (e *evaluator) undecided(now time.Time) (since time.Time, why error) {
+	err := e.config.DecisionMaker.Alive(now)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var dated interface{ Since() time.Time }
+	switch {
+	case err == nil:
+		e.deadSince = time.Time{}
+	case errors.As(err, &dated) && !dated.Since().IsZero():
+		e.deadSince = dated.Since()
+	case e.deadSince.IsZero():
+		e.deadSince = now
+	}
+	return e.deadSince, err
+}
+
+// spec returns what KEDA divides by now, or divided by last.
+func (e *evaluator) spec(t Trigger, now time.Time) (Spec, error) {
+	if !t.borrowsThreshold() {
+		return specOf(t, nil)
+	}
+	p, err := e.policy(t)
+	if err != nil {
+		return e.last.resolveSpec(t, Spec{}, unread(t.Subject, err), now)
+	}
+	spec, err := specOf(t, p)
+	return e.last.resolveSpec(t, spec, err, now)
+}
+
+// report logs that a trigger became known or unknown.
+func (e *evaluator) report(t Trigger, result resolved, now time.Time) {
+	log := e.config.Logger.With("scaledObject", t.Object.String(), "subject", t.Subject.describe(), "metric", metricOf(t))
+	switch result.standing {
+	case held:
+		log.Warn("trigger is unknown, holding its last answer", "heldFor", e.config.HoldFor.String(),
+			"since", result.since.UTC().Format(time.RFC3339), "reason", result.why)
+	case misconfigured:
+		log.Error("trigger names what does not exist, answering with an error", "reason", result.why)
+	case expired:
+		log.Error("trigger was unknown for too long, answering with an error",
+			"unknownFor", now.Sub(result.since).Truncate(time.Second).String(), "reason", result.why)
+	default:
+		log.Info("trigger is known again")
+	}
+}
