@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// age is how old the oldest message of a subscription was when it was last looked at.
+// age is how old the oldest message of a subscription was when it was last read.
 type age struct {
-	at     time.Time // zero before the first look
+	at     time.Time // zero before the first answer
 	oldest time.Duration
 }
 
-// observe takes over the age where the answer has it. Without backlog there is no age, and no need to look.
+// observe takes over the age where the answer has it. Without backlog there is no age to request.
 //
 // The time is the producer's: with a clock that is ahead it publishes in the future, and its messages are new.
 func (a *age) observe(sample TopicSample, answer []*SubscriptionSample) {
@@ -44,7 +44,7 @@ func (a *age) read(now, answeredAt time.Time) (Measurement, time.Time) {
 	case a.at.IsZero():
 		return Unknown(ErrNotAsked), time.Time{}
 	case now.Sub(a.at) > ageStaleAfter && a.at.Before(answeredAt):
-		return Unknown(fmt.Errorf("%w: the oldest message was last looked at %s", ErrStale, a.at.UTC().Format(time.RFC3339))),
+		return Unknown(fmt.Errorf("%w: the oldest message was last read at %s", ErrStale, a.at.UTC().Format(time.RFC3339))),
 			a.at
 	default:
 		return Known(a.oldest.Seconds()), a.at

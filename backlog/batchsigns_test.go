@@ -178,8 +178,8 @@ func TestEntryCountersThatCannotBeHadAreTriedOnceAMinute(t *testing.T) {
 	require.Equal(t, 6, tried)
 }
 
-// Against a twin that requests them with every answer: backlogs of producers that change their batches every ten minutes
-// are measured as well, with a quarter of the requests.
+// Against a twin that requests them with every answer: backlogs of producers that change their batches every ten
+// minutes are measured as well, with a quarter of the requests.
 func TestRareEntryCountersMeasureABacklogAsWellAsFrequentOnes(t *testing.T) {
 	requested, always := 0, 0
 	var worse, looks float64

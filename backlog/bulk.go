@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// quiet is what a topic without work looked at its last own answer: what a bulk answer is compared with. It is zero
-// while there is backlog.
+// quiet is the last answer about a topic without backlog, which bulk answers are compared with. It is zero while there
+// is backlog.
 type quiet struct {
 	// partitions with the tracked subscriptions alone, and without their consumers.
 	partitions []PartitionSample
@@ -156,7 +156,7 @@ func (t *topicState) confirm(name string, sample BulkSample, window, staleAfter 
 	return true
 }
 
-// IsQuiet says whether there was no backlog in the topic when we last read it.
+// IsQuiet says whether there was no backlog in the topic at its last answer.
 func (f *Feed) IsQuiet(topic Topic) bool {
 	s := f.store
 	s.mu.RLock()

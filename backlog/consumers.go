@@ -17,9 +17,9 @@ type consumers struct {
 	ids, components []string
 	// connections are sorted, each once. A replica that restarts has its id again and another one.
 	connections []connection
-	// unattended partitions have work and no consumer; with the messages that wait there.
-	unattended         int
-	unattendedMessages float64
+	// unreadPartitions partitions have work and no consumer; with the messages that wait there.
+	unreadPartitions int
+	unreadMessages   float64
 }
 
 // connection is what the broker takes for one consumer. Seeking, and a network that breaks, ends it: the consumer is
@@ -44,8 +44,8 @@ func (c *consumers) observe(answer []*SubscriptionSample, meanBatch float64) (le
 			continue
 		}
 		if len(one.Consumers) == 0 && one.BacklogEntries > 0 {
-			c.unattended++
-			c.unattendedMessages += readyMessages(one.BacklogEntries, 0, meanBatch) // delays are unknown without a consumer
+			c.unreadPartitions++
+			c.unreadMessages += readyMessages(one.BacklogEntries, 0, meanBatch) // delays are unknown without a consumer
 		}
 		ids = appendIDs(ids, one.Consumers)
 		for _, consumer := range one.Consumers {
@@ -95,8 +95,8 @@ func (c consumers) plus(other consumers) consumers {
 	return consumers{
 		known: c.known && other.known,
 		ids:   union(c.ids, other.ids), components: union(c.components, other.components),
-		unattended:         c.unattended + other.unattended,
-		unattendedMessages: c.unattendedMessages + other.unattendedMessages,
+		unreadPartitions: c.unreadPartitions + other.unreadPartitions,
+		unreadMessages:   c.unreadMessages + other.unreadMessages,
 	}
 }
 
@@ -112,8 +112,8 @@ func (r *Reading) countConsumers() {
 		r.Consumers, r.UnreadPartitions, r.UnreadMessages = Known(0), Known(0), Known(0)
 	default:
 		r.Consumers = Known(float64(len(r.consumers.ids)))
-		r.UnreadPartitions = Known(float64(r.consumers.unattended))
-		r.UnreadMessages = Known(r.consumers.unattendedMessages)
+		r.UnreadPartitions = Known(float64(r.consumers.unreadPartitions))
+		r.UnreadMessages = Known(r.consumers.unreadMessages)
 	}
 }
 

@@ -9,10 +9,10 @@ const (
 	// fullInterval is how old the consumers of an idle topic may get: nothing is decided by them until there is backlog,
 	// and they are most of an answer.
 	fullInterval = time.Minute
-	// ageInterval between two looks at the oldest message: each reads an entry from storage for each subscription, and an
-	// age shows how late work is, which half a minute does not change.
+	// ageInterval between two requests for the oldest message: each reads an entry from storage for each subscription, and
+	// an age shows how late work is, which half a minute does not change.
 	ageInterval = 30 * time.Second
-	// ageStaleAfter bounds how long an age is shown: after three looks in vain it is no longer known.
+	// ageStaleAfter bounds how long an age is shown: after three failed requests it is no longer known.
 	ageStaleAfter = 3 * ageInterval
 	// nearZero entries are few enough for the error of the broker's quick count to decide whether there is work at all: it
 	// is a difference of two counters that was seen to drift by a few (pulsar#5202, #15948, #23908). More than that is
@@ -48,7 +48,7 @@ func (t *topicState) nextDetail(now time.Time) Detail {
 	return detail
 }
 
-// wantsAge says whether to look at the oldest message. Not after a failure: an entry that cannot be read fails the
+// wantsAge says whether to request the oldest message. Not after a failure: an entry that cannot be read fails the
 // whole fetch, and without it all else comes back.
 func (t *topicState) wantsAge(now time.Time) bool {
 	if t.failure != nil || now.Sub(t.ageRequestedAt) < ageInterval {
@@ -67,7 +67,7 @@ func (s *subscriptionState) hasBacklog() bool {
 	return len(s.history.points) > 0 && s.history.last().total > 0
 }
 
-// hasUnacked says whether consumers hold messages, which they may although none waits: those that were skipped or have
+// hasUnacked says whether consumers hold messages, which they may without backlog: those that were skipped or have
 // expired. What they hold looks finished once they leave, so that it has to be seen.
 func (s *subscriptionState) hasUnacked() bool {
 	return len(s.history.points) > 0 && s.history.last().unacked > 0
@@ -83,9 +83,9 @@ func (t *topicState) wantsExactCount(s *subscriptionState) bool {
 	return err == nil && rate == 0
 }
 
-// wantsPrecise says whether the quick count is in doubt: it is near zero, or says that work waits which no consumer
-// gets, though dispatch is not blocked. Once an exact answer brought it near zero, the next ones stay exact, or a count
-// that drifted would come and go.
+// wantsPrecise says whether the quick count is in doubt: it is near zero, or says that there is backlog which no
+// consumer gets, though dispatch is not blocked. Once an exact answer brought it near zero, the next ones stay exact,
+// or a count that drifted would come and go.
 func (s *subscriptionState) wantsPrecise() bool {
 	if len(s.history.points) == 0 {
 		return false

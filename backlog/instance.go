@@ -11,12 +11,13 @@ type instanceHistory struct {
 	last InstanceSample
 	// points are running totals that survive restarts of the instance, oldest first.
 	points []instancePoint
-	// given is how much busy time was given to the call that the instance is in, before it ended and was counted.
-	given time.Duration
+	// credited is how much busy time was given to the call that the instance is in, before it ended and was counted.
+	credited time.Duration
 	// call is the mean time of a call when last some ended.
 	call time.Duration
-	// settled says that a call ended since the instance was first seen. The time of the first one to end may lie before.
-	settled bool
+	// sawCallEnd says that a call ended since the instance was first seen. The time of the first one to end may lie
+	// before.
+	sawCallEnd bool
 }
 
 // instancePoint holds running totals over the pairs of answers that are sound, as flow does.
@@ -54,7 +55,7 @@ func (h *instanceHistory) add(now InstanceSample, at time.Time, window time.Dura
 	case len(h.points) == 0:
 	case restarted(h.last, now) || interval > longestInstanceWindow:
 		next.instanceTotals = h.points[len(h.points)-1].instanceTotals
-		h.settled, h.given = false, 0
+		h.sawCallEnd, h.credited = false, 0
 	default:
 		next.instanceTotals = h.since(now, at)
 	}
@@ -90,10 +91,10 @@ func (h *instanceHistory) since(now InstanceSample, at time.Time) instanceTotals
 
 // busyFor is how long the instance was in calls during an interval in which calls of the given length were counted.
 //
-// A call counts when it ends, so 2 s calls that are looked at each second would read as 0, 2, 0, 2. So the interval is
-// given what a call that runs has had of it, which is taken off again when the call is counted: the sum stays true.
-// When the call began within the interval is not known. Behind others it is taken to have begun as they ended, as under
-// full load, and alone in the middle, but never more than a usual call ago.
+// A call counts when it ends, so 2 s calls that are read each second would read as 0, 2, 0, 2. So the interval is given
+// what a call that runs has had of it, which is taken off again when the call is counted: the sum stays true. When the
+// call began within the interval is not known. Behind others it is taken to have begun as they ended, as under full
+// load, and alone in the middle, but never more than a usual call ago.
 func (h *instanceHistory) busyFor(interval, called time.Duration, now InstanceSample) time.Duration {
 	working, was := inCall(now) > 0, inCall(h.last) > 0
 	if ended(now) == ended(h.last) {
@@ -104,26 +105,26 @@ func (h *instanceHistory) busyFor(interval, called time.Duration, now InstanceSa
 		case working:
 			busy = min(interval, h.call) / 2
 		}
-		h.given += busy
+		h.credited += busy
 		return busy
 	}
-	busy := called - h.given
-	if !h.settled {
+	busy := called - h.credited
+	if !h.sawCallEnd {
 		busy = min(busy, interval) // the rest was before the instance was first seen
 	}
 	if !now.FailedCallsCounted && now.UserExceptions > h.last.UserExceptions {
 		busy = max(0, busy) // a call that failed keeps what it was given, because it is never counted
 	}
-	h.given, h.settled = 0, true
+	h.credited, h.sawCallEnd = 0, true
 	if working {
-		h.given = max(0, min(interval-busy, h.call))
+		h.credited = max(0, min(interval-busy, h.call))
 	}
-	return busy + h.given
+	return busy + h.credited
 }
 
 // width is how far back the totals are compared: the window, or several calls where they are long.
 func (h *instanceHistory) width(window time.Duration) time.Duration {
-	return max(window, min(severalCalls*max(h.call, h.given), longestInstanceWindow))
+	return max(window, min(severalCalls*max(h.call, h.credited), longestInstanceWindow))
 }
 
 func (h *instanceHistory) overWindow() instanceTotals {

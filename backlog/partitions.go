@@ -48,8 +48,8 @@ type publishedPoint struct {
 	flows []flow
 }
 
-// inOrder returns the partitions by position.
-func inOrder(partitions []PartitionSample) []*PartitionSample {
+// byIndex returns the partitions by position.
+func byIndex(partitions []PartitionSample) []*PartitionSample {
 	ordered := make([]*PartitionSample, len(partitions))
 	for i := range partitions {
 		ordered[i] = &partitions[i]
@@ -72,8 +72,8 @@ func onPartitions(name string, answer []*PartitionSample) []*SubscriptionSample 
 	return found
 }
 
-// grewInto says whether the answer has the same partitions, and perhaps more.
-func (p *topicPartitions) grewInto(answer []*PartitionSample) bool {
+// hasSamePartitions says whether the answer has the same partitions, and perhaps more.
+func (p *topicPartitions) hasSamePartitions(answer []*PartitionSample) bool {
 	if len(answer) < len(p.indices) {
 		return false
 	}
@@ -200,8 +200,8 @@ type partitionTotals struct {
 
 // record counts what happened since the last answer, and says whether anything was delivered as far as can be known.
 //
-// When consumers left, what they held is waiting again, which looks like finished work: such a pair counts for the
-// deliveries alone.
+// When consumers left, their messages are in the backlog again, which looks like finished work: such a pair counts for
+// the deliveries alone.
 func (s *subscriptionPartitions) record(answer []*SubscriptionSample, loaded []bool, left bool,
 	interval time.Duration,
 ) (moved bool) {

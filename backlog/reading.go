@@ -57,7 +57,7 @@ type Reading struct {
 	ProcessRate Measurement
 	// Window is how long the rates were measured over; 0 while they are unknown.
 	Window time.Duration
-	// LeastReady and LeastUndispatched are the smallest values within Window: above 0, work was waiting all the time.
+	// LeastReady and LeastUndispatched are the smallest values within Window: above 0, there was backlog all the time.
 	LeastReady        Measurement
 	LeastUndispatched Measurement
 
@@ -159,7 +159,7 @@ type InstancesReading struct {
 	// with long calls is measured over several calls.
 	At     time.Time
 	Window time.Duration
-	// Answering and Silent instances at the last look; when none answers, nothing else is known.
+	// Answering and Silent instances at the last request; when none answers, nothing else is known.
 	Answering, Silent Measurement
 	// ReceiveRate, ProcessRate, UserExceptionRate and SystemExceptionRate in messages per second, summed.
 	ReceiveRate, ProcessRate, UserExceptionRate, SystemExceptionRate Measurement

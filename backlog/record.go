@@ -47,8 +47,8 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 	if sample.Detail.Has(Age) || t.wantsAge(sample.At) {
 		t.ageRequestedAt = sample.At // answered or not: it costs the broker a read
 	}
-	answer := inOrder(sample.Partitions)
-	if !t.partitions.grewInto(answer) {
+	answer := byIndex(sample.Partitions)
+	if !t.partitions.hasSamePartitions(answer) {
 		t.reset() // a topic recreated under the name
 	}
 	loaded, moved := t.reloaded(answer), t.partitions.hasNewMessages(answer)

@@ -189,7 +189,7 @@ func (s InstanceSample) Finished() int64 { return s.Processed + s.UserExceptions
 // sees to it that counters which were not read at one time do not show more.
 const MostSynchronous = 3
 
-// BulkSample is a rough look at many topics.
+// BulkSample is the rough state of many topics.
 type BulkSample struct {
 	// At is the oldest time at which any of it may have been measured.
 	At time.Time

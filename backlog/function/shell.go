@@ -17,7 +17,7 @@ const (
 	argumentInstance = "-instance-conf"
 )
 
-// StartsInstance says whether a container's command may be that of an instance, without a look at its quotes.
+// StartsInstance says whether a container's command may be that of an instance, without parsing its quotes.
 func StartsInstance(command []string) bool {
 	return slices.ContainsFunc(command, func(part string) bool {
 		return strings.Contains(part, argumentDetails) || strings.Contains(part, argumentInstance)

@@ -154,8 +154,8 @@ func (t *tally) sample(k kind) (backlog.InstanceSample, error) {
 	return s, nil
 }
 
-// amount checks a value. NaN, an infinity or a negative number is no count, and nothing may be made of it.
-func (q quantity) amount(value float64) error {
+// check checks a value. NaN, an infinity or a negative number is no count, and nothing may be made of it.
+func (q quantity) check(value float64) error {
 	most := float64(maxExact)
 	if q == busyMillis {
 		most = float64(math.MaxInt64 / int64(time.Millisecond) / 2) // 146 years

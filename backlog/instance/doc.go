@@ -7,7 +7,7 @@
 // Floor 2, an edge: it knows package backlog and one outside system, the metrics of Pulsar's Java, Python and Go
 // instances. Addresses knows where the instances are, from the cache. It computes no rate, sends no credentials,
 // follows no redirect, uses no proxy and keeps no connection open: one for each instance would hold a thread or a file
-// on both sides between two looks, and break when the pod goes.
+// on both sides between two requests, and break when the pod goes.
 //
 // Only the series that are read are requested, with name[]: of a Java instance's 80 KB that leaves 2.4 KB, whatever
 // user code adds. Java and Python obey that, Go sends everything.
@@ -16,7 +16,7 @@
 // messages in flight is true even if its counters were not read at one time.
 //
 // Otherwise nothing is tried again. An instance that does not answer counts as silent and is scraped again at the next
-// look, which is seconds away; a second try would only make a dead one cost twice as long.
+// poll, which is seconds away; a retry would only double what a dead one costs.
 //
 // What is read, with the differences that were measured (Pulsar 4.0.8, 4.2.4 and 5.0.0-M1, Go's of about 3.2):
 //

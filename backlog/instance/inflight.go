@@ -5,13 +5,13 @@ package instance
 
 import "github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 
-// seemsBusyWithSeveral says that an instance seems to have more messages in flight than a synchronous one can.
+// seemsAsynchronous says that an instance seems to have more messages in flight than a synchronous one can.
 //
 // It only seems so, for an instance reads its counters one after the other while it answers, in an order of chance.
 // When what was received comes last, messages that were received meanwhile count as in flight: up to 442 for a
 // synchronous function with 4000 messages/s on a machine with too much to do (Pulsar 5.0.0-M1), 9 when only our series
 // are requested, and 4 for a Python one with 12 messages/s.
-func seemsBusyWithSeveral(s backlog.InstanceSample) bool {
+func seemsAsynchronous(s backlog.InstanceSample) bool {
 	return s.InFlight() > backlog.MostSynchronous
 }
 

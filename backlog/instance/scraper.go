@@ -111,7 +111,7 @@ func (s *Scraper) scrapeInTurn(ctx context.Context, address backlog.InstanceAddr
 		return nil, newFault(backlog.ErrUnreachable, address, err, "no time was left for the request")
 	}
 	samples, err := s.scrapeOnce(ctx, address)
-	if err != nil || !slices.ContainsFunc(samples, seemsBusyWithSeveral) {
+	if err != nil || !slices.ContainsFunc(samples, seemsAsynchronous) {
 		return samples, err
 	}
 	again, err := s.scrapeOnce(ctx, address)

@@ -82,8 +82,8 @@ func (k kind) series(q quantity) string {
 	return name + "_total"
 }
 
-// meaning of the name of a series; quantile is for the latency itself.
-func meaning(name string) (k kind, q quantity, quantile, ok bool) {
+// parseName finds what a series means by its name; quantile is for the latency itself.
+func parseName(name string) (k kind, q quantity, quantile, ok bool) {
 	name, ok = strings.CutPrefix(name, prefix)
 	if !ok {
 		return "", 0, false, false
@@ -115,8 +115,8 @@ type series struct {
 
 var errLabels = errors.New("its labels cannot be read")
 
-// parse reads a line; wanted is false for comments and series that are not read, of which nothing but the name is
-// looked at: user code may write anything there.
+// parse reads a line; wanted is false for comments and series that are not read, of which only the name is read: user
+// code may write anything there.
 func parse(line []byte) (s series, wanted bool, err error) {
 	if !bytes.HasPrefix(line, []byte(prefix)) {
 		return series{}, false, nil
@@ -125,7 +125,7 @@ func parse(line []byte) (s series, wanted bool, err error) {
 	if end < 0 {
 		return series{}, false, nil
 	}
-	k, q, quantile, ok := meaning(string(line[:end]))
+	k, q, quantile, ok := parseName(string(line[:end]))
 	if !ok {
 		return series{}, false, nil
 	}
@@ -140,7 +140,7 @@ func parse(line []byte) (s series, wanted bool, err error) {
 		s.value, err = number(rest)
 	}
 	if err == nil {
-		err = q.amount(s.value)
+		err = q.check(s.value)
 	}
 	if err != nil {
 		return series{}, false, fmt.Errorf("reading %s: %w", line[:end], err)

@@ -25,7 +25,7 @@ type Poller struct {
 	config Config
 	// feed of the Store, since Run.
 	feed *backlog.Feed
-	// lastTick is when the schedule was last looked at, in Unix nanoseconds; 0 before Run.
+	// lastTick is when the schedule was last updated, in Unix nanoseconds; 0 before Run.
 	lastTick atomic.Int64
 }
 
@@ -102,7 +102,7 @@ const maxBackoff = 30 * time.Second
 // bulkTimeout bounds a bulk answer, which no decision waits for.
 const bulkTimeout = time.Minute
 
-// tick is how often the schedule is looked at: a job is fetched at most this late.
+// tick is how often the schedule is updated: a job is fetched at most this late.
 const tick = 100 * time.Millisecond
 
 // Run polls until the context ends, and returns nil then.
@@ -271,7 +271,7 @@ func (p *Poller) delay(kind backlog.JobKind, failures int) time.Duration {
 	return time.Duration(float64(wait) * (0.9 + 0.2*p.config.Jitter()))
 }
 
-// Alive fails when the schedule was not looked at for longer than ten seconds: the loop is stuck.
+// Alive fails when the schedule was not updated for longer than ten seconds: the loop is stuck.
 func (p *Poller) Alive(now time.Time) error {
 	const patience = 10 * time.Second
 	last := p.lastTick.Load()

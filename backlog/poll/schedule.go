@@ -108,7 +108,7 @@ func (s *schedule) drop(one *slot) {
 	delete(s.slots, one.job)
 }
 
-// maxAtOnce is how many jobs of a kind in a lane may become due in one look: 100 requests of a few milliseconds each
+// maxAtOnce is how many jobs of a kind in a lane may become due in one tick: 100 requests of a few milliseconds each
 // are over in a blink. A start with 10 000 topics is more than that.
 const maxAtOnce = 100
 

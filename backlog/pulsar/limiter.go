@@ -53,26 +53,26 @@ func newLimiter(conns, perSecond int, waits prometheus.Observer) *limiter {
 // acquire waits until a request may be sent to the host. The error is a waitError: there is no time left to wait.
 func (l *limiter) acquire(ctx context.Context, u *url.URL) (release func(), err error) {
 	start := time.Now()
-	host := l.join(u, start)
+	host := l.enqueue(u, start)
 	if host == nil {
 		return nil, &waitError{err: errHeldBack}
 	}
 	if err := host.state.wait(ctx); err != nil {
-		l.leave(host, &l.waiting)
+		l.done(host, &l.waiting)
 		return nil, &waitError{err: err}
 	}
 	if l.waits != nil {
 		l.waits.Observe(time.Since(start).Seconds())
 	}
-	l.begin()
+	l.start()
 	return func() {
 		<-host.state.slots
-		l.leave(host, &l.inFlight)
+		l.done(host, &l.inFlight)
 	}, nil
 }
 
-// join counts a request that waits; nil where too many hosts are in use.
-func (l *limiter) join(u *url.URL, now time.Time) *hostState[hostLimit] {
+// enqueue counts a request that waits; nil where too many hosts are in use.
+func (l *limiter) enqueue(u *url.URL, now time.Time) *hostState[hostLimit] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	host := l.hosts.of(u, now)
@@ -85,15 +85,15 @@ func (l *limiter) join(u *url.URL, now time.Time) *hostState[hostLimit] {
 	return host
 }
 
-func (l *limiter) begin() {
+func (l *limiter) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting--
 	l.inFlight++
 }
 
-// leave counts a request no more, neither for its host nor in one of waiting and inFlight.
-func (l *limiter) leave(host *hostState[hostLimit], counted *int) {
+// done no longer counts a request, neither for its host nor in one of waiting and inFlight.
+func (l *limiter) done(host *hostState[hostLimit], counted *int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	host.users--

@@ -124,7 +124,7 @@ func (l *lexer) quoted(text *[]byte) error {
 	}
 }
 
-// passPlain passes over what needs no look in the middle of a string.
+// passPlain passes over plain characters in the middle of a string.
 func (l *lexer) passPlain() {
 	for l.at < l.end {
 		if c := l.buffer[l.at]; c == '"' || c == '\\' || c < ' ' {
