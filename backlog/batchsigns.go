@@ -76,8 +76,9 @@ func differ(a, b, share float64) bool {
 func (t *topicState) wantsEntries(sample TopicSample) bool {
 	seen := t.partitions.signs(sample)
 	hasBacklog, contradicted := false, false
+	answer := byIndex(sample.Partitions)
 	for name, state := range t.subscriptions {
-		turnover := state.partitions.turnover(name, sample)
+		turnover := state.partitions.turnover(onPartitions(name, answer))
 		hasBacklog = hasBacklog || turnover.entries > 0
 		turnover.published = seen.published
 		contradicted = contradicted || t.batches.contradicts(turnover)
@@ -95,10 +96,12 @@ type turnover struct {
 }
 
 // turnover since the last answer, but for what was published.
-func (s *subscriptionPartitions) turnover(name string, sample TopicSample) (since turnover) {
-	for _, one := range sample.parts(name) {
-		since.entries += one.BacklogEntries
-		since.finished += one.DeliveredMessages - one.UnackedMessages
+func (s *subscriptionPartitions) turnover(answer []*SubscriptionSample) (since turnover) {
+	for _, one := range answer {
+		if one != nil {
+			since.entries += one.BacklogEntries
+			since.finished += one.DeliveredMessages - one.UnackedMessages
+		}
 	}
 	since.grown = since.entries
 	for _, before := range s.last {

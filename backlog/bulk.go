@@ -4,6 +4,7 @@
 package backlog
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -22,7 +23,7 @@ type quiet struct {
 // record takes in an answer of the topic itself.
 func (q *quiet) record(sample TopicSample, tracked map[string]*subscriptionState) {
 	partitions := make([]PartitionSample, 0, len(sample.Partitions))
-	for _, p := range sample.Partitions {
+	for _, p := range byIndex(sample.Partitions) {
 		kept := PartitionSample{Index: p.Index, PublishedMessages: p.PublishedMessages, PublishedBytes: p.PublishedBytes}
 		for _, subscription := range p.Subscriptions {
 			if _, mine := tracked[subscription.Name]; mine && subscription.BacklogEntries == 0 {
@@ -44,16 +45,9 @@ func (q *quiet) record(sample TopicSample, tracked map[string]*subscriptionState
 
 // samePublished says whether nothing was published in between.
 func samePublished(before, now []PartitionSample) bool {
-	published := make(map[int]int64, len(before))
-	for _, p := range before {
-		published[p.Index] = p.PublishedMessages
-	}
-	for _, p := range now {
-		if count, seen := published[p.Index]; !seen || count != p.PublishedMessages {
-			return false
-		}
-	}
-	return len(before) == len(now)
+	return slices.EqualFunc(before, now, func(a, b PartitionSample) bool {
+		return a.Index == b.Index && a.PublishedMessages == b.PublishedMessages
+	})
 }
 
 // confirmedBy says whether a bulk answer shows the topic just as its last answer: all partitions are there, nothing was

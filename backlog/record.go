@@ -62,13 +62,14 @@ func (t *topicState) record(sample TopicSample, window time.Duration) {
 		t.fullAt = sample.At
 	}
 	for name, state := range t.subscriptions {
-		meanBatch := t.batches.mean(backlogEntries(name, sample))
+		on := onPartitions(name, answer)
+		meanBatch := t.batches.mean(backlogEntries(on))
 		state.recordExact(sample, moved)
-		state.record(sample, onPartitions(name, answer), loaded, interval, meanBatch)
+		state.record(sample, on, loaded, interval, meanBatch)
 		if state.missing {
 			continue
 		}
-		state.history.add(state.point(name, sample, meanBatch), window)
+		state.history.add(state.point(sample, on, meanBatch), window)
 		if sample.Detail.Has(Consumers) {
 			state.history.addConsumers(consumerCount{at: sample.At, count: len(state.consumers.ids)}, window)
 		}
@@ -138,21 +139,25 @@ func (s *subscriptionState) recordExact(sample TopicSample, moved bool) {
 }
 
 // backlogEntries of the subscription over all partitions.
-func backlogEntries(name string, sample TopicSample) int64 {
-	sum := int64(0)
-	for _, subscription := range sample.parts(name) {
-		sum += subscription.BacklogEntries
+func backlogEntries(answer []*SubscriptionSample) (sum int64) {
+	for _, one := range answer {
+		if one != nil {
+			sum += one.BacklogEntries
+		}
 	}
 	return sum
 }
 
 // point sums the partitions of one subscription.
-func (s *subscriptionState) point(name string, sample TopicSample, meanBatch float64) point {
+func (s *subscriptionState) point(sample TopicSample, answer []*SubscriptionSample, meanBatch float64) point {
 	p := point{
 		at: sample.At, subType: NoType, countsUnacked: true, meanBatch: meanBatch, hasBytes: sample.Detail.Has(Bytes),
 		partitions: s.partitions.totals, throttled: s.partitions.throttled,
 	}
-	for _, subscription := range sample.parts(name) {
+	for _, subscription := range answer {
+		if subscription == nil {
+			continue
+		}
 		p.total += subscription.BacklogEntries
 		p.unacked += subscription.UnackedMessages
 		p.inReplay += subscription.InReplayEntries

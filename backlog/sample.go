@@ -3,10 +3,7 @@
 
 package backlog
 
-import (
-	"iter"
-	"time"
-)
+import "time"
 
 // Detail says what a fetch requests beyond what is always there. Each costs the broker something, so none is requested
 // at every fetch.
@@ -68,19 +65,6 @@ type TopicSample struct {
 	// Detail is what was answered: a detail that was requested and could not be had is missing.
 	Detail     Detail
 	Partitions []PartitionSample
-}
-
-// parts yields the subscription of this name on every partition that has it, with the partition's index.
-func (s TopicSample) parts(name string) iter.Seq2[int, SubscriptionSample] {
-	return func(yield func(int, SubscriptionSample) bool) {
-		for _, partition := range s.Partitions {
-			for _, subscription := range partition.Subscriptions {
-				if subscription.Name == name && !yield(partition.Index, subscription) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // PartitionSample is one partition of a TopicSample, with Pulsar's own counters (they restart at 0 when the topic is
