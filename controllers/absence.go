@@ -11,14 +11,13 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// absentFor is how long the subscription of a target that vanished is followed: at each update of a function Pulsar's
-// function worker deletes its StatefulSet, waits for the pods to end, and makes it anew with replicas of its own. With
-// what was measured meanwhile the decision is there at once, and else only after a window of rates. Ending pods take
-// seconds; 5 min are what the worker's own retries take at most, rounded up.
-const absentFor = 5 * time.Minute
+// absentFor is how long the subscription of a target that vanished is followed. With what was measured meanwhile the
+// decision is there at once when the target is recreated, and else only after a window of rates.
+const absentFor = target.RecreatedWithin
 
 // followed is the subscription to follow: that of the target, or of one that vanished lately.
 func (r *PolicyReconciler) followed(outcome plan.Outcome) *backlog.Subscription {

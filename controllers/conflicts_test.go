@@ -181,7 +181,7 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 		return hour(p, hours)
 	}
 	made := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
-		fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
+		fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicySet, "all")
 		return p
 	}
 	component := func(s *v1alpha1.AutoscalingPolicySpec) {
@@ -204,7 +204,7 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 		}
 	}
 	foreign := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
-		fixture.SetOwner(p, "autoscaling.example.com/v1", v1alpha1.KindAutoscalingPolicy, "all")
+		fixture.SetOwner(p, "autoscaling.example.com/v1", v1alpha1.KindAutoscalingPolicySet, "all")
 		return p
 	}
 	elsewhere := func(p *v1alpha1.AutoscalingPolicy) *v1alpha1.AutoscalingPolicy {
@@ -218,9 +218,9 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 	}{
 		"the older":                                   {fixture.Policy(), other(-1, nil), "other", false},
 		"ours is older":                               {fixture.Policy(), other(1, nil), "", false},
-		"one that names it before an older made":      {fixture.Policy(), made(other(-1, nil)), "", false},
-		"made for a selector, the other names it":     {made(fixture.Policy()), other(1, nil), "other", true},
-		"both made for selectors":                     {made(fixture.Policy()), made(other(-1, nil)), "other", false},
+		"a user's before an older one of a set":       {fixture.Policy(), made(other(-1, nil)), "", false},
+		"made by a set, the other by a user":          {made(fixture.Policy()), other(1, nil), "other", true},
+		"both made by sets":                           {made(fixture.Policy()), made(other(-1, nil)), "other", false},
 		"a component of a mesh and the child of it":   {child, other(-1, component), "other", false},
 		"a function of a worker by full name":         {worker, other(-1, sameFunction), "other", false},
 		"a function of a worker in another namespace": {worker, elsewhere(other(-1, sameFunction)), "shop/other", false},
@@ -248,7 +248,7 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 
 func TestAPolicyThatAnotherGoesBeforeGivesWay(t *testing.T) {
 	p := fixture.Policy()
-	fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
+	fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicySet, "all")
 	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
 	w.settle(700)
 	require.NotNil(t, w.autoscaler())

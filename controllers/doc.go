@@ -14,8 +14,8 @@
 // It begins when the policy, its target or an autoscaler on the same target changes, when the poller has news of an
 // input topic, and after a poll interval. A reconcile without a change writes nothing.
 //
-// A policy with a targetSelector, a fleet, has a reconcile of its own (fleet_reconciler.go): one policy for each object
-// that matches, its child, which is reconciled as above like any other.
+// Package controllers/policyset makes the policies of an AutoscalingPolicySet, which are reconciled as above like any
+// other.
 //
 // Metrics:
 //
@@ -25,12 +25,9 @@
 //	pulsar_autoscaler_policy_status_patches_total{result}              statuses written
 //	pulsar_autoscaler_policy_desired_replicas{namespace,policy}        replicas last decided
 //	pulsar_autoscaler_policy_current_replicas{namespace,policy}        spec.replicas of the target
-//	pulsar_autoscaler_fleet_reconciles_total{result}                   reconciles of fleets: fleet, violated, gone, error
-//	pulsar_autoscaler_fleet_policies_total{result}                     policies applied, refused, removed
-//	pulsar_autoscaler_fleet_status_patches_total{result}               statuses of fleets written
 //
 // The results of a reconcile are decided, held, unknown (no reading), violated (the user has to fix something),
-// waiting (for the first answer of Pulsar), off, fleet (a policy with a selector), takingOver, givingBack, gone and
-// error; of an apply applied, conflict, refused and error; of a scale scaled and error; of a patch patched and error.
+// waiting (for the first answer of Pulsar), off, takingOver, givingBack, gone and error; of an apply applied, conflict,
+// refused and error; of a scale scaled and error; of a patch patched and error.
 // The gauges are as many as there are policies and go with them; durations are controller-runtime's.
 package controllers

@@ -26,8 +26,8 @@ func usersPolicy(conflicts v1alpha1.ConflictPolicy) *v1alpha1.AutoscalingPolicy 
 	return p
 }
 
-// TestNothingIsGivenBackBesideAnotherPolicy hands a target over from the child of a fleet, which took over Function
-// Mesh's autoscaler, to a user's policy, whoever of the two is worked on when.
+// TestNothingIsGivenBackBesideAnotherPolicy hands a target over from a policy of an AutoscalingPolicySet, which took
+// over Function Mesh's autoscaler, to a user's policy, in any order of reconciles.
 func TestNothingIsGivenBackBesideAnotherPolicy(t *testing.T) {
 	const steps = 4
 	for order := range 1 << steps {
@@ -36,7 +36,7 @@ func TestNothingIsGivenBackBesideAnotherPolicy(t *testing.T) {
 				t.Run(fmt.Sprintf("order %04b, deleted before pass %d, %s", order, deleted, conflicts), func(t *testing.T) {
 					w := takingOver(t)
 					p := w.policy()
-					fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "all")
+					fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicySet, "all")
 					require.NoError(t, w.client.Update(t.Context(), p))
 					w.reconcile()
 					w.until("our autoscaler", w.scaling)

@@ -18,7 +18,6 @@ const (
 	resultViolated = "violated"
 	resultWaiting  = "waiting"
 	resultOff      = "off"
-	resultFleet    = "fleet"
 	// resultTakingOver and resultGivingBack put others away for the policy, or back.
 	resultTakingOver = "takingOver"
 	resultGivingBack = "givingBack"

@@ -125,9 +125,6 @@ func (r *PolicyReconciler) reconcile(ctx context.Context, key types.NamespacedNa
 	if err != nil {
 		return "", fmt.Errorf("reading the policy: %w", err)
 	}
-	if p.Spec.TargetSelector != nil {
-		return resultFleet, nil // the policies that are made from it come by themselves
-	}
 	return r.walk(ctx, &p)
 }
 

@@ -61,7 +61,7 @@ func staysToScale(p *v1alpha1.AutoscalingPolicy) bool {
 }
 
 // givesBackFirst says that another policy holds what it took over and is about to give it back: it is being deleted or
-// refuses by now, or was made for a selector and gives way to this one, which names the target.
+// refuses by now, or an AutoscalingPolicySet made it and it gives way to this one, which the user wrote.
 func givesBackFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
 	switch {
 	case other.UID == p.UID:
@@ -73,15 +73,15 @@ func givesBackFirst(p, other *v1alpha1.AutoscalingPolicy) bool {
 	}
 }
 
-// byRank says which of two policies on one target goes first: one that names it before one that was made for a
-// selector, then the older, then by name where two are of the same second.
+// byRank says which of two policies on one target takes precedence: one that a user wrote before one that an
+// AutoscalingPolicySet made, then the older, then by name where two are of the same second.
 func byRank(a, b *v1alpha1.AutoscalingPolicy) int {
 	return cmp.Or(selected(a)-selected(b), plan.ByAge(a, b))
 }
 
-// selected is 1 for a policy that was made for another one's selector.
+// selected is 1 for a policy that an AutoscalingPolicySet made.
 func selected(p *v1alpha1.AutoscalingPolicy) int {
-	if plan.FleetOf(p) != nil {
+	if plan.PolicySetOf(p) != nil {
 		return 1
 	}
 	return 0

@@ -23,6 +23,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/policyset"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -143,7 +144,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err := watch(mgr, reconciler, discovery, capabilities); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	if err := errors.Join(watchFleets(mgr, config, discovery), discovery.AddTo(mgr)); err != nil {
+	if err := errors.Join(addPolicySets(mgr, config, discovery), discovery.AddTo(mgr)); err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	answers, err := answers(ctx, mgr, config, targets, credentials)
@@ -166,9 +167,6 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, target.IndexSubscription,
 		target.IndexDeclared); err != nil {
 		return fmt.Errorf("indexing policies by their subscription: %w", err)
-	}
-	if err := indexer.IndexField(ctx, &v1alpha1.AutoscalingPolicy{}, indexSelectedKind, indexFleet); err != nil {
-		return fmt.Errorf("indexing policies by the kind they select: %w", err)
 	}
 	if err := indexer.IndexField(ctx, &autoscalingv2.HorizontalPodAutoscaler{}, target.IndexScaleTarget,
 		target.IndexAutoscaler); err != nil {
@@ -204,6 +202,18 @@ func watch(
 		})
 	}
 	return nil
+}
+
+// addPolicySets registers the reconciler of AutoscalingPolicySets.
+func addPolicySets(mgr manager.Manager, config Config, discovery cluster.Discovery) error {
+	reconciler, err := policyset.New(policyset.Config{
+		Client: mgr.GetClient(), Objects: mgr.GetCache(), Installed: discovery.Installed,
+		Recorder: mgr.GetEventRecorder(plan.FieldManager), Clock: config.Clock, Registerer: config.Registerer,
+	})
+	if err != nil {
+		return err
+	}
+	return reconciler.AddTo(mgr, discovery)
 }
 
 // answers are what every replica serves from the cache.

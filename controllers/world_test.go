@@ -69,7 +69,7 @@ type testWorld struct {
 	configure func(*target.Config)
 	// abilities of the cluster.
 	abilities plan.Capabilities
-	// mu guards writes while a pass runs: a fleet writes its children side by side.
+	// mu guards writes.
 	mu sync.Mutex
 	// writes in order, such as "apply HorizontalPodAutoscaler".
 	writes []string
@@ -98,7 +98,6 @@ func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 		WithStatusSubresource(&v1alpha1.AutoscalingPolicy{}, &autoscalingv2.HorizontalPodAutoscaler{}).
 		WithIndex(&v1alpha1.AutoscalingPolicy{}, target.IndexScaleTarget, target.IndexPolicy).
 		WithIndex(&v1alpha1.AutoscalingPolicy{}, target.IndexSubscription, target.IndexDeclared).
-		WithIndex(&v1alpha1.AutoscalingPolicy{}, indexSelectedKind, indexFleet).
 		WithIndex(&autoscalingv2.HorizontalPodAutoscaler{}, target.IndexScaleTarget, target.IndexAutoscaler)
 	for _, kind := range cluster.CachedKinds() {
 		if field, by := target.IndexOf(kind); field != "" {

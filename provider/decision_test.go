@@ -141,22 +141,6 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 	}
 }
 
-func TestAPolicyWithASelectorHasNoNumberOfItsOwn(t *testing.T) {
-	p := decidedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
-		p.Spec.TargetSelector = &v1alpha1.TargetSelector{Kind: "Function"}
-		p.Status.Fleet = &v1alpha1.Fleet{
-			Governed: 1,
-			Targets:  []v1alpha1.FleetTarget{{Name: "resize", Policy: "orders-resize-1"}},
-		}
-	})
-	c := newTestProvider(t, Config{Policies: fakePolicies{"orders": p}})
-	_, err := c.GetMetricByName(t.Context(), orders(), info(v1alpha1.GroupResource(), plan.MetricDesiredReplicas),
-		labels.Everything())
-	requireStatus(t, err, 400,
-		"AutoscalingPolicy orders has a targetSelector and no number of its own: ask for one of its 1 policies: "+
-			"orders-resize-1")
-}
-
 func TestEachReasonHasAStatus(t *testing.T) {
 	codes := map[answer.Reason]int32{
 		answer.NotFound: 404, answer.Invalid: 400, answer.Unsupported: 503, answer.Unknown: 503, answer.TooSlow: 503,

@@ -263,7 +263,7 @@ func (c *CustomMetrics) decision(q query, name string, now time.Time) (measured,
 	}
 	served, err := plan.Decided(p)
 	if err != nil {
-		return measured{}, answer.Undecided(err)
+		return measured{}, answer.Errorf(answer.Unknown, "%s", err)
 	}
 	return measured{number: float64(served.Replicas), at: served.MeasuredAt}, nil
 }

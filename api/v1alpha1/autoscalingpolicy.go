@@ -57,7 +57,7 @@ type AutoscalingPolicyList struct {
 
 // AutoscalingPolicySpec is what the user wants. Only a target and maxReplicas are required.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.scaleTargetRef), has(self.pulsarFunctionRef), has(self.targetSelector)].exists_one(is, is)",message="exactly one of scaleTargetRef, pulsarFunctionRef and targetSelector must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.scaleTargetRef) != has(self.pulsarFunctionRef)",message="exactly one of scaleTargetRef and pulsarFunctionRef must be set"
 // +kubebuilder:validation:XValidation:rule="has(self.scaleTargetRef) == has(oldSelf.scaleTargetRef) && has(self.pulsarFunctionRef) == has(oldSelf.pulsarFunctionRef)",message="the target cannot be changed; create another policy and delete this one"
 // +kubebuilder:validation:XValidation:rule="!has(self.pulsarFunctionRef) || !has(self.minReplicas) || self.minReplicas > 0",message="minReplicas must be at least 1 with pulsarFunctionRef: the function worker does not run a function with no instance"
 // +kubebuilder:validation:XValidation:rule="!has(self.scaleTargetRef) || has(self.subscription) || (self.scaleTargetRef.apiVersion == 'compute.functionmesh.io/v1alpha1' && self.scaleTargetRef.kind in ['Function', 'Sink', 'Source', 'FunctionMesh']) || (self.scaleTargetRef.apiVersion == 'apps/v1' && self.scaleTargetRef.kind == 'StatefulSet')",message="kind must be Function, Sink, Source or FunctionMesh of compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1; for any other object set spec.subscription"
@@ -86,12 +86,6 @@ type AutoscalingPolicySpec struct {
 	// Pulsar. It may change: what was learned of the last one is forgotten.
 	// +optional
 	Subscription *Subscription `json:"subscription,omitempty"`
-
-	// targetSelector governs every object of one kind in the policy's namespace that has matching labels. Each has an
-	// AutoscalingPolicy of its own, which the controller makes from this one and keeps. A policy that names an object
-	// itself takes precedence, and of two selectors the older.
-	// +optional
-	TargetSelector *TargetSelector `json:"targetSelector,omitempty"`
 
 	ScalingSpec `json:",inline"`
 }

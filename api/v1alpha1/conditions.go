@@ -5,7 +5,8 @@ package v1alpha1
 
 // Condition types. Ready summarises the others and is computed in one place.
 const (
-	// ConditionReady is True when the target follows the decisions, or would in mode Recommend.
+	// ConditionReady is True when the target follows the decisions, or would in mode Recommend; of an
+	// AutoscalingPolicySet, when all its policies are Ready.
 	ConditionReady = "Ready"
 	// ConditionTargetFound is True when the target exists and can be scaled by this policy.
 	ConditionTargetFound = "TargetFound"
@@ -197,14 +198,32 @@ const (
 	ReasonFallback = "Fallback"
 )
 
-// Reasons of policies with a targetSelector.
+// Condition types of an AutoscalingPolicySet, besides Ready and TargetFound, which is True when its selector matches.
+const (
+	// ConditionPoliciesApplied is True when each object that the set governs has the policy that the template says.
+	ConditionPoliciesApplied = "PoliciesApplied"
+)
+
+// Reasons of an AutoscalingPolicySet's conditions.
 const (
 	// ReasonNothingMatches: the selector matches no object.
 	ReasonNothingMatches = "NothingMatches"
 	// ReasonSelectorInvalid: the selector cannot be read.
 	ReasonSelectorInvalid = "SelectorInvalid"
-	// ReasonCoveredByOtherPolicies: other policies govern everything that matches.
-	ReasonCoveredByOtherPolicies = "CoveredByOtherPolicies"
+	// ReasonAllReady: all policies of the set are Ready.
+	ReasonAllReady = "AllReady"
+	// ReasonNotGoverned: the set governs nothing that its selector matches.
+	ReasonNotGoverned = "NotGoverned"
 	// ReasonPolicyNameTaken: a policy with another owner has the name of one that is to be created.
 	ReasonPolicyNameTaken = "PolicyNameTaken"
+)
+
+// Reasons of objects that an AutoscalingPolicySet matches and does not govern, besides OwnedByFunctionMesh.
+const (
+	// ReasonNamedByPolicy: an AutoscalingPolicy names the object.
+	ReasonNamedByPolicy = "NamedByPolicy"
+	// ReasonOlderPolicySet: an older AutoscalingPolicySet selects the object.
+	ReasonOlderPolicySet = "OlderPolicySet"
+	// ReasonNothingToScale: the object consumes nothing from Pulsar.
+	ReasonNothingToScale = "NothingToScale"
 )

@@ -14,6 +14,8 @@ const (
 	Group   = "pulsar-autoscaler.io"
 	Version = "v1alpha1"
 
+	// KindAutoscalingPolicySet is the kind that makes policies for many objects.
+	KindAutoscalingPolicySet = "AutoscalingPolicySet"
 	// KindAutoscalingPolicy is the kind written in manifests; ResourceAutoscalingPolicies the plural in URLs.
 	KindAutoscalingPolicy       = "AutoscalingPolicy"
 	ResourceAutoscalingPolicies = "autoscalingpolicies"
@@ -33,6 +35,7 @@ func GroupResource() schema.GroupResource {
 func AddToScheme(scheme *runtime.Scheme) error {
 	gv := GroupVersion()
 	scheme.AddKnownTypes(gv, &AutoscalingPolicy{}, &AutoscalingPolicyList{})
+	scheme.AddKnownTypes(gv, &AutoscalingPolicySet{}, &AutoscalingPolicySetList{})
 	metav1.AddToGroupVersion(scheme, gv)
 	return nil
 }

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ScalingSpec says how a target is scaled: all of an AutoscalingPolicySpec but the target. Only maxReplicas is required.
+// ScalingSpec says how a target is scaled: all of an AutoscalingPolicySpec but the target. Only maxReplicas is
+// required.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas must not be larger than maxReplicas"
 type ScalingSpec struct {

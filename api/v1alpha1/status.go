@@ -13,8 +13,8 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// target is what is scaled, such as Function/resize, FunctionMesh/etl:Function/resize, function:public/default/resize
-	// or, with a selector, "5 of 6 Functions".
+	// target is what is scaled, such as Function/resize, FunctionMesh/etl:Function/resize or
+	// function:public/default/resize.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Target string `json:"target,omitempty"`
@@ -69,10 +69,6 @@ type AutoscalingPolicyStatus struct {
 	// takenOver is what conflictPolicy TakeOver suspended, and what is restored.
 	// +optional
 	TakenOver *TakenOver `json:"takenOver,omitempty"`
-
-	// fleet sums up the targets of a selector; absent for a policy that names its target.
-	// +optional
-	Fleet *Fleet `json:"fleet,omitempty"`
 
 	// conditions: Ready, TargetFound, BacklogKnown, SubscriptionVerified, ScalesWithoutRestart, AutoscalerApplied,
 	// ScalingActive.
@@ -138,52 +134,6 @@ type Manifest string
 //
 // +kubebuilder:validation:MaxLength=253
 type ObjectName string
-
-// Fleet sums up the targets of a selector.
-type Fleet struct {
-	// matched objects, and how many of them are governed by this policy rather than by one that names them or that is
-	// older.
-	// +required
-	Matched int32 `json:"matched"`
-	// governed objects have a policy that follows this one.
-	// +required
-	Governed int32 `json:"governed"`
-	// ready of the governed have a policy that is Ready.
-	// +required
-	Ready int32 `json:"ready"`
-	// targets that are governed by name, those that are not ready first; the first 100.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=100
-	Targets []FleetTarget `json:"targets,omitempty"`
-}
-
-// FleetTarget is one target of a selector.
-type FleetTarget struct {
-	// name of the object.
-	// +required
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
-	// policy is the name of the AutoscalingPolicy that governs it.
-	// +required
-	// +kubebuilder:validation:MaxLength=253
-	Policy string `json:"policy"`
-	// currentReplicas and desiredReplicas are those of that policy.
-	// +optional
-	CurrentReplicas *int32 `json:"currentReplicas,omitempty"`
-	// desiredReplicas of that policy.
-	// +optional
-	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
-	// ready is the status of that policy's condition Ready.
-	// +optional
-	// +kubebuilder:validation:MaxLength=16
-	Ready string `json:"ready,omitempty"`
-	// reason of that policy's condition Ready.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	Reason string `json:"reason,omitempty"`
-}
 
 // Signals are measurements of the target's subscription, summed over its topics and partitions.
 type Signals struct {

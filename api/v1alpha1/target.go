@@ -5,8 +5,6 @@ package v1alpha1
 
 import (
 	"cmp"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ScaleTargetRef names an object in the policy's namespace, as in a HorizontalPodAutoscaler, or a component of one.
@@ -93,20 +91,4 @@ type PulsarFunctionRef struct {
 // FullName is tenant/namespace/name, with the defaults of the fields.
 func (r PulsarFunctionRef) FullName() string {
 	return cmp.Or(r.Tenant, "public") + "/" + cmp.Or(r.Namespace, "default") + "/" + r.Name
-}
-
-// SelectedKind is a kind of which a selector may govern many objects.
-//
-// +kubebuilder:validation:Enum=Function;Sink;Source;StatefulSet
-type SelectedKind string
-
-// TargetSelector selects objects in the policy's namespace.
-type TargetSelector struct {
-	// kind of the objects: Function, Sink or Source of compute.functionmesh.io/v1alpha1, or StatefulSet of apps/v1, of
-	// which those that Pulsar's function worker made are meant.
-	// +required
-	Kind SelectedKind `json:"kind"`
-	// matchLabels and matchExpressions select by labels, as everywhere in Kubernetes; without any, all objects of the
-	// kind.
-	metav1.LabelSelector `json:",inline"`
 }

@@ -60,7 +60,9 @@ func dryRun(ctx context.Context, server creator, namespace string, toZero bool) 
 ) {
 	p := &v1alpha1.AutoscalingPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
-		Spec:       v1alpha1.AutoscalingPolicySpec{ScalingSpec: v1alpha1.ScalingSpec{MinReplicas: new(int32), MaxReplicas: 1}},
+		Spec: v1alpha1.AutoscalingPolicySpec{
+			ScalingSpec: v1alpha1.ScalingSpec{MinReplicas: new(int32), MaxReplicas: 1},
+		},
 	}
 	target := &plan.Target{Ref: v1alpha1.ScaleTargetRef{
 		APIVersion: WorkloadGVK(KindFunction).GroupVersion().String(), Kind: KindFunction, Name: "probe",

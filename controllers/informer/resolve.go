@@ -89,9 +89,7 @@ func (s *Signals) subscriptionOf(ctx context.Context, a signalKey) (backlog.Subs
 		if err != nil {
 			return backlog.Subscription{}, err
 		}
-		if spec = p.Spec; spec.TargetSelector != nil {
-			return backlog.Subscription{}, target.InvalidError(plan.FleetHasNoMetric(p))
-		}
+		spec = p.Spec
 	}
 	if kind == cluster.KindStatefulSet {
 		var err error

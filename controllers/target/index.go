@@ -72,7 +72,7 @@ func ScaleTargetOf(object *unstructured.Unstructured) *v1alpha1.ScaleTargetRef {
 }
 
 // Keys are under what a policy is found: first its target, by the object that runs the replicas, then what else
-// is to wake it. Policies with a selector have none.
+// is to wake it.
 func Keys(p *v1alpha1.AutoscalingPolicy) []string {
 	ref := p.Spec.ScaleTargetRef
 	own := Key(v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, p.Name)

@@ -26,7 +26,7 @@ type Observed struct {
 	// Sharers are other objects that consume the target's subscription, such as "Function media/crop", sorted.
 	Sharers []string
 	// OlderPolicy is the name of a policy on the same target that takes precedence; empty when there is none.
-	// OlderNames says that it does because it names the target, which this one does by a selector.
+	// OlderNames says that it does because a user wrote it, and an AutoscalingPolicySet made this one.
 	OlderPolicy string
 	OlderNames  bool
 	// Restoring is the name of a policy on the same target that goes, and first restores what it took over; empty when

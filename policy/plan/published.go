@@ -14,13 +14,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Why a policy has no number to serve.
-var (
-	// ErrFleet: a policy with a targetSelector has as many numbers as targets, and none of its own.
-	ErrFleet = errors.New("a policy with a selector has no number of its own")
-	// ErrUndecided: nothing was decided yet, or what it would rest on is unknown.
-	ErrUndecided = errors.New("nothing is decided")
-)
+// ErrUndecided is why a policy has no number to serve: nothing was decided yet, or what it would rest on is unknown.
+var ErrUndecided = errors.New("nothing is decided")
 
 // Published is a decision as autoscalers are told it.
 type Published struct {
@@ -35,7 +30,7 @@ type Published struct {
 }
 
 // Decided returns what was decided for the policy, or why an autoscaler that keeps its replicas on an error is to be
-// told nothing: ErrFleet or ErrUndecided, in words for the user.
+// told nothing: ErrUndecided, in words for the user.
 //
 // A status of an older generation counts: its target is the same, since scaleTargetRef cannot change, and the number
 // is brought within the present bounds, so that a change of maxReplicas acts at once instead of freezing the
@@ -51,9 +46,6 @@ func Decided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
 // LastDecided returns the same while what it rests on is unknown: for autoscalers that might take an error for nothing
 // to do. Decide keeps replicas where they are then, so the number is no guess.
 func LastDecided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
-	if p.Spec.TargetSelector != nil {
-		return Published{}, because(ErrFleet, FleetHasNoMetric(p))
-	}
 	status := p.Status
 	var served Published
 	if known := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBacklogKnown); known != nil &&

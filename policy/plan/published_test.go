@@ -59,12 +59,6 @@ func TestNothingWasDecidedLast(t *testing.T) {
 		reason error
 		want   string
 	}{
-		"for a fleet": {
-			func(p *v1alpha1.AutoscalingPolicy) {
-				p.Name, p.Spec.TargetSelector = "orders", &v1alpha1.TargetSelector{}
-			},
-			plan.ErrFleet, "AutoscalingPolicy orders has a targetSelector and governs nothing so far",
-		},
 		"for a new policy": {
 			func(p *v1alpha1.AutoscalingPolicy) { p.Status.DesiredReplicas = nil }, plan.ErrUndecided,
 			"no decision yet: the policy is new",

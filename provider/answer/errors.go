@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 // Reason is why there is no number; it is a label of metrics.
@@ -85,12 +84,4 @@ func Unread(name string, err error) error {
 	default:
 		return Errorf(Unknown, "%s", err)
 	}
-}
-
-// Undecided is the error for why a policy has no decision.
-func Undecided(err error) error {
-	if errors.Is(err, plan.ErrFleet) {
-		return Errorf(Invalid, "%s", err)
-	}
-	return Errorf(Unknown, "%s", err)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 func TestErrorsOfReadersHaveAReason(t *testing.T) {
@@ -36,11 +35,9 @@ func TestErrorsOfReadersHaveAReason(t *testing.T) {
 		"what is not supported": {
 			Unread("x", backlog.ErrUnsupported), Unsupported, backlog.ErrUnsupported.Error(), true,
 		},
-		"a broker that is down":         {Unread("x", down), Unknown, down.Error(), false},
-		"a policy without a decision":   {Undecided(down), Unknown, down.Error(), false},
-		"a policy with several targets": {Undecided(plan.ErrFleet), Invalid, plan.ErrFleet.Error(), true},
-		"an error without a reason":     {down, Internal, down.Error(), false},
-		"a wrapped error":               {fmt.Errorf("reading: %w", Errorf(Busy, "busy")), Busy, "reading: busy", false},
+		"a broker that is down":     {Unread("x", down), Unknown, down.Error(), false},
+		"an error without a reason": {down, Internal, down.Error(), false},
+		"a wrapped error":           {fmt.Errorf("reading: %w", Errorf(Busy, "busy")), Busy, "reading: busy", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tt.reason, ReasonOf(tt.err))

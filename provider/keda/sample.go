@@ -87,7 +87,7 @@ func (s Sample) atLeast(current int32, noReplicas, why error) (Sample, error) {
 func (s *Sample) follow(o observed) error {
 	served, err := plan.LastDecided(o.policy)
 	if err != nil {
-		return answer.Undecided(err)
+		return answer.Errorf(answer.Unknown, "%s", err)
 	}
 	s.Value, s.Active = float64(served.Replicas), served.Replicas > 0 && !plan.BeingWoken(o.policy, o.now)
 	s.HeldSince, s.Held = served.HeldSince, served.Held

@@ -184,9 +184,8 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 		return Trigger{Object: scaledObject(), Subject: topicSubject(), Strategy: strategy, Threshold: 100}
 	}
 	notFound := apierrors.NewNotFound(v1alpha1.GroupResource(), "resize")
-	undecidedPolicy, fleet := decidedPolicy(1, noon()), decidedPolicy(1, noon())
+	undecidedPolicy := decidedPolicy(1, noon())
 	undecidedPolicy.Status.DesiredReplicas = nil
-	fleet.Spec.TargetSelector = &v1alpha1.TargetSelector{}
 	for name, test := range map[string]struct {
 		trigger  Trigger
 		observed observed
@@ -206,7 +205,6 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 		},
 		"policies that are being read": {decision, observed{noPolicy: backlog.ErrNoData}, answer.Unknown, "no data yet"},
 		"a policy that is new":         {decision, observed{policy: undecidedPolicy}, answer.Unknown, "no decision yet"},
-		"a policy with a selector":     {decision, observed{policy: fleet}, answer.Invalid, "targetSelector"},
 		"a threshold that the policy has not": {
 			borrowing,
 			observed{policy: decidedPolicy(1, noon())},

@@ -30,7 +30,6 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 		"of a worker's function": {workerPolicy(nil, nil), with(fields{"pulsarFunctionRef": fields{
 			"kind": "Function", "tenant": "public", "namespace": "default", "name": "resize",
 		}})},
-		"of a selector": {fleetPolicy(nil, nil), with(fields{"targetSelector": fields{"kind": "Function"}})},
 		"of a utilization": {
 			strategies(fields{"type": "Utilization", "utilization": fields{}}),
 			with(fields{

@@ -33,13 +33,27 @@ func TestEveryFieldIsExplained(t *testing.T) {
 		} `json:"components"`
 	}
 	require.NoError(t, json.Unmarshal(body, &document))
-	policy, found := document.Components.Schemas["io.pulsar-autoscaler.v1alpha1.AutoscalingPolicy"]
-	require.True(t, found, "schemas %v", slices.Collect(maps.Keys(document.Components.Schemas)))
-	require.Contains(t, policy.Description,
-		"AutoscalingPolicy keeps the messages of a Pulsar Function, Sink or batch Source")
-	seen := 0
+	for kind, test := range map[string]struct {
+		description string
+		least       int
+	}{
+		"AutoscalingPolicy":    {"AutoscalingPolicy keeps the messages of a Pulsar Function, Sink or batch Source", 60},
+		"AutoscalingPolicySet": {"AutoscalingPolicySet makes an AutoscalingPolicy for each object", 40},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			top, found := document.Components.Schemas["io.pulsar-autoscaler.v1alpha1."+kind]
+			require.True(t, found, "schemas %v", slices.Collect(maps.Keys(document.Components.Schemas)))
+			require.Contains(t, top.Description, test.description)
+			require.Greater(t, explained(t, top), test.least, "fields")
+		})
+	}
+}
+
+// explained counts the fields of a kind, and fails where one is not explained.
+func explained(t *testing.T, top schema) (seen int) {
+	t.Helper()
 	for _, part := range []string{"spec", "status"} {
-		walk(part, policy.Properties[part], func(path string, field schema) {
+		walk(part, top.Properties[part], func(path string, field schema) {
 			seen++
 			text := strings.TrimSpace(field.Description)
 			require.NotEmpty(t, text, "%s is not explained", path)
@@ -50,7 +64,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 			}
 		})
 	}
-	require.Greater(t, seen, 60, "fields")
+	return seen
 }
 
 // walk visits the fields below one; those of conditions are Kubernetes' own.

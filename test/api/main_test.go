@@ -12,6 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/shared"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,8 +65,13 @@ type fields = map[string]any
 
 // manifest is a policy with the given spec.
 func manifest(name string, spec fields) *unstructured.Unstructured {
+	return manifestOf(v1alpha1.KindAutoscalingPolicy, name, spec)
+}
+
+// manifestOf is an object of a kind with the given spec.
+func manifestOf(kind, name string, spec fields) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: fields{"spec": runtime.DeepCopyJSON(spec)}}
-	object.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.KindAutoscalingPolicy))
+	object.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(kind))
 	object.SetNamespace(namespace)
 	object.SetName(name)
 	return object
@@ -74,7 +80,12 @@ func manifest(name string, spec fields) *unstructured.Unstructured {
 // create makes a policy that leaves with the test.
 func create(t *testing.T, name string, spec fields) *unstructured.Unstructured {
 	t.Helper()
-	object := manifest(name, spec)
+	return createOf(t, v1alpha1.KindAutoscalingPolicy, name, spec)
+}
+
+func createOf(t *testing.T, kind, name string, spec fields) *unstructured.Unstructured {
+	t.Helper()
+	object := manifestOf(kind, name, spec)
 	require.NoError(t, people.Create(t.Context(), object))
 	t.Cleanup(func() {
 		require.NoError(t, client.IgnoreNotFound(people.Delete(context.WithoutCancel(t.Context()), object)))
@@ -108,13 +119,20 @@ type attempt struct {
 	want string
 }
 
-// try has the API server judge each, keeping none.
+// try has the API server judge each policy, keeping none.
 func try(t *testing.T, attempts map[string]attempt) {
+	t.Helper()
+	tryOf(t, v1alpha1.KindAutoscalingPolicy, attempts)
+}
+
+// tryOf does so for another kind, and strictly, as kubectl does.
+func tryOf(t *testing.T, kind string, attempts map[string]attempt) {
 	t.Helper()
 	onControlPlane(t)
 	for name, one := range attempts {
 		t.Run(name, func(t *testing.T) {
-			err := people.Create(t.Context(), manifest("attempt", one.spec), client.DryRunAll)
+			err := people.Create(t.Context(), manifestOf(kind, "attempt", one.spec), client.DryRunAll,
+				client.FieldValidation(metav1.FieldValidationStrict))
 			if one.want == "" {
 				require.NoError(t, err)
 				return

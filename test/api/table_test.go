@@ -30,9 +30,9 @@ func columns(table metav1.Table) (narrow, wide []string) {
 	return narrow, wide
 }
 
-func tableOf(t *testing.T, name string) metav1.Table {
+func tableOf(t *testing.T, path string) metav1.Table {
 	t.Helper()
-	body, err := raw(t).Get().AbsPath(policiesPath+name).
+	body, err := raw(t).Get().AbsPath(path).
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Raw()
 	require.NoError(t, err)
 	var table metav1.Table
@@ -63,7 +63,7 @@ func readRow(table metav1.Table) row {
 func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 	onControlPlane(t)
 	object := create(t, "resize", functionPolicy(nil))
-	table := tableOf(t, object.GetName())
+	table := tableOf(t, policiesPath+object.GetName())
 	narrow, wide := columns(table)
 	require.Equal(t, []string{"Name", "Target", "Mode", "Backlog", "Wait", "Desired", "Current", "Ready", "Age"}, narrow)
 	require.Equal(t, append(narrow, "Min", "Max", "Rate", "Capacity", "±%", "Actuator", "Why", "Decision"), wide)
@@ -92,7 +92,7 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 			LastTransitionTime: metav1.Now(),
 		}}
 	})
-	shown := readRow(tableOf(t, object.GetName()))
+	shown := readRow(tableOf(t, policiesPath+object.GetName()))
 	require.Equal(t, map[string]string{
 		"Name": "resize", "Target": "Function/resize", "Mode": "Auto", "Backlog": "1234567", "Wait": "3m25s", "Desired": "4",
 		"Current": "3",

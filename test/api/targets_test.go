@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const oneTarget = "exactly one of scaleTargetRef, pulsarFunctionRef and targetSelector must be set"
+const oneTarget = "exactly one of scaleTargetRef and pulsarFunctionRef must be set"
 
 func component(kind, name string) fields { return fields{"kind": kind, "name": name} }
 
@@ -27,24 +27,13 @@ func workerPolicy(ref, more fields) fields {
 	return merge(fields{"pulsarFunctionRef": merge(fields{"name": "resize"}, ref), "maxReplicas": int64(5)}, more)
 }
 
-func fleetPolicy(selector, more fields) fields {
-	return merge(fields{"targetSelector": merge(fields{"kind": "Function"}, selector), "maxReplicas": int64(5)}, more)
-}
-
 func TestAPolicyHasExactlyOneTarget(t *testing.T) {
-	worker, fleet := fields{"name": "resize"}, fields{"kind": "Function"}
+	worker := fields{"name": "resize"}
 	try(t, map[string]attempt{
-		"an object alone":                    {functionPolicy(nil), ""},
-		"a function of a worker alone":       {workerPolicy(nil, nil), ""},
-		"a selector alone":                   {fleetPolicy(nil, nil), ""},
-		"no target":                          {fields{"maxReplicas": int64(5)}, oneTarget},
-		"an object and a worker's function":  {functionPolicy(fields{"pulsarFunctionRef": worker}), oneTarget},
-		"an object and a selector":           {functionPolicy(fields{"targetSelector": fleet}), oneTarget},
-		"a worker's function and a selector": {workerPolicy(nil, fields{"targetSelector": fleet}), oneTarget},
-		"all three": {
-			functionPolicy(fields{"pulsarFunctionRef": worker, "targetSelector": fleet}),
-			oneTarget,
-		},
+		"an object alone":                   {functionPolicy(nil), ""},
+		"a function of a worker alone":      {workerPolicy(nil, nil), ""},
+		"no target":                         {fields{"maxReplicas": int64(5)}, oneTarget},
+		"an object and a worker's function": {functionPolicy(fields{"pulsarFunctionRef": worker}), oneTarget},
 	})
 }
 
@@ -138,29 +127,6 @@ func TestFunctionsOfAWorkerAreNamedInPulsarsWords(t *testing.T) {
 	})
 }
 
-func TestSelectorsSelectKindsThatCanBeScaled(t *testing.T) {
-	try(t, map[string]attempt{
-		"functions":    {fleetPolicy(nil, nil), ""},
-		"sinks":        {fleetPolicy(fields{"kind": "Sink"}, nil), ""},
-		"sources":      {fleetPolicy(fields{"kind": "Source"}, nil), ""},
-		"StatefulSets": {fleetPolicy(fields{"kind": "StatefulSet"}, nil), ""},
-		"meshes":       {fleetPolicy(fields{"kind": "FunctionMesh"}, nil), `Unsupported value: "FunctionMesh"`},
-		"without a kind": {
-			fields{"targetSelector": fields{"matchLabels": fields{"a": "b"}}, "maxReplicas": int64(5)},
-			"targetSelector.kind: Required value",
-		},
-		"by labels": {fleetPolicy(fields{"matchLabels": fields{"team": "shop"}}, nil), ""},
-		"by an expression": {fleetPolicy(fields{"matchExpressions": []any{fields{
-			"key": "team", "operator": "In",
-			"values": []any{"shop"},
-		}}}, nil), ""},
-		"by half an expression": {
-			fleetPolicy(fields{"matchExpressions": []any{fields{"key": "team"}}}, nil),
-			"operator: Required value",
-		},
-	})
-}
-
 // TestAutoscalersNeedAScaleSubresource: the controller writes the replicas of what has none.
 func TestAutoscalersNeedAScaleSubresource(t *testing.T) {
 	const direct = "actuator must be Auto or Direct for a component of a FunctionMesh and with pulsarFunctionRef: " +
@@ -221,29 +187,9 @@ func TestTargetsCannotBeChanged(t *testing.T) {
 			fields{"scaleTargetRef": nil, "pulsarFunctionRef": fields{"name": "resize"}},
 			formKept,
 		},
-		"an object to a selector": {
-			functionPolicy(nil),
-			fields{"scaleTargetRef": nil, "targetSelector": fields{"kind": "Function"}},
-			formKept,
-		},
 		"a worker's to an object": {
 			workerPolicy(nil, nil),
 			fields{"pulsarFunctionRef": nil, "scaleTargetRef": function()},
-			formKept,
-		},
-		"a worker's to a selector": {
-			workerPolicy(nil, nil),
-			fields{"pulsarFunctionRef": nil, "targetSelector": fields{"kind": "Function"}},
-			formKept,
-		},
-		"a selector to an object": {
-			fleetPolicy(nil, nil),
-			fields{"targetSelector": nil, "scaleTargetRef": function()},
-			formKept,
-		},
-		"a selector to a worker's": {
-			fleetPolicy(nil, nil),
-			fields{"targetSelector": nil, "pulsarFunctionRef": fields{"name": "resize"}},
 			formKept,
 		},
 		"a default that is said": {
@@ -251,12 +197,6 @@ func TestTargetsCannotBeChanged(t *testing.T) {
 			fields{"pulsarFunctionRef": fields{"name": "resize", "tenant": "public"}},
 			"",
 		},
-		"a selector's labels": {
-			fleetPolicy(nil, nil),
-			fields{"targetSelector": fields{"kind": "Function", "matchLabels": fields{"team": "shop"}}},
-			"",
-		},
-		"a selector's kind": {fleetPolicy(nil, nil), fields{"targetSelector": fields{"kind": "Sink"}}, ""},
 		"everything else": {functionPolicy(nil), fields{
 			"maxReplicas": int64(50), "minReplicas": int64(0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver",
 		}, ""},

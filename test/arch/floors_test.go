@@ -86,6 +86,9 @@ func house() map[string]standing {
 		"controllers/informer": {
 			floor: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
 		},
+		"controllers/policyset": {
+			floor: edges, beside: []string{"controllers/cluster", "controllers/target"}, never: cluster,
+		},
 		"provider":        {floor: edges, never: metricsAPI},
 		"provider/answer": {floor: edges, never: scaler, direct: true},
 		"provider/keda":   {floor: edges, beside: []string{"provider/answer"}, never: scaler, direct: true},

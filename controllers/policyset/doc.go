@@ -1,0 +1,23 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policyset keeps a policy for each object that an AutoscalingPolicySet selects.
+//
+// Floor 2, an edge: it knows packages api/v1alpha1 and policy/plan, and one outside system, the Kubernetes API, which
+// it reads through controllers/target and controllers/cluster. It decides nothing: a policy that a set made is
+// reconciled by package controllers like any other.
+//
+// The reconcile of a set, on the leader alone:
+//
+//	observe -> plan.ObserveSet -> plan.NewPolicySetPlan -> write policies -> one status patch
+//
+// It begins when a set or a policy changes, when an object's labels or owners or a FunctionMesh's components change,
+// and every minute. A reconcile without a change writes nothing.
+//
+// Metrics:
+//
+//	pulsar_autoscaler_policy_set_reconciles_total{result}      reconciles: reconciled, violated, gone, error
+//	pulsar_autoscaler_policy_set_policies_total{result}        policies: applied, conflict, refused, error, deleted,
+//	                                                           delete_error
+//	pulsar_autoscaler_policy_set_status_patches_total{result}  statuses: patched, error
+package policyset

@@ -1,0 +1,107 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policyset
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// Reasons of events about the policies of a set.
+const (
+	reasonCreated = "PoliciesCreated"
+	reasonDeleted = "PoliciesDeleted"
+)
+
+const (
+	// maxNote is the most bytes that the API takes as the text of an event.
+	maxNote = 1024
+	// maxNamed is how many policies an event names.
+	maxNamed = 10
+)
+
+// setEvent is an event to be recorded about a set.
+type setEvent struct {
+	// kind is Normal or Warning.
+	kind   string
+	reason string
+	// action tells events apart: the recorder folds events of equal kind, reason and action into a series within six
+	// minutes and keeps the text of the first.
+	action string
+	note   string
+}
+
+func (r *Reconciler) record(set *v1alpha1.AutoscalingPolicySet, events []setEvent) {
+	for _, e := range events {
+		r.config.Recorder.Eventf(set, nil, e.kind, e.reason, e.action, "%s", plan.Shorten(e.note, maxNote))
+	}
+}
+
+// written are the names of policies that one reconcile created and deleted.
+type written struct {
+	created, deleted []string
+}
+
+func newWritten(actions plan.PolicySetPlan, applied, deleted []bool) written {
+	var w written
+	for i, planned := range actions.Apply {
+		if applied[i] && planned.Create {
+			w.created = append(w.created, *planned.Policy.Name)
+		}
+	}
+	for i, p := range actions.Delete {
+		if deleted[i] {
+			w.deleted = append(w.deleted, p.Name)
+		}
+	}
+	return w
+}
+
+// events are one for all that was created and one for all that was deleted: there may be 1000.
+func (w written) events() []setEvent {
+	var all []setEvent
+	for _, some := range []struct {
+		reason, verb string
+		names        []string
+	}{{reasonCreated, "Create", w.created}, {reasonDeleted, "Delete", w.deleted}} {
+		if len(some.names) > 0 {
+			all = append(all, setEvent{
+				kind: corev1.EventTypeNormal, reason: some.reason, action: some.verb + some.names[0], note: named(some.names),
+			})
+		}
+	}
+	return all
+}
+
+// named counts policies and names the first.
+func named(names []string) string {
+	text := fmt.Sprintf("%d: %s", len(names), strings.Join(names[:min(maxNamed, len(names))], ", "))
+	if more := len(names) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// conditionEvents report that Ready turned False, or stayed False for another reason, or turned True again.
+func conditionEvents(before, after v1alpha1.AutoscalingPolicySetStatus) []setEvent {
+	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady)
+	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case is == nil || is.Status == metav1.ConditionUnknown:
+		return nil
+	case was != nil && was.Status == is.Status && (was.Reason == is.Reason || is.Status == metav1.ConditionTrue):
+		return nil
+	case is.Status == metav1.ConditionTrue:
+		return []setEvent{{corev1.EventTypeNormal, is.Reason, "CheckReady", is.Message}}
+	default:
+		return []setEvent{{corev1.EventTypeWarning, is.Reason, "CheckReady", is.Message}}
+	}
+}

@@ -1,0 +1,63 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policyset
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// retryRefusedEvery is how often a refused apply is tried again when nothing that we see changed: permissions, quotas
+// and admission policies change unseen.
+const retryRefusedEvery = time.Minute
+
+// setMemory is what one reconcile of a set hands to the next.
+type setMemory struct {
+	// writtenAt is when the status was last written.
+	writtenAt time.Time
+	// refused policies, by name.
+	refused map[string]refusal
+	// goneSince is when the object of a policy was first missed, by the policy's name.
+	goneSince map[string]time.Time
+}
+
+// refusal is an apply that the API server refused. It is tried again after retryRefusedEvery, or for another spec.
+type refusal struct {
+	reason     string
+	at         time.Time
+	generation int64
+	live       types.UID
+}
+
+// stands says that trying again would be refused again.
+func (r refusal) stands(set *v1alpha1.AutoscalingPolicySet, planned plan.PlannedPolicy, now time.Time) bool {
+	return r.generation == set.Generation && r.live == uidOf(planned) && now.Sub(r.at) < retryRefusedEvery
+}
+
+// uidOf the policy that is to be changed; empty for one that is to be created.
+func uidOf(planned plan.PlannedPolicy) types.UID {
+	if planned.Policy.UID == nil {
+		return ""
+	}
+	return *planned.Policy.UID
+}
+
+func (r *Reconciler) memory(key types.NamespacedName) *setMemory {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.memories[key] == nil {
+		r.memories[key] = &setMemory{}
+	}
+	return r.memories[key]
+}
+
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.memories, key)
+}

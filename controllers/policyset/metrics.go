@@ -1,0 +1,61 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policyset
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Results of a reconcile.
+const (
+	resultReconciled = "reconciled"
+	resultViolated   = "violated"
+	resultGone       = "gone"
+	resultError      = "error"
+)
+
+// Results of an apply and of a delete.
+const (
+	applyDone     = "applied"
+	applyConflict = "conflict"
+	applyRefused  = "refused"
+	applyError    = "error"
+	deleteDone    = "deleted"
+	deleteError   = "delete_error"
+)
+
+// Results of a status patch.
+const (
+	patchDone  = "patched"
+	patchError = "error"
+)
+
+// setMetrics are listed in doc.go.
+type setMetrics struct {
+	reconciles    *prometheus.CounterVec
+	policies      *prometheus.CounterVec
+	statusPatches *prometheus.CounterVec
+}
+
+func newMetrics(registerer prometheus.Registerer) (*setMetrics, error) {
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"result"})
+	}
+	m := &setMetrics{
+		reconciles: counter("pulsar_autoscaler_policy_set_reconciles_total",
+			"Reconciles of AutoscalingPolicySets by how they ended."),
+		policies: counter("pulsar_autoscaler_policy_set_policies_total",
+			"Policies applied and deleted for AutoscalingPolicySets by how it ended."),
+		statusPatches: counter("pulsar_autoscaler_policy_set_status_patches_total",
+			"Statuses of AutoscalingPolicySets written by how it ended."),
+	}
+	for _, c := range []prometheus.Collector{m.reconciles, m.policies, m.statusPatches} {
+		if err := registerer.Register(c); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,220 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policyset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+const (
+	// writers is how many policies of a set are written at once: 1000 new ones take some seconds so, and leave the API
+	// server room for others.
+	writers = 8
+	// resyncEvery is how often a set is reconciled in any case: a kind that is installed without an object is no event.
+	resyncEvery = time.Minute
+)
+
+// Reconciler keeps a policy for each object that an AutoscalingPolicySet selects. It runs on the leader only.
+type Reconciler struct {
+	config  Config
+	metrics *setMetrics
+
+	// mu guards memories, not what they point to: reconciles of a set never overlap.
+	mu       sync.Mutex
+	memories map[types.NamespacedName]*setMemory
+}
+
+// Config is what New needs; all fields are required.
+type Config struct {
+	// Client reads policies and sets from the cache and writes to the API server. It must read its own writes.
+	Client client.Client
+	// Objects reads the objects that sets select, unstructured, from the cache.
+	Objects client.Reader
+	// Installed says whether the kind exists and its objects are in the cache.
+	Installed func(kind string) bool
+	Recorder  events.EventRecorder
+	// Clock is the time, such as time.Now.
+	Clock      func() time.Time
+	Registerer prometheus.Registerer
+}
+
+// New checks the configuration and registers the metrics.
+func New(config Config) (*Reconciler, error) {
+	if config.Client == nil || config.Objects == nil || config.Installed == nil || config.Recorder == nil ||
+		config.Clock == nil || config.Registerer == nil {
+		return nil, errors.New("policy sets: Client, Objects, Installed, Recorder, Clock and Registerer must be set")
+	}
+	metrics, err := newMetrics(config.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("policy sets: %w", err)
+	}
+	return &Reconciler{config: config, metrics: metrics, memories: map[types.NamespacedName]*setMemory{}}, nil
+}
+
+// Reconcile makes the policies of one set what they should be, and writes its status.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	result, again, err := r.reconcile(ctx, request.NamespacedName)
+	if err != nil {
+		r.metrics.reconciles.WithLabelValues(resultError).Inc()
+		return reconcile.Result{}, err
+	}
+	r.metrics.reconciles.WithLabelValues(result).Inc()
+	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+// reconcile returns how it ended, as a label value, and when to reconcile again; 0 for never.
+func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (string, time.Duration, error) {
+	var set v1alpha1.AutoscalingPolicySet
+	err := r.config.Client.Get(ctx, key, &set)
+	if client.IgnoreNotFound(err) != nil {
+		return "", 0, fmt.Errorf("reading the policy set: %w", err)
+	}
+	if apierrors.IsNotFound(err) || set.DeletionTimestamp != nil {
+		r.forget(key) // its policies go with it: garbage collection follows their owner references
+		return resultGone, 0, nil
+	}
+	memory := r.memory(key)
+	observed, err := r.observe(ctx, &set, memory)
+	if err != nil {
+		return "", 0, err
+	}
+	outcome := plan.SetOutcome{Now: r.config.Clock(), Observed: observed}
+	actions, err := plan.NewPolicySetPlan(observed)
+	if err != nil {
+		return "", 0, err
+	}
+	var written written
+	written, outcome.Failed = r.write(ctx, actions, outcome, memory)
+	for i := range outcome.Observed.Matched {
+		object := &outcome.Observed.Matched[i]
+		object.Refused = memory.refused[plan.SetPolicyName(set.Name, object.Ref)].reason
+	}
+	wait, err := r.report(ctx, outcome, memory)
+	r.record(&set, written.events())
+	if err := errors.Join(outcome.Failed, err); err != nil {
+		return "", 0, err
+	}
+	if observed.Violation != nil {
+		return resultViolated, wait, nil
+	}
+	return resultReconciled, wait, nil
+}
+
+// write deletes and applies policies, and keeps in memory what was refused.
+func (r *Reconciler) write(ctx context.Context, actions plan.PolicySetPlan, outcome plan.SetOutcome,
+	memory *setMemory,
+) (written, error) {
+	var group errgroup.Group
+	group.SetLimit(writers)
+	deleted := make([]bool, len(actions.Delete))
+	for i, p := range actions.Delete {
+		group.Go(func() (err error) {
+			deleted[i], err = r.delete(ctx, p)
+			return err
+		})
+	}
+	set := outcome.Observed.Set
+	applied, refused := make([]bool, len(actions.Apply)), make([]refusal, len(actions.Apply))
+	for i, planned := range actions.Apply {
+		if before, known := memory.refused[*planned.Policy.Name]; known && before.stands(set, planned, outcome.Now) {
+			refused[i] = before
+			continue
+		}
+		group.Go(func() error {
+			reason, err := r.apply(ctx, planned)
+			applied[i] = err == nil && reason == ""
+			refused[i] = refusal{reason: reason, at: outcome.Now, generation: set.Generation, live: uidOf(planned)}
+			return err
+		})
+	}
+	err := group.Wait()
+	memory.refused = map[string]refusal{}
+	for i, planned := range actions.Apply {
+		if refused[i].reason != "" {
+			memory.refused[*planned.Policy.Name] = refused[i]
+		}
+	}
+	return newWritten(actions, applied, deleted), err
+}
+
+// apply makes a policy what it should be, or returns why the API server refuses. The controller reverts a user's
+// change of its policy, but nothing in a policy that a user created under that name meanwhile.
+func (r *Reconciler) apply(ctx context.Context, planned plan.PlannedPolicy) (refused string, err error) {
+	options := []client.ApplyOption{client.FieldOwner(plan.FieldManager)}
+	if !planned.Create {
+		options = append(options, client.ForceOwnership)
+	}
+	name := *planned.Policy.Name
+	err = r.config.Client.Apply(ctx, planned.Policy, options...)
+	switch {
+	case err == nil:
+		r.metrics.policies.WithLabelValues(applyDone).Inc()
+		log.FromContext(ctx).Info("policy applied", "policy", name, "create", planned.Create)
+		return "", nil
+	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
+		r.metrics.policies.WithLabelValues(applyConflict).Inc()
+		return fmt.Sprintf("another field manager owns AutoscalingPolicy %s: %s", name, err), nil
+	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		r.metrics.policies.WithLabelValues(applyRefused).Inc()
+		return err.Error(), nil
+	default:
+		r.metrics.policies.WithLabelValues(applyError).Inc()
+		return "", fmt.Errorf("applying AutoscalingPolicy %s: %w", name, err)
+	}
+}
+
+// delete deletes a policy; its HorizontalPodAutoscaler goes with it, and the replicas stay.
+func (r *Reconciler) delete(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (deleted bool, err error) {
+	err = r.config.Client.Delete(ctx, p.DeepCopy(), client.Preconditions{UID: &p.UID})
+	if client.IgnoreNotFound(err) != nil {
+		r.metrics.policies.WithLabelValues(deleteError).Inc()
+		return false, fmt.Errorf("deleting AutoscalingPolicy %s: %w", p.Name, err)
+	}
+	r.metrics.policies.WithLabelValues(deleteDone).Inc()
+	log.FromContext(ctx).Info("policy deleted", "policy", p.Name)
+	return true, nil
+}
+
+// report writes the status if that is due, and returns when to reconcile again.
+func (r *Reconciler) report(ctx context.Context, outcome plan.SetOutcome, memory *setMemory) (time.Duration, error) {
+	set := outcome.Observed.Set
+	after := plan.PolicySetStatus(set.Status, outcome)
+	wait, differs := plan.PolicySetStatusDue(set.Status, after, outcome.Now.Sub(memory.writtenAt))
+	switch {
+	case !differs:
+		return resyncEvery, nil
+	case wait > 0:
+		return wait, nil
+	}
+	patched := set.DeepCopy()
+	patched.Status = after
+	if err := r.config.Client.Status().Patch(ctx, patched, client.MergeFrom(set)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return 0, nil // deleted meanwhile; its own event follows
+		}
+		r.metrics.statusPatches.WithLabelValues(patchError).Inc()
+		return 0, fmt.Errorf("writing the status: %w", err)
+	}
+	memory.writtenAt = outcome.Now
+	r.metrics.statusPatches.WithLabelValues(patchDone).Inc()
+	r.record(set, conditionEvents(set.Status, after))
+	return resyncEvery, nil
+}

@@ -1,0 +1,185 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policyset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+const (
+	// controllerName names the controller in logs, events and controller-runtime's metrics.
+	controllerName = "autoscalingpolicyset"
+	// workers is how many sets are reconciled at once.
+	workers = 2
+	// reconcileTimeout bounds a reconcile: at 1000 new policies 125 writes after another.
+	reconcileTimeout = 2 * time.Minute
+	// statusDelay is how long changes of the policies' statuses are gathered, so that a set of 1000 that all change all
+	// the time takes one reconcile a second.
+	statusDelay = time.Second
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// AddTo adds the reconciler and its watches to the manager. The objects of a kind are watched as soon as the kind
+// exists.
+func (r *Reconciler) AddTo(mgr manager.Manager, discovery cluster.Discovery) error {
+	reader := mgr.GetCache()
+	c, err := builder.ControllerManagedBy(mgr).
+		Named(controllerName).
+		Watches(&v1alpha1.AutoscalingPolicySet{}, enqueueSets[client.Object](reader),
+			builder.WithPredicates(identityChanged())).
+		Watches(&v1alpha1.AutoscalingPolicy{}, enqueueForPolicies(reader)).
+		WatchesRawSource(selectable{discovery}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconcileTimeout}).
+		Build(r)
+	if err != nil {
+		return fmt.Errorf("building the controller of policy sets: %w", err)
+	}
+	for _, kind := range target.SelectableKinds() {
+		discovery.OnSynced(kind, func() error {
+			return c.Watch(source.Kind(reader, cluster.NewUnstructured(kind),
+				enqueueSets[*unstructured.Unstructured](reader), selectionChanged()))
+		})
+	}
+	return nil
+}
+
+// enqueueSets enqueues all sets of the object's namespace, and the object if it is a set that is gone. There are few,
+// and a reconcile of one that does not select the object writes nothing.
+func enqueueSets[O client.Object](reader client.Reader) handler.TypedEventHandler[O, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, object O) []reconcile.Request {
+		requests := setsOf(ctx, reader, object.GetNamespace())
+		if _, isSet := client.Object(object).(*v1alpha1.AutoscalingPolicySet); isSet {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+		}
+		return requests
+	})
+}
+
+// setsOf lists the sets of a namespace. The list comes from the cache; what an error would hide comes within
+// resyncEvery.
+func setsOf(ctx context.Context, reader client.Reader, namespace string) []reconcile.Request {
+	var list v1alpha1.AutoscalingPolicySetList
+	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items)+1)
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// setsOfPolicy lists the sets that a policy concerns: the one that made it, or all that may select its target.
+func setsOfPolicy(ctx context.Context, reader client.Reader, object client.Object) []reconcile.Request {
+	p, ok := object.(*v1alpha1.AutoscalingPolicy)
+	if !ok {
+		return nil
+	}
+	if set := plan.PolicySetOf(p); set != nil {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: p.Namespace, Name: set.Name}}}
+	}
+	return setsOf(ctx, reader, p.Namespace)
+}
+
+// enqueueForPolicies enqueues the sets that a policy concerns. A changed status of a set's policy has time.
+func enqueueForPolicies(reader client.Reader) handler.EventHandler {
+	enqueue := func(ctx context.Context, q queue, objects ...client.Object) {
+		for _, object := range objects {
+			for _, request := range setsOfPolicy(ctx, reader, object) {
+				q.Add(request)
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { enqueue(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, isBefore := e.ObjectOld.(*v1alpha1.AutoscalingPolicy)
+			after, isAfter := e.ObjectNew.(*v1alpha1.AutoscalingPolicy)
+			switch {
+			case !isBefore || !isAfter:
+			case identityChanged().Update(e):
+				enqueue(ctx, q, before, after)
+			case plan.PolicySetOf(after) != nil && readiness(before) != readiness(after):
+				for _, request := range setsOfPolicy(ctx, reader, after) {
+					q.AddAfter(request, statusDelay)
+				}
+			}
+		},
+	}
+}
+
+// identityChanged admits changes of the spec, the labels and annotations, the owners, and the end of an object.
+func identityChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := e.ObjectOld, e.ObjectNew
+		return before.GetGeneration() != after.GetGeneration() ||
+			(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) ||
+			!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+			!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+			!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+	}}
+}
+
+// selectionChanged admits what a selection depends on: objects that come and go, their labels and owners, the
+// components of a FunctionMesh, and of StatefulSets whether they run an instance.
+func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
+	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(
+		e event.TypedUpdateEvent[*unstructured.Unstructured],
+	) bool {
+		return !reflect.DeepEqual(target.Selectables(e.ObjectOld), target.Selectables(e.ObjectNew))
+	}}
+}
+
+// shownReadiness is the part of a policy's status that the set's repeats.
+type shownReadiness struct {
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+func readiness(p *v1alpha1.AutoscalingPolicy) shownReadiness {
+	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		return shownReadiness{c.Status, c.Reason, c.Message}
+	}
+	return shownReadiness{}
+}
+
+// selectable holds the workers back until it is known which objects there are: else all policies would be deleted at
+// every start.
+type selectable struct{ discovery cluster.Discovery }
+
+// Start has nothing to watch.
+func (selectable) Start(context.Context, queue) error { return nil }
+
+// WaitForSync waits for the first look for every kind.
+func (s selectable) WaitForSync(ctx context.Context) error {
+	return s.discovery.WaitForSync(ctx, target.SelectableKinds()...)
+}
+
+// String names the source in logs.
+func (selectable) String() string { return "discovery of selectable kinds" }

@@ -1,0 +1,127 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policyset
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+// enqueued are the names that a handler enqueues for an object that comes.
+func enqueued[T any](t *testing.T, h handler.TypedEventHandler[T, reconcile.Request], object T) []string {
+	t.Helper()
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	h.Create(t.Context(), event.TypedCreateEvent[T]{Object: object}, q)
+	var names []string
+	for q.Len() > 0 {
+		request, _ := q.Get()
+		names = append(names, request.Name)
+	}
+	return names
+}
+
+func TestEventsReachTheSetsTheyMatterTo(t *testing.T) {
+	elsewhere := fixture.PolicySet("elsewhere")
+	elsewhere.Namespace = "other"
+	c := newTestCluster(t, labelled("resize"), fixture.PolicySet("media"), fixture.PolicySet("late"), elsewhere)
+	c.reconcile("late")
+	both := []string{"late", "media"}
+	made := c.policy(policyOf("late", "resize"))
+	require.ElementsMatch(t, both, enqueued(t, enqueueForPolicies(c.client), client.Object(fixture.Policy())))
+	require.Equal(t, []string{"late"}, enqueued(t, enqueueForPolicies(c.client), client.Object(made)))
+	ofSets := enqueueSets[client.Object](c.client)
+	require.ElementsMatch(t, both, enqueued(t, ofSets, client.Object(fixture.PolicySet("media"))))
+	require.ElementsMatch(t, append(both, "gone"), enqueued(t, ofSets, client.Object(fixture.PolicySet("gone"))))
+	ofObjects := enqueueSets[*unstructured.Unstructured](c.client)
+	require.ElementsMatch(t, both, enqueued(t, ofObjects, fixture.Workload(cluster.KindSink)))
+}
+
+func TestASetGathersWhatHappensToItsPolicies(t *testing.T) {
+	c := newTestCluster(t, labelled("resize"), fixture.PolicySet("media"))
+	c.reconcile("media")
+	before := c.policy(policyOf("media", "resize"))
+	tests := map[string]struct {
+		change func(p *v1alpha1.AutoscalingPolicy)
+		// atOnce and later are how many sets are enqueued.
+		atOnce, later int
+	}{
+		"at once when a user edits it":         {func(p *v1alpha1.AutoscalingPolicy) { p.Generation++ }, 1, 1},
+		"at once when its labels are gone":     {func(p *v1alpha1.AutoscalingPolicy) { p.Labels = nil }, 1, 1},
+		"at once when a user takes it":         {func(p *v1alpha1.AutoscalingPolicy) { p.OwnerReferences = nil }, 1, 1},
+		"a second later when it becomes ready": {func(p *v1alpha1.AutoscalingPolicy) { becomeReady(p) }, 0, 1},
+		"never when only its signals change": {func(p *v1alpha1.AutoscalingPolicy) {
+			p.Status.Signals = &v1alpha1.Signals{}
+		}, 0, 0},
+		"never when only its decisions change": {func(p *v1alpha1.AutoscalingPolicy) { p.Status.DesiredReplicas = new(int32(7)) }, 0, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+				defer q.ShutDown()
+				after := before.DeepCopy()
+				test.change(after)
+				enqueueForPolicies(c.client).Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
+				synctest.Wait()
+				require.Equal(t, test.atOnce, q.Len())
+				time.Sleep(statusDelay)
+				synctest.Wait()
+				require.Equal(t, test.later, q.Len())
+			})
+		})
+	}
+}
+
+func becomeReady(p *v1alpha1.AutoscalingPolicy) {
+	p.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+}
+
+func TestWhatChangesASelection(t *testing.T) {
+	recorded := fixture.RecordedStatefulSets(t)["pf-public-default-resize"]
+	tests := map[string]struct {
+		object *unstructured.Unstructured
+		change func(*unstructured.Unstructured)
+		want   bool
+	}{
+		"labels":   {labelled("resize"), func(f *unstructured.Unstructured) { f.SetLabels(nil) }, true},
+		"replicas": {labelled("resize"), func(f *unstructured.Unstructured) { fixture.Spec(f)["replicas"] = int64(9) }, false},
+		"an owner": {labelled("resize"), func(f *unstructured.Unstructured) {
+			fixture.SetOwner(f, "compute.functionmesh.io/v1alpha1", "FunctionMesh", "etl")
+		}, true},
+		"an entry of a mesh": {labelledMesh(), func(mesh *unstructured.Unstructured) {
+			fixture.Spec(mesh)["functions"] = []any{fixture.Entry("tag")}
+		}, true},
+		"the replicas of an entry": {labelledMesh(), func(mesh *unstructured.Unstructured) {
+			fixture.EntryAt(mesh, 0)["replicas"] = int64(9)
+		}, false},
+		"a StatefulSet that runs something else": {recorded, func(set *unstructured.Unstructured) {
+			fixture.SetCommand(t, set, []any{"sleep"})
+		}, true},
+		"nothing": {recorded, func(*unstructured.Unstructured) {}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			after := test.object.DeepCopy()
+			test.change(after)
+			require.Equal(t, test.want, selectionChanged().Update(event.TypedUpdateEvent[*unstructured.Unstructured]{
+				ObjectOld: test.object, ObjectNew: after,
+			}))
+		})
+	}
+}

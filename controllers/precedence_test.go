@@ -1,0 +1,43 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
+)
+
+func TestAUsersPolicyTakesPrecedenceOverASets(t *testing.T) {
+	ofSet := fixture.Policy()
+	ofSet.Name, ofSet.UID = "media-resize", "uid-media-resize"
+	fixture.SetOwner(ofSet, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicySet, "media")
+	named := fixture.Policy()
+	named.CreationTimestamp = metav1.NewTime(time.Now())
+	w := newTestWorld(t, fixture.Function(), fixture.ConfigMap(), ofSet, named)
+	observed := plan.Observed{Policy: named}
+	require.NoError(t, w.reconciler.observer.observePrecedence(t.Context(), &observed))
+	require.Empty(t, observed.OlderPolicy)
+	observed = plan.Observed{Policy: ofSet}
+	require.NoError(t, w.reconciler.observer.observePrecedence(t.Context(), &observed))
+	require.Equal(t, "resize", observed.OlderPolicy, "until it is deleted")
+
+	last := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
+	fixture.SetOwner(last, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, ofSet.Name)
+	require.NoError(t, w.client.Create(t.Context(), last))
+	for range 2 {
+		w.reconcile()
+		_, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+		require.Contains(t, message, "AutoscalingPolicy media-resize gives way to this policy")
+		require.Nil(t, w.autoscaler(), "two at once would stop both")
+		require.NoError(t, client.IgnoreNotFound(w.client.Delete(t.Context(), ofSet)))
+	}
+}

@@ -1,0 +1,85 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// RecreatedWithin is how long a target that vanished may take to come back: at each update Pulsar's function worker
+// deletes the StatefulSet, waits for the pods to end, and recreates it with replicas of its own. Ending pods take
+// seconds; 5 min are what the worker's own retries take at most, rounded up.
+const RecreatedWithin = 5 * time.Minute
+
+// SelectableKinds are the kinds of which an AutoscalingPolicySet selects objects.
+func SelectableKinds() []string {
+	return append(cluster.WorkloadKinds(), cluster.KindFunctionMesh, cluster.KindStatefulSet)
+}
+
+// Selectables are what a set may select of an object: itself, the components of a FunctionMesh, or nothing of a
+// StatefulSet that Pulsar's function worker did not make. Names tell nothing: with a jobName the worker calls them
+// <jobName>-<hash>.
+func Selectables(object *unstructured.Unstructured) []plan.Selectable {
+	kind := object.GetKind()
+	one := plan.Selectable{
+		Ref: v1alpha1.ScaleTargetRef{
+			APIVersion: cluster.GVK(kind).GroupVersion().String(), Kind: kind, Name: object.GetName(),
+		},
+		Labels: object.GetLabels(),
+	}
+	switch kind {
+	case cluster.KindFunctionMesh:
+		return meshSelectables(object, one)
+	case cluster.KindStatefulSet:
+		if !IsOfWorker(object) {
+			return nil
+		}
+	default:
+		spec, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec")
+		fields, _ := spec.(map[string]any)
+		one.Mesh, one.Unscalable = meshOwner(object.GetOwnerReferences()), consumesNothing(kind, fields)
+	}
+	return []plan.Selectable{one}
+}
+
+// meshSelectables are the components of a FunctionMesh, each once: two entries of a name share one object.
+func meshSelectables(mesh *unstructured.Unstructured, one plan.Selectable) []plan.Selectable {
+	var all []plan.Selectable
+	seen := map[v1alpha1.MeshComponent]bool{}
+	for _, kind := range cluster.WorkloadKinds() {
+		entries, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", plan.MeshList(v1alpha1.WorkloadKind(kind)))
+		list, _ := entries.([]any)
+		for _, entry := range list {
+			fields, _ := entry.(map[string]any)
+			name, _ := fields["name"].(string)
+			component := v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadKind(kind), Name: name}
+			if name == "" || seen[component] {
+				continue
+			}
+			seen[component] = true
+			one.Ref.Component, one.Unscalable = component, consumesNothing(kind, fields)
+			all = append(all, one)
+		}
+	}
+	if len(all) == 0 {
+		one.Unscalable = fmt.Sprintf("FunctionMesh %s has no functions, sinks or sources", mesh.GetName())
+		return []plan.Selectable{one}
+	}
+	return all
+}
+
+// consumesNothing says that a Source brings data into Pulsar, and so has no backlog; empty for others.
+func consumesNothing(kind string, spec map[string]any) string {
+	if kind != cluster.KindSource || spec["batchSourceConfig"] != nil {
+		return ""
+	}
+	return "a Source without batchSourceConfig consumes nothing from Pulsar: scale it on its CPU"
+}

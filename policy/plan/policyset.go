@@ -1,0 +1,291 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+// kindFunctionMesh is what owns the objects of a mesh.
+const kindFunctionMesh = "FunctionMesh"
+
+// Selectable is what the selector of an AutoscalingPolicySet may match: an object, or a component of a FunctionMesh.
+type Selectable struct {
+	// Ref names it as a policy does.
+	Ref v1alpha1.ScaleTargetRef
+	// Labels of the object; of a component, those of its FunctionMesh.
+	Labels map[string]string
+	// Mesh is the FunctionMesh that owns the object; empty for others, and for a component.
+	Mesh string
+	// Unscalable is why no policy can scale it; empty when one can.
+	Unscalable string
+}
+
+// ObservedSet is what was read about one AutoscalingPolicySet.
+type ObservedSet struct {
+	Set *v1alpha1.AutoscalingPolicySet
+	// Violation is why it is not known which objects match. Then all stays as it is.
+	Violation *Violation
+	// Matched objects, by kind and name.
+	Matched []MatchedObject
+	// Policies are those that the set controls, whether their objects match or not.
+	Policies []*v1alpha1.AutoscalingPolicy
+	// Kept are the names of policies whose objects do not match, and which are not deleted yet.
+	Kept map[string]bool
+}
+
+// MatchedObject is an object that the selector matches.
+type MatchedObject struct {
+	Ref v1alpha1.ScaleTargetRef
+	// NotGoverned is why the set does not govern it; nil when it does.
+	NotGoverned *NotGoverned
+	// Live is the policy that has the name of the object's policy; nil when there is none.
+	Live *v1alpha1.AutoscalingPolicy
+	// Refused is why the API server does not take its policy; empty when it does.
+	Refused string
+}
+
+// NotGoverned is why a set does not govern an object.
+type NotGoverned struct {
+	Reason  string
+	Message string
+	// Policy that governs the object instead; empty where there is none.
+	Policy string
+}
+
+// PolicySetOf is what controls a policy that a set made; nil for a policy that a user wrote.
+func PolicySetOf(p *v1alpha1.AutoscalingPolicy) *metav1.OwnerReference {
+	owner := metav1.GetControllerOfNoCopy(p)
+	if owner == nil || owner.Kind != v1alpha1.KindAutoscalingPolicySet {
+		return nil
+	}
+	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || gv.Group != v1alpha1.Group {
+		return nil
+	}
+	return owner
+}
+
+// Selector of a set, or what the user has to fix in it.
+func Selector(set *v1alpha1.AutoscalingPolicySet) (labels.Selector, *Violation) {
+	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
+	if err != nil {
+		return nil, &Violation{
+			v1alpha1.ConditionTargetFound, v1alpha1.ReasonSelectorInvalid, "correct spec.selector: " + err.Error(),
+		}
+	}
+	return selector, nil
+}
+
+// Neighbors are all sets and policies of a namespace.
+type Neighbors struct {
+	Sets     []v1alpha1.AutoscalingPolicySet
+	Policies []v1alpha1.AutoscalingPolicy
+}
+
+// ObserveSet says which objects match and which of them the set governs. A policy that names an object takes
+// precedence, whatever its age and mode; of two sets the older.
+func ObserveSet(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors, objects []Selectable) ObservedSet {
+	observed := ObservedSet{Set: set}
+	selector, violation := Selector(set)
+	if violation != nil {
+		observed.Violation = violation
+		return observed
+	}
+	claims := newClaims(set, neighbors)
+	observed.Policies = claims.ours
+	meshes := map[string]bool{}
+	var matching []Selectable
+	for _, object := range objects {
+		if !selector.Matches(labels.Set(object.Labels)) {
+			continue
+		}
+		matching = append(matching, object)
+		if object.Ref.Kind == kindFunctionMesh {
+			meshes[object.Ref.Name] = true
+		}
+	}
+	for _, object := range matching {
+		if meshes[object.Mesh] {
+			continue // it is a component of a FunctionMesh that matches
+		}
+		observed.Matched = append(observed.Matched, MatchedObject{
+			Ref: object.Ref, NotGoverned: claims.before(object),
+			Live: claims.byName[SetPolicyName(set.Name, object.Ref)],
+		})
+	}
+	slices.SortFunc(observed.Matched, func(a, b MatchedObject) int { return compareRefs(a.Ref, b.Ref) })
+	return observed
+}
+
+func compareRefs(a, b v1alpha1.ScaleTargetRef) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name),
+		strings.Compare(string(a.Component.Kind), string(b.Component.Kind)),
+		strings.Compare(a.Component.Name, b.Component.Name))
+}
+
+// claims are what the policies and sets of a namespace say about objects.
+type claims struct {
+	// naming is the user's policy for each object that has one.
+	naming map[replicasKey]string
+	// older sets, the oldest first.
+	older  []olderSet
+	byName map[string]*v1alpha1.AutoscalingPolicy
+	// ours are the policies that the set controls.
+	ours []*v1alpha1.AutoscalingPolicy
+}
+
+type olderSet struct {
+	set      *v1alpha1.AutoscalingPolicySet
+	selector labels.Selector
+}
+
+// replicasKey is the object whose replicas a policy changes: of a component, what Function Mesh makes of it.
+type replicasKey struct {
+	schema.GroupKind
+	name string
+}
+
+func replicasOf(ref v1alpha1.ScaleTargetRef) replicasKey {
+	if ref.Component.Name != "" {
+		ref = MeshChild(ref)
+	}
+	return replicasKey{schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name}
+}
+
+func newClaims(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors) claims {
+	c := claims{naming: map[replicasKey]string{}, byName: map[string]*v1alpha1.AutoscalingPolicy{}}
+	for i := range neighbors.Policies {
+		p := &neighbors.Policies[i]
+		c.byName[p.Name] = p
+		owner, key := PolicySetOf(p), replicasOf(p.Spec.ScaleTargetRef)
+		switch {
+		case owner != nil && owner.UID == set.UID:
+			c.ours = append(c.ours, p)
+		case owner != nil || key.name == "":
+		default:
+			if name, taken := c.naming[key]; !taken || p.Name < name {
+				c.naming[key] = p.Name
+			}
+		}
+	}
+	for i := range neighbors.Sets {
+		other := &neighbors.Sets[i]
+		if other.Name == set.Name || other.DeletionTimestamp != nil || ByAge(other, set) > 0 {
+			continue
+		}
+		if selector, violation := Selector(other); violation == nil { // one that cannot be read governs nothing
+			c.older = append(c.older, olderSet{other, selector})
+		}
+	}
+	slices.SortFunc(c.older, func(a, b olderSet) int { return ByAge(a.set, b.set) })
+	return c
+}
+
+// ByAge orders objects by when they were created, then by name and namespace where two are of the same second.
+func ByAge(a, b metav1.Object) int {
+	created := a.GetCreationTimestamp()
+	return cmp.Or(created.Compare(b.GetCreationTimestamp().Time), strings.Compare(a.GetName(), b.GetName()),
+		strings.Compare(a.GetNamespace(), b.GetNamespace()))
+}
+
+// before says what takes precedence over the set; nil when the set governs the object.
+func (c claims) before(object Selectable) *NotGoverned {
+	if name, named := c.naming[replicasOf(object.Ref)]; named {
+		return &NotGoverned{v1alpha1.ReasonNamedByPolicy, fmt.Sprintf("AutoscalingPolicy %s names it", name), name}
+	}
+	if object.Mesh != "" {
+		return &NotGoverned{Reason: v1alpha1.ReasonOwnedByFunctionMesh, Message: fmt.Sprintf(
+			"FunctionMesh %s sets its replicas: give the labels to the mesh, whose components then get policies",
+			object.Mesh)}
+	}
+	if object.Unscalable != "" {
+		return &NotGoverned{Reason: v1alpha1.ReasonNothingToScale, Message: object.Unscalable}
+	}
+	for _, older := range c.older {
+		if older.selector.Matches(labels.Set(object.Labels)) {
+			return &NotGoverned{
+				v1alpha1.ReasonOlderPolicySet, fmt.Sprintf("the older AutoscalingPolicySet %s selects it", older.set.Name),
+				SetPolicyName(older.set.Name, object.Ref),
+			}
+		}
+	}
+	return nil
+}
+
+// isTaken says that a policy that the set does not control has the name of the object's policy.
+func (object MatchedObject) isTaken(set *v1alpha1.AutoscalingPolicySet) bool {
+	return object.Live != nil && !metav1.IsControlledBy(object.Live, set) && !object.isLeaving(set)
+}
+
+// isLeaving says that a policy is being deleted, of this set or of one that had its name before: it is recreated once
+// it is gone.
+func (object MatchedObject) isLeaving(set *v1alpha1.AutoscalingPolicySet) bool {
+	if object.Live == nil {
+		return false
+	}
+	owner := PolicySetOf(object.Live)
+	return owner != nil && owner.Name == set.Name && (object.Live.DeletionTimestamp != nil || owner.UID != set.UID)
+}
+
+// PolicySetPlan is what to write for a set, except its status.
+type PolicySetPlan struct {
+	// Apply are policies that are missing, or not as the template says.
+	Apply []PlannedPolicy
+	// Delete are policies of objects that are gone, or that the set does not govern any more.
+	Delete []*v1alpha1.AutoscalingPolicy
+}
+
+// PlannedPolicy is a policy to apply.
+type PlannedPolicy struct {
+	Policy *PolicyApplyConfiguration
+	// Create says that there is no such policy yet. Then one that came meanwhile must not be overwritten.
+	Create bool
+}
+
+// Ref is the object that the policy is for.
+func (p PlannedPolicy) Ref() v1alpha1.ScaleTargetRef { return p.Policy.Spec.ScaleTargetRef }
+
+// NewPolicySetPlan says what to write. While it is not known what matches, all stays as it is.
+func NewPolicySetPlan(observed ObservedSet) (PolicySetPlan, error) {
+	var actions PolicySetPlan
+	if observed.Violation != nil {
+		return actions, nil
+	}
+	template, err := newPolicyTemplate(observed.Set)
+	if err != nil {
+		return actions, err
+	}
+	wanted := map[string]bool{}
+	for _, object := range observed.Matched {
+		if object.NotGoverned != nil {
+			continue
+		}
+		wanted[SetPolicyName(observed.Set.Name, object.Ref)] = true
+		if object.isTaken(observed.Set) || object.isLeaving(observed.Set) {
+			continue
+		}
+		current, err := template.isCurrent(object.Live, object.Ref)
+		if err != nil {
+			return actions, err
+		}
+		if !current {
+			actions.Apply = append(actions.Apply, PlannedPolicy{template.policy(object.Live, object.Ref), object.Live == nil})
+		}
+	}
+	for _, p := range observed.Policies {
+		if !wanted[p.Name] && !observed.Kept[p.Name] && p.DeletionTimestamp == nil {
+			actions.Delete = append(actions.Delete, p)
+		}
+	}
+	return actions, nil
+}

@@ -1,0 +1,181 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+)
+
+const (
+	// LabelPolicySet names the set on the policies made for it.
+	LabelPolicySet = v1alpha1.Group + "/policy-set"
+	// AnnotationTemplateHash tells which template a policy was last made from. Without it the controller would not
+	// notice that a field is gone from the template: one that the template does not say is the policy's own.
+	AnnotationTemplateHash = v1alpha1.Group + "/template-hash"
+)
+
+// SetPolicyName is the name of a set's policy for one object: <set>-<object>-<hash>, of at most 50 bytes, so that
+// AutoscalerName need not cut it. The hash, of 40 bits, covers the whole names and the kind.
+func SetPolicyName(set string, ref v1alpha1.ScaleTargetRef) string {
+	const longest = 50
+	object, hash := ref.Name, fnv.New64a()
+	text := set + "/" + ref.Kind + "/" + ref.Name
+	if c := ref.Component; c.Name != "" {
+		object += "-" + c.Name
+		text += "/" + string(c.Kind) + "/" + c.Name
+	}
+	_, _ = hash.Write([]byte(text)) // a hash.Hash never fails
+	suffix := fmt.Sprintf("-%010x", hash.Sum64()>>24)
+	room := longest - len(suffix) - len("-")
+	object = cutName(object, max(room/2, room-len(set)))
+	return cutName(set, room-len(object)) + "-" + object + suffix
+}
+
+// cutName to so many bytes; what is left may be followed by a dash.
+func cutName(name string, most int) string {
+	if len(name) <= most {
+		return name
+	}
+	return strings.TrimRight(name[:most], "-.")
+}
+
+// PolicyApplyConfiguration is a policy as it is applied; there is no generated one for this API. It is typed, for the
+// client waits for what it wrote unstructured in a second cache of all policies.
+type PolicyApplyConfiguration struct {
+	acmetav1.TypeMetaApplyConfiguration    `json:",inline"`
+	*acmetav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
+	Spec                                   *v1alpha1.AutoscalingPolicySpec `json:"spec,omitempty"`
+}
+
+// IsApplyConfiguration marks it for clients.
+func (PolicyApplyConfiguration) IsApplyConfiguration() {}
+
+// policyTemplate is what all policies of a set have in common.
+type policyTemplate struct {
+	set    *v1alpha1.AutoscalingPolicySet
+	labels map[string]string
+	// annotations include the hash of the template.
+	annotations map[string]string
+}
+
+func newPolicyTemplate(set *v1alpha1.AutoscalingPolicySet) (policyTemplate, error) {
+	t := policyTemplate{set: set, labels: map[string]string{}, annotations: map[string]string{}}
+	text, err := json.Marshal(set.Spec.Template)
+	if err != nil {
+		return t, fmt.Errorf("encoding the template: %w", err)
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write(text) // a hash.Hash never fails
+	for key, value := range set.Spec.Template.Metadata.Labels {
+		t.labels[key] = string(value)
+	}
+	for key, value := range set.Spec.Template.Metadata.Annotations {
+		t.annotations[key] = string(value)
+	}
+	t.labels["app.kubernetes.io/managed-by"], t.labels[LabelPolicySet] = FieldManager, labelValue(set.Name)
+	t.annotations[AnnotationTemplateHash] = fmt.Sprintf("%016x", hash.Sum64())
+	return t, nil
+}
+
+// specFor an object. It shares what it points to with the set. A component of a FunctionMesh has no scale subresource
+// for an autoscaler: there the API server refuses the actuators HPA and KEDA.
+func (t policyTemplate) specFor(ref v1alpha1.ScaleTargetRef) v1alpha1.AutoscalingPolicySpec {
+	spec := v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref, ScalingSpec: t.set.Spec.Template.Spec}
+	if autoscaled := spec.Actuator == v1alpha1.ActuatorHPA || spec.Actuator == v1alpha1.ActuatorKEDA; autoscaled &&
+		ref.Component.Name != "" {
+		spec.Actuator = v1alpha1.ActuatorAuto
+	}
+	return spec
+}
+
+// policy to apply. One that exists is meant by its UID: it may have been deleted and its name taken since.
+func (t policyTemplate) policy(live *v1alpha1.AutoscalingPolicy,
+	ref v1alpha1.ScaleTargetRef,
+) *PolicyApplyConfiguration {
+	gv, spec := v1alpha1.GroupVersion().String(), t.specFor(ref)
+	p := &PolicyApplyConfiguration{
+		ObjectMetaApplyConfiguration: &acmetav1.ObjectMetaApplyConfiguration{},
+		Spec:                         spec.DeepCopy(),
+	}
+	p.WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy)
+	p.WithName(SetPolicyName(t.set.Name, ref)).WithNamespace(t.set.Namespace).
+		WithLabels(t.labels).WithAnnotations(t.annotations).
+		WithOwnerReferences(acmetav1.OwnerReference().
+			WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicySet).
+			WithName(t.set.Name).WithUID(t.set.UID).WithController(true))
+	if live != nil {
+		p.WithUID(live.UID)
+	}
+	return p
+}
+
+// isCurrent says whether applying would change nothing: the policy says what the template says. What it says beyond
+// that is its own.
+func (t policyTemplate) isCurrent(live *v1alpha1.AutoscalingPolicy, ref v1alpha1.ScaleTargetRef) (bool, error) {
+	if live == nil || !hasAll(live.Labels, t.labels) || !hasAll(live.Annotations, t.annotations) {
+		return false, nil
+	}
+	spec := t.specFor(ref)
+	if equality.Semantic.DeepEqual(spec, live.Spec) { // 30 times as fast as what follows, and nearly always so
+		return true, nil
+	}
+	wanted, err := asFields(spec)
+	if err != nil {
+		return false, err
+	}
+	has, err := asFields(live.Spec)
+	if err != nil {
+		return false, err
+	}
+	return holdsAll(has, wanted), nil
+}
+
+func hasAll(has, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if there, found := has[key]; !found || there != value {
+			return false
+		}
+	}
+	return true
+}
+
+func asFields(spec v1alpha1.AutoscalingPolicySpec) (any, error) {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a spec: %w", err)
+	}
+	var fields any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, fmt.Errorf("decoding a spec: %w", err)
+	}
+	return fields, nil
+}
+
+// holdsAll says that each field that is wanted is there and the same; lists are one field, as in the schema of a
+// policy.
+func holdsAll(has, wanted any) bool {
+	fields, isObject := wanted.(map[string]any)
+	if !isObject {
+		return reflect.DeepEqual(has, wanted)
+	}
+	there, isObject := has.(map[string]any)
+	if !isObject {
+		return false
+	}
+	for key, value := range fields {
+		if inner, found := there[key]; !found || !holdsAll(inner, value) {
+			return false
+		}
+	}
+	return true
+}
