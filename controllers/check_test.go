@@ -62,7 +62,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 				return nil
 			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/TargetInvalid",
-			message: "write it without, or name the topics",
+			message: "write it without them, or name the topics",
 		},
 		"the Function has no replicas": {
 			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {

@@ -153,7 +153,7 @@ func TestWhatCannotBeAnsweredSaysWhy(t *testing.T) {
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		look()
 		_, err = s.Read(cluster.ResourceFor(cluster.KindFunction), fixture.Key(), backlog.Slim, w.now)
-		require.ErrorContains(t, err, "write it without, or name the topics")
+		require.ErrorContains(t, err, "write it without them, or name the topics")
 		require.ErrorIs(t, err, backlog.ErrUnsupported, "which nobody holds an answer for")
 	})
 	t.Run("Functions that are not in memory yet", func(t *testing.T) {
