@@ -33,7 +33,7 @@ func TestATargetThatIsMadeAnewIsDecidedForAtOnce(t *testing.T) {
 	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(700)
 	learned := &policy.LearnedCapacity{MessagesPerSecond: 10, Observations: 40, LearnedAt: w.now}
-	w.reconciler.tracked.memories[fixture.Key()].resume.Capacity = learned
+	w.reconciler.memories.byKey[fixture.Key()].resume.Capacity = learned
 	w.vanish()
 	w.after(testInterval)
 	w.answer(800, 10_000)
@@ -46,7 +46,7 @@ func TestATargetThatIsMadeAnewIsDecidedForAtOnce(t *testing.T) {
 	w.reconcile()
 	require.Equal(t, int32(8), *w.policy().Status.DesiredReplicas, "with what was measured meanwhile")
 	require.Equal(t, int32(1), *w.policy().Status.CurrentReplicas)
-	require.Equal(t, learned.Observations, w.reconciler.tracked.memories[fixture.Key()].resume.Capacity.Observations)
+	require.Equal(t, learned.Observations, w.reconciler.memories.byKey[fixture.Key()].resume.Capacity.Observations)
 }
 
 func TestATargetThatStaysAwayIsNotFollowedForEver(t *testing.T) {
@@ -69,13 +69,4 @@ func TestAVanishedTargetIsNotFollowedForAPolicyThatIsOff(t *testing.T) {
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeOff })
 	w.reconcile()
 	require.ErrorIs(t, w.tracked(), backlog.ErrNotTracked)
-}
-
-func TestATargetIsToldFromOneMadeAnewByItsUID(t *testing.T) {
-	m := &policyMemory{}
-	require.False(t, m.recreated("a"), "the first one")
-	m.target = "a"
-	require.False(t, m.recreated("a"))
-	require.False(t, m.recreated(""), "where nobody tells")
-	require.True(t, m.recreated("b"))
 }

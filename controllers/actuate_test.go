@@ -170,7 +170,7 @@ func TestAFunctionGoesToZeroAndComesBackAtItsSize(t *testing.T) {
 			fixture.Spec(function)["replicas"] = int64(1)
 			w := newTestWorld(t, function, idlePolicy(actuator), fixture.ConfigMap())
 			w.settle(0)
-			w.reconciler.tracked.memories[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
+			w.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
 				MessagesPerSecond: 10, Observations: 40, Variance: 1e-4, LearnedAt: w.now,
 			}
 			w.idles(10_000, 5)

@@ -354,7 +354,7 @@ func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 				test.change(function)
 			}
 			w := newTestWorld(t, append(test.objects, function, fixture.Policy(), fixture.ConfigMap())...)
-			world, err := w.reconciler.observer.observe(t.Context(), fixture.Policy())
+			world, err := w.reconciler.observer.observe(t.Context(), fixture.Policy(), w.now)
 			require.NoError(t, err)
 			var reasons []string
 			for _, d := range world.Target.Disturbances {
@@ -420,7 +420,7 @@ func TestARolloutHoldsReplicasOnTheWayDownAlone(t *testing.T) {
 	w.settle(700)
 	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas,
 		"a rollout may take hours, and new pods are of the new revision")
-	world, err := w.reconciler.observer.observe(t.Context(), fixture.Policy())
+	world, err := w.reconciler.observer.observe(t.Context(), fixture.Policy(), w.now)
 	require.NoError(t, err)
 	require.True(t, w.reconciler.observer.podHealth(world).Updating)
 }

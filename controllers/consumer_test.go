@@ -216,7 +216,7 @@ func TestADeploymentIsFoundWithoutInstances(t *testing.T) {
 	w := newTestWorld(t, fixture.Deployment(), deploymentPolicy())
 	w.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }
 	w.restart()
-	observed, err := w.reconciler.observer.observe(t.Context(), w.policy())
+	observed, err := w.reconciler.observer.observe(t.Context(), w.policy(), w.now)
 	require.NoError(t, err)
 	require.Empty(t, observed.Target.Subscription.Workload)
 }

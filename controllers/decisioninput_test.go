@@ -15,6 +15,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
@@ -53,9 +54,10 @@ func (w *testWorld) answerPartitions(kind backlog.SubscriptionType, published ..
 // input is what the next decision rests on.
 func (w *testWorld) input() policy.Input {
 	w.t.Helper()
-	world, err := w.reconciler.observer.observe(w.t.Context(), w.policy())
+	observed, err := w.reconciler.observer.observe(w.t.Context(), w.policy(), w.now)
 	require.NoError(w.t, err)
-	return w.reconciler.observer.input(world, world.Target.Subscription, w.now)
+	observed.Measured = w.reconciler.observer.measure(observed)
+	return plan.Input(observed)
 }
 
 func TestOnlyFailoverIsDecidedByPartition(t *testing.T) {
@@ -227,10 +229,10 @@ func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {
 			w.answer(0, published)
 			wrote = slices.Contains(w.reconcile(), "patch status")
 		}
-		before := *w.reconciler.tracked.memories[fixture.Key()].resume
+		before := *w.reconciler.memories.byKey[fixture.Key()].resume
 		w.restart()
 		w.reconcile()
-		after := *w.reconciler.tracked.memories[fixture.Key()].resume
+		after := *w.reconciler.memories.byKey[fixture.Key()].resume
 		require.NotNil(t, after.Capacity)
 		require.InEpsilon(t, before.Capacity.MessagesPerSecond, after.Capacity.MessagesPerSecond, 1e-3)
 		require.InEpsilon(t, before.Capacity.Variance, after.Capacity.Variance, 1e-3)
@@ -245,7 +247,7 @@ func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {
 func TestAStatusWithoutAStateIsResumedByItsCapacity(t *testing.T) {
 	w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
 	w.reconcile()
-	resumed := w.reconciler.tracked.memories[fixture.Key()].resume.Capacity
+	resumed := w.reconciler.memories.byKey[fixture.Key()].resume.Capacity
 	require.NotNil(t, resumed)
 	require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
 	require.InDelta(t, 0.05*0.05, resumed.Variance, 1e-9)
@@ -258,7 +260,7 @@ func TestAStatusFromBeforeUncertaintyWasWrittenIsResumed(t *testing.T) {
 	p.Status.Capacity.UncertaintyPercent, p.Status.Capacity.MeasuredBusyPercent = nil, nil
 	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
 	w.reconcile()
-	resumed := w.reconciler.tracked.memories[fixture.Key()].resume.Capacity
+	resumed := w.reconciler.memories.byKey[fixture.Key()].resume.Capacity
 	require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
 	require.Positive(t, resumed.Variance, "certain of nothing that it was not told")
 	require.Zero(t, resumed.Coverage)
@@ -273,5 +275,5 @@ func TestAProcessGoesOnWithWhatItKnowsAndNotWithWhatItWrote(t *testing.T) {
 	w.after(testInterval)
 	w.answer(0, 10_000)
 	w.reconcile()
-	require.InDelta(t, 10, w.reconciler.tracked.memories[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
+	require.InDelta(t, 10, w.reconciler.memories.byKey[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
 }

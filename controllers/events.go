@@ -55,19 +55,17 @@ func becameFalse(c *metav1.Condition) policyEvent {
 	}
 }
 
-// report says, once, what became of what was learned before.
-func (r *PolicyReconciler) report(ctx context.Context, outcome plan.Outcome, memory *policyMemory) {
-	if memory.unread != nil {
-		log.FromContext(ctx).Info("status.state ignored, resuming from status.capacity", "why", memory.unread.Error())
-		memory.unread = nil
+// reportForgotten says what became of what was learned before: why it cannot be read, or that it was of another
+// subscription.
+func (r *PolicyReconciler) reportForgotten(ctx context.Context, observed plan.Observed, unread error, forgotten bool) {
+	if unread != nil {
+		log.FromContext(ctx).Info("status.state ignored, resuming from status.capacity", "why", unread.Error())
 	}
-	if memory.forgot {
+	if forgotten {
 		const note = "spec.subscription names another subscription, so what was learned of the last one is forgotten"
-		r.config.Recorder.Eventf(outcome.Observed.Policy, nil, corev1.EventTypeNormal, reasonSubscriptionChanged, "Forget",
-			"%s", note)
+		r.config.Recorder.Eventf(observed.Policy, nil, corev1.EventTypeNormal, reasonSubscriptionChanged, "Forget", "%s", note)
 		log.FromContext(ctx).Info("subscription changed, what was learned is forgotten", "subscription",
-			outcome.Observed.Target.Subscription.Name)
-		memory.forgot = false
+			observed.Target.Subscription.Name)
 	}
 }
 

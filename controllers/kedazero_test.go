@@ -42,7 +42,7 @@ func TestKEDAIsToldBeforeZeroIsWritten(t *testing.T) {
 	w.settle(0)
 	w.kedaRuns()
 	w.reconcile()
-	w.reconciler.tracked.memories[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
+	w.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
 		MessagesPerSecond: 10, Observations: 40, Variance: 1e-4, LearnedAt: w.now,
 	}
 	var writes []string

@@ -18,9 +18,9 @@ const (
 	resultViolated = "violated"
 	resultWaiting  = "waiting"
 	resultOff      = "off"
-	// resultTakingOver and resultGivingBack put others away for the policy, or back.
-	resultTakingOver = "takingOver"
-	resultGivingBack = "givingBack"
+	// resultSuspending and resultRestoring suspend other autoscalers for the policy, or restore them.
+	resultSuspending = "suspending"
+	resultRestoring  = "restoring"
 	resultGone       = "gone"
 	resultError      = "error"
 )

@@ -27,9 +27,9 @@ type observer struct {
 	pollInterval time.Duration
 }
 
-// observe reads all that a decision about the policy rests on, except the backlog.
-func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (plan.Observed, error) {
-	observed := plan.Observed{Policy: p, Capabilities: o.abilities()}
+// observe reads all of Kubernetes that a decision about the policy rests on.
+func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, now time.Time) (plan.Observed, error) {
+	observed := plan.Observed{Now: now, Policy: p, Capabilities: o.abilities()}
 	found, err := o.targets.Finder.Find(ctx, p.Namespace, p.Spec)
 	if err != nil {
 		return observed, fmt.Errorf("finding the target: %w", err)
@@ -44,7 +44,11 @@ func (o observer) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (p
 	if err := o.observeConflicts(ctx, &observed); err != nil {
 		return observed, err
 	}
-	return observed, o.observePrecedence(ctx, &observed)
+	if err := o.observePrecedence(ctx, &observed); err != nil {
+		return observed, err
+	}
+	observed.Violation, observed.Actuator = plan.Check(observed), observed.Choose()
+	return observed, nil
 }
 
 // scaledKeys are the keys of all objects on which another autoscaler would conflict; before the target is found, those

@@ -137,14 +137,14 @@ func TestDeletionUntracks(t *testing.T) {
 	_, err = w.store.Read(subscription, w.now)
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
 	require.Zero(t, w.metric("pulsar_autoscaler_policy_desired_replicas"))
-	require.Empty(t, w.reconciler.tracked.memories)
-	require.Empty(t, w.reconciler.tracked.users)
+	require.Empty(t, w.reconciler.memories.byKey)
+	require.Empty(t, w.reconciler.interest.users)
 }
 
 func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
 	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	w.settle(1_500)
-	w.reconciler.tracked.memories[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
+	w.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
 		MessagesPerSecond: 10,
 		Observations:      40, LearnedAt: w.now,
 	}
@@ -164,15 +164,15 @@ func TestAPolicyMadeAnewStartsAfresh(t *testing.T) {
 func TestNewsOfATopicQueuesItsPolicies(t *testing.T) {
 	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
 	topic := backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}
-	w.reconciler.Poked(topic) // no queue yet: not the leader
+	w.reconciler.Notify(topic) // no queue yet: not the leader
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	require.NoError(t, news{tracked: w.reconciler.tracked}.Start(t.Context(), queue))
+	require.NoError(t, news{interest: w.reconciler.interest}.Start(t.Context(), queue))
 	w.reconcile()
-	w.reconciler.Poked(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/other"})
+	w.reconciler.Notify(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/other"})
 	require.Zero(t, queue.Len())
-	w.reconciler.Poked(topic)
-	w.reconciler.Poked(topic)
+	w.reconciler.Notify(topic)
+	w.reconciler.Notify(topic)
 	require.Equal(t, 1, queue.Len())
 	request, _ := queue.Get()
 	require.Equal(t, fixture.Key(), request.NamespacedName)

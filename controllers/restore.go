@@ -4,7 +4,6 @@
 package controllers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,121 +15,77 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// maxFarewells is how often a deleted policy tries to give back what it took over: for a minute.
-const maxFarewells = 30
-
-// errOursStays is why nothing was given back although nothing failed.
-var errOursStays = errors.New(
-	"the autoscaler of the policy is still there, and what is given back would stand beside it")
-
-// finalize restores what a deleted policy took over, then removes the finalizer: when that is done, when it never can
-// be, or after maxFarewells. Replicas stay where they are.
-func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
-	memory := r.tracked.follow(p, nil)
-	if !memory.leavesSince.IsZero() {
-		if r.config.Clock().Sub(memory.leavesSince) < soon {
-			return resultGivingBack, nil // who goes on from here has to see what the target got back
-		}
-		return resultGone, r.removeFinalizer(ctx, p)
-	}
-	memory.farewells++
-	done, err := r.conflicts.restore(ctx, p)
-	var lasting lastingError
-	if !done && !errors.As(err, &lasting) && memory.farewells < maxFarewells {
-		if err != nil {
-			log.FromContext(ctx).Info("giving back, to be tried again", "why", err.Error())
-		}
-		return resultGivingBack, nil
-	}
-	if !done && err == nil {
-		err = errOursStays
-	}
+// restore restores what was suspended. Ours goes first and has to be gone, so that there are never two: until then
+// nothing is restored.
+func (a applier) restore(ctx context.Context, o plan.Observed, back plan.Restoration, result plan.Result) plan.Result {
+	restored, err := a.restoreAll(ctx, o, back)
 	if err != nil {
-		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonGiveBackFailed, "GiveBack", "%s",
-			plan.Shorten("the policy goes all the same, restore by hand what status.takenOver says: "+err.Error(), maxNote))
-		log.FromContext(ctx).Error(err, "not given back")
-	}
-	if p.Status.TakenOver != nil {
-		memory.leavesSince = r.config.Clock()
-		return resultGivingBack, nil
-	}
-	return resultGone, r.removeFinalizer(ctx, p)
-}
-
-// removeFinalizer takes our finalizer off a deleted policy.
-func (r *PolicyReconciler) removeFinalizer(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
-	finalizers := slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == plan.Finalizer })
-	if err := r.conflicts.setFinalizers(ctx, p, finalizers); err != nil {
-		return err
-	}
-	r.forget(client.ObjectKeyFromObject(p))
-	return nil
-}
-
-// restoreRefused gives back what a policy took over that refuses by now, and returns true while that is under way.
-func (c conflictResolver) restoreRefused(ctx context.Context, outcome plan.Outcome, memory *policyMemory) (
-	plan.Outcome, bool, error,
-) {
-	p := outcome.Observed.Policy
-	if outcome.Now.Sub(memory.gaveBackAt) < settleFor {
-		return outcome, true, nil // memory may still show the target without what it got back
-	}
-	if !plan.MustRestore(p) {
-		return outcome, false, nil
-	}
-	done, err := c.restore(ctx, p)
-	if err != nil {
-		outcome.Violation = &plan.Violation{
+		result.ApplyFailed = err
+		result.Violation = &plan.Violation{
 			Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRestoring,
-			Message: "giving back what was taken over, which is tried again: " + err.Error(),
+			Message: "retrying after an error: " + err.Error(),
 		}
-		outcome.ApplyFailed = err
-		return outcome, false, nil //nolint:nilerr // it is in the outcome, and reported before it is returned
+		return result
 	}
-	if !done {
-		outcome.Violation = cmp.Or(outcome.KEDAStays(), outcome.Violation)
-		return outcome, outcome.KEDAStays() == nil, nil // what takes a while is told of
-	}
-	memory.gaveBackAt = outcome.Now
-	if err := c.setTakenOver(ctx, p, nil); err != nil {
-		return outcome, true, err
-	}
-	return outcome, true, c.setFinalizers(ctx, p,
-		slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == plan.Finalizer }))
+	result.Restored = restored
+	return result
 }
 
-// restore says whether all is given back. Ours goes first and has to be gone, so that there are never two.
-func (c conflictResolver) restore(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (done bool, err error) {
-	observed, err := c.observer.observe(ctx, p)
+func (a applier) restoreAll(ctx context.Context, o plan.Observed, back plan.Restoration) (bool, error) {
+	if back.RemoveOurs {
+		_, hpaErr := a.removeAutoscaler(ctx, o)
+		_, objectErr := a.removeScaledObject(ctx, o)
+		return false, errors.Join(hpaErr, objectErr)
+	}
+	restored, err := a.carryOutRestoration(ctx, o, back)
 	if err != nil {
 		return false, err
 	}
-	back := plan.Restore(observed)
-	if back.RemoveOurs {
-		_, hpaErr := c.applier.removeAutoscaler(ctx, observed)
-		_, objectErr := c.applier.removeScaledObject(ctx, observed, c.clock())
-		return false, errors.Join(hpaErr, objectErr)
+	p := o.Policy
+	if len(restored) > 0 {
+		a.recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonRestored, "Restore", "%s",
+			plan.Shorten(strings.Join(restored, ", "), maxNote))
 	}
-	var given []string
+	if len(back.Kept) > 0 {
+		a.recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonNotRestored, "Keep", "%s",
+			plan.Shorten(strings.Join(back.Kept, "; "), maxNote))
+	}
+	if p.DeletionTimestamp != nil {
+		return true, nil // the record and the finalizer stay until the autoscalers saw the target
+	}
+	if err := a.setTakenOver(ctx, p, nil); err != nil {
+		return false, err
+	}
+	return true, a.setFinalizers(ctx, p, withoutFinalizer(p))
+}
+
+// withoutFinalizer are the finalizers of a policy but ours.
+func withoutFinalizer(p *v1alpha1.AutoscalingPolicy) []string {
+	return slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return name == plan.Finalizer })
+}
+
+// carryOutRestoration says what was restored, and fails where something was not.
+func (a applier) carryOutRestoration(ctx context.Context, o plan.Observed, back plan.Restoration) ([]string, error) {
+	p := o.Policy
+	var restored []string
 	var failures []error
 	note := func(what string, err error) {
 		if err != nil {
-			failures = append(failures, fmt.Errorf("giving back %s: %w", what, err))
+			failures = append(failures, fmt.Errorf("restoring %s: %w", what, err))
 			return
 		}
-		given = append(given, what)
+		restored = append(restored, what)
 	}
 	// KEDA's webhook refuses to change a ScaledObject while another HorizontalPodAutoscaler is on its target, so these go
 	// first.
 	for _, name := range back.ScaledObjects {
-		note(cluster.KindScaledObject+" "+name, c.editScaledObject(ctx, p, name, func(annotations map[string]string) {
+		note(cluster.KindScaledObject+" "+name, a.editScaledObject(ctx, p, name, func(annotations map[string]string) {
 			if annotations[plan.AnnotationPausedBy] == p.Name { // else a user or another policy paused or resumed it
 				delete(annotations, cluster.AnnotationPaused)
 				delete(annotations, plan.AnnotationPausedBy)
@@ -138,32 +93,21 @@ func (c conflictResolver) restore(ctx context.Context, p *v1alpha1.AutoscalingPo
 		}))
 	}
 	if back.MaxReplicas != nil {
-		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), c.setMaxReplicas(ctx, observed, nil, back.MaxReplicas))
+		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), a.setMaxReplicas(ctx, o, nil, back.MaxReplicas))
 	}
 	for _, hpa := range back.Autoscalers {
-		note(cluster.KindAutoscaler+" "+hpa.Name, c.recreate(ctx, p, hpa))
+		note(cluster.KindAutoscaler+" "+hpa.Name, a.recreate(ctx, p, hpa))
 	}
-	if err := joined(failures); err != nil {
-		return false, err
-	}
-	if len(given) > 0 {
-		c.recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonGaveBack, "GiveBack", "%s",
-			plan.Shorten(strings.Join(given, ", "), maxNote))
-	}
-	if len(back.Kept) > 0 {
-		c.recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonKept, "Keep", "%s",
-			plan.Shorten(strings.Join(back.Kept, "; "), maxNote))
-	}
-	return true, nil
+	return restored, joined(failures)
 }
 
 // recreate makes an autoscaler that was deleted, unless there is one of its name.
-func (c conflictResolver) recreate(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+func (a applier) recreate(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	kept *autoscalingv2.HorizontalPodAutoscaler,
 ) error {
 	hpa := kept.DeepCopy()
 	hpa.Namespace = p.Namespace
-	err := c.client.Create(ctx, hpa, client.FieldOwner(plan.FieldManager))
+	err := a.client.Create(ctx, hpa, client.FieldOwner(plan.FieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

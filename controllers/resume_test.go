@@ -19,12 +19,12 @@ import (
 func TestARestartLosesNothingThatTakesLongToLearn(t *testing.T) {
 	w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
 	w.settle(10)
-	known := w.reconciler.tracked.memories[fixture.Key()].resume
+	known := w.reconciler.memories.byKey[fixture.Key()].resume
 	known.Plateau = policy.Plateau{Ceiling: 4, Before: 50, BeforeN: 8, Since: w.now.UTC(), Block: 20 * time.Minute}
 	require.Equal(t, []string{"patch status"}, w.reconcile(), "a ceiling is worth a write of its own")
 	w.restart()
 	w.reconcile()
-	require.Equal(t, known.Plateau, w.reconciler.tracked.memories[fixture.Key()].resume.Plateau)
+	require.Equal(t, known.Plateau, w.reconciler.memories.byKey[fixture.Key()].resume.Plateau)
 }
 
 func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
@@ -43,5 +43,5 @@ func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0], "status.state ignored")
 	require.Contains(t, lines[0], "state of another version")
-	require.InDelta(t, 10, w.reconciler.tracked.memories[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
+	require.InDelta(t, 10, w.reconciler.memories.byKey[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,35 +63,28 @@ func scaledObjectSays(before, after *unstructured.Unstructured) bool {
 		target.OwnedByPolicy(after) && !reflect.DeepEqual(before.GetLabels(), after.GetLabels())
 }
 
-// keepScaledObject makes our ScaledObject what it should be, and returns it; or why the API server or KEDA refuses.
-func (a applier) keepScaledObject(ctx context.Context, wanted *plan.ScaledObjectConfiguration, o plan.Outcome,
-	memory *policyMemory,
-) (*plan.LiveScaledObject, *plan.Violation, error) {
-	p, live := o.Observed.Policy, o.Observed.ScaledObject
-	if plan.ScaledObjectIsCurrent(live, wanted) {
-		memory.refused = nil
-		return live, nil, nil
+// applyScaledObject makes our ScaledObject what is wanted, if it is not, and returns it; or why the API server or KEDA
+// refuses.
+func (a applier) applyScaledObject(ctx context.Context, wanted *plan.ScaledObjectConfiguration, o plan.Observed) (
+	*plan.LiveScaledObject, *plan.Violation, error,
+) {
+	if plan.ScaledObjectIsCurrent(o.ScaledObject, wanted) {
+		return o.ScaledObject, nil, nil
 	}
-	if memory.refused.stands(p, met(o), o.Now) {
-		return live, &memory.refused.violation, nil
-	}
-	applied, err := a.applyScaledObject(ctx, wanted)
-	violation := scaledObjectRefused(wanted.Metadata.Name, err)
+	applied, err := a.writeScaledObject(ctx, wanted)
+	refused := scaledObjectRefused(wanted.Metadata.Name, err)
 	switch {
 	case err == nil:
-		memory.refused = nil
 		return applied, nil, nil
-	case violation == nil || o.Now.Sub(memory.handedOverAt) < settleFor:
-		// KEDA's webhook may still see the HorizontalPodAutoscaler that was deleted a moment ago.
-		return live, nil, fmt.Errorf("applying ScaledObject %s: %w", wanted.Metadata.Name, err)
+	case refused == nil || o.RecentlyDeleted():
+		return o.ScaledObject, nil, fmt.Errorf("applying ScaledObject %s: %w", wanted.Metadata.Name, err)
 	default:
-		memory.refused = &refusal{violation: *violation, at: o.Now, generation: p.Generation, met: met(o)}
-		return live, violation, nil
+		return o.ScaledObject, refused, nil
 	}
 }
 
-// applyScaledObject returns what the API server made of it.
-func (a applier) applyScaledObject(ctx context.Context,
+// writeScaledObject returns what the API server made of it.
+func (a applier) writeScaledObject(ctx context.Context,
 	wanted *plan.ScaledObjectConfiguration,
 ) (*plan.LiveScaledObject, error) {
 	fields, err := wanted.Fields()
@@ -159,9 +151,7 @@ var errScaledObjectUnseen = errors.New(
 
 // removeScaledObject deletes ours where the policy does without, never one that is not ours, and returns
 // what is left: it stays until KEDA removes its finalizer.
-func (a applier) removeScaledObject(ctx context.Context, observed plan.Observed, now time.Time) (
-	*plan.LiveScaledObject, error,
-) {
+func (a applier) removeScaledObject(ctx context.Context, observed plan.Observed) (*plan.LiveScaledObject, error) {
 	live := observed.ScaledObject
 	if live == nil && observed.KEDAAutoscaler != nil && !a.seesScaledObjects() {
 		return nil, errScaledObjectUnseen
@@ -178,6 +168,6 @@ func (a applier) removeScaledObject(ctx context.Context, observed plan.Observed,
 	}
 	log.FromContext(ctx).Info("scaled object deleted", "scaledObject", live.Name)
 	gone := *live
-	gone.DeletionTimestamp = &metav1.Time{Time: now}
+	gone.DeletionTimestamp = &metav1.Time{Time: observed.Now}
 	return &gone, nil
 }

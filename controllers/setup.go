@@ -151,7 +151,7 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	answers.Poked = reconciler.Poked
+	answers.Poked = reconciler.Notify
 	answers.Credentials = credentials
 	answers.Pods = pods
 	answers.Objects = target.NewObjects(targets.Reader, answers.Policies.Synced)
@@ -187,7 +187,7 @@ func watch(
 		Watches(&v1alpha1.AutoscalingPolicy{}, siblings(mgr.GetCache()), builder.WithPredicates(policyChanged())).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, autoscalerUsers(mgr.GetCache()),
 			builder.WithPredicates(autoscalerChanged())).
-		WatchesRawSource(news{tracked: reconciler.tracked, discovery: discovery}).
+		WatchesRawSource(news{interest: reconciler.interest, discovery: discovery}).
 		WatchesRawSource(cluster.Source{Capabilities: capabilities}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: reconcileTimeout}).
 		Build(reconciler)

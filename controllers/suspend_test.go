@@ -319,7 +319,7 @@ func TestWhatIsLeftBehindOfWhatWasPutBackIsPutAway(t *testing.T) {
 	require.Equal(t, "False/Recreated", status)
 	set(nil)
 	for range 4 {
-		w.after(settleFor)
+		w.after(5 * time.Second)
 		w.answer(300, 10_000)
 		w.reconcile()
 	}
@@ -390,7 +390,7 @@ func TestADeletedPolicyNeverHangs(t *testing.T) {
 			spoil: func(w *testWorld) {
 				require.NoError(w.t, w.client.Delete(w.t.Context(), testScaledObject("", "", "")))
 			},
-			event: "GaveBack", most: 3,
+			event: "AutoscalerRestored", most: 3,
 		},
 		"a permission is missing": {
 			spoil: func(w *testWorld) { w.patchFails = forbidden }, event: "restore by hand",
@@ -398,7 +398,7 @@ func TestADeletedPolicyNeverHangs(t *testing.T) {
 		},
 		"the API server fails": {
 			spoil: func(w *testWorld) { w.patchFails = errors.New("boom") }, event: "restore by hand",
-			most: maxFarewells + 2,
+			most: maxCleanupAttempts + 2,
 		},
 	}
 	for name, test := range tests {
@@ -452,13 +452,13 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 		return list
 	}
 	other := map[string]any{"name": "other", "maxReplicas": int64(7)}
-	require.NoError(t, w.reconciler.conflicts.setMaxReplicas(t.Context(), world, new(int32(4)), nil))
+	require.NoError(t, w.reconciler.applier.setMaxReplicas(t.Context(), world, new(int32(4)), nil))
 	require.Empty(t, w.writes, "it is 5 by now")
-	require.NoError(t, w.reconciler.conflicts.setMaxReplicas(t.Context(), world, new(int32(5)), nil))
+	require.NoError(t, w.reconciler.applier.setMaxReplicas(t.Context(), world, new(int32(5)), nil))
 	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2)}}, entries())
-	require.NoError(t, w.reconciler.conflicts.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
+	require.NoError(t, w.reconciler.applier.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
 	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2), "maxReplicas": int64(5)}},
 		entries())
 	world.Policy.Spec.ScaleTargetRef.Component.Name = "gone"
-	require.NoError(t, w.reconciler.conflicts.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
+	require.NoError(t, w.reconciler.applier.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
 }

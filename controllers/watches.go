@@ -190,13 +190,13 @@ func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 // news is the source of what the poller has to say, and holds the workers back until it is known which Functions, Sinks
 // and Sources there are: else every policy would be reported without a target at every start.
 type news struct {
-	tracked   *trackedPolicies
+	interest  *interest
 	discovery cluster.Discovery
 }
 
 // Start hands over the queue; the poller adds to it.
 func (n news) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	n.tracked.deliverTo(queue)
+	n.interest.setQueue(queue)
 	return nil
 }
 

@@ -19,73 +19,64 @@ import (
 )
 
 func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
-	mode := func(m v1alpha1.Mode) func(*plan.Outcome) {
-		return func(o *plan.Outcome) { o.Observed.Policy.Spec.Mode = m }
+	mode := func(m v1alpha1.Mode) func(*plan.Observed) {
+		return func(o *plan.Observed) { o.Policy.Spec.Mode = m }
 	}
 	tests := map[string]struct {
 		current              int32
-		given                []func(*plan.Outcome)
+		given                []func(*plan.Observed)
 		ready, active, apply string
 		message              string
 	}{
 		"Direct": {
 			3,
-			[]func(*plan.Outcome){byDirect},
+			[]func(*plan.Observed){byDirect},
 			"True/Scaling", "True/Direct", "True/Direct",
 			"the target follows the decisions",
 		},
 		"at zero with Direct": {
 			0,
-			[]func(*plan.Outcome){byDirect, mayBeZero},
+			[]func(*plan.Observed){byDirect, mayBeZero},
 			"True/ScaledToZero", "True/ScaledToZero", "True/Direct",
 			"scaled to zero: replicas come back when there is something to do",
 		},
 		"at zero with an autoscaler that says that it is disabled": {
 			0,
-			[]func(*plan.Outcome){mayBeZero, disabled},
+			[]func(*plan.Observed){mayBeZero, disabled},
 			"True/ScaledToZero", "True/ScaledToZero", "True/Applied",
 			"scaled to zero: replicas come back when there is something to do",
 		},
 		"at zero before the autoscaler looked": {
-			0, []func(*plan.Outcome){mayBeZero}, "True/ScaledToZero", "True/ScaledToZero", "True/Applied", "scaled to zero",
+			0, []func(*plan.Observed){mayBeZero}, "True/ScaledToZero", "True/ScaledToZero", "True/Applied", "scaled to zero",
 		},
 		"back from zero before the autoscaler looked": {
-			4, []func(*plan.Outcome){
+			4, []func(*plan.Observed){
 				mayBeZero,
 				disabled,
 			}, "True/Scaling", "True/Scaling", "True/Applied", "the target follows the decisions",
 		},
 		"on the way back because minReplicas was raised": {
-			0, []func(*plan.Outcome){
+			0, []func(*plan.Observed){
 				disabled,
 				atZero,
 			}, "True/ScaledToZero", "True/ScaledToZero", "True/Applied", "scaled to zero",
 		},
 		"switched off by hand": {
 			0,
-			[]func(*plan.Outcome){disabled},
+			[]func(*plan.Observed){disabled},
 			"False/SwitchedOff", "False/SwitchedOff", "True/Applied",
 			"replicas of Function resize are 0 although minReplicas is 1, which switches scaling off: set them to 1 or more, " +
 				"or minReplicas to 0",
 		},
 		"switched off by hand with Direct": {
 			0,
-			[]func(*plan.Outcome){byDirect},
+			[]func(*plan.Observed){byDirect},
 			"False/SwitchedOff", "False/SwitchedOff", "True/Direct",
 			"switches scaling off",
 		},
-		"a number that could not be written": {
-			3,
-			[]func(*plan.Outcome){
-				byDirect,
-				func(o *plan.Outcome) { o.ScaleFailed = errors.New("scaling Function resize to 7: forbidden") },
-			},
-			"Unknown/ScaleFailed", "True/Direct", "Unknown/ScaleFailed",
-			"it is tried again: scaling Function resize to 7: forbidden",
-		},
 		"the autoscaler at work": {
 			3,
-			[]func(*plan.Outcome){func(o *plan.Outcome) {
+			[]func(*plan.Observed){func(o *plan.Observed) {
 				saying(o, corev1.ConditionTrue, "ValidMetricFound",
 					"the HPA was able to")
 			}},
@@ -93,12 +84,12 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 		},
 		"Off": {
 			3,
-			[]func(*plan.Outcome){mode(v1alpha1.ModeOff)},
+			[]func(*plan.Observed){mode(v1alpha1.ModeOff)},
 			"True/Off", "", "",
 			"mode is Off: nothing is measured, decided or changed",
 		},
 		"Recommend at zero": {
-			0, []func(*plan.Outcome){
+			0, []func(*plan.Observed){
 				mode(v1alpha1.ModeRecommend),
 				mayBeZero,
 			}, "True/Recommending", "", "True/RecommendOnly", "shown and not carried out",
@@ -110,7 +101,7 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 			for _, change := range test.given {
 				change(&o)
 			}
-			conditions := plan.Conditions(o.Observed.Policy.Status.Conditions, o)
+			conditions := conditionsOf(o.Policy.Status.Conditions, o)
 			for conditionType, want := range map[string]string{
 				v1alpha1.ConditionReady: test.ready, v1alpha1.ConditionScalingActive: test.active,
 				v1alpha1.ConditionAutoscalerApplied: test.apply,
@@ -124,7 +115,7 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 			require.Contains(t, meta.FindStatusCondition(conditions, v1alpha1.ConditionReady).Message, test.message)
 			later := o
 			later.Now = noon().Add(time.Hour)
-			require.Equal(t, conditions, plan.Conditions(conditions, later), "what did not change is not written again")
+			require.Equal(t, conditions, conditionsOf(conditions, later), "what did not change is not written again")
 		})
 	}
 }
@@ -133,8 +124,8 @@ func TestOffKeepsWhatWasLearnedAndShowsNothingOld(t *testing.T) {
 	before := written(t, learnedState(t))
 	before.LastDecisions = []v1alpha1.PastDecision{{From: 1, To: 3}}
 	o := outcome(t, 3)
-	o.Observed.Policy.Spec.Mode, o.Observed.Policy.Status = v1alpha1.ModeOff, before
-	after := plan.Status(before, o, nil)
+	o.Policy.Spec.Mode, o.Policy.Status = v1alpha1.ModeOff, before
+	after := statusOf(before, o, nil)
 	require.Nil(t, after.DesiredReplicas)
 	require.Nil(t, after.Signals)
 	require.Nil(t, after.Decision)
@@ -145,8 +136,8 @@ func TestOffKeepsWhatWasLearnedAndShowsNothingOld(t *testing.T) {
 	require.Equal(t, before.LastDecisions, after.LastDecisions)
 	require.Equal(t, int32(3), *after.CurrentReplicas)
 	require.True(t, plan.StatusDiffers(before, after, noon()))
-	o.Now, o.Observed.Policy.Status = noon().Add(time.Hour), after
-	require.False(t, plan.StatusDiffers(after, plan.Status(after, o, nil), o.Now),
+	o.Now, o.Policy.Status = noon().Add(time.Hour), after
+	require.False(t, plan.StatusDiffers(after, statusOf(after, o, nil), o.Now),
 		"nothing is written while it is off")
 }
 
@@ -154,11 +145,11 @@ func TestATargetThatWasSwitchedOffHasNoDesiredReplicas(t *testing.T) {
 	o := outcome(t, 0)
 	disabled(&o)
 	in := input(0, reading(5000, 500))
-	in.Frozen = plan.Frozen(o.Observed)
+	in.Frozen = plan.Frozen(o)
 	decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(500)})
 	require.Zero(t, decision.Replicas)
-	status := plan.Status(v1alpha1.AutoscalingPolicyStatus{DesiredReplicas: new(int32(3))}, o,
-		&plan.Evaluation{Decision: decision, State: state, Reading: in.Reading})
+	status := statusOf(v1alpha1.AutoscalingPolicyStatus{DesiredReplicas: new(int32(3))}, o,
+		&decided{Decision: decision, State: state, Reading: in.Reading})
 	require.Nil(t, status.DesiredReplicas,
 		"an autoscaler that finds replicas again keeps them until there is a new number")
 	require.Empty(t, status.LastDecisions)
@@ -171,7 +162,7 @@ func TestTheLastDecisionsAreRemembered(t *testing.T) {
 	status := v1alpha1.AutoscalingPolicyStatus{}
 	decide := func(replicas int32, why string) {
 		o.Now = o.Now.Add(time.Minute)
-		status = plan.Status(status, o, &plan.Evaluation{
+		status = statusOf(status, o, &decided{
 			Decision: policy.Decision{Time: o.Now, Replicas: replicas, Equation: why}, Reading: reading(0, 0),
 		})
 	}
@@ -190,4 +181,14 @@ func TestTheLastDecisionsAreRemembered(t *testing.T) {
 	require.Len(t, status.LastDecisions, 5)
 	require.Equal(t, int32(15), status.LastDecisions[0].To, "the latest first")
 	require.Equal(t, int32(14), status.LastDecisions[0].From)
+}
+
+func TestAWriteThatFailedIsTold(t *testing.T) {
+	o := outcome(t, 3)
+	byDirect(&o)
+	result := plan.Unwritten(o, plan.Actions{})
+	result.ScaleFailed = errors.New("scaling Function resize to 7: forbidden")
+	ready := meta.FindStatusCondition(plan.Status(o, nil, policy.State{}, result).Conditions, v1alpha1.ConditionReady)
+	require.Equal(t, "Unknown/ScaleFailed", string(ready.Status)+"/"+ready.Reason)
+	require.Equal(t, "retrying after an error: scaling Function resize to 7: forbidden", ready.Message)
 }

@@ -6,7 +6,6 @@ package plan
 import (
 	"cmp"
 	"errors"
-	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,51 +15,21 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Outcome is what became of one pass over a policy: what stands in its conditions.
-type Outcome struct {
-	Now      time.Time
-	Observed Observed
-	// Violation found by Check or by the API server when applying; nil when there is none.
-	Violation *Violation
-	// Unknown is why there was no reading; nil when there was one.
-	Unknown error
-	// Reading that was decided on; nil when there was none.
-	Reading *backlog.Reading
-	// Surplus is how many consumers the subscription has beside the target's own; 0 while none was seen for long enough.
-	Surplus int32
-	// Actuator that was chosen.
-	Actuator v1alpha1.ActuatorStatus
-	// ScaleFailed is why the target's replicas were not written; nil when they were, or need not be.
-	ScaleFailed error
-	// ApplyFailed is why it is not known whether our autoscaler is as it should be: a write of it failed and is tried
-	// again.
-	ApplyFailed error
+// outcome is what was observed as it is after the writes, and which of them failed: what conditions tell of.
+type outcome struct {
+	Observed
+	// surplus is how many consumers the subscription has beside the target's own; 0 while none was seen for long enough.
+	surplus                  int32
+	applyFailed, scaleFailed error
 }
 
-// Result is what became of the actions of a plan.
-type Result struct {
-	// Autoscaler and ScaledObject are ours as they are after the writes; nil when they do not exist.
-	Autoscaler   *autoscalingv2.HorizontalPodAutoscaler
-	ScaledObject *LiveScaledObject
-	// Violation is why the API server refuses our autoscaler; nil when it does not.
-	Violation *Violation
-	// ApplyFailed and ScaleFailed are writes that failed and are tried again, as in Outcome.
-	ApplyFailed, ScaleFailed error
-}
-
-// After is the outcome once the actions were carried out.
-func (o Outcome) After(r Result) Outcome {
-	o.Observed.Autoscaler, o.Observed.ScaledObject = r.Autoscaler, r.ScaledObject
+// after the writes.
+func (o Observed) after(r Result) outcome {
+	o.Autoscaler, o.ScaledObject = r.Autoscaler, r.ScaledObject
 	if r.Violation != nil {
 		o.Violation = r.Violation
 	}
-	if r.ApplyFailed != nil {
-		o.ApplyFailed = r.ApplyFailed
-	}
-	if r.ScaleFailed != nil {
-		o.ScaleFailed = r.ScaleFailed
-	}
-	return o
+	return outcome{Observed: o, applyFailed: r.ApplyFailed, scaleFailed: r.ScaleFailed}
 }
 
 // unknownReasons maps why a reading is missing to the reason of the condition. This is the one place where it happens.
@@ -100,21 +69,24 @@ func UnknownReason(err error) string {
 	return v1alpha1.ReasonUnknown
 }
 
-// Conditions brings a policy's conditions up to date and returns them; the given ones are not changed.
-func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
-	if o.Observed.Policy.Spec.Mode == v1alpha1.ModeOff {
-		return offConditions(before, o)
+// conditions are those of the policy, brought up to date.
+func (o outcome) conditions() []metav1.Condition {
+	before := o.Policy.Status.Conditions
+	if o.Policy.Spec.Mode == v1alpha1.ModeOff {
+		return o.pausedConditions()
 	}
 	after := append([]metav1.Condition(nil), before...)
 	set := func(c metav1.Condition) {
-		c.ObservedGeneration = o.Observed.Policy.Generation
+		c.ObservedGeneration = o.Policy.Generation
 		c.LastTransitionTime = metav1.NewTime(o.Now)
 		// What others said may be of any length, and one text that is too long has the API server refuse the whole status.
 		c.Message = Shorten(c.Message, maxMessage)
 		meta.SetStatusCondition(&after, c)
 	}
-	target, known, applied, active := targetFound(o), backlogKnown(o), autoscalerApplied(o), scalingActive(o)
-	for _, c := range []metav1.Condition{target, known, subscriptionVerified(o), scalesWithoutRestart(o), applied} {
+	target, known, applied, active := targetFound(o.Observed), backlogKnown(o.Observed), o.autoscalerApplied(), scalingActive(o.Observed)
+	for _, c := range []metav1.Condition{
+		target, known, subscriptionVerified(o), scalesWithoutRestart(o.Observed), applied,
+	} {
 		set(c)
 	}
 	if active != nil {
@@ -122,19 +94,19 @@ func Conditions(before []metav1.Condition, o Outcome) []metav1.Condition {
 	} else {
 		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
 	}
-	set(ready(o.Observed.Policy.Spec.Mode, target, known, applied, active))
+	set(ready(o.Policy.Spec.Mode, target, known, applied, active))
 	return after
 }
 
-// offConditions are what the conditions of a policy say that does nothing: all but Ready would go stale.
-func offConditions(before []metav1.Condition, o Outcome) []metav1.Condition {
+// pausedConditions are those of a policy that does nothing: all but Ready would go stale.
+func (o outcome) pausedConditions() []metav1.Condition {
 	var after []metav1.Condition
-	if last := meta.FindStatusCondition(before, v1alpha1.ConditionReady); last != nil {
+	if last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionReady); last != nil {
 		after = append(after, *last)
 	}
 	meta.SetStatusCondition(&after, metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonOff,
-		ObservedGeneration: o.Observed.Policy.Generation,
+		ObservedGeneration: o.Policy.Generation,
 		LastTransitionTime: metav1.NewTime(o.Now), Message: "mode is Off: nothing is measured, decided or changed",
 	})
 	return after
@@ -173,18 +145,18 @@ func ready(mode v1alpha1.Mode, target, known, applied metav1.Condition, active *
 	}
 }
 
-func targetFound(o Outcome) metav1.Condition {
+func targetFound(o Observed) metav1.Condition {
 	if v := o.Violation; v != nil && v.Condition == v1alpha1.ConditionTargetFound {
 		return metav1.Condition{Type: v.Condition, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
 	}
 	return metav1.Condition{
 		Type: v1alpha1.ConditionTargetFound, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFound,
-		Message: Name(o.Observed.Policy.Spec) + " exists and can be scaled",
+		Message: Name(o.Policy.Spec) + " exists and can be scaled",
 	}
 }
 
 // backlogKnown is Unknown rather than False while the first answer is under way or nothing was asked yet.
-func backlogKnown(o Outcome) metav1.Condition {
+func backlogKnown(o Observed) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionBacklogKnown}
 	switch {
 	case o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound:
@@ -199,38 +171,38 @@ func backlogKnown(o Outcome) metav1.Condition {
 	return c
 }
 
-func autoscalerApplied(o Outcome) metav1.Condition {
+func (o outcome) autoscalerApplied() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionTrue}
 	switch {
 	case o.Violation != nil && o.Violation.Condition == c.Type:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, o.Violation.Reason, o.Violation.Message
 	case o.Violation != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"
-	case o.ApplyFailed != nil:
+	case o.applyFailed != nil:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonApplyFailed
-		c.Message = "it is tried again: " + o.ApplyFailed.Error()
-	case o.ScaleFailed != nil:
+		c.Message = "retrying after an error: " + o.applyFailed.Error()
+	case o.scaleFailed != nil:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonScaleFailed
-		c.Message = "it is tried again: " + o.ScaleFailed.Error()
-	case o.Observed.Policy.Spec.Mode == v1alpha1.ModeRecommend:
+		c.Message = "retrying after an error: " + o.scaleFailed.Error()
+	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
 	case o.byKEDA() != nil:
 		return *o.byKEDA()
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		c.Reason, c.Message = v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
-	case o.Observed.Autoscaler == nil && !o.Observed.Target.mayHaveAutoscaler(o.Observed.Policy.Spec):
+	case o.Autoscaler == nil && !o.Target.mayHaveAutoscaler(o.Policy.Spec):
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonPending
 		c.Message = "the HorizontalPodAutoscaler would bring the replicas within bounds, so it is made when they may " +
-			"change: " + o.Observed.Target.Frozen.Message
-	case o.Observed.Autoscaler == nil && o.Unknown != nil:
+			"change: " + o.Target.Frozen.Message
+	case o.Autoscaler == nil && o.Unknown != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPending, "the HorizontalPodAutoscaler is "+
 			"made when "+
 			"the first answer of Pulsar is in"
-	case o.Observed.Autoscaler != nil && !ToleranceHonoured(o.Observed.Autoscaler):
+	case o.Autoscaler != nil && !ToleranceHonoured(o.Autoscaler):
 		c.Reason, c.Message = v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped
 	default:
 		c.Reason, c.Message = v1alpha1.ReasonApplied, "HorizontalPodAutoscaler "+AutoscalerName(
-			o.Observed.Policy.Name)+" is as it should be"
+			o.Policy.Name)+" is as it should be"
 	}
 	return c
 }
@@ -239,8 +211,8 @@ const toleranceIsDropped = "this Kubernetes version drops the tolerance of a Hor
 	"to 10 % are not carried out"
 
 // scalingActive mirrors the condition of our HPA, or what KEDA says; nil where there is nothing to mirror.
-func scalingActive(o Outcome) *metav1.Condition {
-	if o.Observed.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
+func scalingActive(o Observed) *metav1.Condition {
+	if o.Policy.Spec.Mode == v1alpha1.ModeRecommend || o.Violation != nil {
 		return nil
 	}
 	c := metav1.Condition{
@@ -248,13 +220,13 @@ func scalingActive(o Outcome) *metav1.Condition {
 		Message: "the HorizontalPodAutoscaler has not run yet",
 	}
 	switch {
-	case SwitchedOff(o.Observed):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, switchedOff(o.Observed)
+	case SwitchedOff(o):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSwitchedOff, switchedOff(o)
 		return &c
-	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.Observed.ownScaledObject() != nil &&
-		o.Observed.ownScaledObject().Paused:
-		return paused(o.Observed.ownScaledObject())
-	case *o.Observed.Target.Replicas == 0:
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ownScaledObject() != nil &&
+		o.ownScaledObject().Paused:
+		return paused(o.ownScaledObject())
+	case *o.Target.Replicas == 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonScaledToZero, "scaled to zero: replicas come "+
 			"back when there "+
 			"is something to do"
@@ -267,15 +239,15 @@ func scalingActive(o Outcome) *metav1.Condition {
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
 		c = o.kedaScales()
 		return &c
-	case o.Observed.Autoscaler == nil:
+	case o.Autoscaler == nil:
 		return &c
 	}
-	c = o.mirrored(c, o.Observed.Autoscaler.Status.Conditions)
+	c = o.mirrored(c, o.Autoscaler.Status.Conditions)
 	return &c
 }
 
 // mirrored is what a HorizontalPodAutoscaler says of itself, where it does.
-func (o Outcome) mirrored(c metav1.Condition,
+func (o Observed) mirrored(c metav1.Condition,
 	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
 ) metav1.Condition {
 	for _, theirs := range conditions {
@@ -289,7 +261,7 @@ func (o Outcome) mirrored(c metav1.Condition,
 			c.Status, c.Reason, c.Message = metav1.ConditionStatus(theirs.Status), cmp.Or(theirs.Reason,
 				v1alpha1.ReasonScaling), theirs.Message
 			if theirs.Reason == reasonAmbiguousSelector {
-				c.Message = ambiguity(o.Observed, theirs.Message)
+				c.Message = ambiguity(o, theirs.Message)
 			}
 		}
 	}

@@ -13,9 +13,9 @@ import (
 
 // scalesWithoutRestart warns of targets that restart their replicas when the number changes. It does not stop scaling:
 // the decision makes fewer and larger changes there.
-func scalesWithoutRestart(o Outcome) metav1.Condition {
+func scalesWithoutRestart(o Observed) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionScalesWithoutRestart}
-	target := o.Observed.Target
+	target := o.Target
 	switch {
 	case target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound):
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"

@@ -17,6 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
@@ -87,4 +88,33 @@ func learnedState(t testing.TB) policy.State {
 	state, err := policy.DecodeState(string(text))
 	require.NoError(t, err)
 	return state
+}
+
+// decided is a decision with the state that it left and the reading that it rests on.
+type decided struct {
+	Decision policy.Decision
+	State    policy.State
+	Reading  backlog.Reading
+}
+
+// statusOf is the status after the one before, where nothing was written but it; d is nil where nothing was decided.
+func statusOf(before v1alpha1.AutoscalingPolicyStatus, o plan.Observed, d *decided) v1alpha1.AutoscalingPolicyStatus {
+	o.Policy = o.Policy.DeepCopy()
+	o.Policy.Status = before
+	if d == nil {
+		return plan.Status(o, nil, policy.State{}, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
+	}
+	if o.Unknown == nil {
+		o.Reading = &d.Reading
+	}
+	return plan.Status(o, &d.Decision, d.State, plan.Unwritten(o, plan.Actions{Violation: o.Violation}))
+}
+
+// conditionsOf are the conditions after those before; nil for those that the policy has.
+func conditionsOf(before []metav1.Condition, o plan.Observed) []metav1.Condition {
+	status := o.Policy.Status
+	if before != nil {
+		status.Conditions = before
+	}
+	return statusOf(status, o, nil).Conditions
 }

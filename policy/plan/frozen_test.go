@@ -24,11 +24,11 @@ func TestATargetFrozenOutOfBoundsSaysWhyItHasNoAutoscaler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := outcome(t, test.current)
-			o.Observed.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused, Message: "a rollout is paused"}
+			o.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused, Message: "a rollout is paused"}
 			if plan.New(o, &policy.Decision{Replicas: test.current}).RemoveAutoscaler {
-				o.Observed.Autoscaler = nil
+				o.Autoscaler = nil
 			}
-			status := plan.Status(v1alpha1.AutoscalingPolicyStatus{}, o, nil)
+			status := statusOf(v1alpha1.AutoscalingPolicyStatus{}, o, nil)
 			c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, test.want, string(c.Status)+"/"+c.Reason)
 			if test.current > 3 {

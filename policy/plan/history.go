@@ -4,45 +4,147 @@
 package plan
 
 import (
-	"slices"
+	"maps"
+	"time"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// maxPast is how many decisions are remembered: what happened lately, for a person who comes when it is over.
-const maxPast = 5
+const (
+	// settleFor is how long after a write the caches may still show what was before: watches lag by milliseconds as a
+	// rule.
+	settleFor = 5 * time.Second
+	// retryRefusedEvery is how often a refused apply is retried when nothing that we see changed: permissions and
+	// admission rules change out of our sight.
+	retryRefusedEvery = time.Minute
+	// retryToleranceEvery is how often an autoscaler without the tolerance is applied anew: a server that was upgraded
+	// to 1.35 keeps it then. At 10k policies on an older one that is 3 applies a second, which change nothing.
+	retryToleranceEvery = time.Hour
+)
 
-// withDecision is the list of past decisions with one more, if that asks for another number of replicas. The first
-// counts from the replicas that run.
-func withDecision(before v1alpha1.AutoscalingPolicyStatus, to int32, current *int32,
-	decision *v1alpha1.Decision,
-) []v1alpha1.PastDecision {
-	from := before.DesiredReplicas
-	if from == nil {
-		from = current
-	}
-	if from == nil || *from == to || decision == nil {
-		return before.LastDecisions
-	}
-	newest := v1alpha1.PastDecision{Time: decision.Time, From: *from, To: to, Why: Shorten(Because(decision), maxText)}
-	all := slices.Insert(slices.Clone(before.LastDecisions), 0, newest)
-	return all[:min(len(all), maxPast)]
+// History is what earlier reconciles of a policy in this process wrote, as far as later ones depend on it.
+type History struct {
+	// target is the UID of what the last decision on a reading was about.
+	target string
+	// refusal is the last apply, where the API server refused it.
+	refusal *refusal
+	// autoscalerDeletedAt is when our HorizontalPodAutoscaler was deleted last.
+	autoscalerDeletedAt time.Time
+	// toleranceSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
+	toleranceSince time.Time
+	// suspended is when each autoscaler was suspended first for this generation of the policy.
+	suspended  map[string]time.Time
+	generation int64
+	// restoredAt is when what was suspended was restored, while the policy stays.
+	restoredAt time.Time
 }
 
-// Because is the equation of a decision and what kept it from being followed.
-func Because(decision *v1alpha1.Decision) string {
-	if decision == nil {
-		return ""
+// refusal is an apply that the API server turned down and that nothing but a change elsewhere can fix.
+type refusal struct {
+	violation  Violation
+	at         time.Time
+	generation int64
+	// found is what the apply found: see Observed.identity.
+	found string
+}
+
+// After is the history once the actions were carried out.
+func (h History) After(o Observed, actions Actions, result Result) History {
+	if o.Reading != nil && o.Subscription() != nil {
+		h.target = o.Target.UID
 	}
-	text := decision.Equation
-	if decision.Hold != nil {
-		if text != "" {
-			text += "; "
-		}
-		text += decision.Hold.Message
+	if actions.RemoveAutoscaler && o.Autoscaler != nil && result.Autoscaler == nil {
+		h.autoscalerDeletedAt = o.Now
 	}
-	if decision.CappedBy != "" {
-		text += " (capped by " + decision.CappedBy + ")"
+	switch {
+	case result.Refused:
+		h.refusal = &refusal{*result.Violation, o.Now, o.Policy.Generation, o.identity()}
+	case (actions.Autoscaler != nil || actions.ScaledObject != nil) && result.ApplyFailed == nil:
+		h.refusal = nil
 	}
-	return text
+	if actions.Autoscaler != nil {
+		h.toleranceSince = o.toleranceSince(actions)
+	}
+	if h.generation != o.Policy.Generation {
+		h.generation, h.suspended = o.Policy.Generation, nil
+	}
+	if result.Suspended {
+		h.suspended = noted(h.suspended, actions.Suspend.String(), o.Now)
+	}
+	if result.Restored {
+		h.restoredAt = o.Now
+	}
+	return h
+}
+
+// noted is the times with one more, where it is the first of its name.
+func noted(times map[string]time.Time, name string, now time.Time) map[string]time.Time {
+	if _, found := times[name]; found {
+		return times
+	}
+	times = maps.Clone(times)
+	if times == nil {
+		times = map[string]time.Time{}
+	}
+	times[name] = now
+	return times
+}
+
+// recreated says that the target is not the object that the last decision on a reading was about.
+func (h History) recreated(uid string) bool {
+	return h.target != "" && uid != "" && h.target != uid
+}
+
+// standingRefusal is why the API server would refuse our autoscaler again; nil when it may take it.
+func (o Observed) standingRefusal() *Violation {
+	r := o.History.refusal
+	if r == nil || r.generation != o.Policy.Generation || r.found != o.identity() ||
+		o.Now.Sub(r.at) >= retryRefusedEvery {
+		return nil
+	}
+	return &r.violation
+}
+
+// identity is what an apply finds: the autoscaler of one actuator or the other, by what does not change with the status
+// that is written of it at every sync.
+func (o Observed) identity() string {
+	identity := string(o.Actuator.Type) + " "
+	switch {
+	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ScaledObject != nil:
+		identity += string(o.ScaledObject.UID)
+	case o.Actuator.Type == v1alpha1.ActuatorHPA && o.Autoscaler != nil:
+		identity += string(o.Autoscaler.UID)
+	}
+	return identity
+}
+
+// toleranceDue says that it is time to apply an autoscaler anew that lacks the tolerance.
+func (o Observed) toleranceDue() bool {
+	since := o.History.toleranceSince
+	return o.Autoscaler != nil && !ToleranceHonoured(o.Autoscaler) && !since.IsZero() &&
+		o.Now.Sub(since) >= retryToleranceEvery
+}
+
+func (o Observed) toleranceSince(actions Actions) time.Time {
+	switch since := o.History.toleranceSince; {
+	case o.Autoscaler == nil || ToleranceHonoured(o.Autoscaler):
+		return time.Time{}
+	case since.IsZero() || actions.ApplyAnew:
+		return o.Now
+	default:
+		return since
+	}
+}
+
+// RecentlyDeleted says that KEDA's webhook may still see the HorizontalPodAutoscaler that was deleted a moment ago.
+func (o Observed) RecentlyDeleted() bool { return o.Now.Sub(o.History.autoscalerDeletedAt) < settleFor }
+
+// recentlyRestored says that the caches may still show the target without what was restored.
+func (o Observed) recentlyRestored() bool { return o.Now.Sub(o.History.restoredAt) < settleFor }
+
+// suspendedAgain says that something was suspended more than a moment ago, and is back. The tool that writes it, such
+// as a GitOps controller, is not fought.
+func (o Observed) suspendedAgain(step Suspension) bool {
+	since, found := o.History.suspended[step.String()]
+	return found && !step.LeftBehind && o.History.generation == o.Policy.Generation && o.Now.Sub(since) > settleFor
 }

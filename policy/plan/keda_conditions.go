@@ -28,8 +28,8 @@ const (
 
 // kedaGoes says how far a ScaledObject is that is not wanted any more, or stands in the way of the next one; nil when
 // there is none.
-func (o Outcome) kedaGoes() *metav1.Condition {
-	live := o.Observed.ownScaledObject()
+func (o Observed) kedaGoes() *metav1.Condition {
+	live := o.ownScaledObject()
 	c := &metav1.Condition{
 		Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionUnknown,
 		Reason: v1alpha1.ReasonPending,
@@ -43,18 +43,18 @@ func (o Outcome) kedaGoes() *metav1.Condition {
 			live.Name, live.DeletionTimestamp.UTC().Format(time.TimeOnly))
 	case live != nil && (live.DeletionTimestamp != nil || !wanted):
 		c.Message = fmt.Sprintf("waiting until KEDA has let ScaledObject %s go", live.Name)
-	case o.Observed.KEDAAutoscaler != nil && (live == nil || !wanted):
+	case o.KEDAAutoscaler != nil && (live == nil || !wanted):
 		c.Message = fmt.Sprintf(
 			"waiting until HorizontalPodAutoscaler %s is gone, which KEDA made and which goes after its ScaledObject; "+
-				"if KEDA is gone and it stays, delete it", o.Observed.KEDAAutoscaler.Name)
+				"if KEDA is gone and it stays, delete it", o.KEDAAutoscaler.Name)
 	default:
 		return nil
 	}
 	return c
 }
 
-// KEDAStays is that a ScaledObject of ours was deleted a while ago and KEDA holds it back; nil otherwise.
-func (o Outcome) KEDAStays() *Violation {
+// kedaStays is that a ScaledObject of ours was deleted a while ago and KEDA holds it back; nil otherwise.
+func (o Observed) kedaStays() *Violation {
 	if c := o.kedaGoes(); c != nil && c.Reason == v1alpha1.ReasonScaledObjectStays {
 		return &Violation{Condition: c.Type, Reason: c.Reason, Message: c.Message}
 	}
@@ -63,7 +63,7 @@ func (o Outcome) KEDAStays() *Violation {
 
 // byKEDA is AutoscalerApplied where KEDA scales the target, is about to, or has not stopped to; nil where it has
 // nothing to do with it.
-func (o Outcome) byKEDA() *metav1.Condition {
+func (o Observed) byKEDA() *metav1.Condition {
 	if c := o.kedaGoes(); c != nil {
 		return c
 	}
@@ -74,24 +74,24 @@ func (o Outcome) byKEDA() *metav1.Condition {
 	return &c
 }
 
-func (o Outcome) scaledObjectApplied() metav1.Condition {
+func (o Observed) scaledObjectApplied() metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionUnknown,
 		Reason: v1alpha1.ReasonPending,
 	}
-	name := AutoscalerName(o.Observed.Policy.Name)
+	name := AutoscalerName(o.Policy.Name)
 	switch {
-	case SwitchedOff(o.Observed):
+	case SwitchedOff(o):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonSwitchedOff, "KEDA would set the replicas "+
 			"again, so "+
 			"there is no ScaledObject while they are 0"
 	case !o.mayHaveScaledObject():
 		c.Message = "KEDA would bring the replicas within bounds, so the ScaledObject is made when they may change: " +
-			o.Observed.Target.Frozen.Message
-	case o.Observed.ownScaledObject() != nil && o.Observed.KEDAAutoscaler != nil &&
-		!ToleranceHonoured(o.Observed.KEDAAutoscaler):
+			o.Target.Frozen.Message
+	case o.ownScaledObject() != nil && o.KEDAAutoscaler != nil &&
+		!ToleranceHonoured(o.KEDAAutoscaler):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonToleranceUnsupported, toleranceIsDropped
-	case o.Observed.ownScaledObject() != nil:
+	case o.ownScaledObject() != nil:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonApplied
 		c.Message = "ScaledObject " + name + " is as it should be"
 	case o.Unknown != nil:
@@ -103,8 +103,8 @@ func (o Outcome) scaledObjectApplied() metav1.Condition {
 }
 
 // kedaScales says in KEDA's words whether it does. The target has replicas.
-func (o Outcome) kedaScales() metav1.Condition {
-	live, hpa := o.Observed.ownScaledObject(), o.Observed.KEDAAutoscaler
+func (o Observed) kedaScales() metav1.Condition {
+	live, hpa := o.ownScaledObject(), o.KEDAAutoscaler
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending,
 		Message: "KEDA has not looked at the ScaledObject yet",

@@ -33,14 +33,14 @@ func liveScaledObject(t testing.TB, w plan.Observed) *plan.LiveScaledObject {
 }
 
 // byKEDA is an outcome on a target that KEDA has scaled for a while.
-func byKEDA(t testing.TB) func(*plan.Outcome) {
+func byKEDA(t testing.TB) func(*plan.Observed) {
 	t.Helper()
-	return func(o *plan.Outcome) {
+	return func(o *plan.Observed) {
 		o.Actuator = v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA}
-		o.Observed.Policy.Spec.Actuator = v1alpha1.ActuatorKEDA
-		o.Observed.Capabilities = plan.Capabilities{KEDA: true, Scaler: testScaler()}
-		o.Observed.ScaledObject = liveScaledObject(t, o.Observed)
-		o.Observed.KEDAAutoscaler, o.Observed.Autoscaler = applied(t, o.Observed), nil
+		o.Policy.Spec.Actuator = v1alpha1.ActuatorKEDA
+		o.Capabilities = plan.Capabilities{KEDA: true, Scaler: testScaler()}
+		o.ScaledObject = liveScaledObject(t, *o)
+		o.KEDAAutoscaler, o.Autoscaler = applied(t, *o), nil
 	}
 }
 
@@ -128,24 +128,24 @@ func inKEDAsWords(p plan.Actions) string {
 }
 
 func TestNewPlanForKEDA(t *testing.T) {
-	direct := func(o *plan.Outcome) { o.Actuator.Type = v1alpha1.ActuatorDirect }
-	hpa := func(o *plan.Outcome) { o.Actuator.Type = v1alpha1.ActuatorHPA }
-	none := func(o *plan.Outcome) { o.Observed.ScaledObject, o.Observed.KEDAAutoscaler = nil, nil }
-	leaving := func(o *plan.Outcome) { o.Observed.ScaledObject.DeletionTimestamp = &metav1.Time{Time: noon()} }
-	left := func(o *plan.Outcome) { o.Observed.ScaledObject = nil }
-	ours := func(o *plan.Outcome) { o.Observed.Autoscaler, o.Observed.KEDAAutoscaler = applied(t, o.Observed), nil }
-	frozen := func(o *plan.Outcome) { o.Observed.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} }
-	unknown := func(o *plan.Outcome) { o.Unknown = backlog.ErrUnreachable }
-	paused := func(o *plan.Outcome) { o.Observed.ScaledObject.Paused = true }
-	violated := func(reason string) func(*plan.Outcome) {
-		return func(o *plan.Outcome) {
+	direct := func(o *plan.Observed) { o.Actuator.Type = v1alpha1.ActuatorDirect }
+	hpa := func(o *plan.Observed) { o.Actuator.Type = v1alpha1.ActuatorHPA }
+	none := func(o *plan.Observed) { o.ScaledObject, o.KEDAAutoscaler = nil, nil }
+	leaving := func(o *plan.Observed) { o.ScaledObject.DeletionTimestamp = &metav1.Time{Time: noon()} }
+	left := func(o *plan.Observed) { o.ScaledObject = nil }
+	ours := func(o *plan.Observed) { o.Autoscaler, o.KEDAAutoscaler = applied(t, *o), nil }
+	frozen := func(o *plan.Observed) { o.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} }
+	unknown := func(o *plan.Observed) { o.Unknown = backlog.ErrUnreachable }
+	paused := func(o *plan.Observed) { o.ScaledObject.Paused = true }
+	violated := func(reason string) func(*plan.Observed) {
+		return func(o *plan.Observed) {
 			o.Violation = &plan.Violation{Condition: v1alpha1.ConditionAutoscalerApplied, Reason: reason}
 		}
 	}
-	mode := func(m v1alpha1.Mode) func(*plan.Outcome) {
-		return func(o *plan.Outcome) { o.Observed.Policy.Spec.Mode = m }
+	mode := func(m v1alpha1.Mode) func(*plan.Observed) {
+		return func(o *plan.Observed) { o.Policy.Spec.Mode = m }
 	}
-	type changes []func(*plan.Outcome)
+	type changes []func(*plan.Observed)
 	tests := map[string]struct {
 		current, decided int32
 		given            changes
@@ -175,20 +175,20 @@ func TestNewPlanForKEDA(t *testing.T) {
 		"paused by somebody, nothing is taken":              {2, 0, changes{mayBeZero, paused}, " scaledobject(min 0)"},
 		"paused downwards, nothing is taken": {
 			2, 0,
-			changes{mayBeZero, func(o *plan.Outcome) { o.Observed.ScaledObject.PausedIn = true }},
+			changes{mayBeZero, func(o *plan.Observed) { o.ScaledObject.PausedIn = true }},
 			" scaledobject(min 0)",
 		},
 		"paused downwards, it is woken": {
 			0, 2,
 			changes{
 				mayBeZero,
-				func(o *plan.Outcome) { o.Observed.ScaledObject.PausedIn = true },
+				func(o *plan.Observed) { o.ScaledObject.PausedIn = true },
 			},
 			"status replicas=2 scaledobject(min 0)",
 		},
 		"paused upwards, nothing is woken": {
 			0, 2,
-			changes{mayBeZero, func(o *plan.Outcome) { o.Observed.ScaledObject.PausedOut = true }},
+			changes{mayBeZero, func(o *plan.Observed) { o.ScaledObject.PausedOut = true }},
 			" scaledobject(min 0)",
 		},
 		"our HPA goes first, and nothing else": {0, 4, changes{mayBeZero, none, ours}, "remove"},
@@ -220,32 +220,32 @@ func TestNewPlanForKEDA(t *testing.T) {
 }
 
 func TestConditionsOfKEDA(t *testing.T) {
-	says := func(kind string, status metav1.ConditionStatus, reason, message string) func(*plan.Outcome) {
-		return func(o *plan.Outcome) {
-			o.Observed.ScaledObject.Status.Conditions = append(o.Observed.ScaledObject.Status.Conditions,
+	says := func(kind string, status metav1.ConditionStatus, reason, message string) func(*plan.Observed) {
+		return func(o *plan.Observed) {
+			o.ScaledObject.Status.Conditions = append(o.ScaledObject.Status.Conditions,
 				metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 		}
 	}
 	ready := says("Ready", metav1.ConditionTrue, "ScaledObjectReady", "")
-	hpaSays := func(status corev1.ConditionStatus, reason, message string) func(*plan.Outcome) {
-		return func(o *plan.Outcome) {
-			hpa := plan.Outcome{Observed: plan.Observed{Autoscaler: o.Observed.KEDAAutoscaler}}
+	hpaSays := func(status corev1.ConditionStatus, reason, message string) func(*plan.Observed) {
+		return func(o *plan.Observed) {
+			hpa := plan.Observed{Autoscaler: o.KEDAAutoscaler}
 			saying(&hpa, status, reason, message)
 		}
 	}
-	hpa := func(o *plan.Outcome) { o.Actuator.Type = v1alpha1.ActuatorHPA }
-	leaving := func(o *plan.Outcome) {
-		o.Observed.ScaledObject.DeletionTimestamp = &metav1.Time{Time: noon().Add(-time.Second)}
+	hpa := func(o *plan.Observed) { o.Actuator.Type = v1alpha1.ActuatorHPA }
+	leaving := func(o *plan.Observed) {
+		o.ScaledObject.DeletionTimestamp = &metav1.Time{Time: noon().Add(-time.Second)}
 	}
-	stays := func(o *plan.Outcome) {
-		o.Observed.ScaledObject.DeletionTimestamp = &metav1.Time{Time: noon().Add(-2 * time.Minute)}
+	stays := func(o *plan.Observed) {
+		o.ScaledObject.DeletionTimestamp = &metav1.Time{Time: noon().Add(-2 * time.Minute)}
 	}
-	left := func(o *plan.Outcome) { o.Observed.ScaledObject = nil }
-	none := func(o *plan.Outcome) { o.Observed.ScaledObject, o.Observed.KEDAAutoscaler = nil, nil }
-	at := func(replicas int32) func(*plan.Outcome) {
-		return func(o *plan.Outcome) { o.Observed.Target.Replicas = &replicas }
+	left := func(o *plan.Observed) { o.ScaledObject = nil }
+	none := func(o *plan.Observed) { o.ScaledObject, o.KEDAAutoscaler = nil, nil }
+	at := func(replicas int32) func(*plan.Observed) {
+		return func(o *plan.Observed) { o.Target.Replicas = &replicas }
 	}
-	type changes []func(*plan.Outcome)
+	type changes []func(*plan.Observed)
 	const applied, active = v1alpha1.ConditionAutoscalerApplied, v1alpha1.ConditionScalingActive
 	tests := map[string]struct {
 		given     changes
@@ -261,7 +261,7 @@ func TestConditionsOfKEDA(t *testing.T) {
 		"all is applied":      {changes{ready}, applied, "True/Applied", "ScaledObject pap-resize-"},
 		"its HPA has not run": {changes{ready}, active, "Unknown/Pending", "KEDA has not looked"},
 		"KEDA made nothing yet": {
-			changes{ready, func(o *plan.Outcome) { o.Observed.KEDAAutoscaler = nil }},
+			changes{ready, func(o *plan.Observed) { o.KEDAAutoscaler = nil }},
 			active,
 			"Unknown/Pending", "KEDA has not made its HorizontalPodAutoscaler yet",
 		},
@@ -295,24 +295,24 @@ func TestConditionsOfKEDA(t *testing.T) {
 			"back from zero",
 		},
 		"somebody paused it": {
-			changes{ready, func(o *plan.Outcome) { o.Observed.ScaledObject.Paused = true }},
+			changes{ready, func(o *plan.Observed) { o.ScaledObject.Paused = true }},
 			active,
 			"False/ScaledObjectPaused", "remove it to go on",
 		},
 		"somebody paused it at zero": {
 			changes{
 				mayBeZero, at(0),
-				func(o *plan.Outcome) { o.Observed.ScaledObject.Paused = true },
+				func(o *plan.Observed) { o.ScaledObject.Paused = true },
 			}, active, "False/ScaledObjectPaused", "switches scaling off",
 		},
 		"at zero":      {changes{mayBeZero, at(0)}, active, "True/ScaledToZero", "replicas come back"},
 		"switched off": {changes{at(0), none}, applied, "True/SwitchedOff", "KEDA would set the replicas again"},
 		"an old server": {
-			changes{func(o *plan.Outcome) { o.Observed.KEDAAutoscaler.Spec.Behavior = nil }},
+			changes{func(o *plan.Observed) { o.KEDAAutoscaler.Spec.Behavior = nil }},
 			applied, "True/ToleranceUnsupported", "changes of up to 10 %",
 		},
 		"nothing is decided yet": {
-			changes{none, func(o *plan.Outcome) { o.Unknown = backlog.ErrUnreachable }},
+			changes{none, func(o *plan.Observed) { o.Unknown = backlog.ErrUnreachable }},
 			applied,
 			"Unknown/Pending", "when there is a first decision",
 		},
@@ -328,7 +328,7 @@ func TestConditionsOfKEDA(t *testing.T) {
 		"frozen out of bounds": {
 			changes{
 				none, at(80),
-				func(o *plan.Outcome) { o.Observed.Target.Frozen = &policy.Hold{Message: "a rollout is paused"} },
+				func(o *plan.Observed) { o.Target.Frozen = &policy.Hold{Message: "a rollout is paused"} },
 			}, applied, "Unknown/Pending", "within bounds",
 		},
 	}
@@ -339,7 +339,7 @@ func TestConditionsOfKEDA(t *testing.T) {
 			for _, change := range test.given {
 				change(&o)
 			}
-			c := meta.FindStatusCondition(plan.Conditions(nil, o), test.condition)
+			c := meta.FindStatusCondition(conditionsOf(nil, o), test.condition)
 			require.NotNil(t, c)
 			require.Equal(t, test.want, string(c.Status)+"/"+c.Reason, c.Message)
 			require.Contains(t, c.Message, test.message)
@@ -348,13 +348,13 @@ func TestConditionsOfKEDA(t *testing.T) {
 }
 
 func TestChecksOfKEDA(t *testing.T) {
-	named := func(o *plan.Outcome) { o.Observed.Policy.Spec.Actuator = v1alpha1.ActuatorKEDA }
-	auto := func(o *plan.Outcome) {
-		o.Observed.Policy.Spec.Actuator, o.Observed.Capabilities.NoMetricsAPI = v1alpha1.ActuatorAuto, true
+	named := func(o *plan.Observed) { o.Policy.Spec.Actuator = v1alpha1.ActuatorKEDA }
+	auto := func(o *plan.Observed) {
+		o.Policy.Spec.Actuator, o.Capabilities.NoMetricsAPI = v1alpha1.ActuatorAuto, true
 	}
-	stranger := func(o *plan.Outcome) { o.Observed.ScaledObject.OwnerReferences = nil }
-	other := func(o *plan.Outcome) { o.Observed.OtherScaledObjects = []string{"theirs"} }
-	type changes []func(*plan.Outcome)
+	stranger := func(o *plan.Observed) { o.ScaledObject.OwnerReferences = nil }
+	other := func(o *plan.Observed) { o.OtherScaledObjects = []string{"theirs"} }
+	type changes []func(*plan.Observed)
 	for name, test := range map[string]struct {
 		given   changes
 		want    string
@@ -362,11 +362,11 @@ func TestChecksOfKEDA(t *testing.T) {
 	}{
 		"all is well": {changes{named}, "", ""},
 		"no address": {
-			changes{named, func(o *plan.Outcome) { o.Observed.Capabilities.Scaler = plan.Scaler{} }},
+			changes{named, func(o *plan.Observed) { o.Capabilities.Scaler = plan.Scaler{} }},
 			v1alpha1.ReasonScalerUnknown, "set --keda-scaler-address",
 		},
 		"no KEDA": {
-			changes{named, func(o *plan.Outcome) { o.Observed.Capabilities.KEDA = false }},
+			changes{named, func(o *plan.Observed) { o.Capabilities.KEDA = false }},
 			v1alpha1.ReasonKEDAMissing, "install KEDA",
 		},
 		"a stranger's": {
@@ -383,7 +383,7 @@ func TestChecksOfKEDA(t *testing.T) {
 		"Auto does without": {changes{auto, other}, "", ""},
 		"the HPA is not KEDA": {changes{
 			stranger,
-			func(o *plan.Outcome) { o.Observed.Policy.Spec.Actuator = v1alpha1.ActuatorHPA },
+			func(o *plan.Observed) { o.Policy.Spec.Actuator = v1alpha1.ActuatorHPA },
 		}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -392,7 +392,7 @@ func TestChecksOfKEDA(t *testing.T) {
 			for _, change := range test.given {
 				change(&o)
 			}
-			v := plan.Check(o.Observed)
+			v := plan.Check(o)
 			if test.want == "" {
 				require.Nil(t, v)
 				return

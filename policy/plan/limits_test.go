@@ -33,34 +33,34 @@ func TestAStatusFitsItsDefinition(t *testing.T) {
 			require.LessOrEqual(t, len(s.Decision.Equation), 1024)
 		}
 	}
-	for name, change := range map[string]func(*plan.Outcome){
-		"with the longest names of a function worker": func(o *plan.Outcome) {
-			o.Observed.Policy.Spec.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{
+	for name, change := range map[string]func(*plan.Observed){
+		"with the longest names of a function worker": func(o *plan.Observed) {
+			o.Policy.Spec.PulsarFunctionRef = v1alpha1.PulsarFunctionRef{
 				Kind: v1alpha1.WorkloadFunction, Tenant: name,
 				Namespace: name, Name: name,
 			}
 		},
-		"with the longest names of a FunctionMesh": func(o *plan.Outcome) {
-			o.Observed.Policy.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
+		"with the longest names of a FunctionMesh": func(o *plan.Observed) {
+			o.Policy.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
 				Kind: "FunctionMesh", Name: name, Component: v1alpha1.MeshComponent{Kind: v1alpha1.WorkloadFunction, Name: name},
 			}
 		},
-		"with what an admission webhook says at length": func(o *plan.Outcome) {
+		"with what an admission webhook says at length": func(o *plan.Observed) {
 			o.Violation = &plan.Violation{
 				Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused,
 				Message: long,
 			}
 		},
-		"with an autoscaler that gives no reason": func(o *plan.Outcome) { saying(o, corev1.ConditionTrue, "", long) },
+		"with an autoscaler that gives no reason": func(o *plan.Observed) { saying(o, corev1.ConditionTrue, "", long) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := outcome(t, 3)
 			change(&o)
-			result := &plan.Evaluation{Decision: policy.Decision{Time: noon(), Replicas: 3, Equation: long}}
-			fits(t, plan.Status(v1alpha1.AutoscalingPolicyStatus{}, o, result))
-			o.Observed.Policy.Spec.Mode = v1alpha1.ModeOff
+			result := &decided{Decision: policy.Decision{Time: noon(), Replicas: 3, Equation: long}}
+			fits(t, statusOf(v1alpha1.AutoscalingPolicyStatus{}, o, result))
+			o.Policy.Spec.Mode = v1alpha1.ModeOff
 			o.Now = noon().Add(time.Minute)
-			fits(t, plan.Status(v1alpha1.AutoscalingPolicyStatus{}, o, nil))
+			fits(t, statusOf(v1alpha1.AutoscalingPolicyStatus{}, o, nil))
 		})
 	}
 }

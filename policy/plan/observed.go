@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"time"
+
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,8 +16,17 @@ import (
 
 // Observed is what was read about one policy, before anything is decided or written.
 type Observed struct {
+	Now    time.Time
 	Policy *v1alpha1.AutoscalingPolicy
-	// Abilities of the cluster, as far as they are known.
+	// Measured is what is known of the backlog and of the replicas.
+	Measured
+	// History is what earlier reconciles of the policy wrote.
+	History History
+	// Violation is what Check finds; nil for nothing.
+	Violation *Violation
+	// Actuator that Choose chooses.
+	Actuator v1alpha1.ActuatorStatus
+	// Capabilities of the cluster, as far as they are known.
 	Capabilities Capabilities
 	// Target is nil when it does not exist.
 	Target *Target
@@ -44,6 +55,22 @@ type Observed struct {
 	// OtherScaledObjects are those of others on what ours would scale, even where they are paused, sorted: KEDA admits
 	// one.
 	OtherScaledObjects []string
+}
+
+// Measured is what the store and the watch of pods know of a target.
+type Measured struct {
+	// Reading of the target's subscription; nil while it is unknown.
+	Reading *backlog.Reading
+	// Unknown is why there is no reading; nil where there is one, and where nothing is read.
+	Unknown error
+	// ReadyAtLeast are ready messages that are there although the reading is unknown; of a target at zero alone.
+	ReadyAtLeast float64
+	// Partitions of a Failover subscription, of which each has one active consumer; of other types nil.
+	Partitions []backlog.PartitionReading
+	// Pods of the target; nil while their health is unknown.
+	Pods *policy.Pods
+	// FreshFor is how old a reading may be to take replicas down on.
+	FreshFor time.Duration
 }
 
 // Target is what a policy scales, as its own fields say.

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -12,6 +13,7 @@ import (
 	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
@@ -27,6 +29,16 @@ type Actions struct {
 	RemoveScaledObject bool
 	// Replicas to write to the target.
 	Replicas *int32
+	// ApplyAnew applies Autoscaler although it is as it should be.
+	ApplyAnew bool
+	// Suspend is the conflicting autoscaler to suspend, and nothing else is written then.
+	Suspend *Suspension
+	// Restore is what was suspended and is restored, and nothing else is written then.
+	Restore *Restoration
+	// Wait says that nothing is written, the status included: the caches may show what was before the last write.
+	Wait bool
+	// Violation is what stands in the way; nil when nothing does.
+	Violation *Violation
 	// StatusFirst says that the status is to be written before Replicas. An autoscaler does nothing at zero and goes on
 	// the moment there are replicas: it would take them down to what the metric said before.
 	StatusFirst bool
@@ -40,42 +52,80 @@ type Actions struct {
 // The controller writes nothing to a frozen target, nor to one that the user set to 0 replicas while minReplicas is
 // more: as for a HorizontalPodAutoscaler, that is how to switch scaling off. Any other number that a user or another
 // autoscaler writes is taken for the present one: Decide goes on from it.
-func New(o Outcome, decision *policy.Decision) Actions {
-	p := o.Observed.Policy
+func New(o Observed, decision *policy.Decision) Actions {
+	switch {
+	case o.recentlyRestored():
+		return Actions{Wait: true}
+	case MustRestore(o.Policy):
+		back := Restore(o)
+		return Actions{Restore: &back, Violation: o.kedaStays()}
+	}
+	step, violation := NextSuspension(o)
+	if step != nil {
+		return Actions{Suspend: step}
+	}
+	o.Violation = violation
+	actions := o.carryOut(decision)
+	actions.Violation = violation
+	return o.withoutRefused(actions)
+}
+
+// withoutRefused leaves out what the API server refused lately and would refuse again.
+func (o Observed) withoutRefused(actions Actions) Actions {
+	refused := o.standingRefusal()
+	if refused == nil || (actions.Autoscaler == nil && actions.ScaledObject == nil) ||
+		(actions.ScaledObject != nil && ScaledObjectIsCurrent(o.ScaledObject, actions.ScaledObject)) {
+		return actions
+	}
+	return Actions{
+		RemoveAutoscaler: actions.RemoveAutoscaler, RemoveScaledObject: actions.RemoveScaledObject, Violation: refused,
+	}
+}
+
+// carryOut says how the decision reaches the target.
+func (o Observed) carryOut(decision *policy.Decision) Actions {
+	p := o.Policy
 	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModeOff {
 		return Actions{RemoveAutoscaler: true, RemoveScaledObject: true}
 	}
-	if v := o.Violation; v != nil || o.Observed.Target == nil || o.Observed.Target.Replicas == nil {
+	if v := o.Violation; v != nil || o.Target == nil || o.Target.Replicas == nil {
 		goes := v != nil && v.Reason == v1alpha1.ReasonOlderPolicy
 		return Actions{RemoveAutoscaler: goes, RemoveScaledObject: goes}
 	}
-	current := *o.Observed.Target.Replicas
+	current := *o.Target.Replicas
 	decided := current
 	if decision != nil {
 		decided = decision.Replicas // which is the present number while the backlog is unknown: see keep
 	}
-	off := SwitchedOff(o.Observed) || o.Observed.Target.Frozen != nil
+	off := SwitchedOff(o) || o.Target.Frozen != nil
 	switch {
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
 		return o.planKEDA(current, decided, off)
-	case o.Observed.kedaRemains():
+	case o.kedaRemains():
 		return Actions{RemoveScaledObject: true} // two writers at once would be one too many
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		return Actions{RemoveAutoscaler: true, Replicas: differing(decided, current, off)}
 	}
 	var actions Actions
-	if o.Observed.Target.mayHaveAutoscaler(p.Spec) {
-		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Observed.Target, o.Observed.Capabilities)
-	} else {
+	switch {
+	case !o.Target.mayHaveAutoscaler(p.Spec):
 		actions.RemoveAutoscaler = true
+	case !o.undecided(): // an autoscaler without a metric only complains
+		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Target, o.Capabilities)
+		actions.ApplyAnew = o.toleranceDue()
 	}
 	actions.Replicas = o.besideAutoscaler(current, decided, off)
 	actions.StatusFirst = actions.Replicas != nil && current == 0
 	return actions
 }
 
+// undecided says that the first answer of Pulsar is under way, for a second or two.
+func (o Observed) undecided() bool {
+	return errors.Is(o.Unknown, backlog.ErrNoData) && o.Policy.Status.DesiredReplicas == nil
+}
+
 // besideAutoscaler is the number that the controller writes although an autoscaler scales the target; nil for none.
-func (o Outcome) besideAutoscaler(current, decided int32, off bool) *int32 {
+func (o Observed) besideAutoscaler(current, decided int32, off bool) *int32 {
 	if !o.throughZero(decided, current) {
 		return nil
 	}
@@ -84,7 +134,7 @@ func (o Outcome) besideAutoscaler(current, decided int32, off bool) *int32 {
 
 // throughZero says that the way goes where our autoscaler does not: one that reaches zero does nothing while the
 // backlog is unknown, for it gets no metric then.
-func (o Outcome) throughZero(decided, current int32) bool {
+func (o Observed) throughZero(decided, current int32) bool {
 	return (decided == 0 || current == 0) && (o.Unknown != nil || !o.autoscalerReachesZero())
 }
 
@@ -104,9 +154,9 @@ func differing(decided, current int32, off bool) *int32 {
 
 // autoscalerReachesZero says that ours goes to zero and back by itself. One that has not gone there itself does nothing
 // at zero (ScalingDisabled).
-func (o Outcome) autoscalerReachesZero() bool {
-	live := o.Observed.Autoscaler
-	if !o.Observed.Capabilities.ScaleToZero || live == nil {
+func (o Observed) autoscalerReachesZero() bool {
+	live := o.Autoscaler
+	if !o.Capabilities.ScaleToZero || live == nil {
 		return false
 	}
 	for _, c := range live.Status.Conditions {

@@ -21,42 +21,43 @@ import (
 )
 
 // outcome is one of actuator HPA on a target of so many replicas that has had its autoscaler for a while.
-func outcome(t testing.TB, current int32) plan.Outcome {
+func outcome(t testing.TB, current int32) plan.Observed {
 	t.Helper()
-	o := plan.Outcome{Now: noon(), Observed: world(), Actuator: v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA}}
-	o.Observed.Target.Replicas = &current
-	o.Observed.Policy.Status.CurrentReplicas = new(current)
-	o.Observed.Autoscaler = applied(t, o.Observed)
+	o := world()
+	o.Actuator.Type = v1alpha1.ActuatorHPA
+	o.Target.Replicas = &current
+	o.Policy.Status.CurrentReplicas = new(current)
+	o.Autoscaler = applied(t, o)
 	return o
 }
 
 // saying is the HorizontalPodAutoscaler's condition ScalingActive, as Kubernetes 1.36 words it.
-func saying(o *plan.Outcome, status corev1.ConditionStatus, reason, message string) {
-	o.Observed.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
+func saying(o *plan.Observed, status corev1.ConditionStatus, reason, message string) {
+	o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
 		{Type: autoscalingv2.AbleToScale, Status: corev1.ConditionTrue, Reason: "SucceededGetScale"},
 		{Type: autoscalingv2.ScalingActive, Status: status, Reason: reason, Message: message},
 	}
 }
 
-func disabled(o *plan.Outcome) {
+func disabled(o *plan.Observed) {
 	saying(o, corev1.ConditionFalse, "ScalingDisabled",
 		"scaling is disabled since the replica count of the target is zero")
 }
 
 // atZero is what the status says of a target that the policy took to zero.
-func atZero(o *plan.Outcome) {
-	o.Observed.Policy.Status.Conditions = []metav1.Condition{{
+func atZero(o *plan.Observed) {
+	o.Policy.Status.Conditions = []metav1.Condition{{
 		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaledToZero,
 	}}
 }
 
-func mayBeZero(o *plan.Outcome) { o.Observed.Policy.Spec.MinReplicas = new(int32) }
+func mayBeZero(o *plan.Observed) { o.Policy.Spec.MinReplicas = new(int32) }
 
-func byHPAToZero(o *plan.Outcome) { mayBeZero(o); o.Observed.Capabilities.ScaleToZero = true }
+func byHPAToZero(o *plan.Observed) { mayBeZero(o); o.Capabilities.ScaleToZero = true }
 
-func byDirect(o *plan.Outcome) {
+func byDirect(o *plan.Observed) {
 	o.Actuator = v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorDirect, Reason: "spec.actuator says so"}
-	o.Observed.Autoscaler = nil
+	o.Autoscaler = nil
 }
 
 // inWords says what a plan writes, in words.
@@ -78,17 +79,17 @@ func inWords(p plan.Actions) string {
 }
 
 func TestNewPlanSaysWhatIsWritten(t *testing.T) {
-	violated := func(o *plan.Outcome) {
+	violated := func(o *plan.Observed) {
 		o.Violation = &plan.Violation{
 			Condition: v1alpha1.ConditionAutoscalerApplied,
 			Reason:    v1alpha1.ReasonConflictingAutoscaler,
 		}
 	}
-	mode := func(m v1alpha1.Mode) func(*plan.Outcome) {
-		return func(o *plan.Outcome) { o.Observed.Policy.Spec.Mode = m }
+	mode := func(m v1alpha1.Mode) func(*plan.Observed) {
+		return func(o *plan.Observed) { o.Policy.Spec.Mode = m }
 	}
-	frozen := func(o *plan.Outcome) { o.Observed.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} }
-	type changes []func(*plan.Outcome)
+	frozen := func(o *plan.Observed) { o.Target.Frozen = &policy.Hold{Reason: policy.HoldRolloutPaused} }
+	type changes []func(*plan.Observed)
 	tests := map[string]struct {
 		current, decided int32
 		given            changes
@@ -155,12 +156,12 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 		},
 		"without an autoscaler the controller wakes": {
 			0, 4,
-			changes{byHPAToZero, func(o *plan.Outcome) { o.Observed.Autoscaler = nil }},
+			changes{byHPAToZero, func(o *plan.Observed) { o.Autoscaler = nil }},
 			"apply(min 0) status replicas=4",
 		},
 		"a target that may not be without replicas keeps its autoscaler from it": {
 			1, 1,
-			changes{byHPAToZero, func(o *plan.Outcome) { o.Observed.Target.NeverZero = true }},
+			changes{byHPAToZero, func(o *plan.Observed) { o.Target.NeverZero = true }},
 			"apply(min 1)",
 		},
 		"nothing goes to a target that was switched off by hand": {0, 4, changes{disabled}, "apply(min 1)"},
@@ -176,7 +177,7 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 		"frozen out of bounds it loses the autoscaler that would move it": {80, 80, changes{frozen}, "remove"},
 		"a missing target is left alone": {
 			3, 7,
-			changes{func(o *plan.Outcome) { o.Observed.Target = nil }},
+			changes{func(o *plan.Observed) { o.Target = nil }},
 			"",
 		},
 		"Recommend takes our autoscaler away": {
@@ -217,9 +218,9 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 }
 
 func TestAPlanWithoutADecisionKeepsReplicas(t *testing.T) {
-	for name, change := range map[string]func(*plan.Outcome){
+	for name, change := range map[string]func(*plan.Observed){
 		"HPA":    mayBeZero,
-		"Direct": func(o *plan.Outcome) { mayBeZero(o); byDirect(o) },
+		"Direct": func(o *plan.Observed) { mayBeZero(o); byDirect(o) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, current := range []int32{0, 1, 5} {
@@ -232,14 +233,14 @@ func TestAPlanWithoutADecisionKeepsReplicas(t *testing.T) {
 }
 
 // anyOutcome is a random world in mode Auto.
-func anyOutcome(t testing.TB, r *rand.Rand, current int32) plan.Outcome {
+func anyOutcome(t testing.TB, r *rand.Rand, current int32) plan.Observed {
 	o := outcome(t, current)
-	for _, change := range []func(*plan.Outcome){
+	for _, change := range []func(*plan.Observed){
 		byDirect, byHPAToZero, mayBeZero, atZero,
-		func(o *plan.Outcome) { o.Observed.Target.NeverZero = true },
-		func(o *plan.Outcome) { o.Observed.Autoscaler = nil },
-		func(o *plan.Outcome) {
-			if o.Observed.Autoscaler != nil {
+		func(o *plan.Observed) { o.Target.NeverZero = true },
+		func(o *plan.Observed) { o.Autoscaler = nil },
+		func(o *plan.Observed) {
+			if o.Autoscaler != nil {
 				disabled(o)
 			}
 		},
@@ -263,23 +264,23 @@ func TestNothingButTheBoundsMovesReplicasOnWhatIsUnknown(t *testing.T) {
 		in, state := scenario(r)
 		in.CurrentReplicas = r.Int32N(8)
 		o := anyOutcome(t, r, in.CurrentReplicas)
-		o.Observed.Policy.Spec.MaxReplicas = 1 + r.Int32N(8)
+		o.Policy.Spec.MaxReplicas = 1 + r.Int32N(8)
 		held := in.CurrentReplicas
 		switch kind := r.IntN(3); kind {
 		case 0: // within the bounds, which need no measurement
 			in.Unknown = reasons[r.IntN(len(reasons))]
 			o.Unknown = in.Unknown
-			least := policy.LeastReplicas(o.Observed.Policy.Spec)
-			if o.Observed.Target.NeverZero {
+			least := policy.LeastReplicas(o.Policy.Spec)
+			if o.Target.NeverZero {
 				least = max(1, least)
 			}
-			held = min(max(held, least), o.Observed.Policy.Spec.MaxReplicas)
+			held = min(max(held, least), o.Policy.Spec.MaxReplicas)
 		case 1:
-			o.Observed.Target.Frozen = frozen
+			o.Target.Frozen = frozen
 		case 2:
 			o.Violation = &plan.Violation{Condition: v1alpha1.ConditionAutoscalerApplied}
 		}
-		in.Spec, in.NeverZero, in.Frozen = o.Observed.Policy.Spec, o.Observed.Target.NeverZero, plan.Frozen(o.Observed)
+		in.Spec, in.NeverZero, in.Frozen = o.Policy.Spec, o.Target.NeverZero, plan.Frozen(o)
 		decision, _ := policy.Decide(in, state)
 		actions := plan.New(o, &decision)
 		if actions.Replicas == nil {
@@ -292,7 +293,7 @@ func TestNothingButTheBoundsMovesReplicasOnWhatIsUnknown(t *testing.T) {
 }
 
 func TestASubscriptionThatIsGoneAtZeroIsMadeAgainByOneReplica(t *testing.T) {
-	for name, change := range map[string]func(*plan.Outcome){
+	for name, change := range map[string]func(*plan.Observed){
 		"HPA": disabled, "HPA that goes to zero itself, and gets no metric": byHPAToZero, "Direct": byDirect,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -377,17 +378,17 @@ func TestAbilitiesChooseWhoWrites(t *testing.T) {
 
 func TestTheAutoscalerMayGoWhereTheClusterLetsIt(t *testing.T) {
 	tests := map[string]struct {
-		given     []func(*plan.Outcome)
+		given     []func(*plan.Observed)
 		least     int32
 		ref, kind string
 	}{
 		"to one where the cluster takes no zero": {
-			[]func(*plan.Outcome){mayBeZero},
+			[]func(*plan.Observed){mayBeZero},
 			1, "compute.functionmesh.io/v1alpha1",
 			"Function",
 		},
 		"to zero where it does": {
-			[]func(*plan.Outcome){byHPAToZero},
+			[]func(*plan.Observed){byHPAToZero},
 			0,
 			"compute.functionmesh.io/v1alpha1", "Function",
 		},
@@ -398,8 +399,8 @@ func TestTheAutoscalerMayGoWhereTheClusterLetsIt(t *testing.T) {
 			for _, change := range test.given {
 				change(&o)
 			}
-			live, wanted := applied(t, o.Observed), plan.HorizontalPodAutoscaler(o.Observed.Policy, o.Observed.Target,
-				o.Observed.Capabilities)
+			live, wanted := applied(t, o), plan.HorizontalPodAutoscaler(o.Policy, o.Target,
+				o.Capabilities)
 			require.Equal(t, test.least, *live.Spec.MinReplicas)
 			require.Equal(t, test.ref, live.Spec.ScaleTargetRef.APIVersion)
 			require.Equal(t, test.kind, live.Spec.ScaleTargetRef.Kind)

@@ -5,7 +5,6 @@ package plan_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,12 +46,8 @@ func TestATargetThatCannotBeScaledHasNoDesiredReplicas(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			after := plan.Status(before, plan.Outcome{
-				Now: time.Unix(1_800_000_000, 0), Observed: w, Violation: &plan.Violation{
-					Condition: test.condition, Reason: "Why",
-					Message: "why",
-				},
-			}, nil)
+			w.Violation = &plan.Violation{Condition: test.condition, Reason: "Why", Message: "why"}
+			after := statusOf(before, w, nil)
 			require.Equal(t, test.kept, after.DesiredReplicas != nil)
 			require.Equal(t, test.kept, after.Signals != nil)
 			require.Equal(t, test.kept, after.Decision != nil)
@@ -64,9 +59,8 @@ func TestATargetThatCannotBeScaledHasNoDesiredReplicas(t *testing.T) {
 func TestAnAutoscalerThatIsNotMadeYetIsNotReportedAsApplied(t *testing.T) {
 	w := world()
 	w.Autoscaler = nil
-	applied := meta.FindStatusCondition(plan.Conditions(nil, plan.Outcome{
-		Now: time.Unix(1_800_000_000, 0), Observed: w, Unknown: backlog.ErrNoData,
-	}), v1alpha1.ConditionAutoscalerApplied)
+	w.Unknown = backlog.ErrNoData
+	applied := meta.FindStatusCondition(conditionsOf(nil, w), v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, metav1.ConditionUnknown, applied.Status)
 	require.Equal(t, v1alpha1.ReasonPending, applied.Reason)
 }

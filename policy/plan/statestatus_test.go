@@ -21,8 +21,8 @@ func written(t *testing.T, state policy.State) v1alpha1.AutoscalingPolicyStatus 
 	t.Helper()
 	in := input(3, reading(100, 500))
 	decision, _ := policy.Decide(in, policy.State{})
-	status := plan.Status(v1alpha1.AutoscalingPolicyStatus{}, plan.Outcome{Now: noon(), Observed: world()},
-		&plan.Evaluation{Decision: decision, State: state, Reading: in.Reading})
+	status := statusOf(v1alpha1.AutoscalingPolicyStatus{}, world(),
+		&decided{Decision: decision, State: state, Reading: in.Reading})
 	return status
 }
 
@@ -147,8 +147,8 @@ func TestAStateStaysWhereNothingWasDecided(t *testing.T) {
 	before := written(t, learnedState(t))
 	w := world()
 	w.Target = nil
-	o := plan.Outcome{Now: noon(), Observed: w, Violation: plan.Check(w)}
-	require.Equal(t, before.State, plan.Status(before, o, nil).State)
+	w.Violation = plan.Check(w)
+	require.Equal(t, before.State, statusOf(before, w, nil).State)
 }
 
 func TestACoverageOfNearlyNothingIsShownAsOnePercent(t *testing.T) {
@@ -172,12 +172,13 @@ func TestAStateIsRenewedWithEveryWriteAndLeftAloneBetween(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := plan.Outcome{Now: noon().Add(test.after), Observed: world()}
+			o := world()
+			o.Now = noon().Add(test.after)
 			in := input(3, reading(test.ready, 500))
 			in.Now, in.Reading.Consumers = o.Now, backlog.Known(3)
 			decision, _ := policy.Decide(in, policy.State{})
 			state := policy.State{DecidedAt: o.Now, Arrivals: arrivals(501), Capacity: learned(100)}
-			after := plan.Status(before, o, &plan.Evaluation{Decision: decision, State: state, Reading: in.Reading})
+			after := statusOf(before, o, &decided{Decision: decision, State: state, Reading: in.Reading})
 			require.Equal(t, test.renewed, plan.StatusDiffers(before, after, o.Now))
 			text, err := state.Encode()
 			require.NoError(t, err)

@@ -17,28 +17,27 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Evaluation is one decision with what it rests on and what it left behind.
-type Evaluation struct {
-	Decision policy.Decision
-	State    policy.State
-	Reading  backlog.Reading
-}
-
-// Status is the status to write: the outcome, and the decision where there was one. What is unknown keeps its last
+// Status is the status to write: what was observed and written, and the decision where there was one. What is unknown keeps its last
 // value: desiredReplicas stays what was decided last, and the conditions say whether it is still served. Without a
 // target that can be scaled there is nothing to decide for, and a last value would go on steering whatever bears its
 // name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned capacity
 // stays. The state is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
-func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Evaluation) v1alpha1.AutoscalingPolicyStatus {
+func Status(observed Observed, decision *policy.Decision, state policy.State,
+	result Result,
+) v1alpha1.AutoscalingPolicyStatus {
+	o, before := observed.after(result), observed.Policy.Status
+	if decision != nil {
+		o.surplus = decision.Surplus
+	}
 	after := *before.DeepCopy()
-	after.ObservedGeneration = o.Observed.Policy.Generation
-	after.Target = Shorten(ShortName(o.Observed.Policy.Spec), maxTarget)
+	after.ObservedGeneration = o.Policy.Generation
+	after.Target = Shorten(ShortName(o.Policy.Spec), maxTarget)
 	after.CurrentReplicas = nil
-	if o.Observed.Target != nil {
-		after.CurrentReplicas = o.Observed.Target.Replicas
+	if o.Target != nil {
+		after.CurrentReplicas = o.Target.Replicas
 	}
 	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = o.writer()
-	after.Conditions = Conditions(before.Conditions, o)
+	after.Conditions = o.conditions()
 	if o.nothingToDecide() {
 		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
 	}
@@ -46,43 +45,43 @@ func Status(before v1alpha1.AutoscalingPolicyStatus, o Outcome, result *Evaluati
 	if off { // else an autoscaler would follow it the moment the user sets replicas again
 		after.DesiredReplicas = nil
 	}
-	if result == nil {
+	if decision == nil {
 		return after
 	}
-	after.Decision = decisionStatus(result.Decision)
-	after.Capacity = capacityStatus(result.State)
-	if o.Unknown == nil {
-		if replicas := result.Decision.Replicas; !off {
-			after.LastDecisions = withDecision(before, replicas, o.Observed.Target.Replicas, after.Decision)
+	after.Decision = decisionStatus(*decision)
+	after.Capacity = capacityStatus(state)
+	if o.Reading != nil {
+		if replicas := decision.Replicas; !off {
+			after.LastDecisions = withDecision(before, replicas, o.Target.Replicas, after.Decision)
 			after.DesiredReplicas = &replicas
 		}
-		after.Signals = signalsStatus(result.Reading, result.Decision.Wait)
+		after.Signals = signalsStatus(*o.Reading, decision.Wait)
 	}
 	// Encoding takes ten times as long as deciding, so it is done for a write alone.
-	if ceilingIn(before.State) != result.State.Plateau.Ceiling || StatusDiffers(before, after, o.Now) {
-		after.State = encodedState(result.State)
+	if ceilingIn(before.State) != state.Plateau.Ceiling || StatusDiffers(before, after, o.Now) {
+		after.State = encodedState(state)
 	}
 	return after
 }
 
 // writer is who writes the number of replicas, and what it does so by.
-func (o Outcome) writer() (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
-	if mode := o.Observed.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModeOff ||
+func (o Observed) writer() (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
+	if mode := o.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModeOff ||
 		o.Violation != nil {
 		return nil, "", ""
 	}
-	if o.Observed.Autoscaler != nil {
-		hpa = o.Observed.Autoscaler.Name
+	if o.Autoscaler != nil {
+		hpa = o.Autoscaler.Name
 	}
-	if ours := o.Observed.ownScaledObject(); ours != nil {
+	if ours := o.ownScaledObject(); ours != nil {
 		scaledObject = ours.Name
 	}
 	return &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, maxText)}, hpa, scaledObject
 }
 
 // nothingToDecide says that the mode is Off, or that there is no target that can be scaled.
-func (o Outcome) nothingToDecide() bool {
-	return o.Observed.Policy.Spec.Mode == v1alpha1.ModeOff ||
+func (o Observed) nothingToDecide() bool {
+	return o.Policy.Spec.Mode == v1alpha1.ModeOff ||
 		(o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
 }
 

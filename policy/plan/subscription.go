@@ -21,13 +21,13 @@ import (
 // as far as consumers say: stopping would leave work undone, in the worst case for the name of a consumer that is about
 // to leave. With two on one subscription each policy scales for the whole backlog, which is too much and never too
 // little.
-func subscriptionVerified(o Outcome) metav1.Condition {
+func subscriptionVerified(o outcome) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionSubscriptionVerified}
-	if o.Observed.Target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound) {
+	if o.Target == nil || (o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound) {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonNotChecked, "the target has to be found first"
 		return c
 	}
-	target := o.Observed.Target
+	target := o.Target
 	name := target.Subscription.Name
 	switch sharers := sharers(o); {
 	case target.NeverAcknowledges:
@@ -52,7 +52,7 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 	case o.Reading.Type != target.SubscriptionType || o.Reading.OtherType != "":
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionDiffers
 		c.Message = typeDiffers(o)
-	case o.Surplus > 0:
+	case o.surplus > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSurplusConsumers
 		c.Message = surplusConsumers(o)
 	default:
@@ -64,18 +64,18 @@ func subscriptionVerified(o Outcome) metav1.Condition {
 }
 
 // promises is who says what subscription it is.
-func promises(o Outcome) string {
-	if o.Observed.Policy.Spec.Subscription != nil {
+func promises(o outcome) string {
+	if o.Policy.Spec.Subscription != nil {
 		return "spec.subscription"
 	}
-	return o.Observed.Target.Ref.Kind + " " + o.Observed.Target.Ref.Name
+	return o.Target.Ref.Kind + " " + o.Target.Ref.Name
 }
 
 // typeDiffers says that the broker reports another type than was promised, or more than one.
-func typeDiffers(o Outcome) string {
-	target, reading := o.Observed.Target, o.Reading
+func typeDiffers(o outcome) string {
+	target, reading := o.Target, o.Reading
 	apart := "give the target a spec.subscriptionName that no other workload consumes"
-	if o.Observed.Policy.Spec.Subscription != nil {
+	if o.Policy.Spec.Subscription != nil {
 		apart = "correct spec.subscription, or have the replicas subscribe under a name that no other workload uses"
 	}
 	promise := fmt.Sprintf("%s promises subscription %q of type %s and the broker reports %s", promises(o),
@@ -88,16 +88,16 @@ func typeDiffers(o Outcome) string {
 }
 
 // surplusConsumers says that the subscription has more consumers than the target's pods open.
-func surplusConsumers(o Outcome) string {
+func surplusConsumers(o outcome) string {
 	return fmt.Sprintf("subscription %q has %d consumers beside those of %s, which may leave at any time and are not "+
 		"counted on: disconnect them or give them a subscription of their own, or set "+
 		"spec.subscription.consumersPerReplica to how many each replica opens",
-		o.Observed.Target.Subscription.Name, o.Surplus, Name(o.Observed.Policy.Spec))
+		o.Target.Subscription.Name, o.surplus, Name(o.Policy.Spec))
 }
 
 // ownSubscription is what gives each workload a subscription of its own.
-func ownSubscription(o Outcome) string {
-	if o.Observed.Policy.Spec.Subscription != nil {
+func ownSubscription(o outcome) string {
+	if o.Policy.Spec.Subscription != nil {
 		return "have each subscribe under a name of its own, and correct spec.subscription.name"
 	}
 	return "give each a spec.subscriptionName of its own"
@@ -117,14 +117,14 @@ func acknowledging(target *Target) string {
 }
 
 // sharers are all others that consume the subscription: objects in Kubernetes, and what else consumers say they are.
-func sharers(o Outcome) []string {
-	all := slices.Clone(o.Observed.Sharers)
+func sharers(o outcome) []string {
+	all := slices.Clone(o.Sharers)
 	if o.Reading == nil {
 		return all
 	}
 	for _, component := range o.Reading.Components {
 		// Objects that Kubernetes knows name themselves to the broker too: then the broker adds nothing.
-		if component != o.Observed.Target.Component && len(o.Observed.Sharers) == 0 {
+		if component != o.Target.Component && len(o.Sharers) == 0 {
 			all = append(all, "the function "+component)
 		}
 	}

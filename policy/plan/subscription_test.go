@@ -5,7 +5,6 @@ package plan_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,7 +16,7 @@ import (
 
 func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 	tests := map[string]struct {
-		change  func(*plan.Outcome)
+		change  func(*plan.Observed)
 		want    string
 		message string
 	}{
@@ -26,70 +25,70 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			message: `subscription "public/default/resize" of type Failover`,
 		},
 		"the broker has not answered": {
-			change: func(o *plan.Outcome) { o.Reading, o.Unknown = nil, backlog.ErrNoData },
+			change: func(o *plan.Observed) { o.Reading, o.Unknown = nil, backlog.ErrNoData },
 			want:   "Unknown/Pending",
 		},
 		"the broker answers no more": {
-			change: func(o *plan.Outcome) { o.Reading, o.Unknown = nil, backlog.ErrUnreachable }, want: "Unknown/Pending",
+			change: func(o *plan.Observed) { o.Reading, o.Unknown = nil, backlog.ErrUnreachable }, want: "Unknown/Pending",
 			message: "not known now, see condition BacklogKnown",
 		},
 		"no consumer has connected yet": {
-			change: func(o *plan.Outcome) { o.Reading.Type = backlog.NoType },
+			change: func(o *plan.Observed) { o.Reading.Type = backlog.NoType },
 			want:   "Unknown/NoConsumerSeen",
 		},
 		"the type has not been told": {
-			change: func(o *plan.Outcome) { o.Reading.Type = "" },
+			change: func(o *plan.Observed) { o.Reading.Type = "" },
 			want:   "Unknown/NoConsumerSeen",
 		},
 		"another type": {
-			change: func(o *plan.Outcome) { o.Reading.Type = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
+			change: func(o *plan.Observed) { o.Reading.Type = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
 			message: "of type Failover and the broker reports Shared: restart the replicas",
 		},
 		"another type on some topics": {
-			change: func(o *plan.Outcome) { o.Reading.OtherType = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
+			change: func(o *plan.Observed) { o.Reading.OtherType = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
 			message: "of type Failover and the broker reports Failover on some topics or partitions and Shared on others",
 		},
 		"another function consumes": {
-			change: func(o *plan.Outcome) {
+			change: func(o *plan.Observed) {
 				o.Reading.Components = []string{"public/default/crop", "public/default/resize"}
 			},
 			want:    "False/SubscriptionShared",
 			message: "is consumed by the function public/default/crop too",
 		},
 		"another object in Kubernetes consumes, and says so": {
-			change: func(o *plan.Outcome) {
-				o.Observed.Sharers = []string{"Sink media/files"}
+			change: func(o *plan.Observed) {
+				o.Sharers = []string{"Sink media/files"}
 				o.Reading.Components = []string{"public/default/files", "public/default/resize"}
 			},
 			want: "False/SubscriptionShared", message: "is consumed by Sink media/files too, so each",
 		},
 		"another object in Kubernetes, before any answer": {
-			change: func(o *plan.Outcome) {
-				o.Observed.Sharers, o.Reading = []string{"Sink media/files"},
+			change: func(o *plan.Observed) {
+				o.Sharers, o.Reading = []string{"Sink media/files"},
 					nil
 			}, want: "False/SubscriptionShared",
 		},
 		"a window that never acknowledges": {
-			change: func(o *plan.Outcome) { o.Observed.Target.NeverAcknowledges = true }, want: "False/NeverAcknowledged",
+			change: func(o *plan.Observed) { o.Target.NeverAcknowledges = true }, want: "False/NeverAcknowledged",
 			message: "set spec.windowConfig.processingGuarantees to ATLEAST_ONCE",
 		},
 		"a window of the function worker that never acknowledges": {
-			change: func(o *plan.Outcome) {
-				o.Observed.Target.NeverAcknowledges, o.Observed.Target.Ref.Kind = true, "StatefulSet"
+			change: func(o *plan.Observed) {
+				o.Target.NeverAcknowledges, o.Target.Ref.Kind = true, "StatefulSet"
 			},
 			want: "False/NeverAcknowledged", message: "update the function with windowConfig.processingGuarantees ATLEAST_ONCE",
 		},
 		"a target that cannot be scaled": {
-			change: func(o *plan.Outcome) {
-				o.Observed.Target.Invalid = "no topics"
-				o.Violation = plan.Check(o.Observed)
+			change: func(o *plan.Observed) {
+				o.Target.Invalid = "no topics"
+				o.Violation = plan.Check(*o)
 			},
 			want: "Unknown/NotChecked",
 		},
 		"a target that does not exist": {
-			change: func(o *plan.Outcome) {
-				o.Observed.Target = nil
-				o.Violation = plan.Check(o.Observed)
+			change: func(o *plan.Observed) {
+				o.Target = nil
+				o.Violation = plan.Check(*o)
 			},
 			want: "Unknown/NotChecked",
 		},
@@ -99,14 +98,12 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			w := world()
 			w.Autoscaler = applied(t, w)
 			w.Target.SubscriptionType, w.Target.Component = backlog.Failover, "public/default/resize"
-			o := plan.Outcome{
-				Now: time.Unix(1_800_000_000, 0), Observed: w,
-				Reading: &backlog.Reading{Type: backlog.Failover, Components: []string{"public/default/resize"}},
-			}
+			o := w
+			o.Reading = &backlog.Reading{Type: backlog.Failover, Components: []string{"public/default/resize"}}
 			if test.change != nil {
 				test.change(&o)
 			}
-			conditions := plan.Conditions(nil, o)
+			conditions := conditionsOf(nil, o)
 			c := meta.FindStatusCondition(conditions, v1alpha1.ConditionSubscriptionVerified)
 			require.Equal(t, test.want, string(c.Status)+"/"+c.Reason)
 			require.Contains(t, c.Message, test.message)
@@ -125,7 +122,7 @@ func TestOfManySharersSomeAreNamed(t *testing.T) {
 	for i := range 1000 {
 		components = append(components, "public/default/"+string(rune('a'+i%26))+string(rune('a'+i/26)))
 	}
-	conditions := plan.Conditions(nil,
-		plan.Outcome{Observed: w, Reading: &backlog.Reading{Type: backlog.Shared, Components: components}})
+	w.Reading = &backlog.Reading{Type: backlog.Shared, Components: components}
+	conditions := conditionsOf(nil, w)
 	require.Less(t, len(meta.FindStatusCondition(conditions, v1alpha1.ConditionSubscriptionVerified).Message), 1024)
 }

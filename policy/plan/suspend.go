@@ -66,8 +66,8 @@ const maxTakenOver = 4
 //
 // The order is that of Function Mesh v0.27.2: while maxReplicas is set it recreates its autoscaler within 11 ms. So
 // the controller clears maxReplicas first, and then deletes what Function Mesh leaves behind.
-func NextSuspension(o Outcome) (*Suspension, *Violation) {
-	w, v := o.Observed, o.Violation
+func NextSuspension(o Observed) (*Suspension, *Violation) {
+	w, v := o, o.Violation
 	if v == nil || w.Policy.Spec.ConflictPolicy != v1alpha1.ConflictTakeOver ||
 		!slices.Contains([]string{
 			v1alpha1.ReasonFunctionHasOwnAutoscaler, v1alpha1.ReasonAutoscalerOrphaned,
@@ -85,7 +85,12 @@ func NextSuspension(o Outcome) (*Suspension, *Violation) {
 	if why := w.cannotTakeOver(); why != "" {
 		return nil, standing(why)
 	}
-	return w.nextStep()
+	step, violation := w.nextStep()
+	if step != nil && o.suspendedAgain(*step) {
+		return nil, &Violation{v.Condition, v1alpha1.ReasonRecreated, fmt.Sprintf(
+			"%s was suspended and is back: stop the tool that writes it (GitOps?) first. %s", step, v.Message)}
+	}
+	return step, violation
 }
 
 // nextStep of what can be taken over.

@@ -145,7 +145,8 @@ func TestWhatIsPutAwayNext(t *testing.T) {
 			if test.change != nil {
 				test.change(&w)
 			}
-			step, violation := plan.NextSuspension(plan.Outcome{Observed: w, Violation: plan.Check(w), Unknown: test.unknown})
+			w.Violation, w.Unknown = plan.Check(w), test.unknown
+			step, violation := plan.NextSuspension(w)
 			if test.action == 0 {
 				require.Nil(t, step)
 				if test.reason == "" {
@@ -297,7 +298,7 @@ func TestAnAmbiguousSelectorNamesTheOtherAutoscaler(t *testing.T) {
 		w.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
 			Type: autoscalingv2.ScalingActive, Status: "False", Reason: "AmbiguousSelector", Message: theirs,
 		}}
-		for _, c := range plan.Conditions(nil, plan.Outcome{Observed: w}) {
+		for _, c := range conditionsOf(nil, w) {
 			if c.Type == v1alpha1.ConditionScalingActive {
 				require.Equal(t, want, c.Message)
 			}

@@ -30,6 +30,7 @@ func world() plan.Observed {
 	p := &v1alpha1.AutoscalingPolicy{Spec: spec()}
 	p.Name, p.Namespace, p.UID, p.Generation = "resize", "media", "uid-1", 4
 	return plan.Observed{
+		Now:    noon(),
 		Policy: p,
 		Target: &plan.Target{
 			Ref: p.Spec.ScaleTargetRef, Replicas: &replicas,
@@ -199,16 +200,16 @@ func TestAutoscalerNamesAreValidAndApart(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	failing := func(status corev1.ConditionStatus, reason, message string) func(testing.TB, *plan.Outcome) {
-		return func(t testing.TB, o *plan.Outcome) {
-			o.Observed.Autoscaler = applied(t, o.Observed)
-			o.Observed.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
+	failing := func(status corev1.ConditionStatus, reason, message string) func(testing.TB, *plan.Observed) {
+		return func(t testing.TB, o *plan.Observed) {
+			o.Autoscaler = applied(t, *o)
+			o.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
 				{Type: autoscalingv2.ScalingActive, Status: status, Reason: reason, Message: message},
 			}
 		}
 	}
 	tests := map[string]struct {
-		prepare func(testing.TB, *plan.Outcome)
+		prepare func(testing.TB, *plan.Observed)
 		want    map[string]string // type: status/reason
 	}{
 		"the target follows": {
@@ -219,15 +220,15 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"the autoscaler has not run yet": {
-			func(t testing.TB, o *plan.Outcome) { o.Observed.Autoscaler = applied(t, o.Observed) },
+			func(t testing.TB, o *plan.Observed) { o.Autoscaler = applied(t, *o) },
 			map[string]string{"Ready": "Unknown/Pending", "ScalingActive": "Unknown/Pending"},
 		},
 		"the first answer is under way": {
-			func(_ testing.TB, o *plan.Outcome) { o.Unknown = fmt.Errorf("%w: in", backlog.ErrNoData) },
+			func(_ testing.TB, o *plan.Observed) { o.Unknown = fmt.Errorf("%w: in", backlog.ErrNoData) },
 			map[string]string{"Ready": "Unknown/NoDataYet", "BacklogKnown": "Unknown/NoDataYet"},
 		},
 		"pulsar does not answer": {
-			func(t testing.TB, o *plan.Outcome) {
+			func(t testing.TB, o *plan.Observed) {
 				failing(corev1.ConditionFalse, "FailedGetObjectMetric", "unable to get metric")(t, o)
 				o.Unknown = fmt.Errorf("%w: %w: connection refused", backlog.ErrStale, backlog.ErrUnreachable)
 			},
@@ -237,9 +238,9 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"the target is missing": {
-			func(_ testing.TB, o *plan.Outcome) {
-				o.Observed.Target = nil
-				o.Violation = plan.Check(o.Observed)
+			func(_ testing.TB, o *plan.Observed) {
+				o.Target = nil
+				o.Violation = plan.Check(*o)
 			},
 			map[string]string{
 				"Ready": "False/TargetNotFound", "TargetFound": "False/TargetNotFound",
@@ -247,22 +248,22 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"mode is Recommend": {
-			func(_ testing.TB, o *plan.Outcome) { o.Observed.Policy.Spec.Mode = v1alpha1.ModeRecommend },
+			func(_ testing.TB, o *plan.Observed) { o.Policy.Spec.Mode = v1alpha1.ModeRecommend },
 			map[string]string{"Ready": "True/Recommending", "AutoscalerApplied": "True/RecommendOnly", "ScalingActive": ""},
 		},
 		"an old server drops the tolerance": {
-			func(t testing.TB, o *plan.Outcome) {
+			func(t testing.TB, o *plan.Observed) {
 				failing(corev1.ConditionTrue, "ValidMetricFound", "")(t, o)
-				o.Observed.Autoscaler.Spec.Behavior.ScaleUp.Tolerance = nil
+				o.Autoscaler.Spec.Behavior.ScaleUp.Tolerance = nil
 			},
 			map[string]string{"Ready": "True/Scaling", "AutoscalerApplied": "True/ToleranceUnsupported"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			outcome := plan.Outcome{Now: noon(), Observed: world()}
+			outcome := world()
 			test.prepare(t, &outcome)
-			conditions := plan.Conditions(nil, outcome)
+			conditions := conditionsOf(nil, outcome)
 			for conditionType, want := range test.want {
 				got := ""
 				if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
@@ -274,7 +275,7 @@ func TestConditions(t *testing.T) {
 			}
 			later := outcome
 			later.Now = noon().Add(time.Hour)
-			require.Equal(t, conditions, plan.Conditions(conditions, later), "what did not change keeps its transition time")
+			require.Equal(t, conditions, conditionsOf(conditions, later), "what did not change keeps its transition time")
 		})
 	}
 }
@@ -291,7 +292,7 @@ func TestEveryReasonOfPackageBacklogHasAConditionReason(t *testing.T) {
 }
 
 func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
-	outcome := plan.Outcome{Now: noon(), Observed: world()}
+	outcome := world()
 	var first v1alpha1.AutoscalingPolicyStatus
 	decide := func(at time.Time, r backlog.Reading, unknown error) v1alpha1.AutoscalingPolicyStatus {
 		in := input(3, r)
@@ -299,7 +300,7 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 		decision, state := policy.Decide(in, policy.State{Capacity: learned(100), Arrivals: arrivals(200)})
 		o := outcome
 		o.Now, o.Unknown = at, unknown
-		return plan.Status(first, o, &plan.Evaluation{Decision: decision, State: state, Reading: in.Reading})
+		return statusOf(first, o, &decided{Decision: decision, State: state, Reading: in.Reading})
 	}
 	first = decide(noon(), reading(100, 200), nil)
 	require.Equal(t, int32(3), *first.DesiredReplicas)
@@ -308,6 +309,8 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 	require.Equal(t, "1s", first.Signals.Wait.Duration.String())
 	require.Equal(t, "100", first.Capacity.MessagesPerSecond.String())
 
+	measured, steady := outcome, reading(100, 200)
+	measured.Reading = &steady
 	tests := map[string]struct {
 		after v1alpha1.AutoscalingPolicyStatus
 		at    time.Duration
@@ -339,7 +342,7 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 		},
 		"the broker went away": {decide(noon().Add(time.Second), backlog.Reading{},
 			backlog.ErrUnreachable), time.Second, true},
-		"nothing was decided and nothing changed": {plan.Status(first, outcome, nil), time.Second, false},
+		"nothing was decided and nothing changed": {statusOf(first, measured, nil), time.Second, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -349,16 +352,16 @@ func TestStatusIsWrittenWhenADecisionChangesAndRarelyOtherwise(t *testing.T) {
 }
 
 func TestWhatIsUnknownKeepsTheLastDecision(t *testing.T) {
-	outcome := plan.Outcome{Now: noon(), Observed: world()}
+	outcome := world()
 	decision, state := policy.Decide(input(3, reading(100, 500)), policy.State{Capacity: learned(100)})
-	before := plan.Status(v1alpha1.AutoscalingPolicyStatus{}, outcome,
-		&plan.Evaluation{Decision: decision, State: state, Reading: reading(100, 500)})
+	before := statusOf(v1alpha1.AutoscalingPolicyStatus{}, outcome,
+		&decided{Decision: decision, State: state, Reading: reading(100, 500)})
 
 	outcome.Unknown = fmt.Errorf("%w: connection refused", backlog.ErrUnreachable)
 	in := input(3, backlog.Reading{})
 	in.Unknown = outcome.Unknown
 	decision, state = policy.Decide(in, state)
-	after := plan.Status(before, outcome, &plan.Evaluation{Decision: decision, State: state})
+	after := statusOf(before, outcome, &decided{Decision: decision, State: state})
 	require.Equal(t, before.DesiredReplicas, after.DesiredReplicas)
 	require.Equal(t, before.Signals, after.Signals)
 	require.Equal(t, policy.HoldUnknown, after.Decision.Hold.Reason)

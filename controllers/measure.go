@@ -4,8 +4,6 @@
 package controllers
 
 import (
-	"time"
-
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -19,38 +17,34 @@ type Health interface {
 	Selected(namespace, selector string) (policy.Pods, error)
 }
 
-// input is what a decision rests on, all of it from the cache.
-func (o observer) input(observed plan.Observed, subscription backlog.Subscription, now time.Time) policy.Input {
-	pods := o.podHealth(observed)
-	in := policy.Input{
-		Now: now, Spec: observed.Policy.Spec, CurrentReplicas: *observed.Target.Replicas, // Check made sure of it
-		FreshFor: freshIntervals * o.pollInterval, Pods: pods, NeverZero: observed.Target.NeverZero,
-		Restarts: observed.Target.Restarts(), Frozen: plan.Frozen(observed), Promised: observed.Target.SubscriptionType,
-		Own: observed.OwnReplicas(pods),
+// measure reads the store and the health of the pods; nothing where there is no target to decide for.
+func (o observer) measure(observed plan.Observed) plan.Measured {
+	subscription := observed.Subscription()
+	if subscription == nil {
+		return plan.Measured{}
 	}
-	in.Reading, in.Unknown = o.store.Read(subscription, now)
-	if in.Unknown != nil && in.CurrentReplicas == 0 {
-		in.ReadyAtLeast = o.store.ReadyAtLeast(subscription, now)
-	}
-	if in.Unknown == nil && in.SubscriptionType() == backlog.Failover {
-		in.Partitions = o.partitions(subscription, now)
-	}
-	return in
-}
-
-// partitions of a Failover subscription, of which each has one active consumer. With other types replicas share all,
-// and a topic of 1000 partitions would be listed for nothing. What Read sums up Partitions knows of each, so nothing
-// more is tracked for it.
-func (o observer) partitions(subscription backlog.Subscription, now time.Time) []backlog.PartitionReading {
-	partitions, err := o.store.Partitions(subscription, now)
+	measured := plan.Measured{FreshFor: freshIntervals * o.pollInterval, Pods: o.podHealth(observed)}
+	reading, err := o.store.Read(*subscription, observed.Now)
 	if err != nil {
-		return nil // gone since it was read: the next reconcile says why
+		measured.Unknown = err
+		if *observed.Target.Replicas == 0 {
+			measured.ReadyAtLeast = o.store.ReadyAtLeast(*subscription, observed.Now)
+		}
+		return measured
 	}
-	return partitions
+	measured.Reading = &reading
+	observed.Measured = measured
+	if plan.Input(observed).SubscriptionType() == backlog.Failover {
+		// With other types replicas share all partitions, and a topic of 1000 would be listed for nothing.
+		if partitions, err := o.store.Partitions(*subscription, observed.Now); err == nil {
+			measured.Partitions = partitions // else gone since it was read: the next reconcile says why
+		}
+	}
+	return measured
 }
 
-// podHealth of the target; nil while they are unknown, which the watch of pods logs. That they are being replaced the
-// StatefulSet knows as well.
+// podHealth of the target; nil while it is unknown, which the watch of pods logs. The StatefulSet knows too that pods
+// are being replaced.
 func (o observer) podHealth(observed plan.Observed) *policy.Pods {
 	var pods *policy.Pods
 	if seen, err := o.seePods(observed); err == nil {

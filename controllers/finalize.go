@@ -1,0 +1,78 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// maxCleanupAttempts is how often the controller tries to restore what a deleted policy suspended: for a minute.
+const maxCleanupAttempts = 30
+
+// errOursStays is why nothing was restored although nothing failed.
+var errOursStays = errors.New(
+	"the autoscaler of the policy is still there, and what is restored would conflict with it")
+
+// finalize restores what a deleted policy suspended, then removes the finalizer: when that is done, when it never can
+// be, or after maxCleanupAttempts. Replicas stay where they are.
+func (r *PolicyReconciler) finalize(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (string, error) {
+	memory := r.memories.of(p)
+	r.interest.follow(client.ObjectKeyFromObject(p), nil)
+	now := r.config.Clock()
+	if !memory.cleanedUpAt.IsZero() {
+		if now.Sub(memory.cleanedUpAt) < soon {
+			return resultRestoring, nil // a policy that continues from here has to see what the target got back
+		}
+		return resultGone, r.removeFinalizer(ctx, p)
+	}
+	memory.cleanupAttempts++
+	restored, err := r.restoreDeleted(ctx, p)
+	var lasting lastingError
+	if !restored && !errors.As(err, &lasting) && memory.cleanupAttempts < maxCleanupAttempts {
+		if err != nil {
+			log.FromContext(ctx).Info("retrying to restore autoscalers", "why", err.Error())
+		}
+		return resultRestoring, nil
+	}
+	if !restored && err == nil {
+		err = errOursStays
+	}
+	if err != nil {
+		r.config.Recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonRestoreFailed, "Restore", "%s", plan.Shorten(
+			"the policy is deleted all the same, restore by hand what status.takenOver says: "+err.Error(), maxNote))
+		log.FromContext(ctx).Error(err, "autoscalers not restored")
+	}
+	if p.Status.TakenOver != nil {
+		memory.cleanedUpAt = now
+		return resultRestoring, nil
+	}
+	return resultGone, r.removeFinalizer(ctx, p)
+}
+
+// restoreDeleted says whether all that a deleted policy suspended is restored.
+func (r *PolicyReconciler) restoreDeleted(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (bool, error) {
+	observed, err := r.observer.observe(ctx, p, r.config.Clock())
+	if err != nil {
+		return false, err
+	}
+	result := r.applier.apply(ctx, observed, plan.New(observed, nil))
+	return result.Restored, result.ApplyFailed
+}
+
+// removeFinalizer takes our finalizer off a deleted policy.
+func (r *PolicyReconciler) removeFinalizer(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
+	if err := r.applier.setFinalizers(ctx, p, withoutFinalizer(p)); err != nil {
+		return err
+	}
+	r.forget(client.ObjectKeyFromObject(p))
+	return nil
+}

@@ -1,0 +1,128 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+)
+
+// interest knows which policies follow which topics: it has the store track them, and queues the policies when there is
+// news.
+type interest struct {
+	store *backlog.Store
+
+	// mu guards everything below.
+	mu sync.Mutex
+	// inputs of each policy: topics, and patterns by their text; and the namespaces of those.
+	inputs     map[types.NamespacedName][]backlog.Topic
+	namespaces map[types.NamespacedName][]backlog.Namespace
+	users      map[backlog.Topic]map[types.NamespacedName]struct{}
+	// matchers are the policies with patterns that may match topics of the namespace.
+	matchers map[backlog.Namespace]map[types.NamespacedName]struct{}
+	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func newInterest(store *backlog.Store) *interest {
+	return &interest{
+		store:      store,
+		inputs:     map[types.NamespacedName][]backlog.Topic{},
+		namespaces: map[types.NamespacedName][]backlog.Namespace{},
+		users:      map[backlog.Topic]map[types.NamespacedName]struct{}{},
+		matchers:   map[backlog.Namespace]map[types.NamespacedName]struct{}{},
+	}
+}
+
+// follow makes the store track the policy's subscription, or no subscription when it is nil.
+func (i *interest) follow(key types.NamespacedName, subscription *backlog.Subscription) {
+	var inputs []backlog.Topic
+	var namespaces []backlog.Namespace
+	if subscription == nil {
+		i.store.Untrack(owner(key))
+	} else {
+		i.store.Track(owner(key), *subscription)
+		for _, name := range slices.Concat(subscription.Topics, subscription.Patterns) {
+			inputs = append(inputs, backlog.Topic{Cluster: subscription.Cluster, Name: name})
+		}
+		for _, pattern := range subscription.Patterns {
+			namespaces = append(namespaces, backlog.NamespaceOf(subscription.Cluster, pattern))
+		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	relist(i.users, i.inputs, key, inputs)
+	relist(i.matchers, i.namespaces, key, namespaces)
+}
+
+// relist takes the policy out of the lists it was in and puts it into others.
+func relist[K comparable](lists map[K]map[types.NamespacedName]struct{}, in map[types.NamespacedName][]K,
+	key types.NamespacedName, to []K,
+) {
+	for _, name := range in[key] {
+		delete(lists[name], key)
+		if len(lists[name]) == 0 {
+			delete(lists, name)
+		}
+	}
+	for _, name := range to {
+		if lists[name] == nil {
+			lists[name] = map[types.NamespacedName]struct{}{}
+		}
+		lists[name][key] = struct{}{}
+	}
+	if in[key] = to; len(to) == 0 {
+		delete(in, key)
+	}
+}
+
+// setQueue sets the queue that news goes to.
+func (i *interest) setQueue(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.queue = queue
+}
+
+// patternNewsDelay is how long news of topics that a pattern may match is collected: there may be thousands, each with
+// news every few seconds, and a reconcile reads them all.
+const patternNewsDelay = time.Second
+
+// notify queues the policies that use the input: a topic, or a pattern by its text.
+func (i *interest) notify(input backlog.Topic) {
+	i.mu.Lock()
+	queue := i.queue
+	users := slices.Collect(maps.Keys(i.users[input]))
+	var matchers []types.NamespacedName
+	if len(i.matchers) > 0 {
+		matchers = slices.Collect(maps.Keys(i.matchers[backlog.NamespaceOf(input.Cluster, input.Name)]))
+	}
+	i.mu.Unlock()
+	if queue == nil {
+		return
+	}
+	for _, key := range users {
+		queue.Add(reconcile.Request{NamespacedName: key})
+	}
+	for _, key := range matchers {
+		queue.AddAfter(reconcile.Request{NamespacedName: key}, patternNewsDelay)
+	}
+}
+
+// owner is the name under which a policy's interest stands in the store.
+func owner(key types.NamespacedName) string {
+	return "policy/" + key.String()
+}
+
+// Notify queues the policies that use the topic, of which there is news. It never blocks: the queue is unbounded and
+// holds each policy once. On a process that is not the leader it does nothing.
+func (r *PolicyReconciler) Notify(topic backlog.Topic) {
+	r.interest.notify(topic)
+}

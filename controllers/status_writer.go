@@ -1,0 +1,64 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+// statusWriter writes the status of a policy, and records what changed.
+type statusWriter struct {
+	client   client.Client
+	recorder events.EventRecorder
+	metrics  *controllerMetrics
+}
+
+// write writes the status if it differs, and then records events and logs the change.
+func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v1alpha1.AutoscalingPolicyStatus) error {
+	p := observed.Policy
+	before := p.Status
+	w.metrics.show(client.ObjectKeyFromObject(p), after.DesiredReplicas, after.CurrentReplicas)
+	if !plan.StatusDiffers(before, after, observed.Now) {
+		return nil
+	}
+	if err := w.patch(ctx, p, after); err != nil {
+		return err
+	}
+	p.Status = after
+	for _, e := range newEvents(before, after) {
+		w.recorder.Eventf(p, nil, e.kind, e.reason, e.action, "%s", e.note)
+	}
+	if from, to, changed := desiredChange(before, after); changed {
+		log.FromContext(ctx).Info("desired replicas changed", "from", from, "to", to, "mode", p.Spec.Mode,
+			"why", plan.Because(after.Decision))
+	}
+	return nil
+}
+
+// patch writes what differs. There is no optimistic lock: only the controller writes this status. The next
+// reconcile handles a change of the spec meanwhile (observedGeneration says which spec was answered).
+func (w statusWriter) patch(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+	after v1alpha1.AutoscalingPolicyStatus,
+) error {
+	written := p.DeepCopy()
+	written.Status = after
+	if err := w.client.Status().Patch(ctx, written, client.MergeFrom(p)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil // deleted meanwhile; its own event follows
+		}
+		w.metrics.statusPatches.WithLabelValues(patchError).Inc()
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	w.metrics.statusPatches.WithLabelValues(patchDone).Inc()
+	return nil
+}

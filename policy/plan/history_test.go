@@ -1,0 +1,73 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
+)
+
+func TestATargetThatWasRecreatedIsNoticedByItsUID(t *testing.T) {
+	o := outcome(t, 3)
+	o.Target.UID = "a"
+	require.False(t, plan.Input(o).Recreated, "the first one")
+	r := reading(0, 0)
+	o.Reading = &r
+	o.History = o.History.After(o, plan.Actions{}, plan.Result{})
+	for uid, want := range map[string]bool{"a": false, "": false, "b": true} {
+		o.Target.UID = uid
+		require.Equal(t, want, plan.Input(o).Recreated, "UID %q", uid)
+	}
+}
+
+func TestARefusedApplyIsRetriedOnceInAWhile(t *testing.T) {
+	refused := &plan.Violation{Condition: v1alpha1.ConditionAutoscalerApplied, Reason: v1alpha1.ReasonRefused}
+	decision := &policy.Decision{Replicas: 7}
+	for name, test := range map[string]struct {
+		change func(*plan.Observed)
+		want   bool
+	}{
+		"at once":                       {func(*plan.Observed) {}, false},
+		"a minute later":                {func(o *plan.Observed) { o.Now = o.Now.Add(time.Minute) }, true},
+		"when the policy changed":       {func(o *plan.Observed) { o.Policy.Generation++ }, true},
+		"when our autoscaler is gone":   {func(o *plan.Observed) { o.Autoscaler = nil }, true},
+		"when another actuator applies": {byKEDA(t), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := outcome(t, 3)
+			o.Autoscaler.UID = "uid-hpa"
+			actions := plan.New(o, decision)
+			require.NotNil(t, actions.Autoscaler)
+			o.History = o.History.After(o, actions, plan.Result{Autoscaler: o.Autoscaler, Violation: refused, Refused: true})
+			test.change(&o)
+			actions = plan.New(o, decision)
+			require.Equal(t, test.want, actions.Autoscaler != nil || actions.ScaledObject != nil)
+			if !test.want {
+				require.Equal(t, refused, actions.Violation, "the status goes on saying why")
+				require.Nil(t, actions.Replicas)
+			}
+		})
+	}
+}
+
+func TestAnAutoscalerWithoutToleranceIsAppliedAnewEachHour(t *testing.T) {
+	o := outcome(t, 3)
+	o.Autoscaler.Spec.Behavior.ScaleUp.Tolerance = nil
+	var anew []time.Duration
+	for at := time.Duration(0); at <= 150*time.Minute; at += 30 * time.Minute {
+		o.Now = noon().Add(at)
+		actions := plan.New(o, &policy.Decision{Replicas: 3})
+		if actions.ApplyAnew {
+			anew = append(anew, at)
+		}
+		o.History = o.History.After(o, actions, plan.Unwritten(o, actions))
+	}
+	require.Equal(t, []time.Duration{time.Hour, 2 * time.Hour}, anew)
+}
