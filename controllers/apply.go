@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	acautoscalingv2 "k8s.io/client-go/applyconfigurations/autoscaling/v2"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -22,10 +21,10 @@ import (
 
 // applier carries out the actions of a plan: it writes autoscalers and replicas.
 type applier struct {
-	client   client.Client
-	recorder events.EventRecorder
-	metrics  *controllerMetrics
-	scalers  map[plan.Scaling]scaler
+	client    client.Client
+	metrics   *controllerMetrics
+	suspender suspender
+	scalers   map[plan.Scaling]scaler
 	// seesScaledObjects says that KEDA's ScaledObjects can be read.
 	seesScaledObjects func() bool
 }
@@ -40,7 +39,7 @@ func (a applier) apply(ctx context.Context, o plan.Observed, actions plan.Action
 	case actions.Restore != nil:
 		return a.restore(ctx, o, *actions.Restore, result)
 	case actions.Suspend != nil:
-		return a.suspend(ctx, o, *actions.Suspend, result)
+		return a.suspender.suspend(ctx, o, *actions.Suspend, result)
 	}
 	if actions.RemoveAutoscaler {
 		if result.Autoscaler, result.ApplyFailed = a.removeAutoscaler(ctx, o); result.ApplyFailed != nil {

@@ -70,7 +70,7 @@ func (r *PolicyReconciler) restoreDeleted(ctx context.Context, p *v1alpha1.Autos
 
 // removeFinalizer takes our finalizer off a deleted policy.
 func (r *PolicyReconciler) removeFinalizer(ctx context.Context, p *v1alpha1.AutoscalingPolicy) error {
-	if err := r.applier.setFinalizers(ctx, p, withoutFinalizer(p)); err != nil {
+	if err := r.applier.suspender.setFinalizers(ctx, p, withoutFinalizer(p)); err != nil {
 		return err
 	}
 	r.forget(client.ObjectKeyFromObject(p))

@@ -23,7 +23,7 @@ import (
 
 // setMaxReplicas changes maxReplicas of the target, or of its entry in a FunctionMesh, from one value to another; nil
 // for absent. It does nothing where the value is another by now, or the target is gone. It never writes replicas.
-func (a applier) setMaxReplicas(ctx context.Context, observed plan.Observed, from, to *int32) error {
+func (s suspender) setMaxReplicas(ctx context.Context, observed plan.Observed, from, to *int32) error {
 	p := observed.Policy
 	ref := observed.Target.Ref
 	if observed.Target.Scaling == plan.ByMesh {
@@ -35,14 +35,14 @@ func (a applier) setMaxReplicas(ctx context.Context, observed plan.Observed, fro
 	outdated := func(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
 	return retry.OnError(retry.DefaultRetry, outdated, func() error {
 		live := cluster.NewUnstructured(ref.Kind)
-		if err := a.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, live); err != nil {
+		if err := s.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, live); err != nil {
 			return ignoreGone(err)
 		}
 		patch, err := maxReplicasPatch(live, p.Spec.ScaleTargetRef.Component, from, to)
 		if err != nil || patch == nil {
 			return err
 		}
-		if err := a.client.Patch(ctx, live, patch, client.FieldOwner(plan.FieldManager)); err != nil {
+		if err := s.client.Patch(ctx, live, patch, client.FieldOwner(plan.FieldManager)); err != nil {
 			return fmt.Errorf("writing maxReplicas of %s %s: %w", ref.Kind, ref.Name, err)
 		}
 		return nil

@@ -82,7 +82,8 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 			pods: config.Pods, pollInterval: config.PollInterval,
 		},
 		applier: applier{
-			client: config.Client, recorder: config.Recorder, metrics: metrics, scalers: newScalers(config),
+			client: config.Client, metrics: metrics, scalers: newScalers(config),
+			suspender:         suspender{client: config.Client, recorder: config.Recorder},
 			seesScaledObjects: func() bool { return config.Targets.Reader.Installed(cluster.KindScaledObject) },
 		},
 		status: statusWriter{client: config.Client, recorder: config.Recorder, metrics: metrics},

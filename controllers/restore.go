@@ -24,7 +24,14 @@ import (
 // restore restores what was suspended. Ours goes first and has to be gone, so that there are never two: until then
 // nothing is restored.
 func (a applier) restore(ctx context.Context, o plan.Observed, back plan.Restoration, result plan.Result) plan.Result {
-	restored, err := a.restoreAll(ctx, o, back)
+	var err error
+	if back.RemoveOurs {
+		_, hpaErr := a.removeAutoscaler(ctx, o)
+		_, objectErr := a.removeScaledObject(ctx, o)
+		err = errors.Join(hpaErr, objectErr)
+	} else {
+		err = a.suspender.restore(ctx, o, back)
+	}
 	if err != nil {
 		result.ApplyFailed = err
 		result.Violation = &plan.Violation{
@@ -33,36 +40,33 @@ func (a applier) restore(ctx context.Context, o plan.Observed, back plan.Restora
 		}
 		return result
 	}
-	result.Restored = restored
+	result.Restored = !back.RemoveOurs
 	return result
 }
 
-func (a applier) restoreAll(ctx context.Context, o plan.Observed, back plan.Restoration) (bool, error) {
-	if back.RemoveOurs {
-		_, hpaErr := a.removeAutoscaler(ctx, o)
-		_, objectErr := a.removeScaledObject(ctx, o)
-		return false, errors.Join(hpaErr, objectErr)
-	}
-	restored, err := a.carryOutRestoration(ctx, o, back)
+// restore restores everything and says so. Of a deleted policy the record and the finalizer stay until other policies
+// saw the target.
+func (s suspender) restore(ctx context.Context, o plan.Observed, back plan.Restoration) error {
+	restored, err := s.carryOutRestoration(ctx, o, back)
 	if err != nil {
-		return false, err
+		return err
 	}
 	p := o.Policy
 	if len(restored) > 0 {
-		a.recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonRestored, "Restore", "%s",
+		s.recorder.Eventf(p, nil, corev1.EventTypeNormal, reasonRestored, "Restore", "%s",
 			plan.Shorten(strings.Join(restored, ", "), maxNote))
 	}
 	if len(back.Kept) > 0 {
-		a.recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonNotRestored, "Keep", "%s",
+		s.recorder.Eventf(p, nil, corev1.EventTypeWarning, reasonNotRestored, "Keep", "%s",
 			plan.Shorten(strings.Join(back.Kept, "; "), maxNote))
 	}
 	if p.DeletionTimestamp != nil {
-		return true, nil // the record and the finalizer stay until the autoscalers saw the target
+		return nil
 	}
-	if err := a.setTakenOver(ctx, p, nil); err != nil {
-		return false, err
+	if err := s.setTakenOver(ctx, p, nil); err != nil {
+		return err
 	}
-	return true, a.setFinalizers(ctx, p, withoutFinalizer(p))
+	return s.setFinalizers(ctx, p, withoutFinalizer(p))
 }
 
 // withoutFinalizer are the finalizers of a policy but ours.
@@ -71,7 +75,7 @@ func withoutFinalizer(p *v1alpha1.AutoscalingPolicy) []string {
 }
 
 // carryOutRestoration says what was restored, and fails where something was not.
-func (a applier) carryOutRestoration(ctx context.Context, o plan.Observed, back plan.Restoration) ([]string, error) {
+func (s suspender) carryOutRestoration(ctx context.Context, o plan.Observed, back plan.Restoration) ([]string, error) {
 	p := o.Policy
 	var restored []string
 	var failures []error
@@ -85,7 +89,7 @@ func (a applier) carryOutRestoration(ctx context.Context, o plan.Observed, back 
 	// KEDA's webhook refuses to change a ScaledObject while another HorizontalPodAutoscaler is on its target, so these go
 	// first.
 	for _, name := range back.ScaledObjects {
-		note(cluster.KindScaledObject+" "+name, a.editScaledObject(ctx, p, name, func(annotations map[string]string) {
+		note(cluster.KindScaledObject+" "+name, s.editScaledObject(ctx, p, name, func(annotations map[string]string) {
 			if annotations[plan.AnnotationPausedBy] == p.Name { // else a user or another policy paused or resumed it
 				delete(annotations, cluster.AnnotationPaused)
 				delete(annotations, plan.AnnotationPausedBy)
@@ -93,21 +97,21 @@ func (a applier) carryOutRestoration(ctx context.Context, o plan.Observed, back 
 		}))
 	}
 	if back.MaxReplicas != nil {
-		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), a.setMaxReplicas(ctx, o, nil, back.MaxReplicas))
+		note(fmt.Sprintf("maxReplicas %d", *back.MaxReplicas), s.setMaxReplicas(ctx, o, nil, back.MaxReplicas))
 	}
 	for _, hpa := range back.Autoscalers {
-		note(cluster.KindAutoscaler+" "+hpa.Name, a.recreate(ctx, p, hpa))
+		note(cluster.KindAutoscaler+" "+hpa.Name, s.recreate(ctx, p, hpa))
 	}
 	return restored, joined(failures)
 }
 
 // recreate makes an autoscaler that was deleted, unless there is one of its name.
-func (a applier) recreate(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+func (s suspender) recreate(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	kept *autoscalingv2.HorizontalPodAutoscaler,
 ) error {
 	hpa := kept.DeepCopy()
 	hpa.Namespace = p.Namespace
-	err := a.client.Create(ctx, hpa, client.FieldOwner(plan.FieldManager))
+	err := s.client.Create(ctx, hpa, client.FieldOwner(plan.FieldManager))
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -34,12 +35,18 @@ const (
 	reasonRestoreFailed = "RestoreFailed"
 )
 
+// suspender suspends other autoscalers for a policy, and restores them.
+type suspender struct {
+	client   client.Client
+	recorder events.EventRecorder
+}
+
 // suspend suspends one conflicting autoscaler. The finalizer and the record are written before, so that a crash in
 // between loses nothing.
-func (a applier) suspend(ctx context.Context, o plan.Observed, step plan.Suspension, result plan.Result) plan.Result {
-	err := a.record(ctx, o.Policy, step.Record)
+func (s suspender) suspend(ctx context.Context, o plan.Observed, step plan.Suspension, result plan.Result) plan.Result {
+	err := s.record(ctx, o.Policy, step.Record)
 	if err == nil {
-		err = a.carryOutSuspension(ctx, o, step)
+		err = s.carryOutSuspension(ctx, o, step)
 	}
 	if err != nil {
 		result.ApplyFailed = fmt.Errorf("suspending %s: %w", step, err)
@@ -49,7 +56,7 @@ func (a applier) suspend(ctx context.Context, o plan.Observed, step plan.Suspens
 		}
 		return result
 	}
-	a.recorder.Eventf(o.Policy, nil, corev1.EventTypeNormal, reasonSuspended, "TakeOver",
+	s.recorder.Eventf(o.Policy, nil, corev1.EventTypeNormal, reasonSuspended, "TakeOver",
 		"%s is suspended; it is restored when the policy is deleted", step)
 	log.FromContext(ctx).Info("autoscaler suspended", "autoscaler", step.String(), "target", plan.ShortName(o.Policy.Spec))
 	result.Suspended = true
@@ -57,25 +64,25 @@ func (a applier) suspend(ctx context.Context, o plan.Observed, step plan.Suspens
 }
 
 // record brings finalizer and status to what they have to say before something is suspended.
-func (a applier) record(ctx context.Context, p *v1alpha1.AutoscalingPolicy, taken v1alpha1.TakenOver) error {
+func (s suspender) record(ctx context.Context, p *v1alpha1.AutoscalingPolicy, taken v1alpha1.TakenOver) error {
 	if !slices.Contains(p.Finalizers, plan.Finalizer) {
-		if err := a.setFinalizers(ctx, p, append(slices.Clone(p.Finalizers), plan.Finalizer)); err != nil {
+		if err := s.setFinalizers(ctx, p, append(slices.Clone(p.Finalizers), plan.Finalizer)); err != nil {
 			return err
 		}
 	}
 	if equality.Semantic.DeepEqual(p.Status.TakenOver, &taken) {
 		return nil
 	}
-	return a.setTakenOver(ctx, p, &taken)
+	return s.setTakenOver(ctx, p, &taken)
 }
 
 // setFinalizers fails when another client wrote the policy meanwhile: the list is written as a whole.
-func (a applier) setFinalizers(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+func (s suspender) setFinalizers(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	finalizers []string,
 ) error {
 	before := p.DeepCopy()
 	p.Finalizers = finalizers
-	err := a.client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+	err := s.client.Patch(ctx, p, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
 		client.FieldOwner(plan.FieldManager))
 	if client.IgnoreNotFound(err) != nil {
 		p.Finalizers = before.Finalizers
@@ -86,12 +93,12 @@ func (a applier) setFinalizers(ctx context.Context, p *v1alpha1.AutoscalingPolic
 
 // setTakenOver fails when another client wrote the policy meanwhile: its lists are written as wholes, and an
 // entry that is left out is never restored.
-func (a applier) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
+func (s suspender) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPolicy,
 	taken *v1alpha1.TakenOver,
 ) error {
 	before := p.DeepCopy()
 	p.Status.TakenOver = taken
-	if err := a.client.Status().Patch(ctx, p,
+	if err := s.client.Status().Patch(ctx, p,
 		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		p.Status.TakenOver = before.Status.TakenOver
 		return fmt.Errorf("writing status.takenOver: %w", err)
@@ -100,19 +107,19 @@ func (a applier) setTakenOver(ctx context.Context, p *v1alpha1.AutoscalingPolicy
 }
 
 // carryOutSuspension writes one step. What is gone already is fine.
-func (a applier) carryOutSuspension(ctx context.Context, observed plan.Observed, step plan.Suspension) error {
+func (s suspender) carryOutSuspension(ctx context.Context, observed plan.Observed, step plan.Suspension) error {
 	p := observed.Policy
 	switch step.Action {
 	case plan.ClearMaxReplicas:
-		return a.setMaxReplicas(ctx, observed, observed.Target.MaxReplicas, nil)
+		return s.setMaxReplicas(ctx, observed, observed.Target.MaxReplicas, nil)
 	case plan.DeleteAutoscaler:
 		hpa := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: step.Name}}
-		if err := a.client.Delete(ctx, hpa, client.Preconditions{UID: &step.UID}); client.IgnoreNotFound(err) != nil {
+		if err := s.client.Delete(ctx, hpa, client.Preconditions{UID: &step.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting it: %w", err)
 		}
 		return nil
 	case plan.PauseScaledObject:
-		return a.editScaledObject(ctx, p, step.Name, func(annotations map[string]string) {
+		return s.editScaledObject(ctx, p, step.Name, func(annotations map[string]string) {
 			annotations[cluster.AnnotationPaused], annotations[plan.AnnotationPausedBy] = "true", p.Name
 		})
 	default:
@@ -121,12 +128,12 @@ func (a applier) carryOutSuspension(ctx context.Context, observed plan.Observed,
 }
 
 // editScaledObject changes the annotations of a ScaledObject as it is now.
-func (a applier) editScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy, name string,
+func (s suspender) editScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPolicy, name string,
 	edit func(map[string]string),
 ) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live := cluster.NewUnstructured(cluster.KindScaledObject)
-		if err := a.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, live); err != nil {
+		if err := s.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, live); err != nil {
 			return ignoreGone(err)
 		}
 		before := live.DeepCopy()
@@ -139,7 +146,7 @@ func (a applier) editScaledObject(ctx context.Context, p *v1alpha1.AutoscalingPo
 		if equality.Semantic.DeepEqual(before.GetAnnotations(), live.GetAnnotations()) {
 			return nil
 		}
-		return a.client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+		return s.client.Patch(ctx, live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
 			client.FieldOwner(plan.FieldManager))
 	})
 }

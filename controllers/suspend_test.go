@@ -452,13 +452,13 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 		return list
 	}
 	other := map[string]any{"name": "other", "maxReplicas": int64(7)}
-	require.NoError(t, w.reconciler.applier.setMaxReplicas(t.Context(), world, new(int32(4)), nil))
+	require.NoError(t, w.reconciler.applier.suspender.setMaxReplicas(t.Context(), world, new(int32(4)), nil))
 	require.Empty(t, w.writes, "it is 5 by now")
-	require.NoError(t, w.reconciler.applier.setMaxReplicas(t.Context(), world, new(int32(5)), nil))
+	require.NoError(t, w.reconciler.applier.suspender.setMaxReplicas(t.Context(), world, new(int32(5)), nil))
 	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2)}}, entries())
-	require.NoError(t, w.reconciler.applier.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
+	require.NoError(t, w.reconciler.applier.suspender.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
 	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2), "maxReplicas": int64(5)}},
 		entries())
 	world.Policy.Spec.ScaleTargetRef.Component.Name = "gone"
-	require.NoError(t, w.reconciler.applier.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
+	require.NoError(t, w.reconciler.applier.suspender.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
 }
