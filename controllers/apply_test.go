@@ -6,6 +6,7 @@ package controllers
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -106,7 +107,7 @@ func TestAnApplyThatIsTurnedDownBecomesACondition(t *testing.T) {
 			require.Empty(t, w.reconcile(), "it is not tried again at once")
 			require.NotEmpty(t, w.events())
 
-			w.after(retryRefusedEvery)
+			w.after(time.Minute)
 			w.answer(700, 10_000)
 			w.applyFails = nil
 			require.Equal(t, []string{"apply", "patch status"}, w.reconcile())

@@ -9,7 +9,11 @@
 //
 // The reconcile of a policy, on the leader alone (policy_reconciler.go):
 //
-//	observe -> plan.Check -> input of readings and pods -> policy.Decide -> plan.New -> write -> one status patch
+//	observed := observe                               what Kubernetes and the store have, plan.Check included
+//	decision, state := policy.Decide(plan.Input(observed), before)
+//	actions := plan.New(observed, decision)           every write, as data
+//	result := applier.apply(observed, actions)        the only writer
+//	plan.Status(observed, decision, state, result)    one patch, or none
 //
 // It begins when the policy, its target or an autoscaler on the same target changes, when the poller has news of an
 // input topic, and after a poll interval. A reconcile without a change writes nothing.
