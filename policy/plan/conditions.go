@@ -186,8 +186,8 @@ func (o outcome) autoscalerApplied() metav1.Condition {
 		c.Message = "retrying after an error: " + o.scaleFailed.Error()
 	case o.Policy.Spec.Mode == v1alpha1.ModeRecommend:
 		c.Reason, c.Message = v1alpha1.ReasonRecommendOnly, "mode is Recommend: no HorizontalPodAutoscaler is made"
-	case o.byKEDA() != nil:
-		return *o.byKEDA()
+	case byKEDA(o.Observed) != nil:
+		return *byKEDA(o.Observed)
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
 		c.Reason, c.Message = v1alpha1.ReasonDirect, "the controller writes the number of replicas itself: "+o.Actuator.Reason
 	case o.Autoscaler == nil && !o.Target.mayHaveAutoscaler(o.Policy.Spec):
@@ -237,17 +237,17 @@ func scalingActive(o Observed) *metav1.Condition {
 			"itself"
 		return &c
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
-		c = o.kedaScales()
+		c = kedaScales(o)
 		return &c
 	case o.Autoscaler == nil:
 		return &c
 	}
-	c = o.mirrored(c, o.Autoscaler.Status.Conditions)
+	c = mirrored(o, c, o.Autoscaler.Status.Conditions)
 	return &c
 }
 
 // mirrored is what a HorizontalPodAutoscaler says of itself, where it does.
-func (o Observed) mirrored(c metav1.Condition,
+func mirrored(o Observed, c metav1.Condition,
 	conditions []autoscalingv2.HorizontalPodAutoscalerCondition,
 ) metav1.Condition {
 	for _, theirs := range conditions {

@@ -75,7 +75,7 @@ func functionHasNoAutoscalerOfItsOwn(w Observed) *Violation {
 // noAutoscalerIsLeftBehind: Function Mesh means to delete its own when maxReplicas goes, and looks for it under a wrong
 // name.
 func noAutoscalerIsLeftBehind(w Observed) *Violation {
-	at := slices.IndexFunc(w.Conflicting, w.leftBehind)
+	at := slices.IndexFunc(w.Conflicting, func(r ConflictingAutoscaler) bool { return leftBehind(w, r) })
 	if at < 0 {
 		return nil
 	}
@@ -86,12 +86,12 @@ func noAutoscalerIsLeftBehind(w Observed) *Violation {
 }
 
 // leftBehind says that Function Mesh made the conflicting autoscaler for the target, and forgot it.
-func (w Observed) leftBehind(r ConflictingAutoscaler) bool {
-	return !w.Target.OwnAutoscaler && w.ofFunctionMesh(r)
+func leftBehind(w Observed, r ConflictingAutoscaler) bool {
+	return !w.Target.OwnAutoscaler && ofFunctionMesh(w, r)
 }
 
 // ofFunctionMesh says that Function Mesh made the conflicting autoscaler for the target.
-func (w Observed) ofFunctionMesh(r ConflictingAutoscaler) bool {
+func ofFunctionMesh(w Observed, r ConflictingAutoscaler) bool {
 	ref := w.Target.Ref
 	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
 }
@@ -102,7 +102,7 @@ func noOtherAutoscalerScalesIt(w Observed) *Violation {
 		return nil
 	}
 	first := w.Conflicting[0]
-	message := first.String() + w.harm(first) + ": " + remedy(first)
+	message := first.String() + harm(w, first) + ": " + remedy(first)
 	if len(w.Conflicting) > 1 {
 		var others []string
 		for _, r := range w.Conflicting[1:] {
@@ -121,7 +121,7 @@ func (r ConflictingAutoscaler) String() string {
 // harm is what comes of a conflicting autoscaler. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: of a
 // StatefulSet that was scaled from 8 to 2, 6 pods were deleted and recreated at every sync of the
 // HorizontalPodAutoscaler, without end.
-func (w Observed) harm(r ConflictingAutoscaler) string {
+func harm(w Observed, r ConflictingAutoscaler) string {
 	if r.TargetKind == kindStatefulSet && w.Target.Ref.Kind != kindStatefulSet {
 		return fmt.Sprintf(", which belongs to %s %s: Function Mesh sets its replicas back each time, so pods are DELETED "+
 			"AND RECREATED AT EVERY SYNC",

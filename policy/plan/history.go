@@ -30,8 +30,8 @@ type History struct {
 	refusal *refusal
 	// autoscalerDeletedAt is when our HorizontalPodAutoscaler was deleted last.
 	autoscalerDeletedAt time.Time
-	// toleranceSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
-	toleranceSince time.Time
+	// lackingSince is since when the autoscaler has lacked the tolerance, or when it was last applied for that.
+	lackingSince time.Time
 	// suspended is when each autoscaler was suspended first for this generation of the policy.
 	suspended  map[string]time.Time
 	generation int64
@@ -58,12 +58,12 @@ func (h History) After(o Observed, actions Actions, result Result) History {
 	}
 	switch {
 	case result.Refused:
-		h.refusal = &refusal{*result.Violation, o.Now, o.Policy.Generation, o.identity()}
+		h.refusal = &refusal{*result.Violation, o.Now, o.Policy.Generation, identity(o)}
 	case (actions.Autoscaler != nil || actions.ScaledObject != nil) && result.ApplyFailed == nil:
 		h.refusal = nil
 	}
 	if actions.Autoscaler != nil {
-		h.toleranceSince = o.toleranceSince(actions)
+		h.lackingSince = h.toleranceLackedSince(o, actions)
 	}
 	if h.generation != o.Policy.Generation {
 		h.generation, h.suspended = o.Policy.Generation, nil
@@ -96,9 +96,9 @@ func (h History) recreated(uid string) bool {
 }
 
 // standingRefusal is why the API server would refuse our autoscaler again; nil when it may take it.
-func (o Observed) standingRefusal() *Violation {
-	r := o.History.refusal
-	if r == nil || r.generation != o.Policy.Generation || r.found != o.identity() ||
+func (h History) standingRefusal(o Observed) *Violation {
+	r := h.refusal
+	if r == nil || r.generation != o.Policy.Generation || r.found != identity(o) ||
 		o.Now.Sub(r.at) >= retryRefusedEvery {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (o Observed) standingRefusal() *Violation {
 
 // identity is what an apply finds: the autoscaler of one actuator or the other, by what does not change with the status
 // that is written of it at every sync.
-func (o Observed) identity() string {
+func identity(o Observed) string {
 	identity := string(o.Actuator.Type) + " "
 	switch {
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA && o.ScaledObject != nil:
@@ -119,14 +119,14 @@ func (o Observed) identity() string {
 }
 
 // toleranceDue says that it is time to apply an autoscaler anew that lacks the tolerance.
-func (o Observed) toleranceDue() bool {
-	since := o.History.toleranceSince
+func (h History) toleranceDue(o Observed) bool {
+	since := h.lackingSince
 	return o.Autoscaler != nil && !ToleranceHonoured(o.Autoscaler) && !since.IsZero() &&
 		o.Now.Sub(since) >= retryToleranceEvery
 }
 
-func (o Observed) toleranceSince(actions Actions) time.Time {
-	switch since := o.History.toleranceSince; {
+func (h History) toleranceLackedSince(o Observed, actions Actions) time.Time {
+	switch since := h.lackingSince; {
 	case o.Autoscaler == nil || ToleranceHonoured(o.Autoscaler):
 		return time.Time{}
 	case since.IsZero() || actions.ApplyAnew:
@@ -140,11 +140,11 @@ func (o Observed) toleranceSince(actions Actions) time.Time {
 func (o Observed) RecentlyDeleted() bool { return o.Now.Sub(o.History.autoscalerDeletedAt) < settleFor }
 
 // recentlyRestored says that the caches may still show the target without what was restored.
-func (o Observed) recentlyRestored() bool { return o.Now.Sub(o.History.restoredAt) < settleFor }
+func (h History) recentlyRestored(o Observed) bool { return o.Now.Sub(h.restoredAt) < settleFor }
 
 // suspendedAgain says that something was suspended more than a moment ago, and is back. The tool that writes it, such
 // as a GitOps controller, is not fought.
-func (o Observed) suspendedAgain(step Suspension) bool {
-	since, found := o.History.suspended[step.String()]
-	return found && !step.LeftBehind && o.History.generation == o.Policy.Generation && o.Now.Sub(since) > settleFor
+func (h History) suspendedAgain(o Observed, step Suspension) bool {
+	since, found := h.suspended[step.String()]
+	return found && !step.LeftBehind && h.generation == o.Policy.Generation && o.Now.Sub(since) > settleFor
 }

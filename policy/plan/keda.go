@@ -73,20 +73,20 @@ func kedaAdmitsOurs(w Observed) *Violation {
 // refuses. KEDA takes a target from 0 to 1, and then its HorizontalPodAutoscaler goes on: the controller writes the
 // number that is needed itself. It tells the status before, in both directions: else KEDA would take back what was
 // written by what was decided before.
-func (o Observed) planKEDA(current, decided int32, off bool) Actions {
+func planKEDA(o Observed, current, decided int32, off bool) Actions {
 	live := o.ownScaledObject()
 	var actions Actions
 	switch {
 	case o.Autoscaler != nil:
 		return Actions{RemoveAutoscaler: true}
-	case !o.mayHaveScaledObject():
+	case !mayHaveScaledObject(o):
 		actions.RemoveScaledObject = true
-	case o.scaledObjectHasToWait():
+	case scaledObjectHasToWait(o):
 		return Actions{}
 	default:
 		actions.ScaledObject = ScaledObject(o.Policy, o.Target, o.Capabilities.Scaler)
 	}
-	actions.Replicas = o.besideAutoscaler(current, decided, off || live.keeps(current, decided))
+	actions.Replicas = besideAutoscaler(o, current, decided, off || live.keeps(current, decided))
 	told := o.Policy.Status.DesiredReplicas
 	// the scaler has to know by then
 	untold := actions.ScaledObject != nil && live == nil && (told == nil || *told != decided)
@@ -101,13 +101,13 @@ func (l *LiveScaledObject) keeps(current, decided int32) bool {
 
 // mayHaveScaledObject is false where KEDA would move what is to stay: it brings a target within bounds like any
 // autoscaler, and one that the user set to 0 back to minReplicas, which a HorizontalPodAutoscaler does not.
-func (o Observed) mayHaveScaledObject() bool {
+func mayHaveScaledObject(o Observed) bool {
 	return o.Target.mayHaveAutoscaler(o.Policy.Spec) && !SwitchedOff(o)
 }
 
 // scaledObjectHasToWait until the one before is gone with all that KEDA made of it, and for the first decision: the
 // controller cannot foresee what KEDA makes of a scaler that knows nothing yet.
-func (o Observed) scaledObjectHasToWait() bool {
+func scaledObjectHasToWait(o Observed) bool {
 	live := o.ownScaledObject()
 	if live == nil {
 		return o.KEDAAutoscaler != nil || (o.Unknown != nil && o.Policy.Status.DesiredReplicas == nil)

@@ -28,13 +28,13 @@ const (
 
 // kedaGoes says how far a ScaledObject is that is not wanted any more, or stands in the way of the next one; nil when
 // there is none.
-func (o Observed) kedaGoes() *metav1.Condition {
+func kedaGoes(o Observed) *metav1.Condition {
 	live := o.ownScaledObject()
 	c := &metav1.Condition{
 		Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionUnknown,
 		Reason: v1alpha1.ReasonPending,
 	}
-	switch wanted := o.Actuator.Type == v1alpha1.ActuatorKEDA && o.mayHaveScaledObject(); {
+	switch wanted := o.Actuator.Type == v1alpha1.ActuatorKEDA && mayHaveScaledObject(o); {
 	case live != nil && live.DeletionTimestamp != nil && o.Now.Sub(live.DeletionTimestamp.Time) > kedaLetsGoWithin:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonScaledObjectStays
 		c.Message = fmt.Sprintf("ScaledObject %s was deleted at %s and is still there, so KEDA may still scale the target: "+
@@ -54,8 +54,8 @@ func (o Observed) kedaGoes() *metav1.Condition {
 }
 
 // kedaStays is that a ScaledObject of ours was deleted a while ago and KEDA holds it back; nil otherwise.
-func (o Observed) kedaStays() *Violation {
-	if c := o.kedaGoes(); c != nil && c.Reason == v1alpha1.ReasonScaledObjectStays {
+func kedaStays(o Observed) *Violation {
+	if c := kedaGoes(o); c != nil && c.Reason == v1alpha1.ReasonScaledObjectStays {
 		return &Violation{Condition: c.Type, Reason: c.Reason, Message: c.Message}
 	}
 	return nil
@@ -63,18 +63,18 @@ func (o Observed) kedaStays() *Violation {
 
 // byKEDA is AutoscalerApplied where KEDA scales the target, is about to, or has not stopped to; nil where it has
 // nothing to do with it.
-func (o Observed) byKEDA() *metav1.Condition {
-	if c := o.kedaGoes(); c != nil {
+func byKEDA(o Observed) *metav1.Condition {
+	if c := kedaGoes(o); c != nil {
 		return c
 	}
 	if o.Actuator.Type != v1alpha1.ActuatorKEDA {
 		return nil
 	}
-	c := o.scaledObjectApplied()
+	c := scaledObjectApplied(o)
 	return &c
 }
 
-func (o Observed) scaledObjectApplied() metav1.Condition {
+func scaledObjectApplied(o Observed) metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionAutoscalerApplied, Status: metav1.ConditionUnknown,
 		Reason: v1alpha1.ReasonPending,
@@ -85,7 +85,7 @@ func (o Observed) scaledObjectApplied() metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonSwitchedOff, "KEDA would set the replicas "+
 			"again, so "+
 			"there is no ScaledObject while they are 0"
-	case !o.mayHaveScaledObject():
+	case !mayHaveScaledObject(o):
 		c.Message = "KEDA would bring the replicas within bounds, so the ScaledObject is made when they may change: " +
 			o.Target.Frozen.Message
 	case o.ownScaledObject() != nil && o.KEDAAutoscaler != nil &&
@@ -103,7 +103,7 @@ func (o Observed) scaledObjectApplied() metav1.Condition {
 }
 
 // kedaScales says in KEDA's words whether it does. The target has replicas.
-func (o Observed) kedaScales() metav1.Condition {
+func kedaScales(o Observed) metav1.Condition {
 	live, hpa := o.ownScaledObject(), o.KEDAAutoscaler
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending,
@@ -123,7 +123,7 @@ func (o Observed) kedaScales() metav1.Condition {
 		c.Message = fmt.Sprintf("KEDA gets no answer of the scaler and keeps the replicas (fallback), see the events of "+
 			"ScaledObject %s: %s", live.Name, fallback.Message)
 	case hpa != nil:
-		c = o.mirrored(c, hpa.Status.Conditions)
+		c = mirrored(o, c, hpa.Status.Conditions)
 	case ready != nil && ready.Status == metav1.ConditionTrue:
 		c.Message = "KEDA has not made its HorizontalPodAutoscaler yet"
 	}

@@ -54,25 +54,25 @@ type Actions struct {
 // autoscaler writes is taken for the present one: Decide goes on from it.
 func New(o Observed, decision *policy.Decision) Actions {
 	switch {
-	case o.recentlyRestored():
+	case o.History.recentlyRestored(o):
 		return Actions{Wait: true}
 	case MustRestore(o.Policy):
 		back := Restore(o)
-		return Actions{Restore: &back, Violation: o.kedaStays()}
+		return Actions{Restore: &back, Violation: kedaStays(o)}
 	}
 	step, violation := NextSuspension(o)
 	if step != nil {
 		return Actions{Suspend: step}
 	}
 	o.Violation = violation
-	actions := o.carryOut(decision)
+	actions := carryOut(o, decision)
 	actions.Violation = violation
-	return o.withoutRefused(actions)
+	return withoutRefused(o, actions)
 }
 
 // withoutRefused leaves out what the API server refused lately and would refuse again.
-func (o Observed) withoutRefused(actions Actions) Actions {
-	refused := o.standingRefusal()
+func withoutRefused(o Observed, actions Actions) Actions {
+	refused := o.History.standingRefusal(o)
 	if refused == nil || (actions.Autoscaler == nil && actions.ScaledObject == nil) ||
 		(actions.ScaledObject != nil && ScaledObjectIsCurrent(o.ScaledObject, actions.ScaledObject)) {
 		return actions
@@ -83,7 +83,7 @@ func (o Observed) withoutRefused(actions Actions) Actions {
 }
 
 // carryOut says how the decision reaches the target.
-func (o Observed) carryOut(decision *policy.Decision) Actions {
+func carryOut(o Observed, decision *policy.Decision) Actions {
 	p := o.Policy
 	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModeOff {
 		return Actions{RemoveAutoscaler: true, RemoveScaledObject: true}
@@ -100,7 +100,7 @@ func (o Observed) carryOut(decision *policy.Decision) Actions {
 	off := SwitchedOff(o) || o.Target.Frozen != nil
 	switch {
 	case o.Actuator.Type == v1alpha1.ActuatorKEDA:
-		return o.planKEDA(current, decided, off)
+		return planKEDA(o, current, decided, off)
 	case o.kedaRemains():
 		return Actions{RemoveScaledObject: true} // two writers at once would be one too many
 	case o.Actuator.Type == v1alpha1.ActuatorDirect:
@@ -112,9 +112,9 @@ func (o Observed) carryOut(decision *policy.Decision) Actions {
 		actions.RemoveAutoscaler = true
 	case !o.undecided(): // an autoscaler without a metric only complains
 		actions.Autoscaler = HorizontalPodAutoscaler(p, o.Target, o.Capabilities)
-		actions.ApplyAnew = o.toleranceDue()
+		actions.ApplyAnew = o.History.toleranceDue(o)
 	}
-	actions.Replicas = o.besideAutoscaler(current, decided, off)
+	actions.Replicas = besideAutoscaler(o, current, decided, off)
 	actions.StatusFirst = actions.Replicas != nil && current == 0
 	return actions
 }
@@ -125,8 +125,8 @@ func (o Observed) undecided() bool {
 }
 
 // besideAutoscaler is the number that the controller writes although an autoscaler scales the target; nil for none.
-func (o Observed) besideAutoscaler(current, decided int32, off bool) *int32 {
-	if !o.throughZero(decided, current) {
+func besideAutoscaler(o Observed, current, decided int32, off bool) *int32 {
+	if !throughZero(o, decided, current) {
 		return nil
 	}
 	return differing(decided, current, off)
@@ -134,8 +134,8 @@ func (o Observed) besideAutoscaler(current, decided int32, off bool) *int32 {
 
 // throughZero says that the way goes where our autoscaler does not: one that reaches zero does nothing while the
 // backlog is unknown, for it gets no metric then.
-func (o Observed) throughZero(decided, current int32) bool {
-	return (decided == 0 || current == 0) && (o.Unknown != nil || !o.autoscalerReachesZero())
+func throughZero(o Observed, decided, current int32) bool {
+	return (decided == 0 || current == 0) && (o.Unknown != nil || !autoscalerReachesZero(o))
 }
 
 // mayHaveAutoscaler is false for what is frozen out of bounds: an autoscaler would bring it back into them at once, and
@@ -154,7 +154,7 @@ func differing(decided, current int32, off bool) *int32 {
 
 // autoscalerReachesZero says that ours goes to zero and back by itself. One that has not gone there itself does nothing
 // at zero (ScalingDisabled).
-func (o Observed) autoscalerReachesZero() bool {
+func autoscalerReachesZero(o Observed) bool {
 	live := o.Autoscaler
 	if !o.Capabilities.ScaleToZero || live == nil {
 		return false

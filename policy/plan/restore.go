@@ -50,7 +50,7 @@ func Restore(w Observed) Restoration {
 	if taken == nil {
 		return back
 	}
-	beside := w.besideWhatIsGivenBack(taken)
+	beside := besideWhatIsGivenBack(w, taken)
 	for _, name := range taken.ScaledObjects {
 		if beside != "" {
 			back.Kept = append(back.Kept, fmt.Sprintf("%s %s: %s", kindScaledObject, name, beside))
@@ -59,7 +59,7 @@ func Restore(w Observed) Restoration {
 		back.ScaledObjects = append(back.ScaledObjects, string(name))
 	}
 	if taken.MaxReplicas != nil {
-		if why := cmp.Or(w.keepsMaxReplicas(), beside); why != "" {
+		if why := cmp.Or(keepsMaxReplicas(w), beside); why != "" {
 			back.Kept = append(back.Kept, fmt.Sprintf("maxReplicas %d: %s", *taken.MaxReplicas, why))
 		} else {
 			back.MaxReplicas = taken.MaxReplicas
@@ -71,20 +71,20 @@ func Restore(w Observed) Restoration {
 			back.Kept = append(back.Kept, err.Error())
 			continue
 		}
-		if why := cmp.Or(w.keepsAutoscaler(hpa), beside); why != "" {
+		if why := cmp.Or(keepsAutoscaler(w, hpa), beside); why != "" {
 			back.Kept = append(back.Kept, fmt.Sprintf("%s %s: %s", kindAutoscaler, hpa.Name, why))
 			continue
 		}
 		back.Autoscalers = append(back.Autoscalers, hpa)
 	}
-	if why := w.stuckAtZero(back); why != "" {
+	if why := stuckAtZero(w, back); why != "" {
 		back.Kept = append(back.Kept, why)
 	}
 	return back
 }
 
 // keepsMaxReplicas says why it is not set again; empty when it is.
-func (w Observed) keepsMaxReplicas() string {
+func keepsMaxReplicas(w Observed) string {
 	switch {
 	case w.Target == nil:
 		return "the target is gone"
@@ -99,11 +99,11 @@ func (w Observed) keepsMaxReplicas() string {
 
 // keepsAutoscaler says why one is not made again; empty when it is. A status may be written by others than us, so
 // nothing is made from it that would scale anything but the target.
-func (w Observed) keepsAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) string {
+func keepsAutoscaler(w Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) string {
 	if w.Target == nil {
 		return "the target is gone"
 	}
-	if !w.scaledWithTarget(hpa.Spec.ScaleTargetRef) {
+	if !scaledWithTarget(w, hpa.Spec.ScaleTargetRef) {
 		return "it does not scale the target"
 	}
 	for _, owner := range hpa.OwnerReferences {
@@ -121,12 +121,12 @@ func (w Observed) keepsAutoscaler(hpa *autoscalingv2.HorizontalPodAutoscaler) st
 
 // besideWhatIsGivenBack is what scales the target by now, so that nothing is given back beside it; empty when nothing
 // does.
-func (w Observed) besideWhatIsGivenBack(taken *v1alpha1.TakenOver) string {
+func besideWhatIsGivenBack(w Observed, taken *v1alpha1.TakenOver) string {
 	if w.Target == nil {
 		return ""
 	}
 	for _, r := range w.Conflicting {
-		if !w.takenOver(taken, r) {
+		if !takenOver(w, taken, r) {
 			return r.String() + " by now"
 		}
 	}
@@ -134,7 +134,7 @@ func (w Observed) besideWhatIsGivenBack(taken *v1alpha1.TakenOver) string {
 }
 
 // scaledWithTarget says that a reference names an object that has the target's replicas.
-func (w Observed) scaledWithTarget(ref autoscalingv2.CrossVersionObjectReference) bool {
+func scaledWithTarget(w Observed, ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
 	return slices.ContainsFunc(w.Target.Scaled, func(s v1alpha1.ScaleTargetRef) bool {
 		return s.Kind == ref.Kind && s.Name == ref.Name && group(s.APIVersion) == group(ref.APIVersion)
@@ -142,11 +142,11 @@ func (w Observed) scaledWithTarget(ref autoscalingv2.CrossVersionObjectReference
 }
 
 // takenOver says that a conflicting autoscaler is one of those that were suspended, or follows from one.
-func (w Observed) takenOver(taken *v1alpha1.TakenOver, r ConflictingAutoscaler) bool {
+func takenOver(w Observed, taken *v1alpha1.TakenOver, r ConflictingAutoscaler) bool {
 	own := w.Target.MaxReplicas
 	// so that what follows from it is given back, too
 	given := taken.MaxReplicas != nil && (own == nil || *own == *taken.MaxReplicas)
-	if r.Terminating || slices.Contains(taken.ScaledObjects, v1alpha1.ObjectName(r.Name)) || given && w.ofFunctionMesh(r) {
+	if r.Terminating || slices.Contains(taken.ScaledObjects, v1alpha1.ObjectName(r.Name)) || given && ofFunctionMesh(w, r) {
 		return true
 	}
 	return slices.ContainsFunc(taken.HorizontalPodAutoscalers, func(m v1alpha1.Manifest) bool {
@@ -157,7 +157,7 @@ func (w Observed) takenOver(taken *v1alpha1.TakenOver, r ConflictingAutoscaler) 
 
 // stuckAtZero says that no autoscaler wakes the target once all is restored. A HorizontalPodAutoscaler does not, where
 // KEDA does. Empty when that is not so.
-func (w Observed) stuckAtZero(back Restoration) string {
+func stuckAtZero(w Observed, back Restoration) string {
 	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 ||
 		(back.MaxReplicas == nil && len(back.Autoscalers) == 0) {
 		return ""

@@ -36,7 +36,7 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 	if o.Target != nil {
 		after.CurrentReplicas = o.Target.Replicas
 	}
-	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = o.writer()
+	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = writer(o.Observed)
 	after.Conditions = o.conditions()
 	if o.nothingToDecide() {
 		after.DesiredReplicas, after.Signals, after.Decision = nil, nil, nil
@@ -65,7 +65,7 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 }
 
 // writer is who writes the number of replicas, and what it does so by.
-func (o Observed) writer() (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
+func writer(o Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
 	if mode := o.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModeOff ||
 		o.Violation != nil {
 		return nil, "", ""

@@ -82,11 +82,11 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 	case w.Target.Frozen != nil:
 		return nil, standing(v.Message + "; it is not taken over for now: " + w.Target.Frozen.Message)
 	}
-	if why := w.cannotTakeOver(); why != "" {
+	if why := cannotTakeOver(w); why != "" {
 		return nil, standing(why)
 	}
-	step, violation := w.nextStep()
-	if step != nil && o.suspendedAgain(*step) {
+	step, violation := nextStep(w)
+	if step != nil && o.History.suspendedAgain(o, *step) {
 		return nil, &Violation{v.Condition, v1alpha1.ReasonRecreated, fmt.Sprintf(
 			"%s was suspended and is back: stop the tool that writes it (GitOps?) first. %s", step, v.Message)}
 	}
@@ -94,7 +94,7 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 }
 
 // nextStep of what can be taken over.
-func (w Observed) nextStep() (*Suspension, *Violation) {
+func nextStep(w Observed) (*Suspension, *Violation) {
 	var record v1alpha1.TakenOver
 	if known := w.Policy.Status.TakenOver; known != nil {
 		record = *known.DeepCopy()
@@ -112,10 +112,10 @@ func (w Observed) nextStep() (*Suspension, *Violation) {
 				record.ScaledObjects = append(record.ScaledObjects, name)
 			}
 			return &Suspension{Action: PauseScaledObject, Name: r.Name, UID: r.UID, Record: record}, nil
-		case record.MaxReplicas == nil || !w.leftBehind(r): // with its maxReplicas Function Mesh makes its own again
+		case record.MaxReplicas == nil || !leftBehind(w, r): // with its maxReplicas Function Mesh makes its own again
 			record.HorizontalPodAutoscalers = withManifest(record.HorizontalPodAutoscalers, r)
 		}
-		return &Suspension{Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, LeftBehind: w.leftBehind(r)},
+		return &Suspension{Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, LeftBehind: leftBehind(w, r)},
 			nil
 	}
 	r := w.Conflicting[0]
@@ -126,7 +126,7 @@ func (w Observed) nextStep() (*Suspension, *Violation) {
 }
 
 // cannotTakeOver says what has to be mended by a person all the same; empty when nothing has to.
-func (w Observed) cannotTakeOver() string {
+func cannotTakeOver(w Observed) string {
 	if w.Target.OwnAutoscaler && w.Target.MaxReplicas == nil {
 		return "how many replicas the target's own autoscaler may use is not known, so it cannot be given back: remove it"
 	}
@@ -142,7 +142,7 @@ func (w Observed) cannotTakeOver() string {
 			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(paused, name) {
 				paused = append(paused, name)
 			}
-		case r.Owner != "" && !w.ofFunctionMesh(r):
+		case r.Owner != "" && !ofFunctionMesh(w, r):
 			return r.String() + ", which TakeOver leaves alone: " + remedy(r)
 		case r.Manifest == "":
 			return r.String() + " and has more than 16 KiB, too much to be given back: delete it"
