@@ -109,6 +109,7 @@ func requireTwin(t *testing.T, content []byte, chunk func(io.Reader) io.Reader, 
 func FuzzScanner(f *testing.F) {
 	addFixtures(f, "*.json")
 	f.Add([]byte(`["\ud83d\ude00\ud83dx",1e9,-0.5,true,false,null,{"a":{}}]`))
+	f.Add([]byte(`{"":1` + strings.Repeat("0", maxDigits) + `}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		requireTwin(t, content, whole, "whole")
 		if len(content) < 1<<12 {

@@ -281,9 +281,6 @@ func (l *lexer) run(text *[]byte) bool {
 	some := false
 	for l.accept(text, "0123456789") {
 		some = true
-		if text != nil && len(*text) == maxDigits {
-			break // no caller accepts such a number
-		}
 	}
 	return some
 }
