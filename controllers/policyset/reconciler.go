@@ -105,7 +105,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 	written, outcome.Failed = r.write(ctx, actions, outcome, memory)
 	for i := range outcome.Observed.Matched {
 		object := &outcome.Observed.Matched[i]
-		object.Refused = memory.refused[plan.SetPolicyName(set.Name, object.Ref)].reason
+		object.Refused = memory.refused[object.PolicyName].reason
 	}
 	wait, err := r.report(ctx, outcome, memory)
 	r.record(&set, written.events())

@@ -49,8 +49,9 @@ type MatchedObject struct {
 	Ref v1alpha1.ScaleTargetRef
 	// NotGoverned is why the set does not govern it; nil when it does.
 	NotGoverned *NotGoverned
-	// Live is the policy that has the name of the object's policy; nil when there is none.
-	Live *v1alpha1.AutoscalingPolicy
+	// PolicyName is what SetPolicyName calls its policy, and Live the policy of that name; nil when there is none.
+	PolicyName string
+	Live       *v1alpha1.AutoscalingPolicy
 	// Refused is why the API server does not take its policy; empty when it does.
 	Refused string
 }
@@ -118,9 +119,9 @@ func ObserveSet(set *v1alpha1.AutoscalingPolicySet, neighbors Neighbors, objects
 		if meshes[object.Mesh] {
 			continue // it is a component of a FunctionMesh that matches
 		}
+		name := SetPolicyName(set.Name, object.Ref)
 		observed.Matched = append(observed.Matched, MatchedObject{
-			Ref: object.Ref, NotGoverned: claims.before(object),
-			Live: claims.byName[SetPolicyName(set.Name, object.Ref)],
+			Ref: object.Ref, NotGoverned: claims.before(object), PolicyName: name, Live: claims.byName[name],
 		})
 	}
 	slices.SortFunc(observed.Matched, func(a, b MatchedObject) int { return compareRefs(a.Ref, b.Ref) })
@@ -270,7 +271,7 @@ func NewPolicySetPlan(observed ObservedSet) (PolicySetPlan, error) {
 		if object.NotGoverned != nil {
 			continue
 		}
-		wanted[SetPolicyName(observed.Set.Name, object.Ref)] = true
+		wanted[object.PolicyName] = true
 		if object.isTaken(observed.Set) || object.isLeaving(observed.Set) {
 			continue
 		}
@@ -279,7 +280,7 @@ func NewPolicySetPlan(observed ObservedSet) (PolicySetPlan, error) {
 			return actions, err
 		}
 		if !current {
-			actions.Apply = append(actions.Apply, PlannedPolicy{template.policy(object.Live, object.Ref), object.Live == nil})
+			actions.Apply = append(actions.Apply, PlannedPolicy{template.policy(object), object.Live == nil})
 		}
 	}
 	for _, p := range observed.Policies {

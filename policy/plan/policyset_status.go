@@ -128,7 +128,7 @@ func (observed ObservedSet) describe(object MatchedObject) rankedObject {
 	case object.Refused != "" && object.Live == nil:
 		return of(rankFalse, "", v1alpha1.ReasonRefused, object.Refused)
 	}
-	one := of(rankUnknown, SetPolicyName(observed.Set.Name, object.Ref), v1alpha1.ReasonPending, "its policy is new")
+	one := of(rankUnknown, object.PolicyName, v1alpha1.ReasonPending, "its policy is new")
 	one.governed = true
 	if object.Live == nil || object.isLeaving(observed.Set) {
 		return one

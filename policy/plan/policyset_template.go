@@ -99,22 +99,20 @@ func (t policyTemplate) specFor(ref v1alpha1.ScaleTargetRef) v1alpha1.Autoscalin
 }
 
 // policy to apply. One that exists is meant by its UID: it may have been deleted and its name taken since.
-func (t policyTemplate) policy(live *v1alpha1.AutoscalingPolicy,
-	ref v1alpha1.ScaleTargetRef,
-) *PolicyApplyConfiguration {
-	gv, spec := v1alpha1.GroupVersion().String(), t.specFor(ref)
+func (t policyTemplate) policy(object MatchedObject) *PolicyApplyConfiguration {
+	gv, spec := v1alpha1.GroupVersion().String(), t.specFor(object.Ref)
 	p := &PolicyApplyConfiguration{
 		ObjectMetaApplyConfiguration: &acmetav1.ObjectMetaApplyConfiguration{},
 		Spec:                         spec.DeepCopy(),
 	}
 	p.WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicy)
-	p.WithName(SetPolicyName(t.set.Name, ref)).WithNamespace(t.set.Namespace).
+	p.WithName(object.PolicyName).WithNamespace(t.set.Namespace).
 		WithLabels(t.labels).WithAnnotations(t.annotations).
 		WithOwnerReferences(acmetav1.OwnerReference().
 			WithAPIVersion(gv).WithKind(v1alpha1.KindAutoscalingPolicySet).
 			WithName(t.set.Name).WithUID(t.set.UID).WithController(true))
-	if live != nil {
-		p.WithUID(live.UID)
+	if object.Live != nil {
+		p.WithUID(object.Live.UID)
 	}
 	return p
 }

@@ -131,6 +131,7 @@ func TestPrecedenceOverASet(t *testing.T) {
 		}
 	}
 	resize := labelled(functionRef("resize"))
+	own := madeBy(t, policySet("media"), resize.Ref, "True", "Scaling")
 	tests := map[string]struct {
 		neighbors plan.Neighbors
 		object    plan.Selectable
@@ -141,7 +142,7 @@ func TestPrecedenceOverASet(t *testing.T) {
 		"a policy that names another version":     {policies(naming("one", v2)), resize, named},
 		"a policy that only recommends":           {policies(recommending), resize, named},
 		"a policy that names a Sink does not":     {policies(naming("one", sink)), resize, nil},
-		"its own policy does not":                 {policies(madeBy(t, policySet("media"), resize.Ref, "True", "")), resize, nil},
+		"its own policy does not":                 {policies(own), resize, nil},
 		"the policy of another set does not":      {policies(madeBy(t, younger, resize.Ref, "True", "X")), resize, nil},
 		"a policy that names the component":       {policies(naming("one", clean)), labelled(clean), named},
 		"a policy that names the component's own": {policies(naming("one", inMesh.Ref)), labelled(clean), named},
