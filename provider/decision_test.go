@@ -85,11 +85,11 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 				"stale: last good answer is 61s old")},
 			want: "stale: last good answer is 61s old",
 		},
-		"while the backlog is unknown and nobody wrote why": {
+		"while the backlog is unknown without a message": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){condition(v1alpha1.ConditionBacklogKnown, "")},
 			want:    "BacklogKnown is False: SomeReason",
 		},
-		"while nobody decides": {
+		"without a decision maker": {
 			dead: errors.New("no decision maker: lease pulsar-autoscaler/adapter was last renewed 2m ago"),
 			want: "no decision maker: lease pulsar-autoscaler/adapter was last renewed 2m ago",
 		},

@@ -4,6 +4,7 @@
 package instance
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,10 +28,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}),
 	}
-	for _, collector := range []prometheus.Collector{m.scrapes, m.duration} {
-		if err := registerer.Register(collector); err != nil {
-			return nil, fmt.Errorf("registering metrics: %w", err)
-		}
+	if err := errors.Join(registerer.Register(m.scrapes), registerer.Register(m.duration)); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	return m, nil
 }

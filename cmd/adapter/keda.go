@@ -14,17 +14,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// kedaFlags say how KEDA reaches the scaler, which is another program.
-func (o *Options) kedaFlags() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("keda", pflag.ContinueOnError)
+// addKEDAFlags adds how KEDA reaches the scaler, which is another program.
+func (o *Options) addKEDAFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Scaler.Address, plan.FlagScalerAddress, o.Scaler.Address,
 		"Where KEDA reaches the scaler: host:port of its headless Service, such as scaler.pulsar-autoscaler.svc:9090; "+
-			"default: none, and policies do not go through KEDA.")
+			"default: none, and policies do not use KEDA.")
 	fs.BoolVar(&o.Scaler.TLS, "keda-scaler-tls", o.Scaler.TLS, "The scaler speaks TLS.")
 	fs.StringVar(&o.Scaler.Authentication, "keda-scaler-authentication", o.Scaler.Authentication,
 		"ClusterTriggerAuthentication with the CA that signs the scaler's certificate, or with a client certificate for "+
 			"it; default: none.")
-	return fs
 }
 
 func (o *Options) checkKEDA() []error {
@@ -38,9 +36,7 @@ func (o *Options) checkKEDA() []error {
 		}
 	}
 	if name := o.Scaler.Authentication; name != "" {
-		for _, message := range validation.IsDNS1123Subdomain(name) {
-			p.Add("--keda-scaler-authentication is %q: %s", name, message)
-		}
+		p.Name("keda-scaler-authentication", name, validation.IsDNS1123Subdomain)
 	}
 	if o.Scaler.Address == "" && (o.Scaler.TLS || o.Scaler.Authentication != "") {
 		p.Add("--keda-scaler-tls is %t and --keda-scaler-authentication is %q: they are for --%s, which must be set then",

@@ -5,32 +5,16 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
-
-	"github.com/spf13/pflag"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "adapter:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main("adapter", run) }
 
-// run is the whole program: it returns when the context ends, or when a part cannot go on.
+// run is the whole program: it returns when the context ends, or when a part fails.
 func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	options, err := ParseOptions(args, help)
 	if err != nil {
@@ -46,8 +30,8 @@ func run(ctx context.Context, args []string, help, lines io.Writer) error {
 	if err != nil {
 		return err
 	}
-	logger.Info("starting", "pollInterval", options.Polling.PollInterval, "allowedPulsarHosts",
-		options.Polling.PulsarHosts())
+	logger.Info("starting", "pollInterval", options.Poller.PollInterval, "allowedPulsarHosts",
+		options.Poller.PulsarHosts())
 	if err := adapter.Run(ctx); err != nil {
 		return err
 	}

@@ -4,16 +4,18 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/custom-metrics-apiserver/pkg/cmd/options"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
@@ -22,10 +24,10 @@ import (
 type Options struct {
 	// Serving are the flags of the API server library: port, certificates, delegated authentication and authorization.
 	Serving *options.CustomMetricsAdapterServerOptions
-	// Polling says where Pulsar is and how it is measured, Kube where the API server and the Lease are.
-	Polling polling.Options
-	Kube    kube.Options
-	Log     logs.Options
+	// Poller is for Pulsar and for polling, Kube for where the API server and the Lease are.
+	Poller poller.Options
+	Kube   kube.Options
+	Log    logs.Options
 
 	WorkerUpdateInterval time.Duration
 
@@ -55,7 +57,7 @@ func NewOptions() *Options {
 	serving.Features.EnableProfiling = false
 	return &Options{
 		Serving: serving,
-		Polling: polling.NewOptions(),
+		Poller:  poller.NewOptions(),
 		Kube:    kube.NewOptions(),
 		Log:     logs.NewOptions(),
 
@@ -73,30 +75,30 @@ func NewOptions() *Options {
 
 // sections returns all flags in the order of the help text.
 func (o *Options) sections() []flags.Section {
-	serving := pflag.NewFlagSet("serving", pflag.ContinueOnError)
-	o.Serving.SecureServing.AddFlags(serving)
-	o.Serving.Authentication.AddFlags(serving)
-	o.Serving.Authorization.AddFlags(serving)
 	return []flags.Section{
-		{Title: "Pulsar", Flags: o.pulsarFlags()},
-		{Title: "Measuring", Flags: o.Polling.MeasuringFlags()},
-		{Title: "Kubernetes", Flags: o.kubernetesFlags()},
-		{Title: "KEDA", Flags: o.kedaFlags()},
-		{Title: "Process", Flags: o.processFlags()},
-		{Title: "Serving the metrics API", Flags: serving},
+		{Title: "Pulsar", Add: o.addPulsarFlags},
+		{Title: "Measuring", Add: o.Poller.AddMeasuringFlags},
+		{Title: "Kubernetes", Add: o.addKubernetesFlags},
+		{Title: "KEDA", Add: o.addKEDAFlags},
+		{Title: "Process", Add: o.addProcessFlags},
+		{Title: "Serving the metrics API", Add: o.addServingFlags},
 	}
 }
 
-func (o *Options) pulsarFlags() *pflag.FlagSet {
-	fs := o.Polling.PulsarFlags("adapter")
-	fs.DurationVar(&o.WorkerUpdateInterval, "worker-update-interval", o.WorkerUpdateInterval,
-		"Least time between two changes of the parallelism of a function, sink or source that a function worker runs, from "+
-			"1s to 1h: each restarts all its instances.")
-	return fs
+func (o *Options) addServingFlags(fs *pflag.FlagSet) {
+	o.Serving.SecureServing.AddFlags(fs)
+	o.Serving.Authentication.AddFlags(fs)
+	o.Serving.Authorization.AddFlags(fs)
 }
 
-func (o *Options) kubernetesFlags() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("kubernetes", pflag.ContinueOnError)
+func (o *Options) addPulsarFlags(fs *pflag.FlagSet) {
+	o.Poller.AddPulsarFlags(fs, "adapter")
+	fs.DurationVar(&o.WorkerUpdateInterval, "worker-update-interval", o.WorkerUpdateInterval,
+		"Minimum time between two changes of the parallelism of a function, sink or source that a function worker runs, "+
+			"from 1s to 1h: each restarts all its instances.")
+}
+
+func (o *Options) addKubernetesFlags(fs *pflag.FlagSet) {
 	o.Kube.AddFlags(fs)
 	fs.DurationVar(&o.LeaseDuration, "lease-duration", o.LeaseDuration,
 		"Time without renewal after which another replica takes over, in whole seconds from 2s to 5m.")
@@ -110,18 +112,15 @@ func (o *Options) kubernetesFlags() *pflag.FlagSet {
 	fs.StringVar(&o.ServiceNamespace, "service-namespace", o.ServiceNamespace,
 		"Namespace of that Service; default: that of the Lease.")
 	fs.BoolVar(&o.ExternalMetrics, "external-metrics", o.ExternalMetrics,
-		"Serve the same metrics as external.metrics.k8s.io too, which one adapter of a cluster can have: KEDA and Datadog "+
-			"take it for themselves.")
-	return fs
+		"Serve the same metrics as external.metrics.k8s.io too. A cluster has one server of that API group: KEDA and "+
+			"Datadog register themselves.")
 }
 
-func (o *Options) processFlags() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("process", pflag.ContinueOnError)
+func (o *Options) addProcessFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay", o.ShutdownDelay,
 		"Time for which requests are still answered after SIGTERM, until clients send no more, from 0s to 1m; the pod's "+
 			"grace period must be longer.")
 	o.Log.AddFlags(fs)
-	return fs
 }
 
 // ParseOptions parses and checks the arguments. It prints the help text and returns pflag.ErrHelp when asked for it.
@@ -135,4 +134,9 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 		return nil, err
 	}
 	return o, o.Validate()
+}
+
+// ServiceKey is the adapter's Service.
+func (o *Options) ServiceKey(leaseNamespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(o.ServiceNamespace, leaseNamespace), Name: o.ServiceName}
 }

@@ -41,7 +41,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 10250, o.Serving.SecureServing.BindPort)
 	require.Equal(t, 5*time.Second, o.ShutdownDelay)
-	require.Empty(t, o.Polling.PulsarHosts())
+	require.Empty(t, o.Poller.PulsarHosts())
 }
 
 func TestBadFlagsNameFlagValueAndBound(t *testing.T) {
@@ -200,7 +200,7 @@ func TestTheHostOfTheAdminURLIsAllowed(t *testing.T) {
 		"--allowed-pulsar-hosts=*.pulsar.svc,other:80",
 	}, nil)
 	require.NoError(t, err)
-	require.Equal(t, []string{"*.pulsar.svc", "other:80", "http://broker.pulsar:8080"}, o.Polling.PulsarHosts())
+	require.Equal(t, []string{"*.pulsar.svc", "other:80", "http://broker.pulsar:8080"}, o.Poller.PulsarHosts())
 }
 
 func TestTheManifestsFlagsAreGood(t *testing.T) {

@@ -10,10 +10,9 @@ import (
 	"strings"
 )
 
-// hangUps takes for what they are the errors that the API server library logs about requests that the caller gave up.
-// kube-aggregator asks five times at once every 30 s whether we are there and drops what comes after the first answer,
-// which is 15 such lines for an adapter that does nothing. They are kept for debugging; requests that failed are
-// counted by the library's metrics in any case.
+// hangUps logs at level debug the errors of the API server library about requests that the client canceled.
+// kube-aggregator probes the adapter with five requests every 30 s and cancels all but the first to answer, which is 15
+// such lines for an idle adapter. The library's metrics count failed requests in any case.
 type hangUps struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -35,7 +34,7 @@ func (h hangUps) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (h hangUps) WithGroup(name string) slog.Handler { return hangUps{h.Handler.WithGroup(name)} }
 
-// isHangUp knows the library's words.
+// isHangUp matches the library's messages.
 //
 // Source: k8s.io/apiserver, pkg/server/filters (wrap.go, timeout.go) and pkg/endpoints/handlers/responsewriters.
 func isHangUp(record slog.Record) bool {

@@ -15,13 +15,13 @@ import (
 
 // Validate returns everything that is wrong, each with flag, value and bound.
 func (o *Options) Validate() error {
-	problems := slices.Concat(o.Polling.Check(), o.checkLease(), o.checkService(), o.checkKEDA(), o.checkProcess(),
+	problems := slices.Concat(o.Poller.Check(), o.checkLease(), o.checkService(), o.checkKEDA(), o.checkProcess(),
 		o.Serving.Validate())
 	return errors.Join(problems...)
 }
 
-// maxLeaseRetryPeriod leaves room for two lost renewals before the other replicas take a holder that has been silent
-// for 60 s for gone (controllers.DecisionMaker) and stop to serve its decisions.
+// maxLeaseRetryPeriod leaves room for two lost renewals: after 60 s without one the other replicas take the holder for
+// gone (informer.DecisionMaker) and serve no more of its decisions.
 const maxLeaseRetryPeriod = 20 * time.Second
 
 func (o *Options) checkLease() []error {
@@ -44,13 +44,9 @@ func (o *Options) checkLease() []error {
 
 func (o *Options) checkService() []error {
 	var p flags.Problems
-	for _, message := range validation.IsDNS1035Label(o.ServiceName) {
-		p.Add("--service-name is %q: %s", o.ServiceName, message)
-	}
+	p.Name("service-name", o.ServiceName, validation.IsDNS1035Label)
 	if o.ServiceNamespace != "" {
-		for _, message := range validation.IsDNS1123Label(o.ServiceNamespace) {
-			p.Add("--service-namespace is %q: %s", o.ServiceNamespace, message)
-		}
+		p.Name("service-namespace", o.ServiceNamespace, validation.IsDNS1123Label)
 	}
 	return p
 }

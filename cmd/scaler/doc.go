@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command scaler is an external scaler for KEDA: it tells KEDA what was decided for an AutoscalingPolicy, or what it
+// Command scaler is an external scaler for KEDA: it serves what was decided for an AutoscalingPolicy, or what it
 // measured of a function or a subscription itself.
 //
 // Floor 3, wiring: it turns flags into configurations, starts the parts and stops them. It never decides, writes
@@ -9,6 +9,6 @@
 //
 //	options.go   flags and their bounds
 //	scaler.go    the parts, wired, run and stopped
-//	signals.go   from the subject of a trigger to what was measured of it
+//	signals.go   from the subject of a trigger to its reading
 //	http.go      /metrics and probes
 package main

@@ -21,8 +21,8 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// handler serves /metrics; /healthz, which fails when the process is stuck; and /readyz, which fails until it can
-// answer and when it is about to end.
+// handler serves /metrics; /healthz, which fails when the process is stuck; and /readyz, which fails before it can
+// answer KEDA and while it ends.
 func handler(metrics prometheus.Gatherer, alive, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
@@ -37,11 +37,11 @@ func probe(check func() error) http.HandlerFunc {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		_, _ = w.Write([]byte("ok\n")) // who asked may be gone
+		_, _ = w.Write([]byte("ok\n")) // the client may be gone
 	}
 }
 
-// serveHTTP serves until the context ends. What is under way then is given up: nothing of it changes anything.
+// serveHTTP serves until the context ends. Open requests are cut off then: none of them changes anything.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: time.Minute,

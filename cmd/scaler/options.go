@@ -16,17 +16,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/kube"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/logs"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
 // Options are the flags of the scaler.
 type Options struct {
-	// Polling says where Pulsar is and how it is measured, Kube where the API server is and the Lease of the adapter.
-	Polling polling.Options
-	Kube    kube.Options
-	Log     logs.Options
-	TLS     keda.TLSFiles
+	// Poller is for Pulsar and for polling, Kube for where the API server is and the Lease of the adapter.
+	Poller poller.Options
+	Kube   kube.Options
+	Log    logs.Options
+	TLS    keda.TLSFiles
 
 	// ConnectionsFile names Pulsar clusters for triggers.
 	ConnectionsFile    string
@@ -40,9 +40,9 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
-		Polling: polling.NewOptions(),
-		Kube:    kube.NewOptions(),
-		Log:     logs.NewOptions(),
+		Poller: poller.NewOptions(),
+		Kube:   kube.NewOptions(),
+		Log:    logs.NewOptions(),
 
 		GRPCBindAddress:    ":9090",
 		MetricsBindAddress: ":8080",
@@ -55,57 +55,46 @@ func NewOptions() *Options {
 // sections returns all flags in the order of the help text.
 func (o *Options) sections() []flags.Section {
 	return []flags.Section{
-		{Title: "Serving KEDA", Flags: o.servingFlags()},
-		{Title: "Pulsar", Flags: o.pulsarFlags()},
-		{Title: "Measuring", Flags: o.Polling.MeasuringFlags()},
-		{Title: "Kubernetes", Flags: o.kubernetesFlags()},
-		{Title: "Process", Flags: o.processFlags()},
+		{Title: "Serving KEDA", Add: o.addServingFlags},
+		{Title: "Pulsar", Add: o.addPulsarFlags},
+		{Title: "Measuring", Add: o.Poller.AddMeasuringFlags},
+		{Title: "Kubernetes", Add: o.Kube.AddFlags},
+		{Title: "Process", Add: o.addProcessFlags},
 	}
 }
 
-func (o *Options) servingFlags() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("serving", pflag.ContinueOnError)
+func (o *Options) addServingFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.GRPCBindAddress, "grpc-bind-address", o.GRPCBindAddress,
-		"Address to answer KEDA at, over gRPC: host:port, or :port for all addresses.")
+		"Address of the gRPC server for KEDA: host:port, or :port for all addresses.")
 	fs.StringVar(&o.TLS.Certificate, "tls-cert-file", o.TLS.Certificate,
-		"File with the PEM certificate to show to KEDA, and those that sign it; read again when it changes. Without one, "+
-			"connections are in the clear.")
+		"File with the PEM certificate chain of the scaler; read again when it changes. Without one, connections are not "+
+			"encrypted.")
 	fs.StringVar(&o.TLS.Key, "tls-private-key-file", o.TLS.Key,
 		"File with the PEM key of --tls-cert-file.")
 	fs.StringVar(&o.TLS.ClientCA, "client-ca-file", o.TLS.ClientCA,
-		"File with PEM certificates: KEDA must show one that they sign. Without, every client that reaches the "+
+		"File with the PEM certificates that sign KEDA's client certificate. Without one, every client that reaches the "+
 			"port is answered.")
 	fs.DurationVar(&o.HoldFor, "hold-for", o.HoldFor,
-		"How long the last answer that was known is given while nothing is, from 1m to 24h; an error after that, which "+
-			"fallback of a ScaledObject is for.")
+		"How long the last known answer is held while a trigger is unknown, from 1m to 24h; an error follows, for which a "+
+			"ScaledObject has fallback.")
 	fs.DurationVar(&o.MaxConnectionAge, "max-connection-age", o.MaxConnectionAge,
 		"Age at which connections are closed, so that KEDA looks up the replicas of the scaler again, from 1s to 24h.")
-	return fs
 }
 
-func (o *Options) pulsarFlags() *pflag.FlagSet {
-	fs := o.Polling.PulsarFlags("scaler")
+func (o *Options) addPulsarFlags(fs *pflag.FlagSet) {
+	o.Poller.AddPulsarFlags(fs, "scaler")
 	fs.StringVar(&o.ConnectionsFile, "connections-file", o.ConnectionsFile,
 		"YAML file of the Pulsar clusters that triggers may name (connection), with their credentials and the namespaces "+
 			"that may use them; read again when it changes.")
-	return fs
 }
 
-func (o *Options) kubernetesFlags() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("kubernetes", pflag.ContinueOnError)
-	o.Kube.AddFlags(fs)
-	return fs
-}
-
-func (o *Options) processFlags() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("process", pflag.ContinueOnError)
+func (o *Options) addProcessFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MetricsBindAddress, "metrics-bind-address", o.MetricsBindAddress,
 		"Address of /metrics, /healthz and /readyz: host:port, or :port for all addresses.")
 	fs.DurationVar(&o.ShutdownDelay, "shutdown-delay", o.ShutdownDelay,
 		"Time for which KEDA is still answered after SIGTERM while /readyz fails, from 0s to 1m; the pod's grace period "+
 			"must be 10s longer.")
 	o.Log.AddFlags(fs)
-	return fs
 }
 
 // ParseOptions parses and checks the arguments. It prints the help text and returns pflag.ErrHelp when asked for it.
@@ -113,7 +102,7 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 	o := NewOptions()
 	program := flags.Program{
 		Name: "scaler",
-		Does: "Tells KEDA how many replicas Pulsar Functions need: an external scaler.",
+		Does: "External scaler for KEDA: serves how many replicas Pulsar Functions need.",
 	}
 	if err := flags.Parse(program, args, help, o.sections()); err != nil {
 		return nil, err
@@ -123,7 +112,7 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 
 // Validate returns everything that is wrong, each with flag, value and bound.
 func (o *Options) Validate() error {
-	return errors.Join(slices.Concat(o.checkServing(), o.Polling.Check(), o.Kube.Check(), o.checkProcess())...)
+	return errors.Join(slices.Concat(o.checkServing(), o.Poller.Check(), o.Kube.Check(), o.checkProcess())...)
 }
 
 func (o *Options) checkServing() []error {

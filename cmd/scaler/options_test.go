@@ -39,7 +39,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ":9090", o.GRPCBindAddress)
 	require.Equal(t, "pulsar-autoscaler-adapter", o.Kube.LeaseName, "the adapter's")
-	require.Empty(t, o.Polling.PulsarHosts())
+	require.Empty(t, o.Poller.PulsarHosts())
 }
 
 func TestBadFlagsNameFlagValueAndBound(t *testing.T) {

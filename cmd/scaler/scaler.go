@@ -14,19 +14,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/connections"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/poller"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/program"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/registries"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/polling"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
@@ -36,12 +33,12 @@ type scaler struct {
 	logger   *slog.Logger
 	manager  ctrl.Manager
 	reading  *informer.Informers
-	polling  *polling.Polling
+	pulsar   *poller.Parts
 	server   *keda.Server
 	registry *prometheus.Registry
 	// grpc is where KEDA is answered, http where metrics and probes are.
 	grpc, http net.Listener
-	// stopping turns true when KEDA is to ask others.
+	// stopping turns true when KEDA has to find other replicas.
 	stopping atomic.Bool
 }
 
@@ -52,11 +49,11 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger) (*scaler, e
 	if err != nil {
 		return nil, err
 	}
-	store, err := backlog.NewStore(o.Polling.RateWindow, o.Polling.StaleAfter)
+	store, err := backlog.NewStore(o.Poller.RateWindow, o.Poller.StaleAfter)
 	if err != nil {
 		return nil, err
 	}
-	if s.manager, err = newManager(o, lease); err != nil {
+	if s.manager, err = o.Kube.NewManager(lease, ctrl.Options{}); err != nil {
 		return nil, err
 	}
 	if err := s.wire(ctx, store, lease); err != nil {
@@ -67,7 +64,7 @@ func newScaler(ctx context.Context, o *Options, logger *slog.Logger) (*scaler, e
 
 // wire makes what reads Kubernetes, what reads Pulsar, and what answers from both.
 func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.NamespacedName) error {
-	p, worker := s.options.Polling, &worker{}
+	p, worker := s.options.Poller, &poller.LateWorker{}
 	named, err := connections.New(s.options.ConnectionsFile, s.logger, time.Now)
 	if err != nil {
 		return err
@@ -75,9 +72,8 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	p.AllowedPulsarHosts = slices.Concat(p.AllowedPulsarHosts, named.Hosts())
 	s.reading, err = informer.Setup(ctx, s.manager, informer.Config{
 		Store: store, DefaultAdminURL: p.PulsarAdminURL,
-		FunctionCredentials: target.FunctionCredentials(p.FunctionCredentials), OwnCredentials: p.OwnCredentials(),
-		WorkerCredentials: target.WorkerCredentials(
-			p.WorkerCredentials), InstanceMetrics: target.InstanceMetrics(p.InstanceMetrics),
+		FunctionCredentials: p.FunctionCredentials, OwnCredentials: p.OwnCredentials(),
+		WorkerCredentials: p.WorkerCredentials, InstanceMetrics: p.InstanceMetrics,
 		Worker: worker, Lease: lease, Clock: time.Now,
 		// Nothing runs yet, so neither is called before there is a server.
 		PolicyChanged: func(policy types.NamespacedName) { s.server.PolicyChanged(policy) },
@@ -85,17 +81,14 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	if err != nil {
 		return err
 	}
-	measuring := polling.Config{
-		Options: p, Store: store, Credentials: named.Before(s.reading.Credentials), Registerer: s.registry,
-		Updated: func(topic backlog.Topic) { s.server.TopicChanged(topic) },
-	}
-	if s.reading.Pods != nil {
-		measuring.Pods = s.reading.Pods
-	}
-	if s.polling, err = polling.New(measuring); err != nil {
+	s.pulsar, err = poller.New(poller.Config{
+		Options: p, Store: store, Credentials: named.Before(s.reading.Credentials), Pods: s.reading.Pods,
+		Updated: func(topic backlog.Topic) { s.server.TopicChanged(topic) }, Registerer: s.registry,
+	})
+	if err != nil {
 		return err
 	}
-	worker.Worker = s.polling.Worker
+	worker.Worker = s.pulsar.Worker
 	s.server, err = keda.New(keda.Config{
 		Policies: s.reading.Policies, DecisionMaker: s.reading.DecisionMaker,
 		Signals:       signals{read: s.reading.Signals, places: places{own: p.PulsarAdminURL, named: named}},
@@ -106,39 +99,15 @@ func (s *scaler) wire(ctx context.Context, store *backlog.Store, lease types.Nam
 	return err
 }
 
-// worker is for the controllers, which are made before there is one: it needs their credentials. It is set before
-// anything runs.
-type worker struct{ *pulsar.Worker }
-
-// newManager makes controller-runtime's manager, which here runs caches alone.
-func newManager(o *Options, lease types.NamespacedName) (ctrl.Manager, error) {
-	config, err := o.Kube.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	scheme, err := informer.Scheme()
-	if err != nil {
-		return nil, err
-	}
-	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Cache: informer.CacheOptions(lease),
-		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-	})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the API server: %w", err)
-	}
-	return manager, nil
-}
-
 // listen opens the ports, so that one that is taken fails at once.
 func (s *scaler) listen(ctx context.Context) error {
 	for _, port := range []struct {
 		to            *net.Listener
 		flag, address string
-	}{{&s.grpc, "grpc-bind-address", s.options.GRPCBindAddress}, {
-		&s.http, "metrics-bind-address",
-		s.options.MetricsBindAddress,
-	}} {
+	}{
+		{&s.grpc, "grpc-bind-address", s.options.GRPCBindAddress},
+		{&s.http, "metrics-bind-address", s.options.MetricsBindAddress},
+	} {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", port.address)
 		if err != nil {
 			return fmt.Errorf("listening at --%s: %w", port.flag, err)
@@ -148,49 +117,46 @@ func (s *scaler) listen(ctx context.Context) error {
 	return nil
 }
 
-// Run runs all parts until the context ends or one of them cannot go on. After the end of the context KEDA is still
-// answered for --shutdown-delay, while it learns that others are to be asked, and the server outlived by what its
-// answers rest on.
+// Run runs all parts until the context ends or one of them fails.
 func (s *scaler) Run(ctx context.Context) error {
-	lifetime, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	group, running := errgroup.WithContext(lifetime)
-	serving, stopServing := context.WithCancel(running)
-	defer stopServing()
-	defer context.AfterFunc(ctx, func() {
-		s.stopping.Store(true)
-		delay := time.NewTimer(s.options.ShutdownDelay)
-		defer delay.Stop()
-		select {
-		case <-delay.C:
-		case <-running.Done():
-		}
-		stopServing()
-	})()
-	group.Go(func() error { return s.polling.Poller.Run(running) })
-	group.Go(func() error {
-		if err := s.manager.Start(running); err != nil {
-			return fmt.Errorf("reading Kubernetes: %w", err)
-		}
-		return nil
+	defer s.pulsar.Source.Close()
+	metrics := registries.FirstWins{s.registry, ctrlmetrics.Registry}
+	alive := func() error { return s.pulsar.Poller.Alive(time.Now()) }
+	return program.Run(ctx, program.Parts{
+		Serve: func(ctx context.Context) error {
+			return keda.Serve(ctx, keda.ServeConfig{
+				Server: s.server, Listener: s.grpc, TLS: s.options.TLS, Ready: s.ready,
+				MaxConnectionAge: s.options.MaxConnectionAge, Logger: s.logger,
+			})
+		},
+		Drain: s.drain,
+		Background: []func(context.Context) error{
+			s.pulsar.Poller.Run,
+			s.runManager,
+			func(ctx context.Context) error { return serveHTTP(ctx, s.http, handler(metrics, alive, s.ready)) },
+		},
 	})
-	group.Go(func() error {
-		all := registries.FirstWins{s.registry, ctrlmetrics.Registry}
-		return serveHTTP(running, s.http, handler(all, func() error { return s.polling.Poller.Alive(time.Now()) }, s.ready))
-	})
-	group.Go(func() error {
-		defer end()
-		return keda.Serve(serving, keda.ServeConfig{
-			Server: s.server, Listener: s.grpc, TLS: s.options.TLS, Ready: s.ready, MaxConnectionAge: s.options.MaxConnectionAge,
-			Logger: s.logger,
-		})
-	})
-	err := group.Wait()
-	s.polling.Source.Close()
-	return err
 }
 
-// ready says whether KEDA is to ask this replica.
+func (s *scaler) runManager(ctx context.Context) error {
+	if err := s.manager.Start(ctx); err != nil {
+		return fmt.Errorf("reading Kubernetes: %w", err)
+	}
+	return nil
+}
+
+// drain is not ready for --shutdown-delay, in which KEDA is still answered while it finds other replicas.
+func (s *scaler) drain(ctx context.Context) {
+	s.stopping.Store(true)
+	delay := time.NewTimer(s.options.ShutdownDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+	case <-ctx.Done():
+	}
+}
+
+// ready says why this replica cannot answer KEDA, nil when it can.
 func (s *scaler) ready() error {
 	if s.stopping.Load() {
 		return errors.New("the process is about to end")

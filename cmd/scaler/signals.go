@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/provider/keda"
 )
 
-// signals lets KEDA's edge ask the controllers, which must not know each other.
+// signals connects the external scaler to the informers, which must not know each other.
 type signals struct {
 	read   *informer.Signals
 	places places

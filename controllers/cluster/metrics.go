@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,10 +40,9 @@ func newCapabilityMetrics(registerer prometheus.Registerer) (*capabilityMetrics,
 			Buckets: []float64{.005, .01, .05, .1, .5, 1, 5},
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.capability, m.probes, m.duration} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("registering metrics: %w", err)
-		}
+	err := errors.Join(registerer.Register(m.capability), registerer.Register(m.probes), registerer.Register(m.duration))
+	if err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	return m, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-func TestNewsAreGathered(t *testing.T) {
+func TestChangesAreBatched(t *testing.T) {
 	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		counted := &countingSignals{environment: env}
 		s.evaluator.config.Signals = counted
@@ -54,7 +54,7 @@ func (c *countingSignals) count() int {
 	return c.times
 }
 
-func TestNewsAreAboutTriggers(t *testing.T) {
+func TestChangesAffectTriggers(t *testing.T) {
 	policyTrigger := Trigger{Subject: Subject{Namespace: inNamespace, Policy: "resize"}}
 	borrowing := policyTrigger
 	borrowing.Strategy = v1alpha1.StrategyRatePerReplica
@@ -71,42 +71,42 @@ func TestNewsAreAboutTriggers(t *testing.T) {
 		return map[types.NamespacedName]struct{}{{Namespace: inNamespace, Name: name}: {}}
 	}
 	for name, test := range map[string]struct {
-		changes changes
-		about   []Trigger
+		changes  changes
+		affected []Trigger
 	}{
-		"none are about none":                {changes{}, nil},
-		"all are about all":                  {changes{all: true}, []Trigger{policyTrigger, borrowing, topics, target}},
-		"a policy is about what asks for it": {changes{policies: keys("resize")}, []Trigger{policyTrigger, borrowing}},
-		"another policy is about none":       {changes{policies: keys("other")}, nil},
-		"a topic may be an object's or a policy's": {
+		"no change affects no trigger":      {changes{}, nil},
+		"all changes affect all triggers":   {changes{all: true}, []Trigger{policyTrigger, borrowing, topics, target}},
+		"a policy affects its triggers":     {changes{policies: keys("resize")}, []Trigger{policyTrigger, borrowing}},
+		"another policy affects no trigger": {changes{policies: keys("other")}, nil},
+		"a topic may be that of an object or a policy": {
 			changes{topics: set("persistent://a/b/d")},
 			[]Trigger{borrowing, topics, target},
 		},
-		"another topic is not about those that say": {changes{topics: set("persistent://a/b")}, []Trigger{borrowing, target}},
+		"another topic does not affect triggers of topics": {changes{topics: set("persistent://a/b")}, []Trigger{borrowing, target}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var about []Trigger
+			var affected []Trigger
 			for _, trigger := range []Trigger{policyTrigger, borrowing, topics, target} {
 				if test.changes.affect(trigger) {
-					about = append(about, trigger)
+					affected = append(affected, trigger)
 				}
 			}
-			require.Equal(t, test.about, about)
+			require.Equal(t, test.affected, affected)
 		})
 	}
-	t.Run("too many to tell apart are about everything", func(t *testing.T) {
-		b := newChangeQueue()
+	t.Run("too many changes affect all triggers", func(t *testing.T) {
+		q := newChangeQueue()
 		for i := range maxChanges + 1 {
-			b.add(func(c *changes) { c.topics[fmt.Sprint(i)] = struct{}{} })
+			q.add(func(c *changes) { c.topics[fmt.Sprint(i)] = struct{}{} })
 		}
-		require.True(t, b.drain().all)
-		require.Equal(t, changes{}, b.drain())
+		require.True(t, q.drain().all)
+		require.Equal(t, changes{}, q.drain())
 	})
 }
 
-// BenchmarkANewsOfATopicRound is one look at 10,000 streams about objects, which any topic may be of: what 10 a second
-// cost.
-func BenchmarkANewsOfATopicRound(b *testing.B) {
+// BenchmarkRefreshAfterATopicChanged refreshes 10,000 streams about objects, any of which may consume the topic: 10 a
+// second are the most.
+func BenchmarkRefreshAfterATopicChanged(b *testing.B) {
 	for _, strategy := range []v1alpha1.StrategyType{v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization} {
 		b.Run(string(strategy), func(b *testing.B) {
 			env := newEnvironment()
@@ -127,8 +127,8 @@ func BenchmarkANewsOfATopicRound(b *testing.B) {
 	}
 }
 
-// BenchmarkANewsRound is one look at 10,000 streams of which each is about a policy of its own: what 10 a second cost.
-func BenchmarkANewsRound(b *testing.B) {
+// BenchmarkRefreshOfPolicies refreshes 10,000 streams, each about a policy of its own: 10 a second are the most.
+func BenchmarkRefreshOfPolicies(b *testing.B) {
 	const streams = 10_000
 	env := newEnvironment()
 	s := env.server(b)

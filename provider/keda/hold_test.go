@@ -32,24 +32,24 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 		active   bool
 		code     codes.Code
 	}{
-		"idle at the last look, six replicas": {
+		"idle at the last poll, six replicas": {
 			last: idle(noon()), replicas: new(int32(6)),
 			value: 600, active: true,
 		},
-		"little to do at the last look, six replicas": {
+		"little to do at the last poll, six replicas": {
 			last: reading(noon()), replicas: new(int32(6)),
 			value: 600, active: true,
 		},
-		"much to do at the last look, two replicas": {
+		"much to do at the last poll, two replicas": {
 			last: reading(noon()), replicas: new(int32(2)),
 			value: 250, active: true,
 		},
-		"idle at the last look, no replicas": {
+		"idle at the last poll, no replicas": {
 			last: idle(noon()), replicas: new(int32(0)), value: 0,
 			active: false,
 		},
-		"idle at the last look, replicas unknown":       {last: idle(noon()), code: codes.Unavailable},
-		"work to do at the last look, replicas unknown": {last: reading(noon()), value: 250, active: true},
+		"idle at the last poll, replicas unknown":       {last: idle(noon()), code: codes.Unavailable},
+		"work to do at the last poll, replicas unknown": {last: reading(noon()), value: 250, active: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := newEnvironment()
@@ -72,7 +72,7 @@ func TestLossOfSignalNeverLowersReplicas(t *testing.T) {
 	}
 }
 
-func TestADecisionIsHeldAtTheReplicasThatThereAre(t *testing.T) {
+func TestADecisionIsHeldAtTheCurrentReplicas(t *testing.T) {
 	env := newEnvironment()
 	s := env.server(t)
 	env.policies[policyKey()] = decidedPolicy(0, env.now)
@@ -87,7 +87,7 @@ func TestADecisionIsHeldAtTheReplicasThatThereAre(t *testing.T) {
 	require.Equal(t, 6.0, got.GetMetricValueFloat())
 }
 
-func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
+func TestAnAnswerIsHeldForTwoMinutesAfterAMistake(t *testing.T) {
 	for name, test := range map[string]struct {
 		trigger []string
 		err     error
@@ -123,7 +123,7 @@ func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
 			wrong()
 			for range 2 {
 				_, err = value(t, s, of)
-				require.NoError(t, err, "it may be made anew")
+				require.NoError(t, err, "it may be recreated")
 				env.pass(misconfiguredFor - time.Second)
 			}
 			_, err = value(t, s, of)
@@ -143,12 +143,12 @@ func TestAMistakeIsHeldForNoLongerThanAnApplyTakes(t *testing.T) {
 			require.NoError(t, err)
 			wrong()
 			_, err = value(t, s, of)
-			require.NoError(t, err, "the time begins anew")
+			require.NoError(t, err, "the time starts again")
 		})
 	}
 }
 
-func TestAMistakeBetweenTroublesIsNotTheLastWord(t *testing.T) {
+func TestAMistakeBetweenOutagesDoesNotEndTheHold(t *testing.T) {
 	env := newEnvironment()
 	s := env.server(t)
 	env.readings[topicSubject()] = reading(env.now)
@@ -186,7 +186,7 @@ func TestADeadDecisionMakerIsAsOldAsItsLease(t *testing.T) {
 	require.ErrorContains(t, err, "spec.fallback")
 }
 
-func TestTheOlderOfTwoLooksIsNotTheLastWord(t *testing.T) {
+func TestAnOlderRefreshDoesNotOverwriteANewerOne(t *testing.T) {
 	watched := newWatches()
 	one, _, err := watched.add(Trigger{Strategy: v1alpha1.StrategyBacklogPerReplica})
 	require.NoError(t, err)
@@ -196,7 +196,7 @@ func TestTheOlderOfTwoLooksIsNotTheLastWord(t *testing.T) {
 	require.Equal(t, isActive, one.current().active)
 }
 
-func TestWhatWasNeverKnownPushesNothingOut(t *testing.T) {
+func TestTriggersThatWereNeverKnownEvictNoOther(t *testing.T) {
 	m := newLastAnswers(time.Hour, 2, noon)
 	known := Trigger{Object: scaledObject(), Subject: topicSubject(), Strategy: v1alpha1.StrategyBacklogPerReplica}
 	m.resolve(known, Sample{Active: true}, nil, noon())

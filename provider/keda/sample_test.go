@@ -69,42 +69,42 @@ func TestSamples(t *testing.T) {
 		"is inactive when a policy decides for none": {
 			decision, observed{policy: decidedPolicy(0, noon())}, Sample{Spec: replicasSpec},
 		},
-		"keeps what a policy decided last while its backlog is unknown": {
+		"keeps the last decision while the backlog is unknown": {
 			decision,
 			observed{policy: heldPolicy(decidedPolicy(7, noon()), noon())},
 			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon(), Held: errBrokerDown.Error()},
 		},
-		"keeps what a policy decided last while nobody decides": {
+		"keeps the last decision while no replica decides": {
 			decision,
-			observed{policy: decidedPolicy(7, noon()), undecided: errors.New("nobody decides"), deadSince: noon()},
-			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon(), Held: "nobody decides"},
+			observed{policy: decidedPolicy(7, noon()), undecided: errors.New("no decision maker"), deadSince: noon()},
+			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon(), Held: "no decision maker"},
 		},
 		"counts from the earlier of two reasons to keep it": {
 			decision,
 			observed{
 				policy:    heldPolicy(decidedPolicy(7, noon()), noon()),
-				undecided: errors.New("nobody decides"), deadSince: noon().Add(-time.Minute),
+				undecided: errors.New("no decision maker"), deadSince: noon().Add(-time.Minute),
 			},
-			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon().Add(-time.Minute), Held: "nobody decides"},
+			Sample{Spec: replicasSpec, Value: 7, Active: true, HeldSince: noon().Add(-time.Minute), Held: "no decision maker"},
 		},
-		"tells ready messages": {
+		"serves ready messages": {
 			backlogOf, changed(func(*backlog.Reading) {}), Sample{Spec: readySpec, Value: 250, Active: true},
 		},
-		"tells the publish rate": {
+		"serves the publish rate": {
 			of(v1alpha1.StrategyRatePerReplica,
 				30), changed(func(*backlog.Reading) {}), Sample{Spec: Spec{MetricPublishRate, 30}, Value: 100, Active: true},
 		},
-		"tells how busy all replicas are together": {
+		"serves how busy all replicas are together": {
 			of(v1alpha1.StrategyUtilization, 70), changed(func(*backlog.Reading) {}), Sample{
 				Spec:  Spec{MetricBusyPercent, 70},
 				Value: 200, Active: true,
 			},
 		},
-		"counts nobody else's consumers as busy": {
+		"does not count other consumers as busy": {
 			of(v1alpha1.StrategyUtilization, 70), changed(func(r *backlog.Reading) { r.Consumers = backlog.Known(6) }),
 			Sample{Spec: Spec{MetricBusyPercent, 70}, Value: 200, Active: true},
 		},
-		"says that no replica is busy when there is none": {
+		"is 0 percent busy without replicas": {
 			of(v1alpha1.StrategyUtilization, 70), observed{reading: backlog.Reading{
 				Ready: backlog.Known(
 					3), Consumers: backlog.Known(0), Instances: backlog.InstancesReading{Busy: backlog.Unknown(backlog.ErrNoData)},
@@ -128,7 +128,7 @@ func TestSamples(t *testing.T) {
 		"is active while replicas hold messages although none waits": {
 			patient, changed(func(*backlog.Reading) {}), Sample{Spec: readySpec, Value: 250, Active: true},
 		},
-		"is active while messages are delayed, for nobody tells when they fall due without a consumer": {
+		"is active while messages are delayed, which Pulsar does not date without a consumer": {
 			backlogOf, changed(func(r *backlog.Reading) {
 				r.Unacked, r.Ready, r.DeliveryRate, r.Delayed = backlog.Known(
 					0), backlog.Known(0), backlog.Known(0), backlog.Known(3)
@@ -144,7 +144,7 @@ func TestSamples(t *testing.T) {
 			patient, changed(func(r *backlog.Reading) { r.Unacked, r.DeliveryRate = backlog.Known(0), backlog.Known(0) }),
 			Sample{Spec: readySpec, Value: 250},
 		},
-		"is inactive without a rate when nobody consumes": {
+		"is inactive without a rate and without consumers": {
 			patient, changed(func(r *backlog.Reading) {
 				r.Unacked, r.DeliveryRate, r.Consumers = backlog.Known(0), backlog.Unknown(backlog.ErrNoRate), backlog.Known(0)
 			}), Sample{Spec: readySpec, Value: 250},
@@ -155,13 +155,13 @@ func TestSamples(t *testing.T) {
 					backlog.ErrNoRate)
 			}), Sample{Spec: readySpec, Value: 250, Active: true},
 		},
-		"asks for a replica that makes a lost subscription when there is none": {
+		"requests a replica to recreate a lost subscription": {
 			backlogOf, observed{noReading: fmt.Errorf("%w: resize", backlog.ErrSubscriptionNotFound)}, Sample{
 				Spec:  readySpec,
 				Value: 100, Active: true,
 			},
 		},
-		"never tells more than is exact": {
+		"serves at most what is exact": {
 			backlogOf, changed(func(r *backlog.Reading) { r.Ready = backlog.Known(1e300) }), Sample{
 				Spec:  readySpec,
 				Value: answer.Largest, Active: true,
@@ -258,7 +258,7 @@ func TestSamplesThatAreUnknown(t *testing.T) {
 			of(v1alpha1.StrategyUtilization),
 			changed(func(r *backlog.Reading) { r.Instances.Asynchronous = true }), answer.Unknown, "asynchronous",
 		},
-		"how busy instances are that nobody asks": {
+		"how busy instances are that are not requested": {
 			of(v1alpha1.StrategyUtilization),
 			changed(func(
 				r *backlog.Reading,

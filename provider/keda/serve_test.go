@@ -211,7 +211,7 @@ func TestAnAnswerThatHangsIsGivenUp(t *testing.T) {
 	require.NoError(t, err, "others are answered")
 }
 
-func TestABugIsOneAnswersAlone(t *testing.T) {
+func TestAPanicAffectsOneAnswer(t *testing.T) {
 	s := serve(t, func(*ServeConfig) {})
 	s.change(func() { s.policies[policyKey()] = nil })
 	scaler := pb.NewExternalScalerClient(s.dial(t, nil))

@@ -184,7 +184,7 @@ func TestADecisionIsHeldByItsStatus(t *testing.T) {
 	require.ErrorContains(t, err, "spec.fallback")
 }
 
-func TestADecisionIsHeldWhileNobodyDecides(t *testing.T) {
+func TestADecisionIsHeldWithoutADecisionMaker(t *testing.T) {
 	env := newEnvironment()
 	of := ref("policy", "resize")
 	env.policies[policyKey()] = decidedPolicy(7, env.now)
@@ -208,7 +208,7 @@ func TestTheSpecDoesNotFailOnceItWorked(t *testing.T) {
 	s := env.server(t)
 	of := ref("policy", "resize", "strategy", "BacklogPerReplica")
 	_, err := s.GetMetricSpec(t.Context(), of)
-	require.Equal(t, codes.NotFound, status.Code(statusError(err)), "nobody knows the threshold yet")
+	require.Equal(t, codes.NotFound, status.Code(statusError(err)), "the threshold is unknown")
 	env.policies[policyKey()] = withStrategies()
 	before, err := s.GetMetricSpec(t.Context(), of)
 	require.NoError(t, err)

@@ -110,7 +110,7 @@ func inBubble(t *testing.T, test func(t *testing.T, env *environment, s *Server,
 	})
 }
 
-func TestStreamsTellTheStateAndThenEdges(t *testing.T) {
+func TestStreamsSendTheStateAndThenChanges(t *testing.T) {
 	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
 		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
@@ -139,7 +139,7 @@ func TestStreamsTellTheStateAndThenEdges(t *testing.T) {
 	})
 }
 
-func TestStreamsTellAtOnceWhatIsNews(t *testing.T) {
+func TestStreamsSendChangesAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		time.Sleep(refreshEvery + minPause) // a look has just been had
 		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
@@ -152,7 +152,7 @@ func TestStreamsTellAtOnceWhatIsNews(t *testing.T) {
 	})
 }
 
-func TestStreamsTellInTimeWhatIsNoNews(t *testing.T) {
+func TestStreamsSendWhatWasNotEnqueuedWithinASecond(t *testing.T) {
 	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		active := open(t, nil, ref("policy", "resize"), s.StreamIsActive)
 		env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
@@ -161,7 +161,7 @@ func TestStreamsTellInTimeWhatIsNoNews(t *testing.T) {
 	})
 }
 
-func TestStreamsTellEachThresholdOnce(t *testing.T) {
+func TestStreamsSendEachThresholdOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		of := ref("policy", "resize", "strategy", "BacklogPerReplica")
 		specs := open(t, nil, of, s.StreamMetricSpec)
@@ -204,7 +204,7 @@ func TestStreamsEnd(t *testing.T) {
 	})
 }
 
-func TestASlowClientBlocksNobodyElse(t *testing.T) {
+func TestASlowClientBlocksNoOtherClient(t *testing.T) {
 	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		env.change(func() { env.policies[policyKey()] = decidedPolicy(3, time.Now()) })
 		slow := make(chan struct{})
@@ -222,7 +222,7 @@ func TestASlowClientBlocksNobodyElse(t *testing.T) {
 	})
 }
 
-func TestABugIsOneTriggersAlone(t *testing.T) {
+func TestAPanicAffectsOneTrigger(t *testing.T) {
 	inBubble(t, func(t *testing.T, env *environment, s *Server, _ func()) {
 		other := types.NamespacedName{Namespace: inNamespace, Name: "other"}
 		env.change(func() {

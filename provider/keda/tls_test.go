@@ -114,7 +114,7 @@ func TestTLSFollowsItsFiles(t *testing.T) {
 
 	certificate, key = second.issue(t, 3)
 	require.NoError(t, os.WriteFile(files.Certificate, certificate, 0o600)) // and the key not yet
-	require.NoError(t, s.call(t, first.clientConfig(t, nil)), "half of a change counts for nothing")
+	require.NoError(t, s.call(t, first.clientConfig(t, nil)), "half of a change has no effect")
 	require.NoError(t, os.WriteFile(files.Key, key, 0o600))
 	require.NoError(t, s.call(t, second.clientConfig(t, nil)))
 	require.Error(t, s.call(t, first.clientConfig(t, nil)))
@@ -134,12 +134,12 @@ func TestClientsNeedACertificateOfTheirAuthority(t *testing.T) {
 	s.change(func() { s.policies[policyKey()] = decidedPolicy(7, time.Now()) })
 	require.NoError(t, s.call(t, servers.clientConfig(t, &clients)))
 	require.Error(t, s.call(t, servers.clientConfig(t, nil)), "without a certificate")
-	require.Error(t, s.call(t, servers.clientConfig(t, &others)), "with somebody else's")
+	require.Error(t, s.call(t, servers.clientConfig(t, &others)), "with one of another authority")
 
 	require.NoError(t, os.WriteFile(files.ClientCA, others.pem, 0o600))
 	require.NoError(t, s.call(t, servers.clientConfig(t, &others)))
 	require.Error(t, s.call(t, servers.clientConfig(t, &clients)), "trusted no more")
 	require.NoError(t, os.WriteFile(files.ClientCA, []byte("no PEM"), 0o600))
-	require.NoError(t, s.call(t, servers.clientConfig(t, &others)), "what is no good is not followed")
+	require.NoError(t, s.call(t, servers.clientConfig(t, &others)), "an invalid file has no effect")
 	require.Error(t, s.call(t, servers.clientConfig(t, &clients)))
 }

@@ -129,7 +129,7 @@ func bad() map[string]struct {
 				"subscription": "s",
 			}, want: []string{"policy and topic exclude each other: keep one of them"},
 		},
-		"a key that nobody knows": {
+		"a key that is unknown": {
 			metadata: metadata{"topic": "orders", "subscription": "s", "msgBacklogThreshold": "10", "messagesPerReplica": "1"},
 			want: []string{"msgBacklogThreshold cannot be set: the keys of a trigger with topic are activationMessages, " +
 				"connection, messagesPerReplica, messagesPerSecondPerReplica, strategy, subscription, topic"},

@@ -18,9 +18,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
 )
 
-// Connections are the Pulsar clusters that triggers may name, out of --connections-file, which may change: what it says
-// last and is good is in force. It knows their credentials for the polling (auth.Source). It is safe for
-// concurrent use.
+// Connections are the Pulsar clusters that triggers may name, by --connections-file, which may change: its last valid
+// content is in force. It is the auth.Source of their credentials. It is safe for concurrent use.
 type Connections struct {
 	logger  *slog.Logger
 	now     func() time.Time
@@ -30,20 +29,20 @@ type Connections struct {
 	mu       sync.Mutex
 	byName   map[string]connection
 	checking bool
-	// trouble is what was wrong when the file was looked at last and had changed; empty for nothing.
+	// trouble is why the last change of the file is not in force, as it was logged; empty when it is.
 	trouble string
 	file    watchedFile
 }
 
 var _ auth.Source = (*Connections)(nil)
 
-// New reads the file, which has to be good at the start; an empty path is for no connections.
+// New reads the file, which must be valid at the start; an empty path means no connections.
 func New(path string, logger *slog.Logger, now func() time.Time) (*Connections, error) {
 	c := &Connections{logger: logger, now: now, file: watchedFile{path: path}}
 	if path == "" {
 		return c, nil
 	}
-	content, err := c.file.news(now())
+	content, err := c.file.changed(now())
 	if err == nil {
 		c.byName, err = decode(content)
 	}
@@ -53,9 +52,9 @@ func New(path string, logger *slog.Logger, now func() time.Time) (*Connections, 
 	return c, nil
 }
 
-// present are the connections as they are now. Callers do not change the map. Now and then it looks whether
-// the file has changed, while other callers get what it said before.
-func (c *Connections) present() map[string]connection {
+// current returns the connections as they are now. Callers do not change the map. From time to time it checks the file
+// for changes, while other callers get its former content.
+func (c *Connections) current() map[string]connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.file.path == "" || c.checking {
@@ -63,7 +62,7 @@ func (c *Connections) present() map[string]connection {
 	}
 	c.checking = true
 	c.mu.Unlock()
-	content, err := c.file.news(c.now())
+	content, err := c.file.changed(c.now())
 	var byName map[string]connection
 	if err == nil {
 		byName, err = decode(content)
@@ -74,7 +73,7 @@ func (c *Connections) present() map[string]connection {
 	return c.byName
 }
 
-// take puts what the file says in force when it is good, and logs what is new. It is called with mu locked.
+// take puts the content of the file in force when it is valid, and logs changes. It is called with mu locked.
 func (c *Connections) take(byName map[string]connection, err error) {
 	switch {
 	case errors.Is(err, errNoChange):
@@ -83,15 +82,15 @@ func (c *Connections) take(byName map[string]connection, err error) {
 		c.logger.Info("read the file of connections", "path", c.file.path, "connections", len(byName))
 	case err.Error() != c.trouble:
 		c.trouble = err.Error()
-		c.logger.Error("reading the file of connections, what it said before stays in force", "path", c.file.path, "error",
-			c.trouble)
+		c.logger.Error("reading the file of connections failed, its former content stays in force", "path", c.file.path,
+			"error", c.trouble)
 	}
 }
 
 // Resolve returns where the connection leads a ScaledObject of the namespace: the cluster, and its function worker
 // where that runs apart. The error wraps backlog.ErrUnsupported, and names only connections that the namespace may use.
 func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, workerURL string, err error) {
-	byName := c.present()
+	byName := c.current()
 	found, known := byName[name]
 	if !known || !found.serves(namespace) {
 		may := "which may use none"
@@ -109,7 +108,7 @@ func (c *Connections) Resolve(name, namespace string) (cluster backlog.Cluster, 
 // their own credentials anyway.
 func (c *Connections) Hosts() []string {
 	var hosts []string
-	for _, found := range c.present() {
+	for _, found := range c.current() {
 		hosts = append(hosts, found.urls()...)
 	}
 	slices.Sort(hosts)
@@ -126,11 +125,11 @@ func (c *Connections) Knows(access string) bool {
 // named returns the connection with credentials of that name.
 func (c *Connections) named(access string) (connection, bool) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(access, accessPrefix), "@")
-	found, known := c.present()[name]
+	found, known := c.current()[name]
 	return found, known && found.access() == access
 }
 
-// Administered tells package pulsar that the administrator gave what is named so, and for which URLs.
+// Administered says that the administrator provided the credentials of that name, and for which URLs.
 func (c *Connections) Administered(access string) (urls []string, is bool) {
 	if !c.Knows(access) {
 		return nil, false
@@ -142,7 +141,7 @@ func (c *Connections) Administered(access string) (urls []string, is bool) {
 	return found.urls(), true
 }
 
-// Credentials returns what the name stands for, out of files as they are now.
+// Credentials returns the credentials of that name, from files as they are now.
 func (c *Connections) Credentials(_ context.Context, access string) (backlog.Credentials, error) {
 	found, known := c.named(access)
 	if !known {
@@ -177,7 +176,7 @@ func (c *Connections) Before(objects auth.Source) auth.Source {
 	return allCredentials{c, objects}
 }
 
-// allCredentials is an auth.Source that asks the source that knows a name.
+// allCredentials is an auth.Source that delegates to the source that knows a name.
 type allCredentials struct {
 	connections *Connections
 	objects     auth.Source

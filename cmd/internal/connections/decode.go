@@ -29,9 +29,9 @@ const (
 // label is what names of connections and of Kubernetes' namespaces look like (RFC 1123 label).
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// connection is one entry of the file: a Pulsar cluster, how to get there, and who may go there.
+// connection is one entry of the file: a Pulsar cluster, how to reach it, and which namespaces may use it.
 type connection struct {
-	// Name by which triggers ask for it.
+	// Name by which triggers refer to it.
 	Name string `json:"name"`
 	// AdminURL of the brokers, and WorkerURL of a function worker that runs apart from them.
 	AdminURL  string `json:"adminURL"`
@@ -55,7 +55,7 @@ func (c connection) serves(namespace string) bool {
 	return len(c.Namespaces) == 0 || slices.Contains(c.Namespaces, namespace)
 }
 
-// urls are where its credentials may be shown.
+// urls are those that receive its credentials.
 func (c connection) urls() []string {
 	if c.WorkerURL == "" {
 		return []string{c.AdminURL}
@@ -63,8 +63,8 @@ func (c connection) urls() []string {
 	return []string{c.AdminURL, c.WorkerURL}
 }
 
-// access names its credentials. What they are for is part of it, so that they are not shown at a URL that the name
-// stood for before the file was changed. No namespace has an @ in its name, so no Secret of a user is named so.
+// access names its credentials. The URLs are part of it, so that credentials are not sent to a URL that the name stood
+// for before the file changed. No namespace has an @ in its name, so no Secret of a user is named so.
 func (c connection) access() string { return accessPrefix + c.Name + "@" + strings.Join(c.urls(), ",") }
 
 const accessPrefix = "connection/"
@@ -133,7 +133,7 @@ func (c *connection) complete() (problems []error) {
 	return problems
 }
 
-// checkCredentials says what is wrong with what it shows.
+// checkCredentials says what is wrong with its credentials.
 func (c *connection) checkCredentials() (problems []error) {
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for _, file := range []struct{ key, path string }{

@@ -1,13 +1,13 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connections is the file in which an administrator names Pulsar clusters, how to get there, what to show them
-// and who may go there, for the triggers of ScaledObjects that have no credentials of their own to show.
+// Package connections is the file in which an administrator names Pulsar clusters, how to reach them, with which
+// credentials, and which namespaces may use them, for the triggers of ScaledObjects, which have no credentials.
 //
-// Floor 3, part of the programs. It reads files when they are asked for, and never calls Pulsar or Kubernetes.
+// Floor 3, part of the programs. It reads files when they are needed, and never calls Pulsar or Kubernetes.
 //
 //	connections:
-//	- name: east                              a trigger says connection: east
+//	- name: east                              a trigger has connection: east
 //	  adminURL: https://pulsar.east:8443      of the brokers
 //	  workerURL: http://worker.east:6750      of a function worker that runs apart from them
 //	  tokenFile: /etc/east/token              or authPlugin and authParamsFile, as in Pulsar's client.conf; read at use

@@ -93,22 +93,22 @@ func isSame(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// checkAgain is how often the file of connections is looked at, at most.
+// checkAgain is how often the file of connections is checked, at most.
 const checkAgain = 5 * time.Second
 
 // errNoChange says that there is nothing new.
 var errNoChange = errors.New("no change")
 
-// watchedFile is a file that is looked at now and then.
+// watchedFile is a file that is checked for changes from time to time.
 type watchedFile struct {
 	path      string
 	checkedAt time.Time
 	info      fs.FileInfo
 }
 
-// news returns the content when the file has changed since, at most every checkAgain; errNoChange when it has not, or
-// that is not known yet.
-func (w *watchedFile) news(now time.Time) ([]byte, error) {
+// changed returns the content when the file has changed since, at most every checkAgain; errNoChange when it has not,
+// or was not checked.
+func (w *watchedFile) changed(now time.Time) ([]byte, error) {
 	if !w.checkedAt.IsZero() && now.Sub(w.checkedAt) < checkAgain {
 		return nil, errNoChange
 	}

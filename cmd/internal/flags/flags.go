@@ -18,7 +18,8 @@ import (
 // Section is a part of the help text.
 type Section struct {
 	Title string
-	Flags *pflag.FlagSet
+	// Add adds its flags.
+	Add func(*pflag.FlagSet)
 }
 
 // Program is what the help text begins with.
@@ -33,13 +34,16 @@ type Program struct {
 func Parse(program Program, args []string, help io.Writer, sections []Section) error {
 	all := pflag.NewFlagSet(program.Name, pflag.ContinueOnError)
 	all.Usage = func() {} // printed below, by section
-	for _, s := range sections {
-		all.AddFlagSet(s.Flags)
+	sets := make([]*pflag.FlagSet, len(sections))
+	for i, s := range sections {
+		sets[i] = pflag.NewFlagSet(s.Title, pflag.ContinueOnError)
+		s.Add(sets[i])
+		all.AddFlagSet(sets[i])
 	}
 	err := all.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		return errors.Join(err, printHelp(help, program, sections))
+		return errors.Join(err, printHelp(help, program, sets))
 	case err != nil:
 		return fmt.Errorf("%w; see --help", err)
 	case all.NArg() > 0:
@@ -48,11 +52,11 @@ func Parse(program Program, args []string, help io.Writer, sections []Section) e
 	return nil
 }
 
-func printHelp(out io.Writer, program Program, sections []Section) error {
+func printHelp(out io.Writer, program Program, sections []*pflag.FlagSet) error {
 	text := strings.Builder{}
 	fmt.Fprintf(&text, "Usage: %s [flags]\n\n%s\n", program.Name, program.Does)
 	for _, s := range sections {
-		fmt.Fprintf(&text, "\n%s:\n\n%s", s.Title, s.Flags.FlagUsagesWrapped(120))
+		fmt.Fprintf(&text, "\n%s:\n\n%s", s.Name(), s.FlagUsagesWrapped(120))
 	}
 	_, err := io.WriteString(out, text.String())
 	return err
@@ -77,6 +81,13 @@ func (p *Problems) Between(flag string, value, least, most time.Duration) {
 func (p *Problems) OneOf(flag, value string, words ...string) {
 	if !slices.Contains(words, value) {
 		p.Add("--%s is %q: it must be one of %s", flag, value, strings.Join(words, ", "))
+	}
+}
+
+// Name checks a flag with a validation of package k8s.io/apimachinery/pkg/util/validation.
+func (p *Problems) Name(flag, value string, validate func(string) []string) {
+	for _, message := range validate(value) {
+		p.Add("--%s is %q: %s", flag, value, message)
 	}
 }
 

@@ -14,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/cmd/internal/flags"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 )
 
 // Options are the flags.
@@ -41,13 +43,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // Check returns what is wrong with the Lease's name and namespace.
 func (o *Options) Check() []error {
 	var p flags.Problems
-	for _, message := range validation.IsDNS1123Subdomain(o.LeaseName) {
-		p.Add("--lease-name is %q: %s", o.LeaseName, message)
-	}
+	p.Name("lease-name", o.LeaseName, validation.IsDNS1123Subdomain)
 	if o.LeaseNamespace != "" {
-		for _, message := range validation.IsDNS1123Label(o.LeaseNamespace) {
-			p.Add("--lease-namespace is %q: %s", o.LeaseNamespace, message)
-		}
+		p.Name("lease-namespace", o.LeaseNamespace, validation.IsDNS1123Label)
 	}
 	return p
 }
@@ -87,4 +85,23 @@ func (o *Options) RESTConfig() (*rest.Config, error) {
 	}
 	config.QPS = -1
 	return config, nil
+}
+
+// NewManager returns a manager with our kinds and caches. Its own servers for metrics and probes stay off: the programs
+// have both.
+func (o *Options) NewManager(lease types.NamespacedName, options ctrl.Options) (ctrl.Manager, error) {
+	config, err := o.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	if options.Scheme, err = informer.Scheme(); err != nil {
+		return nil, err
+	}
+	options.Cache = informer.CacheOptions(lease)
+	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
+	manager, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the API server: %w", err)
+	}
+	return manager, nil
 }

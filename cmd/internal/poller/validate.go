@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package polling
+package poller
 
 import (
 	"slices"
@@ -26,9 +26,9 @@ func (o *Options) checkPulsar() []error {
 		}
 	}
 	p = append(p, o.checkCredentials()...)
-	p.OneOf("function-credentials", o.FunctionCredentials, string(target.UseFunctionCredentials),
+	p.OneOf("function-credentials", string(o.FunctionCredentials), string(target.UseFunctionCredentials),
 		string(target.IgnoreFunctionCredentials))
-	p.OneOf("worker-credentials", o.WorkerCredentials, string(target.PolicyWorkerCredentials),
+	p.OneOf("worker-credentials", string(o.WorkerCredentials), string(target.PolicyWorkerCredentials),
 		string(target.OwnWorkerCredentials))
 	p.Between("pulsar-timeout", o.PulsarTimeout, 10*time.Millisecond, time.Minute)
 	if o.MaxRequestsPerCluster < 1 || o.MaxRequestsPerCluster > 1000 {
@@ -61,8 +61,8 @@ func (o *Options) checkCredentials() []error {
 	return p
 }
 
-// pollsUntilStale is how many polls in a row must fail before what is known no longer counts: one lost answer, and the
-// retry of it, must not freeze an autoscaler.
+// pollsUntilStale is how many consecutive polls must fail before a reading is stale: one lost answer, and its retry,
+// must not hold replicas.
 const pollsUntilStale = 3
 
 func (o *Options) checkMeasuring() []error {
@@ -77,7 +77,7 @@ func (o *Options) checkMeasuring() []error {
 			pollsUntilStale, o.PollInterval)
 	}
 	p = append(p, o.checkBulk()...)
-	p.OneOf("instance-metrics", o.InstanceMetrics, string(target.PodInstanceMetrics),
+	p.OneOf("instance-metrics", string(o.InstanceMetrics), string(target.PodInstanceMetrics),
 		string(target.NoInstanceMetrics))
 	if o.StaleAfter < o.RateWindow {
 		p.Add("--stale-after is %s: it must be at least --rate-window (%s)", o.StaleAfter, o.RateWindow)
@@ -85,8 +85,8 @@ func (o *Options) checkMeasuring() []error {
 	return p
 }
 
-// leastStaleWithBulk leaves room for a bulk answer that is a minute old when it comes, for the minute until the next,
-// and for one that is lost: else bulk answers spare nothing.
+// leastStaleWithBulk leaves room for a bulk answer that is a minute old when it arrives, for the minute until the next,
+// and for one that is lost: otherwise bulk answers save no request.
 const leastStaleWithBulk = 3 * time.Minute
 
 func (o *Options) checkBulk() []error {

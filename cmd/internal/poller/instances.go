@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package polling
+package poller
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 )
 
-// instances asks the instances of each workload where they are found.
+// instances requests each workload's instances where they run: in pods or at a function worker.
 type instances struct{ pods, worker poll.InstanceSource }
 
 // FetchInstances implements poll.InstanceSource.

@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package polling
+package poller
 
 import (
 	"time"
@@ -12,7 +12,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// Options are the flags that say where Pulsar is and how it is measured.
+// Options are the flags for Pulsar and for polling.
 type Options struct {
 	PulsarAdminURL        string
 	AllowedPulsarHosts    []string
@@ -21,8 +21,8 @@ type Options struct {
 	PulsarAuthParamsFile  string
 	PulsarCAFile          string
 	AllowedOAuth2Issuers  []string
-	FunctionCredentials   string
-	WorkerCredentials     string
+	FunctionCredentials   target.FunctionCredentials
+	WorkerCredentials     target.WorkerCredentials
 	PulsarTimeout         time.Duration
 	MaxRequestsPerCluster int
 	MaxRequestsPerSecond  int
@@ -31,11 +31,11 @@ type Options struct {
 	RateWindow   time.Duration
 	StaleAfter   time.Duration
 
-	InstanceMetrics string
+	InstanceMetrics target.InstanceMetrics
 	BulkSource      string
 }
 
-// Words of --bulk-source.
+// Values of --bulk-source.
 const (
 	bulkNone        = "None"
 	bulkBrokerStats = "BrokerStats"
@@ -44,8 +44,8 @@ const (
 // NewOptions returns the defaults.
 func NewOptions() Options {
 	return Options{
-		FunctionCredentials:   string(target.UseFunctionCredentials),
-		WorkerCredentials:     string(target.PolicyWorkerCredentials),
+		FunctionCredentials:   target.UseFunctionCredentials,
+		WorkerCredentials:     target.PolicyWorkerCredentials,
 		PulsarTimeout:         3 * time.Second,
 		MaxRequestsPerCluster: 16,
 		MaxRequestsPerSecond:  pulsar.DefaultMaxRequestsPerSecondPerHost,
@@ -54,21 +54,19 @@ func NewOptions() Options {
 		RateWindow:   10 * time.Second,
 		StaleAfter:   time.Minute,
 
-		InstanceMetrics: string(target.PodInstanceMetrics),
+		InstanceMetrics: target.PodInstanceMetrics,
 		BulkSource:      bulkNone,
 	}
 }
 
-// PulsarFlags are those of the section "Pulsar" in the help text of a program, such as adapter.
-func (o *Options) PulsarFlags(program string) *pflag.FlagSet {
-	fs := pflag.NewFlagSet("pulsar", pflag.ContinueOnError)
+// AddPulsarFlags adds those of the section "Pulsar" in the help text of a program, such as adapter.
+func (o *Options) AddPulsarFlags(fs *pflag.FlagSet, program string) {
 	fs.StringVar(&o.PulsarAdminURL, "pulsar-admin-url", o.PulsarAdminURL,
 		"Admin service of the Pulsar cluster where neither policy nor target names one, such as "+
 			"http://pulsar-broker.pulsar:8080.")
 	fs.StringSliceVar(&o.AllowedPulsarHosts, "allowed-pulsar-hosts", o.AllowedPulsarHosts,
-		"Hosts that policies, targets and redirects may name, and that are shown the credentials: host, "+
-			"host:port or a URL such as "+
-			"https://host:port, \"*.\" for all below. --pulsar-admin-url is always allowed.")
+		"Hosts that policies, targets and redirects may name and that receive the credentials: host, host:port or a URL "+
+			"such as https://host:port, \"*.\" for all below. --pulsar-admin-url is always allowed.")
 	fs.StringVar(&o.PulsarTokenFile, "pulsar-token-file", o.PulsarTokenFile,
 		"File with the token for Pulsar; read for every request, so it may change.")
 	fs.StringVar(&o.PulsarAuthPlugin, "pulsar-auth-plugin", o.PulsarAuthPlugin,
@@ -76,41 +74,38 @@ func (o *Options) PulsarFlags(program string) *pflag.FlagSet {
 	fs.StringVar(&o.PulsarAuthParamsFile, "pulsar-auth-params-file", o.PulsarAuthParamsFile,
 		"File with authParams of Pulsar's client.conf; it and the files that it names are read for every request.")
 	fs.StringSliceVar(&o.AllowedOAuth2Issuers, "allowed-oauth2-issuers", o.AllowedOAuth2Issuers,
-		"URLs of OAuth2 issuers that credentials of policies and targets may ask for tokens. That of "+
+		"URLs of OAuth2 issuers that credentials of policies and targets may request tokens from. That of "+
 			"--pulsar-auth-params-file is always allowed.")
 	fs.StringVar(&o.PulsarCAFile, "pulsar-ca-file", o.PulsarCAFile,
 		"File with PEM certificates that sign Pulsar's, which may change; default: the system's.")
-	fs.StringVar(&o.FunctionCredentials, "function-credentials", o.FunctionCredentials,
-		"What becomes of the credentials for Pulsar that Functions, Sinks, Sources and policies name: Use, or Ignore to "+
-			"show the "+program+"'s own and never read a Secret.")
-	fs.StringVar(&o.WorkerCredentials, "worker-credentials", o.WorkerCredentials,
-		"The credentials that function workers see, which change what they run: Policy for those of the policy's "+
-			"authSecret alone, or Own for the "+program+"'s own where it has none, so that a policy of any namespace may "+
+	fs.StringVar((*string)(&o.FunctionCredentials), "function-credentials", string(o.FunctionCredentials),
+		"Credentials for Pulsar that Functions, Sinks, Sources and policies name: Use sends them, Ignore sends the "+program+
+			"'s own and reads no Secret.")
+	fs.StringVar((*string)(&o.WorkerCredentials), "worker-credentials", string(o.WorkerCredentials),
+		"Credentials that function workers receive, with which they change what they run: Policy sends only those of the "+
+			"policy's authSecret; Own sends the "+program+"'s own where it has none, so that a policy of any namespace may "+
 			"scale whatever those may change.")
 	fs.DurationVar(&o.PulsarTimeout, "pulsar-timeout", o.PulsarTimeout,
-		"How long Pulsar may take to answer, from 10ms to 1m.")
+		"Timeout of a request to Pulsar, from 10ms to 1m.")
 	fs.IntVar(&o.MaxRequestsPerCluster, "max-requests-per-cluster", o.MaxRequestsPerCluster,
-		"Requests under way to one Pulsar cluster at once, from 1 to 1000.")
+		"Concurrent requests to one Pulsar cluster, from 1 to 1000.")
 	fs.IntVar(&o.MaxRequestsPerSecond, "max-requests-per-second", o.MaxRequestsPerSecond,
 		"Requests a second to one host of Pulsar, from 1 to 100000; a broker with httpRequestsLimitEnabled allows 100 by "+
 			"default.")
-	return fs
 }
 
-// MeasuringFlags are those of the section "Measuring".
-func (o *Options) MeasuringFlags() *pflag.FlagSet {
-	fs := pflag.NewFlagSet("measuring", pflag.ContinueOnError)
+// AddMeasuringFlags adds those of the section "Measuring".
+func (o *Options) AddMeasuringFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.PollInterval, "poll-interval", o.PollInterval,
 		"Time between two requests about one topic, from 1s to 5m.")
 	fs.DurationVar(&o.RateWindow, "rate-window", o.RateWindow,
-		"Time that rates are measured over where answers come more often, from 1s to 10m.")
+		"Minimum time that rates are measured over, from 1s to 10m.")
 	fs.DurationVar(&o.StaleAfter, "stale-after", o.StaleAfter,
-		"Age at which an answer of Pulsar no longer counts, at least --rate-window and 3 times --poll-interval, at most 1h.")
-	fs.StringVar(&o.InstanceMetrics, "instance-metrics", o.InstanceMetrics,
-		"Where instances are asked for what they count themselves (busy time, exceptions): Pods, which takes the right to "+
-			"watch pods, and asks function workers for theirs; or Off.")
+		"Age at which a reading is stale, at least --rate-window and 3 times --poll-interval, at most 1h.")
+	fs.StringVar((*string)(&o.InstanceMetrics), "instance-metrics", string(o.InstanceMetrics),
+		"Where the instances' own counters (busy time, exceptions) are read: Pods, which needs the permission to watch pods "+
+			"and reads those of function workers too; or Off.")
 	fs.StringVar(&o.BulkSource, "bulk-source", o.BulkSource,
-		"What confirms in bulk that topics have no work, so that they are asked about less often: None or "+
-			"BrokerStats (a superuser's). Takes --stale-after from 3m on.")
-	return fs
+		"What confirms in bulk that idle topics are idle, so that they are polled less often: None or BrokerStats (needs a "+
+			"superuser). Needs --stale-after of at least 3m.")
 }

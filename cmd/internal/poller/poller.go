@@ -1,7 +1,7 @@
 // Copyright The pulsar-autoscaler Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package polling
+package poller
 
 import (
 	"math/rand/v2"
@@ -14,15 +14,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/poll"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/pulsar/auth"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/informer"
 )
 
 const (
-	// maxWorkloads is how many workloads' instances are asked at once; each has its own requests, bounded over all of
+	// maxWorkloads is how many workloads' instances are requested at once; each has its own requests, bounded over all of
 	// them.
 	maxWorkloads = 16
-	// bulkInterval is how often a broker prepares what it says in bulk.
+	// bulkInterval is how often a broker prepares its bulk answer.
 	bulkInterval = time.Minute
-	// quietIntervals is how many poll intervals a topic without work is left alone while bulk answers confirm that.
+	// quietIntervals is how many poll intervals an idle topic is not polled while bulk answers confirm that it is idle.
 	quietIntervals = 12
 )
 
@@ -30,25 +31,29 @@ const (
 type Config struct {
 	Options Options
 	Store   *backlog.Store
-	// Credentials knows what clusters name by Access.
+	// Credentials are those that clusters name by Access.
 	Credentials auth.Source
-	// Pods knows where instances run; nil where they are not asked.
-	Pods instance.Addresses
+	// Pods has the addresses of instances; nil without --instance-metrics.
+	Pods *informer.Pods
 	// Updated is called when a topic has changed; it must not block.
 	Updated    func(backlog.Topic)
 	Registerer prometheus.Registerer
 }
 
-// Polling is the readers of Pulsar and the loop that drives them.
-type Polling struct {
+// Parts are the clients of Pulsar and the poller.
+type Parts struct {
 	Poller *poll.Poller
 	Source *pulsar.Source
-	// Worker asks function workers, and changes what they run.
+	// Worker reads and changes what function workers run.
 	Worker *pulsar.Worker
 }
 
-// New makes the readers of Pulsar and the loop that drives them; nothing is asked before the loop runs.
-func New(config Config) (*Polling, error) {
+// LateWorker is for the controllers, which are made before the clients of Pulsar: these need their credentials. It is
+// set before anything runs.
+type LateWorker struct{ *pulsar.Worker }
+
+// New wires the clients of Pulsar and the poller; nothing is requested before the poller runs.
+func New(config Config) (*Parts, error) {
 	o := config.Options
 	source, err := pulsar.New(pulsar.Config{
 		Registerer: config.Registerer, AllowedHosts: o.PulsarHosts(), RequestTimeout: o.PulsarTimeout,
@@ -60,8 +65,8 @@ func New(config Config) (*Polling, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A fetch is up to three requests one after the other: partitions, stats and entry counters. An age that hangs
-	// costs one more; should the time not be enough then, the next fetch leaves it out.
+	// A fetch is up to three requests in sequence: partitions, stats and entry counters. An age that hangs costs one more;
+	// if the timeout is too short for it, the next fetch leaves it out.
 	const requests = 3
 	polling := poll.Config{
 		Store: config.Store, Source: source, Lister: source,
@@ -76,7 +81,7 @@ func New(config Config) (*Polling, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A worker asks instances one after the other, so it is asked as rarely as its answers stay in force.
+		// A worker requests its instances in sequence, so it is requested only twice before its answers are stale.
 		polling.Instances = instances{pods: pods, worker: worker.Spaced(o.StaleAfter / 2)}
 	}
 	if o.BulkSource == bulkBrokerStats {
@@ -86,5 +91,5 @@ func New(config Config) (*Polling, error) {
 		}
 	}
 	poller, err := poll.New(polling)
-	return &Polling{Poller: poller, Source: source, Worker: worker}, err
+	return &Parts{Poller: poller, Source: source, Worker: worker}, err
 }

@@ -1,0 +1,62 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+)
+
+// Main runs the program with a context that ends at SIGINT or SIGTERM, and exits with 1 when it fails.
+func Main(name string, run func(ctx context.Context, args []string, help, lines io.Writer) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, name+":", err)
+		os.Exit(1)
+	}
+}
+
+// Parts are what runs in a program.
+type Parts struct {
+	// Serve answers requests until its context ends.
+	Serve func(context.Context) error
+	// Drain is called when the program has to end, and its context ends with any part; Serve is stopped when it returns.
+	Drain func(context.Context)
+	// Background are what answers rest on: they end after Serve. An answer from a cache that has stopped would be older
+	// than the decisions that another replica has made since.
+	Background []func(context.Context) error
+}
+
+// Run runs all parts until the context ends or one of them fails.
+func Run(ctx context.Context, parts Parts) error {
+	lifetime, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	group, running := errgroup.WithContext(lifetime)
+	serving, stopServing := context.WithCancel(running)
+	defer stopServing()
+	defer context.AfterFunc(ctx, func() {
+		parts.Drain(running)
+		stopServing()
+	})()
+	for _, part := range parts.Background {
+		group.Go(func() error { return part(running) })
+	}
+	group.Go(func() error {
+		defer end()
+		return parts.Serve(serving)
+	})
+	return group.Wait()
+}
