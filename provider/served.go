@@ -31,7 +31,7 @@ func backlogMetrics() []metric {
 		},
 		{
 			name: "pulsar_function_backlog_ready_messages", unit: whole,
-			help:    "Backlog without messages whose delay has not passed.",
+			help:    "Backlog without delayed messages.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Ready },
 		},
 		{
@@ -46,7 +46,7 @@ func backlogMetrics() []metric {
 		},
 		{
 			name: "pulsar_function_delayed_messages", unit: whole,
-			help:    "Messages whose delay has not passed.",
+			help:    "Messages that are not due yet.",
 			measure: func(r backlog.Reading) backlog.Measurement { return r.Delayed },
 		},
 		{

@@ -18,7 +18,7 @@ func (o *Options) PulsarHosts() []string {
 	return hosts
 }
 
-// OwnCredentials says what the flags have for clusters whose own credentials cannot be read.
+// OwnCredentials says what the flags have for clusters with credentials of their own that cannot be read.
 func (o *Options) OwnCredentials() target.OwnCredentials {
 	return target.OwnCredentials{
 		Authenticates: o.PulsarTokenFile != "" || o.PulsarAuthPlugin != "",
