@@ -44,7 +44,9 @@ type PolicyReconciler struct {
 // ReconcilerConfig is what NewPolicyReconciler needs; all fields but Pods and Worker are required.
 type ReconcilerConfig struct {
 	// Client reads from the cache and writes to the API server. What it wrote it must read again: see ClientOptions.
-	Client   client.Client
+	Client client.Client
+	// Direct writes what is not in the cache, without waiting to see it there; nil for Client.
+	Direct   client.Client
 	Recorder events.EventRecorder
 	Store    *backlog.Store
 	Targets  *target.Targets

@@ -31,8 +31,12 @@ var errNotNow = errors.New("not now")
 
 // newScalers are the ways to scale.
 func newScalers(config ReconcilerConfig) map[plan.Scaling]scaler {
+	direct := config.Direct
+	if direct == nil {
+		direct = config.Client
+	}
 	scalers := map[plan.Scaling]scaler{
-		plan.BySubresource: subresource{config.Client, config.Targets.Finder},
+		plan.BySubresource: subresource{cached: config.Client, direct: direct, targets: config.Targets},
 		plan.ByMesh:        throughMesh{config.Client, config.Targets.Reader},
 	}
 	if config.Worker != nil {
@@ -63,8 +67,9 @@ func (a applier) scale(ctx context.Context, observed plan.Observed, replicas int
 
 // subresource scales objects that have a scale subresource.
 type subresource struct {
-	client client.Client
-	finder *target.Finder
+	// cached reads again what it wrote, and direct does not: of a kind that is not in the cache it would wait for ever.
+	cached, direct client.Client
+	targets        *target.Targets
 }
 
 func (s subresource) scale(ctx context.Context, observed plan.Observed, replicas int32) error {
@@ -73,12 +78,16 @@ func (s subresource) scale(ctx context.Context, observed plan.Observed, replicas
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
 	object.SetNamespace(observed.Policy.Namespace)
 	object.SetName(ref.Name)
-	s.finder.Rewritten(observed.Policy.Namespace, ref)
-	err := s.client.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
+	writer := s.direct
+	if s.targets.Reader.Caches(ref) {
+		writer = s.cached
+	}
+	s.targets.Finder.Rewritten(observed.Policy.Namespace, ref)
+	err := writer.SubResource("scale").Patch(ctx, object, replicasPatch(replicas),
 		client.FieldOwner(plan.FieldManager))
 	if apierrors.IsForbidden(err) {
 		kind := object.GroupVersionKind()
-		if mapping, unmapped := s.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); unmapped == nil {
+		if mapping, unmapped := writer.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); unmapped == nil {
 			return fmt.Errorf("%w: %s", err, target.GrantScale(mapping.Resource.GroupResource()))
 		}
 	}

@@ -129,15 +129,10 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
-	reconciling := ReconcilerConfig{
-		Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(plan.FieldManager), Store: config.Store, Targets: targets,
-		PollInterval: config.PollInterval, Clock: config.Clock, Registerer: config.Registerer, Worker: config.Worker,
-		Abilities: capabilities.Now,
-	}
-	if pods != nil {
-		reconciling.Pods = pods
-	}
-	reconciler, err := NewPolicyReconciler(reconciling)
+	reconciler, err := newReconciler(mgr, ReconcilerConfig{
+		Store: config.Store, Targets: targets, PollInterval: config.PollInterval, Clock: config.Clock,
+		Registerer: config.Registerer, Worker: config.Worker, Abilities: capabilities.Now,
+	}, pods)
 	if err != nil {
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -156,6 +151,20 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Controller
 	answers.Pods = pods
 	answers.Objects = target.NewObjects(targets.Reader, answers.Policies.Synced)
 	return answers, nil
+}
+
+// newReconciler completes the configuration with what a manager has.
+func newReconciler(mgr manager.Manager, config ReconcilerConfig, pods *informer.Pods) (*PolicyReconciler, error) {
+	direct, err := client.New(mgr.GetConfig(),
+		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for what is not in the cache: %w", err)
+	}
+	config.Client, config.Direct, config.Recorder = mgr.GetClient(), direct, mgr.GetEventRecorder(plan.FieldManager)
+	if pods != nil {
+		config.Pods = pods
+	}
+	return NewPolicyReconciler(config)
 }
 
 // index makes policies and HorizontalPodAutoscalers findable by what they scale.
