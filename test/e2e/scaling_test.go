@@ -208,7 +208,11 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high float64, highFo
 	const calm = 12 * time.Second
 	config.Objective = objective
 	f := addFunction(t, config)
-	addPolicy(t, newPolicy(config.Name))
+	p := newPolicy(config.Name)
+	if config.Deployment {
+		p = f.Consumes(p)
+	}
+	addPolicy(t, p)
 	publish(t, f, steps(low, high, calm, calm+highFor))
 	capacity := float64(time.Second) / float64(config.ServiceTime)
 
@@ -231,7 +235,7 @@ func follow(t *testing.T, config stage.FunctionConfig, low, high float64, highFo
 	awaitReplicas(t, f, 1, 1, highFor+4*time.Minute)
 	requireClean(t, f)
 
-	p, err := f.Policy(t.Context())
+	p, err = f.Policy(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, p.Status.Capacity)
 	tell(t, f, p)

@@ -10,11 +10,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -93,6 +90,9 @@ func NewOperator(config Config) (*Operator, error) {
 	if err := o.meshes.register(manager); err != nil {
 		return nil, err
 	}
+	if err := (deployments{client: manager.GetClient(), fleet: o.fleet}).register(manager); err != nil {
+		return nil, err
+	}
 	node := &kubelet{client: manager.GetClient(), direct: manager.GetAPIReader(), fleet: o.fleet}
 	if err := node.register(manager, changed); err != nil {
 		return nil, err
@@ -101,18 +101,12 @@ func NewOperator(config Config) (*Operator, error) {
 }
 
 func newManager(c Config) (ctrl.Manager, error) {
-	ofConsumers, err := labels.Parse(labelComponent + " in (" + component{kind: KindFunction}.suffix() + "," +
-		component{kind: KindSink}.suffix() + ")")
-	if err != nil {
-		return nil, fmt.Errorf("selecting pods: %w", err)
-	}
 	again := true // the names of controllers are of this process, in which other clusters may be
 	manager, err := ctrl.NewManager(c.REST, ctrl.Options{
 		Logger:     c.Log,
 		Metrics:    server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &again},
 		Client:     client.Options{Cache: &client.CacheOptions{Unstructured: true}},
-		Cache:      cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: ofConsumers}}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the operator: %w", err)
@@ -152,6 +146,11 @@ func (o *Operator) desired(function client.ObjectKey, replicas *int32) {
 		return
 	}
 	o.fleet.desire(function, int(*replicas))
+}
+
+// consumingComponents are the labels of the pods of such kinds.
+func consumingComponents() []string {
+	return []string{component{kind: KindFunction}.suffix(), component{kind: KindSink}.suffix()}
 }
 
 // consumes says whether the stand-in runs replicas of the kind. A Function and a Sink of one name would share one

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,7 +35,8 @@ const (
 	retryConfig = time.Second
 )
 
-// kubelet is the part of a node: it keeps a replica for each pod of a Function or Sink and tells the pod's state.
+// kubelet is the part of a node: it keeps a replica for each pod of a Function or Sink, or of a Deployment that
+// consumes, and tells the pod's state.
 type kubelet struct {
 	client client.Client
 	// direct reads ConfigMaps, which are not worth a watch.
@@ -65,6 +67,17 @@ func (k *kubelet) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 		k.fleet.stop(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
+	if pod.Annotations[annotationConsumer] != "" {
+		return ctrl.Result{}, k.consume(ctx, request, pod)
+	}
+	if !slices.Contains(consumingComponents(), pod.Labels[labelComponent]) {
+		return ctrl.Result{}, nil // not a pod that runs here
+	}
+	return k.instance(ctx, request, pod)
+}
+
+// instance makes a replica follow a pod of a Function or Sink.
+func (k *kubelet) instance(ctx context.Context, request ctrl.Request, pod *corev1.Pod) (ctrl.Result, error) {
 	ordinal, err := strconv.Atoi(pod.Labels[appsv1.PodIndexLabel])
 	if err != nil {
 		return ctrl.Result{}, nil // a pod of no StatefulSet is nobody's replica

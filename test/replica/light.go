@@ -119,12 +119,14 @@ func options(in Instance, messages chan pulsar.ConsumerMessage) (pulsar.Consumer
 		SubscriptionName:            in.Subscription,
 		Type:                        kind,
 		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest,
-		Properties: map[string]string{
+		ReceiverQueueSize:           in.ReceiverQueueSize,
+		NackRedeliveryDelay:         in.RedeliverAfter,
+		MessageChannel:              messages,
+	}
+	if !in.Plain {
+		wanted.Properties = map[string]string{
 			"application": "pulsar-function", "id": in.FQFN(), "instance_id": fmt.Sprint(in.ID),
-		},
-		ReceiverQueueSize:   in.ReceiverQueueSize,
-		NackRedeliveryDelay: in.RedeliverAfter,
-		MessageChannel:      messages,
+		}
 	}
 	switch {
 	case in.TopicPattern != "":

@@ -58,6 +58,8 @@ type Instance struct {
 	RedeliverAfter time.Duration
 	// StartDelay passes before the replica begins to start, as the pull of an image does.
 	StartDelay time.Duration
+	// Plain makes the consumer one of no function: it does not say which instance of what it is. Light only.
+	Plain bool
 	// ReceiverQueueSize is the number of messages fetched ahead; 0 is 1000.
 	ReceiverQueueSize int
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,8 +57,9 @@ type FunctionConfig struct {
 	Partitions int
 	// WithoutTopic leaves the input topic to the test.
 	WithoutTopic bool
-	// Sink puts a Sink there instead of a Function.
-	Sink bool
+	// Sink puts a Sink there instead of a Function, and Deployment a Deployment of plain consumers, of which a policy has
+	// to say what they consume. Light only.
+	Sink, Deployment bool
 	// Edit changes the object before it is created; nil is for none.
 	Edit func(object *unstructured.Unstructured)
 	// AdminURL is what the Function says of its Pulsar; empty is the truth.
@@ -126,6 +128,11 @@ func (s *Stage) furnish(ctx context.Context, config FunctionConfig) (*Function, 
 		}); err != nil {
 			return nil, nil, err
 		}
+	}
+	if config.Deployment {
+		f.kind = kindDeployment
+		deployment, err := s.deployment(f, config)
+		return f, deployment, err
 	}
 	pulsarConfig := mesh.PulsarConfig(Namespace, config.Name+"-pulsar", cmp.Or(config.AdminURL, s.Broker.AdminURL()),
 		s.Broker.ServiceURL())
@@ -230,7 +237,11 @@ func (f *Function) Remove(ctx context.Context) error {
 // object is one to read into, or to delete.
 func (f *Function) object() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(mesh.GroupVersion().WithKind(f.kind))
+	version := mesh.GroupVersion()
+	if f.kind == kindDeployment {
+		version = appsv1.SchemeGroupVersion
+	}
+	object.SetGroupVersionKind(version.WithKind(f.kind))
 	object.SetNamespace(Namespace)
 	object.SetName(f.Name)
 	return object

@@ -1,0 +1,212 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/replica"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
+)
+
+func TestDeploymentFollowsTheLoad(t *testing.T) {
+	t.Parallel()
+	follow(t, stage.FunctionConfig{
+		Name: "orders", Deployment: true, ServiceTime: 25 * time.Millisecond, StartDelay: 6 * time.Second,
+	}, 8, 132, 40*time.Second)
+}
+
+func TestDeploymentGoesToZeroAndBackDirectly(t *testing.T) {
+	t.Parallel()
+	const name = "invoices"
+	f := addFunction(t, stage.FunctionConfig{
+		Name: name, Deployment: true, ServiceTime: 200 * time.Millisecond, Replicas: 2, Objective: objective,
+	})
+	p := f.Consumes(idlePolicy(name, v1alpha1.ActuatorDirect, 3))
+	p.Spec.LatencyObjective.Duration = 10 * time.Second
+	addPolicy(t, p)
+	require.NoError(t, f.PublishBurst(t.Context(), 300))
+	awaitReplicas(t, f, 3, 20, time.Minute)
+	require.NoError(t, f.AwaitAllDone(t.Context()))
+	awaitReplicas(t, f, 0, 0, time.Minute)
+	atZero(t, f, v1alpha1.ActuatorDirect)
+
+	since := time.Now()
+	require.NoError(t, f.PublishBurst(t.Context(), 150))
+	awaitReplicas(t, f, 3, 20, 30*time.Second)
+	require.NoError(t, f.AwaitAllDone(t.Context()))
+	awaitReplicas(t, f, 0, 0, time.Minute)
+	t.Logf("woke and went: %v", desiredSince(name, since))
+}
+
+// TestDeploymentWithOtherConsumersAndAutoscalersSaysSo shows what a user gets wrong first.
+func TestDeploymentWithOtherConsumersAndAutoscalersSaysSo(t *testing.T) {
+	t.Parallel()
+	const name, replicas = "audited", 2
+	f := addFunction(t, stage.FunctionConfig{
+		Name: name, Deployment: true, ServiceTime: 10 * time.Millisecond, Replicas: replicas,
+	})
+	foreign := cpuAutoscaler(name+"-by-hand", autoscalingv2.CrossVersionObjectReference{
+		APIVersion: "apps/v1", Kind: "Deployment", Name: name,
+	})
+	place(t, foreign)
+	p := f.Consumes(newPolicy(name))
+	p.Spec.MinReplicas = new(int32(replicas))
+	addPolicy(t, p)
+	said := awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "ConflictingAutoscaler")
+	require.Contains(t, said, "HorizontalPodAutoscaler "+name+"-by-hand scales Deployment "+name)
+	requireNoAutoscaler(t, f, replicas)
+	remove(t, foreign)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	awaitCondition(t, f, v1alpha1.ConditionSubscriptionVerified, metav1.ConditionTrue, v1alpha1.ReasonVerified)
+
+	runner := replica.NewLight(nil)
+	t.Cleanup(runner.Close)
+	other, err := runner.Start(t.Context(), replica.Instance{
+		Tenant: "public", Namespace: "default", Name: "other", Plain: true, Topics: []string{f.Topic},
+		Subscription: p.Spec.Subscription.Name, ServiceURL: scene.Broker.ServiceURL(),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, other.Kill()) })
+	poll(t, "the other consumer to be told of", func(ctx context.Context) (bool, string, error) {
+		p, err := f.Policy(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		for _, c := range p.Status.Conditions {
+			if c.Type == v1alpha1.ConditionSubscriptionVerified {
+				return c.Reason == v1alpha1.ReasonSurplusConsumers, c.Reason + ": " + c.Message, nil
+			}
+		}
+		return false, "no such condition", nil
+	})
+	requireUntouched(t, f, replicas)
+}
+
+// jobsKind is one that has a scale subresource, and that the adapter has no right to.
+func jobsKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "jobs.example.com", Version: "v1", Kind: "Crew"}
+}
+
+func TestDeploymentOfAnotherKindNeedsItsRight(t *testing.T) {
+	t.Parallel()
+	onStage(t)
+	const name = "crew"
+	f := addFunction(t, stage.FunctionConfig{Name: name, Deployment: true, ServiceTime: 10 * time.Millisecond})
+	p := f.Consumes(newPolicy(name))
+	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{APIVersion: "jobs.example.com/v1", Kind: "Crew", Name: name}
+	p.Spec.Actuator = v1alpha1.ActuatorDirect
+	p.Spec.MinReplicas = new(int32(3))
+	addPolicy(t, p)
+	said := awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "TargetKindUnsupported")
+	require.Contains(t, said, "kind Crew of jobs.example.com/v1 is not served by this cluster: install it")
+
+	place(t, crewDefinition())
+	said = awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "PermissionMissing")
+	require.Contains(t, said, "grant the adapter get and patch on crews/scale of API group jobs.example.com")
+
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "crews"}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{"jobs.example.com"}, Resources: []string{"crews/scale"}, Verbs: []string{"get", "patch"},
+	}}}
+	place(t, role)
+	place(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "crews"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "crews"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "pulsar-autoscaler", Name: "adapter"}},
+	})
+	awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "TargetNotFound")
+
+	crew := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	crew.SetGroupVersionKind(jobsKind())
+	crew.SetNamespace(stage.Namespace)
+	crew.SetName(name)
+	place(t, crew)
+	said = awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "ReplicasUnset")
+	require.Contains(t, said, "does not say how many replicas it has, from which scaling begins")
+	require.NoError(t, scene.Client.Patch(t.Context(), crew,
+		client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":1}}`))))
+	poll(t, "the crew to have as many as the policy wants", func(ctx context.Context) (bool, string, error) {
+		if err := scene.Client.Get(ctx, client.ObjectKeyFromObject(crew), crew); err != nil {
+			return false, "", err
+		}
+		replicas, _, err := unstructured.NestedInt64(crew.Object, "spec", "replicas")
+		return replicas == 3, fmt.Sprint(replicas), err
+	})
+}
+
+// crewDefinition defines jobsKind.
+func crewDefinition() client.Object {
+	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	definition := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": jobsKind().Group, "scope": "Namespaced",
+		"names": map[string]any{"kind": jobsKind().Kind, "plural": "crews", "singular": "crew", "listKind": "CrewList"},
+		"versions": []any{map[string]any{
+			"name": jobsKind().Version, "served": true, "storage": true,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "properties": map[string]any{"spec": anything, "status": anything},
+			}},
+			"subresources": map[string]any{"scale": map[string]any{
+				"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+			}},
+		}},
+	}}}
+	definition.SetAPIVersion("apiextensions.k8s.io/v1")
+	definition.SetKind("CustomResourceDefinition")
+	definition.SetName("crews." + jobsKind().Group)
+	return definition
+}
+
+// TestDeploymentRollsOutUnderLoad: pods of a rolling update are the target's own, and nothing goes down meanwhile.
+func TestDeploymentRollsOutUnderLoad(t *testing.T) {
+	t.Parallel()
+	const name, replicas = "rolled", 3
+	f := addFunction(t, stage.FunctionConfig{
+		Name: name, Deployment: true, ServiceTime: 20 * time.Millisecond, StartDelay: 2 * time.Second, Replicas: replicas,
+	})
+	p := f.Consumes(newPolicy(name))
+	p.Spec.MinReplicas = new(int32(replicas))
+	addPolicy(t, p)
+	publish(t, f, newDial(60).profile)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	deployment := &unstructured.Unstructured{}
+	deployment.SetAPIVersion("apps/v1")
+	deployment.SetKind("Deployment")
+	deployment.SetNamespace(stage.Namespace)
+	deployment.SetName(name)
+	require.NoError(t, scene.Client.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json",
+		[]byte(`{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`))))
+	poll(t, "the new revision to run", func(ctx context.Context) (bool, string, error) {
+		pods := &corev1.PodList{}
+		if err := scene.Client.List(ctx, pods, client.InNamespace(stage.Namespace),
+			client.MatchingLabels{"app": name}); err != nil {
+			return false, "", err
+		}
+		renewed := 0
+		for i := range pods.Items {
+			if pods.Items[i].Annotations["revision"] == "2" && pods.Items[i].Status.Phase == corev1.PodRunning {
+				renewed++
+			}
+		}
+		return renewed >= replicas && renewed == len(pods.Items), fmt.Sprintf("%d of %d", renewed, len(pods.Items)), nil
+	})
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonScaling)
+	p, err := f.Policy(t.Context())
+	require.NoError(t, err)
+	for _, c := range p.Status.Conditions {
+		require.NotEqual(t, v1alpha1.ReasonSurplusConsumers, c.Reason, c.Message)
+	}
+}
