@@ -16,7 +16,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=autoscalingpolicysets,shortName=paps,categories=all
+// +kubebuilder:resource:path=autoscalingpolicysets,shortName=paps
 // +kubebuilder:printcolumn:name="Matched",type=integer,JSONPath=`.status.matched`
 // +kubebuilder:printcolumn:name="Governed",type=integer,JSONPath=`.status.governed`
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.ready`

@@ -32,7 +32,7 @@ type ScalingSpec struct {
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="latencyObjective must be from 1s to 24h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]*)?[smh]|[0-9]{1,8}([.][0-9]*)?ms)+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="latencyObjective must be a duration from 1s to 24h",messageExpression="self.matches('^-?([0-9]+([.][0-9]*)?(s|m|h|ms))+$') ? 'latencyObjective must be from 1s to 24h' : 'latencyObjective must be a duration such as 30s, 5m or 24h'"
 	LatencyObjective metav1.Duration `json:"latencyObjective,omitempty"`
 
 	// strategies say how replicas follow from what was measured, each type at most once; the largest answer wins, as with

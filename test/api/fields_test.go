@@ -4,6 +4,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -30,21 +31,49 @@ func TestReplicasHaveBounds(t *testing.T) {
 	})
 }
 
+// TestLatencyObjectiveIsADurationWithinADay in a policy and in a set's template: each mistake has one message, the fix.
 func TestLatencyObjectiveIsADurationWithinADay(t *testing.T) {
 	const bounds = "latencyObjective must be from 1s to 24h"
-	objective := func(value any) fields { return functionPolicy(fields{"latencyObjective": value}) }
-	try(t, map[string]attempt{
-		"the shortest":       {objective("1s"), ""},
-		"shorter":            {objective("999ms"), bounds},
-		"none":               {objective("0s"), bounds},
-		"negative":           {objective("-5s"), bounds},
-		"the longest":        {objective("24h"), ""},
-		"longer":             {objective("24h0m1s"), bounds},
-		"in several units":   {objective("1h30m"), ""},
-		"in words":           {objective("a while"), bounds},
-		"as a number":        {objective(int64(60)), "must be of type string"},
-		"as a long sequence": {objective(strings.Repeat("1s", 17)), "may not be more than 32"},
-	})
+	const syntax = "latencyObjective must be a duration such as 30s, 5m or 24h"
+	const text = `must be of type string: "integer"`
+	for name, test := range map[string]struct {
+		value any
+		want  string
+	}{
+		"accepts the shortest":          {"1s", ""},
+		"accepts the longest":           {"24h", ""},
+		"accepts several units":         {"1h30m", ""},
+		"accepts a fraction":            {"1.5h", ""},
+		"accepts many milliseconds":     {"86400000ms", ""},
+		"refuses less than a second":    {"999ms", bounds},
+		"refuses zero":                  {"0s", bounds},
+		"refuses a negative duration":   {"-5s", bounds},
+		"refuses more than a day":       {"24h0m1s", bounds},
+		"refuses what overflows":        {"99999999999h", bounds},
+		"refuses a sum that overflows":  {"99999h99999h99999h99999h99999h", bounds},
+		"refuses a word":                {"abc", syntax},
+		"refuses several words":         {"a while", syntax},
+		"refuses days":                  {"1d", syntax},
+		"refuses the ISO 8601 form":     {"PT30S", syntax},
+		"refuses a number without unit": {"30", syntax},
+		"refuses a blank before a unit": {"30 s", syntax},
+		"refuses a unit without number": {"s", syntax},
+		"refuses microseconds":          {"5000000us", syntax},
+		"refuses an empty text":         {"", syntax},
+		"refuses a number":              {int64(60), text},
+		"refuses more than 32 letters":  {strings.Repeat("1s", 17), "Too long: may not be more than 32 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objective := fields{"latencyObjective": test.value}
+			policyWant, setWant := test.want, test.want
+			if test.want == syntax || test.want == bounds {
+				policyWant = fmt.Sprintf(" is invalid: spec.latencyObjective: Invalid value: %q: %s", test.value, test.want)
+				setWant = strings.Replace(policyWant, "spec.", "spec.template.spec.", 1)
+			}
+			try(t, map[string]attempt{"in a policy": {functionPolicy(objective), policyWant}})
+			trySets(t, map[string]attempt{"in a set": {mediaSet(nil, nil, objective), setWant}})
+		})
+	}
 }
 
 func TestWordsAreThoseThatAreKnown(t *testing.T) {

@@ -138,6 +138,7 @@ func tryOf(t *testing.T, kind string, attempts map[string]attempt) {
 				return
 			}
 			require.ErrorContains(t, err, one.want)
+			require.NotContains(t, err.Error(), "evaluating rule", "a rule must not end in an error of CEL")
 		})
 	}
 }
