@@ -68,6 +68,16 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 					nil
 			}, want: "False/SubscriptionShared",
 		},
+		"another type than the policy names": {
+			change: func(o *plan.Observed) { named(o); o.Reading.Type = backlog.Shared }, want: "False/SubscriptionTypeDiffers",
+			message: "spec.subscription promises subscription \"public/default/resize\" of type Failover and the broker reports " +
+				"Shared: restart the replicas if they run an older configuration or image, or correct spec.subscription",
+		},
+		"a function on the subscription that the policy names": {
+			change: func(o *plan.Observed) { named(o); o.Target.Component = "" }, want: "False/SubscriptionShared",
+			message: "is consumed by the function public/default/resize too, so each takes a part of one backlog and would be " +
+				"scaled for all of it: have each subscribe under a name of its own",
+		},
 		"a window that never acknowledges": {
 			change: func(o *plan.Observed) { o.Target.NeverAcknowledges = true }, want: "False/NeverAcknowledged",
 			message: "set spec.windowConfig.processingGuarantees to ATLEAST_ONCE",
@@ -113,6 +123,12 @@ func TestTheSubscriptionIsComparedWithWhatTheBrokerReports(t *testing.T) {
 			}
 		})
 	}
+}
+
+// named makes the policy one that names the subscription.
+func named(o *plan.Observed) {
+	o.Policy = o.Policy.DeepCopy()
+	o.Policy.Spec.Subscription = &v1alpha1.Subscription{Name: o.Target.Subscription.Name}
 }
 
 func TestOfManySharersSomeAreNamed(t *testing.T) {
