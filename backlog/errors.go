@@ -34,6 +34,8 @@ var (
 	ErrNoWorker = errors.New("no function worker")
 	// ErrUnauthenticated: Pulsar refused the credentials.
 	ErrUnauthenticated = errors.New("credentials refused")
+	// ErrHostNotAllowed: the address is not on the list of allowed hosts, so nothing was sent there.
+	ErrHostNotAllowed = errors.New("host not allowed")
 	// ErrForbidden: the credentials are good and lack a permission.
 	ErrForbidden = errors.New("permission missing")
 	// ErrUnreachable: no answer: refused, timed out, name unknown, TLS failure.
@@ -65,6 +67,7 @@ func ReasonLabel(err error) string {
 		{ErrFunctionNotFound, "function_not_found"},
 		{ErrNoWorker, "no_worker"},
 		{ErrUnauthenticated, "unauthenticated"},
+		{ErrHostNotAllowed, "host_not_allowed"},
 		{ErrForbidden, "forbidden"},
 		{ErrUnreachable, "unreachable"},
 		{ErrUnavailable, "unavailable"},

@@ -45,7 +45,7 @@ func TestATargetThatIsMadeAnewIsDecidedForAtOnce(t *testing.T) {
 	require.NoError(t, w.client.Create(t.Context(), anew))
 	w.reconcile()
 	require.Equal(t, int32(8), *w.policy().Status.DesiredReplicas, "with what was measured meanwhile")
-	require.Equal(t, int32(1), *w.policy().Status.CurrentReplicas)
+	require.Equal(t, int32(1), *w.policy().Status.SpecReplicas)
 	require.Equal(t, learned.Observations, w.reconciler.memories.byKey[fixture.Key()].resume.Capacity.Observations)
 }
 
@@ -66,7 +66,7 @@ func TestAVanishedTargetIsNotFollowedForAPolicyThatIsOff(t *testing.T) {
 	w.settle(700)
 	w.vanish()
 	require.NotErrorIs(t, w.tracked(), backlog.ErrNotTracked)
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeOff })
+	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused })
 	w.reconcile()
 	require.ErrorIs(t, w.tracked(), backlog.ErrNotTracked)
 }

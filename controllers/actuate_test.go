@@ -265,7 +265,7 @@ func TestZeroByHandSwitchesScalingOff(t *testing.T) {
 }
 
 func TestAPauseChangesNothingAndNeitherDoesItsEnd(t *testing.T) {
-	for _, mode := range []v1alpha1.Mode{v1alpha1.ModeOff, v1alpha1.ModeRecommend} {
+	for _, mode := range []v1alpha1.Mode{v1alpha1.ModePaused, v1alpha1.ModeRecommend} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
 			w.settle(0)
@@ -286,7 +286,7 @@ func TestAPauseChangesNothingAndNeitherDoesItsEnd(t *testing.T) {
 			require.Nil(t, w.autoscaler())
 			capacity := w.policy().Status.Capacity
 			require.NotNil(t, capacity)
-			if mode == v1alpha1.ModeOff {
+			if mode == v1alpha1.ModePaused {
 				_, err := w.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), w.now)
 				require.ErrorIs(t, err, backlog.ErrNotTracked, "Pulsar is asked nothing")
 				w.after(time.Hour)

@@ -35,7 +35,7 @@ func TestADeploymentHasAnAutoscaler(t *testing.T) {
 	require.Equal(t, "apps/v1 Deployment resize", ref.APIVersion+" "+ref.Kind+" "+ref.Name)
 	p := w.policy()
 	require.Equal(t, "Deployment/resize", p.Status.Target)
-	require.Equal(t, int32(3), *p.Status.CurrentReplicas)
+	require.Equal(t, int32(3), *p.Status.SpecReplicas)
 	require.Equal(t, int32(7), *p.Status.DesiredReplicas)
 	status, message := w.condition(v1alpha1.ConditionTargetFound)
 	require.Equal(t, "True/Found", status, message)

@@ -28,10 +28,10 @@
 //	pulsar_autoscaler_policy_scales_total{result}                      replicas that the controller wrote itself
 //	pulsar_autoscaler_policy_status_patches_total{result}              statuses written
 //	pulsar_autoscaler_policy_desired_replicas{namespace,policy}        replicas last decided
-//	pulsar_autoscaler_policy_current_replicas{namespace,policy}        spec.replicas of the target
+//	pulsar_autoscaler_policy_spec_replicas{namespace,policy}           spec.replicas of the target
 //
 // The results of a reconcile are decided, held, unknown (no reading), violated (the user has to fix something),
-// waiting (for the first answer of Pulsar), off, suspending, restoring, gone and error; of an apply applied, conflict,
+// waiting (for the first answer of Pulsar), paused, suspending, restoring, gone and error; of an apply applied, conflict,
 // refused and error; of a scale scaled and error; of a patch patched and error.
 // The gauges are as many as there are policies and go with them; durations are controller-runtime's.
 package controllers

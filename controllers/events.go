@@ -59,7 +59,7 @@ func becameFalse(c *metav1.Condition) policyEvent {
 // subscription.
 func (r *PolicyReconciler) reportForgotten(ctx context.Context, observed plan.Observed, unread error, forgotten bool) {
 	if unread != nil {
-		log.FromContext(ctx).Info("status.state ignored, resuming from status.capacity", "why", unread.Error())
+		log.FromContext(ctx).Info("parts of status.checkpoint left out", "why", unread.Error())
 	}
 	if forgotten {
 		const note = "spec.subscription names another subscription, so what was learned of the last one is forgotten"
@@ -92,7 +92,7 @@ func newEvents(before, after v1alpha1.AutoscalingPolicyStatus) []policyEvent {
 func desiredChange(before, after v1alpha1.AutoscalingPolicyStatus) (from, to int32, changed bool) {
 	origin := before.DesiredReplicas
 	if origin == nil {
-		origin = after.CurrentReplicas
+		origin = after.SpecReplicas
 	}
 	if origin == nil || after.DesiredReplicas == nil {
 		return 0, 0, false

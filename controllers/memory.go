@@ -46,7 +46,7 @@ func (m *policyMemory) follow(observed plan.Observed) *backlog.Subscription {
 		return subscription
 	}
 	if v := observed.Violation; v == nil || v.Reason != v1alpha1.ReasonTargetNotFound ||
-		observed.Policy.Spec.Mode == v1alpha1.ModeOff || observed.Now.Sub(m.followedAt) >= absentFor {
+		observed.Policy.Spec.Mode == v1alpha1.ModePaused || observed.Now.Sub(m.followedAt) >= absentFor {
 		return nil
 	}
 	return m.followed

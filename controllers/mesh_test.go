@@ -201,7 +201,7 @@ func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
 func TestAComponentIsScaledByItsEntryInTheMesh(t *testing.T) {
 	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
 	require.Equal(t, []string{"patch status"}, w.reconcile())
-	require.Equal(t, int32(3), *w.policy().Status.CurrentReplicas)
+	require.Equal(t, int32(3), *w.policy().Status.SpecReplicas)
 	w.answer(700, 10_000)
 	require.Equal(t, []string{"patch *unstructured.Unstructured", "patch status"}, w.reconcile())
 	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
@@ -211,7 +211,7 @@ func TestAComponentIsScaledByItsEntryInTheMesh(t *testing.T) {
 	require.Nil(t, w.autoscaler())
 	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
 	require.Equal(t, []string{"patch status"}, w.reconcile())
-	require.Equal(t, int32(7), *w.policy().Status.CurrentReplicas)
+	require.Equal(t, int32(7), *w.policy().Status.SpecReplicas)
 	require.Empty(t, w.reconcile())
 }
 

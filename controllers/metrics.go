@@ -17,7 +17,7 @@ const (
 	resultUnknown  = "unknown"
 	resultViolated = "violated"
 	resultWaiting  = "waiting"
-	resultOff      = "off"
+	resultPaused   = "paused"
 	// resultSuspending and resultRestoring suspend other autoscalers for the policy, or restore them.
 	resultSuspending = "suspending"
 	resultRestoring  = "restoring"
@@ -70,7 +70,7 @@ func newControllerMetrics(registerer prometheus.Registerer) (*controllerMetrics,
 			"Numbers of replicas that the controller wrote itself by how it ended."),
 		statusPatches: counter("pulsar_autoscaler_policy_status_patches_total", "Statuses written by how it ended."),
 		desired:       gauge("pulsar_autoscaler_policy_desired_replicas", "Replicas last decided for the policy's target."),
-		current: gauge("pulsar_autoscaler_policy_current_replicas",
+		current: gauge("pulsar_autoscaler_policy_spec_replicas",
 			"spec.replicas of the policy's target as last seen."),
 	}
 	for _, c := range []prometheus.Collector{m.reconciles, m.applies, m.scales, m.statusPatches, m.desired, m.current} {

@@ -216,8 +216,8 @@ func underWay(actions plan.Actions, result plan.Result) string {
 // resultOf names how a reconcile ended.
 func resultOf(observed plan.Observed, decision *policy.Decision, result plan.Result) string {
 	switch {
-	case observed.Policy.Spec.Mode == v1alpha1.ModeOff:
-		return resultOff
+	case observed.Policy.Spec.Mode == v1alpha1.ModePaused:
+		return resultPaused
 	case observed.Violation != nil || result.Violation != nil:
 		return resultViolated
 	case observed.Unknown != nil:

@@ -36,7 +36,7 @@ func TestTheFirstReadingLeadsToAnAutoscalerAndAStatus(t *testing.T) {
 	require.True(t, metav1.IsControlledBy(hpa, p))
 	require.Equal(t, int32(20), hpa.Spec.MaxReplicas)
 	require.Equal(t, int32(7), *p.Status.DesiredReplicas)
-	require.Equal(t, int32(3), *p.Status.CurrentReplicas)
+	require.Equal(t, int32(3), *p.Status.SpecReplicas)
 	require.Equal(t, hpa.Name, p.Status.HorizontalPodAutoscaler)
 	require.Equal(t, int64(700), *p.Status.Signals.ReadyMessages)
 	require.Equal(t, []string{"Normal DesiredReplicasChanged 3 -> 7: 700 waiting / 100 per replica = 7.00"}, w.events())

@@ -29,7 +29,7 @@ func TestARestartLosesNothingThatTakesLongToLearn(t *testing.T) {
 
 func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
 	p := capacityPolicy()
-	p.Status.State = `{"v":1000,"mood":"good"}`
+	p.Status.Checkpoint = `{"v":1000,"mood":"good"}`
 	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
 	var lines []string
 	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
@@ -41,7 +41,7 @@ func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Len(t, lines, 1)
-	require.Contains(t, lines[0], "status.state ignored")
-	require.Contains(t, lines[0], "state of another version")
+	require.Contains(t, lines[0], "parts of status.checkpoint left out")
+	require.Contains(t, lines[0], "is not 1")
 	require.InDelta(t, 10, w.reconciler.memories.byKey[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
 }

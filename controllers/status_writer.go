@@ -27,7 +27,7 @@ type statusWriter struct {
 func (w statusWriter) write(ctx context.Context, observed plan.Observed, after v1alpha1.AutoscalingPolicyStatus) error {
 	p := observed.Policy
 	before := p.Status
-	w.metrics.show(client.ObjectKeyFromObject(p), after.DesiredReplicas, after.CurrentReplicas)
+	w.metrics.show(client.ObjectKeyFromObject(p), after.DesiredReplicas, after.SpecReplicas)
 	if !plan.StatusDiffers(before, after, observed.Now) {
 		return nil
 	}

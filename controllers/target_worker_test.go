@@ -74,7 +74,7 @@ func TestAFunctionOfAWorkerIsScaledByItsParallelism(t *testing.T) {
 	require.Equal(t, 1, w.worker.StatusReads, "right before the write")
 
 	w.reconcile()
-	require.Equal(t, int32(7), *w.policy().Status.CurrentReplicas, "read again at once after a write")
+	require.Equal(t, int32(7), *w.policy().Status.SpecReplicas, "read again at once after a write")
 	require.Equal(t, map[function.Component]bool{
 		{
 			Cluster: fixture.Cluster(), Kind: function.KindFunction, Tenant: "public", Namespace: "default",
@@ -210,18 +210,18 @@ func TestAWorkerIsAskedRarely(t *testing.T) {
 
 func TestAWorkerIsNotAskedInModeOff(t *testing.T) {
 	p := fixture.WorkerPolicy()
-	p.Spec.Mode = v1alpha1.ModeOff
+	p.Spec.Mode = v1alpha1.ModePaused
 	w := newWorkerWorld(t, p)
 	w.reconcile()
 	require.Zero(t, w.worker.Described)
 	require.Zero(t, w.worker.StatusReads)
-	require.Nil(t, w.policy().Status.CurrentReplicas, "nobody looked")
+	require.Nil(t, w.policy().Status.SpecReplicas, "nobody looked")
 	status, _ := w.condition(v1alpha1.ConditionReady)
-	require.Equal(t, "True/Off", status)
+	require.Equal(t, "True/Paused", status)
 
 	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeAuto })
 	w.settle(300)
-	require.Equal(t, int32(3), *w.policy().Status.CurrentReplicas)
+	require.Equal(t, int32(3), *w.policy().Status.SpecReplicas)
 }
 
 func TestWhatTheWorkerRunsInKubernetesIsRefused(t *testing.T) {

@@ -4,22 +4,20 @@
 package policy
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 )
 
 const (
-	// stateVersion changes when what is written means something else than before. A new field is no other version
-	// if its zero value is what a decision without it would have.
+	// stateVersion changes when a field that is written means something else than before; it takes another name then.
 	stateVersion = 1
-	// mostEncoded is the MaxLength of status.state; what is written has less than half of it.
+	// mostEncoded is the MaxLength of status.checkpoint; what is written has less than half of it.
 	mostEncoded = 4096
 	// mostListed is how many entries of a list are written, and mostDecoded how many are read.
 	mostListed, mostDecoded = 12, 64
@@ -33,15 +31,13 @@ const (
 	longest = 30 * 24 * time.Hour
 )
 
-var errVersion = errors.New("state of another version")
-
 // encoded is the written form: the fields of State beside the version.
 type encoded struct {
 	Version int `json:"v"`
 	State
 }
 
-// Encode writes the state as compact JSON of less than 4096 bytes, about 700 in use, for status.state: numbers with six
+// Encode writes the state as compact JSON of less than 4096 bytes, about 700 in use, for status.checkpoint: numbers with six
 // digits, times with tenths of a second, and long lists thinned out. A state with a number that none can have is an
 // error.
 func (s State) Encode() (string, error) {
@@ -63,37 +59,56 @@ func (s State) Encode() (string, error) {
 	return string(text), nil
 }
 
-// DecodeState reads what Encode wrote. Fields it does not know, another version and numbers that no state has are
-// errors.
+// DecodeState reads what Encode wrote, in this version or another, as far as it is understood: a part with a number that
+// no state has is left out, and so are fields that are not known. The error names what was left out; the state is good
+// in any case.
 func DecodeState(text string) (State, error) {
 	if len(text) > mostEncoded {
-		return State{}, fmt.Errorf("decoding the state: it has %d bytes, at most %d are read", len(text), mostEncoded)
+		return State{}, fmt.Errorf("decoding the checkpoint: it has %d bytes, at most %d are read", len(text), mostEncoded)
 	}
-	var version struct {
-		V *int `json:"v"`
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &parts); err != nil {
+		return State{}, fmt.Errorf("decoding the checkpoint: %w", err)
 	}
-	if err := json.Unmarshal([]byte(text), &version); err != nil {
-		return State{}, fmt.Errorf("decoding the state: %w", err)
+	var state State
+	var leftOut []error
+	if version := string(parts["v"]); version != strconv.Itoa(stateVersion) {
+		leftOut = append(leftOut, fmt.Errorf("version %q is not %d", version, stateVersion))
 	}
-	if version.V == nil || *version.V != stateVersion {
-		return State{}, fmt.Errorf("decoding the state: %w", errVersion)
+	into := reflect.ValueOf(&state).Elem()
+	for i := range into.NumField() {
+		name, _, _ := strings.Cut(into.Type().Field(i).Tag.Get("json"), ",")
+		part, found := parts[name]
+		if !found {
+			continue
+		}
+		before := state
+		if err := decodePart(part, into.Field(i), into.Type().Field(i)); err != nil {
+			state = before
+			leftOut = append(leftOut, err)
+		} else if err := state.check(); err != nil {
+			state = before
+			leftOut = append(leftOut, err)
+		}
 	}
-	var read encoded
-	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&read); err != nil {
-		return State{}, fmt.Errorf("decoding the state: %w", err)
+	if len(leftOut) > 0 {
+		return state, fmt.Errorf("decoding the checkpoint: leaving out: %w", errors.Join(leftOut...))
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return State{}, errors.New("decoding the state: something follows it")
+	return state, nil
+}
+
+// decodePart decodes one field of a state.
+func decodePart(text json.RawMessage, into reflect.Value, field reflect.StructField) error {
+	decoded := reflect.New(into.Type())
+	if err := json.Unmarshal(text, decoded.Interface()); err != nil {
+		return err
 	}
-	if _, err := round(reflect.ValueOf(read.State), tags{strict: true}); err != nil {
-		return State{}, fmt.Errorf("decoding the state: %w", err)
+	tag := tags{name: field.Name, signed: field.Tag.Get("state") == "signed", strict: true}
+	if _, err := round(decoded.Elem(), tag); err != nil {
+		return err
 	}
-	if err := read.check(); err != nil {
-		return State{}, fmt.Errorf("decoding the state: %w", err)
-	}
-	return read.State, nil
+	into.Set(decoded.Elem())
+	return nil
 }
 
 // tags say what a field may hold: strict refuses what is too large rather than cutting it.

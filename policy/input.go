@@ -174,11 +174,11 @@ const (
 	HoldIdling = "NotIdleForLong"
 )
 
-// Bounds that can change a result.
+// Bounds that can change a result, as Decision.CappedBy says them.
 const (
-	cappedByPartitions = "partitions"
-	cappedByMin        = "minReplicas"
-	cappedByMax        = "maxReplicas"
+	CappedByPartitions = "partitions"
+	CappedByMin        = "minReplicas"
+	CappedByMax        = "maxReplicas"
 )
 
 // defaultLatencyObjective, defaultDownWindow and defaultCooldown are the defaults of the CRD, for policies that never
@@ -244,9 +244,9 @@ func (in Input) bound(replicas int32) (bounded int32, by string) {
 	case in.Frozen != nil:
 		return in.CurrentReplicas, ""
 	case replicas > in.Spec.MaxReplicas:
-		return in.Spec.MaxReplicas, cappedByMax
+		return in.Spec.MaxReplicas, CappedByMax
 	case replicas < least:
-		return least, cappedByMin
+		return least, CappedByMin
 	default:
 		return replicas, ""
 	}

@@ -45,7 +45,7 @@ func (a recommendation) withinPartitions(in Input) recommendation {
 		return a
 	}
 	if a.replicas > max(most, in.CurrentReplicas) {
-		a.cappedBy = cappedByPartitions
+		a.cappedBy = CappedByPartitions
 	}
 	a.replicas, a.steady, a.drain = min(a.replicas, most), min(a.steady, most), min(a.drain, most)
 	return a

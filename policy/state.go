@@ -57,18 +57,19 @@ const (
 	percent         = 100
 )
 
-// Resume returns where the last process left off, as far as the status says: all of it from status.state, or the
-// capacity alone where that is absent. It holds the present replicas for one stabilization window, for what was needed
-// since the status was written is not known. The error is why status.state was not used; the state is good in any case.
+// Resume returns where the last process left off, as far as the status says: all of it from status.checkpoint, and the
+// capacity from status.capacity where that has none. It holds the present replicas for one stabilization window, for what was needed
+// since the status was written is not known. The error is what of the checkpoint was not used; the state is good in any case.
 func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) (State, error) {
-	state := State{DecidedAt: now, Capacity: resumedCapacity(status.Capacity)}
+	var state State
 	var unread error
-	if status.State != "" {
-		var decoded State
-		if decoded, unread = DecodeState(status.State); unread == nil {
-			state = decoded.resumedAt(now)
-		}
+	if status.Checkpoint != "" {
+		state, unread = DecodeState(status.Checkpoint)
 	}
+	if state.Capacity == nil {
+		state.Capacity = resumedCapacity(status.Capacity)
+	}
+	state = state.resumedAt(now)
 	return state.holding(currentReplicas, now), unread
 }
 

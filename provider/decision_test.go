@@ -104,12 +104,12 @@ func TestDesiredReplicasIsUnknown(t *testing.T) {
 			},
 			want: "no decision yet: no Function orders",
 		},
-		"in mode Off": {
+		"in mode Paused": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){
 				undecided,
-				func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeOff },
+				func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused },
 			},
-			want: "no decision yet: mode is Off, so nothing is decided: set it to Auto or Recommend",
+			want: "no decision yet: mode is Paused, so nothing is decided: set it to Auto or Recommend",
 		},
 		"in mode Recommend while replicas are 0 by hand": {
 			changes: []func(*v1alpha1.AutoscalingPolicy){undecided, func(p *v1alpha1.AutoscalingPolicy) {

@@ -17,19 +17,17 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=autoscalingpolicies,shortName=pap
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.target`
-// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Backlog",type=integer,JSONPath=`.status.signals.readyMessages`
 // +kubebuilder:printcolumn:name="Wait",type=string,JSONPath=`.status.signals.wait`
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.desiredReplicas`
-// +kubebuilder:printcolumn:name="Current",type=integer,JSONPath=`.status.currentReplicas`
+// +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.runningReplicas`
+// +kubebuilder:printcolumn:name="Hold",type=string,JSONPath=`.status.decision.hold.reason`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Min",type=integer,priority=1,JSONPath=`.spec.minReplicas`
-// +kubebuilder:printcolumn:name="Max",type=integer,priority=1,JSONPath=`.spec.maxReplicas`
+// +kubebuilder:printcolumn:name="Mode",type=string,priority=1,JSONPath=`.spec.mode`
+// +kubebuilder:printcolumn:name="Spec",type=integer,priority=1,JSONPath=`.status.specReplicas`
 // +kubebuilder:printcolumn:name="Rate",type=string,priority=1,JSONPath=`.status.signals.publishRate`
 // +kubebuilder:printcolumn:name="Capacity",type=string,priority=1,JSONPath=`.status.capacity.messagesPerSecond`
-// +kubebuilder:printcolumn:name="±%",type=integer,priority=1,JSONPath=`.status.capacity.uncertaintyPercent`
-// +kubebuilder:printcolumn:name="Actuator",type=string,priority=1,JSONPath=`.status.actuator.type`
 // +kubebuilder:printcolumn:name="Why",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Decision",type=string,priority=1,JSONPath=`.status.decision.equation`
 type AutoscalingPolicy struct {

@@ -174,7 +174,7 @@ type ScaleDownRules struct {
 
 // Mode says whether decisions are made and carried out.
 //
-// +kubebuilder:validation:Enum=Auto;Recommend;Off
+// +kubebuilder:validation:Enum=Auto;Recommend;Paused
 type Mode string
 
 // The modes.
@@ -183,8 +183,8 @@ const (
 	ModeAuto Mode = "Auto"
 	// ModeRecommend changes nothing and shows in the status what it would do.
 	ModeRecommend Mode = "Recommend"
-	// ModeOff changes nothing, asks Pulsar nothing and forgets nothing that was learned.
-	ModeOff Mode = "Off"
+	// ModePaused changes nothing, asks Pulsar nothing and forgets nothing that was learned.
+	ModePaused Mode = "Paused"
 )
 
 // Actuator is who writes the number of replicas.

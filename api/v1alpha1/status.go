@@ -9,7 +9,16 @@ import (
 
 // AutoscalingPolicyStatus is what was measured, decided and why. An absent field is unknown, never zero.
 type AutoscalingPolicyStatus struct {
-	// observedGeneration is the generation of the spec that this status answers.
+	// conditions of the policy, Ready first: Ready says that the autoscaler works, ObjectiveMet what it achieves,
+	// ScalingLimited which bound is in force. TargetFound, BacklogKnown, AutoscalerApplied and ScalingActive make up
+	// Ready; SubscriptionVerified and ScalesWithoutRestart warn.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -19,44 +28,37 @@ type AutoscalingPolicyStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	Target string `json:"target,omitempty"`
 
-	// currentReplicas is the target's spec.replicas as last seen.
-	// +optional
-	CurrentReplicas *int32 `json:"currentReplicas,omitempty"`
-
 	// desiredReplicas is the number last decided. It is what the metric pulsar_function_desired_replicas serves.
 	// +optional
 	DesiredReplicas *int32 `json:"desiredReplicas,omitempty"`
 
-	// actuator is who writes the number of replicas, and why.
+	// specReplicas is the target's spec.replicas as last seen: what it is asked to run.
+	// +optional
+	SpecReplicas *int32 `json:"specReplicas,omitempty"`
+
+	// runningReplicas is how many replicas run, as last seen: pods with a container that runs, or what the target's
+	// status reports. Absent where neither can be read.
+	// +optional
+	RunningReplicas *int32 `json:"runningReplicas,omitempty"`
+
+	// actuator is what writes the number of replicas, and why.
 	// +optional
 	Actuator *ActuatorStatus `json:"actuator,omitempty"`
 
-	// signals are the measurements the last written decision rests on.
+	// signals are the measurements that the last written decision rests on.
 	// +optional
 	Signals *Signals `json:"signals,omitempty"`
 
-	// decision says how desiredReplicas came about.
+	// decision explains desiredReplicas.
 	// +optional
 	Decision *Decision `json:"decision,omitempty"`
 
-	// lastDecisions are the last that changed the number of replicas, the latest first.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=5
-	LastDecisions []PastDecision `json:"lastDecisions,omitempty"`
-
-	// capacity is what was learned about one replica; it survives restarts of the adapter.
+	// capacity is what the controller learned about one replica.
 	// +optional
 	Capacity *Capacity `json:"capacity,omitempty"`
 
-	// state is the controller's own memory: what the next decision rests on after a restart, versioned, as of the last
-	// write of the status. It is no API: its form changes without notice, nothing but the controller is to read it, and
-	// one that cannot be read is ignored.
-	// +optional
-	// +kubebuilder:validation:MaxLength=4096
-	State string `json:"state,omitempty"`
-
-	// horizontalPodAutoscaler is the name of the HorizontalPodAutoscaler this policy applies; absent where it has none.
+	// horizontalPodAutoscaler is the name of the HorizontalPodAutoscaler that this policy applies; absent where it has
+	// none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	HorizontalPodAutoscaler string `json:"horizontalPodAutoscaler,omitempty"`
@@ -70,13 +72,11 @@ type AutoscalingPolicyStatus struct {
 	// +optional
 	TakenOver *TakenOver `json:"takenOver,omitempty"`
 
-	// conditions: Ready, TargetFound, BacklogKnown, SubscriptionVerified, ScalesWithoutRestart, AutoscalerApplied,
-	// ScalingActive.
+	// checkpoint is what the controller resumes from after a restart, as of the last write of the status. It is no API:
+	// its form changes without notice, and only the controller reads it.
 	// +optional
-	// +listType=map
-	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=16
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// +kubebuilder:validation:MaxLength=4096
+	Checkpoint string `json:"checkpoint,omitempty"`
 }
 
 // ActuatorStatus is who writes the number of replicas.
@@ -88,23 +88,6 @@ type ActuatorStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
-}
-
-// PastDecision is one change of the number of replicas.
-type PastDecision struct {
-	// time of the decision.
-	// +required
-	Time metav1.Time `json:"time"`
-	// from and to are numbers of replicas.
-	// +required
-	From int32 `json:"from"`
-	// to is the number that was decided.
-	// +required
-	To int32 `json:"to"`
-	// why is the equation with its numbers, or what it was instead.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	Why string `json:"why,omitempty"`
 }
 
 // TakenOver is what stood in the way of the policy and was suspended for it.

@@ -82,7 +82,7 @@ func TestAnAdministratorsCredentialsAreForTheURLsThatHeGave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := source.Fetch(t.Context(), topic, backlog.Slim)
-			require.ErrorIs(t, err, backlog.ErrForbidden)
+			require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 			require.ErrorContains(t, err, "is not an allowed Pulsar host")
 		})
 	}
@@ -91,6 +91,6 @@ func TestAnAdministratorsCredentialsAreForTheURLsThatHeGave(t *testing.T) {
 		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
 	_, err := source.Fetch(t.Context(), broker.named("orders", "connection/east"), backlog.Slim)
-	require.ErrorIs(t, err, backlog.ErrForbidden, "nor is it carried elsewhere by a redirect")
+	require.ErrorIs(t, err, backlog.ErrHostNotAllowed, "nor is it carried elsewhere by a redirect")
 	require.Empty(t, other.requested())
 }

@@ -159,7 +159,7 @@ func TestFetchBulkWhileBrokersFail(t *testing.T) {
 		"a broker without a name":  {hosts: answers(`[""]`), reason: backlog.ErrProtocol, text: `broker "" is not host:port`},
 		"a broker that is not allowed": {
 			hosts: answers(
-				`["elsewhere:8080"]`), reason: backlog.ErrForbidden, text: "elsewhere:8080 is not an allowed Pulsar host",
+				`["elsewhere:8080"]`), reason: backlog.ErrHostNotAllowed, text: "elsewhere:8080 is not an allowed Pulsar host",
 		},
 		"an answer that is cut off": {
 			first: answers(

@@ -66,16 +66,16 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 		text     string
 	}{
 		"a host that is not allowed": {
-			location: elsewhere.URL, reason: backlog.ErrForbidden,
-			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " +
+			location: elsewhere.URL, reason: backlog.ErrHostNotAllowed,
+			text: "host not allowed: " + front.host() + " redirects persistent://public/default/orders to " +
 				elsewhere.host() +
-				", which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
+				", which is not an allowed Pulsar host: add it to " + allowedHostsFix,
 		},
 		"the allowed host by another name": {
-			location: strings.Replace(front.URL, "127.0.0.1", "localhost", 1), reason: backlog.ErrForbidden,
-			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " +
+			location: strings.Replace(front.URL, "127.0.0.1", "localhost", 1), reason: backlog.ErrHostNotAllowed,
+			text: "host not allowed: " + front.host() + " redirects persistent://public/default/orders to " +
 				strings.Replace(front.host(), "127.0.0.1", "localhost", 1) +
-				", which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
+				", which is not an allowed Pulsar host: add it to " + allowedHostsFix,
 		},
 		"a URL with credentials that looks like the allowed host": {
 			location: "http://" + front.host() + "@" + elsewhere.host(), reason: backlog.ErrProtocol,
@@ -83,10 +83,10 @@ func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
 				" redirects persistent://public/default/orders to no HTTP URL: is it a Pulsar admin service?",
 		},
 		"a host without an end": {
-			location: "http://" + strings.Repeat("x", 5000), reason: backlog.ErrForbidden,
-			text: "permission missing: " + front.host() + " redirects persistent://public/default/orders to " +
+			location: "http://" + strings.Repeat("x", 5000), reason: backlog.ErrHostNotAllowed,
+			text: "host not allowed: " + front.host() + " redirects persistent://public/default/orders to " +
 				strings.Repeat("x", backlog.MostQuoted) +
-				"..., which is not an allowed Pulsar host: add it to --allowed-pulsar-hosts",
+				"..., which is not an allowed Pulsar host: add it to " + allowedHostsFix,
 		},
 		"what cannot be read": {
 			location: "http://[::1%.pulsar]:8080", reason: backlog.ErrProtocol,
@@ -128,9 +128,9 @@ func TestNothingIsSentToAClusterThatIsNotAllowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := newSource(t, Config{Token: "secret", AllowedHosts: allowed})
 			_, err := source.Fetch(t.Context(), elsewhere.topic("orders"), backlog.Slim)
-			require.ErrorIs(t, err, backlog.ErrForbidden)
+			require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 			require.EqualError(t, err,
-				"permission missing: "+elsewhere.host()+" is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
+				"host not allowed: "+elsewhere.host()+" is not an allowed Pulsar host: add it to "+allowedHostsFix)
 			require.Empty(t, elsewhere.requested())
 		})
 	}
@@ -156,7 +156,7 @@ func TestAnAddressThatLooksLikeAnAllowedNameIsSentNothing(t *testing.T) {
 			front.on("orders/partitions", answers(notPartitioned))
 			front.on("orders/stats", redirectsTo(disguised))
 			_, err = source.Fetch(t.Context(), front.topic("orders"), backlog.Slim)
-			require.ErrorIs(t, err, backlog.ErrForbidden)
+			require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 			require.Zero(t, conns.Load(), "no connection may be made")
 		})
 	}

@@ -139,7 +139,7 @@ func TestRedirectsShowCredentialsToAllowedHostsAlone(t *testing.T) {
 				return err
 			}
 			to = elsewhere.URL
-			require.ErrorIs(t, fetch(), backlog.ErrForbidden)
+			require.ErrorIs(t, fetch(), backlog.ErrHostNotAllowed)
 			to = plain.URL
 			require.ErrorContains(t, fetch(), "redirects persistent://public/default/orders from https to http://")
 			to = owner.URL

@@ -134,7 +134,7 @@ func TestNamedCredentialsThatAreNoGoodSendNothing(t *testing.T) {
 		},
 		"an issuer that is not allowed": {
 			backlog.Credentials{Plugin: "oauth2", Params: `{"issuerUrl":"https://Evil/x/","privateKey":"data:,{}"}`},
-			backlog.ErrForbidden,
+			backlog.ErrHostNotAllowed,
 			"https://evil/x is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
 		},
 		"a plugin that is not known": {

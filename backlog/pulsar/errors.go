@@ -20,6 +20,9 @@ import (
 // AllowedHostsFlag is the flag of the programs that fills Config.AllowedHosts; messages name it.
 const AllowedHostsFlag = "--allowed-pulsar-hosts"
 
+// allowedHostsFix says where the flag is set.
+const allowedHostsFix = AllowedHostsFlag + " of Deployment adapter (and of Deployment scaler, for triggers of KEDA)"
+
 // The table from what happened to the reason and what the user can do. JSON means Pulsar's own {"reason": "..."}: a
 // broker answers 401 both for bad credentials (a Jetty page in HTML) and for a missing permission (JSON), as observed
 // on 4.0.8 and 4.2.4, so the status alone says too little.
@@ -40,7 +43,7 @@ const AllowedHostsFlag = "--allowed-pulsar-hosts"
 //	408, 412 (no owner now), 429, 5xx       ErrUnavailable      statusFault
 //	400, JSON, of a change                  refusedChange: ErrFunctionNotFound when it says so, else ErrUnsupported
 //	any other status                        ErrProtocol         statusFault
-//	redirect to a host that is not allowed  ErrForbidden        checkRedirect; nothing was sent there
+//	a host that is not allowed              ErrHostNotAllowed   checkRedirect, hostNotAllowed; nothing was sent there
 //	a name that cannot be read              ErrUnsupported      below; nothing was sent
 //	a URL that cannot be right              ErrProtocol         below; nothing was sent
 
@@ -66,8 +69,8 @@ func nonPersistent(name string) error {
 }
 
 func hostNotAllowed(host string) error {
-	return backlog.Because(backlog.ErrForbidden, "%s is not an allowed Pulsar host: add it to %s", backlog.Quote(host),
-		AllowedHostsFlag)
+	return backlog.Because(backlog.ErrHostNotAllowed, "%s is not an allowed Pulsar host: add it to %s",
+		backlog.Quote(host), allowedHostsFix)
 }
 
 // noCredentials is the fault when there is nothing to show. A cause that has a reason keeps it, and one that could not
@@ -79,7 +82,8 @@ func noCredentials(a address, cause error) error {
 		reason = backlog.ErrUnavailable
 	}
 	for _, known := range []error{
-		backlog.ErrNoData, backlog.ErrUnreachable, backlog.ErrUnavailable, backlog.ErrForbidden, backlog.ErrProtocol,
+		backlog.ErrNoData, backlog.ErrUnreachable, backlog.ErrUnavailable, backlog.ErrHostNotAllowed,
+		backlog.ErrForbidden, backlog.ErrProtocol,
 		backlog.ErrUnsupported,
 	} {
 		if errors.Is(cause, known) {

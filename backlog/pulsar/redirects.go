@@ -38,9 +38,9 @@ func (e *exchange) checkRedirect(direct bool) func(*http.Request, []*http.Reques
 				"%s redirects %s from https to http://%s: set webServicePortTls on the brokers",
 				from.Host, e.address.subject, backlog.Quote(to.Host))
 		case !e.allowed(e.address.cluster, to):
-			return backlog.Because(backlog.ErrForbidden,
+			return backlog.Because(backlog.ErrHostNotAllowed,
 				"%s redirects %s to %s, which is not an allowed Pulsar host: add it to %s",
-				from.Host, e.address.subject, backlog.Quote(to.Host), AllowedHostsFlag)
+				from.Host, e.address.subject, backlog.Quote(to.Host), allowedHostsFix)
 		case direct:
 			return moved(e.address, from)
 		case len(via) > maxRedirects:

@@ -74,7 +74,7 @@ func TestAnOwnerThatIsNoneAnyMoreCostsNoFetch(t *testing.T) {
 		result string
 	}{
 		"it redirects":                 {answer: redirectsTo("http://broker-1:8080"), result: "stats moved"},
-		"it redirects elsewhere":       {answer: redirectsTo("http://elsewhere:8080"), result: "stats forbidden"},
+		"it redirects elsewhere":       {answer: redirectsTo("http://elsewhere:8080"), result: "stats host_not_allowed"},
 		"it does not know the topic":   {answer: says(404, "Topic not found"), result: "stats topic_not_found"},
 		"it found no owner":            {answer: says(412, "Failed to find ownership"), result: "stats unavailable"},
 		"it is shutting down":          {answer: says(503, "Broker is shutting down"), result: "stats unavailable"},

@@ -145,9 +145,9 @@ func TestAWorkerThatRunsApartIsReadAtItsOwnURL(t *testing.T) {
 	require.Empty(t, broker.requested())
 
 	_, err = newSource(t, Config{}, broker).Worker().Describe(t.Context(), component)
-	require.ErrorIs(t, err, backlog.ErrForbidden)
+	require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 	require.EqualError(t, err,
-		"permission missing: "+apart.host()+" is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
+		"host not allowed: "+apart.host()+" is not an allowed Pulsar host: add it to "+allowedHostsFix)
 	require.Len(t, apart.requested(), 1, "nothing was sent to a host that is not allowed")
 }
 
@@ -163,7 +163,7 @@ func TestTheWorkerThatOwnsAFunctionIsFollowedToAllowedHosts(t *testing.T) {
 	require.Equal(t, "Bearer secret", owner.request(0).Header.Get("Authorization"))
 
 	_, err = newSource(t, Config{Token: "secret"}, broker).Worker().FetchInstances(t.Context(), workload)
-	require.ErrorIs(t, err, backlog.ErrForbidden)
+	require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 	require.ErrorContains(t, err,
 		"redirects sink public/default/sk to "+owner.host()+", which is not an allowed Pulsar host")
 	require.Len(t, owner.requested(), 1)

@@ -85,7 +85,7 @@ func TestAChangeFollowsTheWorkerThatIsToMakeIt(t *testing.T) {
 
 	err := newSource(t, Config{}, first).Worker().SetParallelism(t.Context(), first.component(function.KindFunction, "sf"),
 		2)
-	require.ErrorIs(t, err, backlog.ErrForbidden)
+	require.ErrorIs(t, err, backlog.ErrHostNotAllowed)
 	require.ErrorContains(t, err, AllowedHostsFlag)
 	require.Len(t, sent.seen, 1)
 

@@ -47,7 +47,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	if target.Invalid = cmp.Or(invalid, wrong); target.Invalid != "" {
 		return Found{Target: target}, nil
 	}
-	if spec.Mode == v1alpha1.ModeOff { // nothing is asked then
+	if spec.Mode == v1alpha1.ModePaused { // nothing is asked then
 		return Found{Target: target}, nil
 	}
 	if cluster.Access == "" {

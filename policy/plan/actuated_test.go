@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
@@ -82,11 +81,11 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 			}},
 			"True/Scaling", "True/ValidMetricFound", "True/Applied", "the target follows the decisions",
 		},
-		"Off": {
+		"Paused": {
 			3,
-			[]func(*plan.Observed){mode(v1alpha1.ModeOff)},
-			"True/Off", "", "",
-			"mode is Off: nothing is measured, decided or changed",
+			[]func(*plan.Observed){mode(v1alpha1.ModePaused)},
+			"True/Paused", "", "",
+			"mode is Paused: nothing is measured, decided or changed",
 		},
 		"Recommend at zero": {
 			0, []func(*plan.Observed){
@@ -122,19 +121,17 @@ func TestConditionsOfZeroDirectAndOffReadWell(t *testing.T) {
 
 func TestOffKeepsWhatWasLearnedAndShowsNothingOld(t *testing.T) {
 	before := written(t, learnedState(t))
-	before.LastDecisions = []v1alpha1.PastDecision{{From: 1, To: 3}}
 	o := outcome(t, 3)
-	o.Policy.Spec.Mode, o.Policy.Status = v1alpha1.ModeOff, before
+	o.Policy.Spec.Mode, o.Policy.Status = v1alpha1.ModePaused, before
 	after := statusOf(before, o, nil)
 	require.Nil(t, after.DesiredReplicas)
 	require.Nil(t, after.Signals)
 	require.Nil(t, after.Decision)
 	require.Nil(t, after.Actuator)
 	require.Empty(t, after.HorizontalPodAutoscaler)
-	require.Equal(t, before.State, after.State)
+	require.Equal(t, before.Checkpoint, after.Checkpoint)
 	require.Equal(t, before.Capacity, after.Capacity)
-	require.Equal(t, before.LastDecisions, after.LastDecisions)
-	require.Equal(t, int32(3), *after.CurrentReplicas)
+	require.Equal(t, int32(3), *after.SpecReplicas)
 	require.True(t, plan.StatusDiffers(before, after, noon()))
 	o.Now, o.Policy.Status = noon().Add(time.Hour), after
 	require.False(t, plan.StatusDiffers(after, statusOf(after, o, nil), o.Now),
@@ -152,35 +149,8 @@ func TestATargetThatWasSwitchedOffHasNoDesiredReplicas(t *testing.T) {
 		&decided{Decision: decision, State: state, Reading: in.Reading})
 	require.Nil(t, status.DesiredReplicas,
 		"an autoscaler that finds replicas again keeps them until there is a new number")
-	require.Empty(t, status.LastDecisions)
 	require.Equal(t, policy.HoldSwitchedOff, status.Decision.Hold.Reason)
 	require.NotNil(t, status.Signals)
-}
-
-func TestTheLastDecisionsAreRemembered(t *testing.T) {
-	o := outcome(t, 3)
-	status := v1alpha1.AutoscalingPolicyStatus{}
-	decide := func(replicas int32, why string) {
-		o.Now = o.Now.Add(time.Minute)
-		status = statusOf(status, o, &decided{
-			Decision: policy.Decision{Time: o.Now, Replicas: replicas, Equation: why}, Reading: reading(0, 0),
-		})
-	}
-	decide(3, "as it is")
-	require.Empty(t, status.LastDecisions, "a decision that changes nothing is none to remember")
-	decide(7, "much to do")
-	decide(7, "much to do still")
-	require.Equal(t,
-		[]v1alpha1.PastDecision{{
-			Time: metav1.NewTime(noon().Add(2 * time.Minute)), From: 3, To: 7,
-			Why: "much to do",
-		}}, status.LastDecisions)
-	for n := range int32(6) {
-		decide(10+n, "more")
-	}
-	require.Len(t, status.LastDecisions, 5)
-	require.Equal(t, int32(15), status.LastDecisions[0].To, "the latest first")
-	require.Equal(t, int32(14), status.LastDecisions[0].From)
 }
 
 func TestAWriteThatFailedIsTold(t *testing.T) {

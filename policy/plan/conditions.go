@@ -13,13 +13,14 @@ import (
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
 // outcome is what was observed as it is after the writes, and which of them failed: what conditions tell of.
 type outcome struct {
 	Observed
-	// surplus is how many consumers the subscription has beside the target's own; 0 while none was seen for long enough.
-	surplus                  int32
+	// decision that was made; nil where there is none.
+	decision                 *policy.Decision
 	applyFailed, scaleFailed error
 }
 
@@ -51,6 +52,7 @@ func unknownReasons() []struct {
 		{backlog.ErrFunctionNotFound, v1alpha1.ReasonFunctionNotFound},
 		{backlog.ErrNoWorker, v1alpha1.ReasonNoFunctionWorker},
 		{backlog.ErrUnauthenticated, v1alpha1.ReasonCredentialsRefused},
+		{backlog.ErrHostNotAllowed, v1alpha1.ReasonHostNotAllowed},
 		{backlog.ErrForbidden, v1alpha1.ReasonPermissionMissing},
 		{backlog.ErrUnreachable, v1alpha1.ReasonPulsarUnreachable},
 		{backlog.ErrUnavailable, v1alpha1.ReasonPulsarUnavailable},
@@ -72,7 +74,7 @@ func UnknownReason(err error) string {
 // conditions are those of the policy, brought up to date.
 func (o outcome) conditions() []metav1.Condition {
 	before := o.Policy.Status.Conditions
-	if o.Policy.Spec.Mode == v1alpha1.ModeOff {
+	if o.Policy.Spec.Mode == v1alpha1.ModePaused {
 		return o.pausedConditions()
 	}
 	after := append([]metav1.Condition(nil), before...)
@@ -83,9 +85,12 @@ func (o outcome) conditions() []metav1.Condition {
 		c.Message = Shorten(c.Message, maxMessage)
 		meta.SetStatusCondition(&after, c)
 	}
-	target, known, applied, active := targetFound(o.Observed), backlogKnown(o.Observed), o.autoscalerApplied(), scalingActive(o.Observed)
+	target, known := targetFound(o.Observed), backlogKnown(o.Observed)
+	applied, active := o.autoscalerApplied(), scalingActive(o.Observed)
+	set(o.ready(target, known, applied, active))
 	for _, c := range []metav1.Condition{
-		target, known, subscriptionVerified(o), scalesWithoutRestart(o.Observed), applied,
+		objectiveMet(), o.scalingLimited(), target, known, applied, subscriptionVerified(o),
+		scalesWithoutRestart(o.Observed),
 	} {
 		set(c)
 	}
@@ -94,7 +99,6 @@ func (o outcome) conditions() []metav1.Condition {
 	} else {
 		meta.RemoveStatusCondition(&after, v1alpha1.ConditionScalingActive)
 	}
-	set(ready(o.Policy.Spec.Mode, target, known, applied, active))
 	return after
 }
 
@@ -105,44 +109,11 @@ func (o outcome) pausedConditions() []metav1.Condition {
 		after = append(after, *last)
 	}
 	meta.SetStatusCondition(&after, metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonOff,
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPaused,
 		ObservedGeneration: o.Policy.Generation,
-		LastTransitionTime: metav1.NewTime(o.Now), Message: "mode is Off: nothing is measured, decided or changed",
+		LastTransitionTime: metav1.NewTime(o.Now), Message: "mode is Paused: nothing is measured, decided or changed",
 	})
 	return after
-}
-
-// ready summarises: the first condition that is not True, in the order in which a user mends them. ScalingActive
-// comes last, for it is False whenever an earlier one is.
-func ready(mode v1alpha1.Mode, target, known, applied metav1.Condition, active *metav1.Condition) metav1.Condition {
-	parts := []metav1.Condition{target, known, applied}
-	if active != nil {
-		parts = append(parts, *active)
-	}
-	for _, part := range parts {
-		if part.Status != metav1.ConditionTrue {
-			return metav1.Condition{
-				Type: v1alpha1.ConditionReady, Status: part.Status, Reason: part.Reason,
-				Message: part.Message,
-			}
-		}
-	}
-	if mode == v1alpha1.ModeRecommend {
-		return metav1.Condition{
-			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRecommending,
-			Message: "mode is Recommend: decisions are shown and not carried out",
-		}
-	}
-	if active != nil && active.Reason == v1alpha1.ReasonScaledToZero {
-		return metav1.Condition{
-			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaledToZero,
-			Message: active.Message,
-		}
-	}
-	return metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScaling,
-		Message: "the target follows the decisions",
-	}
 }
 
 func targetFound(o Observed) metav1.Condition {

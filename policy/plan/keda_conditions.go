@@ -137,7 +137,7 @@ func kedaScales(o Observed) metav1.Condition {
 // paused says that the user switched KEDA off for the target.
 func paused(live *LiveScaledObject) *metav1.Condition {
 	return &metav1.Condition{
-		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPaused,
+		Type: v1alpha1.ConditionScalingActive, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonScaledObjectPaused,
 		Message: fmt.Sprintf("ScaledObject %s is paused by an annotation (autoscaling.keda.sh/paused or paused-replicas), "+
 			"which switches scaling off: remove it to go on", live.Name),
 	}

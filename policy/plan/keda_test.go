@@ -205,7 +205,7 @@ func TestNewPlanForKEDA(t *testing.T) {
 			"remove gone",
 		},
 		"Recommend has none": {3, 7, changes{mode(v1alpha1.ModeRecommend)}, "remove gone"},
-		"Off has none":       {3, 7, changes{mode(v1alpha1.ModeOff)}, "remove gone"},
+		"Off has none":       {3, 7, changes{mode(v1alpha1.ModePaused)}, "remove gone"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestAStatusFitsItsDefinition(t *testing.T) {
 			change(&o)
 			result := &decided{Decision: policy.Decision{Time: noon(), Replicas: 3, Equation: long}}
 			fits(t, statusOf(v1alpha1.AutoscalingPolicyStatus{}, o, result))
-			o.Policy.Spec.Mode = v1alpha1.ModeOff
+			o.Policy.Spec.Mode = v1alpha1.ModePaused
 			o.Now = noon().Add(time.Minute)
 			fits(t, statusOf(v1alpha1.AutoscalingPolicyStatus{}, o, nil))
 		})

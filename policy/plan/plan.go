@@ -85,7 +85,7 @@ func withoutRefused(o Observed, actions Actions) Actions {
 // carryOut says how the decision reaches the target.
 func carryOut(o Observed, decision *policy.Decision) Actions {
 	p := o.Policy
-	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModeOff {
+	if p.Spec.Mode == v1alpha1.ModeRecommend || p.Spec.Mode == v1alpha1.ModePaused {
 		return Actions{RemoveAutoscaler: true, RemoveScaledObject: true}
 	}
 	if v := o.Violation; v != nil || o.Target == nil || o.Target.Replicas == nil {

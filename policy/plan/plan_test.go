@@ -26,7 +26,7 @@ func outcome(t testing.TB, current int32) plan.Observed {
 	o := world()
 	o.Actuator.Type = v1alpha1.ActuatorHPA
 	o.Target.Replicas = &current
-	o.Policy.Status.CurrentReplicas = new(current)
+	o.Policy.Status.SpecReplicas = new(current)
 	o.Autoscaler = applied(t, o)
 	return o
 }
@@ -197,12 +197,12 @@ func TestNewPlanSaysWhatIsWritten(t *testing.T) {
 		},
 		"Off takes our autoscaler away": {
 			3, 7,
-			changes{mode(v1alpha1.ModeOff)},
+			changes{mode(v1alpha1.ModePaused)},
 			"remove",
 		},
 		"Off with Direct writes nothing": {
 			0, 7,
-			changes{mode(v1alpha1.ModeOff), byDirect, mayBeZero},
+			changes{mode(v1alpha1.ModePaused), byDirect, mayBeZero},
 			"remove",
 		},
 	}

@@ -79,15 +79,15 @@ func BeingWoken(p *v1alpha1.AutoscalingPolicy, now time.Time) bool {
 	status := p.Status
 	return (p.Spec.Mode == v1alpha1.ModeAuto || p.Spec.Mode == "") &&
 		status.Actuator != nil && status.Actuator.Type == v1alpha1.ActuatorKEDA &&
-		status.DesiredReplicas != nil && *status.DesiredReplicas > 0 && status.CurrentReplicas != nil &&
-		*status.CurrentReplicas == 0 &&
+		status.DesiredReplicas != nil && *status.DesiredReplicas > 0 && status.SpecReplicas != nil &&
+		*status.SpecReplicas == 0 &&
 		status.Decision != nil && now.Sub(status.Decision.Time.Time) < wakeWithin
 }
 
 // undecidedBecause says in the words of the status why there is no decision.
 func undecidedBecause(p *v1alpha1.AutoscalingPolicy) string {
-	if p.Spec.Mode == v1alpha1.ModeOff {
-		return "mode is Off, so nothing is decided: set it to Auto or Recommend"
+	if p.Spec.Mode == v1alpha1.ModePaused {
+		return "mode is Paused, so nothing is decided: set it to Auto or Recommend"
 	}
 	for _, name := range []string{v1alpha1.ConditionTargetFound, v1alpha1.ConditionReady} {
 		if c := meta.FindStatusCondition(p.Status.Conditions, name); c != nil && c.Status == metav1.ConditionFalse {

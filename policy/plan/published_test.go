@@ -81,7 +81,7 @@ func TestTheControllerWakesAndKEDADoesWhenItDoesNot(t *testing.T) {
 	woken := func(change func(*v1alpha1.AutoscalingPolicy)) *v1alpha1.AutoscalingPolicy {
 		p := servedPolicy(func(p *v1alpha1.AutoscalingPolicy) {
 			p.Status.Actuator = &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA}
-			p.Status.CurrentReplicas = new(int32)
+			p.Status.SpecReplicas = new(int32)
 		})
 		if change != nil {
 			change(p)
@@ -96,11 +96,11 @@ func TestTheControllerWakesAndKEDADoesWhenItDoesNot(t *testing.T) {
 		"the controller is about to": {nil, 9 * time.Second, true},
 		"the controller did not":     {nil, 10 * time.Second, false},
 		"it has": {
-			func(p *v1alpha1.AutoscalingPolicy) { *p.Status.CurrentReplicas = 7 },
+			func(p *v1alpha1.AutoscalingPolicy) { *p.Status.SpecReplicas = 7 },
 			0, false,
 		},
 		"it has not seen the target": {
-			func(p *v1alpha1.AutoscalingPolicy) { p.Status.CurrentReplicas = nil },
+			func(p *v1alpha1.AutoscalingPolicy) { p.Status.SpecReplicas = nil },
 			0, false,
 		},
 		"there is nothing to do": {

@@ -17,24 +17,22 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// Status is the status to write: what was observed and written, and the decision where there was one. What is unknown keeps its last
-// value: desiredReplicas stays what was decided last, and the conditions say whether it is still served. Without a
+// Status is the status to write: what was observed and written, and the decision where there was one. What is unknown
+// keeps its last value: desiredReplicas stays what was decided last, and the conditions say whether it is still served. Without a
 // target that can be scaled there is nothing to decide for, and a last value would go on steering whatever bears its
 // name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned capacity
-// stays. The state is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
+// stays. The checkpoint is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
 func Status(observed Observed, decision *policy.Decision, state policy.State,
 	result Result,
 ) v1alpha1.AutoscalingPolicyStatus {
 	o, before := observed.after(result), observed.Policy.Status
-	if decision != nil {
-		o.surplus = decision.Surplus
-	}
+	o.decision = decision
 	after := *before.DeepCopy()
 	after.ObservedGeneration = o.Policy.Generation
 	after.Target = Shorten(ShortName(o.Policy.Spec), maxTarget)
-	after.CurrentReplicas = nil
+	after.SpecReplicas, after.RunningReplicas = nil, running(o.Observed)
 	if o.Target != nil {
-		after.CurrentReplicas = o.Target.Replicas
+		after.SpecReplicas = o.Target.Replicas
 	}
 	after.Actuator, after.HorizontalPodAutoscaler, after.ScaledObject = writer(o.Observed)
 	after.Conditions = o.conditions()
@@ -52,21 +50,32 @@ func Status(observed Observed, decision *policy.Decision, state policy.State,
 	after.Capacity = capacityStatus(state)
 	if o.Reading != nil {
 		if replicas := decision.Replicas; !off {
-			after.LastDecisions = withDecision(before, replicas, o.Target.Replicas, after.Decision)
 			after.DesiredReplicas = &replicas
 		}
 		after.Signals = signalsStatus(*o.Reading, decision.Wait)
 	}
 	// Encoding takes ten times as long as deciding, so it is done for a write alone.
-	if ceilingIn(before.State) != state.Plateau.Ceiling || StatusDiffers(before, after, o.Now) {
-		after.State = encodedState(state)
+	if ceilingIn(before.Checkpoint) != state.Plateau.Ceiling || StatusDiffers(before, after, o.Now) {
+		after.Checkpoint = checkpoint(state)
 	}
 	return after
 }
 
+// running is how many replicas run; nil where that is not known.
+func running(o Observed) *int32 {
+	switch {
+	case o.Target == nil:
+		return nil
+	case o.Pods != nil && o.Pods.Running != nil:
+		return o.Pods.Running
+	default:
+		return o.Target.Reported
+	}
+}
+
 // writer is who writes the number of replicas, and what it does so by.
 func writer(o Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject string) {
-	if mode := o.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModeOff ||
+	if mode := o.Policy.Spec.Mode; mode == v1alpha1.ModeRecommend || mode == v1alpha1.ModePaused ||
 		o.Violation != nil {
 		return nil, "", ""
 	}
@@ -79,9 +88,9 @@ func writer(o Observed) (actuator *v1alpha1.ActuatorStatus, hpa, scaledObject st
 	return &v1alpha1.ActuatorStatus{Type: o.Actuator.Type, Reason: Shorten(o.Actuator.Reason, maxText)}, hpa, scaledObject
 }
 
-// nothingToDecide says that the mode is Off, or that there is no target that can be scaled.
+// nothingToDecide says that the mode is Paused, or that there is no target that can be scaled.
 func (o Observed) nothingToDecide() bool {
-	return o.Policy.Spec.Mode == v1alpha1.ModeOff ||
+	return o.Policy.Spec.Mode == v1alpha1.ModePaused ||
 		(o.Violation != nil && o.Violation.Condition == v1alpha1.ConditionTargetFound)
 }
 
@@ -142,10 +151,10 @@ const (
 
 // StatusDiffers says whether the new status is worth a write: always when the decision, a hold, a bound or a condition
 // changed, or a ceiling was found or lifted, which takes minutes to learn anew; every refreshEvery when signals or the
-// capacity moved by more than a tenth; and once a heartbeat. Nothing else in status.state is worth one.
+// capacity moved by more than a tenth; and once a heartbeat. Nothing else in the checkpoint is worth one.
 func StatusDiffers(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time) bool {
 	if !equality.Semantic.DeepEqual(decisive(before), decisive(after)) ||
-		ceilingIn(before.State) != ceilingIn(after.State) {
+		ceilingIn(before.Checkpoint) != ceilingIn(after.Checkpoint) {
 		return true
 	}
 	if after.Decision == nil {
@@ -164,14 +173,14 @@ func StatusDiffers(before, after v1alpha1.AutoscalingPolicyStatus, now time.Time
 	}
 }
 
-// ceilingIn an encoded state; 0 where there is none, or none that can be read.
-func ceilingIn(state string) int32 {
+// ceilingIn a checkpoint; 0 where there is none, or none that can be read.
+func ceilingIn(checkpoint string) int32 {
 	var known struct {
 		Plateau struct {
 			Ceiling int32 `json:"ceiling"`
 		} `json:"plateau"`
 	}
-	if !strings.Contains(state, `"ceiling"`) || json.Unmarshal([]byte(state), &known) != nil {
+	if !strings.Contains(checkpoint, `"ceiling"`) || json.Unmarshal([]byte(checkpoint), &known) != nil {
 		return 0
 	}
 	return known.Plateau.Ceiling
@@ -180,7 +189,10 @@ func ceilingIn(state string) int32 {
 // decisive is the part of a status of which the controller writes every change.
 func decisive(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStatus {
 	d := *s.DeepCopy()
-	d.Signals, d.Capacity, d.State = nil, nil, ""
+	d.Signals, d.Capacity, d.Checkpoint = nil, nil, ""
+	if d.RunningReplicas != nil && (d.SpecReplicas == nil || *d.RunningReplicas != *d.SpecReplicas) {
+		d.RunningReplicas = nil // of replicas that start one by one the last one counts
+	}
 	if d.Decision != nil {
 		d.Decision.Time, d.Decision.Equation = metav1.Time{}, ""
 		if d.Decision.Hold != nil {
@@ -192,6 +204,9 @@ func decisive(s v1alpha1.AutoscalingPolicyStatus) v1alpha1.AutoscalingPolicyStat
 
 // moved says whether what people look at differs by more than a tenth.
 func moved(before, after v1alpha1.AutoscalingPolicyStatus) bool {
+	if !equality.Semantic.DeepEqual(before.RunningReplicas, after.RunningReplicas) {
+		return true
+	}
 	if (before.Signals == nil) != (after.Signals == nil) || (before.Capacity == nil) != (after.Capacity == nil) {
 		return true
 	}
@@ -237,9 +252,9 @@ func Shorten(text string, most int) string {
 	return text[:most]
 }
 
-// encodedState is what Resume needs of a state, or nothing where it cannot be written: then the capacity alone is
+// checkpoint is what Resume needs of a state, or nothing where it cannot be written: then the capacity alone is
 // resumed.
-func encodedState(s policy.State) string {
+func checkpoint(s policy.State) string {
 	text, err := s.Encode()
 	if err != nil {
 		return ""

@@ -52,7 +52,7 @@ func subscriptionVerified(o outcome) metav1.Condition {
 	case o.Reading.Type != target.SubscriptionType || o.Reading.OtherType != "":
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSubscriptionDiffers
 		c.Message = typeDiffers(o)
-	case o.surplus > 0:
+	case o.surplus() > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonSurplusConsumers
 		c.Message = surplusConsumers(o)
 	default:
@@ -87,12 +87,20 @@ func typeDiffers(o outcome) string {
 		"other consumers there, or %s", promise, reading.OtherType, apart)
 }
 
+// surplus is how many consumers the subscription has beside the target's own; 0 while none was seen for long enough.
+func (o outcome) surplus() int32 {
+	if o.decision == nil {
+		return 0
+	}
+	return o.decision.Surplus
+}
+
 // surplusConsumers says that the subscription has more consumers than the target's pods open.
 func surplusConsumers(o outcome) string {
 	return fmt.Sprintf("subscription %q has %d consumers beside those of %s, which may leave at any time and are not "+
 		"counted on: disconnect them or give them a subscription of their own, or set "+
 		"spec.subscription.consumersPerReplica to how many each replica opens",
-		o.Target.Subscription.Name, o.surplus, Name(o.Policy.Spec))
+		o.Target.Subscription.Name, o.surplus(), Name(o.Policy.Spec))
 }
 
 // ownSubscription is what gives each workload a subscription of its own.

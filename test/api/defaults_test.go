@@ -48,12 +48,12 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 		},
 		"but what is said stays": {
 			functionPolicy(fields{
-				"minReplicas": int64(0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver",
+				"minReplicas": int64(0), "mode": "Paused", "actuator": "Direct", "conflictPolicy": "TakeOver",
 				"latencyObjective": "5s",
 			}),
 			with(fields{
 				"scaleTargetRef": function(), "minReplicas": int64(
-					0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver",
+					0), "mode": "Paused", "actuator": "Direct", "conflictPolicy": "TakeOver",
 				"latencyObjective": "5s",
 			}),
 		},

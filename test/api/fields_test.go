@@ -81,10 +81,10 @@ func TestWordsAreThoseThatAreKnown(t *testing.T) {
 	try(t, map[string]attempt{
 		"mode Auto":      {of("mode", "Auto"), ""},
 		"mode Recommend": {of("mode", "Recommend"), ""},
-		"mode Off":       {of("mode", "Off"), ""},
+		"mode Paused":    {of("mode", "Paused"), ""},
 		"a mode nobody knows": {
 			of("mode", "On"),
-			`Unsupported value: "On": supported values: "Auto", "Recommend", "Off"`,
+			`Unsupported value: "On": supported values: "Auto", "Recommend", "Paused"`,
 		},
 		"an empty mode":            {of("mode", ""), `Unsupported value: ""`},
 		"actuator Auto":            {of("actuator", "Auto"), ""},

@@ -146,7 +146,7 @@ func TestATargetThatAClientDoesNotCheckIsDropped(t *testing.T) {
 func TestAllOfASetMayChange(t *testing.T) {
 	object := createOf(t, v1alpha1.KindAutoscalingPolicySet, "changing", mediaSet(nil, nil, nil))
 	object.Object["spec"] = mediaSet(fields{"matchLabels": fields{"team": "sound"}}, fields{"labels": fields{"a": "b"}},
-		fields{"maxReplicas": int64(9), "mode": "Off"})
+		fields{"maxReplicas": int64(9), "mode": "Paused"})
 	require.NoError(t, people.Update(t.Context(), object, client.DryRunAll))
 }
 

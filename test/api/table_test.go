@@ -65,28 +65,32 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 	object := create(t, "resize", functionPolicy(nil))
 	table := tableOf(t, policiesPath+object.GetName())
 	narrow, wide := columns(table)
-	require.Equal(t, []string{"Name", "Target", "Mode", "Backlog", "Wait", "Desired", "Current", "Ready", "Age"}, narrow)
-	require.Equal(t, append(narrow, "Min", "Max", "Rate", "Capacity", "±%", "Actuator", "Why", "Decision"), wide)
+	require.Equal(t, []string{
+		"Name", "Target", "Backlog", "Wait", "Desired", "Running", "Hold", "Ready", "Age",
+	}, narrow)
+	require.Equal(t, append(narrow, "Mode", "Spec", "Rate", "Capacity", "Why", "Decision"), wide)
 
 	fresh := readRow(table)
 	require.Equal(t, map[string]string{
-		"Name": "resize", "Target": "<none>", "Mode": "Auto", "Backlog": "<none>", "Wait": "<none>", "Desired": "<none>",
-		"Current": "<none>", "Ready": "<none>", "Age": fresh.narrow["Age"],
+		"Name": "resize", "Target": "<none>", "Backlog": "<none>", "Wait": "<none>", "Desired": "<none>",
+		"Running": "<none>", "Hold": "<none>", "Ready": "<none>", "Age": fresh.narrow["Age"],
 	}, fresh.narrow, "what is unknown is not 0")
 
 	setStatus(t, object, func(s *v1alpha1.AutoscalingPolicyStatus) {
 		published, processed := v1alpha1.NewRate(131.87), v1alpha1.NewRate(47.316)
-		s.Target, s.CurrentReplicas, s.DesiredReplicas = "Function/resize", new(int32(3)), new(int32(4))
-		s.Actuator = &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorHPA}
+		s.Target, s.DesiredReplicas, s.SpecReplicas, s.RunningReplicas = "Function/resize", new(int32(4)), new(int32(3)),
+			new(int32(2))
 		s.Signals = &v1alpha1.Signals{
 			MeasuredAt: metav1.Now(), ReadyMessages: new(int64(1234567)), PublishRate: &published, ProcessRate: &processed,
 			Wait: &metav1.Duration{Duration: 205 * time.Second},
 		}
 		s.Capacity = &v1alpha1.Capacity{
-			MessagesPerSecond: v1alpha1.NewRate(
-				47.316), UncertaintyPercent: new(int32(7)), Observations: 12, LearnedAt: metav1.Now(),
+			MessagesPerSecond: v1alpha1.NewRate(47.316), UncertaintyPercent: new(int32(7)), Observations: 12,
+			LearnedAt: metav1.Now(),
 		}
-		s.Decision = &v1alpha1.Decision{Time: metav1.Now(), Equation: "ceil(132/s / 47.3/s) = 3"}
+		s.Decision = &v1alpha1.Decision{
+			Time: metav1.Now(), Equation: "ceil(132/s / 47.3/s) = 3", Hold: &v1alpha1.Hold{Reason: "RolloutPaused"},
+		}
 		s.Conditions = []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Scaling", Message: "Function resize follows",
 			LastTransitionTime: metav1.Now(),
@@ -94,11 +98,9 @@ func TestTheTableTellsTargetStateAndWhy(t *testing.T) {
 	})
 	shown := readRow(tableOf(t, policiesPath+object.GetName()))
 	require.Equal(t, map[string]string{
-		"Name": "resize", "Target": "Function/resize", "Mode": "Auto", "Backlog": "1234567", "Wait": "3m25s", "Desired": "4",
-		"Current": "3",
-		"Ready":   "True", "Age": shown.wide["Age"],
-		"Min": "1", "Max": "5", "Rate": "132", "Capacity": "47.3", "±%": "7", "Actuator": "HPA",
-		"Why":      "Function resize follows",
+		"Name": "resize", "Target": "Function/resize", "Backlog": "1234567", "Wait": "3m25s", "Desired": "4", "Running": "2",
+		"Hold": "RolloutPaused", "Ready": "True", "Age": shown.wide["Age"],
+		"Mode": "Auto", "Spec": "3", "Rate": "132", "Capacity": "47.3", "Why": "Function resize follows",
 		"Decision": "ceil(132/s / 47.3/s) = 3",
 	}, shown.wide)
 	require.Regexp(t, `^\d+s$`, shown.wide["Age"])

@@ -198,7 +198,7 @@ func TestTargetsCannotBeChanged(t *testing.T) {
 			"",
 		},
 		"everything else": {functionPolicy(nil), fields{
-			"maxReplicas": int64(50), "minReplicas": int64(0), "mode": "Off", "actuator": "Direct", "conflictPolicy": "TakeOver",
+			"maxReplicas": int64(50), "minReplicas": int64(0), "mode": "Paused", "actuator": "Direct", "conflictPolicy": "TakeOver",
 		}, ""},
 	}
 	for name, test := range tests {

@@ -50,10 +50,10 @@ func tellDecision(ctx context.Context, t *testing.T, f *stage.Function, last str
 
 // decided is a decision for a person.
 func decided(s v1alpha1.AutoscalingPolicyStatus) string {
-	if s.Decision == nil || s.CurrentReplicas == nil || s.DesiredReplicas == nil {
+	if s.Decision == nil || s.SpecReplicas == nil || s.DesiredReplicas == nil {
 		return "nothing decided"
 	}
-	said := fmt.Sprintf("%s %d -> %d: %s", s.Decision.Time.UTC().Format(time.TimeOnly), *s.CurrentReplicas,
+	said := fmt.Sprintf("%s %d -> %d: %s", s.Decision.Time.UTC().Format(time.TimeOnly), *s.SpecReplicas,
 		*s.DesiredReplicas, s.Decision.Equation)
 	if c := s.Capacity; c != nil {
 		said += fmt.Sprintf("; a replica does %s/s after %d observations", &c.MessagesPerSecond, c.Observations)
@@ -91,7 +91,7 @@ func TestScalingALoadStepTakesTwoRaisesAtMost(t *testing.T) {
 	rate.turn(high)
 	before := f.Published()
 	awaitStatus(t, f, "replicas for the step", time.Minute, func(s v1alpha1.AutoscalingPolicyStatus) bool {
-		return s.CurrentReplicas != nil && *s.CurrentReplicas > high/25
+		return s.SpecReplicas != nil && *s.SpecReplicas > high/25
 	})
 	awaitDrained(t, f, high, objective+30*time.Second)
 	// A raise stays asked for 45 s: what could be asked for again and again is, by then.

@@ -38,7 +38,7 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	scaleByHand(t, name, 20)
 	pollPolicy(t, name, "20 to be what is decided", func(p *v1alpha1.AutoscalingPolicy) (bool, string) {
 		d := p.Status.DesiredReplicas
-		return d != nil && *d == 20 && *p.Status.CurrentReplicas == 20, "not yet"
+		return d != nil && *d == 20 && *p.Status.SpecReplicas == 20, "not yet"
 	})
 	since := time.Now()
 	processesOn(t, f)

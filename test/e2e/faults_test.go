@@ -186,7 +186,7 @@ func TestFaultAWrongAdminURLIsNamedAndItsCorrectionFound(t *testing.T) {
 
 	forbidden := pulsarConfig(name, "http://metadata.internal:80")
 	require.NoError(t, scene.Client.Update(t.Context(), forbidden))
-	said = awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "PermissionMissing")
+	said = awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionFalse, "HostNotAllowed")
 	require.Contains(t, said, "metadata.internal is not an allowed Pulsar host: add it to --allowed-pulsar-hosts")
 
 	require.NoError(t, scene.Client.Update(t.Context(), pulsarConfig(name, scene.Broker.AdminURL())))

@@ -261,8 +261,8 @@ func TestScalingAComponentOfAMeshThatIsAppliedAnewIsSetRight(t *testing.T) {
 		if err != nil {
 			return false, "", err
 		}
-		told := p.Status.ObservedGeneration == p.Generation && p.Status.CurrentReplicas != nil &&
-			*p.Status.CurrentReplicas == 3
+		told := p.Status.ObservedGeneration == p.Generation && p.Status.SpecReplicas != nil &&
+			*p.Status.SpecReplicas == 3
 		return told, fmt.Sprintf("%+v", p.Status), nil
 	})
 }

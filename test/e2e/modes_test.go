@@ -28,10 +28,10 @@ func TestModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) 
 	t.Parallel()
 	f := settled(t, "modes")
 	since := time.Now()
-	for _, mode := range []v1alpha1.Mode{v1alpha1.ModeRecommend, v1alpha1.ModeOff} {
+	for _, mode := range []v1alpha1.Mode{v1alpha1.ModeRecommend, v1alpha1.ModePaused} {
 		reason := map[v1alpha1.Mode]string{
 			v1alpha1.ModeRecommend: v1alpha1.ReasonRecommending,
-			v1alpha1.ModeOff:       v1alpha1.ReasonOff,
+			v1alpha1.ModePaused:    v1alpha1.ReasonPaused,
 		}[mode]
 		setMode(t, f, mode)
 		awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, reason)
@@ -39,7 +39,7 @@ func TestModesPauseAndResumeWithoutAJumpAndDeletionLeavesReplicas(t *testing.T) 
 		p, err := f.Policy(t.Context())
 		require.NoError(t, err)
 		require.NotNil(t, p.Status.Capacity, "what was learned stays")
-		if mode == v1alpha1.ModeOff {
+		if mode == v1alpha1.ModePaused {
 			require.Nil(t, p.Status.DesiredReplicas)
 			require.Nil(t, p.Status.Signals)
 		}

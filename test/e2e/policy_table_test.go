@@ -32,27 +32,19 @@ func TestPolicyReadsWellInATable(t *testing.T) {
 		func(s v1alpha1.AutoscalingPolicyStatus) bool {
 			decided = s
 			return s.Capacity != nil && s.Signals != nil && s.Signals.Wait != nil &&
-				s.CurrentReplicas != nil && *s.CurrentReplicas > arriving/perReplica
+				s.SpecReplicas != nil && *s.SpecReplicas > arriving/perReplica
 		})
 	cells := policyRow(t, name)
 	for column, want := range map[string]string{
-		"Name": `^listed$`, "Target": `^Function/listed$`, "Mode": `^Auto$`, "Backlog": `^\d+$`,
-		"Wait":    `^(\d+(\.\d)?s|\d+m\d+s)$`,
-		"Desired": `^\d+$`, "Current": `^\d+$`, "Ready": `^True$`, "Age": `^\d+[sm]`,
-		"Min": `^1$`, "Max": `^20$`, "Rate": `^\d{1,3}(\.\d{1,3})?$`, "Capacity": `^\d{1,2}(\.\d{1,2})?$`, "±%": `^\d{1,3}$`,
-		"Actuator": `^HPA$`,
-		"Why":      `\w+ \w+`, "Decision": `\d`,
+		"Name": `^listed$`, "Target": `^Function/listed$`, "Backlog": `^\d+$`, "Wait": `^(\d+(\.\d)?s|\d+m\d+s)$`,
+		"Desired": `^\d+$`, "Running": `^\d+$`, "Hold": `^(<none>|\w+)$`, "Ready": `^True$`, "Age": `^\d+[sm]`,
+		"Mode": `^Auto$`, "Spec": `^\d+$`, "Rate": `^\d{1,3}(\.\d{1,3})?$`, "Capacity": `^\d{1,2}(\.\d{1,2})?$`,
+		"Why": `\w+ \w+`, "Decision": `\d`,
 	} {
 		require.Regexp(t, want, cells[column], "column %s of %v", column, cells)
 	}
-	require.Len(t, cells, 17, "columns")
-
-	require.NotEmpty(t, decided.LastDecisions)
-	first := decided.LastDecisions[len(decided.LastDecisions)-1]
-	require.EqualValues(t, 1, first.From)
-	require.Greater(t, first.To, first.From)
-	require.NotEmpty(t, first.Why)
-	require.Equal(t, *decided.DesiredReplicas, decided.LastDecisions[0].To, "the latest first")
+	require.Len(t, cells, 15, "columns")
+	require.Equal(t, v1alpha1.ConditionReady, decided.Conditions[0].Type, "the first condition")
 }
 
 // policyRow is the one row of the table that the API server makes for kubectl, by column.

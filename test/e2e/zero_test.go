@@ -88,9 +88,9 @@ func zeroAndBack(t *testing.T, name string, actuator v1alpha1.Actuator) {
 	require.NoError(t, f.AwaitAllDone(t.Context()))
 	awaitReplicas(t, f, 0, 0, time.Minute)
 
-	// In mode Off they gather, so that the first look sees them all.
-	setMode(t, f, v1alpha1.ModeOff)
-	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonOff)
+	// In mode Paused they gather, so that the first look sees them all.
+	setMode(t, f, v1alpha1.ModePaused)
+	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonPaused)
 	require.NoError(t, f.PublishBurst(t.Context(), 150))
 	since := time.Now()
 	setMode(t, f, v1alpha1.ModeAuto)

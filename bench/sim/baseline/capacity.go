@@ -92,7 +92,7 @@ func (c *capacity) resumed(system *model.System) *capacity {
 	fresh := newCapacity(system.Scenario(), c.without)
 	fresh.desired, fresh.events, fresh.follows = c.desired, c.events, c.follows
 	replicas := int32(system.Replicas()) //nolint:gosec // at most maxReplicas
-	fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{State: text}, replicas, system.Time())
+	fresh.state, err = policy.Resume(v1alpha1.AutoscalingPolicyStatus{Checkpoint: text}, replicas, system.Time())
 	if err != nil {
 		panic(err) // nor to one that cannot be read
 	}

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
@@ -55,11 +57,20 @@ func TestActuatorKEDAGoesToZeroAndBack(t *testing.T) {
 // wake is what was decided last for the Function when it had no replicas.
 func wake(t *testing.T, f *stage.Function) int32 {
 	t.Helper()
-	p, err := f.Policy(t.Context())
-	require.NoError(t, err)
-	at := slices.IndexFunc(p.Status.LastDecisions, func(d v1alpha1.PastDecision) bool { return d.From == 0 })
-	require.NotEqual(t, -1, at, "%+v", p.Status.LastDecisions)
-	return p.Status.LastDecisions[at].To
+	var list eventsv1.EventList
+	require.NoError(t, scene.Client.List(t.Context(), &list, client.InNamespace(stage.Namespace)))
+	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int { return b.EventTime.Compare(a.EventTime.Time) })
+	var to int32
+	for _, e := range list.Items {
+		if e.Regarding.Name != f.Name || e.Reason != "DesiredReplicasChanged" {
+			continue
+		}
+		if n, _ := fmt.Sscanf(e.Note, "0 -> %d", &to); n == 1 {
+			return to
+		}
+	}
+	require.Fail(t, "no event about a change from 0", "%+v", list.Items)
+	return 0
 }
 
 // TestActuatorsAreExchangedUnderLoadWithoutAJump goes from the HorizontalPodAutoscaler to KEDA and back.
