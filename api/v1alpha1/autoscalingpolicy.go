@@ -7,11 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AutoscalingPolicy keeps the messages of a Pulsar Function, Sink or batch Source within a latency objective at the
-// least replicas.
+// AutoscalingPolicy scales one target so that its messages meet a latency objective with as few replicas as possible.
+// The target is a Pulsar Function, Sink or batch Source, or any scalable object that consumes from Pulsar.
 //
-// The controller reads the target's subscription from Pulsar, decides a number of replicas, and hands that number to
-// a HorizontalPodAutoscaler of its own, which scales the target; or writes it itself, where that cannot be.
+// The controller reads the target's subscription from Pulsar and decides the number of replicas. A
+// HorizontalPodAutoscaler, KEDA or the controller itself then scales the target, see spec.actuator. A policy needs a
+// target and spec.maxReplicas; every other field has a default.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -32,13 +33,14 @@ import (
 // +kubebuilder:printcolumn:name="Decision",type=string,priority=1,JSONPath=`.status.decision.equation`
 type AutoscalingPolicy struct {
 	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard metadata of an object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user wants.
+	// spec is the desired behavior of the policy.
 	// +required
 	Spec AutoscalingPolicySpec `json:"spec"`
-	// status is what was measured, decided and why.
+	// status is what the controller measured and decided, and why. Only the controller writes it.
 	// +optional
 	Status AutoscalingPolicyStatus `json:"status,omitempty"`
 }
@@ -53,7 +55,7 @@ type AutoscalingPolicyList struct {
 	Items           []AutoscalingPolicy `json:"items"`
 }
 
-// AutoscalingPolicySpec is what the user wants. Only a target and maxReplicas are required.
+// AutoscalingPolicySpec is the desired behavior of a policy. Only a target and maxReplicas are required.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.scaleTargetRef) != has(self.pulsarFunctionRef)",message="exactly one of scaleTargetRef and pulsarFunctionRef must be set"
 // +kubebuilder:validation:XValidation:rule="has(self.scaleTargetRef) == has(oldSelf.scaleTargetRef) && has(self.pulsarFunctionRef) == has(oldSelf.pulsarFunctionRef)",message="the target cannot be changed; create another policy and delete this one"
@@ -64,24 +66,25 @@ type AutoscalingPolicyList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.subscription) || self.subscription.type != 'Exclusive' || self.maxReplicas == 1",message="maxReplicas must be 1 with subscription type Exclusive, which lets one consumer connect: use Shared, Key_Shared or Failover"
 // +kubebuilder:validation:XValidation:rule="!has(self.actuator) || self.actuator in ['Auto', 'Direct'] || !(has(self.pulsarFunctionRef) || (has(self.scaleTargetRef) && self.scaleTargetRef.kind == 'FunctionMesh'))",message="actuator must be Auto or Direct for a component of a FunctionMesh and with pulsarFunctionRef: these have no scale subresource for an autoscaler"
 type AutoscalingPolicySpec struct {
-	// scaleTargetRef names the object to scale, in the policy's own namespace. Supported: kinds Function, Sink and Source
-	// (with batchSourceConfig) of compute.functionmesh.io/v1alpha1; a component of a FunctionMesh, with component; a
-	// StatefulSet of apps/v1 that Pulsar's own function worker made (pf-...); and, with subscription, any object that has
-	// a scale subresource, such as a Deployment. It cannot change: what was learned belongs to the target.
+	// scaleTargetRef names the object to scale, in the namespace of the policy. Set exactly one of scaleTargetRef and
+	// pulsarFunctionRef. Supported kinds are Function, Sink and Source (with batchSourceConfig) of
+	// compute.functionmesh.io/v1alpha1, FunctionMesh with component, StatefulSet of apps/v1 that Pulsar's function worker
+	// created (pf-...) and, with subscription, any kind that has a scale subresource, such as Deployment. It is immutable:
+	// to scale another target, create another policy.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="scaleTargetRef cannot be changed; create another policy and delete this one"
 	ScaleTargetRef ScaleTargetRef `json:"scaleTargetRef,omitzero"`
 
-	// pulsarFunctionRef names a function, sink or source that Pulsar's function worker runs as threads or processes of its
-	// own: the policy changes its parallelism by the worker's REST API, which restarts all its instances at every change.
-	// It cannot change.
+	// pulsarFunctionRef names a function, sink or source that Pulsar's function worker runs as threads or processes. The
+	// controller sets its parallelism through the worker's REST API. Each change restarts all instances, so there is at
+	// most one change per minute (--worker-update-interval of the adapter). It is immutable.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="pulsarFunctionRef cannot be changed; create another policy and delete this one"
 	PulsarFunctionRef PulsarFunctionRef `json:"pulsarFunctionRef,omitzero"`
 
-	// subscription is what the replicas of scaleTargetRef consume, where the object does not say so itself: the target is
-	// then any object with a scale subresource, such as a Deployment, a StatefulSet or a Rollout, whose pods consume from
-	// Pulsar. It may change: what was learned of the last one is forgotten.
+	// subscription is what the replicas of scaleTargetRef consume. Set it for a target that does not describe its input,
+	// such as a Deployment, a StatefulSet or a Rollout; Functions, Sinks and Sources describe theirs. After a change the
+	// controller learns the capacity of a replica again.
 	// +optional
 	Subscription *Subscription `json:"subscription,omitempty"`
 

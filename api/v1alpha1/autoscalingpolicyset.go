@@ -7,12 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AutoscalingPolicySet makes an AutoscalingPolicy for each object of its namespace whose labels match, as a ReplicaSet
-// makes pods.
+// AutoscalingPolicySet creates an AutoscalingPolicy for each object of its namespace whose labels match, as a
+// ReplicaSet creates pods.
 //
 // It selects Functions, Sinks, Sources and FunctionMeshes of compute.functionmesh.io, and StatefulSets that Pulsar's
-// function worker made (pf-...). A FunctionMesh that matches gets a policy for each of its components. A policy that
-// names an object itself takes precedence, and of two sets the older.
+// function worker created (pf-...). A FunctionMesh that matches gets a policy for each of its components. A policy that
+// names an object takes precedence over a set, and the older of two sets over the newer.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -27,13 +27,14 @@ import (
 // +kubebuilder:printcolumn:name="Why",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type AutoscalingPolicySet struct {
 	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard metadata of an object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user wants.
+	// spec is which objects get a policy, and the template of those policies.
 	// +required
 	Spec AutoscalingPolicySetSpec `json:"spec"`
-	// status is what matches, and which of it is not ready.
+	// status is what the selector matches and which of it is not ready. Only the controller writes it.
 	// +optional
 	Status AutoscalingPolicySetStatus `json:"status,omitempty"`
 }
@@ -50,35 +51,37 @@ type AutoscalingPolicySetList struct {
 
 // AutoscalingPolicySetSpec is which objects get a policy, and which policy.
 type AutoscalingPolicySetSpec struct {
-	// selector of objects in the set's namespace, by their labels. As with a ReplicaSet, it must not be empty. To select
-	// every object, use an expression that all satisfy: {key: pulsar-autoscaler.io/exclude, operator: DoesNotExist}.
-	// It may change: an object that no longer matches loses its policy and keeps its replicas.
+	// selector selects objects in the namespace of the set by their labels. It must not be empty. To select every object,
+	// use an expression that all satisfy: {key: pulsar-autoscaler.io/exclude, operator: DoesNotExist}. An object that no
+	// longer matches loses its policy and keeps its replicas.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) && size(self.matchLabels) > 0 || has(self.matchExpressions) && size(self.matchExpressions) > 0",message="selector must not be empty; to select every object, use matchExpressions: [{key: pulsar-autoscaler.io/exclude, operator: DoesNotExist}]"
 	Selector metav1.LabelSelector `json:"selector"`
-	// template of the policies. The controller keeps them as the template says, and reverts edits of them.
+	// template describes the policies. The controller applies changes of the template to all of them, and reverts edits of
+	// a single one.
 	// +required
 	Template AutoscalingPolicyTemplate `json:"template"`
 }
 
 // AutoscalingPolicyTemplate is an AutoscalingPolicy without a target.
 type AutoscalingPolicyTemplate struct {
-	// metadata that the policies have besides their names.
+	// metadata is the labels and annotations of the policies. The controller chooses their names.
 	// +optional
 	Metadata AutoscalingPolicyTemplateMetadata `json:"metadata,omitzero"`
-	// spec of the policies: all of an AutoscalingPolicy's spec but its target, which the selector finds.
+	// spec is the spec of the policies without a target, which the selector finds.
 	// +required
 	Spec ScalingSpec `json:"spec"`
 }
 
 // AutoscalingPolicyTemplateMetadata are labels and annotations of policies.
 type AutoscalingPolicyTemplateMetadata struct {
-	// labels of the policies, at most 32.
+	// labels are the labels of the policies, at most 32. Keys must not begin with pulsar-autoscaler.io/.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('pulsar-autoscaler.io/'))",message="labels must not begin with pulsar-autoscaler.io/: those are the controller's"
 	Labels map[string]LabelValue `json:"labels,omitempty"`
-	// annotations of the policies, at most 32.
+	// annotations are the annotations of the policies, at most 32, each value up to 4096 bytes. Keys must not begin with
+	// pulsar-autoscaler.io/.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('pulsar-autoscaler.io/'))",message="annotations must not begin with pulsar-autoscaler.io/: those are the controller's"
@@ -96,30 +99,31 @@ type LabelValue string
 // +kubebuilder:validation:MaxLength=4096
 type AnnotationValue string
 
-// AutoscalingPolicySetStatus is what matches, and which of it is not ready. An absent field is unknown, never zero.
+// AutoscalingPolicySetStatus is what the selector matches and which of it is not ready. An absent field is unknown,
+// never zero.
 type AutoscalingPolicySetStatus struct {
-	// observedGeneration is the generation of the spec that this status answers.
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// matched is the number of objects that the selector matches. Each component of a FunctionMesh counts as one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Matched *int32 `json:"matched,omitempty"`
-	// governed is the number of those that have a policy of this set.
+	// governed is the number of matched objects that have a policy of this set.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Governed *int32 `json:"governed,omitempty"`
-	// ready is the number of those whose policy is Ready.
+	// ready is the number of governed objects whose policy is Ready.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Ready *int32 `json:"ready,omitempty"`
-	// notReady are matched objects that are not ready or not governed, each with the reason: the first 100, those that
-	// need a fix first.
+	// notReady lists up to 100 matched objects that are not ready or not governed, each with the reason. Objects that need
+	// a fix come first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	NotReady []PolicySetObject `json:"notReady,omitempty"`
-	// conditions: Ready, TargetFound, PoliciesApplied.
+	// conditions of the set: Ready, TargetFound and PoliciesApplied.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -129,26 +133,27 @@ type AutoscalingPolicySetStatus struct {
 
 // PolicySetObject is a matched object that is not ready or not governed.
 type PolicySetObject struct {
-	// kind of the object: Function, Sink, Source, FunctionMesh or StatefulSet.
+	// kind is the kind of the object: Function, Sink, Source, FunctionMesh or StatefulSet.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
-	// name of the object.
+	// name is the name of the object.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// component of a FunctionMesh; for that kind alone.
+	// component is the component of a FunctionMesh; absent for other kinds.
 	// +optional
 	Component MeshComponent `json:"component,omitzero"`
-	// policy is the name of the AutoscalingPolicy that governs it, of this set or not; absent where there is none.
+	// policy is the name of the AutoscalingPolicy that scales the object, of this set or not; absent where there is none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Policy string `json:"policy,omitempty"`
-	// reason why it is not ready or not governed, in CamelCase: that of the policy's condition Ready, or the set's.
+	// reason is why the object is not ready or not governed, in CamelCase, such as the reason of its policy's condition
+	// Ready.
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
-	// message for a person, with the fix where there is one.
+	// message explains the reason, and names the fix where there is one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`

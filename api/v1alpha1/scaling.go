@@ -8,26 +8,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ScalingSpec says how a target is scaled: all of an AutoscalingPolicySpec but the target. Only maxReplicas is
-// required.
+// ScalingSpec is how a target is scaled: an AutoscalingPolicySpec without the target. Only maxReplicas is required.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas must not be larger than maxReplicas"
 type ScalingSpec struct {
-	// minReplicas is the least number of replicas, 0 for none while there is nothing to do. Default 1.
+	// minReplicas is the lower limit of replicas, from 0 to 10000 and at most maxReplicas. With 0 the target scales to
+	// zero while it is idle, see behavior.scaleDown.cooldownPeriodSeconds; targets of pulsarFunctionRef need at least 1.
+	// Default: 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 
-	// maxReplicas is the largest number of replicas.
+	// maxReplicas is the upper limit of replicas, from 1 to 10000. Required.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	MaxReplicas int32 `json:"maxReplicas"`
 
-	// latencyObjective is how long a message may take from publish to done, from 1s to 24h. A loose objective
-	// lets backlog be worked off with fewer replicas. Default 60s.
+	// latencyObjective is how long a message may take from its publication until a replica has processed it: a duration
+	// such as 30s, 5m or 24h, from 1s to 24h. A longer objective drains backlog with fewer replicas. Default: 60s.
 	// +optional
 	// +kubebuilder:default="60s"
 	// +kubebuilder:validation:Type=string
@@ -35,9 +36,9 @@ type ScalingSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}([.][0-9]*)?[smh]|[0-9]{1,8}([.][0-9]*)?ms)+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="latencyObjective must be a duration from 1s to 24h",messageExpression="self.matches('^-?([0-9]+([.][0-9]*)?(s|m|h|ms))+$') ? 'latencyObjective must be from 1s to 24h' : 'latencyObjective must be a duration such as 30s, 5m or 24h'"
 	LatencyObjective metav1.Duration `json:"latencyObjective,omitempty"`
 
-	// strategies say how replicas follow from what was measured, each type at most once; the largest answer wins, as with
-	// the metrics of a HorizontalPodAutoscaler, and the guards and bounds hold for all. Default: one Capacity strategy,
-	// which has nothing to tune.
+	// strategies recommend a number of replicas, from 1 to 4 of them, each type at most once. The largest recommendation
+	// is used, as with the metrics of a HorizontalPodAutoscaler. Holds and limits apply to all. Default: [{type:
+	// Capacity}], which has nothing to tune.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -46,80 +47,89 @@ type ScalingSpec struct {
 	// +kubebuilder:default={{type: Capacity}}
 	Strategies []Strategy `json:"strategies,omitempty"`
 
-	// behavior bounds how fast replicas change, with the field names of the HorizontalPodAutoscaler.
+	// behavior limits how fast replicas change, with the field names of a HorizontalPodAutoscaler. Default: the
+	// defaults of its fields.
 	// +optional
 	Behavior *Behavior `json:"behavior,omitempty"`
 
-	// mode says whether decisions are carried out (Auto), only shown in the status (Recommend) or not made at all (Off).
-	// In the latter two replicas stay where they are. Default Auto.
+	// mode is whether decisions are made and applied. Auto scales the target. Recommend shows decisions in the status and
+	// writes nothing to the target. Paused measures and decides nothing, and keeps what was learned. A change of mode
+	// changes no replicas. Default: Auto.
 	// +optional
 	// +kubebuilder:default=Auto
 	Mode Mode `json:"mode,omitempty"`
 
-	// actuator is who writes the number of replicas: a HorizontalPodAutoscaler that the controller makes (HPA), KEDA by a
-	// ScaledObject that the controller makes (KEDA), the controller itself (Direct), or the first of them that the cluster
-	// allows (Auto). The choice and its reason are in status.actuator. Default Auto.
+	// actuator is what writes the number of replicas. HPA: a HorizontalPodAutoscaler that the controller creates. KEDA: a
+	// ScaledObject that the controller creates. Direct: the controller itself. Auto: the first of these that the cluster
+	// supports. A component of a FunctionMesh and a pulsarFunctionRef need Auto or Direct. The choice and its reason are
+	// in status.actuator. Default: Auto.
 	// +optional
 	// +kubebuilder:default=Auto
 	Actuator Actuator `json:"actuator,omitempty"`
 
-	// conflictPolicy says what becomes of another autoscaler on the same target. Refuse writes nothing and says in a
-	// condition what stands in the way. TakeOver puts it away (removes Function Mesh's maxReplicas and the
-	// HorizontalPodAutoscaler that follows from it, deletes a HorizontalPodAutoscaler, pauses a ScaledObject) and gives it
-	// back when the policy is deleted or refuses again. Default Refuse.
+	// conflictPolicy is what happens to another autoscaler on the same target. Refuse writes nothing, and a condition
+	// names the other autoscaler. TakeOver suspends it: it removes Function Mesh's maxReplicas, deletes a
+	// HorizontalPodAutoscaler, or pauses a ScaledObject. What was suspended is restored when the policy is deleted or set
+	// to Refuse. Default: Refuse.
 	// +optional
 	// +kubebuilder:default=Refuse
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
-	// pulsar says how to reach the Pulsar cluster of the target, where the target does not say it or the policy is to
-	// differ.
+	// pulsar is how the controller reaches the Pulsar cluster of the target. Each field overrides the target's own
+	// configuration. Default: the target's own configuration, else that of the adapter.
 	// +optional
 	Pulsar *PulsarConnection `json:"pulsar,omitempty"`
 }
 
-// StrategyType names a way to derive replicas from what was measured.
+// StrategyType is the type of a strategy.
 //
 // +kubebuilder:validation:Enum=Capacity;BacklogPerReplica;RatePerReplica;Utilization
 type StrategyType string
 
 // The strategies.
 const (
-	// StrategyCapacity learns what one replica processes and holds enough replicas for the publish rate and for
-	// working off the backlog within the latency objective.
+	// StrategyCapacity learns what one replica processes, and keeps enough replicas for the publish rate and for draining
+	// the backlog within the latency objective.
 	StrategyCapacity StrategyType = "Capacity"
-	// StrategyBacklogPerReplica holds one replica for each so many ready messages, as KEDA and a plain
+	// StrategyBacklogPerReplica keeps one replica for a given number of ready messages, as KEDA and a plain
 	// HorizontalPodAutoscaler do.
 	StrategyBacklogPerReplica StrategyType = "BacklogPerReplica"
-	// StrategyRatePerReplica holds one replica for each so many messages per second that are published, whatever waits.
+	// StrategyRatePerReplica keeps one replica for a given rate of published messages, whatever the backlog.
 	StrategyRatePerReplica StrategyType = "RatePerReplica"
-	// StrategyUtilization holds enough replicas to keep each so busy on average, as a HorizontalPodAutoscaler does by CPU.
-	// It needs instances that time their calls.
+	// StrategyUtilization keeps replicas at a given average utilization, as a HorizontalPodAutoscaler does by CPU. It
+	// needs instances that report the time of their calls.
 	StrategyUtilization StrategyType = "Utilization"
 )
 
-// Strategy is one way to derive replicas; the member named like the type holds its parameters.
+// Strategy recommends a number of replicas; the field named like its type has its parameters.
 //
 // +kubebuilder:validation:XValidation:rule="(self.type == 'BacklogPerReplica') == has(self.backlogPerReplica)",message="backlogPerReplica must be set with type BacklogPerReplica, and only then"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'RatePerReplica') == has(self.ratePerReplica)",message="ratePerReplica must be set with type RatePerReplica, and only then"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'Utilization') == has(self.utilization)",message="utilization must be set with type Utilization, and only then"
 type Strategy struct {
-	// type of the strategy.
+	// type is the type of the strategy. Capacity learns what one replica processes, and recommends replicas for the
+	// publish rate and for draining the backlog within latencyObjective. BacklogPerReplica recommends one replica for a
+	// number of ready messages, RatePerReplica for a rate of published messages. Utilization keeps replicas at an average
+	// utilization; it needs instances that report the time of their calls.
 	// +required
 	Type StrategyType `json:"type"`
-	// backlogPerReplica holds the parameters of type BacklogPerReplica.
+	// backlogPerReplica has the parameters of type BacklogPerReplica. Required with that type, and not allowed with
+	// others.
 	// +optional
 	BacklogPerReplica *BacklogPerReplica `json:"backlogPerReplica,omitempty"`
-	// ratePerReplica holds the parameters of type RatePerReplica.
+	// ratePerReplica has the parameters of type RatePerReplica. Required with that type, and not allowed with others.
 	// +optional
 	RatePerReplica *RatePerReplica `json:"ratePerReplica,omitempty"`
-	// utilization holds the parameters of type Utilization; {} for the defaults.
+	// utilization has the parameters of type Utilization; {} is the default. Required with that type, and not allowed with
+	// others.
 	// +optional
 	Utilization *Utilization `json:"utilization,omitempty"`
 }
 
 // BacklogPerReplica are the parameters of the strategy of that name.
 type BacklogPerReplica struct {
-	// messages is how many ready messages one replica may have waiting, from 1 to 10^12.
+	// messages is the number of ready messages for one replica, from 1 to 10^12. Ready messages are the backlog without
+	// delayed messages. Required.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000000
@@ -128,8 +138,8 @@ type BacklogPerReplica struct {
 
 // RatePerReplica are the parameters of the strategy of that name.
 type RatePerReplica struct {
-	// messagesPerSecond is how many published messages per second one replica is for, above 0 and up to 10^12, such as
-	// "100" or "2500m".
+	// messagesPerSecond is the publish rate for one replica, in messages per second: a quantity above 0 and up to 10^12,
+	// such as 100, "2.5" or "2500m". Required.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0')) && quantity(string(self)).compareTo(quantity('1T')) <= 0",message="messagesPerSecond must be above 0 and at most 10^12, such as 100 or 2500m"
 	MessagesPerSecond resource.Quantity `json:"messagesPerSecond"`
@@ -137,8 +147,8 @@ type RatePerReplica struct {
 
 // Utilization are the parameters of the strategy of that name.
 type Utilization struct {
-	// targetPercent of what a replica with work all the time is busy, from 1 to 100. A deviation of a tenth of it changes
-	// nothing. Default 70.
+	// targetPercent is the average utilization of replicas to keep, in percent of a replica that has work all the time,
+	// from 1 to 100. A deviation of up to a tenth changes no replicas. Default: 70.
 	// +optional
 	// +kubebuilder:default=70
 	// +kubebuilder:validation:Minimum=1
@@ -146,25 +156,26 @@ type Utilization struct {
 	TargetPercent int32 `json:"targetPercent,omitempty"`
 }
 
-// Behavior bounds how fast replicas change.
+// Behavior limits how fast replicas change.
 type Behavior struct {
-	// scaleDown bounds the way down.
+	// scaleDown limits how fast replicas are removed. Default: the defaults of its fields.
 	// +optional
 	ScaleDown *ScaleDownRules `json:"scaleDown,omitempty"`
 }
 
-// ScaleDownRules bound the way down.
+// ScaleDownRules limit how fast replicas are removed.
 type ScaleDownRules struct {
-	// stabilizationWindowSeconds is how long the largest recent recommendation is held before replicas go down,
-	// from 0 to 3600 seconds. Default 90.
+	// stabilizationWindowSeconds is the stabilization window of scale-down, in seconds, from 0 to 3600: replicas never go
+	// below the largest recommendation within it. Default: 90.
 	// +optional
 	// +kubebuilder:default=90
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`
 
-	// cooldownPeriodSeconds is how long nothing may arrive, be processed or be left before the last replica goes, with
-	// minReplicas 0, from 0 to 86400 seconds: as cooldownPeriod of a ScaledObject. Default 300.
+	// cooldownPeriodSeconds is how long the target must be idle before it scales to zero, in seconds, from 0 to 86400.
+	// Idle means that no message arrives, is processed or is in the backlog. It applies with minReplicas 0, as
+	// cooldownPeriod of a ScaledObject. Default: 300.
 	// +optional
 	// +kubebuilder:default=300
 	// +kubebuilder:validation:Minimum=0
@@ -172,7 +183,7 @@ type ScaleDownRules struct {
 	CooldownPeriodSeconds *int32 `json:"cooldownPeriodSeconds,omitempty"`
 }
 
-// Mode says whether decisions are made and carried out.
+// Mode is whether decisions are made and applied.
 //
 // +kubebuilder:validation:Enum=Auto;Recommend;Paused
 type Mode string
@@ -181,35 +192,35 @@ type Mode string
 const (
 	// ModeAuto scales the target.
 	ModeAuto Mode = "Auto"
-	// ModeRecommend changes nothing and shows in the status what it would do.
+	// ModeRecommend shows decisions in the status and writes nothing to the target.
 	ModeRecommend Mode = "Recommend"
 	// ModePaused changes nothing, asks Pulsar nothing and forgets nothing that was learned.
 	ModePaused Mode = "Paused"
 )
 
-// Actuator is who writes the number of replicas.
+// Actuator is what writes the number of replicas.
 //
 // +kubebuilder:validation:Enum=Auto;HPA;KEDA;Direct
 type Actuator string
 
 // The actuators.
 const (
-	// ActuatorAuto is the first of the others that the cluster allows, in their order.
+	// ActuatorAuto is the first of the others that the cluster supports, in their order.
 	ActuatorAuto Actuator = "Auto"
 	// ActuatorHPA is a HorizontalPodAutoscaler that follows the metric of the decision.
 	ActuatorHPA Actuator = "HPA"
-	// ActuatorKEDA is a ScaledObject of KEDA with a trigger that asks our scaler for the decision.
+	// ActuatorKEDA is a ScaledObject of KEDA with a trigger that gets the decision from our scaler.
 	ActuatorKEDA Actuator = "KEDA"
 	// ActuatorDirect is the controller itself.
 	ActuatorDirect Actuator = "Direct"
 )
 
-// ConflictPolicy says what becomes of another autoscaler on the same target.
+// ConflictPolicy is what happens to another autoscaler on the same target.
 //
 // +kubebuilder:validation:Enum=Refuse;TakeOver
 type ConflictPolicy string
 
-// What may become of another autoscaler.
+// The conflict policies.
 const (
 	ConflictRefuse   ConflictPolicy = "Refuse"
 	ConflictTakeOver ConflictPolicy = "TakeOver"

@@ -3,34 +3,36 @@
 
 package v1alpha1
 
-// Subscription is what replicas consume that do not say so themselves.
+// Subscription is what the replicas of a target consume.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.topics) != has(self.topicsPattern)",message="exactly one of topics and topicsPattern must be set"
 type Subscription struct {
-	// topics that each replica consumes, such as persistent://shop/orders/new or shop/orders/new: up to 100, each by its
-	// tenant and namespace. Of a partitioned topic all partitions are meant.
+	// topics are the topics that each replica consumes, from 1 to 100, each with tenant and namespace, such as
+	// persistent://shop/orders/new or shop/orders/new. A partitioned topic includes all its partitions. Set exactly one of
+	// topics and topicsPattern.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	Topics []TopicName `json:"topics,omitempty"`
-	// topicsPattern is a regular expression of topics of one namespace, as Pulsar's clients take it, such as
-	// persistent://shop/orders/eu-.*. Tenant and namespace are meant literally, and the syntax is RE2's.
+	// topicsPattern is a regular expression for the topics of one namespace, as in topicsPattern of a Pulsar consumer,
+	// such as persistent://shop/orders/eu-.*, up to 1024 bytes. Tenant and namespace are literal; the expression after
+	// them has the syntax of RE2 and no slash.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(persistent://)?[-=:._A-Za-z0-9]+/[-=:._A-Za-z0-9]+/[^/]+$')",message="topicsPattern must be persistent://tenant/namespace/expression, with no slash within the expression"
 	TopicsPattern string `json:"topicsPattern,omitempty"`
-	// name of the subscription, as the consumers give it.
+	// name is the name of the subscription, as the consumers use it, from 1 to 253 bytes. Required.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// type with which the replicas subscribe, in Pulsar's words: Shared, Key_Shared, Failover or Exclusive. With Failover
-	// no more replicas than partitions get messages, and with Exclusive one does. Default Shared.
+	// type is the subscription type that the replicas use: Shared, Key_Shared, Failover or Exclusive. With Failover at
+	// most one replica per partition gets messages. Exclusive needs maxReplicas 1. Default: Shared.
 	// +optional
 	// +kubebuilder:default=Shared
 	Type SubscriptionType `json:"type,omitempty"`
-	// consumersPerReplica is how many consumers each replica opens on each topic, from 1 to 1000. Default 1.
+	// consumersPerReplica is the number of consumers that each replica opens on each topic, from 1 to 1000. Default: 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1

@@ -5,6 +5,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,9 @@ type schema struct {
 	Properties  map[string]schema `json:"properties"`
 	Items       *schema           `json:"items"`
 	AllOf       []schema          `json:"allOf"`
+	Default     any               `json:"default"`
+	Minimum     *float64          `json:"minimum"`
+	Maximum     *float64          `json:"maximum"`
 }
 
 // TestEveryFieldIsExplained reads what kubectl explain does.
@@ -37,8 +41,8 @@ func TestEveryFieldIsExplained(t *testing.T) {
 		description string
 		least       int
 	}{
-		"AutoscalingPolicy":    {"AutoscalingPolicy keeps the messages of a Pulsar Function, Sink or batch Source", 60},
-		"AutoscalingPolicySet": {"AutoscalingPolicySet makes an AutoscalingPolicy for each object", 40},
+		"AutoscalingPolicy":    {"AutoscalingPolicy scales one target so that its messages meet a latency objective", 60},
+		"AutoscalingPolicySet": {"AutoscalingPolicySet creates an AutoscalingPolicy for each object", 40},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			top, found := document.Components.Schemas["io.pulsar-autoscaler.v1alpha1."+kind]
@@ -62,9 +66,27 @@ func explained(t *testing.T, top schema) (seen int) {
 			for _, word := range []string{"kubebuilder", "+optional", "+required", "TODO", "omitempty"} {
 				require.NotContains(t, text, word, path)
 			}
+			if part == "spec" {
+				requireLimits(t, path, field)
+			}
 		})
 	}
 	return seen
+}
+
+// requireLimits fails where the text of a field does not have its default and its bounds.
+func requireLimits(t *testing.T, path string, field schema) {
+	t.Helper()
+	switch field.Default.(type) {
+	case string, float64, bool:
+		require.Contains(t, field.Description, fmt.Sprintf("Default: %v.", field.Default), path)
+	}
+	if field.Minimum == nil || field.Maximum == nil {
+		return
+	}
+	bounds := fmt.Sprintf("from %d to %d", int64(*field.Minimum), int64(*field.Maximum))
+	bounds = strings.ReplaceAll(bounds, "1000000000000", "10^12") // as people read it
+	require.Contains(t, field.Description, bounds, path)
 }
 
 // walk visits the fields below one; those of conditions are Kubernetes' own.
