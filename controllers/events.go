@@ -63,7 +63,8 @@ func (r *PolicyReconciler) reportForgotten(ctx context.Context, observed plan.Ob
 	}
 	if forgotten {
 		const note = "spec.subscription names another subscription, so what was learned of the last one is forgotten"
-		r.config.Recorder.Eventf(observed.Policy, nil, corev1.EventTypeNormal, reasonSubscriptionChanged, "Forget", "%s", note)
+		r.config.Recorder.Eventf(observed.Policy, nil, corev1.EventTypeNormal, reasonSubscriptionChanged, "Forget", "%s",
+			note)
 		log.FromContext(ctx).Info("subscription changed, what was learned is forgotten", "subscription",
 			observed.Target.Subscription.Name)
 	}

@@ -52,8 +52,8 @@ func (m *policyMemory) follow(observed plan.Observed) *backlog.Subscription {
 	return m.followed
 }
 
-// state is where the last decision left off, in this process or in the one before it; and why what that one wrote cannot
-// be read.
+// state is where the last decision left off, in this process or in the one before it; and why what that one wrote
+// cannot be read.
 func (m *policyMemory) state(observed plan.Observed) (policy.State, error) {
 	current, paused := *observed.Target.Replicas, m.paused
 	m.paused = false

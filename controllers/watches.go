@@ -174,7 +174,8 @@ func rollout(object *unstructured.Unstructured) [3]string {
 	return [3]string{pending, current, next}
 }
 
-// workloadChanged admits changes of the spec, the annotations, the owners and the rollout; Function Mesh writes the status several times at every change.
+// workloadChanged admits changes of the spec, the annotations, the owners and the rollout; Function Mesh writes the
+// status several times at every change.
 func workloadChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(
 		e event.TypedUpdateEvent[*unstructured.Unstructured],

@@ -37,9 +37,9 @@ type encoded struct {
 	State
 }
 
-// Encode writes the state as compact JSON of less than 4096 bytes, about 700 in use, for status.checkpoint: numbers with six
-// digits, times with tenths of a second, and long lists thinned out. A state with a number that none can have is an
-// error.
+// Encode writes the state as compact JSON of less than 4096 bytes, about 700 in use, for status.checkpoint: numbers
+// with six digits, times with tenths of a second, and long lists thinned out. A state with a number that none can have
+// is an error.
 func (s State) Encode() (string, error) {
 	rounded, err := round(reflect.ValueOf(s), tags{})
 	if err != nil {
@@ -59,9 +59,9 @@ func (s State) Encode() (string, error) {
 	return string(text), nil
 }
 
-// DecodeState reads what Encode wrote, in this version or another, as far as it is understood: a part with a number that
-// no state has is left out, and so are fields that are not known. The error names what was left out; the state is good
-// in any case.
+// DecodeState reads what Encode wrote, in this version or another, as far as it is understood: a part with a number
+// that no state has is left out, and so are fields that are not known. The error names what was left out; the state is
+// good in any case.
 func DecodeState(text string) (State, error) {
 	if len(text) > mostEncoded {
 		return State{}, fmt.Errorf("decoding the checkpoint: it has %d bytes, at most %d are read", len(text), mostEncoded)

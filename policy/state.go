@@ -58,8 +58,9 @@ const (
 )
 
 // Resume returns where the last process left off, as far as the status says: all of it from status.checkpoint, and the
-// capacity from status.capacity where that has none. It holds the present replicas for one stabilization window, for what was needed
-// since the status was written is not known. The error is what of the checkpoint was not used; the state is good in any case.
+// capacity from status.capacity where that has none. It holds the present replicas for one stabilization window, for
+// what was needed since the status was written is not known. The error is what of the checkpoint was not used; the
+// state is good in any case.
 func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) (State, error) {
 	var state State
 	var unread error

@@ -83,19 +83,19 @@ func (a Capabilities) withoutMetrics() v1alpha1.ActuatorStatus {
 const FlagScalerAddress = "keda-scaler-address"
 
 // Choose says who writes the number of replicas of the target, and why: Auto does without KEDA where that would refuse.
-func (w Observed) Choose() v1alpha1.ActuatorStatus {
-	if w.Target == nil {
+func (o Observed) Choose() v1alpha1.ActuatorStatus {
+	if o.Target == nil {
 		return v1alpha1.ActuatorStatus{}
 	}
-	wanted, without := w.Policy.Spec.Actuator, w.Capabilities
-	chosen := without.Choose(wanted, w.Target.Scaling)
-	if chosen.Type != v1alpha1.ActuatorKEDA || wanted == v1alpha1.ActuatorKEDA || len(w.OtherScaledObjects) == 0 {
+	wanted, without := o.Policy.Spec.Actuator, o.Capabilities
+	chosen := without.Choose(wanted, o.Target.Scaling)
+	if chosen.Type != v1alpha1.ActuatorKEDA || wanted == v1alpha1.ActuatorKEDA || len(o.OtherScaledObjects) == 0 {
 		return chosen
 	}
 	without.KEDA = false
-	chosen = without.Choose(wanted, w.Target.Scaling)
+	chosen = without.Choose(wanted, o.Target.Scaling)
 	chosen.Reason += fmt.Sprintf("; KEDA has %s %s on the same target already", kindScaledObject,
-		strings.Join(w.OtherScaledObjects, ", "))
+		strings.Join(o.OtherScaledObjects, ", "))
 	return chosen
 }
 

@@ -24,7 +24,7 @@ type Violation struct {
 
 // Check returns the first violation, or nil. The order is what to fix first. In mode Recommend nothing is scaled, so
 // other autoscalers do not conflict: to recommend beside one is what the mode is for.
-func Check(w Observed) *Violation {
+func Check(o Observed) *Violation {
 	checks := []func(Observed) *Violation{
 		targetKindIsSupported,
 		targetExists,
@@ -35,7 +35,7 @@ func Check(w Observed) *Violation {
 		targetIsManaged,
 		targetIsNotStopped,
 	}
-	if w.Policy.Spec.Mode == v1alpha1.ModeAuto || w.Policy.Spec.Mode == "" {
+	if o.Policy.Spec.Mode == v1alpha1.ModeAuto || o.Policy.Spec.Mode == "" {
 		checks = append(checks,
 			noOtherPolicyGoesFirst,
 			autoscalerIsOurs,
@@ -51,57 +51,57 @@ func Check(w Observed) *Violation {
 		)
 	}
 	for _, check := range checks {
-		if v := check(w); v != nil {
+		if v := check(o); v != nil {
 			return v
 		}
 	}
 	return nil
 }
 
-func targetKindIsSupported(w Observed) *Violation {
-	if w.Unsupported == "" {
+func targetKindIsSupported(o Observed) *Violation {
+	if o.Unsupported == "" {
 		return nil
 	}
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonTargetKindUnsupported, w.Unsupported}
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonTargetKindUnsupported, o.Unsupported}
 }
 
-func targetExists(w Observed) *Violation {
-	if w.Target != nil {
+func targetExists(o Observed) *Violation {
+	if o.Target != nil {
 		return nil
 	}
 	field := "scaleTargetRef"
-	if w.Policy.Spec.PulsarFunctionRef.Name != "" {
+	if o.Policy.Spec.PulsarFunctionRef.Name != "" {
 		field = "pulsarFunctionRef"
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonTargetNotFound, fmt.Sprintf(
-		"%s does not exist in namespace %s: create it or correct spec.%s", Name(w.Policy.Spec), w.Policy.Namespace, field)}
+		"%s does not exist in namespace %s: create it or correct spec.%s", Name(o.Policy.Spec), o.Policy.Namespace, field)}
 }
 
-func targetIsValid(w Observed) *Violation {
-	if w.Target.Invalid == "" {
+func targetIsValid(o Observed) *Violation {
+	if o.Target.Invalid == "" {
 		return nil
 	}
 	return &Violation{
-		v1alpha1.ConditionTargetFound, cmp.Or(w.Target.InvalidReason, v1alpha1.ReasonTargetInvalid),
-		w.Target.Invalid,
+		v1alpha1.ConditionTargetFound, cmp.Or(o.Target.InvalidReason, v1alpha1.ReasonTargetInvalid),
+		o.Target.Invalid,
 	}
 }
 
-func targetIsNotStopped(w Observed) *Violation {
-	if !w.Target.Stopped {
+func targetIsNotStopped(o Observed) *Violation {
+	if !o.Target.Stopped {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonStopped, fmt.Sprintf(
 		"%s is stopped, and a change of its parallelism would start some of its instances: "+
 			"start it first (pulsar-admin %ss start)",
-		Name(w.Policy.Spec), strings.ToLower(string(w.Policy.Spec.PulsarFunctionRef.Kind)))}
+		Name(o.Policy.Spec), strings.ToLower(string(o.Policy.Spec.PulsarFunctionRef.Kind)))}
 }
 
-func nothingControlsTheTarget(w Observed) *Violation {
-	if w.Target.Owner == "" {
+func nothingControlsTheTarget(o Observed) *Violation {
+	if o.Target.Owner == "" {
 		return nil
 	}
-	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByAnotherController, Controlled(w.Target)}
+	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByAnotherController, Controlled(o.Target)}
 }
 
 // Controlled says that the replicas of a StatefulSet or Deployment are its owner's to set, and what to scale instead.
@@ -116,43 +116,43 @@ func Controlled(target *Target) string {
 		target.Owner, fix)
 }
 
-func targetHasReplicas(w Observed) *Violation {
-	if w.Target.Replicas != nil {
+func targetHasReplicas(o Observed) *Violation {
+	if o.Target.Replicas != nil {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonReplicasUnset, fmt.Sprintf(
-		"%s, which scaling begins from: set it to %d", withoutReplicas(w), max(1, policy.LeastReplicas(w.Policy.Spec)))}
+		"%s, which scaling begins from: set it to %d", withoutReplicas(o), max(1, policy.LeastReplicas(o.Policy.Spec)))}
 }
 
-func targetIsNotInAMesh(w Observed) *Violation {
-	if w.Target.MeshOwner == "" {
+func targetIsNotInAMesh(o Observed) *Violation {
+	if o.Target.MeshOwner == "" {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonOwnedByFunctionMesh, fmt.Sprintf(
 		"%s %s belongs to FunctionMesh %s, which sets its replicas back at every change: replace this policy by one with "+
 			"scaleTargetRef %s",
-		w.Target.Ref.Kind, w.Target.Ref.Name, w.Target.MeshOwner, throughMesh(w.Target.Ref, w.Target.MeshOwner))}
+		o.Target.Ref.Kind, o.Target.Ref.Name, o.Target.MeshOwner, throughMesh(o.Target.Ref, o.Target.MeshOwner))}
 }
 
-func targetIsManaged(w Observed) *Violation {
-	if !w.Target.Unmanaged {
+func targetIsManaged(o Observed) *Violation {
+	if !o.Target.Unmanaged {
 		return nil
 	}
-	by := cmp.Or(w.Target.UnmanagedBy, w.Target.Ref.Kind+" "+w.Target.Ref.Name)
+	by := cmp.Or(o.Target.UnmanagedBy, o.Target.Ref.Kind+" "+o.Target.Ref.Name)
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonUnmanaged, fmt.Sprintf(
 		"%s has the annotation compute.functionmesh.io/managed: \"false\", so scaling it has no effect: remove the "+
 			"annotation", by)}
 }
 
-func autoscalerIsOurs(w Observed) *Violation {
-	if w.Autoscaler == nil {
+func autoscalerIsOurs(o Observed) *Violation {
+	if o.Autoscaler == nil {
 		return nil
 	}
-	for _, owner := range w.Autoscaler.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller && owner.UID == w.Policy.UID {
+	for _, owner := range o.Autoscaler.OwnerReferences {
+		if owner.Controller != nil && *owner.Controller && owner.UID == o.Policy.UID {
 			return nil
 		}
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameTaken, fmt.Sprintf(
-		"HorizontalPodAutoscaler %s exists and is not this policy's: rename or delete it", w.Autoscaler.Name)}
+		"HorizontalPodAutoscaler %s exists and is not this policy's: rename or delete it", o.Autoscaler.Name)}
 }

@@ -21,91 +21,91 @@ const (
 // orTakeOver ends the message of what conflictPolicy TakeOver mends.
 const orTakeOver = ", or set conflictPolicy: TakeOver"
 
-func noOtherPolicyGoesFirst(w Observed) *Violation {
+func noOtherPolicyGoesFirst(o Observed) *Violation {
 	why := "is older and scales"
 	switch {
-	case w.OlderPolicy == "":
+	case o.OlderPolicy == "":
 		return nil
-	case w.OlderNames:
+	case o.OlderNames:
 		why = "names"
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonOlderPolicy, fmt.Sprintf(
-		"AutoscalingPolicy %s %s the same target: delete one of the two", w.OlderPolicy, why)}
+		"AutoscalingPolicy %s %s the same target: delete one of the two", o.OlderPolicy, why)}
 }
 
 // nameIsOurs: without maxReplicas every reconcile of a Function, Sink or Source deletes the HorizontalPodAutoscaler of
 // its own name, even one that Function Mesh did not make.
 //
 // Source: Function Mesh v0.27.2, controllers/common.go deleteHPA.
-func nameIsOurs(w Observed) *Violation {
-	if w.NameClash == "" {
+func nameIsOurs(o Observed) *Violation {
+	if o.NameClash == "" {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameClash, fmt.Sprintf(
 		"%s has the name of this policy's HorizontalPodAutoscaler, which Function Mesh would delete again and again: make "+
 			"the policy anew under another name",
-		w.NameClash)}
+		o.NameClash)}
 }
 
 // nothingIsBeingGivenBack: what another policy restores would stand beside our autoscaler, and both would stop. One
 // that runs already goes on, for nothing is given back beside it.
-func nothingIsBeingGivenBack(w Observed) *Violation {
-	if w.Restoring == "" || w.Autoscaler != nil || w.kedaRemains() {
+func nothingIsBeingGivenBack(o Observed) *Violation {
+	if o.Restoring == "" || o.Autoscaler != nil || o.kedaRemains() {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonRestoring, fmt.Sprintf(
 		"AutoscalingPolicy %s goes, and first restores what it took over on the same target, which is seen to within a "+
-			"minute", w.Restoring)}
+			"minute", o.Restoring)}
 }
 
-func functionHasNoAutoscalerOfItsOwn(w Observed) *Violation {
-	if !w.Target.OwnAutoscaler {
+func functionHasNoAutoscalerOfItsOwn(o Observed) *Violation {
+	if !o.Target.OwnAutoscaler {
 		return nil
 	}
 	field := "spec.maxReplicas"
-	if w.Target.Scaling == ByMesh {
+	if o.Target.Scaling == ByMesh {
 		field = "maxReplicas"
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonFunctionHasOwnAutoscaler, fmt.Sprintf(
 		"%s sets %s, so Function Mesh runs a HorizontalPodAutoscaler of its own for it: remove %s, then delete "+
 			"HorizontalPodAutoscaler %s"+orTakeOver,
-		Name(w.Policy.Spec), field, field, FunctionMeshName(w.Target.Ref))}
+		Name(o.Policy.Spec), field, field, FunctionMeshName(o.Target.Ref))}
 }
 
 // noAutoscalerIsLeftBehind: Function Mesh means to delete its own when maxReplicas goes, and looks for it under a wrong
 // name.
-func noAutoscalerIsLeftBehind(w Observed) *Violation {
-	at := slices.IndexFunc(w.Conflicting, func(r ConflictingAutoscaler) bool { return leftBehind(w, r) })
+func noAutoscalerIsLeftBehind(o Observed) *Violation {
+	at := slices.IndexFunc(o.Conflicting, func(r ConflictingAutoscaler) bool { return leftBehind(o, r) })
 	if at < 0 {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonAutoscalerOrphaned, fmt.Sprintf(
 		"HorizontalPodAutoscaler %s still scales %s %s although maxReplicas is gone: Function Mesh left it behind, delete "+
 			"it"+orTakeOver,
-		w.Conflicting[at].Name, w.Conflicting[at].TargetKind, w.Conflicting[at].TargetName)}
+		o.Conflicting[at].Name, o.Conflicting[at].TargetKind, o.Conflicting[at].TargetName)}
 }
 
 // leftBehind says that Function Mesh made the conflicting autoscaler for the target, and forgot it.
-func leftBehind(w Observed, r ConflictingAutoscaler) bool {
-	return !w.Target.OwnAutoscaler && ofFunctionMesh(w, r)
+func leftBehind(o Observed, r ConflictingAutoscaler) bool {
+	return !o.Target.OwnAutoscaler && ofFunctionMesh(o, r)
 }
 
 // ofFunctionMesh says that Function Mesh made the conflicting autoscaler for the target.
-func ofFunctionMesh(w Observed, r ConflictingAutoscaler) bool {
-	ref := w.Target.Ref
+func ofFunctionMesh(o Observed, r ConflictingAutoscaler) bool {
+	ref := o.Target.Ref
 	return r.Kind == kindAutoscaler && r.Owner == ref.Kind+" "+ref.Name && r.Name == FunctionMeshName(ref)
 }
 
 // noOtherAutoscalerScalesIt names all that do, the first with what it does and what to do about it.
-func noOtherAutoscalerScalesIt(w Observed) *Violation {
-	if len(w.Conflicting) == 0 {
+func noOtherAutoscalerScalesIt(o Observed) *Violation {
+	if len(o.Conflicting) == 0 {
 		return nil
 	}
-	first := w.Conflicting[0]
-	message := first.String() + harm(w, first) + ": " + remedy(first)
-	if len(w.Conflicting) > 1 {
+	first := o.Conflicting[0]
+	message := first.String() + harm(o, first) + ": " + remedy(first)
+	if len(o.Conflicting) > 1 {
 		var others []string
-		for _, r := range w.Conflicting[1:] {
+		for _, r := range o.Conflicting[1:] {
 			others = append(others, r.String())
 		}
 		message += "; so does " + strings.Join(others, ", so does ")
@@ -121,11 +121,11 @@ func (r ConflictingAutoscaler) String() string {
 // harm is what comes of a conflicting autoscaler. Measured with Function Mesh v0.27.2 and Kubernetes 1.36: of a
 // StatefulSet that was scaled from 8 to 2, 6 pods were deleted and recreated at every sync of the
 // HorizontalPodAutoscaler, without end.
-func harm(w Observed, r ConflictingAutoscaler) string {
-	if r.TargetKind == kindStatefulSet && w.Target.Ref.Kind != kindStatefulSet {
+func harm(o Observed, r ConflictingAutoscaler) string {
+	if r.TargetKind == kindStatefulSet && o.Target.Ref.Kind != kindStatefulSet {
 		return fmt.Sprintf(", which belongs to %s %s: Function Mesh sets its replicas back each time, so pods are DELETED "+
 			"AND RECREATED AT EVERY SYNC",
-			w.Target.Ref.Kind, w.Target.Ref.Name)
+			o.Target.Ref.Kind, o.Target.Ref.Name)
 	}
 	return ", and two autoscalers on the same pods stop both"
 }
@@ -160,12 +160,12 @@ const reasonAmbiguousSelector = "AmbiguousSelector"
 // media/theirs]".
 //
 // Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, validateAndParseSelector.
-func ambiguity(w Observed, theirs string) string {
+func ambiguity(o Observed, theirs string) string {
 	begin, end := strings.LastIndexByte(theirs, '['), strings.LastIndexByte(theirs, ']')
 	if begin < 0 || end < begin {
 		return theirs
 	}
-	ours := w.Policy.Namespace + "/" + AutoscalerName(w.Policy.Name)
+	ours := o.Policy.Namespace + "/" + AutoscalerName(o.Policy.Name)
 	others := slices.DeleteFunc(strings.Fields(theirs[begin+1:end]), func(name string) bool { return name == ours })
 	if len(others) == 0 {
 		return theirs

@@ -34,8 +34,8 @@ func (o Observed) Waiting() bool {
 		o.Policy.Status.DesiredReplicas != nil && o.Policy.Status.ObservedGeneration == o.Policy.Generation
 }
 
-// Subscription to read and to decide on; nil while there is none: the mode is Paused, or the target is missing or cannot
-// be scaled. A conflicting autoscaler is no reason: the status goes on showing what would be done.
+// Subscription to read and to decide on; nil while there is none: the mode is Paused, or the target is missing or
+// cannot be scaled. A conflicting autoscaler is no reason: the status goes on showing what would be done.
 func (o Observed) Subscription() *backlog.Subscription {
 	if o.nothingToDecide() {
 		return nil

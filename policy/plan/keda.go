@@ -13,30 +13,30 @@ import (
 )
 
 // ownScaledObject is the one of our name if it is the policy's; else nil.
-func (w Observed) ownScaledObject() *LiveScaledObject {
-	if w.ScaledObject == nil || !metav1.IsControlledBy(w.ScaledObject, w.Policy) {
+func (o Observed) ownScaledObject() *LiveScaledObject {
+	if o.ScaledObject == nil || !metav1.IsControlledBy(o.ScaledObject, o.Policy) {
 		return nil
 	}
-	return w.ScaledObject
+	return o.ScaledObject
 }
 
 // kedaRemains says that KEDA may still scale the target for us: the ScaledObject is there, which KEDA holds back for as
 // long as it takes to stop, or the HorizontalPodAutoscaler that goes after it.
-func (w Observed) kedaRemains() bool { return w.ownScaledObject() != nil || w.KEDAAutoscaler != nil }
+func (o Observed) kedaRemains() bool { return o.ownScaledObject() != nil || o.KEDAAutoscaler != nil }
 
 // kedaIsThere: a policy that names KEDA goes without it nowhere else.
-func kedaIsThere(w Observed) *Violation {
-	if w.Policy.Spec.Actuator != v1alpha1.ActuatorKEDA {
+func kedaIsThere(o Observed) *Violation {
+	if o.Policy.Spec.Actuator != v1alpha1.ActuatorKEDA {
 		return nil
 	}
 	switch {
-	case w.Capabilities.Scaler.Address == "":
+	case o.Capabilities.Scaler.Address == "":
 		return &Violation{
 			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonScalerUnknown,
 			"actuator is KEDA, and the adapter was not told where KEDA reaches its scaler: " +
 				"deploy the scaler and set --" + FlagScalerAddress + ", or set actuator: Auto",
 		}
-	case !w.Capabilities.KEDA:
+	case !o.Capabilities.KEDA:
 		return &Violation{
 			v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonKEDAMissing,
 			"actuator is KEDA, and there are no ScaledObjects in this cluster that the adapter may see: " +
@@ -47,26 +47,26 @@ func kedaIsThere(w Observed) *Violation {
 	}
 }
 
-func scaledObjectIsOurs(w Observed) *Violation {
-	if w.Choose().Type != v1alpha1.ActuatorKEDA || w.ScaledObject == nil || w.ownScaledObject() != nil {
+func scaledObjectIsOurs(o Observed) *Violation {
+	if o.Choose().Type != v1alpha1.ActuatorKEDA || o.ScaledObject == nil || o.ownScaledObject() != nil {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonNameTaken, fmt.Sprintf(
-		"%s %s exists and is not this policy's: rename or delete it", kindScaledObject, w.ScaledObject.Name)}
+		"%s %s exists and is not this policy's: rename or delete it", kindScaledObject, o.ScaledObject.Name)}
 }
 
 // kedaAdmitsOurs: KEDA's webhook refuses a second ScaledObject of a target, even beside one that is paused. What scales
 // now goes on.
 //
 // Source: KEDA 2.21, apis/keda/v1alpha1/scaledobject_webhook.go, verifyScaledObjects.
-func kedaAdmitsOurs(w Observed) *Violation {
-	if w.Choose().Type != v1alpha1.ActuatorKEDA || len(w.OtherScaledObjects) == 0 {
+func kedaAdmitsOurs(o Observed) *Violation {
+	if o.Choose().Type != v1alpha1.ActuatorKEDA || len(o.OtherScaledObjects) == 0 {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonOtherScaledObject, fmt.Sprintf(
 		"%s %s is for the same target, and KEDA admits one of a target even where it is paused: delete it, or set "+
 			"actuator: HPA or Direct",
-		kindScaledObject, strings.Join(w.OtherScaledObjects, ", "))}
+		kindScaledObject, strings.Join(o.OtherScaledObjects, ", "))}
 }
 
 // planKEDA plans for actuator KEDA: one thing at a time, so that there are never two autoscalers, which KEDA's webhook

@@ -29,11 +29,11 @@ func throughMesh(child v1alpha1.ScaleTargetRef, mesh string) string {
 }
 
 // withoutReplicas says of what the number of replicas is missing.
-func withoutReplicas(w Observed) string {
-	if w.Target.Scaling != ByMesh {
-		return fmt.Sprintf("%s %s has no spec.replicas", w.Target.Ref.Kind, w.Target.Ref.Name)
+func withoutReplicas(o Observed) string {
+	if o.Target.Scaling != ByMesh {
+		return fmt.Sprintf("%s %s has no spec.replicas", o.Target.Ref.Kind, o.Target.Ref.Name)
 	}
-	ref := w.Policy.Spec.ScaleTargetRef
+	ref := o.Policy.Spec.ScaleTargetRef
 	return fmt.Sprintf("entry %s in spec.%s of %s %s has no replicas", ref.Component.Name, MeshList(ref.Component.Kind),
 		ref.Kind, ref.Name)
 }

@@ -8,15 +8,15 @@ import "github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 // OwnReplicas is how many replicas of the target may consume: its pods that run, where they are known, so that those of
 // a rolling update and those that end count; else as many replicas as it has or reports. Nil for a target that says
 // itself what it consumes: who shares its subscription is known by other means.
-func (w Observed) OwnReplicas(pods *policy.Pods) *int32 {
+func (o Observed) OwnReplicas(pods *policy.Pods) *int32 {
 	switch {
-	case w.Policy.Spec.Subscription == nil || w.Target == nil || w.Target.Replicas == nil:
+	case o.Policy.Spec.Subscription == nil || o.Target == nil || o.Target.Replicas == nil:
 		return nil
 	case pods != nil && pods.Running != nil:
 		return pods.Running
-	case w.Target.Reported != nil:
-		return new(max(*w.Target.Replicas, *w.Target.Reported))
+	case o.Target.Reported != nil:
+		return new(max(*o.Target.Replicas, *o.Target.Reported))
 	default:
-		return w.Target.Replicas
+		return o.Target.Replicas
 	}
 }

@@ -173,29 +173,29 @@ const reasonScalingDisabled = "ScalingDisabled"
 // SwitchedOff says that the user set the target's replicas to 0 although the policy wants some. A target that was at
 // zero because there was nothing to do is not switched off when minReplicas is raised: the condition of the last
 // reconcile tells.
-func SwitchedOff(w Observed) bool {
-	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 ||
-		(policy.LeastReplicas(w.Policy.Spec) == 0 && !w.Target.NeverZero) {
+func SwitchedOff(o Observed) bool {
+	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 ||
+		(policy.LeastReplicas(o.Policy.Spec) == 0 && !o.Target.NeverZero) {
 		return false
 	}
-	last := meta.FindStatusCondition(w.Policy.Status.Conditions, v1alpha1.ConditionScalingActive)
+	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionScalingActive)
 	return last == nil || last.Reason != v1alpha1.ReasonScaledToZero
 }
 
 // Frozen is why the replicas have to stay as they are whatever the backlog; nil when they may change.
-func Frozen(w Observed) *policy.Hold {
+func Frozen(o Observed) *policy.Hold {
 	switch {
-	case w.Target == nil:
+	case o.Target == nil:
 		return nil
-	case w.Target.Frozen == nil && SwitchedOff(w):
-		return &policy.Hold{Reason: policy.HoldSwitchedOff, Message: switchedOff(w)}
+	case o.Target.Frozen == nil && SwitchedOff(o):
+		return &policy.Hold{Reason: policy.HoldSwitchedOff, Message: switchedOff(o)}
 	default:
-		return w.Target.Frozen
+		return o.Target.Frozen
 	}
 }
 
-func switchedOff(w Observed) string {
+func switchedOff(o Observed) string {
 	return fmt.Sprintf("replicas of %s are 0 although minReplicas is %d, which switches scaling off: set them to 1 or "+
 		"more, or minReplicas to 0",
-		Name(w.Policy.Spec), max(1, policy.LeastReplicas(w.Policy.Spec)))
+		Name(o.Policy.Spec), max(1, policy.LeastReplicas(o.Policy.Spec)))
 }

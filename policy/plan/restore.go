@@ -36,21 +36,21 @@ func MustRestore(p *v1alpha1.AutoscalingPolicy) bool {
 }
 
 // Restore plans it. What a user or another controller changed meanwhile stays as it is.
-func Restore(w Observed) Restoration {
+func Restore(o Observed) Restoration {
 	var back Restoration
-	if ours := w.Autoscaler; ours != nil && metav1.IsControlledBy(ours, w.Policy) {
+	if ours := o.Autoscaler; ours != nil && metav1.IsControlledBy(ours, o.Policy) {
 		back.RemoveOurs = true
 		return back
 	}
-	if w.kedaRemains() {
+	if o.kedaRemains() {
 		back.RemoveOurs = true
 		return back
 	}
-	taken := w.Policy.Status.TakenOver
+	taken := o.Policy.Status.TakenOver
 	if taken == nil {
 		return back
 	}
-	beside := besideWhatIsGivenBack(w, taken)
+	beside := besideWhatIsGivenBack(o, taken)
 	for _, name := range taken.ScaledObjects {
 		if beside != "" {
 			back.Kept = append(back.Kept, fmt.Sprintf("%s %s: %s", kindScaledObject, name, beside))
@@ -59,7 +59,7 @@ func Restore(w Observed) Restoration {
 		back.ScaledObjects = append(back.ScaledObjects, string(name))
 	}
 	if taken.MaxReplicas != nil {
-		if why := cmp.Or(keepsMaxReplicas(w), beside); why != "" {
+		if why := cmp.Or(keepsMaxReplicas(o), beside); why != "" {
 			back.Kept = append(back.Kept, fmt.Sprintf("maxReplicas %d: %s", *taken.MaxReplicas, why))
 		} else {
 			back.MaxReplicas = taken.MaxReplicas
@@ -71,27 +71,27 @@ func Restore(w Observed) Restoration {
 			back.Kept = append(back.Kept, err.Error())
 			continue
 		}
-		if why := cmp.Or(keepsAutoscaler(w, hpa), beside); why != "" {
+		if why := cmp.Or(keepsAutoscaler(o, hpa), beside); why != "" {
 			back.Kept = append(back.Kept, fmt.Sprintf("%s %s: %s", kindAutoscaler, hpa.Name, why))
 			continue
 		}
 		back.Autoscalers = append(back.Autoscalers, hpa)
 	}
-	if why := stuckAtZero(w, back); why != "" {
+	if why := stuckAtZero(o, back); why != "" {
 		back.Kept = append(back.Kept, why)
 	}
 	return back
 }
 
 // keepsMaxReplicas says why it is not set again; empty when it is.
-func keepsMaxReplicas(w Observed) string {
+func keepsMaxReplicas(o Observed) string {
 	switch {
-	case w.Target == nil:
+	case o.Target == nil:
 		return "the target is gone"
-	case w.Target.OwnAutoscaler:
+	case o.Target.OwnAutoscaler:
 		return "a user or another controller set it meanwhile"
-	case w.Target.Frozen != nil:
-		return w.Target.Frozen.Message
+	case o.Target.Frozen != nil:
+		return o.Target.Frozen.Message
 	default:
 		return ""
 	}
@@ -99,19 +99,19 @@ func keepsMaxReplicas(w Observed) string {
 
 // keepsAutoscaler says why one is not made again; empty when it is. A status may be written by others than us, so
 // nothing is made from it that would scale anything but the target.
-func keepsAutoscaler(w Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) string {
-	if w.Target == nil {
+func keepsAutoscaler(o Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) string {
+	if o.Target == nil {
 		return "the target is gone"
 	}
-	if !scaledWithTarget(w, hpa.Spec.ScaleTargetRef) {
+	if !scaledWithTarget(o, hpa.Spec.ScaleTargetRef) {
 		return "it does not scale the target"
 	}
 	for _, owner := range hpa.OwnerReferences {
-		if owner.Kind != w.Target.Ref.Kind || owner.Name != w.Target.Ref.Name {
+		if owner.Kind != o.Target.Ref.Kind || owner.Name != o.Target.Ref.Name {
 			return "it is not its own"
 		}
 	}
-	for _, r := range w.Conflicting {
+	for _, r := range o.Conflicting {
 		if r.Name == hpa.Name {
 			return "it is there already"
 		}
@@ -121,12 +121,12 @@ func keepsAutoscaler(w Observed, hpa *autoscalingv2.HorizontalPodAutoscaler) str
 
 // besideWhatIsGivenBack is what scales the target by now, so that nothing is given back beside it; empty when nothing
 // does.
-func besideWhatIsGivenBack(w Observed, taken *v1alpha1.TakenOver) string {
-	if w.Target == nil {
+func besideWhatIsGivenBack(o Observed, taken *v1alpha1.TakenOver) string {
+	if o.Target == nil {
 		return ""
 	}
-	for _, r := range w.Conflicting {
-		if !takenOver(w, taken, r) {
+	for _, r := range o.Conflicting {
+		if !takenOver(o, taken, r) {
 			return r.String() + " by now"
 		}
 	}
@@ -134,19 +134,20 @@ func besideWhatIsGivenBack(w Observed, taken *v1alpha1.TakenOver) string {
 }
 
 // scaledWithTarget says that a reference names an object that has the target's replicas.
-func scaledWithTarget(w Observed, ref autoscalingv2.CrossVersionObjectReference) bool {
+func scaledWithTarget(o Observed, ref autoscalingv2.CrossVersionObjectReference) bool {
 	group := func(apiVersion string) string { before, _, _ := strings.Cut(apiVersion, "/"); return before }
-	return slices.ContainsFunc(w.Target.Scaled, func(s v1alpha1.ScaleTargetRef) bool {
+	return slices.ContainsFunc(o.Target.Scaled, func(s v1alpha1.ScaleTargetRef) bool {
 		return s.Kind == ref.Kind && s.Name == ref.Name && group(s.APIVersion) == group(ref.APIVersion)
 	})
 }
 
 // takenOver says that a conflicting autoscaler is one of those that were suspended, or follows from one.
-func takenOver(w Observed, taken *v1alpha1.TakenOver, r ConflictingAutoscaler) bool {
-	own := w.Target.MaxReplicas
+func takenOver(o Observed, taken *v1alpha1.TakenOver, r ConflictingAutoscaler) bool {
+	own := o.Target.MaxReplicas
 	// so that what follows from it is given back, too
 	given := taken.MaxReplicas != nil && (own == nil || *own == *taken.MaxReplicas)
-	if r.Terminating || slices.Contains(taken.ScaledObjects, v1alpha1.ObjectName(r.Name)) || given && ofFunctionMesh(w, r) {
+	if r.Terminating || slices.Contains(taken.ScaledObjects, v1alpha1.ObjectName(r.Name)) ||
+		given && ofFunctionMesh(o, r) {
 		return true
 	}
 	return slices.ContainsFunc(taken.HorizontalPodAutoscalers, func(m v1alpha1.Manifest) bool {
@@ -157,11 +158,11 @@ func takenOver(w Observed, taken *v1alpha1.TakenOver, r ConflictingAutoscaler) b
 
 // stuckAtZero says that no autoscaler wakes the target once all is restored. A HorizontalPodAutoscaler does not, where
 // KEDA does. Empty when that is not so.
-func stuckAtZero(w Observed, back Restoration) string {
-	if w.Target == nil || w.Target.Replicas == nil || *w.Target.Replicas != 0 ||
+func stuckAtZero(o Observed, back Restoration) string {
+	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 ||
 		(back.MaxReplicas == nil && len(back.Autoscalers) == 0) {
 		return ""
 	}
 	return fmt.Sprintf("replicas of %s: they stay 0, where a HorizontalPodAutoscaler does nothing: set them to 1 or more",
-		Name(w.Policy.Spec))
+		Name(o.Policy.Spec))
 }

@@ -18,10 +18,10 @@ import (
 )
 
 // Status is the status to write: what was observed and written, and the decision where there was one. What is unknown
-// keeps its last value: desiredReplicas stays what was decided last, and the conditions say whether it is still served. Without a
-// target that can be scaled there is nothing to decide for, and a last value would go on steering whatever bears its
-// name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned capacity
-// stays. The checkpoint is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
+// keeps its last value: desiredReplicas stays what was decided last, and the conditions say whether it is still served.
+// Without a target that can be scaled there is nothing to decide for, and a last value would go on steering whatever
+// bears its name (a mesh sets a child back to its own number, so a served one would make the two fight); the learned
+// capacity stays. The checkpoint is renewed where StatusDiffers, at the same time, says that the rest is worth a write.
 func Status(observed Observed, decision *policy.Decision, state policy.State,
 	result Result,
 ) v1alpha1.AutoscalingPolicyStatus {

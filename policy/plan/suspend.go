@@ -94,16 +94,16 @@ func NextSuspension(o Observed) (*Suspension, *Violation) {
 }
 
 // nextStep of what can be taken over.
-func nextStep(w Observed) (*Suspension, *Violation) {
+func nextStep(o Observed) (*Suspension, *Violation) {
 	var record v1alpha1.TakenOver
-	if known := w.Policy.Status.TakenOver; known != nil {
+	if known := o.Policy.Status.TakenOver; known != nil {
 		record = *known.DeepCopy()
 	}
-	if w.Target.OwnAutoscaler {
-		record.MaxReplicas = w.Target.MaxReplicas
+	if o.Target.OwnAutoscaler {
+		record.MaxReplicas = o.Target.MaxReplicas
 		return &Suspension{Action: ClearMaxReplicas, Record: record}, nil
 	}
-	for _, r := range w.Conflicting {
+	for _, r := range o.Conflicting {
 		switch {
 		case r.Terminating:
 			continue
@@ -112,13 +112,13 @@ func nextStep(w Observed) (*Suspension, *Violation) {
 				record.ScaledObjects = append(record.ScaledObjects, name)
 			}
 			return &Suspension{Action: PauseScaledObject, Name: r.Name, UID: r.UID, Record: record}, nil
-		case record.MaxReplicas == nil || !leftBehind(w, r): // with its maxReplicas Function Mesh makes its own again
+		case record.MaxReplicas == nil || !leftBehind(o, r): // with its maxReplicas Function Mesh makes its own again
 			record.HorizontalPodAutoscalers = withManifest(record.HorizontalPodAutoscalers, r)
 		}
-		return &Suspension{Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, LeftBehind: leftBehind(w, r)},
+		return &Suspension{Action: DeleteAutoscaler, Name: r.Name, UID: r.UID, Record: record, LeftBehind: leftBehind(o, r)},
 			nil
 	}
-	r := w.Conflicting[0]
+	r := o.Conflicting[0]
 	return nil, &Violation{
 		v1alpha1.ConditionAutoscalerApplied, v1alpha1.ReasonTakingOver,
 		r.String() + " still: " + remedy(r),
@@ -126,23 +126,23 @@ func nextStep(w Observed) (*Suspension, *Violation) {
 }
 
 // cannotTakeOver says what has to be mended by a person all the same; empty when nothing has to.
-func cannotTakeOver(w Observed) string {
-	if w.Target.OwnAutoscaler && w.Target.MaxReplicas == nil {
+func cannotTakeOver(o Observed) string {
+	if o.Target.OwnAutoscaler && o.Target.MaxReplicas == nil {
 		return "how many replicas the target's own autoscaler may use is not known, so it cannot be given back: remove it"
 	}
 	autoscalers := 0
 	var paused []v1alpha1.ObjectName // and those that are to be
-	if known := w.Policy.Status.TakenOver; known != nil {
+	if known := o.Policy.Status.TakenOver; known != nil {
 		paused = slices.Clone(known.ScaledObjects)
 	}
-	for _, r := range w.Conflicting {
+	for _, r := range o.Conflicting {
 		switch {
 		case r.Terminating:
 		case r.Kind == kindScaledObject && !r.ofPolicy():
 			if name := v1alpha1.ObjectName(r.Name); !slices.Contains(paused, name) {
 				paused = append(paused, name)
 			}
-		case r.Owner != "" && !ofFunctionMesh(w, r):
+		case r.Owner != "" && !ofFunctionMesh(o, r):
 			return r.String() + ", which TakeOver leaves alone: " + remedy(r)
 		case r.Manifest == "":
 			return r.String() + " and has more than 16 KiB, too much to be given back: delete it"
@@ -154,7 +154,7 @@ func cannotTakeOver(w Observed) string {
 		return fmt.Sprintf("%d HorizontalPodAutoscalers and %d ScaledObjects scale %s, those that are paused for it among "+
 			"them, of which at most %d each "+
 			"can be given back: delete some, or set conflictPolicy: Refuse once to have given back what was taken over",
-			autoscalers, len(paused), Name(w.Policy.Spec), maxTakenOver)
+			autoscalers, len(paused), Name(o.Policy.Spec), maxTakenOver)
 	}
 	return ""
 }

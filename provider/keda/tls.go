@@ -85,8 +85,8 @@ func (c *certificates) current() *tls.Config {
 	return c.config
 }
 
-// load reads the files. There are no session tickets: one would let in a client with an authority that is not trusted any
-// more.
+// load reads the files. There are no session tickets: one would let in a client with an authority that is not trusted
+// any more.
 func (f TLSFiles) load() (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(f.Certificate, f.Key)
 	if err != nil {
