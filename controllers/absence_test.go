@@ -15,58 +15,58 @@ import (
 )
 
 // vanish deletes the target, as a function worker does at an update.
-func (w *testWorld) vanish() {
-	w.t.Helper()
-	require.NoError(w.t, w.client.Delete(w.t.Context(), fixture.Function()))
-	w.reconcile()
-	status, _ := w.condition(v1alpha1.ConditionTargetFound)
-	require.Equal(w.t, "False/TargetNotFound", status)
-	require.Nil(w.t, w.policy().Status.DesiredReplicas, "nothing is asked of what may bear the name next")
+func (env *testEnv) vanish() {
+	env.t.Helper()
+	require.NoError(env.t, env.client.Delete(env.t.Context(), fixture.Function()))
+	env.reconcile()
+	status, _ := env.condition(v1alpha1.ConditionTargetFound)
+	require.Equal(env.t, "False/TargetNotFound", status)
+	require.Nil(env.t, env.policy().Status.DesiredReplicas, "nothing is asked of what may bear the name next")
 }
 
-func (w *testWorld) tracked() error {
-	_, err := w.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), w.now)
+func (env *testEnv) tracked() error {
+	_, err := env.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), env.now)
 	return err
 }
 
 func TestATargetThatIsMadeAnewIsDecidedForAtOnce(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	w.settle(700)
-	learned := &policy.LearnedCapacity{MessagesPerSecond: 10, Observations: 40, LearnedAt: w.now}
-	w.reconciler.memories.byKey[fixture.Key()].resume.Capacity = learned
-	w.vanish()
-	w.after(testInterval)
-	w.answer(800, 10_000)
-	w.reconcile()
-	require.NoError(t, w.tracked())
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.settle(700)
+	learned := &policy.LearnedCapacity{MessagesPerSecond: 10, Observations: 40, LearnedAt: env.now}
+	env.reconciler.memories.byKey[fixture.Key()].resume.Capacity = learned
+	env.vanish()
+	env.after(testInterval)
+	env.answer(800, 10_000)
+	env.reconcile()
+	require.NoError(t, env.tracked())
 
 	anew := fixture.Function()
 	fixture.Spec(anew)["replicas"] = int64(1)
-	require.NoError(t, w.client.Create(t.Context(), anew))
-	w.reconcile()
-	require.Equal(t, int32(8), *w.policy().Status.DesiredReplicas, "with what was measured meanwhile")
-	require.Equal(t, int32(1), *w.policy().Status.SpecReplicas)
-	require.Equal(t, learned.Observations, w.reconciler.memories.byKey[fixture.Key()].resume.Capacity.Observations)
+	require.NoError(t, env.client.Create(t.Context(), anew))
+	env.reconcile()
+	require.Equal(t, int32(8), *env.policy().Status.DesiredReplicas, "with what was measured meanwhile")
+	require.Equal(t, int32(1), *env.policy().Status.SpecReplicas)
+	require.Equal(t, learned.Observations, env.reconciler.memories.byKey[fixture.Key()].resume.Capacity.Observations)
 }
 
 func TestATargetThatStaysAwayIsNotFollowedForEver(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	w.settle(700)
-	w.vanish()
-	w.after(absentFor - 1)
-	w.reconcile()
-	require.NotErrorIs(t, w.tracked(), backlog.ErrNotTracked)
-	w.after(1)
-	w.reconcile()
-	require.ErrorIs(t, w.tracked(), backlog.ErrNotTracked)
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.settle(700)
+	env.vanish()
+	env.after(absentFor - 1)
+	env.reconcile()
+	require.NotErrorIs(t, env.tracked(), backlog.ErrNotTracked)
+	env.after(1)
+	env.reconcile()
+	require.ErrorIs(t, env.tracked(), backlog.ErrNotTracked)
 }
 
 func TestAVanishedTargetIsNotFollowedForAPolicyThatIsOff(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	w.settle(700)
-	w.vanish()
-	require.NotErrorIs(t, w.tracked(), backlog.ErrNotTracked)
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused })
-	w.reconcile()
-	require.ErrorIs(t, w.tracked(), backlog.ErrNotTracked)
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.settle(700)
+	env.vanish()
+	require.NotErrorIs(t, env.tracked(), backlog.ErrNotTracked)
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModePaused })
+	env.reconcile()
+	require.ErrorIs(t, env.tracked(), backlog.ErrNotTracked)
 }

@@ -28,7 +28,7 @@ import (
 )
 
 // scaled does what an API server does for the scale subresource of an object, and notes "scale 7".
-func (w *testWorld) scaled(ctx context.Context, c client.Client, object client.Object, patch client.Patch) error {
+func (env *testEnv) scaled(ctx context.Context, c client.Client, object client.Object, patch client.Patch) error {
 	data, err := patch.Data(object)
 	if err != nil {
 		return err
@@ -41,9 +41,9 @@ func (w *testWorld) scaled(ctx context.Context, c client.Client, object client.O
 	if err := json.Unmarshal(data, &scale); err != nil {
 		return err
 	}
-	w.writes = append(w.writes, fmt.Sprintf("scale %d", *scale.Spec.Replicas))
-	if w.scaleFails != nil {
-		return w.scaleFails
+	env.writes = append(env.writes, fmt.Sprintf("scale %d", *scale.Spec.Replicas))
+	if env.scaleFails != nil {
+		return env.scaleFails
 	}
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
@@ -51,28 +51,28 @@ func (w *testWorld) scaled(ctx context.Context, c client.Client, object client.O
 		return err
 	}
 	fixture.Spec(found)["replicas"] = *scale.Spec.Replicas
-	w.written = append(w.written, *scale.Spec.Replicas)
+	env.written = append(env.written, *scale.Spec.Replicas)
 	return c.Update(ctx, found)
 }
 
 // byHand sets the Function's replicas as kubectl does.
-func (w *testWorld) byHand(replicas int64) {
-	w.t.Helper()
+func (env *testEnv) byHand(replicas int64) {
+	env.t.Helper()
 	function := cluster.NewUnstructured(cluster.KindFunction)
-	require.NoError(w.t, w.client.Get(w.t.Context(), fixture.Key(), function))
+	require.NoError(env.t, env.client.Get(env.t.Context(), fixture.Key(), function))
 	fixture.Spec(function)["replicas"] = replicas
-	require.NoError(w.t, w.client.Update(w.t.Context(), function))
+	require.NoError(env.t, env.client.Update(env.t.Context(), function))
 }
 
 // saysOfZero is what the HPA controller says of a target at zero that it did not take there.
-func (w *testWorld) saysOfZero() {
-	w.t.Helper()
-	hpa := w.autoscaler()
+func (env *testEnv) saysOfZero() {
+	env.t.Helper()
+	hpa := env.autoscaler()
 	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
 		Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "ScalingDisabled",
 		Message: "scaling is disabled since the replica count of the target is zero",
 	}}
-	require.NoError(w.t, w.client.Status().Update(w.t.Context(), hpa))
+	require.NoError(env.t, env.client.Status().Update(env.t.Context(), hpa))
 }
 
 func directPolicy() *v1alpha1.AutoscalingPolicy {
@@ -93,55 +93,55 @@ func idlePolicy(actuator v1alpha1.Actuator) *v1alpha1.AutoscalingPolicy {
 }
 
 // idles until nothing has happened for so long, with an answer each interval.
-func (w *testWorld) idles(published int64, polls int) {
-	w.t.Helper()
+func (env *testEnv) idles(published int64, polls int) {
+	env.t.Helper()
 	for range polls {
-		w.after(testInterval)
-		w.answer(0, published)
-		w.reconcile()
+		env.after(testInterval)
+		env.answer(0, published)
+		env.reconcile()
 	}
 }
 
 func TestDirectWritesAtOnceAndOnce(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), directPolicy(), fixture.ConfigMap())
-	w.reconcile()
-	w.answer(700, 10_000)
-	require.Equal(t, []string{"scale 7", "patch status"}, w.reconcile())
-	require.Equal(t, int64(7), w.replicas())
-	require.Nil(t, w.autoscaler(), "there is one writer")
-	require.Equal(t, []string{"patch status"}, w.reconcile(), "the replicas that there are now")
-	require.Empty(t, w.reconcile())
-	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	env := newTestEnv(t, fixture.Function(), directPolicy(), fixture.ConfigMap())
+	env.reconcile()
+	env.answer(700, 10_000)
+	require.Equal(t, []string{"scale 7", "patch status"}, env.reconcile())
+	require.Equal(t, int64(7), env.replicas())
+	require.Nil(t, env.autoscaler(), "there is one writer")
+	require.Equal(t, []string{"patch status"}, env.reconcile(), "the replicas that there are now")
+	require.Empty(t, env.reconcile())
+	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Direct", status)
 	require.Contains(t, message, "spec.actuator says so")
-	require.Equal(t, v1alpha1.ActuatorDirect, w.policy().Status.Actuator.Type)
-	require.Empty(t, w.policy().Status.HorizontalPodAutoscaler)
+	require.Equal(t, v1alpha1.ActuatorDirect, env.policy().Status.Actuator.Type)
+	require.Empty(t, env.policy().Status.HorizontalPodAutoscaler)
 }
 
 func TestAChangeToDirectRemovesTheAutoscalerFirst(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	w.settle(700)
-	require.NotNil(t, w.autoscaler())
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorDirect })
-	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "scale 7", "patch status"}, w.reconcile())
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorHPA })
-	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
-	require.Equal(t, int64(7), w.replicas())
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.settle(700)
+	require.NotNil(t, env.autoscaler())
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorDirect })
+	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "scale 7", "patch status"}, env.reconcile())
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorHPA })
+	require.Equal(t, []string{"apply", "patch status"}, env.reconcile())
+	require.Equal(t, int64(7), env.replicas())
 }
 
 func TestDirectTriesAgainWhatFailedAndSaysSo(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), directPolicy(), fixture.ConfigMap())
-	w.reconcile()
-	w.answer(700, 10_000)
-	w.scaleFails = apierrors.NewForbidden(autoscalingv2.Resource("functions/scale"), "resize", errors.New("needs patch"))
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	env := newTestEnv(t, fixture.Function(), directPolicy(), fixture.ConfigMap())
+	env.reconcile()
+	env.answer(700, 10_000)
+	env.scaleFails = apierrors.NewForbidden(autoscalingv2.Resource("functions/scale"), "resize", errors.New("needs patch"))
+	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorContains(t, err, "scaling Function resize to 7")
-	status, message := w.condition(v1alpha1.ConditionReady)
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "Unknown/ScaleFailed", status)
 	require.Contains(t, message, "needs patch")
-	w.scaleFails = nil
-	require.Equal(t, []string{"scale 7", "patch status"}, w.reconcile())
-	status, _ = w.condition(v1alpha1.ConditionReady)
+	env.scaleFails = nil
+	require.Equal(t, []string{"scale 7", "patch status"}, env.reconcile())
+	status, _ = env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Scaling", status)
 }
 
@@ -150,15 +150,15 @@ func TestDirectWritesNothingWhilePulsarIsUnknown(t *testing.T) {
 		t.Run(fmt.Sprint("at ", current), func(t *testing.T) {
 			function := fixture.Function()
 			fixture.Spec(function)["replicas"] = current
-			w := newTestWorld(t, function, idlePolicy(v1alpha1.ActuatorDirect), fixture.ConfigMap())
-			w.reconcile()
+			env := newTestEnv(t, function, idlePolicy(v1alpha1.ActuatorDirect), fixture.ConfigMap())
+			env.reconcile()
 			for _, reason := range []error{backlog.ErrUnreachable, backlog.ErrTopicNotFound, backlog.ErrPartial} {
-				w.after(time.Minute)
-				w.store.Fail(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, fmt.Errorf("%w: in", reason))
-				w.reconcile()
+				env.after(time.Minute)
+				env.store.Fail(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, fmt.Errorf("%w: in", reason))
+				env.reconcile()
 			}
-			require.Equal(t, current, w.replicas())
-			require.Empty(t, w.written)
+			require.Equal(t, current, env.replicas())
+			require.Empty(t, env.written)
 		})
 	}
 }
@@ -168,38 +168,38 @@ func TestAFunctionGoesToZeroAndComesBackAtItsSize(t *testing.T) {
 		t.Run(string(actuator), func(t *testing.T) {
 			function := fixture.Function()
 			fixture.Spec(function)["replicas"] = int64(1)
-			w := newTestWorld(t, function, idlePolicy(actuator), fixture.ConfigMap())
-			w.settle(0)
-			w.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
-				MessagesPerSecond: 10, Observations: 40, Variance: 1e-4, LearnedAt: w.now,
+			env := newTestEnv(t, function, idlePolicy(actuator), fixture.ConfigMap())
+			env.settle(0)
+			env.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
+				MessagesPerSecond: 10, Observations: 40, Variance: 1e-4, LearnedAt: env.now,
 			}
-			w.idles(10_000, 5)
-			require.Equal(t, []int64{0}, w.written)
+			env.idles(10_000, 5)
+			require.Equal(t, []int64{0}, env.written)
 			if actuator == v1alpha1.ActuatorHPA {
-				require.Equal(t, int32(1), *w.autoscaler().Spec.MinReplicas, "this cluster takes no less")
-				w.saysOfZero()
-				w.reconcile()
+				require.Equal(t, int32(1), *env.autoscaler().Spec.MinReplicas, "this cluster takes no less")
+				env.saysOfZero()
+				env.reconcile()
 			}
-			status, message := w.condition(v1alpha1.ConditionReady)
+			status, message := env.condition(v1alpha1.ConditionReady)
 			require.Equal(t, "True/ScaledToZero", status, message)
-			require.Zero(t, *w.policy().Status.DesiredReplicas)
-			require.Empty(t, w.reconcile())
+			require.Zero(t, *env.policy().Status.DesiredReplicas)
+			require.Empty(t, env.reconcile())
 
-			w.restart()
-			require.Empty(t, w.reconcile(), "a leader that has just begun leaves it there")
-			w.after(testInterval)
-			w.answer(5_000, 15_000)
-			writes := w.reconcile()
-			require.Len(t, w.written, 2)
-			require.Greater(t, w.written[1], int64(1), "not one and then more")
+			env.restart()
+			require.Empty(t, env.reconcile(), "a leader that has just begun leaves it there")
+			env.after(testInterval)
+			env.answer(5_000, 15_000)
+			writes := env.reconcile()
+			require.Len(t, env.written, 2)
+			require.Greater(t, env.written[1], int64(1), "not one and then more")
 			if actuator == v1alpha1.ActuatorHPA {
-				require.Equal(t, []string{"patch status", fmt.Sprint("scale ", w.written[1])}, writes,
+				require.Equal(t, []string{"patch status", fmt.Sprint("scale ", env.written[1])}, writes,
 					"the metric has to say so by then")
-				w.reconcile()
-				status, message = w.condition(v1alpha1.ConditionReady)
+				env.reconcile()
+				status, message = env.condition(v1alpha1.ConditionReady)
 				require.Equal(t, "True/Scaling", status, "what the autoscaler said of zero is over: %s", message)
 			}
-			require.Equal(t, w.written[1], int64(*w.policy().Status.DesiredReplicas))
+			require.Equal(t, env.written[1], int64(*env.policy().Status.DesiredReplicas))
 		})
 	}
 }
@@ -207,30 +207,30 @@ func TestAFunctionGoesToZeroAndComesBackAtItsSize(t *testing.T) {
 func TestAWakeThatFailsIsTriedAgain(t *testing.T) {
 	function := fixture.Function()
 	fixture.Spec(function)["replicas"] = int64(0)
-	w := newTestWorld(t, function, idlePolicy(v1alpha1.ActuatorHPA), fixture.ConfigMap())
-	w.reconcile()
-	w.answer(500, 10_000)
-	w.scaleFails = apierrors.NewServiceUnavailable("etcd is away")
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	env := newTestEnv(t, function, idlePolicy(v1alpha1.ActuatorHPA), fixture.ConfigMap())
+	env.reconcile()
+	env.answer(500, 10_000)
+	env.scaleFails = apierrors.NewServiceUnavailable("etcd is away")
+	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorContains(t, err, "etcd is away")
-	w.saysOfZero()
-	w.scaleFails = nil
-	require.Contains(t, w.reconcile(), "scale 1")
-	require.Equal(t, int64(1), w.replicas())
+	env.saysOfZero()
+	env.scaleFails = nil
+	require.Contains(t, env.reconcile(), "scale 1")
+	require.Equal(t, int64(1), env.replicas())
 }
 
 func TestRaisingMinReplicasWakesWhatWasTakenToZero(t *testing.T) {
 	function := fixture.Function()
 	fixture.Spec(function)["replicas"] = int64(1)
-	w := newTestWorld(t, function, idlePolicy(v1alpha1.ActuatorHPA), fixture.ConfigMap())
-	w.settle(0)
-	w.idles(10_000, 5)
-	require.Zero(t, w.replicas())
-	w.saysOfZero()
-	w.reconcile()
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MinReplicas = new(int32(2)) })
-	require.Contains(t, w.reconcile(), "scale 2")
-	require.Equal(t, int64(2), w.replicas())
+	env := newTestEnv(t, function, idlePolicy(v1alpha1.ActuatorHPA), fixture.ConfigMap())
+	env.settle(0)
+	env.idles(10_000, 5)
+	require.Zero(t, env.replicas())
+	env.saysOfZero()
+	env.reconcile()
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MinReplicas = new(int32(2)) })
+	require.Contains(t, env.reconcile(), "scale 2")
+	require.Equal(t, int64(2), env.replicas())
 }
 
 func TestZeroByHandSwitchesScalingOff(t *testing.T) {
@@ -238,28 +238,28 @@ func TestZeroByHandSwitchesScalingOff(t *testing.T) {
 		t.Run(string(actuator), func(t *testing.T) {
 			p := fixture.Policy()
 			p.Spec.Actuator = actuator
-			w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
-			w.settle(700)
-			w.reconcile()
-			w.byHand(0)
-			w.written = nil
+			env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
+			env.settle(700)
+			env.reconcile()
+			env.byHand(0)
+			env.written = nil
 			for range 5 {
-				w.after(testInterval)
-				w.answer(5_000, 15_000)
-				w.reconcile()
+				env.after(testInterval)
+				env.answer(5_000, 15_000)
+				env.reconcile()
 			}
-			require.Empty(t, w.written)
-			require.Zero(t, w.replicas())
-			status, message := w.condition(v1alpha1.ConditionReady)
+			require.Empty(t, env.written)
+			require.Zero(t, env.replicas())
+			status, message := env.condition(v1alpha1.ConditionReady)
 			require.Equal(t, "False/SwitchedOff", status)
 			require.Contains(t, message, "set them to 1 or more")
-			require.Nil(t, w.policy().Status.DesiredReplicas)
+			require.Nil(t, env.policy().Status.DesiredReplicas)
 
-			w.byHand(1)
-			w.after(testInterval)
-			w.answer(700, 15_000)
-			w.reconcile()
-			require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas, "and on again")
+			env.byHand(1)
+			env.after(testInterval)
+			env.answer(700, 15_000)
+			env.reconcile()
+			require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas, "and on again")
 		})
 	}
 }
@@ -267,42 +267,42 @@ func TestZeroByHandSwitchesScalingOff(t *testing.T) {
 func TestAPauseChangesNothingAndNeitherDoesItsEnd(t *testing.T) {
 	for _, mode := range []v1alpha1.Mode{v1alpha1.ModePaused, v1alpha1.ModeRecommend} {
 		t.Run(string(mode), func(t *testing.T) {
-			w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
-			w.settle(0)
+			env := newTestEnv(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
+			env.settle(0)
 			published := int64(10_000)
 			busy := func(polls int) { // 25/s of replicas that do 10/s each
 				for range polls {
-					w.after(testInterval)
+					env.after(testInterval)
 					published += 25 * 15
-					w.answer(0, published)
-					w.reconcile()
+					env.answer(0, published)
+					env.reconcile()
 				}
 			}
 			busy(10)
-			before := *w.policy().Status.DesiredReplicas
+			before := *env.policy().Status.DesiredReplicas
 			require.Equal(t, int32(3), before)
-			w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = mode })
-			w.reconcile()
-			require.Nil(t, w.autoscaler())
-			capacity := w.policy().Status.Capacity
+			env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = mode })
+			env.reconcile()
+			require.Nil(t, env.autoscaler())
+			capacity := env.policy().Status.Capacity
 			require.NotNil(t, capacity)
 			if mode == v1alpha1.ModePaused {
-				_, err := w.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), w.now)
+				_, err := env.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), env.now)
 				require.ErrorIs(t, err, backlog.ErrNotTracked, "Pulsar is asked nothing")
-				w.after(time.Hour)
-				require.Empty(t, w.reconcile())
+				env.after(time.Hour)
+				require.Empty(t, env.reconcile())
 			} else {
 				busy(10)
 			}
-			w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeAuto })
-			w.reconcile()
+			env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeAuto })
+			env.reconcile()
 			for range 10 {
 				busy(1)
-				require.Equal(t, before, *w.policy().Status.DesiredReplicas)
+				require.Equal(t, before, *env.policy().Status.DesiredReplicas)
 			}
-			require.NotNil(t, w.autoscaler())
-			require.NotNil(t, w.policy().Status.Capacity)
-			require.Equal(t, int64(3), w.replicas())
+			require.NotNil(t, env.autoscaler())
+			require.NotNil(t, env.policy().Status.Capacity)
+			require.Equal(t, int64(3), env.replicas())
 		})
 	}
 }

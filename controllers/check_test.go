@@ -26,8 +26,8 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 		return p
 	}
 	tests := map[string]struct {
-		// world changes the Function and the policy, and returns what else there is.
-		world     func(f *unstructured.Unstructured, p *v1alpha1.AutoscalingPolicy) []client.Object
+		// change edits the Function and the policy, and returns what else there is.
+		change    func(f *unstructured.Unstructured, p *v1alpha1.AutoscalingPolicy) []client.Object
 		absent    bool
 		condition string
 		status    string
@@ -36,7 +36,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 		tracked bool
 	}{
 		"the target does not exist": {
-			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
 				f.SetName("other")
 				return nil
 			},
@@ -44,7 +44,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			message: "Function resize does not exist in namespace media",
 		},
 		"the kind is not supported": {
-			world: func(_ *unstructured.Unstructured, p *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(_ *unstructured.Unstructured, p *v1alpha1.AutoscalingPolicy) []client.Object {
 				p.Spec.ScaleTargetRef.APIVersion, p.Spec.ScaleTargetRef.Kind = "apps/v1", "Deployment"
 				return nil
 			},
@@ -57,7 +57,7 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			message: "install Function Mesh",
 		},
 		"an input is a pattern that cannot be compiled": {
-			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
 				fixture.Spec(f)["input"] = map[string]any{"topicPattern": "persistent://public/default/(?=a).*"}
 				return nil
 			},
@@ -65,14 +65,14 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			message: "write it without them, or name the topics",
 		},
 		"the Function has no replicas": {
-			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
 				delete(fixture.Spec(f), "replicas")
 				return nil
 			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/ReplicasUnset", message: "set it to 1",
 		},
 		"the Function belongs to a mesh": {
-			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
 				yes := true
 				f.SetOwnerReferences([]metav1.OwnerReference{{
 					APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "photos", UID: "mesh",
@@ -84,14 +84,14 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			message: "belongs to FunctionMesh photos",
 		},
 		"Function Mesh was told to leave the Function alone": {
-			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
 				f.SetAnnotations(map[string]string{"compute.functionmesh.io/managed": "false"})
 				return nil
 			},
 			condition: v1alpha1.ConditionTargetFound, status: "False/Unmanaged", message: "remove the annotation",
 		},
 		"Function Mesh runs an autoscaler of its own": {
-			world: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(f *unstructured.Unstructured, _ *v1alpha1.AutoscalingPolicy) []client.Object {
 				fixture.Spec(f)["maxReplicas"] = int64(5)
 				return nil
 			},
@@ -99,34 +99,34 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 			message: "remove spec.maxReplicas", tracked: true,
 		},
 		"another autoscaler scales the Function": {
-			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")}
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/ConflictingAutoscaler",
 			message: "theirs scales Function resize", tracked: true,
 		},
 		"another autoscaler scales the StatefulSet behind the Function": {
-			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{otherAutoscaler("apps/v1", "StatefulSet", "resize-function")}
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/ConflictingAutoscaler",
 			message: "theirs scales StatefulSet resize-function", tracked: true,
 		},
 		"an older policy scales the Function": {
-			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{older(v1alpha1.ModeAuto)}
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, status: "False/OlderPolicy",
 			message: "AutoscalingPolicy first is older", tracked: true,
 		},
 		"an older policy only recommends": {
-			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				return []client.Object{older(v1alpha1.ModeRecommend)}
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, status: "Unknown/Pending", tracked: true,
 		},
 		"our name is taken": {
-			world: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
+			change: func(*unstructured.Unstructured, *v1alpha1.AutoscalingPolicy) []client.Object {
 				taken := otherAutoscaler("apps/v1", "Deployment", "web")
 				taken.Name = plan.AutoscalerName("resize")
 				return []client.Object{taken}
@@ -139,23 +139,23 @@ func TestWhatTheUserHasToMendBecomesACondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			function, p := fixture.Function(), fixture.Policy()
 			objects := []client.Object{function, p, fixture.ConfigMap()}
-			if test.world != nil {
-				objects = append(objects, test.world(function, p)...)
+			if test.change != nil {
+				objects = append(objects, test.change(function, p)...)
 			}
-			w := newTestWorld(t, objects...)
-			w.installed = !test.absent
-			require.Equal(t, []string{"patch status"}, w.reconcile())
-			status, message := w.condition(test.condition)
+			env := newTestEnv(t, objects...)
+			env.installed = !test.absent
+			require.Equal(t, []string{"patch status"}, env.reconcile())
+			status, message := env.condition(test.condition)
 			require.Equal(t, test.status, status)
 			require.Contains(t, message, test.message)
-			require.Equal(t, int64(1), w.policy().Status.ObservedGeneration)
-			_, err := w.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), w.now)
+			require.Equal(t, int64(1), env.policy().Status.ObservedGeneration)
+			_, err := env.store.Read(backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in"), env.now)
 			if test.tracked {
 				require.ErrorIs(t, err, backlog.ErrNoData)
 			} else {
 				require.ErrorIs(t, err, backlog.ErrNotTracked)
 			}
-			require.Empty(t, w.reconcile(), "a second look at the same world writes nothing")
+			require.Empty(t, env.reconcile(), "a second reconcile of the same objects writes nothing")
 		})
 	}
 }

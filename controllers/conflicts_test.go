@@ -133,24 +133,24 @@ func TestNothingIsWrittenWhileAnotherAutoscalerIsInTheWay(t *testing.T) {
 			if test.change != nil {
 				test.change(function)
 			}
-			w := newTestWorld(t, append(test.objects, function, fixture.Policy(), fixture.ConfigMap())...)
-			w.reconcile()
-			w.answer(700, 10_000)
-			wrote := w.reconcile()
+			env := newTestEnv(t, append(test.objects, function, fixture.Policy(), fixture.ConfigMap())...)
+			env.reconcile()
+			env.answer(700, 10_000)
+			wrote := env.reconcile()
 			if test.want == "" {
 				require.Contains(t, wrote, "apply")
 				return
 			}
 			require.Equal(t, []string{"patch status"}, wrote)
-			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+			status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, test.want, status)
 			require.Contains(t, message, test.message)
-			ready, _ := w.condition(v1alpha1.ConditionReady)
+			ready, _ := env.condition(v1alpha1.ConditionReady)
 			require.Equal(t, test.want, ready)
-			require.Len(t, w.events(), 2, "the violation and the decision")
-			w.after(testInterval)
-			w.answer(700, 10_000)
-			require.NotContains(t, w.reconcile(), "apply")
+			require.Len(t, env.events(), 2, "the violation and the decision")
+			env.after(testInterval)
+			env.answer(700, 10_000)
+			require.NotContains(t, env.reconcile(), "apply")
 		})
 	}
 }
@@ -237,11 +237,11 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWorld(t, test.ours, test.other)
-			world := plan.Observed{Policy: test.ours}
-			require.NoError(t, w.reconciler.observer.observePrecedence(t.Context(), &world))
-			require.Equal(t, test.first, world.OlderPolicy)
-			require.Equal(t, test.names, world.OlderNames)
+			env := newTestEnv(t, test.ours, test.other)
+			observed := plan.Observed{Policy: test.ours}
+			require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), &observed))
+			require.Equal(t, test.first, observed.OlderPolicy)
+			require.Equal(t, test.names, observed.OlderNames)
 		})
 	}
 }
@@ -249,48 +249,48 @@ func TestOfTwoPoliciesOnOneTargetTheOneThatNamesItGoesFirst(t *testing.T) {
 func TestAPolicyThatAnotherGoesBeforeGivesWay(t *testing.T) {
 	p := fixture.Policy()
 	fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicySet, "all")
-	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
-	w.settle(700)
-	require.NotNil(t, w.autoscaler())
+	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
+	env.settle(700)
+	require.NotNil(t, env.autoscaler())
 	named := fixture.Policy()
 	named.Name, named.UID = "named", "uid-named"
-	require.NoError(t, w.client.Create(t.Context(), named))
-	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "patch status"}, w.reconcile())
-	status, message := w.condition(v1alpha1.ConditionReady)
+	require.NoError(t, env.client.Create(t.Context(), named))
+	require.Equal(t, []string{"delete " + plan.AutoscalerName("resize"), "patch status"}, env.reconcile())
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/OlderPolicy", status)
 	require.Contains(t, message, "AutoscalingPolicy named names the same target")
-	require.Equal(t, int64(3), w.replicas(), "replicas stay")
+	require.Equal(t, int64(3), env.replicas(), "replicas stay")
 }
 
 // replicas of the Function.
-func (w *testWorld) replicas() int64 {
-	w.t.Helper()
+func (env *testEnv) replicas() int64 {
+	env.t.Helper()
 	f := fixture.Function()
-	require.NoError(w.t, w.client.Get(w.t.Context(), fixture.Key(), f))
+	require.NoError(env.t, env.client.Get(env.t.Context(), fixture.Key(), f))
 	replicas, _, err := unstructured.NestedInt64(f.Object, "spec", "replicas")
-	require.NoError(w.t, err)
+	require.NoError(env.t, err)
 	return replicas
 }
 
 func TestASecondAutoscalerThatOnlyKubernetesSeesIsNamed(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	w.settle(700)
-	hpa := w.autoscaler()
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.settle(700)
+	hpa := env.autoscaler()
 	hpa.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{{
 		Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "AmbiguousSelector",
 		Message: "pods by selector app=x are controlled by multiple HPAs: [media/" + hpa.Name + " media/by-labels]",
 	}}
-	require.NoError(t, w.client.Status().Update(t.Context(), hpa))
-	w.events()
-	w.reconcile()
+	require.NoError(t, env.client.Status().Update(t.Context(), hpa))
+	env.events()
+	env.reconcile()
 	for _, name := range []string{v1alpha1.ConditionScalingActive, v1alpha1.ConditionReady} {
-		status, message := w.condition(name)
+		status, message := env.condition(name)
 		require.Equal(t, "False/AmbiguousSelector", status)
 		require.Equal(t,
 			"HorizontalPodAutoscaler media/by-labels selects the same pods, which stops both: delete it, or give its pods "+
 				"labels of their own", message)
 	}
-	require.Len(t, w.events(), 1)
+	require.Len(t, env.events(), 1)
 }
 
 func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
@@ -353,22 +353,22 @@ func TestWhatAChangeOfReplicasWouldDisturbIsTold(t *testing.T) {
 			if test.change != nil {
 				test.change(function)
 			}
-			w := newTestWorld(t, append(test.objects, function, fixture.Policy(), fixture.ConfigMap())...)
-			world, err := w.reconciler.observer.observe(t.Context(), fixture.Policy(), w.now)
+			env := newTestEnv(t, append(test.objects, function, fixture.Policy(), fixture.ConfigMap())...)
+			observed, err := env.reconciler.observer.observe(t.Context(), fixture.Policy(), env.now)
 			require.NoError(t, err)
 			var reasons []string
-			for _, d := range world.Target.Disturbances {
+			for _, d := range observed.Target.Disturbances {
 				reasons = append(reasons, d.Reason)
 			}
 			require.Equal(t, test.want, reasons)
-			require.Equal(t, test.restart, world.Target.Restarts())
-			w.settle(700)
-			status, _ := w.condition(v1alpha1.ConditionScalesWithoutRestart)
+			require.Equal(t, test.restart, observed.Target.Restarts())
+			env.settle(700)
+			status, _ := env.condition(v1alpha1.ConditionScalesWithoutRestart)
 			if len(test.want) == 0 {
 				require.Equal(t, "True/Undisturbed", status)
 			} else {
 				require.Equal(t, "False/"+test.want[0], status)
-				require.NotEmpty(t, w.events())
+				require.NotEmpty(t, env.events())
 			}
 		})
 	}
@@ -391,20 +391,20 @@ func TestAPausedRolloutKeepsReplicasWhereTheyAre(t *testing.T) {
 			function, p := fixture.Function(), fixture.Policy()
 			pauseRollout(function)
 			p.Spec.Actuator, p.Spec.MinReplicas = actuator, new(int32(5))
-			w := newTestWorld(t, function, p, fixture.ConfigMap())
-			w.settle(70_000)
-			require.Nil(t, w.autoscaler(), "its minReplicas would release the rollout")
-			require.Equal(t, int64(3), w.replicas())
-			require.Equal(t, int32(3), *w.policy().Status.DesiredReplicas)
-			require.Equal(t, policy.HoldRolloutPaused, w.policy().Status.Decision.Hold.Reason)
+			env := newTestEnv(t, function, p, fixture.ConfigMap())
+			env.settle(70_000)
+			require.Nil(t, env.autoscaler(), "its minReplicas would release the rollout")
+			require.Equal(t, int64(3), env.replicas())
+			require.Equal(t, int32(3), *env.policy().Status.DesiredReplicas)
+			require.Equal(t, policy.HoldRolloutPaused, env.policy().Status.Decision.Hold.Reason)
 
-			require.NoError(t, w.client.Get(t.Context(), fixture.Key(), function))
+			require.NoError(t, env.client.Get(t.Context(), fixture.Key(), function))
 			function.SetAnnotations(nil)
-			require.NoError(t, w.client.Update(t.Context(), function))
-			w.after(testInterval)
-			w.answer(70_000, 90_000)
-			require.NotEmpty(t, w.reconcile())
-			require.Equal(t, int32(20), *w.policy().Status.DesiredReplicas)
+			require.NoError(t, env.client.Update(t.Context(), function))
+			env.after(testInterval)
+			env.answer(70_000, 90_000)
+			require.NotEmpty(t, env.reconcile())
+			require.Equal(t, int32(20), *env.policy().Status.DesiredReplicas)
 		})
 	}
 }
@@ -416,11 +416,11 @@ func TestARolloutHoldsReplicasOnTheWayDownAlone(t *testing.T) {
 			"updatedReplicas": int64(1),
 		}
 	}
-	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap(), fixture.StatefulSet(rollout))
-	w.settle(700)
-	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas,
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap(), fixture.StatefulSet(rollout))
+	env.settle(700)
+	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas,
 		"a rollout may take hours, and new pods are of the new revision")
-	world, err := w.reconciler.observer.observe(t.Context(), fixture.Policy(), w.now)
+	observed, err := env.reconciler.observer.observe(t.Context(), fixture.Policy(), env.now)
 	require.NoError(t, err)
-	require.True(t, w.reconciler.observer.podHealth(world).Updating)
+	require.True(t, env.reconciler.observer.podHealth(observed).Updating)
 }

@@ -27,48 +27,48 @@ func deploymentPolicy() *v1alpha1.AutoscalingPolicy {
 }
 
 func TestADeploymentHasAnAutoscaler(t *testing.T) {
-	w := newTestWorld(t, fixture.Deployment(), deploymentPolicy())
-	w.settle(700)
-	hpa := w.autoscaler()
+	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
+	env.settle(700)
+	hpa := env.autoscaler()
 	require.NotNil(t, hpa)
 	ref := hpa.Spec.ScaleTargetRef
 	require.Equal(t, "apps/v1 Deployment resize", ref.APIVersion+" "+ref.Kind+" "+ref.Name)
-	p := w.policy()
+	p := env.policy()
 	require.Equal(t, "Deployment/resize", p.Status.Target)
 	require.Equal(t, int32(3), *p.Status.SpecReplicas)
 	require.Equal(t, int32(7), *p.Status.DesiredReplicas)
-	status, message := w.condition(v1alpha1.ConditionTargetFound)
+	status, message := env.condition(v1alpha1.ConditionTargetFound)
 	require.Equal(t, "True/Found", status, message)
 }
 
 func TestADeploymentIsScaledDirectlyAndToZero(t *testing.T) {
 	p := deploymentPolicy()
 	p.Spec.Actuator = v1alpha1.ActuatorDirect
-	w := newTestWorld(t, fixture.Deployment(), p)
-	w.settle(700)
-	require.Equal(t, []int64{7}, w.written)
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) {
+	env := newTestEnv(t, fixture.Deployment(), p)
+	env.settle(700)
+	require.Equal(t, []int64{7}, env.written)
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) {
 		p.Spec.MinReplicas = new(int32)
 		p.Spec.Behavior = &v1alpha1.Behavior{ScaleDown: &v1alpha1.ScaleDownRules{
 			StabilizationWindowSeconds: new(int32), CooldownPeriodSeconds: new(int32(30)),
 		}}
 	})
 	for range 12 {
-		w.after(testInterval)
-		w.answer(0, 10_000)
-		w.reconcile()
+		env.after(testInterval)
+		env.answer(0, 10_000)
+		env.reconcile()
 	}
-	require.Equal(t, int64(0), w.written[len(w.written)-1])
-	w.after(testInterval)
-	w.answer(500, 10_500)
-	w.reconcile()
-	require.Equal(t, int64(5), w.written[len(w.written)-1], "it wakes to what it needs")
+	require.Equal(t, int64(0), env.written[len(env.written)-1])
+	env.after(testInterval)
+	env.answer(500, 10_500)
+	env.reconcile()
+	require.Equal(t, int64(5), env.written[len(env.written)-1], "it wakes to what it needs")
 }
 
 func TestWhatStandsInTheWayOfADeploymentIsTold(t *testing.T) {
 	tests := map[string]struct {
 		objects         []client.Object
-		change          func(*testWorld)
+		change          func(*testEnv)
 		condition, want string
 		message         string
 	}{
@@ -94,9 +94,9 @@ func TestWhatStandsInTheWayOfADeploymentIsTold(t *testing.T) {
 				"each subscribe under a name of its own, and correct spec.subscription.name",
 		},
 		"a scale subresource that may not be written": {
-			change: func(w *testWorld) {
-				w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorDirect })
-				w.scaleFails = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "resize", nil)
+			change: func(env *testEnv) {
+				env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorDirect })
+				env.scaleFails = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "resize", nil)
 			},
 			condition: v1alpha1.ConditionAutoscalerApplied, want: "Unknown/ScaleFailed",
 			message: "grant the adapter get and patch on deployments/scale of API group apps",
@@ -104,15 +104,15 @@ func TestWhatStandsInTheWayOfADeploymentIsTold(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWorld(t, append(test.objects, fixture.Deployment(), deploymentPolicy())...)
+			env := newTestEnv(t, append(test.objects, fixture.Deployment(), deploymentPolicy())...)
 			if test.change != nil {
-				test.change(w)
+				test.change(env)
 			}
-			w.reconcile()
-			w.answer(700, 10_000)
-			_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
-			require.Equal(t, w.scaleFails != nil, err != nil)
-			status, message := w.condition(test.condition)
+			env.reconcile()
+			env.answer(700, 10_000)
+			_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+			require.Equal(t, env.scaleFails != nil, err != nil)
+			status, message := env.condition(test.condition)
 			require.Equal(t, test.want, status, message)
 			require.Contains(t, message, test.message)
 		})
@@ -140,48 +140,49 @@ func otherConsumer() *v1alpha1.AutoscalingPolicy {
 }
 
 func TestConsumersBesideThoseOfTheTargetAreTold(t *testing.T) {
-	w := newTestWorld(t, fixture.Deployment(), deploymentPolicy())
-	w.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(2))}}
-	w.restart()
-	w.settle(0)
+	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
+	env.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(2))}}
+	env.restart()
+	env.settle(0)
 	for range 12 { // the answer has three consumers
-		w.after(testInterval)
-		w.answer(0, 10_000)
-		w.reconcile()
+		env.after(testInterval)
+		env.answer(0, 10_000)
+		env.reconcile()
 	}
-	status, message := w.condition(v1alpha1.ConditionSubscriptionVerified)
+	status, message := env.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "False/SurplusConsumers", status)
 	require.Equal(t, `subscription "public/default/resize" has 1 consumers beside those of Deployment resize, which may `+
 		"leave at any time and are not counted on: disconnect them or give them a subscription of their own, or set "+
 		"spec.subscription.consumersPerReplica to how many each replica opens", message)
-	w.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(4))}}
-	w.restart()
-	w.reconcile()
-	w.answer(0, 10_000)
-	w.reconcile()
-	status, _ = w.condition(v1alpha1.ConditionSubscriptionVerified)
+	env.pods = knownPods{workload: "media app=resize", pods: policy.Pods{Running: new(int32(4))}}
+	env.restart()
+	env.reconcile()
+	env.answer(0, 10_000)
+	env.reconcile()
+	status, _ = env.condition(v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, "True/AsExpected", status, "pods of a rolling update are its own")
 }
 
 func TestAnotherSubscriptionIsLearnedAnew(t *testing.T) {
-	w := newTestWorld(t, fixture.Deployment(), deploymentPolicy())
-	w.settle(700)
-	w.after(testInterval)
-	w.answer(700, 11_000)
-	w.reconcile()
-	w.events()
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Subscription.Topics[0] = "public/default/other" })
-	w.reconcile()
-	w.record("persistent://public/default/other", 100, 5)
-	w.reconcile()
-	require.Contains(t, strings.Join(w.events(), "\n"), "SubscriptionChanged spec.subscription names another subscription")
-	w.reconcile()
-	require.NotContains(t, strings.Join(w.events(), "\n"), "SubscriptionChanged", "once is enough")
+	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
+	env.settle(700)
+	env.after(testInterval)
+	env.answer(700, 11_000)
+	env.reconcile()
+	env.events()
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Subscription.Topics[0] = "public/default/other" })
+	env.reconcile()
+	env.record("persistent://public/default/other", 100, 5)
+	env.reconcile()
+	require.Contains(t, strings.Join(env.events(), "\n"),
+		"SubscriptionChanged spec.subscription names another subscription")
+	env.reconcile()
+	require.NotContains(t, strings.Join(env.events(), "\n"), "SubscriptionChanged", "once is enough")
 }
 
 // record is an answer of Pulsar about another topic.
-func (w *testWorld) record(topic string, waiting, published int64) {
-	w.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: topic}, fixture.Sample(w.now, waiting, published))
+func (env *testEnv) record(topic string, waiting, published int64) {
+	env.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: topic}, fixture.Sample(env.now, waiting, published))
 }
 
 func TestPodsAreOwnReplicas(t *testing.T) {
@@ -213,10 +214,10 @@ func TestPodsAreOwnReplicas(t *testing.T) {
 
 // TestADeploymentIsFoundWithoutInstances holds for all that is measured: no pods are asked for counters.
 func TestADeploymentIsFoundWithoutInstances(t *testing.T) {
-	w := newTestWorld(t, fixture.Deployment(), deploymentPolicy())
-	w.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }
-	w.restart()
-	observed, err := w.reconciler.observer.observe(t.Context(), w.policy(), w.now)
+	env := newTestEnv(t, fixture.Deployment(), deploymentPolicy())
+	env.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }
+	env.restart()
+	observed, err := env.reconciler.observer.observe(t.Context(), env.policy(), env.now)
 	require.NoError(t, err)
 	require.Empty(t, observed.Target.Subscription.Workload)
 }

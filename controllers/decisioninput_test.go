@@ -36,8 +36,8 @@ func capacityPolicy() *v1alpha1.AutoscalingPolicy {
 
 // answerPartitions is Pulsar's about a partitioned topic: so many were published to each partition ever, and all are
 // done.
-func (w *testWorld) answerPartitions(kind backlog.SubscriptionType, published ...int64) {
-	sample := backlog.TopicSample{At: w.now, Detail: backlog.Full}
+func (env *testEnv) answerPartitions(kind backlog.SubscriptionType, published ...int64) {
+	sample := backlog.TopicSample{At: env.now, Detail: backlog.Full}
 	for i, count := range published {
 		entries := count
 		sample.Partitions = append(sample.Partitions, backlog.PartitionSample{
@@ -48,15 +48,15 @@ func (w *testWorld) answerPartitions(kind backlog.SubscriptionType, published ..
 			}},
 		})
 	}
-	w.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, sample)
+	env.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, sample)
 }
 
 // input is what the next decision rests on.
-func (w *testWorld) input() policy.Input {
-	w.t.Helper()
-	observed, err := w.reconciler.observer.observe(w.t.Context(), w.policy(), w.now)
-	require.NoError(w.t, err)
-	observed.Measured = w.reconciler.observer.measure(observed)
+func (env *testEnv) input() policy.Input {
+	env.t.Helper()
+	observed, err := env.reconciler.observer.observe(env.t.Context(), env.policy(), env.now)
+	require.NoError(env.t, err)
+	observed.Measured = env.reconciler.observer.measure(observed)
 	return plan.Input(observed)
 }
 
@@ -66,16 +66,16 @@ func TestOnlyFailoverIsDecidedByPartition(t *testing.T) {
 		backlog.KeyShared: 0,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-			w.reconcile()
-			require.ErrorIs(t, w.input().Unknown, backlog.ErrNoData)
-			w.answerPartitions(kind, 0, 0, 0, 0)
-			w.after(testInterval)
-			w.answerPartitions(kind, 15*9, 15*3, 15*2, 15*1)
-			in := w.input()
+			env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+			env.reconcile()
+			require.ErrorIs(t, env.input().Unknown, backlog.ErrNoData)
+			env.answerPartitions(kind, 0, 0, 0, 0)
+			env.after(testInterval)
+			env.answerPartitions(kind, 15*9, 15*3, 15*2, 15*1)
+			in := env.input()
 			require.NoError(t, in.Unknown)
 			require.Equal(t, int32(3), in.CurrentReplicas)
-			require.Equal(t, w.now, in.Now)
+			require.Equal(t, env.now, in.Now)
 			require.Len(t, in.Partitions, want)
 			for i, rate := range []float64{9, 3, 2, 1}[:want] {
 				published, err := in.Partitions[i].PublishRate.Value()
@@ -94,19 +94,19 @@ func TestWhatWaitsForSureIsKnownAtZeroAlone(t *testing.T) {
 			fixture.Spec(function)["replicas"] = replicas
 			fixture.Spec(function)["input"] = map[string]any{"topics": []any{fixture.Topic, "retired"}}
 			p.Spec.MinReplicas = new(int32)
-			w := newTestWorld(t, function, p, fixture.ConfigMap())
-			w.reconcile()
-			w.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, backlog.TopicSample{
-				At: w.now, Partitions: []backlog.PartitionSample{{
+			env := newTestEnv(t, function, p, fixture.ConfigMap())
+			env.reconcile()
+			env.store.Record(backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic}, backlog.TopicSample{
+				At: env.now, Partitions: []backlog.PartitionSample{{
 					Index: backlog.NotPartitioned,
 					Subscriptions: []backlog.SubscriptionSample{{
 						Name: "public/default/resize", Type: backlog.Shared, BacklogEntries: 7,
 					}},
 				}},
 			})
-			w.store.Fail(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/retired"},
+			env.store.Fail(backlog.Topic{Cluster: fixture.Cluster(), Name: "persistent://public/default/retired"},
 				backlog.ErrTopicNotFound)
-			in := w.input()
+			in := env.input()
 			require.ErrorIs(t, in.Unknown, backlog.ErrTopicNotFound)
 			require.InDelta(t, want, in.ReadyAtLeast, 0)
 		})
@@ -118,10 +118,10 @@ func TestAPromisedTypeCountsUntilTheBrokerKnowsOne(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			function := fixture.Function()
 			fixture.Spec(function)["retainOrdering"] = true
-			w := newTestWorld(t, function, fixture.Policy(), fixture.ConfigMap())
-			w.reconcile()
-			w.answerPartitions(kind, 0, 0, 0, 0)
-			in := w.input()
+			env := newTestEnv(t, function, fixture.Policy(), fixture.ConfigMap())
+			env.reconcile()
+			env.answerPartitions(kind, 0, 0, 0, 0)
+			in := env.input()
 			require.NoError(t, in.Unknown)
 			require.Equal(t, backlog.Failover, in.Promised)
 			require.Equal(t, kind, in.Reading.Type, "what is shown is what the broker says")
@@ -151,20 +151,20 @@ func TestAFailoverTargetIsSizedForItsBusiestPartition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			function := fixture.Function()
 			fixture.Spec(function)["replicas"] = int64(2)
-			w := newTestWorld(t, function, capacityPolicy(), fixture.ConfigMap())
-			w.reconcile()
+			env := newTestEnv(t, function, capacityPolicy(), fixture.ConfigMap())
+			env.reconcile()
 			published := make([]int64, len(test.rates))
 			for range 8 {
-				w.answerPartitions(backlog.Failover, published...)
-				w.reconcile()
-				w.after(testInterval)
+				env.answerPartitions(backlog.Failover, published...)
+				env.reconcile()
+				env.after(testInterval)
 				for i, rate := range test.rates {
 					published[i] += int64(testInterval.Seconds()) * rate
 				}
 			}
-			desired := *w.policy().Status.DesiredReplicas
-			require.GreaterOrEqual(t, desired, test.least, w.policy().Status.Decision)
-			require.LessOrEqual(t, desired, test.most, w.policy().Status.Decision)
+			desired := *env.policy().Status.DesiredReplicas
+			require.GreaterOrEqual(t, desired, test.least, env.policy().Status.Decision)
+			require.LessOrEqual(t, desired, test.most, env.policy().Status.Decision)
 		})
 	}
 }
@@ -207,32 +207,32 @@ func TestADecisionIsToldOfThePodsAsFarAsTheyAreKnown(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-			w.pods = test.pods
-			w.restart()
-			w.settle(700)
-			require.Equal(t, test.want, w.input().Pods)
+			env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+			env.pods = test.pods
+			env.restart()
+			env.settle(700)
+			require.Equal(t, test.want, env.input().Pods)
 		})
 	}
 }
 
 func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
-	w.reconcile()
+	env := newTestEnv(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
+	env.reconcile()
 	published := int64(10_000)
 	for range 3 {
 		passes := 0
 		for wrote := false; passes < 4 || !wrote; passes++ {
 			require.Less(t, passes, 40, "the status is written every few minutes")
-			w.after(testInterval)
+			env.after(testInterval)
 			published += 15 * int64(20+passes)
-			w.answer(0, published)
-			wrote = slices.Contains(w.reconcile(), "patch status")
+			env.answer(0, published)
+			wrote = slices.Contains(env.reconcile(), "patch status")
 		}
-		before := *w.reconciler.memories.byKey[fixture.Key()].resume
-		w.restart()
-		w.reconcile()
-		after := *w.reconciler.memories.byKey[fixture.Key()].resume
+		before := *env.reconciler.memories.byKey[fixture.Key()].resume
+		env.restart()
+		env.reconcile()
+		after := *env.reconciler.memories.byKey[fixture.Key()].resume
 		require.NotNil(t, after.Capacity)
 		require.InEpsilon(t, before.Capacity.MessagesPerSecond, after.Capacity.MessagesPerSecond, 1e-3)
 		require.InEpsilon(t, before.Capacity.Variance, after.Capacity.Variance, 1e-3)
@@ -245,9 +245,9 @@ func TestARestartGoesOnWithTheStateThatWasWritten(t *testing.T) {
 }
 
 func TestAStatusWithoutAStateIsResumedByItsCapacity(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
-	w.reconcile()
-	resumed := w.reconciler.memories.byKey[fixture.Key()].resume.Capacity
+	env := newTestEnv(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
+	env.reconcile()
+	resumed := env.reconciler.memories.byKey[fixture.Key()].resume.Capacity
 	require.NotNil(t, resumed)
 	require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
 	require.InDelta(t, 0.05*0.05, resumed.Variance, 1e-9)
@@ -258,22 +258,22 @@ func TestAStatusWithoutAStateIsResumedByItsCapacity(t *testing.T) {
 func TestAStatusFromBeforeUncertaintyWasWrittenIsResumed(t *testing.T) {
 	p := capacityPolicy()
 	p.Status.Capacity.UncertaintyPercent, p.Status.Capacity.MeasuredBusyPercent = nil, nil
-	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
-	w.reconcile()
-	resumed := w.reconciler.memories.byKey[fixture.Key()].resume.Capacity
+	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
+	env.reconcile()
+	resumed := env.reconciler.memories.byKey[fixture.Key()].resume.Capacity
 	require.InDelta(t, 10, resumed.MessagesPerSecond, 1e-9)
 	require.Positive(t, resumed.Variance, "certain of nothing that it was not told")
 	require.Zero(t, resumed.Coverage)
 }
 
 func TestAProcessGoesOnWithWhatItKnowsAndNotWithWhatItWrote(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
-	w.reconcile()
-	written := w.policy()
+	env := newTestEnv(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
+	env.reconcile()
+	written := env.policy()
 	written.Status.Capacity.MessagesPerSecond = v1alpha1.NewRate(99)
-	require.NoError(t, w.client.Status().Update(t.Context(), written))
-	w.after(testInterval)
-	w.answer(0, 10_000)
-	w.reconcile()
-	require.InDelta(t, 10, w.reconciler.memories.byKey[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
+	require.NoError(t, env.client.Status().Update(t.Context(), written))
+	env.after(testInterval)
+	env.answer(0, 10_000)
+	env.reconcile()
+	require.InDelta(t, 10, env.reconciler.memories.byKey[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
 }

@@ -16,37 +16,38 @@ import (
 )
 
 func TestDecisionsGoOnWhileAnAutoscalerCannotBeWritten(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	w.settle(700)
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 30 })
-	w.applyFails = apierrors.NewInternalError(errors.New(`failed calling webhook "guard.example.com": connection refused`))
-	w.after(testInterval)
-	w.answer(1_500, 12_000)
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
-	require.ErrorIs(t, err, w.applyFails, "it is tried again")
-	require.Equal(t, int32(15), *w.policy().Status.DesiredReplicas, "the autoscaler that runs still asks for the number")
-	require.Equal(t, w.policy().Generation, w.policy().Status.ObservedGeneration)
-	status, message := w.condition(v1alpha1.ConditionReady)
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.settle(700)
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 30 })
+	env.applyFails = apierrors.NewInternalError(
+		errors.New(`failed calling webhook "guard.example.com": connection refused`))
+	env.after(testInterval)
+	env.answer(1_500, 12_000)
+	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	require.ErrorIs(t, err, env.applyFails, "it is tried again")
+	require.Equal(t, int32(15), *env.policy().Status.DesiredReplicas, "the autoscaler that runs still asks for the number")
+	require.Equal(t, env.policy().Generation, env.policy().Status.ObservedGeneration)
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "Unknown/ApplyFailed", status)
 	require.Contains(t, message, "guard.example.com")
 
-	w.applyFails = nil
-	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
-	status, _ = w.condition(v1alpha1.ConditionAutoscalerApplied)
+	env.applyFails = nil
+	require.Equal(t, []string{"apply", "patch status"}, env.reconcile())
+	status, _ = env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Applied", status)
 }
 
 func TestAChangeOfThePolicyDoesNotWaitForPulsar(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	w.settle(700)
-	w.store.Untrack(owner(fixture.Key()))
-	w.restart()
-	require.Empty(t, w.reconcile(), "what stands in the status stays in force while the first answer is under way")
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.settle(700)
+	env.store.Untrack(owner(fixture.Key()))
+	env.restart()
+	require.Empty(t, env.reconcile(), "what stands in the status stays in force while the first answer is under way")
 
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
-	w.reconcile()
-	require.Nil(t, w.autoscaler())
-	require.Equal(t, w.policy().Generation, w.policy().Status.ObservedGeneration)
-	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
-	require.Empty(t, w.reconcile())
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
+	env.reconcile()
+	require.Nil(t, env.autoscaler())
+	require.Equal(t, env.policy().Generation, env.policy().Status.ObservedGeneration)
+	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
+	require.Empty(t, env.reconcile())
 }

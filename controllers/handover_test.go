@@ -34,47 +34,47 @@ func TestNothingIsGivenBackBesideAnotherPolicy(t *testing.T) {
 		for _, deleted := range []int{0, 1, 2} {
 			for _, conflicts := range []v1alpha1.ConflictPolicy{v1alpha1.ConflictRefuse, v1alpha1.ConflictTakeOver} {
 				t.Run(fmt.Sprintf("order %04b, deleted before pass %d, %s", order, deleted, conflicts), func(t *testing.T) {
-					w := takingOver(t)
-					p := w.policy()
+					env := takingOver(t)
+					p := env.policy()
 					fixture.SetOwner(p, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicySet, "all")
-					require.NoError(t, w.client.Update(t.Context(), p))
-					w.reconcile()
-					w.until("our autoscaler", w.scaling)
-					require.NoError(t, w.client.Create(t.Context(), usersPolicy(conflicts)))
+					require.NoError(t, env.client.Update(t.Context(), p))
+					env.reconcile()
+					env.until("our autoscaler", env.scaling)
+					require.NoError(t, env.client.Create(t.Context(), usersPolicy(conflicts)))
 					for step := range 40 {
 						if step == deleted {
-							require.NoError(t, w.client.Delete(t.Context(), fixture.Policy()))
+							require.NoError(t, env.client.Delete(t.Context(), fixture.Policy()))
 						}
 						key := fixture.Key()
 						if step >= steps && step%2 == 0 || step < steps && order&(1<<step) != 0 {
 							key.Name = "users"
 						}
-						w.passOf(key)
+						env.passOf(key)
 					}
-					require.True(t, w.gone())
-					users := w.autoscalerOf("users")
+					require.True(t, env.gone())
+					users := env.autoscalerOf("users")
 					if conflicts == v1alpha1.ConflictRefuse {
 						require.Nil(t, users)
-						require.Equal(t, int64(5), w.maxReplicas(), "it is given back, and the user's policy says so")
+						require.Equal(t, int64(5), env.maxReplicas(), "it is given back, and the user's policy says so")
 						return
 					}
 					require.NotNil(t, users)
-					require.Nil(t, w.maxReplicas())
-					require.NoError(t, w.client.Delete(t.Context(), usersPolicy(conflicts)))
+					require.Nil(t, env.maxReplicas())
+					require.NoError(t, env.client.Delete(t.Context(), usersPolicy(conflicts)))
 					for range 8 {
-						w.passOf(types.NamespacedName{Namespace: fixture.Namespace, Name: "users"})
+						env.passOf(types.NamespacedName{Namespace: fixture.Namespace, Name: "users"})
 					}
-					require.Equal(t, int64(5), w.maxReplicas(), "the user's policy took it over from Function Mesh, too")
+					require.Equal(t, int64(5), env.maxReplicas(), "the user's policy took it over from Function Mesh, too")
 				})
 			}
 		}
 	}
 }
 
-func (w *testWorld) autoscalerOf(name string) client.Object {
-	w.t.Helper()
-	hpa, err := w.find(plan.AutoscalerName(name))
-	require.NoError(w.t, err)
+func (env *testEnv) autoscalerOf(name string) client.Object {
+	env.t.Helper()
+	hpa, err := env.find(plan.AutoscalerName(name))
+	require.NoError(env.t, err)
 	if hpa == nil {
 		return nil
 	}
@@ -82,23 +82,23 @@ func (w *testWorld) autoscalerOf(name string) client.Object {
 }
 
 // passOf is one over a policy, after which no two autoscalers are on the target.
-func (w *testWorld) passOf(key types.NamespacedName) {
-	w.t.Helper()
-	w.functionMesh()
-	w.after(time.Second)
-	w.answer(300, 10_000)
-	_, _ = w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: key})
-	w.functionMesh()
+func (env *testEnv) passOf(key types.NamespacedName) {
+	env.t.Helper()
+	env.functionMesh()
+	env.after(time.Second)
+	env.answer(300, 10_000)
+	_, _ = env.reconciler.Reconcile(env.t.Context(), reconcile.Request{NamespacedName: key})
+	env.functionMesh()
 	var there []string
 	for _, name := range []string{
 		"resize-function", "theirs", plan.AutoscalerName("resize"),
 		plan.AutoscalerName("users"),
 	} {
-		hpa, err := w.find(name)
-		require.NoError(w.t, err)
+		hpa, err := env.find(name)
+		require.NoError(env.t, err)
 		if hpa != nil {
 			there = append(there, name)
 		}
 	}
-	require.LessOrEqual(w.t, len(there), 1, "%v after %s", there, key.Name)
+	require.LessOrEqual(env.t, len(there), 1, "%v after %s", there, key.Name)
 }

@@ -18,16 +18,16 @@ import (
 //
 // Source: apimachinery 0.37, managedfields/internal/structuredmerge.go: a plain error, which becomes a 500.
 func TestAKEDAThatIsTooOldIsToldOf(t *testing.T) {
-	w := kedaWorld(t, fixture.Function(), kedaPolicy())
-	w.reconcile()
-	w.answer(700, 10_000)
-	w.applyFails = apierrors.NewInternalError(
+	env := newKEDAEnv(t, fixture.Function(), kedaPolicy())
+	env.reconcile()
+	env.answer(700, 10_000)
+	env.applyFails = apierrors.NewInternalError(
 		errors.New("failed to create typed patch object (media/pap-resize; keda.sh/v1alpha1, Kind=ScaledObject): " +
 			".spec.fallback.behavior: field not declared in schema"))
-	w.reconcile()
-	status, message := w.condition(v1alpha1.ConditionReady)
+	env.reconcile()
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ApplyRefused", status)
 	require.Contains(t, message, "update KEDA with its CustomResourceDefinitions")
 	require.Contains(t, message, ".spec.fallback.behavior: field not declared in schema")
-	require.Empty(t, w.reconcile(), "it is not asked again and again")
+	require.Empty(t, env.reconcile(), "it is not asked again and again")
 }

@@ -23,129 +23,129 @@ import (
 )
 
 // annotate sets an annotation of our ScaledObject, as its user does; an empty value takes it away.
-func (w *testWorld) annotate(key, value string) {
-	w.t.Helper()
-	object := w.scaledObject()
+func (env *testEnv) annotate(key, value string) {
+	env.t.Helper()
+	object := env.scaledObject()
 	annotations := map[string]string{key: value}
 	if value == "" {
 		annotations = nil
 	}
 	object.SetAnnotations(annotations)
-	require.NoError(w.t, w.client.Update(w.t.Context(), object))
+	require.NoError(env.t, env.client.Update(env.t.Context(), object))
 }
 
 // TestKEDAIsToldBeforeZeroIsWritten: KEDA would take back what was written by what the status said before.
 func TestKEDAIsToldBeforeZeroIsWritten(t *testing.T) {
 	function := fixture.Function()
 	fixture.Spec(function)["replicas"] = int64(1)
-	w := kedaWorld(t, function, idlePolicy(v1alpha1.ActuatorKEDA))
-	w.settle(0)
-	w.kedaRuns()
-	w.reconcile()
-	w.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
-		MessagesPerSecond: 10, Observations: 40, Variance: 1e-4, LearnedAt: w.now,
+	env := newKEDAEnv(t, function, idlePolicy(v1alpha1.ActuatorKEDA))
+	env.settle(0)
+	env.kedaRuns()
+	env.reconcile()
+	env.reconciler.memories.byKey[fixture.Key()].resume.Capacity = &policy.LearnedCapacity{
+		MessagesPerSecond: 10, Observations: 40, Variance: 1e-4, LearnedAt: env.now,
 	}
 	var writes []string
-	for len(w.written) == 0 && len(writes) < 10 {
-		w.after(testInterval)
-		w.answer(0, 10_000)
-		writes = w.reconcile()
+	for len(env.written) == 0 && len(writes) < 10 {
+		env.after(testInterval)
+		env.answer(0, 10_000)
+		writes = env.reconcile()
 	}
 	require.Equal(t, []string{"patch status", "scale 0"}, writes)
-	w.reconcile()
-	status, message := w.condition(v1alpha1.ConditionReady)
+	env.reconcile()
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/ScaledToZero", status, message)
-	require.Empty(t, w.reconcile())
+	require.Empty(t, env.reconcile())
 
-	w.restart()
-	require.Empty(t, w.reconcile())
-	w.after(testInterval)
-	w.answer(5_000, 15_000)
-	writes = w.reconcile()
-	require.Len(t, w.written, 2)
-	require.Greater(t, w.written[1], int64(1), "not one and then more")
-	require.Equal(t, []string{"patch status", fmt.Sprint("scale ", w.written[1])}, writes)
-	require.NotNil(t, w.scaledObject())
+	env.restart()
+	require.Empty(t, env.reconcile())
+	env.after(testInterval)
+	env.answer(5_000, 15_000)
+	writes = env.reconcile()
+	require.Len(t, env.written, 2)
+	require.Greater(t, env.written[1], int64(1), "not one and then more")
+	require.Equal(t, []string{"patch status", fmt.Sprint("scale ", env.written[1])}, writes)
+	require.NotNil(t, env.scaledObject())
 }
 
 func TestKEDADoesNotSwitchOnWhatWasSwitchedOff(t *testing.T) {
-	w := kedaWorld(t, fixture.Function(), kedaPolicy())
-	w.settle(700)
-	w.kedaRuns()
-	w.reconcile()
-	w.byHand(0)
-	w.reconcile()
-	require.NotNil(t, w.scaledObject().GetDeletionTimestamp())
-	w.kedaRuns()
+	env := newKEDAEnv(t, fixture.Function(), kedaPolicy())
+	env.settle(700)
+	env.kedaRuns()
+	env.reconcile()
+	env.byHand(0)
+	env.reconcile()
+	require.NotNil(t, env.scaledObject().GetDeletionTimestamp())
+	env.kedaRuns()
 	for range 3 {
-		w.after(testInterval)
-		w.answer(5_000, 15_000)
-		w.reconcile()
-		w.kedaRuns()
+		env.after(testInterval)
+		env.answer(5_000, 15_000)
+		env.reconcile()
+		env.kedaRuns()
 	}
-	require.Nil(t, w.scaledObject())
-	require.Zero(t, w.replicas())
-	status, message := w.condition(v1alpha1.ConditionReady)
+	require.Nil(t, env.scaledObject())
+	require.Zero(t, env.replicas())
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/SwitchedOff", status, message)
 
-	w.byHand(1)
-	w.after(testInterval)
-	w.answer(700, 15_000)
-	w.reconcile()
-	require.NotNil(t, w.scaledObject(), "and on again")
+	env.byHand(1)
+	env.after(testInterval)
+	env.answer(700, 15_000)
+	env.reconcile()
+	require.NotNil(t, env.scaledObject(), "and on again")
 }
 
 func TestAPauseOfOurScaledObjectIsRespectedAndToldOf(t *testing.T) {
 	function := fixture.Function()
 	fixture.Spec(function)["replicas"] = int64(1)
-	w := kedaWorld(t, function, idlePolicy(v1alpha1.ActuatorKEDA))
-	w.settle(0)
-	w.kedaRuns()
-	w.annotate(cluster.AnnotationPaused, "true")
+	env := newKEDAEnv(t, function, idlePolicy(v1alpha1.ActuatorKEDA))
+	env.settle(0)
+	env.kedaRuns()
+	env.annotate(cluster.AnnotationPaused, "true")
 	for range 6 {
-		w.after(testInterval)
-		w.answer(0, 10_000)
-		w.reconcile()
+		env.after(testInterval)
+		env.answer(0, 10_000)
+		env.reconcile()
 	}
-	require.Empty(t, w.written)
-	require.Equal(t, "true", w.scaledObject().GetAnnotations()[cluster.AnnotationPaused])
-	status, message := w.condition(v1alpha1.ConditionReady)
+	require.Empty(t, env.written)
+	require.Equal(t, "true", env.scaledObject().GetAnnotations()[cluster.AnnotationPaused])
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ScaledObjectPaused", status)
 	require.Contains(t, message, "remove it to go on")
-	w.annotate(cluster.AnnotationPaused, "")
-	w.reconcile()
-	require.Equal(t, []int64{0}, w.written)
+	env.annotate(cluster.AnnotationPaused, "")
+	env.reconcile()
+	require.Equal(t, []int64{0}, env.written)
 }
 
 func TestTakingOverForKEDA(t *testing.T) {
 	p := kedaPolicy()
 	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
 	foreign := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
-	w := kedaWorld(t, fixture.Function(), p, foreign, fixture.StatefulSet(nil))
-	w.reconcile()
-	w.answer(700, 10_000)
+	env := newKEDAEnv(t, fixture.Function(), p, foreign, fixture.StatefulSet(nil))
+	env.reconcile()
+	env.answer(700, 10_000)
 	for range 4 {
-		w.reconcile()
-		w.kedaRuns()
+		env.reconcile()
+		env.kedaRuns()
 	}
-	require.Error(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()), "it was put away")
-	require.NotNil(t, w.scaledObject())
-	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Error(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()), "suspended")
+	require.NotNil(t, env.scaledObject())
+	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Applied", status, message)
 
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
-	w.reconcile()
-	require.NotNil(t, w.scaledObject().GetDeletionTimestamp(), "ours goes first")
-	w.reconcile()
-	require.Error(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
-	w.kedaWorks()
-	w.reconcile()
-	require.Error(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()),
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
+	env.reconcile()
+	require.NotNil(t, env.scaledObject().GetDeletionTimestamp(), "ours goes first")
+	env.reconcile()
+	require.Error(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
+	env.kedaWorks()
+	env.reconcile()
+	require.Error(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()),
 		"nor beside what KEDA made of it")
-	w.collectsGarbage()
-	w.reconcile()
-	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
-	require.Empty(t, w.written)
+	env.collectsGarbage()
+	env.reconcile()
+	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
+	require.Empty(t, env.written)
 }
 
 // TestGivingBackThatKEDAHoldsUpIsToldOf: else the status would say for ever what it said last.
@@ -153,31 +153,31 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 	p := kedaPolicy()
 	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
 	foreign := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
-	w := kedaWorld(t, fixture.Function(), p, foreign, fixture.StatefulSet(nil))
-	w.reconcile()
-	w.answer(700, 10_000)
+	env := newKEDAEnv(t, fixture.Function(), p, foreign, fixture.StatefulSet(nil))
+	env.reconcile()
+	env.answer(700, 10_000)
 	for range 4 {
-		w.reconcile()
-		w.kedaRuns()
+		env.reconcile()
+		env.kedaRuns()
 	}
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
 	for range 8 { // KEDA's operator is down
-		w.after(testInterval)
-		w.answer(700, 10_000)
-		w.reconcile()
+		env.after(testInterval)
+		env.answer(700, 10_000)
+		env.reconcile()
 	}
-	status, message := w.condition(v1alpha1.ConditionReady)
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ScaledObjectStays", status)
 	require.Contains(t, message, "see that KEDA's operator runs")
-	require.Empty(t, w.reconcile(), "it is said once")
-	require.Error(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()),
+	require.Empty(t, env.reconcile(), "it is said once")
+	require.Error(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()),
 		"nothing stands beside it")
 
 	for range 4 {
-		w.kedaRuns()
-		w.reconcile()
+		env.kedaRuns()
+		env.reconcile()
 	}
-	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
+	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign.DeepCopy()))
 }
 
 // TestKEDAIsUninstalledUnderLoad: its CustomResourceDefinition goes, and with it our ScaledObject as soon as KEDA lets
@@ -185,28 +185,28 @@ func TestGivingBackThatKEDAHoldsUpIsToldOf(t *testing.T) {
 func TestKEDAIsUninstalledUnderLoad(t *testing.T) {
 	p, function := fixture.Policy(), fixture.Function()
 	fixture.Spec(function)["replicas"] = int64(7) // what is decided
-	w := kedaWorld(t, function, p)
-	w.abilities.NoMetricsAPI = true
-	w.settle(700)
-	w.kedaPasses(3)
-	require.Equal(t, v1alpha1.ActuatorKEDA, w.policy().Status.Actuator.Type)
+	env := newKEDAEnv(t, function, p)
+	env.abilities.NoMetricsAPI = true
+	env.settle(700)
+	env.kedaPasses(3)
+	require.Equal(t, v1alpha1.ActuatorKEDA, env.policy().Status.Actuator.Type)
 
-	require.NoError(t, w.client.Delete(t.Context(), w.scaledObject()))
-	w.abilities.KEDA = false
+	require.NoError(t, env.client.Delete(t.Context(), env.scaledObject()))
+	env.abilities.KEDA = false
 	for range 2 {
-		w.after(testInterval)
-		w.answer(700, 10_000)
-		w.reconcile()
+		env.after(testInterval)
+		env.answer(700, 10_000)
+		env.reconcile()
 	}
-	status, message := w.condition(v1alpha1.ConditionReady)
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "Unknown/Pending", status, message)
-	w.kedaRuns()
-	w.reconcile()
-	status, message = w.condition(v1alpha1.ConditionReady)
+	env.kedaRuns()
+	env.reconcile()
+	status, message = env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Scaling", status, message)
-	require.Equal(t, v1alpha1.ActuatorDirect, w.policy().Status.Actuator.Type)
-	require.Empty(t, w.written)
-	require.Equal(t, int64(7), w.replicas())
+	require.Equal(t, v1alpha1.ActuatorDirect, env.policy().Status.Actuator.Type)
+	require.Empty(t, env.written)
+	require.Equal(t, int64(7), env.replicas())
 }
 
 // TestAnothersScaledObjectIsNotPausedForOurs: KEDA's webhook would refuse ours even so, and nobody would scale the
@@ -220,15 +220,15 @@ func TestAnothersScaledObjectIsNotPausedForOurs(t *testing.T) {
 			if paused {
 				theirs.SetAnnotations(map[string]string{cluster.AnnotationPaused: "true"})
 			}
-			w := kedaWorld(t, fixture.Function(), p, theirs)
-			w.settle(700)
-			w.reconcile()
-			status, message := w.condition(v1alpha1.ConditionReady)
+			env := newKEDAEnv(t, fixture.Function(), p, theirs)
+			env.settle(700)
+			env.reconcile()
+			status, message := env.condition(v1alpha1.ConditionReady)
 			require.Equal(t, "False/OtherScaledObject", status)
 			require.Contains(t, message, "ScaledObject resize-so is for the same target")
-			require.Nil(t, w.scaledObject())
+			require.Nil(t, env.scaledObject())
 			live := cluster.NewUnstructured(cluster.KindScaledObject)
-			require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), live))
+			require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), live))
 			require.Equal(t, paused, isPaused(live))
 		})
 	}
@@ -240,15 +240,15 @@ func TestAScaledObjectOfAnotherPolicyIsThatPolicysMatter(t *testing.T) {
 	younger.CreationTimestamp = metav1.NewTime(time.Unix(1_600_000_000, 0)) // older: it goes first
 	theirs := testScaledObject("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	fixture.SetOwner(theirs, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize")
-	w := kedaWorld(t, fixture.Function(), kedaPolicy(), younger, theirs)
+	env := newKEDAEnv(t, fixture.Function(), kedaPolicy(), younger, theirs)
 	key := fixture.Key()
 	key.Name = "users"
-	w.answer(700, 10_000)
-	w.passOf(key)
-	w.answer(700, 10_000)
-	w.passOf(key)
+	env.answer(700, 10_000)
+	env.passOf(key)
+	env.answer(700, 10_000)
+	env.passOf(key)
 	live := cluster.NewUnstructured(cluster.KindScaledObject)
-	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), live))
+	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), live))
 	require.False(t, isPaused(live))
 }
 
@@ -284,8 +284,8 @@ func TestOfOurScaledObjectIsKeptWhatIsComparedAndTold(t *testing.T) {
 func TestWhatKEDASaysOfOursWakesThePolicy(t *testing.T) {
 	ours := testScaledObject("apps/v1", "Deployment", "elsewhere")
 	fixture.SetOwner(ours, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, "resize")
-	w := kedaWorld(t, kedaPolicy())
-	require.Equal(t, []string{"resize"}, queued(t, workloadUsers(w.client), ours), "whatever it scales by now")
+	env := newKEDAEnv(t, kedaPolicy())
+	require.Equal(t, []string{"resize"}, queued(t, workloadUsers(env.client), ours), "whatever it scales by now")
 	says := func(object *unstructured.Unstructured) *unstructured.Unstructured {
 		after := object.DeepCopy()
 		after.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False"}}}

@@ -25,12 +25,12 @@ import (
 )
 
 // replicasInMesh of each entry, by name.
-func (w *testWorld) replicasInMesh() map[string]any {
-	w.t.Helper()
+func (env *testEnv) replicasInMesh() map[string]any {
+	env.t.Helper()
 	mesh := cluster.NewUnstructured(cluster.KindFunctionMesh)
 	require.NoError(
-		w.t,
-		w.client.Get(w.t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: "etl"}, mesh),
+		env.t,
+		env.client.Get(env.t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: "etl"}, mesh),
 	)
 	found := map[string]any{}
 	for i := range fixture.Entries(mesh) {
@@ -40,22 +40,22 @@ func (w *testWorld) replicasInMesh() map[string]any {
 }
 
 // editMesh changes it as its user would.
-func (w *testWorld) editMesh(change func(mesh *unstructured.Unstructured)) {
-	w.t.Helper()
+func (env *testEnv) editMesh(change func(mesh *unstructured.Unstructured)) {
+	env.t.Helper()
 	mesh := cluster.NewUnstructured(cluster.KindFunctionMesh)
 	require.NoError(
-		w.t,
-		w.client.Get(w.t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: "etl"}, mesh),
+		env.t,
+		env.client.Get(env.t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: "etl"}, mesh),
 	)
 	change(mesh)
-	require.NoError(w.t, w.client.Update(w.t.Context(), mesh))
+	require.NoError(env.t, env.client.Update(env.t.Context(), mesh))
 }
 
 func TestAComponentIsFoundByItsEntry(t *testing.T) {
-	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
-	w.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }
-	w.restart()
-	found, err := w.reconciler.config.Targets.Finder.Find(t.Context(), fixture.Namespace, fixture.ComponentPolicy().Spec)
+	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
+	env.configure = func(c *target.Config) { c.InstanceMetrics = target.PodInstanceMetrics }
+	env.restart()
+	found, err := env.reconciler.config.Targets.Finder.Find(t.Context(), fixture.Namespace, fixture.ComponentPolicy().Spec)
 	require.NoError(t, err)
 	require.NotNil(t, found.Target)
 	subscription := backlog.NewSubscription(fixture.Cluster(), "public/default/resize", "in").WithPatterns()
@@ -142,21 +142,21 @@ func TestWhatIsWrongWithAComponentBecomesACondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mesh, child := fixture.Mesh(), fixture.MeshChild()
 			test.change(mesh, child)
-			w := newTestWorld(t, mesh, child, fixture.ComponentPolicy(), fixture.ConfigMap())
-			require.Equal(t, []string{"patch status"}, w.reconcile())
-			status, message := w.condition(v1alpha1.ConditionTargetFound)
+			env := newTestEnv(t, mesh, child, fixture.ComponentPolicy(), fixture.ConfigMap())
+			require.Equal(t, []string{"patch status"}, env.reconcile())
+			status, message := env.condition(v1alpha1.ConditionTargetFound)
 			require.Equal(t, test.status, status)
 			require.Contains(t, message, test.message)
-			require.Empty(t, w.reconcile(), "a second look at the same world writes nothing")
+			require.Empty(t, env.reconcile(), "a second reconcile of the same objects writes nothing")
 		})
 	}
 }
 
 func TestAComponentWithoutItsKindIsNotInstalled(t *testing.T) {
-	w := newTestWorld(t, fixture.ComponentPolicy())
-	w.installed = false
-	w.reconcile()
-	_, message := w.condition(v1alpha1.ConditionTargetFound)
+	env := newTestEnv(t, fixture.ComponentPolicy())
+	env.installed = false
+	env.reconcile()
+	_, message := env.condition(v1alpha1.ConditionTargetFound)
 	require.Contains(t, message, "kind FunctionMesh of compute.functionmesh.io/v1alpha1 is not installed")
 }
 
@@ -166,8 +166,8 @@ func TestASourceOfAMeshNeverGoesToZero(t *testing.T) {
 	entry["batchSourceConfig"] = map[string]any{"discoveryTriggererClassName": "x"}
 	fixture.Spec(mesh)["sources"] = []any{entry}
 	p.Spec.ScaleTargetRef.Component.Kind = v1alpha1.WorkloadSource
-	w := newTestWorld(t, mesh, fixture.ConfigMap())
-	found, err := w.reconciler.config.Targets.Finder.Find(t.Context(), fixture.Namespace, p.Spec)
+	env := newTestEnv(t, mesh, fixture.ConfigMap())
+	found, err := env.reconciler.config.Targets.Finder.Find(t.Context(), fixture.Namespace, p.Spec)
 	require.NoError(t, err)
 	require.True(t, found.Target.NeverZero)
 	require.Equal(t, "BatchSourceExecutor-public/default/resize", found.Target.Subscription.Name)
@@ -179,10 +179,10 @@ func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
 		"on its StatefulSet": {"apps/v1", "StatefulSet", "etl-resize-function"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap(),
+			env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap(),
 				otherAutoscaler(rival[0], rival[1], rival[2]))
-			w.reconcile()
-			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+			env.reconcile()
+			status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, "False/ConflictingAutoscaler", status)
 			require.Contains(t, message, "theirs scales "+rival[1]+" "+rival[2])
 		})
@@ -190,38 +190,38 @@ func TestAutoscalersOfAChildAreRivalsOfItsComponent(t *testing.T) {
 	t.Run("by Function Mesh", func(t *testing.T) {
 		mesh := fixture.Mesh()
 		fixture.EntryAt(mesh, 1)["maxReplicas"] = int64(5)
-		w := newTestWorld(t, mesh, fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
-		w.reconcile()
-		status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+		env := newTestEnv(t, mesh, fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
+		env.reconcile()
+		status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 		require.Equal(t, "False/FunctionHasOwnAutoscaler", status)
 		require.Contains(t, message, "remove maxReplicas, then delete HorizontalPodAutoscaler etl-resize-function")
 	})
 }
 
 func TestAComponentIsScaledByItsEntryInTheMesh(t *testing.T) {
-	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
-	require.Equal(t, []string{"patch status"}, w.reconcile())
-	require.Equal(t, int32(3), *w.policy().Status.SpecReplicas)
-	w.answer(700, 10_000)
-	require.Equal(t, []string{"patch *unstructured.Unstructured", "patch status"}, w.reconcile())
-	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
+	require.Equal(t, []string{"patch status"}, env.reconcile())
+	require.Equal(t, int32(3), *env.policy().Status.SpecReplicas)
+	env.answer(700, 10_000)
+	require.Equal(t, []string{"patch *unstructured.Unstructured", "patch status"}, env.reconcile())
+	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
 	require.Equal(t, v1alpha1.ActuatorStatus{
 		Type: v1alpha1.ActuatorDirect, Reason: "a component of a FunctionMesh has no scale subresource",
-	}, *w.policy().Status.Actuator)
-	require.Nil(t, w.autoscaler())
-	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
-	require.Equal(t, []string{"patch status"}, w.reconcile())
-	require.Equal(t, int32(7), *w.policy().Status.SpecReplicas)
-	require.Empty(t, w.reconcile())
+	}, *env.policy().Status.Actuator)
+	require.Nil(t, env.autoscaler())
+	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, env.replicasInMesh())
+	require.Equal(t, []string{"patch status"}, env.reconcile())
+	require.Equal(t, int32(7), *env.policy().Status.SpecReplicas)
+	require.Empty(t, env.reconcile())
 }
 
 func TestAComponentIsScaledDirectly(t *testing.T) {
 	p := fixture.ComponentPolicy()
 	p.Spec.Actuator = v1alpha1.ActuatorDirect
-	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), p, fixture.ConfigMap())
-	w.settle(700)
-	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
-	require.Nil(t, w.autoscaler())
+	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), p, fixture.ConfigMap())
+	env.settle(700)
+	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, env.replicasInMesh())
+	require.Nil(t, env.autoscaler())
 }
 
 // behind shows an older FunctionMesh than the API server has.
@@ -241,39 +241,39 @@ func (b behind) Get(ctx context.Context, key client.ObjectKey, into client.Objec
 func TestAMeshThatChangedMeanwhileIsTriedAgain(t *testing.T) {
 	p := fixture.ComponentPolicy()
 	p.Spec.Actuator = v1alpha1.ActuatorDirect
-	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), p, fixture.ConfigMap())
-	w.reconcile()
-	w.answer(700, 10_000)
-	w.editMesh(func(mesh *unstructured.Unstructured) {
+	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), p, fixture.ConfigMap())
+	env.reconcile()
+	env.answer(700, 10_000)
+	env.editMesh(func(mesh *unstructured.Unstructured) {
 		fixture.Spec(mesh)["functions"] = []any{fixture.Entry("resize"), fixture.Entry("tag")}
 	})
-	w.configure = func(c *target.Config) { c.Workloads = behind{w.client, fixture.Mesh()} }
-	w.restart()
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	env.configure = func(c *target.Config) { c.Workloads = behind{env.client, fixture.Mesh()} }
+	env.restart()
+	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorContains(t, err,
 		"writing replicas of spec.functions[1] of FunctionMesh etl, which may have changed meanwhile")
-	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(3)}, w.replicasInMesh(),
+	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(3)}, env.replicasInMesh(),
 		"the wrong one is never written")
-	_, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	_, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Contains(t, message, "may have changed meanwhile")
 
-	w.configure = nil
-	w.restart()
-	w.reconcile()
-	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, w.replicasInMesh())
+	env.configure = nil
+	env.restart()
+	env.reconcile()
+	require.Equal(t, map[string]any{"tag": int64(3), "resize": int64(7)}, env.replicasInMesh())
 }
 
 func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
 	mesh := fixture.Mesh()
 	delete(fixture.EntryAt(mesh, 0), "replicas")
 	p := fixture.ComponentPolicy()
-	w := newTestWorld(t, mesh, p)
-	scaler := throughMesh{w.client, w.reconciler.config.Targets.Reader}
+	env := newTestEnv(t, mesh, p)
+	scaler := throughMesh{env.client, env.reconciler.config.Targets.Reader}
 	require.NoError(t, scaler.scale(t.Context(), plan.Observed{Policy: p}, 3))
-	require.Empty(t, w.writes)
+	require.Empty(t, env.writes)
 	p.Spec.ScaleTargetRef.Component.Name = "tag"
 	require.NoError(t, scaler.scale(t.Context(), plan.Observed{Policy: p}, 4), "of an entry that has none")
-	require.Equal(t, map[string]any{"tag": int64(4), "resize": int64(3)}, w.replicasInMesh())
+	require.Equal(t, map[string]any{"tag": int64(4), "resize": int64(3)}, env.replicasInMesh())
 	p.Spec.ScaleTargetRef.Component.Name = "gone"
 	require.ErrorIs(t, scaler.scale(t.Context(), plan.Observed{Policy: p}, 4), errEntryGone)
 	p.Spec.ScaleTargetRef.Name = "gone"
@@ -281,11 +281,11 @@ func TestThroughTheMeshOnlyADifferenceIsWritten(t *testing.T) {
 }
 
 func TestPodsOfAComponentAreThoseOfItsChild(t *testing.T) {
-	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
+	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), fixture.ConfigMap())
 	health := &askedHealth{}
-	w.pods = health
-	w.restart()
-	w.settle(0)
+	env.pods = health
+	env.restart()
+	env.settle(0)
 	require.Equal(t, "Function/media/etl-resize", health.workload)
 }
 
@@ -301,7 +301,7 @@ func (h *askedHealth) Health(workload string) (policy.Pods, error) {
 }
 
 func TestWhatHappensToAMeshWakesThePoliciesOfItsComponents(t *testing.T) {
-	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy())
+	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy())
 	set := cluster.NewUnstructured(cluster.KindStatefulSet)
 	set.SetName("etl-resize-function")
 	for name, object := range map[string]*unstructured.Unstructured{
@@ -311,7 +311,7 @@ func TestWhatHappensToAMeshWakesThePoliciesOfItsComponents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var found []reconcile.Request
 			for _, target := range concerns(object) {
-				found = append(found, policiesOf(t.Context(), w.client, fixture.Namespace, target)...)
+				found = append(found, policiesOf(t.Context(), env.client, fixture.Namespace, target)...)
 			}
 			require.Equal(t, []reconcile.Request{{NamespacedName: fixture.Key()}}, found)
 		})
@@ -323,9 +323,9 @@ func TestAComponentAndItsChildAreOneTarget(t *testing.T) {
 	direct.Name, direct.UID = "direct", "uid-direct"
 	direct.Spec.ScaleTargetRef.Name = "etl-resize"
 	direct.CreationTimestamp = metav1.NewTime(direct.CreationTimestamp.Add(-time.Hour))
-	w := newTestWorld(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), direct, fixture.ConfigMap())
-	w.reconcile()
-	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	env := newTestEnv(t, fixture.Mesh(), fixture.MeshChild(), fixture.ComponentPolicy(), direct, fixture.ConfigMap())
+	env.reconcile()
+	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "False/OlderPolicy", status)
 	require.Contains(t, message, "AutoscalingPolicy direct is older")
 }

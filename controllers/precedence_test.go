@@ -22,22 +22,22 @@ func TestAUsersPolicyTakesPrecedenceOverASets(t *testing.T) {
 	fixture.SetOwner(ofSet, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicySet, "media")
 	named := fixture.Policy()
 	named.CreationTimestamp = metav1.NewTime(time.Now())
-	w := newTestWorld(t, fixture.Function(), fixture.ConfigMap(), ofSet, named)
+	env := newTestEnv(t, fixture.Function(), fixture.ConfigMap(), ofSet, named)
 	observed := plan.Observed{Policy: named}
-	require.NoError(t, w.reconciler.observer.observePrecedence(t.Context(), &observed))
+	require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), &observed))
 	require.Empty(t, observed.OlderPolicy)
 	observed = plan.Observed{Policy: ofSet}
-	require.NoError(t, w.reconciler.observer.observePrecedence(t.Context(), &observed))
+	require.NoError(t, env.reconciler.observer.observePrecedence(t.Context(), &observed))
 	require.Equal(t, "resize", observed.OlderPolicy, "until it is deleted")
 
 	last := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "resize")
 	fixture.SetOwner(last, v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, ofSet.Name)
-	require.NoError(t, w.client.Create(t.Context(), last))
+	require.NoError(t, env.client.Create(t.Context(), last))
 	for range 2 {
-		w.reconcile()
-		_, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+		env.reconcile()
+		_, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 		require.Contains(t, message, "AutoscalingPolicy media-resize gives way to this policy")
-		require.Nil(t, w.autoscaler(), "two at once would stop both")
-		require.NoError(t, client.IgnoreNotFound(w.client.Delete(t.Context(), ofSet)))
+		require.Nil(t, env.autoscaler(), "two at once would stop both")
+		require.NoError(t, client.IgnoreNotFound(env.client.Delete(t.Context(), ofSet)))
 	}
 }

@@ -17,24 +17,24 @@ import (
 )
 
 func TestARestartLosesNothingThatTakesLongToLearn(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
-	w.settle(10)
-	known := w.reconciler.memories.byKey[fixture.Key()].resume
-	known.Plateau = policy.Plateau{Ceiling: 4, Before: 50, BeforeN: 8, Since: w.now.UTC(), Block: 20 * time.Minute}
-	require.Equal(t, []string{"patch status"}, w.reconcile(), "a ceiling is worth a write of its own")
-	w.restart()
-	w.reconcile()
-	require.Equal(t, known.Plateau, w.reconciler.memories.byKey[fixture.Key()].resume.Plateau)
+	env := newTestEnv(t, fixture.Function(), capacityPolicy(), fixture.ConfigMap())
+	env.settle(10)
+	known := env.reconciler.memories.byKey[fixture.Key()].resume
+	known.Plateau = policy.Plateau{Ceiling: 4, Before: 50, BeforeN: 8, Since: env.now.UTC(), Block: 20 * time.Minute}
+	require.Equal(t, []string{"patch status"}, env.reconcile(), "a ceiling is worth a write of its own")
+	env.restart()
+	env.reconcile()
+	require.Equal(t, known.Plateau, env.reconciler.memories.byKey[fixture.Key()].resume.Plateau)
 }
 
 func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
 	p := capacityPolicy()
 	p.Status.Checkpoint = `{"v":1000,"mood":"good"}`
-	w := newTestWorld(t, fixture.Function(), p, fixture.ConfigMap())
+	env := newTestEnv(t, fixture.Function(), p, fixture.ConfigMap())
 	var lines []string
 	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
 	for range 3 {
-		_, err := w.reconciler.Reconcile(
+		_, err := env.reconciler.Reconcile(
 			log.IntoContext(t.Context(), logger),
 			reconcile.Request{NamespacedName: fixture.Key()},
 		)
@@ -43,5 +43,5 @@ func TestAStateOfAnotherVersionIsLoggedOnceAndTheCapacityResumed(t *testing.T) {
 	require.Len(t, lines, 1)
 	require.Contains(t, lines[0], "parts of status.checkpoint left out")
 	require.Contains(t, lines[0], "is not 1")
-	require.InDelta(t, 10, w.reconciler.memories.byKey[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
+	require.InDelta(t, 10, env.reconciler.memories.byKey[fixture.Key()].resume.Capacity.MessagesPerSecond, 1e-9)
 }

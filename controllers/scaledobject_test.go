@@ -29,13 +29,13 @@ import (
 
 const kedaFinalizer = "finalizer.keda.sh"
 
-// kedaWorld is a cluster with KEDA, whose scaler the adapter knows.
-func kedaWorld(t *testing.T, objects ...client.Object) *testWorld {
+// newKEDAEnv is a cluster with KEDA, whose scaler the adapter knows.
+func newKEDAEnv(t *testing.T, objects ...client.Object) *testEnv {
 	t.Helper()
-	w := newTestWorld(t, append(objects, fixture.ConfigMap())...)
-	w.now = time.Now() // as the API server's, which says when something was deleted
-	w.abilities = plan.Capabilities{KEDA: true, Scaler: plan.Scaler{Address: "scaler.pulsar-autoscaler.svc:9090"}}
-	return w
+	env := newTestEnv(t, append(objects, fixture.ConfigMap())...)
+	env.now = time.Now() // as the API server's, which says when something was deleted
+	env.abilities = plan.Capabilities{KEDA: true, Scaler: plan.Scaler{Address: "scaler.pulsar-autoscaler.svc:9090"}}
+	return env
 }
 
 func kedaPolicy() *v1alpha1.AutoscalingPolicy {
@@ -45,12 +45,12 @@ func kedaPolicy() *v1alpha1.AutoscalingPolicy {
 }
 
 // scaledObject returns ours, or nil.
-func (w *testWorld) scaledObject() *unstructured.Unstructured {
-	w.t.Helper()
+func (env *testEnv) scaledObject() *unstructured.Unstructured {
+	env.t.Helper()
 	object := cluster.NewUnstructured(cluster.KindScaledObject)
-	err := w.client.Get(w.t.Context(),
+	err := env.client.Get(env.t.Context(),
 		types.NamespacedName{Namespace: fixture.Namespace, Name: plan.AutoscalerName("resize")}, object)
-	require.NoError(w.t, client.IgnoreNotFound(err))
+	require.NoError(env.t, client.IgnoreNotFound(err))
 	if err != nil {
 		return nil
 	}
@@ -58,42 +58,42 @@ func (w *testWorld) scaledObject() *unstructured.Unstructured {
 }
 
 // kedaRuns does what KEDA's operator and the garbage collector do of our ScaledObject.
-func (w *testWorld) kedaRuns() {
-	w.t.Helper()
-	w.kedaWorks()
-	w.collectsGarbage()
+func (env *testEnv) kedaRuns() {
+	env.t.Helper()
+	env.kedaWorks()
+	env.collectsGarbage()
 }
 
-func (w *testWorld) kedaWorks() {
-	w.t.Helper()
-	object := w.scaledObject()
+func (env *testEnv) kedaWorks() {
+	env.t.Helper()
+	object := env.scaledObject()
 	switch {
 	case object == nil:
 	case object.GetDeletionTimestamp() != nil:
 		object.SetFinalizers(nil)
-		require.NoError(w.t, w.client.Update(w.t.Context(), object))
+		require.NoError(env.t, env.client.Update(env.t.Context(), object))
 	default:
 		object.SetFinalizers([]string{kedaFinalizer})
 		labels := object.GetLabels()
 		labels["scaledobject.keda.sh/name"] = object.GetName()
 		object.SetLabels(labels)
 		unstructured.RemoveNestedField(object.Object, "spec", "advanced", "restoreToOriginalReplicaCount") // omitempty
-		w.kedaSays(object,
+		env.kedaSays(object,
 			map[string]any{
 				"type": "Ready", "status": "True", "reason": "ScaledObjectReady",
 				"message": "ScaledObject is defined correctly and is ready for scaling",
 			})
-		if w.autoscaler() == nil {
-			require.NoError(w.t, w.client.Create(w.t.Context(), autoscalerOfKEDA(object)))
+		if env.autoscaler() == nil {
+			require.NoError(env.t, env.client.Create(env.t.Context(), autoscalerOfKEDA(object)))
 		}
 	}
 }
 
 // kedaSays sets KEDA's conditions.
-func (w *testWorld) kedaSays(object *unstructured.Unstructured, conditions ...any) {
-	w.t.Helper()
-	require.NoError(w.t, unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions"))
-	require.NoError(w.t, w.client.Update(w.t.Context(), object))
+func (env *testEnv) kedaSays(object *unstructured.Unstructured, conditions ...any) {
+	env.t.Helper()
+	require.NoError(env.t, unstructured.SetNestedSlice(object.Object, conditions, "status", "conditions"))
+	require.NoError(env.t, env.client.Update(env.t.Context(), object))
 }
 
 // autoscalerOfKEDA is what KEDA makes of a ScaledObject.
@@ -124,21 +124,21 @@ func autoscalerOfKEDA(object *unstructured.Unstructured) *autoscalingv2.Horizont
 }
 
 // collectsGarbage takes away KEDA's HorizontalPodAutoscaler after its ScaledObject.
-func (w *testWorld) collectsGarbage() {
-	w.t.Helper()
-	if hpa := w.autoscaler(); hpa != nil && target.ControllerOf(hpa) == cluster.KindScaledObject+" "+hpa.Name &&
-		w.scaledObject() == nil {
-		require.NoError(w.t, w.client.Delete(w.t.Context(), hpa))
+func (env *testEnv) collectsGarbage() {
+	env.t.Helper()
+	if hpa := env.autoscaler(); hpa != nil && target.ControllerOf(hpa) == cluster.KindScaledObject+" "+hpa.Name &&
+		env.scaledObject() == nil {
+		require.NoError(env.t, env.client.Delete(env.t.Context(), hpa))
 	}
 }
 
 func TestAScaledObjectIsWrittenOnceAndKept(t *testing.T) {
-	w := kedaWorld(t, fixture.Function(), kedaPolicy())
-	require.NotContains(t, w.reconcile(), "apply", "there is nothing to serve yet")
-	w.answer(700, 10_000)
-	require.Equal(t, []string{"patch status", "apply", "patch status"}, w.reconcile(),
+	env := newKEDAEnv(t, fixture.Function(), kedaPolicy())
+	require.NotContains(t, env.reconcile(), "apply", "there is nothing to serve yet")
+	env.answer(700, 10_000)
+	require.Equal(t, []string{"patch status", "apply", "patch status"}, env.reconcile(),
 		"the scaler knows the decision before KEDA asks")
-	object := w.scaledObject()
+	object := env.scaledObject()
 	require.NotNil(t, object)
 	require.Equal(t, "AutoscalingPolicy resize", target.ControllerOf(object))
 	ref := target.ScaleTargetOf(object)
@@ -151,153 +151,154 @@ func TestAScaledObjectIsWrittenOnceAndKept(t *testing.T) {
 		},
 		*ref,
 	)
-	require.Empty(t, w.reconcile())
-	status, message := w.condition(v1alpha1.ConditionReady)
+	require.Empty(t, env.reconcile())
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "Unknown/Pending", status, message)
 
-	w.kedaRuns()
-	require.Equal(t, []string{"patch status"}, w.reconcile())
-	status, message = w.condition(v1alpha1.ConditionReady)
+	env.kedaRuns()
+	require.Equal(t, []string{"patch status"}, env.reconcile())
+	status, message = env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Scaling", status, message)
-	_, message = w.condition(v1alpha1.ConditionAutoscalerApplied)
+	_, message = env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "ScaledObject "+object.GetName()+" is as it should be", message)
-	require.Equal(t, object.GetName(), w.policy().Status.ScaledObject)
-	require.Empty(t, w.policy().Status.HorizontalPodAutoscaler)
+	require.Equal(t, object.GetName(), env.policy().Status.ScaledObject)
+	require.Empty(t, env.policy().Status.HorizontalPodAutoscaler)
 	require.Equal(t, &v1alpha1.ActuatorStatus{Type: v1alpha1.ActuatorKEDA, Reason: "spec.actuator says so"},
-		w.policy().Status.Actuator)
-	require.Empty(t, w.reconcile(), "what KEDA writes of it is no difference")
-	require.Empty(t, w.written, "KEDA writes the replicas")
+		env.policy().Status.Actuator)
+	require.Empty(t, env.reconcile(), "what KEDA writes of it is no difference")
+	require.Empty(t, env.written, "KEDA writes the replicas")
 
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 30 })
-	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
-	require.Equal(t, int64(30), fixture.Spec(w.scaledObject())["maxReplicaCount"])
-	require.Empty(t, w.reconcile())
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 30 })
+	require.Equal(t, []string{"apply", "patch status"}, env.reconcile())
+	require.Equal(t, int64(30), fixture.Spec(env.scaledObject())["maxReplicaCount"])
+	require.Empty(t, env.reconcile())
 }
 
 func TestKEDAsRefusalBecomesACondition(t *testing.T) {
-	w := kedaWorld(t, fixture.Function(), kedaPolicy())
-	w.reconcile()
-	w.answer(700, 10_000)
-	w.applyFails = apierrors.NewForbidden(
+	env := newKEDAEnv(t, fixture.Function(), kedaPolicy())
+	env.reconcile()
+	env.answer(700, 10_000)
+	env.applyFails = apierrors.NewForbidden(
 		schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"},
 		"resize",
 		errors.New(
-			`admission webhook "vscaledobject.kb.io" denied the request: the workload 'resize' is already managed by the hpa 'x'`,
+			`admission webhook "vscaledobject.kb.io" denied the request: `+
+				`the workload 'resize' is already managed by the hpa 'x'`,
 		),
 	)
-	w.reconcile()
-	status, message := w.condition(v1alpha1.ConditionReady)
+	env.reconcile()
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ApplyRefused", status)
 	require.Contains(t, message, "already managed by the hpa 'x'")
-	require.Empty(t, w.reconcile(), "it is not asked again and again")
-	w.applyFails = nil
-	w.after(2 * time.Minute)
-	w.answer(700, 10_000)
-	require.Contains(t, w.reconcile(), "apply")
+	require.Empty(t, env.reconcile(), "it is not asked again and again")
+	env.applyFails = nil
+	env.after(2 * time.Minute)
+	env.answer(700, 10_000)
+	require.Contains(t, env.reconcile(), "apply")
 }
 
 // TestAWebhookThatLagsIsAskedAgainAtOnce: KEDA's sees deletions by a watch of its own.
 func TestAWebhookThatLagsIsAskedAgainAtOnce(t *testing.T) {
-	w := kedaWorld(t, fixture.Function(), fixture.Policy())
-	w.settle(700)
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorKEDA })
-	w.reconcile()
-	w.applyFails = apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "resize",
+	env := newKEDAEnv(t, fixture.Function(), fixture.Policy())
+	env.settle(700)
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorKEDA })
+	env.reconcile()
+	env.applyFails = apierrors.NewForbidden(schema.GroupResource{Group: "keda.sh", Resource: "scaledobjects"}, "resize",
 		errors.New("already managed by the hpa"))
-	_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 	require.ErrorContains(t, err, "already managed by the hpa")
-	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	status, _ := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "Unknown/ApplyFailed", status)
-	w.applyFails = nil
-	require.Equal(t, []string{"apply", "patch status"}, w.reconcile())
+	env.applyFails = nil
+	require.Equal(t, []string{"apply", "patch status"}, env.reconcile())
 }
 
 func TestTheActuatorIsHandedOver(t *testing.T) {
-	w := kedaWorld(t, fixture.Function(), fixture.Policy())
-	w.settle(700)
-	hpa := w.autoscaler()
+	env := newKEDAEnv(t, fixture.Function(), fixture.Policy())
+	env.settle(700)
+	hpa := env.autoscaler()
 	require.NotNil(t, hpa)
 
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorKEDA })
-	require.Equal(t, []string{"delete " + hpa.Name, "patch status"}, w.reconcile())
-	status, message := w.condition(v1alpha1.ConditionReady)
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorKEDA })
+	require.Equal(t, []string{"delete " + hpa.Name, "patch status"}, env.reconcile())
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "Unknown/Pending", status, message)
-	require.Equal(t, []string{"patch status", "apply", "patch status"}[1:], w.reconcile())
-	w.kedaRuns()
-	w.reconcile()
-	status, message = w.condition(v1alpha1.ConditionReady)
+	require.Equal(t, []string{"patch status", "apply", "patch status"}[1:], env.reconcile())
+	env.kedaRuns()
+	env.reconcile()
+	status, message = env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "True/Scaling", status, message)
 
 	for _, actuator := range []v1alpha1.Actuator{v1alpha1.ActuatorHPA, v1alpha1.ActuatorDirect} {
-		w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorKEDA })
+		env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorKEDA })
 		for range 4 {
-			w.kedaRuns()
-			w.reconcile()
+			env.kedaRuns()
+			env.reconcile()
 		}
-		require.NotNil(t, w.scaledObject())
-		w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = actuator })
-		require.Equal(t, []string{"delete " + hpa.Name, "patch status"}, w.reconcile())
-		_, message = w.condition(v1alpha1.ConditionReady)
+		require.NotNil(t, env.scaledObject())
+		env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = actuator })
+		require.Equal(t, []string{"delete " + hpa.Name, "patch status"}, env.reconcile())
+		_, message = env.condition(v1alpha1.ConditionReady)
 		require.Equal(t, "waiting until KEDA has let ScaledObject "+hpa.Name+" go", message)
-		require.Empty(t, w.reconcile(), "KEDA holds it back")
-		w.kedaWorks()
-		require.Nil(t, w.scaledObject())
-		require.Equal(t, []string{"patch status"}, w.reconcile(), "its HorizontalPodAutoscaler is still there")
-		_, message = w.condition(v1alpha1.ConditionReady)
+		require.Empty(t, env.reconcile(), "KEDA holds it back")
+		env.kedaWorks()
+		require.Nil(t, env.scaledObject())
+		require.Equal(t, []string{"patch status"}, env.reconcile(), "its HorizontalPodAutoscaler is still there")
+		_, message = env.condition(v1alpha1.ConditionReady)
 		require.Contains(t, message, "is gone, which KEDA made")
-		w.collectsGarbage()
+		env.collectsGarbage()
 		want := "apply"
 		if actuator == v1alpha1.ActuatorDirect {
 			want = "scale 7"
 		}
-		require.Equal(t, []string{want, "patch status"}, w.reconcile())
-		w.byHand(3)
+		require.Equal(t, []string{want, "patch status"}, env.reconcile())
+		env.byHand(3)
 	}
 }
 
 func TestAScaledObjectThatStaysIsToldOf(t *testing.T) {
-	w := kedaWorld(t, fixture.Function(), kedaPolicy())
-	w.settle(700)
-	w.kedaRuns()
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorHPA })
-	w.reconcile()
-	w.after(2 * time.Minute)
-	w.answer(700, 10_000)
-	w.reconcile()
-	status, message := w.condition(v1alpha1.ConditionReady)
+	env := newKEDAEnv(t, fixture.Function(), kedaPolicy())
+	env.settle(700)
+	env.kedaRuns()
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = v1alpha1.ActuatorHPA })
+	env.reconcile()
+	env.after(2 * time.Minute)
+	env.answer(700, 10_000)
+	env.reconcile()
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/ScaledObjectStays", status)
 	require.Contains(t, message,
 		"see that KEDA's operator runs, which lets it go, or if KEDA is gone remove finalizer finalizer.keda.sh of it")
-	require.NotNil(t, w.autoscaler())
-	w.kedaRuns()
-	require.Contains(t, w.reconcile(), "apply")
-	require.Equal(t, "AutoscalingPolicy resize", target.ControllerOf(w.autoscaler()))
+	require.NotNil(t, env.autoscaler())
+	env.kedaRuns()
+	require.Contains(t, env.reconcile(), "apply")
+	require.Equal(t, "AutoscalingPolicy resize", target.ControllerOf(env.autoscaler()))
 }
 
-// passes until the world stands still, each with what KEDA does meanwhile; a process that has ended is followed by
+// passes until nothing changes, each with what KEDA does meanwhile; a process that has ended is followed by
 // another.
-func (w *testWorld) kedaPasses(times int) {
-	w.t.Helper()
+func (env *testEnv) kedaPasses(times int) {
+	env.t.Helper()
 	for range times {
-		w.passing = true
-		_, err := w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
-		w.passing = false
-		if w.crashed {
-			w.crashed, w.crashAt = false, 0
-			w.restart()
-			w.answer(700, 10_000)
+		env.passing = true
+		_, err := env.reconciler.Reconcile(env.t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+		env.passing = false
+		if env.crashed {
+			env.crashed, env.crashAt = false, 0
+			env.restart()
+			env.answer(700, 10_000)
 		} else {
-			require.NoError(w.t, err)
+			require.NoError(env.t, err)
 		}
-		require.Falsef(w.t, w.twoScale(), "two autoscalers at once after %v", w.writes)
-		w.kedaRuns()
+		require.Falsef(env.t, env.twoScale(), "two autoscalers at once after %v", env.writes)
+		env.kedaRuns()
 	}
 }
 
 // twoScale says that our HorizontalPodAutoscaler stands beside a ScaledObject that is not going.
-func (w *testWorld) twoScale() bool {
-	hpa := w.autoscaler()
-	return hpa != nil && target.ControllerOf(hpa) == "AutoscalingPolicy resize" && w.scaledObject() != nil
+func (env *testEnv) twoScale() bool {
+	hpa := env.autoscaler()
+	return hpa != nil && target.ControllerOf(hpa) == "AutoscalingPolicy resize" && env.scaledObject() != nil
 }
 
 func TestReplicasStayWhereTheyAreAtWhateverWriteATransferEnds(t *testing.T) {
@@ -315,18 +316,18 @@ func TestReplicasStayWhereTheyAreAtWhateverWriteATransferEnds(t *testing.T) {
 					p.Spec.Actuator = s.from
 					function := fixture.Function()
 					fixture.Spec(function)["replicas"] = int64(7) // what is decided
-					w := kedaWorld(t, function, p)
-					w.settle(700)
-					w.kedaPasses(3)
-					w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = s.to })
-					w.crashAt, w.arrives = at, arrives
-					w.kedaPasses(8)
-					require.Empty(t, w.written)
-					require.Equal(t, int64(7), w.replicas())
-					status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+					env := newKEDAEnv(t, function, p)
+					env.settle(700)
+					env.kedaPasses(3)
+					env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Actuator = s.to })
+					env.crashAt, env.arrives = at, arrives
+					env.kedaPasses(8)
+					require.Empty(t, env.written)
+					require.Equal(t, int64(7), env.replicas())
+					status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 					require.Contains(t, status, "True/", message)
-					require.Equal(t, s.to, w.policy().Status.Actuator.Type)
-					require.Equal(t, s.to == v1alpha1.ActuatorKEDA, w.scaledObject() != nil)
+					require.Equal(t, s.to, env.policy().Status.Actuator.Type)
+					require.Equal(t, s.to == v1alpha1.ActuatorKEDA, env.scaledObject() != nil)
 				})
 			}
 		}

@@ -28,13 +28,13 @@ func TestTheTroubleOfOthersIsNotThePolicys(t *testing.T) {
 			twin := fixture.Function()
 			twin.SetNamespace("shop")
 			fixture.Spec(twin)["pulsar"] = map[string]any{"pulsarConfig": configMap}
-			w := newTestWorld(t, fixture.Function(), fixture.Policy(), twin, fixture.ConfigMap())
-			w.configure = func(c *target.Config) { c.Objects = failing{Reader: w.client, name: configMap} }
-			w.restart()
-			w.settle(700)
-			status, _ := w.condition(v1alpha1.ConditionReady)
+			env := newTestEnv(t, fixture.Function(), fixture.Policy(), twin, fixture.ConfigMap())
+			env.configure = func(c *target.Config) { c.Objects = failing{Reader: env.client, name: configMap} }
+			env.restart()
+			env.settle(700)
+			status, _ := env.condition(v1alpha1.ConditionReady)
 			require.NotContains(t, status, v1alpha1.ReasonTargetInvalid)
-			require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+			require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
 		})
 	}
 }
@@ -58,17 +58,17 @@ func TestASharedSubscriptionIsReportedOnceAndScaledAllTheSame(t *testing.T) {
 	twin := fixture.Workload(cluster.KindSink)
 	twin.SetName("twin")
 	fixture.Spec(twin)["subscriptionName"] = "public/default/resize"
-	w := newTestWorld(t, fixture.Function(), fixture.Policy(), twin, fixture.ConfigMap())
-	w.reconcile()
-	w.answer(700, 10_000)
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), twin, fixture.ConfigMap())
+	env.reconcile()
+	env.answer(700, 10_000)
 	for range 3 {
-		w.reconcile()
+		env.reconcile()
 	}
-	c := meta.FindStatusCondition(w.policy().Status.Conditions, v1alpha1.ConditionSubscriptionVerified)
+	c := meta.FindStatusCondition(env.policy().Status.Conditions, v1alpha1.ConditionSubscriptionVerified)
 	require.Equal(t, v1alpha1.ReasonSubscriptionShared, c.Reason)
-	require.Equal(t, int32(7), *w.policy().Status.DesiredReplicas)
+	require.Equal(t, int32(7), *env.policy().Status.DesiredReplicas)
 	var warnings int
-	for _, event := range w.events() {
+	for _, event := range env.events() {
 		if strings.Contains(event, v1alpha1.ReasonSubscriptionShared) {
 			require.Contains(t, event, "Warning")
 			require.Contains(t, event, "Sink media/twin")

@@ -23,13 +23,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// takingOver is a world in which everything that can be taken over is in the way, and the policy says TakeOver.
-func takingOver(t *testing.T, objects ...client.Object) *testWorld {
+// takingOver has every autoscaler that can be suspended, and a policy with conflictPolicy TakeOver.
+func takingOver(t *testing.T, objects ...client.Object) *testEnv {
 	t.Helper()
 	function, p := fixture.Function(), fixture.Policy()
 	fixture.Spec(function)["maxReplicas"] = int64(5)
 	p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver
-	return newTestWorld(t, append(objects, function, p, fixture.ConfigMap())...)
+	return newTestEnv(t, append(objects, function, p, fixture.ConfigMap())...)
 }
 
 // rivals are a foreign autoscaler on the StatefulSet, and KEDA's.
@@ -44,33 +44,33 @@ func rivals() []client.Object {
 
 // pass is one of the controller, as it is in life: KEDA and Function Mesh do their part before, Pulsar answers, and an
 // error is tried again. Whatever happens, replicas stay, and there are never two autoscalers because of us.
-func (w *testWorld) pass() {
-	w.t.Helper()
-	w.keda()
-	w.functionMesh()
-	w.after(time.Second)
-	w.answer(300, 10_000)
-	w.writes = nil
-	w.passing = true
-	_, _ = w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
-	w.passing = false
-	if w.crashed {
-		w.crashed, w.crashAt = false, 0
-		w.restart()
+func (env *testEnv) pass() {
+	env.t.Helper()
+	env.keda()
+	env.functionMesh()
+	env.after(time.Second)
+	env.answer(300, 10_000)
+	env.writes = nil
+	env.passing = true
+	_, _ = env.reconciler.Reconcile(env.t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	env.passing = false
+	if env.crashed {
+		env.crashed, env.crashAt = false, 0
+		env.restart()
 	}
-	require.Equal(w.t, int64(3), w.replicas())
-	if ours, err := w.find(plan.AutoscalerName("resize")); err == nil && ours != nil {
+	require.Equal(env.t, int64(3), env.replicas())
+	if ours, err := env.find(plan.AutoscalerName("resize")); err == nil && ours != nil {
 		for _, name := range []string{"resize-function", "theirs", "keda-hpa-resize-so"} {
-			other, err := w.find(name)
-			require.NoError(w.t, err)
-			require.Nil(w.t, other, "%s beside ours", name)
+			other, err := env.find(name)
+			require.NoError(env.t, err)
+			require.Nil(env.t, other, "%s beside ours", name)
 		}
 	}
 }
 
-func (w *testWorld) find(name string) (*autoscalingv2.HorizontalPodAutoscaler, error) {
+func (env *testEnv) find(name string) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	var hpa autoscalingv2.HorizontalPodAutoscaler
-	err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: name}, &hpa)
+	err := env.client.Get(env.t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: name}, &hpa)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
@@ -78,107 +78,107 @@ func (w *testWorld) find(name string) (*autoscalingv2.HorizontalPodAutoscaler, e
 }
 
 // keda deletes the autoscaler of a ScaledObject that is paused, and makes that of one that is not.
-func (w *testWorld) keda() {
+func (env *testEnv) keda() {
 	object := testScaledObject("", "", "")
-	if w.client.Get(w.t.Context(), client.ObjectKeyFromObject(object), object) != nil {
+	if env.client.Get(env.t.Context(), client.ObjectKeyFromObject(object), object) != nil {
 		return
 	}
 	if isPaused(object) {
-		_ = client.IgnoreNotFound(w.client.Delete(w.t.Context(), kedaAutoscaler()))
+		_ = client.IgnoreNotFound(env.client.Delete(env.t.Context(), kedaAutoscaler()))
 		return
 	}
-	_ = w.client.Create(w.t.Context(), kedaAutoscaler())
+	_ = env.client.Create(env.t.Context(), kedaAutoscaler())
 }
 
 // functionMesh makes its autoscaler while maxReplicas is set, and forgets it then.
-func (w *testWorld) functionMesh() {
+func (env *testEnv) functionMesh() {
 	f := fixture.Function()
-	if w.client.Get(w.t.Context(), fixture.Key(), f) == nil && fixture.Spec(f)["maxReplicas"] != nil {
-		_ = w.client.Create(w.t.Context(), meshAutoscaler())
+	if env.client.Get(env.t.Context(), fixture.Key(), f) == nil && fixture.Spec(f)["maxReplicas"] != nil {
+		_ = env.client.Create(env.t.Context(), meshAutoscaler())
 	}
 }
 
-func (w *testWorld) maxReplicas() any {
-	w.t.Helper()
+func (env *testEnv) maxReplicas() any {
+	env.t.Helper()
 	f := fixture.Function()
-	require.NoError(w.t, w.client.Get(w.t.Context(), fixture.Key(), f))
+	require.NoError(env.t, env.client.Get(env.t.Context(), fixture.Key(), f))
 	return fixture.Spec(f)["maxReplicas"]
 }
 
 // until passes over the policy until something holds, at most 40 times.
-func (w *testWorld) until(what string, holds func() bool) {
-	w.t.Helper()
+func (env *testEnv) until(what string, holds func() bool) {
+	env.t.Helper()
 	for range 40 {
 		if holds() {
 			return
 		}
-		w.pass()
+		env.pass()
 	}
-	w.t.Fatalf("%s: never; %+v", what, w.policy().Status.Conditions)
+	env.t.Fatalf("%s: never; %+v", what, env.policy().Status.Conditions)
 }
 
-func (w *testWorld) scaling() bool { return w.autoscaler() != nil }
+func (env *testEnv) scaling() bool { return env.autoscaler() != nil }
 
 // gone says that the policy has been deleted.
-func (w *testWorld) gone() bool {
-	return apierrors.IsNotFound(w.client.Get(w.t.Context(), fixture.Key(), &v1alpha1.AutoscalingPolicy{}))
+func (env *testEnv) gone() bool {
+	return apierrors.IsNotFound(env.client.Get(env.t.Context(), fixture.Key(), &v1alpha1.AutoscalingPolicy{}))
 }
 
 // requireGivenBack checks that all is as rivals and takingOver made it.
-func (w *testWorld) requireGivenBack() {
-	w.t.Helper()
-	w.keda()
-	w.functionMesh()
-	require.Equal(w.t, int64(5), w.maxReplicas())
-	foreign, err := w.find("theirs")
-	require.NoError(w.t, err)
-	require.NotNil(w.t, foreign)
-	require.Equal(w.t, map[string]string{"team": "media"}, foreign.Labels)
-	require.Equal(w.t, map[string]string{"note": "by hand"}, foreign.Annotations)
-	require.Equal(w.t, otherAutoscaler("apps/v1", "StatefulSet", "resize-function").Spec, foreign.Spec)
+func (env *testEnv) requireGivenBack() {
+	env.t.Helper()
+	env.keda()
+	env.functionMesh()
+	require.Equal(env.t, int64(5), env.maxReplicas())
+	foreign, err := env.find("theirs")
+	require.NoError(env.t, err)
+	require.NotNil(env.t, foreign)
+	require.Equal(env.t, map[string]string{"team": "media"}, foreign.Labels)
+	require.Equal(env.t, map[string]string{"note": "by hand"}, foreign.Annotations)
+	require.Equal(env.t, otherAutoscaler("apps/v1", "StatefulSet", "resize-function").Spec, foreign.Spec)
 	object := testScaledObject("", "", "")
-	require.NoError(w.t, w.client.Get(w.t.Context(), client.ObjectKeyFromObject(object), object))
-	require.Empty(w.t, object.GetAnnotations())
+	require.NoError(env.t, env.client.Get(env.t.Context(), client.ObjectKeyFromObject(object), object))
+	require.Empty(env.t, object.GetAnnotations())
 	for _, name := range []string{"resize-function", "keda-hpa-resize-so"} {
-		hpa, err := w.find(name)
-		require.NoError(w.t, err)
-		require.NotNil(w.t, hpa, name)
+		hpa, err := env.find(name)
+		require.NoError(env.t, err)
+		require.NotNil(env.t, hpa, name)
 	}
-	require.Nil(w.t, w.autoscaler())
+	require.Nil(env.t, env.autoscaler())
 }
 
 func TestEverythingIsTakenOverAndGivenBack(t *testing.T) {
-	w := takingOver(t, rivals()...)
-	w.reconcile()
-	w.until("our autoscaler", w.scaling)
-	require.Nil(t, w.maxReplicas())
-	taken := w.policy().Status.TakenOver
+	env := takingOver(t, rivals()...)
+	env.reconcile()
+	env.until("our autoscaler", env.scaling)
+	require.Nil(t, env.maxReplicas())
+	taken := env.policy().Status.TakenOver
 	require.Equal(t, int32(5), *taken.MaxReplicas)
 	require.Len(t, taken.HorizontalPodAutoscalers, 1)
 	require.Equal(t, []v1alpha1.ObjectName{"resize-so"}, taken.ScaledObjects)
-	require.Contains(t, w.policy().Finalizers, plan.Finalizer)
-	w.pass()
-	ready, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.Contains(t, env.policy().Finalizers, plan.Finalizer)
+	env.pass()
+	ready, _ := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Applied", ready)
 
 	t.Log("the policy refuses by now")
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
-	w.until("nothing to hold any more",
-		func() bool { return w.policy().Status.TakenOver == nil && len(w.policy().Finalizers) == 0 })
-	w.requireGivenBack()
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictRefuse })
+	env.until("nothing to hold any more",
+		func() bool { return env.policy().Status.TakenOver == nil && len(env.policy().Finalizers) == 0 })
+	env.requireGivenBack()
 	for range 8 {
-		w.pass()
-		require.Nil(t, w.autoscaler())
+		env.pass()
+		require.Nil(t, env.autoscaler())
 	}
-	ready, _ = w.condition(v1alpha1.ConditionReady)
+	ready, _ = env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/FunctionHasOwnAutoscaler", ready)
 
 	t.Log("it takes over again, and is deleted")
-	w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver })
-	w.until("our autoscaler", w.scaling)
-	require.NoError(t, w.client.Delete(t.Context(), fixture.Policy()))
-	w.until("the policy to go", w.gone)
-	w.requireGivenBack()
+	env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.ConflictPolicy = v1alpha1.ConflictTakeOver })
+	env.until("our autoscaler", env.scaling)
+	require.NoError(t, env.client.Delete(t.Context(), fixture.Policy()))
+	env.until("the policy to go", env.gone)
+	env.requireGivenBack()
 }
 
 // TestACrashAnywhereLosesNothing ends the process at every write on the way there and back, before and after it
@@ -187,14 +187,14 @@ func TestACrashAnywhereLosesNothing(t *testing.T) {
 	for _, arrived := range []bool{false, true} {
 		for at, ended := 1, true; ended; at++ {
 			t.Run(fmt.Sprintf("write %d, arrived %t", at, arrived), func(t *testing.T) {
-				w := takingOver(t, rivals()...)
-				w.reconcile()
-				w.crashAt, w.arrives = at, arrived
-				w.until("our autoscaler", w.scaling)
-				require.NoError(t, w.client.Delete(t.Context(), fixture.Policy()))
-				w.until("the policy to go", w.gone)
-				w.requireGivenBack()
-				ended = w.crashAt == 0
+				env := takingOver(t, rivals()...)
+				env.reconcile()
+				env.crashAt, env.arrives = at, arrived
+				env.until("our autoscaler", env.scaling)
+				require.NoError(t, env.client.Delete(t.Context(), fixture.Policy()))
+				env.until("the policy to go", env.gone)
+				env.requireGivenBack()
+				ended = env.crashAt == 0
 				require.True(t, ended || at > 12, "writes on the way")
 			})
 		}
@@ -241,91 +241,91 @@ func TestNothingIsPutAwayInVain(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := takingOver(t, append(test.objects, meshAutoscaler())...)
+			env := takingOver(t, append(test.objects, meshAutoscaler())...)
 			if test.change != nil {
 				f := fixture.Function()
-				require.NoError(t, w.client.Get(t.Context(), fixture.Key(), f))
+				require.NoError(t, env.client.Get(t.Context(), fixture.Key(), f))
 				test.change(f)
-				require.NoError(t, w.client.Update(t.Context(), f))
+				require.NoError(t, env.client.Update(t.Context(), f))
 			}
-			w.reconcile()
+			env.reconcile()
 			for range 8 {
-				w.after(time.Second)
-				w.answer(300, 10_000)
-				for _, wrote := range w.reconcile() {
+				env.after(time.Second)
+				env.answer(300, 10_000)
+				for _, wrote := range env.reconcile() {
 					require.Equal(t, "patch status", wrote)
 				}
 			}
-			status, message := w.condition(v1alpha1.ConditionReady)
+			status, message := env.condition(v1alpha1.ConditionReady)
 			require.Equal(t, test.want, status)
 			require.Contains(t, message, test.message)
-			require.Empty(t, w.policy().Finalizers)
-			require.Nil(t, w.policy().Status.TakenOver)
+			require.Empty(t, env.policy().Finalizers)
+			require.Nil(t, env.policy().Status.TakenOver)
 		})
 	}
 	t.Run("the backlog is not known", func(t *testing.T) {
-		w := takingOver(t, meshAutoscaler())
+		env := takingOver(t, meshAutoscaler())
 		for range 3 {
-			require.NotContains(t, w.reconcile(), "delete resize-function")
+			require.NotContains(t, env.reconcile(), "delete resize-function")
 		}
-		_, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+		_, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 		require.Contains(t, message, "when the backlog is known")
-		require.Equal(t, int64(5), w.maxReplicas())
+		require.Equal(t, int64(5), env.maxReplicas())
 	})
 	t.Run("the policy only recommends", func(t *testing.T) {
-		w := takingOver(t, meshAutoscaler())
-		w.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
-		w.settle(300)
-		require.Equal(t, int64(5), w.maxReplicas())
+		env := takingOver(t, meshAutoscaler())
+		env.edit(func(p *v1alpha1.AutoscalingPolicy) { p.Spec.Mode = v1alpha1.ModeRecommend })
+		env.settle(300)
+		require.Equal(t, int64(5), env.maxReplicas())
 	})
 }
 
 func TestWhoPutsBackWhatWasPutAwayIsNotFought(t *testing.T) {
-	w := takingOver(t, meshAutoscaler())
-	w.reconcile()
-	w.until("our autoscaler", w.scaling)
-	w.after(time.Minute)
+	env := takingOver(t, meshAutoscaler())
+	env.reconcile()
+	env.until("our autoscaler", env.scaling)
+	env.after(time.Minute)
 	f := fixture.Function()
-	require.NoError(t, w.client.Get(t.Context(), fixture.Key(), f))
+	require.NoError(t, env.client.Get(t.Context(), fixture.Key(), f))
 	fixture.Spec(f)["maxReplicas"] = int64(5)
-	require.NoError(t, w.client.Update(t.Context(), f))
-	w.answer(300, 10_000)
-	w.reconcile()
-	status, message := w.condition(v1alpha1.ConditionReady)
+	require.NoError(t, env.client.Update(t.Context(), f))
+	env.answer(300, 10_000)
+	env.reconcile()
+	status, message := env.condition(v1alpha1.ConditionReady)
 	require.Equal(t, "False/Recreated", status)
 	require.Contains(t, message, "GitOps")
-	require.Equal(t, int64(5), w.maxReplicas())
+	require.Equal(t, int64(5), env.maxReplicas())
 }
 
 func TestWhatIsLeftBehindOfWhatWasPutBackIsPutAway(t *testing.T) {
-	w := takingOver(t, meshAutoscaler())
-	w.reconcile()
-	w.until("our autoscaler", w.scaling)
+	env := takingOver(t, meshAutoscaler())
+	env.reconcile()
+	env.until("our autoscaler", env.scaling)
 	set := func(value any) {
 		f := fixture.Function()
-		require.NoError(t, w.client.Get(t.Context(), fixture.Key(), f))
+		require.NoError(t, env.client.Get(t.Context(), fixture.Key(), f))
 		fixture.Spec(f)["maxReplicas"] = value
 		if value == nil {
 			delete(fixture.Spec(f), "maxReplicas")
 		}
-		require.NoError(t, w.client.Update(t.Context(), f))
+		require.NoError(t, env.client.Update(t.Context(), f))
 	}
 	set(int64(5))
-	w.functionMesh()
-	w.after(time.Minute)
-	w.answer(300, 10_000)
-	w.reconcile()
-	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	env.functionMesh()
+	env.after(time.Minute)
+	env.answer(300, 10_000)
+	env.reconcile()
+	status, _ := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "False/Recreated", status)
 	set(nil)
 	for range 4 {
-		w.after(5 * time.Second)
-		w.answer(300, 10_000)
-		w.reconcile()
+		env.after(5 * time.Second)
+		env.answer(300, 10_000)
+		env.reconcile()
 	}
-	status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Applied", status, message)
-	left, err := w.find("resize-function")
+	left, err := env.find("resize-function")
 	require.NoError(t, err)
 	require.Nil(t, left)
 }
@@ -340,84 +340,84 @@ func TestAScaledObjectIsPausedAsKedaSaysSo(t *testing.T) {
 }
 
 func TestWhatSomebodyChangedMeanwhileStays(t *testing.T) {
-	w := takingOver(t, rivals()...)
-	w.reconcile()
-	w.until("our autoscaler", w.scaling)
+	env := takingOver(t, rivals()...)
+	env.reconcile()
+	env.until("our autoscaler", env.scaling)
 	f := fixture.Function()
-	require.NoError(t, w.client.Get(t.Context(), fixture.Key(), f))
+	require.NoError(t, env.client.Get(t.Context(), fixture.Key(), f))
 	fixture.Spec(f)["maxReplicas"] = int64(9)
-	require.NoError(t, w.client.Update(t.Context(), f))
+	require.NoError(t, env.client.Update(t.Context(), f))
 	object := testScaledObject("", "", "")
-	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	object.SetAnnotations(map[string]string{cluster.AnnotationPaused: "true", "by": "somebody"})
-	require.NoError(t, w.client.Update(t.Context(), object))
+	require.NoError(t, env.client.Update(t.Context(), object))
 	theirs := otherAutoscaler("apps/v1", "StatefulSet", "resize-function")
 	theirs.Spec.MaxReplicas = 77
-	require.NoError(t, w.client.Create(t.Context(), theirs))
-	w.events()
+	require.NoError(t, env.client.Create(t.Context(), theirs))
+	env.events()
 
-	require.NoError(t, w.client.Delete(t.Context(), fixture.Policy()))
+	require.NoError(t, env.client.Delete(t.Context(), fixture.Policy()))
 	for range 40 {
-		if w.gone() {
+		if env.gone() {
 			break
 		}
-		w.after(time.Second)
-		_, _ = w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
-		require.Equal(t, int64(3), w.replicas())
+		env.after(time.Second)
+		_, _ = env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+		require.Equal(t, int64(3), env.replicas())
 	}
-	require.True(t, w.gone())
-	require.Equal(t, int64(9), w.maxReplicas())
-	require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	require.True(t, env.gone())
+	require.Equal(t, int64(9), env.maxReplicas())
+	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	require.Equal(t, map[string]string{cluster.AnnotationPaused: "true", "by": "somebody"}, object.GetAnnotations())
-	found, err := w.find("theirs")
+	found, err := env.find("theirs")
 	require.NoError(t, err)
 	require.Equal(t, int32(77), found.Spec.MaxReplicas)
-	require.Contains(t, fmt.Sprint(w.events()), "maxReplicas 5: a user or another controller set it meanwhile")
+	require.Contains(t, fmt.Sprint(env.events()), "maxReplicas 5: a user or another controller set it meanwhile")
 }
 
 func TestADeletedPolicyNeverHangs(t *testing.T) {
 	forbidden := apierrors.NewForbidden(autoscalingv2.Resource("functions"), "resize", errors.New("needs patch"))
 	tests := map[string]struct {
-		spoil func(w *testWorld)
+		spoil func(env *testEnv)
 		event string
 		most  int
 	}{
 		"the target is gone": {
-			spoil: func(w *testWorld) { require.NoError(w.t, w.client.Delete(w.t.Context(), fixture.Function())) },
+			spoil: func(env *testEnv) { require.NoError(env.t, env.client.Delete(env.t.Context(), fixture.Function())) },
 			event: "the target is gone", most: 3,
 		},
 		"the ScaledObject is gone": {
-			spoil: func(w *testWorld) {
-				require.NoError(w.t, w.client.Delete(w.t.Context(), testScaledObject("", "", "")))
+			spoil: func(env *testEnv) {
+				require.NoError(env.t, env.client.Delete(env.t.Context(), testScaledObject("", "", "")))
 			},
 			event: "AutoscalerRestored", most: 3,
 		},
 		"a permission is missing": {
-			spoil: func(w *testWorld) { w.patchFails = forbidden }, event: "restore by hand",
+			spoil: func(env *testEnv) { env.patchFails = forbidden }, event: "restore by hand",
 			most: 3,
 		},
 		"the API server fails": {
-			spoil: func(w *testWorld) { w.patchFails = errors.New("boom") }, event: "restore by hand",
+			spoil: func(env *testEnv) { env.patchFails = errors.New("boom") }, event: "restore by hand",
 			most: maxCleanupAttempts + 2,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := takingOver(t, rivals()...)
-			w.reconcile()
-			w.until("our autoscaler", w.scaling)
-			w.events()
-			test.spoil(w)
-			require.NoError(t, w.client.Delete(t.Context(), fixture.Policy()))
+			env := takingOver(t, rivals()...)
+			env.reconcile()
+			env.until("our autoscaler", env.scaling)
+			env.events()
+			test.spoil(env)
+			require.NoError(t, env.client.Delete(t.Context(), fixture.Policy()))
 			passes := 0
-			for ; !w.gone() && passes < 100; passes++ {
-				w.after(soon)
-				_, err := w.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+			for ; !env.gone() && passes < 100; passes++ {
+				env.after(soon)
+				_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
 				require.NoError(t, err)
 			}
-			require.True(t, w.gone())
+			require.True(t, env.gone())
 			require.LessOrEqual(t, passes, test.most)
-			require.Contains(t, fmt.Sprint(w.events()), test.event)
+			require.Contains(t, fmt.Sprint(env.events()), test.event)
 		})
 	}
 }
@@ -432,13 +432,13 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 			"maxReplicas": int64(5),
 		},
 	}}
-	w := newTestWorld(t, mesh)
+	env := newTestEnv(t, mesh)
 	p := fixture.Policy()
 	p.Spec.ScaleTargetRef = v1alpha1.ScaleTargetRef{
 		APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "FunctionMesh", Name: "re",
 		Component: v1alpha1.MeshComponent{Kind: "Function", Name: "size"},
 	}
-	world := plan.Observed{Policy: p, Target: &plan.Target{
+	observed := plan.Observed{Policy: p, Target: &plan.Target{
 		Scaling: plan.ByMesh, Ref: v1alpha1.ScaleTargetRef{
 			APIVersion: "compute.functionmesh.io/v1alpha1", Kind: "Function",
 			Name: "re-size",
@@ -446,19 +446,19 @@ func TestMaxReplicasOfAMeshAreChangedInItsEntry(t *testing.T) {
 	}}
 	entries := func() []any {
 		live := cluster.NewUnstructured(cluster.KindFunctionMesh)
-		require.NoError(t, w.client.Get(t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: "re"}, live))
+		require.NoError(t, env.client.Get(t.Context(), types.NamespacedName{Namespace: fixture.Namespace, Name: "re"}, live))
 		list, _, err := unstructured.NestedSlice(live.Object, "spec", "functions")
 		require.NoError(t, err)
 		return list
 	}
 	other := map[string]any{"name": "other", "maxReplicas": int64(7)}
-	require.NoError(t, w.reconciler.applier.suspender.setMaxReplicas(t.Context(), world, new(int32(4)), nil))
-	require.Empty(t, w.writes, "it is 5 by now")
-	require.NoError(t, w.reconciler.applier.suspender.setMaxReplicas(t.Context(), world, new(int32(5)), nil))
+	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), observed, new(int32(4)), nil))
+	require.Empty(t, env.writes, "it is 5 by now")
+	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), observed, new(int32(5)), nil))
 	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2)}}, entries())
-	require.NoError(t, w.reconciler.applier.suspender.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
+	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), observed, nil, new(int32(5))))
 	require.Equal(t, []any{other, map[string]any{"name": "size", "replicas": int64(2), "maxReplicas": int64(5)}},
 		entries())
-	world.Policy.Spec.ScaleTargetRef.Component.Name = "gone"
-	require.NoError(t, w.reconciler.applier.suspender.setMaxReplicas(t.Context(), world, nil, new(int32(5))))
+	observed.Policy.Spec.ScaleTargetRef.Component.Name = "gone"
+	require.NoError(t, env.reconciler.applier.suspender.setMaxReplicas(t.Context(), observed, nil, new(int32(5))))
 }

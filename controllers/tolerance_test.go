@@ -14,22 +14,22 @@ import (
 )
 
 func TestToleranceIsAppliedAgainOnceKubernetesWasUpgraded(t *testing.T) {
-	w := newTestWorld(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
-	w.settle(700)
-	dropped := w.autoscaler() // as a server before 1.35 keeps it
+	env := newTestEnv(t, fixture.Function(), fixture.Policy(), fixture.ConfigMap())
+	env.settle(700)
+	dropped := env.autoscaler() // as a server before 1.35 keeps it
 	dropped.Spec.Behavior.ScaleUp.Tolerance, dropped.Spec.Behavior.ScaleDown.Tolerance = nil, nil
-	require.NoError(t, w.client.Update(t.Context(), dropped))
-	w.reconcile()
-	status, _ := w.condition(v1alpha1.ConditionAutoscalerApplied)
+	require.NoError(t, env.client.Update(t.Context(), dropped))
+	env.reconcile()
+	status, _ := env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/ToleranceUnsupported", status)
-	require.NotContains(t, w.reconcile(), "apply", "the server drops it again")
+	require.NotContains(t, env.reconcile(), "apply", "the server drops it again")
 
-	w.after(time.Hour)
-	w.answer(700, 10_000)
-	require.Contains(t, w.reconcile(), "apply")
-	status, _ = w.condition(v1alpha1.ConditionAutoscalerApplied)
+	env.after(time.Hour)
+	env.answer(700, 10_000)
+	require.Contains(t, env.reconcile(), "apply")
+	status, _ = env.condition(v1alpha1.ConditionAutoscalerApplied)
 	require.Equal(t, "True/Applied", status)
-	w.after(time.Hour)
-	w.answer(700, 10_000)
-	require.NotContains(t, w.reconcile(), "apply")
+	env.after(time.Hour)
+	env.answer(700, 10_000)
+	require.NotContains(t, env.reconcile(), "apply")
 }

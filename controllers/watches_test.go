@@ -40,7 +40,7 @@ func queued[T any](t *testing.T, h handler.TypedEventHandler[T, reconcile.Reques
 func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 	sibling, other := fixture.Policy(), fixture.Policy()
 	sibling.Name, other.Name, other.Spec.ScaleTargetRef.Name = "sibling", "other", "crop"
-	w := newTestWorld(t, fixture.Policy(), sibling, other)
+	env := newTestEnv(t, fixture.Policy(), sibling, other)
 	ours := otherAutoscaler("compute.functionmesh.io/v1alpha1", "Function", "gone")
 	ours.Name = plan.AutoscalerName("other")
 	ours.OwnerReferences = []metav1.OwnerReference{{Kind: v1alpha1.KindAutoscalingPolicy, Name: "other"}}
@@ -62,18 +62,18 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			require.ElementsMatch(t, test.want, queued(t, autoscalerUsers(w.client), test.object))
+			require.ElementsMatch(t, test.want, queued(t, autoscalerUsers(env.client), test.object))
 		})
 	}
-	require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(w.client), fixture.Function()))
+	require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(env.client), fixture.Function()))
 	worker := fixture.Policy()
 	worker.Name, worker.Spec.ScaleTargetRef = "worker", v1alpha1.ScaleTargetRef{
 		APIVersion: "apps/v1", Kind: "StatefulSet",
 		Name: "pf-public-default-my-function",
 	}
-	require.NoError(t, w.client.Create(t.Context(), worker))
+	require.NoError(t, env.client.Create(t.Context(), worker))
 	onWorker := otherAutoscaler("apps/v1", "StatefulSet", "pf-public-default-my-function")
-	require.Equal(t, []string{"worker"}, queued[client.Object](t, autoscalerUsers(w.client), onWorker),
+	require.Equal(t, []string{"worker"}, queued[client.Object](t, autoscalerUsers(env.client), onWorker),
 		"although the name ends as those of Function Mesh do")
 	for what, object := range map[string]*unstructured.Unstructured{
 		"a ScaledObject on the Function": testScaledObject("compute.functionmesh.io/v1alpha1", "Function",
@@ -82,13 +82,13 @@ func TestEventsReachThePoliciesTheyMatterTo(t *testing.T) {
 		"a VerticalPodAutoscaler on its StatefulSet": testVerticalAutoscaler("Auto"),
 		"its StatefulSet":                            fixture.StatefulSet(nil),
 	} {
-		require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(w.client), object), what)
+		require.ElementsMatch(t, []string{"resize", "sibling"}, queued(t, workloadUsers(env.client), object), what)
 	}
-	require.Empty(t, queued(t, workloadUsers(w.client), testScaledObject("apps/v1", "Deployment", "resize")))
+	require.Empty(t, queued(t, workloadUsers(env.client), testScaledObject("apps/v1", "Deployment", "resize")))
 	namesake := fixture.Function()
 	namesake.SetName(plan.AutoscalerName("other"))
-	require.Equal(t, []string{"other"}, queued(t, workloadUsers(w.client), namesake))
-	require.ElementsMatch(t, []string{"resize", "sibling"}, queued[client.Object](t, siblings(w.client), sibling))
+	require.Equal(t, []string{"other"}, queued(t, workloadUsers(env.client), namesake))
+	require.ElementsMatch(t, []string{"resize", "sibling"}, queued[client.Object](t, siblings(env.client), sibling))
 }
 
 func TestOurOwnStatusWritesWakeNobody(t *testing.T) {

@@ -77,25 +77,25 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := fixture.WorkerPolicy()
 			p.Spec.Pulsar.AuthSecret = test.secret
-			w := newWorkerWorld(t, p, token, testSecret("empty", nil))
-			w.configure = func(c *target.Config) {
+			env := newWorkerEnv(t, p, token, testSecret("empty", nil))
+			env.configure = func(c *target.Config) {
 				c.OwnCredentials, c.WorkerCredentials = test.own, test.workers
 				if test.mode != "" {
 					c.FunctionCredentials = test.mode
 				}
 			}
-			w.restart()
-			w.reconcile()
-			status, message := w.condition(v1alpha1.ConditionTargetFound)
+			env.restart()
+			env.reconcile()
+			status, message := env.condition(v1alpha1.ConditionTargetFound)
 			if test.refused == "" {
 				require.Equal(t, "True/Found", status, message)
-				require.NotZero(t, w.worker.Described)
+				require.NotZero(t, env.worker.Described)
 				return
 			}
 			require.Equal(t, "False/"+v1alpha1.ReasonCredentialsMissing, status)
 			require.Contains(t, message, test.refused)
-			require.Zero(t, w.worker.Described, "it is not even shown them")
-			require.Empty(t, w.worker.Updates)
+			require.Zero(t, env.worker.Described, "it is not even shown them")
+			require.Empty(t, env.worker.Updates)
 		})
 	}
 }
@@ -128,9 +128,9 @@ func TestAPolicyOfAnotherNamespaceThatMayNotScaleAFunctionStandsInNobodysWay(t *
 					Reason: "Some",
 				}}
 			}
-			w := newWorkerWorld(t, fixture.WorkerPolicy(), older)
-			w.settle(700)
-			status, message := w.condition(v1alpha1.ConditionAutoscalerApplied)
+			env := newWorkerEnv(t, fixture.WorkerPolicy(), older)
+			env.settle(700)
+			status, message := env.condition(v1alpha1.ConditionAutoscalerApplied)
 			require.Equal(t, test.want, status, message)
 		})
 	}

@@ -27,37 +27,37 @@ import (
 func TestASetKeepsAPolicyForEachObjectThatMatches(t *testing.T) {
 	plain := fixture.Function()
 	plain.SetName("plain")
-	c := newTestCluster(t, labelled("resize"), labelled("crop"), plain, fixture.PolicySet("media"))
-	writes, _ := c.reconcile("media")
+	env := newTestEnv(t, labelled("resize"), labelled("crop"), plain, fixture.PolicySet("media"))
+	writes, _ := env.reconcile("media")
 	require.Equal(t, []string{"apply", "apply", "patch status"}, writes)
-	require.Equal(t, []string{"Function/crop", "Function/resize"}, c.governed("media"))
+	require.Equal(t, []string{"Function/crop", "Function/resize"}, env.governed("media"))
 	require.Equal(t, []string{
 		"Normal PoliciesCreated 2: " + policyOf("media", "crop") + ", " + policyOf("media", "resize"),
-	}, c.recorded())
+	}, env.recorded())
 
-	p, wanted := c.policy(policyOf("media", "crop")), fixture.Policy().Spec
+	p, wanted := env.policy(policyOf("media", "crop")), fixture.Policy().Spec
 	wanted.ScaleTargetRef.Name = "crop"
 	require.Equal(t, wanted, p.Spec)
 	require.Equal(t, "media", p.Labels[plan.LabelPolicySet])
-	writes, result := c.reconcile("media")
+	writes, result := env.reconcile("media")
 	require.Empty(t, writes, "nothing changed")
 	require.Equal(t, resyncEvery, result.RequeueAfter)
-	c.restart()
-	writes, _ = c.reconcile("media")
+	env.restart()
+	writes, _ = env.reconcile("media")
 	require.Empty(t, writes, "nothing changed for another leader either")
 
-	c.setReady(policyOf("media", "crop"), metav1.ConditionTrue, "Scaling", "")
-	c.setReady(policyOf("media", "resize"), metav1.ConditionTrue, "Scaling", "")
-	c.reconcile("media")
-	require.Equal(t, []string{"Normal AllReady 2 of 2 policies are Ready"}, c.recorded())
+	env.setReady(policyOf("media", "crop"), metav1.ConditionTrue, "Scaling", "")
+	env.setReady(policyOf("media", "resize"), metav1.ConditionTrue, "Scaling", "")
+	env.reconcile("media")
+	require.Equal(t, []string{"Normal AllReady 2 of 2 policies are Ready"}, env.recorded())
 
 	f := labelled("crop")
-	c.relabel(f, nil)
-	writes, _ = c.reconcile("media")
+	env.relabel(f, nil)
+	writes, _ = env.reconcile("media")
 	require.Contains(t, writes, "delete "+policyOf("media", "crop"))
-	require.Equal(t, []string{"Function/resize"}, c.governed("media"))
-	require.Contains(t, c.recorded(), "Normal PoliciesDeleted 1: "+policyOf("media", "crop"))
-	require.NoError(t, c.client.Get(t.Context(), client.ObjectKeyFromObject(f), f))
+	require.Equal(t, []string{"Function/resize"}, env.governed("media"))
+	require.Contains(t, env.recorded(), "Normal PoliciesDeleted 1: "+policyOf("media", "crop"))
+	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(f), f))
 	replicas, _, err := unstructured.NestedInt64(f.Object, "spec", "replicas")
 	require.NoError(t, err)
 	require.Equal(t, int64(3), replicas)
@@ -74,13 +74,13 @@ func TestASetSelectsObjectsOfAllKinds(t *testing.T) {
 	}
 	mesh := labelledMesh()
 	fixture.Spec(mesh)["sources"] = []any{map[string]any{"name": "pull"}}
-	c := newTestCluster(t, labelled("resize"), sink, batch, source, mesh, component, workersSet(), fixture.PolicySet("all"))
-	c.reconcile("all")
+	env := newTestEnv(t, labelled("resize"), sink, batch, source, mesh, component, workersSet(), fixture.PolicySet("all"))
+	env.reconcile("all")
 	require.Equal(t, []string{
 		"Function/resize", "FunctionMesh/etl:Function/resize", "FunctionMesh/etl:Function/tag", "Sink/resize",
 		"Source/crawl", "StatefulSet/pf-public-default-resize",
-	}, c.governed("all"))
-	status := c.set("all").Status
+	}, env.governed("all"))
+	status := env.set("all").Status
 	require.Equal(t, []int32{8, 6, 0}, []int32{*status.Matched, *status.Governed, *status.Ready})
 	require.Equal(t, []v1alpha1.PolicySetObject{{
 		Kind: "FunctionMesh", Name: "etl", Component: v1alpha1.MeshComponent{Kind: "Source", Name: "pull"},
@@ -95,30 +95,30 @@ func TestASetSelectsObjectsOfAllKinds(t *testing.T) {
 func TestAFunctionMeshThatMatches(t *testing.T) {
 	component := fixture.MeshChild()
 	component.SetLabels(media())
-	c := newTestCluster(t, labelledMesh(), component, fixture.PolicySet("media"))
-	c.reconcile("media")
-	require.Equal(t, []string{"FunctionMesh/etl:Function/resize", "FunctionMesh/etl:Function/tag"}, c.governed("media"))
+	env := newTestEnv(t, labelledMesh(), component, fixture.PolicySet("media"))
+	env.reconcile("media")
+	require.Equal(t, []string{"FunctionMesh/etl:Function/resize", "FunctionMesh/etl:Function/tag"}, env.governed("media"))
 
 	t.Log("an entry goes and another comes")
 	mesh := fixture.Mesh()
-	require.NoError(t, c.client.Get(t.Context(), client.ObjectKeyFromObject(mesh), mesh))
+	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(mesh), mesh))
 	fixture.Spec(mesh)["functions"] = []any{fixture.Entry("tag"), fixture.Entry("crop")}
-	require.NoError(t, c.client.Update(t.Context(), mesh))
-	c.reconcile("media")
-	require.Equal(t, []string{"FunctionMesh/etl:Function/crop", "FunctionMesh/etl:Function/tag"}, c.governed("media"))
+	require.NoError(t, env.client.Update(t.Context(), mesh))
+	env.reconcile("media")
+	require.Equal(t, []string{"FunctionMesh/etl:Function/crop", "FunctionMesh/etl:Function/tag"}, env.governed("media"))
 
 	t.Log("a user's policy names a component")
 	named := fixture.ComponentPolicy()
 	named.Spec.ScaleTargetRef.Component.Name = "tag"
-	require.NoError(t, c.client.Create(t.Context(), named))
-	c.reconcile("media")
-	require.Equal(t, []string{"FunctionMesh/etl:Function/crop"}, c.governed("media"))
+	require.NoError(t, env.client.Create(t.Context(), named))
+	env.reconcile("media")
+	require.Equal(t, []string{"FunctionMesh/etl:Function/crop"}, env.governed("media"))
 
 	t.Log("it loses its label, and its Function has one")
-	c.relabel(mesh, nil)
-	c.reconcile("media")
-	require.Empty(t, c.governed("media"))
-	status, message := c.condition("media", v1alpha1.ConditionReady)
+	env.relabel(mesh, nil)
+	env.reconcile("media")
+	require.Empty(t, env.governed("media"))
+	status, message := env.condition("media", v1alpha1.ConditionReady)
 	require.Equal(t, "False/OwnedByFunctionMesh", status)
 	require.Equal(t, "Function/etl-resize: FunctionMesh etl sets its replicas: give the labels to the mesh, whose "+
 		"components then get policies", message)
@@ -128,52 +128,52 @@ func TestPoliciesFollowTheTemplate(t *testing.T) {
 	set := fixture.PolicySet("media")
 	set.Spec.Template.Metadata.Labels = map[string]v1alpha1.LabelValue{"team": "media"}
 	set.Spec.Template.Spec.Pulsar = &v1alpha1.PulsarConnection{AuthSecret: "token"}
-	c := newTestCluster(t, labelled("resize"), set)
-	c.reconcile("media")
+	env := newTestEnv(t, labelled("resize"), set)
+	env.reconcile("media")
 	name := policyOf("media", "resize")
-	require.Equal(t, "token", c.policy(name).Spec.Pulsar.AuthSecret)
-	require.Equal(t, "media", c.policy(name).Labels["team"])
+	require.Equal(t, "token", env.policy(name).Spec.Pulsar.AuthSecret)
+	require.Equal(t, "media", env.policy(name).Labels["team"])
 
-	c.editSet("media", func(set *v1alpha1.AutoscalingPolicySet) {
+	env.editSet("media", func(set *v1alpha1.AutoscalingPolicySet) {
 		set.Spec.Template.Metadata.Labels = nil
 		set.Spec.Template.Spec.Mode, set.Spec.Template.Spec.Pulsar = v1alpha1.ModeRecommend, nil
 	})
-	c.reconcile("media")
-	require.Equal(t, v1alpha1.ModeRecommend, c.policy(name).Spec.Mode)
-	require.Nil(t, c.policy(name).Spec.Pulsar, "what left the template is gone")
-	require.NotContains(t, c.policy(name).Labels, "team")
+	env.reconcile("media")
+	require.Equal(t, v1alpha1.ModeRecommend, env.policy(name).Spec.Mode)
+	require.Nil(t, env.policy(name).Spec.Pulsar, "what left the template is gone")
+	require.NotContains(t, env.policy(name).Labels, "team")
 
-	c.editPolicy(name, func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 500 })
-	c.reconcile("media")
-	require.Equal(t, int32(20), c.policy(name).Spec.MaxReplicas, "an edit is reverted")
+	env.editPolicy(name, func(p *v1alpha1.AutoscalingPolicy) { p.Spec.MaxReplicas = 500 })
+	env.reconcile("media")
+	require.Equal(t, int32(20), env.policy(name).Spec.MaxReplicas, "an edit is reverted")
 
-	c.editPolicy(name, func(p *v1alpha1.AutoscalingPolicy) {
+	env.editPolicy(name, func(p *v1alpha1.AutoscalingPolicy) {
 		p.Spec.Pulsar = &v1alpha1.PulsarConnection{AuthSecret: "own"}
 	})
-	writes, _ := c.reconcile("media")
+	writes, _ := env.reconcile("media")
 	require.NotContains(t, writes, "apply", "what the template does not say is the policy's own")
-	require.Equal(t, "own", c.policy(name).Spec.Pulsar.AuthSecret)
+	require.Equal(t, "own", env.policy(name).Spec.Pulsar.AuthSecret)
 
-	c.editSet("media", func(set *v1alpha1.AutoscalingPolicySet) { set.Spec.Selector.MatchLabels["team"] = "sound" })
-	c.reconcile("media")
-	require.Empty(t, c.governed("media"))
-	status, _ := c.condition("media", v1alpha1.ConditionTargetFound)
+	env.editSet("media", func(set *v1alpha1.AutoscalingPolicySet) { set.Spec.Selector.MatchLabels["team"] = "sound" })
+	env.reconcile("media")
+	require.Empty(t, env.governed("media"))
+	status, _ := env.condition("media", v1alpha1.ConditionTargetFound)
 	require.Equal(t, "False/NothingMatches", status)
 }
 
 func TestPrecedence(t *testing.T) {
-	c := newTestCluster(t, labelled("resize"), labelled("crop"), fixture.PolicySet("media"))
-	c.reconcile("media")
-	require.Equal(t, []string{"Function/crop", "Function/resize"}, c.governed("media"))
+	env := newTestEnv(t, labelled("resize"), labelled("crop"), fixture.PolicySet("media"))
+	env.reconcile("media")
+	require.Equal(t, []string{"Function/crop", "Function/resize"}, env.governed("media"))
 
 	named := fixture.Policy() // younger, and only recommends
 	named.CreationTimestamp = metav1.NewTime(named.CreationTimestamp.Add(time.Hour))
 	named.Spec.Mode = v1alpha1.ModeRecommend
-	require.NoError(t, c.client.Create(t.Context(), named))
-	c.now = c.now.Add(time.Minute)
-	writes, _ := c.reconcile("media")
+	require.NoError(t, env.client.Create(t.Context(), named))
+	env.now = env.now.Add(time.Minute)
+	writes, _ := env.reconcile("media")
 	require.Contains(t, writes, "delete "+policyOf("media", "resize"))
-	status := c.set("media").Status
+	status := env.set("media").Status
 	require.Equal(t, []int32{2, 1, 0}, []int32{*status.Matched, *status.Governed, *status.Ready})
 	require.Equal(t, v1alpha1.PolicySetObject{
 		Kind: "Function", Name: "resize", Policy: "resize", Reason: "NamedByPolicy",
@@ -182,14 +182,14 @@ func TestPrecedence(t *testing.T) {
 
 	older := fixture.PolicySet("early")
 	older.CreationTimestamp = metav1.NewTime(older.CreationTimestamp.Add(-time.Hour))
-	require.NoError(t, c.client.Create(t.Context(), older))
-	c.reconcile("early")
-	c.reconcile("media")
-	require.Equal(t, []string{"Function/crop"}, c.governed("early"))
-	require.Empty(t, c.governed("media"))
-	c.now = c.now.Add(time.Minute)
-	c.reconcile("media")
-	ready, message := c.condition("media", v1alpha1.ConditionReady)
+	require.NoError(t, env.client.Create(t.Context(), older))
+	env.reconcile("early")
+	env.reconcile("media")
+	require.Equal(t, []string{"Function/crop"}, env.governed("early"))
+	require.Empty(t, env.governed("media"))
+	env.now = env.now.Add(time.Minute)
+	env.reconcile("media")
+	ready, message := env.condition("media", v1alpha1.ConditionReady)
 	require.Equal(t, "True/NotGoverned", ready)
 	require.Contains(t, message, "Function/crop: the older AutoscalingPolicySet early selects it")
 }
@@ -242,23 +242,23 @@ func TestWhatASetCannotDoIsACondition(t *testing.T) {
 			if test.change != nil {
 				test.change(set)
 			}
-			c := newTestCluster(t, append(test.objects, set)...)
-			c.applyFails = test.applyFails
-			c.reconcile("media")
-			status, message := c.condition("media", v1alpha1.ConditionReady)
+			env := newTestEnv(t, append(test.objects, set)...)
+			env.applyFails = test.applyFails
+			env.reconcile("media")
+			status, message := env.condition("media", v1alpha1.ConditionReady)
 			require.Equal(t, test.status, status)
 			require.Contains(t, message, test.message)
-			require.Equal(t, int64(1), c.set("media").Status.ObservedGeneration)
-			require.Len(t, c.recorded(), 1)
-			writes, _ := c.reconcile("media")
+			require.Equal(t, int64(1), env.set("media").Status.ObservedGeneration)
+			require.Len(t, env.recorded(), 1)
+			writes, _ := env.reconcile("media")
 			require.Empty(t, writes, "neither the same status nor what was refused again")
 			if len(test.objects) == 2 {
-				require.Equal(t, "another", c.policy(taken.Name).Spec.ScaleTargetRef.Name)
-				require.Empty(t, c.policy(taken.Name).OwnerReferences)
+				require.Equal(t, "another", env.policy(taken.Name).Spec.ScaleTargetRef.Name)
+				require.Empty(t, env.policy(taken.Name).OwnerReferences)
 			}
 			if test.applyFails != nil {
-				c.now = c.now.Add(retryRefusedEvery)
-				writes, _ = c.reconcile("media")
+				env.now = env.now.Add(retryRefusedEvery)
+				writes, _ = env.reconcile("media")
 				require.Equal(t, []string{"apply"}, writes, "it is tried again")
 			}
 		})
@@ -266,40 +266,40 @@ func TestWhatASetCannotDoIsACondition(t *testing.T) {
 }
 
 func TestAFailedWriteIsTriedAgain(t *testing.T) {
-	c := newTestCluster(t, labelled("resize"), fixture.PolicySet("media"))
-	c.applyFails = errors.New("timeout")
-	_, err := c.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: key("media")})
+	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
+	env.applyFails = errors.New("timeout")
+	_, err := env.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: key("media")})
 	require.ErrorContains(t, err, "timeout")
-	status, _ := c.condition("media", v1alpha1.ConditionPoliciesApplied)
+	status, _ := env.condition("media", v1alpha1.ConditionPoliciesApplied)
 	require.Equal(t, "Unknown/ApplyFailed", status)
-	c.applyFails = nil
-	c.reconcile("media")
-	require.Equal(t, []string{"Function/resize"}, c.governed("media"))
+	env.applyFails = nil
+	env.reconcile("media")
+	require.Equal(t, []string{"Function/resize"}, env.governed("media"))
 }
 
 func TestPoliciesOfAKindThatCannotBeReadStay(t *testing.T) {
-	c := newTestCluster(t, labelled("resize"), fixture.PolicySet("media"))
-	c.reconcile("media")
-	c.missing = []string{cluster.KindFunction}
-	c.reconcile("media")
-	require.Equal(t, []string{"Function/resize"}, c.governed("media"))
+	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
+	env.reconcile("media")
+	env.missing = []string{cluster.KindFunction}
+	env.reconcile("media")
+	require.Equal(t, []string{"Function/resize"}, env.governed("media"))
 }
 
 func TestPoliciesOfASetOfThatNameBeforeLeaveFirst(t *testing.T) {
-	c := newTestCluster(t, labelled("resize"), fixture.PolicySet("media"))
-	c.reconcile("media")
-	require.NoError(t, c.client.Delete(t.Context(), c.set("media")))
-	c.reconcile("media") // gone
+	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
+	env.reconcile("media")
+	require.NoError(t, env.client.Delete(t.Context(), env.set("media")))
+	env.reconcile("media") // gone
 	again := fixture.PolicySet("media")
 	again.UID = "uid-again"
-	require.NoError(t, c.client.Create(t.Context(), again))
-	c.reconcile("media")
-	require.Empty(t, c.governed("media"))
-	status, _ := c.condition("media", v1alpha1.ConditionReady)
+	require.NoError(t, env.client.Create(t.Context(), again))
+	env.reconcile("media")
+	require.Empty(t, env.governed("media"))
+	status, _ := env.condition("media", v1alpha1.ConditionReady)
 	require.Equal(t, "Unknown/Pending", status)
-	require.NoError(t, c.client.Delete(t.Context(), c.policy(policyOf("media", "resize")))) // by garbage collection
-	c.reconcile("media")
-	require.Equal(t, []string{"Function/resize"}, c.governed("media"))
+	require.NoError(t, env.client.Delete(t.Context(), env.policy(policyOf("media", "resize")))) // by garbage collection
+	env.reconcile("media")
+	require.Equal(t, []string{"Function/resize"}, env.governed("media"))
 }
 
 func TestTheStatusOfALargeSetIsBounded(t *testing.T) {
@@ -308,36 +308,36 @@ func TestTheStatusOfALargeSetIsBounded(t *testing.T) {
 	for i := range objects {
 		all = append(all, labelled(fmt.Sprintf("f-%03d", i)))
 	}
-	c := newTestCluster(t, all...)
-	writes, _ := c.reconcile("media")
+	env := newTestEnv(t, all...)
+	writes, _ := env.reconcile("media")
 	require.Len(t, writes, objects+1)
-	require.Len(t, c.set("media").Status.NotReady, 100)
-	events := c.recorded()
+	require.Len(t, env.set("media").Status.NotReady, 100)
+	events := env.recorded()
 	require.Len(t, events, 1)
 	require.Contains(t, events[0], "Normal PoliciesCreated 150: ")
 	require.Contains(t, events[0], " and 140 more")
 	for i := range objects {
-		c.setReady(policyOf("media", fmt.Sprintf("f-%03d", i)), metav1.ConditionTrue, "Scaling", "")
+		env.setReady(policyOf("media", fmt.Sprintf("f-%03d", i)), metav1.ConditionTrue, "Scaling", "")
 	}
-	writes, _ = c.reconcile("media")
+	writes, _ = env.reconcile("media")
 	require.Equal(t, []string{"patch status"}, writes, "Ready changed")
-	status, message := c.condition("media", v1alpha1.ConditionReady)
+	status, message := env.condition("media", v1alpha1.ConditionReady)
 	require.Equal(t, "True/AllReady", status)
 	require.Equal(t, "150 of 150 policies are Ready", message)
-	require.Empty(t, c.set("media").Status.NotReady)
+	require.Empty(t, env.set("media").Status.NotReady)
 
-	c.setReady(policyOf("media", "f-133"), metav1.ConditionFalse, "ConflictingAutoscaler", "delete it")
-	writes, _ = c.reconcile("media")
+	env.setReady(policyOf("media", "f-133"), metav1.ConditionFalse, "ConflictingAutoscaler", "delete it")
+	writes, _ = env.reconcile("media")
 	require.Equal(t, []string{"patch status"}, writes, "Ready changed")
-	status, message = c.condition("media", v1alpha1.ConditionReady)
+	status, message = env.condition("media", v1alpha1.ConditionReady)
 	require.Equal(t, "False/ConflictingAutoscaler", status)
 	require.Equal(t, "1 of 150 are not ready: Function/f-133: delete it", message)
 
 	patches := 0
 	for i := range 60 { // a minute in which policies become ready and not ready one after another
-		c.now = c.now.Add(time.Second)
-		c.setReady(policyOf("media", "f-000"), metav1.ConditionFalse, "Stale", fmt.Sprint("for ", i))
-		writes, _ := c.reconcile("media")
+		env.now = env.now.Add(time.Second)
+		env.setReady(policyOf("media", "f-000"), metav1.ConditionFalse, "Stale", fmt.Sprint("for ", i))
+		writes, _ := env.reconcile("media")
 		patches += len(writes)
 	}
 	require.LessOrEqual(t, patches, 6)
@@ -360,39 +360,39 @@ func workersSet() *unstructured.Unstructured {
 }
 
 func TestAPolicyWaitsForAStatefulSetThatTheWorkerRecreates(t *testing.T) {
-	c := newTestCluster(t, workersSet(), fixture.PolicySet("media"))
-	c.reconcile("media")
+	env := newTestEnv(t, workersSet(), fixture.PolicySet("media"))
+	env.reconcile("media")
 	name := plan.SetPolicyName("media",
 		v1alpha1.ScaleTargetRef{Kind: cluster.KindStatefulSet, Name: workersSet().GetName()})
-	c.editPolicy(name, func(p *v1alpha1.AutoscalingPolicy) { p.UID = "uid-policy" })
+	env.editPolicy(name, func(p *v1alpha1.AutoscalingPolicy) { p.UID = "uid-policy" })
 
 	t.Log("the function is updated")
-	require.NoError(t, c.client.Delete(t.Context(), workersSet()))
-	c.reconcile("media")
-	c.now = c.now.Add(time.Minute)
-	c.reconcile("media")
-	require.Equal(t, types.UID("uid-policy"), c.policy(name).UID, "and what it learned is kept")
-	require.NoError(t, c.client.Create(t.Context(), workersSet()))
-	c.reconcile("media")
-	require.Equal(t, types.UID("uid-policy"), c.policy(name).UID)
+	require.NoError(t, env.client.Delete(t.Context(), workersSet()))
+	env.reconcile("media")
+	env.now = env.now.Add(time.Minute)
+	env.reconcile("media")
+	require.Equal(t, types.UID("uid-policy"), env.policy(name).UID, "and what it learned is kept")
+	require.NoError(t, env.client.Create(t.Context(), workersSet()))
+	env.reconcile("media")
+	require.Equal(t, types.UID("uid-policy"), env.policy(name).UID)
 
 	t.Log("it is deleted for good")
-	c.now = c.now.Add(time.Hour)
-	require.NoError(t, c.client.Delete(t.Context(), workersSet()))
-	c.reconcile("media")
-	require.Len(t, c.governed("media"), 1)
-	c.now = c.now.Add(target.RecreatedWithin)
-	c.reconcile("media")
-	require.Empty(t, c.governed("media"))
+	env.now = env.now.Add(time.Hour)
+	require.NoError(t, env.client.Delete(t.Context(), workersSet()))
+	env.reconcile("media")
+	require.Len(t, env.governed("media"), 1)
+	env.now = env.now.Add(target.RecreatedWithin)
+	env.reconcile("media")
+	require.Empty(t, env.governed("media"))
 
 	t.Log("it loses the label")
 	set := workersSet()
-	require.NoError(t, c.client.Create(t.Context(), set))
-	c.reconcile("media")
-	require.Len(t, c.governed("media"), 1)
-	c.relabel(set, nil)
-	c.reconcile("media")
-	require.Empty(t, c.governed("media"))
+	require.NoError(t, env.client.Create(t.Context(), set))
+	env.reconcile("media")
+	require.Len(t, env.governed("media"), 1)
+	env.relabel(set, nil)
+	env.reconcile("media")
+	require.Empty(t, env.governed("media"))
 }
 
 func TestOfStatefulSetsThoseOfTheFunctionWorkerAreSelected(t *testing.T) {
@@ -410,7 +410,7 @@ func TestOfStatefulSetsThoseOfTheFunctionWorkerAreSelected(t *testing.T) {
 		require.NoError(t, err)
 		objects = append(objects, object)
 	}
-	c := newTestCluster(t, objects...)
-	c.reconcile("all")
-	require.Equal(t, []string{"StatefulSet/nightly-2207e5fd", "StatefulSet/pf-public-default-resize"}, c.governed("all"))
+	env := newTestEnv(t, objects...)
+	env.reconcile("all")
+	require.Equal(t, []string{"StatefulSet/nightly-2207e5fd", "StatefulSet/pf-public-default-resize"}, env.governed("all"))
 }

@@ -39,23 +39,23 @@ func enqueued[T any](t *testing.T, h handler.TypedEventHandler[T, reconcile.Requ
 func TestEventsReachTheSetsTheyMatterTo(t *testing.T) {
 	elsewhere := fixture.PolicySet("elsewhere")
 	elsewhere.Namespace = "other"
-	c := newTestCluster(t, labelled("resize"), fixture.PolicySet("media"), fixture.PolicySet("late"), elsewhere)
-	c.reconcile("late")
+	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"), fixture.PolicySet("late"), elsewhere)
+	env.reconcile("late")
 	both := []string{"late", "media"}
-	made := c.policy(policyOf("late", "resize"))
-	require.ElementsMatch(t, both, enqueued(t, enqueueForPolicies(c.client), client.Object(fixture.Policy())))
-	require.Equal(t, []string{"late"}, enqueued(t, enqueueForPolicies(c.client), client.Object(made)))
-	ofSets := enqueueSets[client.Object](c.client)
+	made := env.policy(policyOf("late", "resize"))
+	require.ElementsMatch(t, both, enqueued(t, enqueueForPolicies(env.client), client.Object(fixture.Policy())))
+	require.Equal(t, []string{"late"}, enqueued(t, enqueueForPolicies(env.client), client.Object(made)))
+	ofSets := enqueueSets[client.Object](env.client)
 	require.ElementsMatch(t, both, enqueued(t, ofSets, client.Object(fixture.PolicySet("media"))))
 	require.ElementsMatch(t, append(both, "gone"), enqueued(t, ofSets, client.Object(fixture.PolicySet("gone"))))
-	ofObjects := enqueueSets[*unstructured.Unstructured](c.client)
+	ofObjects := enqueueSets[*unstructured.Unstructured](env.client)
 	require.ElementsMatch(t, both, enqueued(t, ofObjects, fixture.Workload(cluster.KindSink)))
 }
 
 func TestASetGathersWhatHappensToItsPolicies(t *testing.T) {
-	c := newTestCluster(t, labelled("resize"), fixture.PolicySet("media"))
-	c.reconcile("media")
-	before := c.policy(policyOf("media", "resize"))
+	env := newTestEnv(t, labelled("resize"), fixture.PolicySet("media"))
+	env.reconcile("media")
+	before := env.policy(policyOf("media", "resize"))
 	tests := map[string]struct {
 		change func(p *v1alpha1.AutoscalingPolicy)
 		// atOnce and later are how many sets are enqueued.
@@ -77,7 +77,7 @@ func TestASetGathersWhatHappensToItsPolicies(t *testing.T) {
 				defer q.ShutDown()
 				after := before.DeepCopy()
 				test.change(after)
-				enqueueForPolicies(c.client).Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
+				enqueueForPolicies(env.client).Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
 				synctest.Wait()
 				require.Equal(t, test.atOnce, q.Len())
 				time.Sleep(statusDelay)

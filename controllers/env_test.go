@@ -51,8 +51,8 @@ func otherAutoscaler(apiVersion, kind, name string) *autoscalingv2.HorizontalPod
 	}
 }
 
-// testWorld is an API server that counts writes, a store without a poller, and a clock that stands still.
-type testWorld struct {
+// testEnv is an API server that counts writes, a store without a poller, and a clock that stands still.
+type testEnv struct {
 	t          *testing.T
 	client     client.Client
 	store      *backlog.Store
@@ -85,11 +85,11 @@ type testWorld struct {
 	passing, crashed bool
 }
 
-func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
+func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {
 	t.Helper()
 	scheme, err := informer.Scheme()
 	require.NoError(t, err)
-	w := &testWorld{
+	env := &testEnv{
 		t: t, now: time.Unix(1_800_000_000, 0), recorder: events.NewFakeRecorder(100), installed: true,
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -104,52 +104,52 @@ func newTestWorld(t *testing.T, objects ...client.Object) *testWorld {
 			builder = builder.WithIndex(cluster.NewUnstructured(kind), field, by)
 		}
 	}
-	w.client = builder.WithInterceptorFuncs(w.counting()).Build()
-	w.store, err = backlog.NewStore(10*time.Second, time.Minute)
+	env.client = builder.WithInterceptorFuncs(env.counting()).Build()
+	env.store, err = backlog.NewStore(10*time.Second, time.Minute)
 	require.NoError(t, err)
-	w.restart()
-	return w
+	env.restart()
+	return env
 }
 
 // restart replaces the process: what it kept in memory is gone, what is written stays.
-func (w *testWorld) restart() {
-	w.t.Helper()
-	w.registry = prometheus.NewRegistry()
+func (env *testEnv) restart() {
+	env.t.Helper()
+	env.registry = prometheus.NewRegistry()
 	finding := target.Config{
-		Workloads: w.client, Installed: func(string) bool { return w.installed }, Objects: w.client,
-		FunctionCredentials: target.UseFunctionCredentials, InstanceMetrics: target.NoInstanceMetrics, Now: w.clock,
+		Workloads: env.client, Installed: func(string) bool { return env.installed }, Objects: env.client,
+		FunctionCredentials: target.UseFunctionCredentials, InstanceMetrics: target.NoInstanceMetrics, Now: env.clock,
 	}
-	if w.worker != nil {
-		finding.Worker, finding.Consumers = w.worker, target.ConsumerCount(w.store, w.clock)
+	if env.worker != nil {
+		finding.Worker, finding.Consumers = env.worker, target.ConsumerCount(env.store, env.clock)
 	}
-	if w.configure != nil {
-		w.configure(&finding)
+	if env.configure != nil {
+		env.configure(&finding)
 	}
-	credentials, err := informer.NewCredentials(w.client, finding.FunctionCredentials, finding.OwnCredentials, w.clock)
-	require.NoError(w.t, err)
+	credentials, err := informer.NewCredentials(env.client, finding.FunctionCredentials, finding.OwnCredentials, env.clock)
+	require.NoError(env.t, err)
 	finding.Credentials = credentials
 	targets, err := target.New(finding)
-	require.NoError(w.t, err)
+	require.NoError(env.t, err)
 	reconciling := ReconcilerConfig{
-		Client: w.client, Recorder: w.recorder, Store: w.store, Targets: targets, Pods: w.pods,
-		PollInterval: testInterval, Clock: w.clock, Registerer: w.registry,
-		Abilities: func() plan.Capabilities { return w.abilities },
+		Client: env.client, Recorder: env.recorder, Store: env.store, Targets: targets, Pods: env.pods,
+		PollInterval: testInterval, Clock: env.clock, Registerer: env.registry,
+		Abilities: func() plan.Capabilities { return env.abilities },
 	}
-	if w.worker != nil {
-		reconciling.Worker = w.worker
+	if env.worker != nil {
+		reconciling.Worker = env.worker
 	}
-	w.reconciler, err = NewPolicyReconciler(reconciling)
-	require.NoError(w.t, err)
+	env.reconciler, err = NewPolicyReconciler(reconciling)
+	require.NoError(env.t, err)
 }
 
-func (w *testWorld) clock() time.Time { return w.now }
+func (env *testEnv) clock() time.Time { return env.now }
 
 // counting notes every write that reaches the API server.
-func (w *testWorld) counting() interceptor.Funcs {
+func (env *testEnv) counting() interceptor.Funcs {
 	add := func(write string) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.writes = append(w.writes, write)
+		env.mu.Lock()
+		defer env.mu.Unlock()
+		env.writes = append(env.writes, write)
 	}
 	note := func(verb string, object runtime.Object) { add(fmt.Sprintf("%s %T", verb, object)) }
 	return interceptor.Funcs{
@@ -157,14 +157,14 @@ func (w *testWorld) counting() interceptor.Funcs {
 			opts ...client.ApplyOption,
 		) error {
 			add("apply")
-			if w.applyFails != nil {
-				return w.applyFails
+			if env.applyFails != nil {
+				return env.applyFails
 			}
-			return w.crashing(func() error { return c.Apply(ctx, obj, opts...) })
+			return env.crashing(func() error { return c.Apply(ctx, obj, opts...) })
 		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			note("create", obj)
-			return w.crashing(func() error { return c.Create(ctx, obj, opts...) })
+			return env.crashing(func() error { return c.Create(ctx, obj, opts...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 			note("update", obj)
@@ -174,84 +174,84 @@ func (w *testWorld) counting() interceptor.Funcs {
 			opts ...client.PatchOption,
 		) error {
 			note("patch", obj)
-			if _, ours := obj.(*v1alpha1.AutoscalingPolicy); w.patchFails != nil && !ours {
-				return w.patchFails
+			if _, ours := obj.(*v1alpha1.AutoscalingPolicy); env.patchFails != nil && !ours {
+				return env.patchFails
 			}
-			return w.crashing(func() error { return c.Patch(ctx, obj, p, opts...) })
+			return env.crashing(func() error { return c.Patch(ctx, obj, p, opts...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			add("delete " + obj.GetName())
-			return w.crashing(func() error { return c.Delete(ctx, obj, opts...) })
+			return env.crashing(func() error { return c.Delete(ctx, obj, opts...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch,
 			opts ...client.SubResourcePatchOption,
 		) error {
 			if sub == "scale" {
-				return w.scaled(ctx, c, obj, p)
+				return env.scaled(ctx, c, obj, p)
 			}
 			add("patch " + sub)
-			return w.crashing(func() error { return c.SubResource(sub).Patch(ctx, obj, p, opts...) })
+			return env.crashing(func() error { return c.SubResource(sub).Patch(ctx, obj, p, opts...) })
 		},
 	}
 }
 
 // crashing writes, unless the process is to end with this write: then nothing that follows in the pass is written
 // either, and another process begins.
-func (w *testWorld) crashing(write func() error) error {
-	if !w.passing || w.crashAt == 0 {
+func (env *testEnv) crashing(write func() error) error {
+	if !env.passing || env.crashAt == 0 {
 		return write()
 	}
-	if w.crashAt > 1 {
-		w.crashAt--
+	if env.crashAt > 1 {
+		env.crashAt--
 		return write()
 	}
 	var err error
-	if w.arrives && !w.crashed {
+	if env.arrives && !env.crashed {
 		err = write()
 	}
-	w.crashed = true
+	env.crashed = true
 	return errors.Join(err, errors.New("the process has ended"))
 }
 
 // reconcile runs one pass and returns the writes it made.
-func (w *testWorld) reconcile() []string {
-	w.t.Helper()
-	w.writes = nil
-	_, err := w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
-	require.NoError(w.t, err)
-	return w.writes
+func (env *testEnv) reconcile() []string {
+	env.t.Helper()
+	env.writes = nil
+	_, err := env.reconciler.Reconcile(env.t.Context(), reconcile.Request{NamespacedName: fixture.Key()})
+	require.NoError(env.t, err)
+	return env.writes
 }
 
 // answer is Pulsar's: so many messages wait, of so many published ever.
-func (w *testWorld) answer(waiting, published int64) {
-	w.store.Record(
+func (env *testEnv) answer(waiting, published int64) {
+	env.store.Record(
 		backlog.Topic{Cluster: fixture.Cluster(), Name: fixture.Topic},
-		fixture.Sample(w.now, waiting, published),
+		fixture.Sample(env.now, waiting, published),
 	)
 }
 
 // settle takes the policy to its first decision, with so many messages waiting.
-func (w *testWorld) settle(waiting int64) {
-	w.t.Helper()
-	w.reconcile()
-	w.answer(waiting, 10_000)
-	w.reconcile()
-	require.NotNil(w.t, w.policy().Status.DesiredReplicas)
+func (env *testEnv) settle(waiting int64) {
+	env.t.Helper()
+	env.reconcile()
+	env.answer(waiting, 10_000)
+	env.reconcile()
+	require.NotNil(env.t, env.policy().Status.DesiredReplicas)
 }
 
-func (w *testWorld) after(d time.Duration) { w.now = w.now.Add(d) }
+func (env *testEnv) after(d time.Duration) { env.now = env.now.Add(d) }
 
-func (w *testWorld) policy() *v1alpha1.AutoscalingPolicy {
-	w.t.Helper()
+func (env *testEnv) policy() *v1alpha1.AutoscalingPolicy {
+	env.t.Helper()
 	var p v1alpha1.AutoscalingPolicy
-	require.NoError(w.t, w.client.Get(w.t.Context(), fixture.Key(), &p))
+	require.NoError(env.t, env.client.Get(env.t.Context(), fixture.Key(), &p))
 	return &p
 }
 
 // condition returns "True/Reason", and its message.
-func (w *testWorld) condition(name string) (string, string) {
-	w.t.Helper()
-	c := meta.FindStatusCondition(w.policy().Status.Conditions, name)
+func (env *testEnv) condition(name string) (string, string) {
+	env.t.Helper()
+	c := meta.FindStatusCondition(env.policy().Status.Conditions, name)
 	if c == nil {
 		return "", ""
 	}
@@ -259,12 +259,12 @@ func (w *testWorld) condition(name string) (string, string) {
 }
 
 // autoscaler returns ours, or nil.
-func (w *testWorld) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
-	w.t.Helper()
+func (env *testEnv) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
+	env.t.Helper()
 	var hpa autoscalingv2.HorizontalPodAutoscaler
-	err := w.client.Get(w.t.Context(),
+	err := env.client.Get(env.t.Context(),
 		types.NamespacedName{Namespace: fixture.Namespace, Name: plan.AutoscalerName("resize")}, &hpa)
-	require.NoError(w.t, client.IgnoreNotFound(err))
+	require.NoError(env.t, client.IgnoreNotFound(err))
 	if err != nil {
 		return nil
 	}
@@ -272,11 +272,11 @@ func (w *testWorld) autoscaler() *autoscalingv2.HorizontalPodAutoscaler {
 }
 
 // events returns and forgets what was recorded.
-func (w *testWorld) events() []string {
+func (env *testEnv) events() []string {
 	var all []string
 	for {
 		select {
-		case e := <-w.recorder.Events:
+		case e := <-env.recorder.Events:
 			all = append(all, e)
 		default:
 			return all
@@ -285,17 +285,17 @@ func (w *testWorld) events() []string {
 }
 
 // edit changes the policy as its user would.
-func (w *testWorld) edit(change func(*v1alpha1.AutoscalingPolicy)) {
-	w.t.Helper()
-	p := w.policy()
+func (env *testEnv) edit(change func(*v1alpha1.AutoscalingPolicy)) {
+	env.t.Helper()
+	p := env.policy()
 	change(p)
 	p.Generation++
-	require.NoError(w.t, w.client.Update(w.t.Context(), p))
+	require.NoError(env.t, env.client.Update(env.t.Context(), p))
 }
 
-func (w *testWorld) metric(name string) int {
-	w.t.Helper()
-	count, err := testutil.GatherAndCount(w.registry, name)
-	require.NoError(w.t, err)
+func (env *testEnv) metric(name string) int {
+	env.t.Helper()
+	count, err := testutil.GatherAndCount(env.registry, name)
+	require.NoError(env.t, err)
 	return count
 }

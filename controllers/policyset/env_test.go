@@ -29,8 +29,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/fixture"
 )
 
-// testCluster is an API server that counts writes, and a clock that stands still.
-type testCluster struct {
+// testEnv is an API server that counts writes, and a clock that stands still.
+type testEnv struct {
 	t          *testing.T
 	client     client.Client
 	reconciler *Reconciler
@@ -45,45 +45,45 @@ type testCluster struct {
 	applyFails error
 }
 
-func newTestCluster(t *testing.T, objects ...client.Object) *testCluster {
+func newTestEnv(t *testing.T, objects ...client.Object) *testEnv {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1alpha1.AddToScheme(scheme))
-	c := &testCluster{t: t, now: time.Unix(1_800_000_000, 0)}
-	c.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	env := &testEnv{t: t, now: time.Unix(1_800_000_000, 0)}
+	env.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&v1alpha1.AutoscalingPolicy{}, &v1alpha1.AutoscalingPolicySet{}).
-		WithInterceptorFuncs(c.counting()).Build()
-	c.restart()
-	return c
+		WithInterceptorFuncs(env.counting()).Build()
+	env.restart()
+	return env
 }
 
 // restart replaces the process: what it kept in memory is gone, what is written stays.
-func (c *testCluster) restart() {
-	c.t.Helper()
-	c.recorder = events.NewFakeRecorder(100)
+func (env *testEnv) restart() {
+	env.t.Helper()
+	env.recorder = events.NewFakeRecorder(100)
 	var err error
-	c.reconciler, err = New(Config{
-		Client: c.client, Objects: c.client, Recorder: c.recorder, Registerer: prometheus.NewRegistry(),
-		Installed: func(kind string) bool { return !slices.Contains(c.missing, kind) },
-		Clock:     func() time.Time { return c.now },
+	env.reconciler, err = New(Config{
+		Client: env.client, Objects: env.client, Recorder: env.recorder, Registerer: prometheus.NewRegistry(),
+		Installed: func(kind string) bool { return !slices.Contains(env.missing, kind) },
+		Clock:     func() time.Time { return env.now },
 	})
-	require.NoError(c.t, err)
+	require.NoError(env.t, err)
 }
 
 // counting keeps every write that reaches the API server.
-func (c *testCluster) counting() interceptor.Funcs {
+func (env *testEnv) counting() interceptor.Funcs {
 	add := func(write string) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.writes = append(c.writes, write)
+		env.mu.Lock()
+		defer env.mu.Unlock()
+		env.writes = append(env.writes, write)
 	}
 	return interceptor.Funcs{
 		Apply: func(ctx context.Context, under client.WithWatch, obj runtime.ApplyConfiguration,
 			opts ...client.ApplyOption,
 		) error {
 			add("apply")
-			if c.applyFails != nil {
-				return c.applyFails
+			if env.applyFails != nil {
+				return env.applyFails
 			}
 			return under.Apply(ctx, obj, opts...)
 		},
@@ -101,39 +101,39 @@ func (c *testCluster) counting() interceptor.Funcs {
 }
 
 // reconcile a set; it returns the writes, in order of their names.
-func (c *testCluster) reconcile(name string) ([]string, reconcile.Result) {
-	c.t.Helper()
-	c.writes = nil
-	result, err := c.reconciler.Reconcile(c.t.Context(), reconcile.Request{NamespacedName: key(name)})
-	require.NoError(c.t, err)
-	slices.Sort(c.writes)
-	return c.writes, result
+func (env *testEnv) reconcile(name string) ([]string, reconcile.Result) {
+	env.t.Helper()
+	env.writes = nil
+	result, err := env.reconciler.Reconcile(env.t.Context(), reconcile.Request{NamespacedName: key(name)})
+	require.NoError(env.t, err)
+	slices.Sort(env.writes)
+	return env.writes, result
 }
 
 func key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: fixture.Namespace, Name: name}
 }
 
-func (c *testCluster) set(name string) *v1alpha1.AutoscalingPolicySet {
-	c.t.Helper()
+func (env *testEnv) set(name string) *v1alpha1.AutoscalingPolicySet {
+	env.t.Helper()
 	var set v1alpha1.AutoscalingPolicySet
-	require.NoError(c.t, c.client.Get(c.t.Context(), key(name), &set))
+	require.NoError(env.t, env.client.Get(env.t.Context(), key(name), &set))
 	return &set
 }
 
-func (c *testCluster) policy(name string) *v1alpha1.AutoscalingPolicy {
-	c.t.Helper()
+func (env *testEnv) policy(name string) *v1alpha1.AutoscalingPolicy {
+	env.t.Helper()
 	var p v1alpha1.AutoscalingPolicy
-	require.NoError(c.t, c.client.Get(c.t.Context(), key(name), &p))
+	require.NoError(env.t, env.client.Get(env.t.Context(), key(name), &p))
 	return &p
 }
 
 // governed are the targets of a set's policies.
-func (c *testCluster) governed(name string) []string {
-	c.t.Helper()
-	set := c.set(name)
+func (env *testEnv) governed(name string) []string {
+	env.t.Helper()
+	set := env.set(name)
 	var list v1alpha1.AutoscalingPolicyList
-	require.NoError(c.t, c.client.List(c.t.Context(), &list))
+	require.NoError(env.t, env.client.List(env.t.Context(), &list))
 	var names []string
 	for i := range list.Items {
 		if metav1.IsControlledBy(&list.Items[i], set) {
@@ -145,19 +145,19 @@ func (c *testCluster) governed(name string) []string {
 }
 
 // condition returns "True/Reason", and its message.
-func (c *testCluster) condition(name, condition string) (string, string) {
-	c.t.Helper()
-	found := meta.FindStatusCondition(c.set(name).Status.Conditions, condition)
-	require.NotNil(c.t, found, condition)
+func (env *testEnv) condition(name, condition string) (string, string) {
+	env.t.Helper()
+	found := meta.FindStatusCondition(env.set(name).Status.Conditions, condition)
+	require.NotNil(env.t, found, condition)
 	return string(found.Status) + "/" + found.Reason, found.Message
 }
 
 // recorded returns and forgets the events.
-func (c *testCluster) recorded() []string {
+func (env *testEnv) recorded() []string {
 	var all []string
 	for {
 		select {
-		case e := <-c.recorder.Events:
+		case e := <-env.recorder.Events:
 			all = append(all, e)
 		default:
 			return all
@@ -166,37 +166,37 @@ func (c *testCluster) recorded() []string {
 }
 
 // editSet and editPolicy change an object as a user would.
-func (c *testCluster) editSet(name string, change func(*v1alpha1.AutoscalingPolicySet)) {
-	c.t.Helper()
-	set := c.set(name)
+func (env *testEnv) editSet(name string, change func(*v1alpha1.AutoscalingPolicySet)) {
+	env.t.Helper()
+	set := env.set(name)
 	change(set)
 	set.Generation++
-	require.NoError(c.t, c.client.Update(c.t.Context(), set))
+	require.NoError(env.t, env.client.Update(env.t.Context(), set))
 }
 
-func (c *testCluster) editPolicy(name string, change func(*v1alpha1.AutoscalingPolicy)) {
-	c.t.Helper()
-	p := c.policy(name)
+func (env *testEnv) editPolicy(name string, change func(*v1alpha1.AutoscalingPolicy)) {
+	env.t.Helper()
+	p := env.policy(name)
 	change(p)
 	p.Generation++
-	require.NoError(c.t, c.client.Update(c.t.Context(), p))
+	require.NoError(env.t, env.client.Update(env.t.Context(), p))
 }
 
 // setReady writes the condition Ready of a policy.
-func (c *testCluster) setReady(name string, status metav1.ConditionStatus, reason, message string) {
-	c.t.Helper()
-	p := c.policy(name)
+func (env *testEnv) setReady(name string, status metav1.ConditionStatus, reason, message string) {
+	env.t.Helper()
+	p := env.policy(name)
 	meta.SetStatusCondition(&p.Status.Conditions,
 		metav1.Condition{Type: v1alpha1.ConditionReady, Status: status, Reason: reason, Message: message})
-	require.NoError(c.t, c.client.Status().Update(c.t.Context(), p))
+	require.NoError(env.t, env.client.Status().Update(env.t.Context(), p))
 }
 
 // relabel an object.
-func (c *testCluster) relabel(object *unstructured.Unstructured, labels map[string]string) {
-	c.t.Helper()
-	require.NoError(c.t, c.client.Get(c.t.Context(), client.ObjectKeyFromObject(object), object))
+func (env *testEnv) relabel(object *unstructured.Unstructured, labels map[string]string) {
+	env.t.Helper()
+	require.NoError(env.t, env.client.Get(env.t.Context(), client.ObjectKeyFromObject(object), object))
 	object.SetLabels(labels)
-	require.NoError(c.t, c.client.Update(c.t.Context(), object))
+	require.NoError(env.t, env.client.Update(env.t.Context(), object))
 }
 
 func media() map[string]string { return map[string]string{"team": "media"} }
