@@ -40,6 +40,9 @@ const ofScaler = "scaler/"
 // ofRollouts is for clusters that have them.
 const ofRollouts = "rbac/rollouts.yaml"
 
+// ofAPIServices is applied when a pod serves.
+const ofAPIServices = "adapter/apiservices.yaml"
+
 // files returns the path of every YAML file but the kustomizations.
 func files(t *testing.T) []string {
 	t.Helper()
@@ -122,9 +125,9 @@ func TestTheDecoderRefusesUnknownFields(t *testing.T) {
 func TestTheKustomizationsListEveryManifest(t *testing.T) {
 	adapters := slices.DeleteFunc(files(t),
 		func(name string) bool {
-			return strings.HasPrefix(name, "external/") || name == ofRollouts || isScalers(name)
+			return strings.HasPrefix(name, "external/") || name == ofRollouts || name == ofAPIServices || isScalers(name)
 		})
-	require.ElementsMatch(t, adapters, listed(t, ""), "all but what others may own")
+	require.ElementsMatch(t, adapters, listed(t, ""), "all but what others may own, and what is applied last")
 	scalers := slices.DeleteFunc(files(t), func(name string) bool { return !isScalers(name) })
 	require.ElementsMatch(t, scalers, listed(t, ofScaler))
 }
@@ -132,19 +135,66 @@ func TestTheKustomizationsListEveryManifest(t *testing.T) {
 // listed are the files that the kustomization of a folder names.
 func listed(t *testing.T, folder string) []string {
 	t.Helper()
+	resources := read(t, folder).Resources
+	for i := range resources {
+		resources[i] = folder + resources[i]
+	}
+	return resources
+}
+
+// kustomized is what kustomize reads of a folder.
+type kustomized struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Resources  []string `json:"resources"`
+	Images     []struct {
+		Name    string `json:"name"`
+		NewName string `json:"newName"`
+		NewTag  string `json:"newTag"`
+	} `json:"images"`
+}
+
+func read(t *testing.T, folder string) kustomized {
+	t.Helper()
 	content, err := fs.ReadFile(manifests(), folder+kustomization)
 	require.NoError(t, err)
-	var k struct {
-		APIVersion string   `json:"apiVersion"`
-		Kind       string   `json:"kind"`
-		Resources  []string `json:"resources"`
-	}
+	var k kustomized
 	require.NoError(t, sigsyaml.UnmarshalStrict(content, &k))
 	require.Equal(t, "kustomize.config.k8s.io/v1beta1 Kustomization", k.APIVersion+" "+k.Kind)
-	for i := range k.Resources {
-		k.Resources[i] = folder + k.Resources[i]
+	return k
+}
+
+// TestImagesAreSetInOnePlace by the user: until then nothing can be pulled by a name that is somebody's.
+func TestImagesAreSetInOnePlace(t *testing.T) {
+	for name, test := range map[string]struct {
+		folder string
+		file   func(string) bool
+	}{
+		"adapter": {"", func(name string) bool { return !isScalers(name) }},
+		"scaler":  {ofScaler, isScalers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			placeholder := "example.invalid/pulsar-autoscaler/" + name
+			images := read(t, test.folder).Images
+			require.Len(t, images, 1)
+			require.Equal(t, []string{placeholder, placeholder, "VERSION"},
+				[]string{images[0].Name, images[0].NewName, images[0].NewTag})
+			containers := where[*appsv1.Deployment](t, test.file)[0].Spec.Template.Spec.Containers
+			require.Len(t, containers, 1)
+			require.Equal(t, placeholder+":VERSION", containers[0].Image)
+		})
 	}
-	return k.Resources
+}
+
+// TestTheReadmeAppliesAPIServicesLast: before a pod serves they keep namespaces of the whole cluster from being deleted.
+func TestTheReadmeAppliesAPIServicesLast(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "```\nkubectl apply -k deploy\n"+
+		"kubectl -n pulsar-autoscaler rollout status deployment/adapter\n"+
+		"kubectl apply -f deploy/adapter/apiservices.yaml\n```")
+	deployment := all[*appsv1.Deployment](t)[0]
+	require.Equal(t, "pulsar-autoscaler/adapter", deployment.Namespace+"/"+deployment.Name)
 }
 
 func TestTheServiceReachesTheAdapter(t *testing.T) {
