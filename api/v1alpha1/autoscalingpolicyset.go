@@ -102,6 +102,12 @@ type AnnotationValue string
 // AutoscalingPolicySetStatus is what the selector matches and which of it is not ready. An absent field is unknown,
 // never zero.
 type AutoscalingPolicySetStatus struct {
+	// conditions of the set: Ready, TargetFound and PoliciesApplied.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -123,12 +129,6 @@ type AutoscalingPolicySetStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	NotReady []PolicySetObject `json:"notReady,omitempty"`
-	// conditions of the set: Ready, TargetFound and PoliciesApplied.
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=8
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // PolicySetObject is a matched object that is not ready or not governed.

@@ -18,7 +18,7 @@ import (
 // +kubebuilder:validation:MaxLength=32
 // +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?$`
 type Rate struct {
-	resource.Quantity
+	resource.Quantity `json:",inline"`
 }
 
 const (

@@ -126,10 +126,10 @@ type Signals struct {
 	// readyMessages wait to be processed: the backlog without messages that are still delayed.
 	// +optional
 	ReadyMessages *int64 `json:"readyMessages,omitempty"`
-	// publishRate, in messages per second, over the window of the poll.
+	// publishRate is in messages per second, over the window of the poll.
 	// +optional
 	PublishRate *Rate `json:"publishRate,omitempty"`
-	// processRate, in messages per second: what the consumers finished.
+	// processRate is in messages per second: what the consumers finished.
 	// +optional
 	ProcessRate *Rate `json:"processRate,omitempty"`
 	// consumers is the number of replicas that are connected and consuming.

@@ -186,7 +186,7 @@ func TestImagesAreSetInOnePlace(t *testing.T) {
 	}
 }
 
-// TestTheReadmeAppliesAPIServicesLast: before a pod serves they keep namespaces of the whole cluster from being deleted.
+// TestTheReadmeAppliesAPIServicesLast: before a pod serves they keep namespaces of all the cluster from being deleted.
 func TestTheReadmeAppliesAPIServicesLast(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
