@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,11 +48,27 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 	}
 	described := *target
 	described.Updating = updating
+	if described.Reported == nil {
+		described.Reported = readyReplicas(set)
+	}
 	if paused := w.pausedRollout(); paused != nil && target.Frozen == nil {
 		described.Frozen = paused
 	}
 	described.Disturbances = slices.Concat(target.Disturbances, w.disturbances(set), vertical)
 	return &described, nil
+}
+
+// readyReplicas of a StatefulSet, which leaves the field out where none is ready; nil before its controller has written
+// a status.
+func readyReplicas(set *unstructured.Unstructured) *int32 {
+	if set == nil {
+		return nil
+	}
+	if _, written, _ := unstructured.NestedInt64(set.Object, "status", "replicas"); !written {
+		return nil
+	}
+	ready, _, _ := unstructured.NestedInt64(set.Object, "status", "readyReplicas")
+	return new(int32(min(ready, math.MaxInt32)))
 }
 
 // rollout is the StatefulSet that runs the target, nil where none does or is there, and whether pods of the target are

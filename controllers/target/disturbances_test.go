@@ -38,3 +38,25 @@ func TestAStatefulSetThatReplacesItsPodsIsUpdating(t *testing.T) {
 		require.False(t, updating(fixture.StatefulSet(change)), name)
 	}
 }
+
+func TestReadyReplicasAreKnownOnceAStatusIsWritten(t *testing.T) {
+	for name, test := range map[string]struct {
+		status map[string]any
+		want   *int32
+	}{
+		"before its controller wrote a status": {nil, nil},
+		"none is ready":                        {map[string]any{"replicas": int64(3)}, new(int32)},
+		"some are ready": {
+			map[string]any{"replicas": int64(3), "readyReplicas": int64(2)}, new(int32(2)),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fixture.StatefulSet(nil)
+			if delete(set.Object, "status"); test.status != nil {
+				set.Object["status"] = test.status
+			}
+			require.Equal(t, test.want, readyReplicas(set))
+		})
+	}
+	require.Nil(t, readyReplicas(nil))
+}

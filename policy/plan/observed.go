@@ -87,8 +87,8 @@ type Target struct {
 	UID string
 	// Replicas is spec.replicas; nil when the field is absent, which the scale subresource needs.
 	Replicas *int32
-	// Reported is how many replicas it reports, which is more than Replicas while pods are replaced; nil where it does
-	// not.
+	// Reported is how many replicas its status, or that of its StatefulSet, says; nil where neither does. It is more
+	// than Replicas while pods of a Deployment are replaced.
 	Reported *int32
 	// PodSelector selects its pods, as its scale subresource says it; empty where that is not told.
 	PodSelector string

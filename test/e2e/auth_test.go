@@ -240,7 +240,7 @@ func testOAuth2(t *testing.T, s *secured) {
 	s.try(t, s.AdminURL(), pulsar.Config{AllowedIssuers: []string{s.issuer.URL()}}, attempts)
 	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
 		"an issuer that nobody allowed": {
-			s.client(t, clientRole, secret, audience), backlog.ErrForbidden,
+			s.client(t, clientRole, secret, audience), backlog.ErrHostNotAllowed,
 			"permission missing: nothing was sent to BROKER: " + s.issuer.URL() +
 				" is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
 		},
@@ -282,6 +282,6 @@ func testRedirects(t *testing.T, s *secured) {
 	to = s.AdminURL()
 	require.NoError(t, s.fetch(t, reader(), front.URL, ""), "the owner must see the token too")
 	to = elsewhere.URL
-	require.ErrorIs(t, s.fetch(t, reader(), front.URL, ""), backlog.ErrForbidden)
+	require.ErrorIs(t, s.fetch(t, reader(), front.URL, ""), backlog.ErrHostNotAllowed)
 	require.Zero(t, captured, "another host must see nothing")
 }

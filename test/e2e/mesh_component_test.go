@@ -176,7 +176,7 @@ func TestScalingAComponentOfAMeshFollowsTheLoadWhileTheMeshIsWrittenOverIt(t *te
 	require.Nil(t, hpa, "an entry of a mesh has no scale subresource")
 	rate.turn(low)
 	awaitReplicas(t, busy, 1, 1, 4*time.Minute)
-	requireClean(t, busy)
+	awaitCondition(t, busy, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 
 	await(t, busy, "the entry to be what says so", time.Minute, func(context.Context) (bool, string, error) {
 		numbers := watched.numbers()

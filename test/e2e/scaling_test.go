@@ -144,7 +144,7 @@ func awaitAutoscaler(t *testing.T, f *stage.Function, active corev1.ConditionSta
 	return message
 }
 
-// requireClean fails when the policy or the HPA has anything to complain about.
+// requireClean fails when the policy or the HPA reports a problem.
 func requireClean(t *testing.T, f *stage.Function) {
 	t.Helper()
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
-	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
 
@@ -46,13 +45,13 @@ func TestTakeOverAndGiveBackTheAutoscalerOfAnEntryOfAMesh(t *testing.T) {
 		},
 	})
 	f := m.Functions[0]
-	ours, own := plan.AutoscalerName(f.Name), f.Name+"-function"
+	own := f.Name + "-function"
 	awaitAutoscalers(t, f, map[string]bool{own: true})
 	awaitEntryMax(t, m, most)
 	p := componentPolicy(m, f, entry)
 	p.Spec.MinReplicas, p.Spec.ConflictPolicy = new(int32(replicas)), v1alpha1.ConflictTakeOver
 	addPolicy(t, p)
-	awaitAutoscalers(t, f, map[string]bool{own: false, ours: true})
+	awaitAutoscalers(t, f, map[string]bool{own: false})
 	awaitEntryMax(t, m, nil)
 	awaitCondition(t, f, v1alpha1.ConditionReady, metav1.ConditionTrue, "Scaling")
 
@@ -62,7 +61,7 @@ func TestTakeOverAndGiveBackTheAutoscalerOfAnEntryOfAMesh(t *testing.T) {
 		return absent, "it is there", err
 	})
 	awaitEntryMax(t, m, most)
-	awaitAutoscalers(t, f, map[string]bool{own: true, ours: false})
+	awaitAutoscalers(t, f, map[string]bool{own: true})
 	require.Equal(t, replicas, entryReplicas(t.Context(), t, m))
 	requireUntouched(t, f, replicas)
 }
