@@ -48,7 +48,7 @@ func TestAFunctionWorkerIsShownNoCredentialsOfTheAdapter(t *testing.T) {
 		"the adapter has none but knows certificates": {own: target.OwnCredentials{TrustsMore: true}},
 		"the adapter has some, the policy has none": {
 			own: target.OwnCredentials{Authenticates: true},
-			refused: "the adapter's own credentials are not for changing what function workers run " +
+			refused: "the adapter does not use its own credentials to change what function workers run " +
 				"(--worker-credentials=Policy): set spec.pulsar.authSecret to a " +
 				"Secret that the adapter may read, with credentials that may change public/default/resize, or run the adapter " +
 				"with --worker-credentials=Own",

@@ -91,7 +91,7 @@ func TestAStatefulSetThatIsNotTheWorkersIsRefusedAtOnce(t *testing.T) {
 			change: func(object *unstructured.Unstructured) {
 				fixture.SetCommand(t, object, []any{"postgres", "-D", "/data"})
 			},
-			want: "StatefulSet pf-public-default-resize is none that Pulsar's function worker made: its containers do not run " +
+			want: "Pulsar's function worker did not create StatefulSet pf-public-default-resize: its containers do not run " +
 				"a Pulsar instance " +
 				"(--function_details or -instance-conf)",
 		},
@@ -103,7 +103,7 @@ func TestAStatefulSetThatIsNotTheWorkersIsRefusedAtOnce(t *testing.T) {
 					).GroupVersion().String(), Kind: cluster.KindFunction, Name: "resize", UID: "1", Controller: new(true),
 				}})
 			},
-			want: "StatefulSet pf-public-default-resize is controlled by Function resize: ask for that",
+			want: "StatefulSet pf-public-default-resize is controlled by Function resize: request the metrics of that",
 		},
 	}
 	for title, test := range tests {

@@ -28,7 +28,7 @@ type clusters struct {
 	credentials CredentialKeeper
 	defaultURL  string
 	addresses   *Lookups[types.NamespacedName, clusterAddress]
-	// invalidated are when clusters did not answer as they should, by admin URL.
+	// invalidated has the time at which a cluster last failed to answer as Pulsar does, by admin URL.
 	invalidated *Lookups[string, time.Time]
 }
 
@@ -46,14 +46,14 @@ func newClusters(reader client.Reader, credentials CredentialKeeper, defaultURL 
 	return c
 }
 
-// clusterAddress is what a ConfigMap says: a URL, or nothing, or why it cannot be used.
+// clusterAddress is the URL in a ConfigMap, empty when it has none, or why it cannot be used.
 type clusterAddress struct {
 	url     string
 	invalid string
 }
 
-// find returns the cluster from, in this order, the policy, the object's ConfigMap and the default; or why there is
-// none and what to do about it. An error is worth a retry.
+// find returns the cluster from, in this order, the policy, the object's ConfigMap and the default, or what the user
+// has to fix. An error is worth a retry.
 func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnection, configMap types.NamespacedName) (
 	cluster backlog.Cluster, invalid string, err error,
 ) {
@@ -86,7 +86,7 @@ func (c *clusters) find(ctx context.Context, connection *v1alpha1.PulsarConnecti
 			" in the ConfigMap that spec.pulsar.pulsarConfig names, or the default admin URL of the adapter", nil
 }
 
-// lastKnown is the admin URL of an object's cluster where that can be told, else the last that was known, else nothing.
+// lastKnown is the admin URL of an object's cluster, else the last known one, else empty.
 func (c *clusters) lastKnown(ctx context.Context, configMap types.NamespacedName) string {
 	cluster, _, err := c.find(ctx, nil, configMap)
 	if err != nil {
@@ -96,17 +96,16 @@ func (c *clusters) lastKnown(ctx context.Context, configMap types.NamespacedName
 	return cluster.AdminURL
 }
 
-// invalidate has the ConfigMaps that named the cluster read again when they are next asked for: it does not answer as a
-// Pulsar cluster should. It costs the same however many they are, for every policy of a broker that is down comes here
-// at every reconcile.
+// invalidate has the next lookup read the ConfigMaps that name the cluster again, because it does not answer as Pulsar
+// does. The cost does not grow with their number: every policy of a broker that is down calls it at every reconcile.
 func (c *clusters) invalidate(cluster backlog.Cluster) {
 	now := c.invalidated.now()
 	c.invalidated.Put(cluster.AdminURL, now, now, LookupTTL)
 	c.credentials.Invalidate(cluster.Access)
 }
 
-// read asks the API server. A ConfigMap that is missing or forbidden never falls back to the default cluster: it may
-// well name another one, and the same topic names exist there.
+// read requests a ConfigMap from the API server. A missing or forbidden ConfigMap never falls back to the default
+// cluster: it may name another cluster with the same topic names.
 func (c *clusters) read(ctx context.Context, key types.NamespacedName) (clusterAddress, error) {
 	if problems := validation.IsDNS1123Subdomain(key.Name); len(problems) > 0 {
 		return clusterAddress{invalid: fmt.Sprintf(
@@ -137,7 +136,7 @@ func (c *clusters) read(ctx context.Context, key types.NamespacedName) (clusterA
 	return clusterAddress{url: address}, nil
 }
 
-// resolve returns where the object's Pulsar is and who to be there, or why that cannot be told.
+// resolve returns the object's cluster with its credentials, or what the user has to fix.
 func (c *clusters) resolve(ctx context.Context, w workload, connection *v1alpha1.PulsarConnection) (
 	cluster backlog.Cluster, invalid string, err error,
 ) {
@@ -150,13 +149,13 @@ func (c *clusters) resolve(ctx context.Context, w workload, connection *v1alpha1
 	return cluster, invalid, err
 }
 
-// configMap is where the object says which Pulsar it uses; without a name when it does not say.
+// configMap names the ConfigMap of the object's Pulsar; without a name when the object has none.
 func (w workload) configMap() types.NamespacedName {
 	return types.NamespacedName{Namespace: w.Metadata.Namespace, Name: w.Spec.Pulsar.PulsarConfig}
 }
 
-// same says whether two policies that name something of the same kind and name in a function worker mean the
-// same; of others it says that they do. It reads nothing: policies alone say where.
+// same says whether two policies that name the same function of a worker mean the same cluster; true for policies of
+// objects in Kubernetes. It makes no request, because the policies alone name the cluster.
 func (c *clusters) same(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
 	if a.Spec.PulsarFunctionRef.Name == "" || b.Spec.PulsarFunctionRef.Name == "" {
 		return true

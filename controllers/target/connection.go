@@ -10,30 +10,30 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// FunctionCredentials says what becomes of credentials that Functions, Sinks, Sources and policies name.
+// FunctionCredentials says whether the adapter uses the credentials that Functions, Sinks, Sources and policies name.
 type FunctionCredentials string
 
-// The two ways.
+// The values of FunctionCredentials.
 const (
 	// UseFunctionCredentials reads the Secrets that they name, one by one.
 	UseFunctionCredentials FunctionCredentials = "Use"
-	// IgnoreFunctionCredentials shows the adapter's own credentials to every cluster, and never reads a Secret.
+	// IgnoreFunctionCredentials presents the adapter's own credentials to every cluster, and never reads a Secret.
 	IgnoreFunctionCredentials FunctionCredentials = "Ignore"
 )
 
-// OwnCredentials says what the adapter has itself, for what cannot be read.
+// OwnCredentials says which credentials the adapter itself has.
 type OwnCredentials struct {
-	// Authenticates is true when it can show who it is, TrustsMore when it was given certificates to trust.
+	// Authenticates is true when the adapter has credentials, TrustsMore when it has certificates to trust.
 	Authenticates, TrustsMore bool
 }
 
 // CredentialKeeper keeps the credentials that objects and policies name.
 type CredentialKeeper interface {
-	// Resolve returns the name of a plan's credentials, empty for the adapter's own, or why there are none and what to do
-	// about it. An error is worth a retry.
+	// Resolve returns the name of a plan's credentials, empty for the adapter's own, or what the user has to fix. An error
+	// is worth a retry.
 	Resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan CredentialPlan) (
 		access, invalid string, err error)
-	// Invalidate has what the name stands for read again soon.
+	// Invalidate has the Secrets behind the name read again soon.
 	Invalidate(access string)
 }
 
@@ -79,8 +79,8 @@ type TLSConfig struct {
 	CertSecretKey        string `json:"certSecretKey"`
 }
 
-// CredentialPlan says where credentials stand, before anything is read. The zero value is for none; equal plans are for
-// the same credentials.
+// CredentialPlan names the Secrets of credentials, before any is read. The zero value has none; equal plans are the
+// same credentials.
 type CredentialPlan struct {
 	// Namespace of the Secrets.
 	Namespace string
@@ -93,9 +93,9 @@ type CredentialPlan struct {
 	TLS       TLSConfig
 }
 
-// PlanCredentials puts together what the policy says and, where it does not, what the object says. Precedence within
-// the object is Function Mesh's (controllers/spec/common.go): OAuth2Config, GenericAuth, authSecret; an enabled
-// tlsConfig, tlsSecret. Nothing about certificates matters to a plain connection.
+// PlanCredentials takes what the policy names, else what the object names. Precedence within the object is Function
+// Mesh's (controllers/spec/common.go): OAuth2Config, GenericAuth, authSecret; an enabled tlsConfig, tlsSecret. A plain
+// connection needs no certificates.
 func PlanCredentials(adminURL, namespace string, own *v1alpha1.PulsarConnection, p PulsarSpec) CredentialPlan {
 	plan := CredentialPlan{Namespace: namespace}
 	switch {
@@ -127,12 +127,12 @@ func PlanCredentials(adminURL, namespace string, own *v1alpha1.PulsarConnection,
 	return plan
 }
 
-// Authenticates says whether there is more than certificates to trust.
+// Authenticates says whether the plan has more than certificates to trust.
 func (p CredentialPlan) Authenticates() bool {
 	return p.AuthSecret != "" || p.OAuth2 != (OAuth2Config{}) || p.Generic != (GenericAuth{})
 }
 
-// Names are the Secrets that are read, for a person.
+// Names lists the Secrets for a message.
 func (p CredentialPlan) Names() string {
 	var names []string
 	for _, name := range []string{p.AuthSecret, p.OAuth2.KeySecretName, p.TLSSecret, p.TLS.CertSecretName} {

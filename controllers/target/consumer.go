@@ -41,8 +41,8 @@ func declared(s *v1alpha1.Subscription) (subscription backlog.Subscription, kind
 	return subscription, kind, ""
 }
 
-// Declared is the subscription that a policy names, with its cluster, or what the user has to fix. It reads the
-// connection alone, and the target only where that may say where its Pulsar is: a Function, Sink or Source.
+// Declared is the subscription that a policy names, with its cluster, or what the user has to fix. It reads the target
+// only when that may name its Pulsar: a Function, Sink or Source.
 func (f *Finder) Declared(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (
 	subscription backlog.Subscription, invalid string, err error,
 ) {
@@ -81,7 +81,7 @@ func isKind(ref v1alpha1.ScaleTargetRef, kind string) bool {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind) == cluster.GVK(kind)
 }
 
-// consumer finds any object with a scale subresource, of which the policy says what it consumes.
+// consumer finds any object with a scale subresource. The policy names its subscription.
 func (f *Finder) consumer(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
 	found, err := f.scalable(ctx, namespace, spec.ScaleTargetRef)
 	target := found.Target
@@ -99,8 +99,8 @@ func (f *Finder) consumer(ctx context.Context, namespace string, spec v1alpha1.A
 	return found, nil
 }
 
-// scalable finds an object with a scale subresource: Deployments and StatefulSets in the cache, where they may be
-// listed, and all others at the API server.
+// scalable finds an object with a scale subresource: Deployments and StatefulSets in the cache, if the adapter may list
+// them, and all others at the API server.
 func (f *Finder) scalable(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (Found, error) {
 	for _, kind := range []string{cluster.KindDeployment, cluster.KindStatefulSet} {
 		if isKind(ref, kind) && f.reader.Installed(kind) {

@@ -133,7 +133,7 @@ func TestTargetsOfWhichThePolicySaysWhatTheyConsume(t *testing.T) {
 		},
 		"a kind that is not served": {
 			policy: rolloutPolicy(), scales: &fakeScales{unmapped: true},
-			unknown: "kind Rollout of argoproj.io/v1alpha1 is not served by this cluster: install it",
+			unknown: "this cluster does not serve kind Rollout of argoproj.io/v1alpha1: install it",
 		},
 		"a kind without replicas": {
 			policy: rolloutPolicy(), scales: &fakeScales{unscaled: true},
@@ -152,7 +152,7 @@ func TestTargetsOfWhichThePolicySaysWhatTheyConsume(t *testing.T) {
 				`the spec replicas field ".spec.replicas" does not exist`))},
 			want: plan.Target{
 				InvalidReason: v1alpha1.ReasonReplicasUnset,
-				Invalid: `Rollout resize does not say how many replicas it has, from which scaling begins (Internal error ` +
+				Invalid: `Rollout resize does not set its replicas, and scaling starts from them (Internal error ` +
 					`occurred: the spec replicas field ".spec.replicas" does not exist): set them`,
 			},
 		},

@@ -4,6 +4,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -19,7 +20,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// Describe returns the target with what a change of its replicas would do beside changing their number.
+// Describe returns the target with its rollouts, and with what else a change of its replicas does.
 func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Target) (*plan.Target, error) {
 	if target == nil || target.Invalid != "" || target.Scaling == plan.ByWorker {
 		return target, nil
@@ -33,7 +34,7 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 		}
 		if object != nil {
 			if w, err = decodeWorkload(target.Ref.Kind, object.Object); err != nil {
-				return target, nil //nolint:nilerr // Find has told already
+				return target, nil //nolint:nilerr // Find has reported it
 			}
 		}
 		statefulSet = plan.FunctionMeshName(target.Ref)
@@ -58,8 +59,8 @@ func (f *Finder) Describe(ctx context.Context, namespace string, target *plan.Ta
 	return &described, nil
 }
 
-// readyReplicas of a StatefulSet, which leaves the field out where none is ready; nil before its controller has written
-// a status.
+// readyReplicas of a StatefulSet, which omits the field when none is ready; nil before its controller has written a
+// status.
 func readyReplicas(set *unstructured.Unstructured) *int32 {
 	if set == nil {
 		return nil
@@ -71,8 +72,8 @@ func readyReplicas(set *unstructured.Unstructured) *int32 {
 	return new(int32(min(ready, math.MaxInt32)))
 }
 
-// rollout is the StatefulSet that runs the target, nil where none does or is there, and whether pods of the target are
-// being replaced; false where that is not known.
+// rollout is the StatefulSet that runs the target, nil without one, and whether pods of the target are being replaced;
+// false when that is unknown.
 func (r *Reader) rollout(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef, statefulSet string) (
 	set *unstructured.Unstructured, replacing bool, err error,
 ) {
@@ -99,8 +100,8 @@ func (w workload) pausedRollout() *policy.Hold {
 	}
 	return &policy.Hold{
 		Reason: policy.HoldRolloutPaused,
-		Message: fmt.Sprintf("a rollout of %s %s is paused, and a change of its replicas would release it: "+
-			"remove the annotation %s to let it go", w.Kind, w.Metadata.Name, cluster.AnnotationPauseRollout),
+		Message: fmt.Sprintf("a rollout of %s %s is paused, and a change of its replicas would resume it: "+
+			"to scale, remove the annotation %s", w.Kind, w.Metadata.Name, cluster.AnnotationPauseRollout),
 	}
 }
 
@@ -122,8 +123,7 @@ func (w workload) disturbances(set *unstructured.Unstructured) []plan.Disturbanc
 		all = append(all, plan.Disturbance{
 			Reason: v1alpha1.ReasonSecretsInRandomOrder,
 			Message: fmt.Sprintf("Function Mesh writes the %d entries of spec.secretsMap in random order, so some changes of "+
-				"the number of replicas "+
-				"restart all of them: use at most one entry", n),
+				"the number of replicas restart all of them: use at most one entry", n),
 		})
 	}
 	if paused := w.pausedRollout(); paused != nil {
@@ -135,11 +135,9 @@ func (w workload) disturbances(set *unstructured.Unstructured) []plan.Disturbanc
 		if restarted != "" && w.Spec.Pod.Annotations[cluster.AnnotationRestartedAt] != restarted {
 			all = append(all, plan.Disturbance{
 				Reason: v1alpha1.ReasonRestartUndone,
-				Message: fmt.Sprintf("StatefulSet %s was restarted by hand, and with the next change of replicas Function Mesh "+
-					"takes that back, which restarts "+
-					"all of them again: set spec.pod.annotations[%q] of %s %s to %q", set.GetName(),
-					cluster.AnnotationRestartedAt, w.Kind,
-					w.Metadata.Name, restarted),
+				Message: fmt.Sprintf("a user restarted StatefulSet %s. With the next change of replicas Function Mesh undoes that "+
+					"and restarts all of them again: set spec.pod.annotations[%q] of %s %s to %q", set.GetName(),
+					cluster.AnnotationRestartedAt, w.Kind, w.Metadata.Name, restarted),
 			})
 		}
 	}
@@ -149,7 +147,7 @@ func (w workload) disturbances(set *unstructured.Unstructured) []plan.Disturbanc
 	return all
 }
 
-// verticalAutoscalers that change the pods of what is scaled, sorted by name.
+// verticalAutoscalers are those that change the pods of the target, sorted by name.
 func (f *Finder) verticalAutoscalers(ctx context.Context, namespace string,
 	scaled []v1alpha1.ScaleTargetRef,
 ) ([]plan.Disturbance, error) {
@@ -174,20 +172,19 @@ func (f *Finder) verticalAutoscalers(ctx context.Context, namespace string,
 	return all, nil
 }
 
-// resizes says that pods get other resources while they run. Without a mode they do.
+// resizes says that the mode changes the resources of running pods, as an empty one does.
 func resizes(mode string) bool { return !slices.Contains([]string{"Off", "Initial"}, mode) }
 
-func resized(who, mode string) plan.Disturbance {
+func resized(name, mode string) plan.Disturbance {
 	return plan.Disturbance{
 		Reason: v1alpha1.ReasonVerticalAutoscaler,
-		Message: fmt.Sprintf("%s restarts replicas with other resources (mode %s), so what was learned of one does not "+
-			"last: set its updateMode to Off or Initial",
-			who, withDefault(mode, "Auto")),
+		Message: fmt.Sprintf("%s restarts replicas with other resources (mode %s), so the learned capacity of one does not "+
+			"last: set its updateMode to Off or Initial", name, cmp.Or(mode, "Auto")),
 	}
 }
 
 // updating says that a StatefulSet, which may be nil, is replacing pods by those of a new revision. One that waits for
-// a user to delete pods, or stops at a partition, is not.
+// a user to delete pods, or stops at a partition, is not updating.
 func updating(set *unstructured.Unstructured) bool {
 	if set == nil {
 		return false

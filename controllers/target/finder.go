@@ -26,7 +26,7 @@ type Finder struct {
 	instanceMetrics InstanceMetrics
 }
 
-// Found is what became of the search for a target.
+// Found is the result of a search for a target.
 type Found struct {
 	// Target is nil when it does not exist.
 	Target *plan.Target
@@ -34,8 +34,8 @@ type Found struct {
 	Unsupported string
 }
 
-// Find returns what a policy in the namespace scales: the target and the connection of its spec. What the user has to
-// fix is in the answer; an error is worth a retry.
+// Find returns what a policy in the namespace scales: the target and the connection of its spec. Found says what the
+// user has to fix; an error is worth a retry.
 func (f *Finder) Find(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found, error) {
 	ref := spec.ScaleTargetRef
 	switch kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind); {
@@ -53,14 +53,8 @@ func (f *Finder) Find(ctx context.Context, namespace string, spec v1alpha1.Autos
 		return Found{Unsupported: fmt.Sprintf(
 			"kind %s of %s does not say what it consumes: use %s, %s, %s or %s of %s, or StatefulSet of apps/v1, or set "+
 				"spec.subscription",
-			ref.Kind,
-			ref.APIVersion,
-			cluster.KindFunction,
-			cluster.KindSink,
-			cluster.KindSource,
-			cluster.KindFunctionMesh,
-			cluster.WorkloadGVK(
-				cluster.KindFunction).GroupVersion(),
+			ref.Kind, ref.APIVersion, cluster.KindFunction, cluster.KindSink, cluster.KindSource, cluster.KindFunctionMesh,
+			cluster.WorkloadGVK(cluster.KindFunction).GroupVersion(),
 		)}, nil
 	}
 }
@@ -89,13 +83,14 @@ func (f *Finder) workload(ctx context.Context, namespace string, spec v1alpha1.A
 	return Found{Target: target}, nil
 }
 
-// NotInstalled says that a kind of Function Mesh does not exist, and what to do about it.
+// NotInstalled says that a kind of Function Mesh does not exist, with the fix.
 func NotInstalled(kind string) string {
-	return fmt.Sprintf("kind %s of %s is not installed in this cluster: install Function Mesh, which is noticed within %s",
-		kind, cluster.WorkloadGVK(kind).GroupVersion(), cluster.DiscoveryInterval)
+	return fmt.Sprintf("kind %s of %s is not installed in this cluster: "+
+		"install Function Mesh (the adapter notices within %s)", kind,
+		cluster.WorkloadGVK(kind).GroupVersion(), cluster.DiscoveryInterval)
 }
 
-// target decodes an object and completes it with its subscription, which the policy may know better.
+// target decodes an object and adds its subscription. The subscription of the policy takes precedence.
 func (f *Finder) target(ctx context.Context, object map[string]any, ref v1alpha1.ScaleTargetRef,
 	spec v1alpha1.AutoscalingPolicySpec,
 ) (*plan.Target, error) {

@@ -17,8 +17,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// workload is the part of a Function, Sink or Source that scaling rests on; all its other fields are Function Mesh's
-// business.
+// workload has the fields of a Function, Sink or Source that scaling needs.
 type workload struct {
 	// Kind is one of cluster.WorkloadKinds.
 	Kind     string           `json:"kind"`
@@ -27,9 +26,9 @@ type workload struct {
 	Status   workloadStatus   `json:"status"`
 }
 
-// workloadStatus is what is kept of it.
+// workloadStatus has the fields of the status that the cache keeps.
 type workloadStatus struct {
-	// PendingChange is set while a rollout is paused: slim leaves nothing of its text.
+	// PendingChange is set while a rollout is paused. The cache transform replaces its text.
 	PendingChange string `json:"pendingChange"`
 }
 
@@ -49,15 +48,15 @@ type workloadSpec struct {
 
 	Pulsar PulsarSpec `json:"pulsar"`
 
-	// SecretsMap and ShowPreciseParallelism end in the pod template.
+	// Function Mesh writes SecretsMap and ShowPreciseParallelism into the pod template.
 	SecretsMap             map[string]struct{} `json:"secretsMap"`
 	ShowPreciseParallelism bool                `json:"showPreciseParallelism"`
 	Pod                    workloadPod         `json:"pod"`
 }
 
-// workloadPod is what is kept of spec.pod: slim knows its fields.
+// workloadPod has the fields of spec.pod that the cache keeps.
 type workloadPod struct {
-	// Annotations of the pods, of which slim keeps cluster.AnnotationRestartedAt.
+	// Annotations of the pods: the cache keeps cluster.AnnotationRestartedAt alone.
 	Annotations map[string]string `json:"annotations"`
 	VPA         *verticalPolicy   `json:"vpa"`
 }
@@ -69,7 +68,7 @@ type verticalPolicy struct {
 	} `json:"updatePolicy"`
 }
 
-// decodeWorkload reads what scaling rests on and ignores every other field.
+// decodeWorkload reads the fields that scaling needs.
 func decodeWorkload(kind string, object map[string]any) (workload, error) {
 	var w workload
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &w); err != nil {
@@ -84,7 +83,7 @@ func (w workload) function() function.Function {
 	return w.Spec.Function(functionKind(w.Kind), w.Metadata.Name)
 }
 
-// functionKind is what function workers call one of cluster.WorkloadKinds.
+// functionKind is a function worker's name of one of cluster.WorkloadKinds.
 func functionKind(kind string) function.Kind { return function.Kind(strings.ToLower(kind)) }
 
 // consumed is the subscription that the policy names, else that of the object's own fields; or what is wrong with it.
@@ -101,7 +100,7 @@ func (w workload) consumed(named *v1alpha1.Subscription) (subscription backlog.S
 	return subscription, kind, ""
 }
 
-// target is what the object's own fields say about scaling it, without its subscription.
+// target describes the object by its own fields, without its subscription.
 func (w workload) target(ref v1alpha1.ScaleTargetRef) plan.Target {
 	f := w.function()
 	target := plan.Target{
@@ -136,11 +135,4 @@ func scaledBy(ref v1alpha1.ScaleTargetRef) []v1alpha1.ScaleTargetRef {
 	return []v1alpha1.ScaleTargetRef{
 		ref, {APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: plan.FunctionMeshName(ref)},
 	}
-}
-
-func withDefault(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
 }

@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,7 +55,7 @@ func indexOtherAutoscaler(object client.Object) []string {
 	return nil
 }
 
-// ScaleTargetOf is what a ScaledObject or a VerticalPodAutoscaler is for; nil when it does not say.
+// ScaleTargetOf is the target of a ScaledObject or a VerticalPodAutoscaler; nil when it names none.
 func ScaleTargetOf(object *unstructured.Unstructured) *v1alpha1.ScaleTargetRef {
 	for _, field := range []string{"scaleTargetRef", "targetRef"} {
 		ref, found, err := unstructured.NestedStringMap(object.Object, "spec", field)
@@ -71,8 +70,8 @@ func ScaleTargetOf(object *unstructured.Unstructured) *v1alpha1.ScaleTargetRef {
 	return nil
 }
 
-// Keys are under what a policy is found: first its target, by the object that runs the replicas, then what else
-// is to wake it.
+// Keys are the index keys of a policy: first its target, by the object that runs the replicas, then the other objects
+// with events that enqueue the policy.
 func Keys(p *v1alpha1.AutoscalingPolicy) []string {
 	ref := p.Spec.ScaleTargetRef
 	own := Key(v1alpha1.GroupVersion().String(), v1alpha1.KindAutoscalingPolicy, p.Name)
@@ -91,7 +90,7 @@ func Keys(p *v1alpha1.AutoscalingPolicy) []string {
 	}
 }
 
-// ControllerOf names what controls an object, such as "Function resize"; empty when nothing does.
+// ControllerOf names the controller of an object, such as "Function resize"; empty when it has none.
 func ControllerOf(object metav1.Object) string {
 	owner := metav1.GetControllerOfNoCopy(object)
 	if owner == nil {
@@ -110,8 +109,8 @@ func IndexAutoscaler(object client.Object) []string {
 	return []string{Key(ref.APIVersion, ref.Kind, ref.Name)}
 }
 
-// ConnectionOf is that of the policy that scales the object, the first by name of several: a StatefulSet does not
-// say where its Pulsar is. Nil when none does.
+// ConnectionOf is the connection of the policy that scales the object, by name the first of several; nil without a
+// policy. A StatefulSet does not name its Pulsar.
 func ConnectionOf(ctx context.Context, reader client.Reader, namespace string,
 	ref v1alpha1.ScaleTargetRef,
 ) (*v1alpha1.PulsarConnection, error) {
@@ -122,20 +121,20 @@ func ConnectionOf(ctx context.Context, reader client.Reader, namespace string,
 		return nil, fmt.Errorf("listing policies by what they scale: %w", err)
 	}
 	if len(list.Items) == 0 {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // none is a result
 	}
 	first := slices.MinFunc(list.Items,
 		func(a, b v1alpha1.AutoscalingPolicy) int { return strings.Compare(a.Name, b.Name) })
 	return first.Spec.Pulsar, nil
 }
 
-// OwnedByPolicy says that a ScaledObject was made for a policy.
+// OwnedByPolicy says that a policy controls the ScaledObject.
 func OwnedByPolicy(object metav1.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(object)
 	return owner != nil && owner.Kind == v1alpha1.KindAutoscalingPolicy
 }
 
-// IndexOf the objects of a kind; empty for those that are found by name alone.
+// IndexOf is the index of the objects of a kind; empty for kinds that are read by name alone.
 func IndexOf(kind string) (field string, by client.IndexerFunc) {
 	switch {
 	case slices.Contains(cluster.WorkloadKinds(), kind):

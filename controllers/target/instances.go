@@ -3,17 +3,17 @@
 
 package target
 
-// InstanceMetrics says where the instances of a workload are found, to be asked for what they count themselves.
+// InstanceMetrics says how to find the instances of a workload, to scrape their own counters.
 type InstanceMetrics string
 
-// The two ways.
+// The values of InstanceMetrics.
 const (
 	// PodInstanceMetrics finds them by their pods.
 	PodInstanceMetrics InstanceMetrics = "Pods"
-	// NoInstanceMetrics leaves them alone, and needs no right to see pods.
+	// NoInstanceMetrics scrapes no instance, and needs no right to read pods.
 	NoInstanceMetrics InstanceMetrics = "Off"
 )
 
-// WorkloadKey names a workload to those who ask its instances, such as Function/media/resize, or
+// WorkloadKey is the key of a workload for the scrape of its instances, such as Function/media/resize, or
 // StatefulSet/media/pf-public-default-resize.
 func WorkloadKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }

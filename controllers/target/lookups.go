@@ -11,27 +11,26 @@ import (
 	"time"
 )
 
-// ConfigMaps and Secrets are read one by one, for there is no permission to list them: more than ours stand in such
-// places.
+// The adapter may not list ConfigMaps and Secrets, because most of them are not its business: it reads them one by one.
 const (
-	// LookupTTL: an address or a token that moves is seen a minute late, which is early enough.
+	// LookupTTL is how long a valid value is cached: a change of an address or a token is noticed within a minute.
 	LookupTTL = time.Minute
-	// lookupRetryAfter: what is missing is usually about to be created, and what does not work about to be corrected.
+	// lookupRetryAfter is how long a troubled value is cached: a user is usually about to create or fix the object.
 	lookupRetryAfter = 10 * time.Second
 	// lookupTimeout bounds one read.
 	lookupTimeout = 5 * time.Second
-	// maxLookups bounds the memory of it: some 4 MB as a rule. Each of 10k policies may name one of its own.
+	// maxLookups bounds the memory, usually some 4 MB. Each of 10k policies may name an object of its own.
 	maxLookups = 20_000
-	// lookupUnusedTTL is how long an unused entry is cached, Secrets above all: twice the longest poll interval.
+	// lookupUnusedTTL is how long an unused entry, such as a Secret, is cached: twice the longest poll interval.
 	lookupUnusedTTL = 10 * time.Minute
 )
 
-// Lookups remembers what was read from the API server one by one.
+// Lookups caches what is read one by one from the API server.
 type Lookups[K comparable, V any] struct {
 	now func() time.Time
 	// invalidated says that a value which was read then may have changed; nil for never.
 	invalidated func(value V, readAt time.Time) bool
-	// ttl is how long a value without trouble counts; 0 for lookupFor.
+	// ttl of a valid value; 0 for LookupTTL.
 	ttl time.Duration
 
 	// mu guards known and what it points to.
@@ -41,24 +40,24 @@ type Lookups[K comparable, V any] struct {
 
 type lookup[V any] struct {
 	value V
-	// readAt is when it was read, until how long that counts, usedAt when a caller last requested it.
+	// readAt is when it was read, until when it expires, usedAt when a caller last requested it.
 	readAt, until, usedAt time.Time
 }
 
-// NewLookups remembers nothing yet; now is the time, such as time.Now.
+// NewLookups returns an empty cache; now is the clock, such as time.Now.
 func NewLookups[K comparable, V any](now func() time.Time) *Lookups[K, V] {
 	return &Lookups[K, V]{now: now, known: map[K]*lookup[V]{}}
 }
 
-// NewShortLookups remembers a value without trouble for so long.
+// NewShortLookups returns an empty cache in which a valid value expires after ttl.
 func NewShortLookups[K comparable, V any](now func() time.Time, ttl time.Duration) *Lookups[K, V] {
 	l := NewLookups[K, V](now)
 	l.ttl = ttl
 	return l
 }
 
-// Find returns what is remembered, or reads it. A value that is in trouble is kept for a shorter time; an error, which
-// is transient, not at all.
+// Find returns the cached value, or reads it. A troubled value expires sooner, and an error, which is transient, is not
+// cached.
 func (l *Lookups[K, V]) Find(ctx context.Context, key K,
 	read func(context.Context) (value V, troubled bool, err error),
 ) (V, error) {
@@ -81,7 +80,7 @@ func (l *Lookups[K, V]) Find(ctx context.Context, key K,
 	return value, nil
 }
 
-// mayHaveChanged is about a value in doubt, which is read again no more often than one in trouble.
+// mayHaveChanged says that a value was invalidated. It is read again no more often than a troubled one.
 func (l *Lookups[K, V]) mayHaveChanged(found lookup[V], now time.Time) bool {
 	return l.invalidated != nil && now.Sub(found.readAt) >= lookupRetryAfter && l.invalidated(found.value, found.readAt)
 }
@@ -98,7 +97,7 @@ func (l *Lookups[K, V]) use(key K, now time.Time) (found lookup[V], seen bool) {
 	return *known, true
 }
 
-// Put keeps a value that was read now, and forgets those that are due anyway when there are too many.
+// Put caches a value that was read now. A full cache drops expired values first, else all.
 func (l *Lookups[K, V]) Put(key K, value V, now time.Time, valid time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +110,7 @@ func (l *Lookups[K, V]) Put(key K, value V, now time.Time, valid time.Duration) 
 	l.known[key] = &lookup[V]{value: value, readAt: now, until: now.Add(valid), usedAt: now}
 }
 
-// Invalidate has the value read again soon, though not more often than what is in trouble.
+// Invalidate expires a value soon: it is read again no more often than a troubled one.
 func (l *Lookups[K, V]) Invalidate(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,7 +121,7 @@ func (l *Lookups[K, V]) Invalidate(key K) {
 	}
 }
 
-// expire has a value that is known to have changed read again.
+// expire expires a value that is known to have changed.
 func (l *Lookups[K, V]) expire(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,20 +130,20 @@ func (l *Lookups[K, V]) expire(key K) {
 	}
 }
 
-// Last returns what is remembered, however old.
+// Last returns the cached value, expired or not.
 func (l *Lookups[K, V]) Last(key K) (V, bool) {
 	found, seen := l.use(key, l.now())
 	return found.value, seen
 }
 
-// Forget drops entries that no caller has used lately.
+// Forget drops values that no caller has requested lately.
 func (l *Lookups[K, V]) Forget(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.known, func(_ K, old *lookup[V]) bool { return now.Sub(old.usedAt) >= lookupUnusedTTL })
 }
 
-// Len is how many values are remembered.
+// Len is the number of cached values.
 func (l *Lookups[K, V]) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,9 +16,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// meshComponent finds an entry of a FunctionMesh. Function Mesh writes the whole entry over the object that it makes of
-// it, the child, at each event of either: so the entry says what to run, and only its replicas stay what they were set
-// to.
+// meshComponent finds an entry of a FunctionMesh. At each event Function Mesh overwrites the child, the object that it
+// creates from the entry. So the entry says what to run, and replicas last only when they are written there.
 //
 // Source: Function Mesh's controllers/function_mesh.go, run on its v0.27.2.
 func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
@@ -41,7 +40,7 @@ func (f *Finder) meshComponent(ctx context.Context, namespace string, spec v1alp
 	if err != nil {
 		return Found{}, err
 	}
-	// The child as Function Mesh makes it, whether it did so already or not.
+	// The child as Function Mesh creates it, whether or not it exists yet.
 	target, err := f.target(ctx, map[string]any{
 		"metadata": map[string]any{"namespace": namespace, "name": childRef.Name}, "spec": entry.Fields,
 	}, childRef, spec)
@@ -65,9 +64,9 @@ func unmanaged(object *unstructured.Unstructured) bool {
 	return object.GetAnnotations()[cluster.AnnotationManaged] == "false"
 }
 
-// MeshEntry is one of a FunctionMesh's lists.
+// MeshEntry is an entry in one of a FunctionMesh's lists.
 type MeshEntry struct {
-	// List in the mesh's spec, and where the entry stands in it.
+	// List is the field of the mesh's spec, Index the position of the entry in it.
 	List   string
 	Index  int
 	Fields map[string]any
@@ -92,8 +91,8 @@ func entryLists() []string {
 	return lists
 }
 
-// FindEntry returns the one entry of that name, or why there is not one. Nothing makes names unique but the child,
-// which two of a name would share.
+// FindEntry returns the entry of that name, or why there is not exactly one. Function Mesh does not check that names
+// are unique, and two entries of a name would share one child.
 func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent) (found MeshEntry, invalid string) {
 	list := plan.MeshList(component.Kind)
 	entries, _, _ := unstructured.NestedFieldNoCopy(mesh.Object, "spec", list)
@@ -111,7 +110,7 @@ func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent
 	case first < 0:
 		return MeshEntry{},
 			fmt.Sprintf("FunctionMesh %s has no entry %s in spec.%s%s: add it, or create another policy with the right "+
-				"scaleTargetRef.component", mesh.GetName(), component.Name, list, thereIs(names))
+				"scaleTargetRef.component", mesh.GetName(), component.Name, list, entryNames(names))
 	case first != found.Index:
 		return MeshEntry{},
 			fmt.Sprintf("FunctionMesh %s has two entries %s in spec.%s, which share one %s: rename one of them",
@@ -120,8 +119,8 @@ func FindEntry(mesh *unstructured.Unstructured, component v1alpha1.MeshComponent
 	return found, ""
 }
 
-// thereIs names some of what there is instead.
-func thereIs(names []string) string {
+// entryNames says which entries the list has.
+func entryNames(names []string) string {
 	const most = 5
 	switch {
 	case len(names) == 0:

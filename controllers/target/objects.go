@@ -18,15 +18,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// Objects finds policies, Functions, Sinks, Sources and StatefulSets of the function worker by their labels, in memory.
-// It is safe for concurrent use.
+// Objects finds policies, Functions, Sinks, Sources and StatefulSets of the function worker in the cache, by their
+// labels. It is safe for concurrent use.
 type Objects struct {
 	reader *Reader
-	// policiesRead says whether the policies are in memory.
+	// policiesRead says whether the policies are in the cache.
 	policiesRead func() bool
 }
 
-// NewObjects finds what the reader has, and policies once they are read.
+// NewObjects finds what the reader has, and policies once they are in the cache.
 func NewObjects(reader *Reader, policiesRead func() bool) *Objects {
 	return &Objects{reader: reader, policiesRead: policiesRead}
 }

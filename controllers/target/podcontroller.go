@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// podController is what scaling rests on of a Deployment or StatefulSet, and all that is kept of a Deployment.
+// podController has the fields of a Deployment or StatefulSet that scaling needs, and all that the cache keeps of a
+// Deployment.
 type podController struct {
 	Spec struct {
 		Replicas *int32                `json:"replicas"`
@@ -31,7 +32,7 @@ func decodePodController(object *unstructured.Unstructured) (podController, erro
 	return p, nil
 }
 
-// selector of its pods, as a scale subresource writes it; empty without one, for that would be all pods.
+// selector of its pods, as a scale subresource writes it; empty without one, because it would match all pods.
 func (p podController) selector() (string, error) {
 	if p.Spec.Selector == nil {
 		return "", nil
@@ -43,7 +44,7 @@ func (p podController) selector() (string, error) {
 	return selector.String(), nil
 }
 
-// rollsOut says that a Deployment, which may be nil, has pods of an older revision still.
+// rollsOut says that a Deployment, which may be nil, still has pods of an older revision.
 func rollsOut(deployment *unstructured.Unstructured) bool {
 	if deployment == nil {
 		return false
@@ -52,7 +53,7 @@ func rollsOut(deployment *unstructured.Unstructured) bool {
 	return err == nil && p.Status.UpdatedReplicas < p.Status.Replicas
 }
 
-// transformDeployment keeps what scaling rests on: all Deployments of the cluster come here.
+// transformDeployment keeps what scaling needs: the cache has all Deployments of the cluster.
 func transformDeployment(u *unstructured.Unstructured) {
 	u.Object = map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),

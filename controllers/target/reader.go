@@ -16,10 +16,10 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// CacheTimeout ends a read from the cache that turns out to be none: a cache that is not filled yet.
+// CacheTimeout bounds a read from a cache that may not have synced yet.
 const CacheTimeout = 100 * time.Millisecond
 
-// InvalidError is why an object has no subscription, in words for the user.
+// InvalidError is why an object has no subscription, as a message for the user.
 type InvalidError string
 
 func (e InvalidError) Error() string { return string(e) }
@@ -27,7 +27,7 @@ func (e InvalidError) Error() string { return string(e) }
 // Unwrap says that waiting does not help: the user has to correct it.
 func (e InvalidError) Unwrap() error { return backlog.ErrUnsupported }
 
-// Reader reads objects of kinds that may not be installed from the cache. What it returns must not be written to.
+// Reader reads objects from the cache, of kinds that may not be installed. Callers must not modify what it returns.
 type Reader struct {
 	reader    client.Reader
 	installed func(kind string) bool
@@ -39,7 +39,7 @@ func (r *Reader) Installed(kind string) bool { return r.installed(kind) }
 // Object returns one object; nil when it does not exist or its kind is not installed.
 func (r *Reader) Object(ctx context.Context, kind, namespace, name string) (*unstructured.Unstructured, error) {
 	if !r.installed(kind) {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // none is a result
 	}
 	object := cluster.NewUnstructured(kind)
 	err := r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, object,
@@ -48,7 +48,7 @@ func (r *Reader) Object(ctx context.Context, kind, namespace, name string) (*uns
 	case client.IgnoreNotFound(err) != nil:
 		return nil, fmt.Errorf("reading %s %s/%s: %w", kind, namespace, name, err)
 	case err != nil:
-		return nil, nil //nolint:nilnil,nilerr // none is an answer
+		return nil, nil //nolint:nilnil,nilerr // none is a result
 	}
 	return object, nil
 }
@@ -70,7 +70,7 @@ func (r *Reader) List(
 }
 
 // Measurable fails with an API server's NotFound when there is no such object in the cache, and with an InvalidError
-// for a StatefulSet that the function worker did not make.
+// for a StatefulSet that the function worker did not create.
 func (r *Reader) Measurable(kind string, key types.NamespacedName) error {
 	if !r.installed(kind) {
 		return notRead(kind)
@@ -87,7 +87,7 @@ func (r *Reader) Measurable(kind string, key types.NamespacedName) error {
 	return nil
 }
 
-// notRead is why nothing is known of a kind.
+// notRead is the error for a kind that is not in the cache.
 func notRead(kind string) error {
 	if kind == cluster.KindStatefulSet {
 		return fmt.Errorf("%w: StatefulSets are being read", backlog.ErrNoData)

@@ -17,15 +17,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// scaleTTL is how old a scale subresource may be. It is less than a reconcile interval, and as many reconciles as
-// something may wake in a moment make one request.
+// scaleTTL is how long a scale subresource is cached. It is less than a reconcile interval, and a burst of reconciles
+// makes one request.
 const scaleTTL = 5 * time.Second
 
 // Scales reads scale subresources from the API server.
 type Scales interface {
-	// Scale reads that of an object. Its errors are those of the API server, and of a kind that it does not have.
+	// Scale reads the scale subresource of an object. It fails as the API server does, or with a NoMatch error for an
+	// unknown kind.
 	Scale(ctx context.Context, namespace string, ref v1alpha1.ScaleTargetRef) (*autoscalingv1.Scale, error)
-	// Resource is how a URL calls the objects of a kind, and whether they have a scale subresource.
+	// Resource is the resource of a kind, and whether it has a scale subresource.
 	Resource(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupResource, scalable bool, err error)
 }
 
@@ -35,14 +36,14 @@ type scaleKey struct {
 	ref       v1alpha1.ScaleTargetRef
 }
 
-// scaleAnswer is what the API server says: neither for an object that does not exist.
+// scaleAnswer is the API server's response; empty for an object that does not exist.
 type scaleAnswer struct {
 	scale *autoscalingv1.Scale
 	// unsupported is why the kind cannot be scaled, and invalid why the object cannot, for a reason.
 	unsupported, invalid, reason string
 }
 
-// scales remembers scale subresources for a moment.
+// scales caches scale subresources.
 type scales struct {
 	// reader is nil in a process that does not read them.
 	reader Scales
@@ -86,8 +87,9 @@ func (s *scales) read(ctx context.Context, namespace string, ref v1alpha1.ScaleT
 	resource, scalable, err := s.reader.Resource(ctx, kind)
 	switch {
 	case meta.IsNoMatchError(err):
-		return scaleAnswer{unsupported: fmt.Sprintf("kind %s of %s is not served by this cluster: install it, which is "+
-			"noticed within a minute, or create another policy with the right scaleTargetRef", ref.Kind, ref.APIVersion)}, nil
+		return scaleAnswer{unsupported: fmt.Sprintf("this cluster does not serve kind %s of %s: install it (the "+
+			"adapter notices within a minute), or create another policy with the right scaleTargetRef", ref.Kind,
+			ref.APIVersion)}, nil
 	case err != nil:
 		return scaleAnswer{}, fmt.Errorf("looking up kind %s of %s: %w", ref.Kind, ref.APIVersion, err)
 	case !scalable:
@@ -103,7 +105,7 @@ func (s *scales) read(ctx context.Context, namespace string, ref v1alpha1.ScaleT
 			"%s %s may not be read: %s", ref.Kind, ref.Name, GrantScale(resource))}, nil
 	case apierrors.IsInternalError(err) && strings.Contains(err.Error(), "spec replicas field"):
 		return scaleAnswer{reason: v1alpha1.ReasonReplicasUnset, invalid: fmt.Sprintf(
-			"%s %s does not say how many replicas it has, from which scaling begins (%s): set them", ref.Kind, ref.Name,
+			"%s %s does not set its replicas, and scaling starts from them (%s): set them", ref.Kind, ref.Name,
 			err)}, nil
 	case err != nil:
 		return scaleAnswer{}, fmt.Errorf("reading the scale of %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
@@ -124,7 +126,7 @@ func groupName(group string) string {
 	return group
 }
 
-// Rewritten has the scale subresource of an object read again: its replicas were just written.
+// Rewritten expires the cached scale subresource of an object after a write of its replicas.
 func (f *Finder) Rewritten(namespace string, ref v1alpha1.ScaleTargetRef) {
 	f.scales.known.expire(scaleKey{namespace, ref})
 }

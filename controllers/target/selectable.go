@@ -14,18 +14,18 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// RecreatedWithin is how long a target that vanished may take to come back: at each update Pulsar's function worker
-// deletes the StatefulSet, waits for the pods to end, and recreates it with replicas of its own. Ending pods take
-// seconds; 5 min are what the worker's own retries take at most, rounded up.
+// RecreatedWithin is how long a vanished target may take to come back. At each update Pulsar's function worker deletes
+// the StatefulSet, waits for the pods to end, and recreates it with replicas of its own. Ending pods take seconds; the
+// worker's own retries take up to 5 min.
 const RecreatedWithin = 5 * time.Minute
 
-// SelectableKinds are the kinds of which an AutoscalingPolicySet selects objects.
+// SelectableKinds are the kinds that an AutoscalingPolicySet selects.
 func SelectableKinds() []string {
 	return append(cluster.WorkloadKinds(), cluster.KindFunctionMesh, cluster.KindStatefulSet)
 }
 
 // Selectables are what a set may select of an object: itself, the components of a FunctionMesh, or nothing of a
-// StatefulSet that Pulsar's function worker did not make. Names tell nothing: with a jobName the worker calls them
+// StatefulSet that Pulsar's function worker did not create. Its name does not tell: with a jobName it is
 // <jobName>-<hash>.
 func Selectables(object *unstructured.Unstructured) []plan.Selectable {
 	kind := object.GetKind()
@@ -76,7 +76,7 @@ func meshSelectables(mesh *unstructured.Unstructured, one plan.Selectable) []pla
 	return all
 }
 
-// consumesNothing says that a Source brings data into Pulsar, and so has no backlog; empty for others.
+// consumesNothing says that a Source brings data into Pulsar and so has no backlog; empty for other objects.
 func consumesNothing(kind string, spec map[string]any) string {
 	if kind != cluster.KindSource || spec["batchSourceConfig"] != nil {
 		return ""

@@ -25,7 +25,8 @@ import (
 // consume: see indexKeys.
 const indexSubscription = "subscription"
 
-// indexWorkload is the function of that index. What cannot be told is not indexed, as it cannot be scaled either.
+// indexWorkload is the function of that index. An object without a known subscription is not indexed, as it cannot be
+// scaled either.
 func indexWorkload(object client.Object) []string {
 	kind := object.GetObjectKind().GroupVersionKind().Kind
 	fields, ok := object.(interface{ UnstructuredContent() map[string]any })
@@ -43,8 +44,8 @@ func indexWorkload(object client.Object) []string {
 	return indexKeys(subscription)
 }
 
-// indexKeys are the keys of a subscription, each once: its topics, and the Pulsar namespaces that it has topics and
-// patterns of. Its name alone would not do: a platform may give the same one to thousands that have no topic in common.
+// indexKeys are the keys of a subscription, each once: its topics, and the Pulsar namespaces of its topics and
+// patterns. The name alone is not enough: thousands of Functions without a common topic may use the same one.
 func indexKeys(s backlog.Subscription) []string {
 	name := shortName(s.Name)
 	var keys []string
@@ -58,7 +59,7 @@ func indexKeys(s backlog.Subscription) []string {
 	return slices.Compact(keys)
 }
 
-// overlapKeys are the keys of all that may have a topic in common with a subscription.
+// overlapKeys are the keys of the subscriptions that may have a topic in common with s.
 func overlapKeys(s backlog.Subscription) []string {
 	name := shortName(s.Name)
 	var keys []string
@@ -73,24 +74,24 @@ func overlapKeys(s backlog.Subscription) []string {
 	return slices.Compact(keys)
 }
 
-// What a key is about.
+// The kinds of keys.
 const (
 	keyTopic      = " topic "
 	keyTopicsOf   = " topics of "
 	keyPatternsOf = " patterns of "
 )
 
-// shortName stands for the name of a subscription, which may have a megabyte and would be in the key of each topic.
+// shortName is a hash of a subscription's name, which may be a megabyte long and is in the key of each topic.
 func shortName(name string) string {
 	hash := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(hash[:8])
 }
 
 const (
-	// maxSharers bounds what is named of those who share a subscription.
+	// maxSharers bounds how many consumers of a subscription are reported.
 	maxSharers = 10
-	// maxCandidates bounds what is looked at: each may name a ConfigMap of its own, which is read. It is more than the
-	// namespaces in which a platform runs one Function on clusters of their own, as a rule.
+	// maxCandidates bounds how many objects are compared: each may name a ConfigMap of its own, which is read. A platform
+	// rarely runs one Function on clusters of their own in more namespaces.
 	maxCandidates = 100
 )
 
@@ -100,10 +101,9 @@ type Sharers struct {
 	clusters *clusters
 }
 
-// Of are the other Functions, Sinks, Sources and StatefulSets of the function worker, and the targets of policies that
-// name a subscription, that consume what the target consumes: the same subscription of the same cluster on at least one
-// common topic, as "Function media/crop", sorted. The index makes it a few looks, which find nothing as a rule. What
-// cannot be told of others is left out and is no error: it is not the policy's.
+// Of returns the other consumers of the target's subscription, on the same cluster and at least one common topic, such
+// as "Function media/crop", sorted: Functions, Sinks, Sources, StatefulSets of the function worker, and targets of
+// policies that name a subscription. It skips objects that it cannot decode: the policy's user did not write them.
 func (s *Sharers) Of(ctx context.Context, namespace string, target *plan.Target) ([]string, error) {
 	if target == nil || target.Invalid != "" {
 		return nil, nil
@@ -128,8 +128,8 @@ func (s *Sharers) Of(ctx context.Context, namespace string, target *plan.Target)
 	return found[:min(len(found), maxSharers)], nil
 }
 
-// candidates are what the index knows, without the target, each once: first those in its namespace, which are the
-// likeliest, and in one order, for the index has none and a status must not change with it.
+// candidates are the indexed objects without the target, each once. Those in its namespace come first, as the
+// likeliest. The order is fixed, because the index has none and the status must not change with it.
 func (s *Sharers) candidates(ctx context.Context, namespace string, target *plan.Target) ([]*unstructured.Unstructured,
 	error,
 ) {
@@ -164,9 +164,8 @@ func (s *Sharers) candidates(ctx context.Context, namespace string, target *plan
 	}), nil
 }
 
-// shares says whether an object consumes from the same cluster and topics. A policy of its own may send it to another
-// cluster; that is not looked up. The cluster comes first: the same Function on many clusters is common, and it costs
-// less.
+// shares says whether an object consumes from the same cluster and topics. It does not look for a policy that names
+// another cluster. It compares clusters first: that costs less, and the same Function on many clusters is common.
 func (s *Sharers) shares(ctx context.Context, object *unstructured.Unstructured, target *plan.Target) bool {
 	if object.GetKind() == cluster.KindStatefulSet {
 		return s.setShares(ctx, object, target)
@@ -185,8 +184,8 @@ func (s *Sharers) shares(ctx context.Context, object *unstructured.Unstructured,
 	return err == nil && subscription.Name == with.Name && overlap(subscription, with)
 }
 
-// overlap says whether two subscriptions of one name have a topic in common as far as their inputs tell. Two different
-// patterns may meet in a topic unnoticed.
+// overlap says whether two subscriptions of one name have a topic in common by their inputs. It misses a topic that two
+// different patterns match.
 func overlap(a, b backlog.Subscription) bool {
 	for _, topic := range a.Topics {
 		if slices.Contains(b.Topics, topic) || matchesAny(b.Patterns, topic) {
@@ -197,7 +196,7 @@ func overlap(a, b backlog.Subscription) bool {
 		slices.ContainsFunc(a.Patterns, func(pattern string) bool { return slices.Contains(b.Patterns, pattern) })
 }
 
-// matchesAny compiles as it goes: it is asked for the rare objects that have the same subscription.
+// matchesAny compiles at each call: few objects have the same subscription.
 func matchesAny(patterns []string, topic string) bool {
 	return slices.ContainsFunc(patterns, func(text string) bool {
 		pattern, err := backlog.ParsePattern(text)

@@ -34,7 +34,7 @@ func IndexDeclared(object client.Object) []string {
 }
 
 // declaredSharers are the targets of other policies that name a subscription which the target consumes too, such as
-// "Deployment media/crop": they do not say so themselves.
+// "Deployment media/crop". Their objects do not name it.
 func (s *Sharers) declaredSharers(ctx context.Context, namespace string, target *plan.Target) ([]string, error) {
 	var all []*v1alpha1.AutoscalingPolicy
 	for _, key := range overlapKeys(target.Subscription) {
@@ -69,7 +69,7 @@ func hasTarget(p *v1alpha1.AutoscalingPolicy, namespace string, ref v1alpha1.Sca
 	return p.Namespace == namespace && Key(own.APIVersion, own.Kind, own.Name) == Key(ref.APIVersion, ref.Kind, ref.Name)
 }
 
-// policyShares says whether what the policy names is the target's, on the same cluster.
+// policyShares says whether the policy names the target's subscription, on the same cluster.
 func (s *Sharers) policyShares(ctx context.Context, p *v1alpha1.AutoscalingPolicy, target *plan.Target) bool {
 	subscription, _, invalid := declared(p.Spec.Subscription)
 	with := target.Subscription

@@ -16,7 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// indexStatefulSet is indexWorkload for StatefulSets: those of the function worker alone have keys.
+// indexStatefulSet is indexWorkload for StatefulSets: only those of the function worker have keys.
 func indexStatefulSet(object client.Object) []string {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -29,8 +29,8 @@ func indexStatefulSet(object client.Object) []string {
 	return indexKeys(subscription)
 }
 
-// consumedBySet is what a StatefulSet of the function worker runs and consumes; not ok for others, and where it cannot
-// be told.
+// consumedBySet is what a StatefulSet of the function worker runs and consumes; not ok for any other, and when its
+// command cannot be decoded.
 func consumedBySet(object *unstructured.Unstructured) (f function.Function, consumed backlog.Subscription, ok bool) {
 	if !IsOfWorker(object) {
 		return f, consumed, false
@@ -47,9 +47,8 @@ func consumedBySet(object *unstructured.Unstructured) (f function.Function, cons
 	return f, consumed, err == nil
 }
 
-// setShares is shares for StatefulSets. They do not say where their Pulsar is, so the policy of one is asked first.
-// What a policy scales through the worker may run as a StatefulSet of another namespace: that is the same, and no
-// other.
+// setShares is shares for StatefulSets. They do not name their Pulsar, so the policy that scales one does. A
+// StatefulSet in another namespace may run the target's own function: that one is no other consumer.
 func (s *Sharers) setShares(ctx context.Context, object *unstructured.Unstructured, target *plan.Target) bool {
 	f, subscription, ok := consumedBySet(object)
 	with := target.Subscription

@@ -4,6 +4,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -55,7 +56,7 @@ func TestObjectsOnOneSubscriptionAreFound(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			twin := fixture.Workload(withDefault(test.kind, cluster.KindFunction))
+			twin := fixture.Workload(cmp.Or(test.kind, cluster.KindFunction))
 			twin.SetName("twin")
 			fixture.Spec(twin)["name"] = "resize"
 			if test.change != nil {

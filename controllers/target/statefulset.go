@@ -19,7 +19,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// statefulSet is the part of a StatefulSet that scaling rests on, and all that slim keeps of one.
+// statefulSet has the fields of a StatefulSet that scaling needs.
 type statefulSet struct {
 	Metadata workloadMetadata `json:"metadata"`
 	Spec     statefulSetSpec  `json:"spec"`
@@ -55,12 +55,12 @@ func decodeStatefulSet(object map[string]any) (statefulSet, error) {
 	return s, nil
 }
 
-// instance is what its pods run, or why they do not run what can be scaled, after "StatefulSet x cannot be scaled: ".
+// instance is the function that the pods run. invalid completes "StatefulSet x cannot be scaled: ".
 func (s statefulSet) instance() (f function.Function, invalid string) {
 	f, err := s.decode()
 	switch {
 	case err != nil:
-		return f, err.Error() + ": use scaleTargetRef for StatefulSets that Pulsar's function worker made"
+		return f, err.Error() + ": use scaleTargetRef for StatefulSets that Pulsar's function worker created"
 	case !f.RunsAs(s.Metadata.Name):
 		return f, fmt.Sprintf("it runs %s, and Pulsar's function worker names its StatefulSet %s: use that one",
 			f.FullName(), function.StatefulSetName(f.Tenant, f.Namespace, f.Name))
@@ -69,7 +69,7 @@ func (s statefulSet) instance() (f function.Function, invalid string) {
 	}
 }
 
-// decode reads the first container that runs an instance: others may stand beside it.
+// decode reads the first container that runs an instance: a sidecar may come before it.
 func (s statefulSet) decode() (function.Function, error) {
 	for _, c := range s.Spec.Template.Spec.Containers {
 		if function.StartsInstance(c.all()) {
@@ -84,7 +84,7 @@ func (s statefulSet) scrapable() bool {
 	return s.Spec.Template.Metadata.Annotations[cluster.AnnotationPort] != ""
 }
 
-// statefulSet finds a StatefulSet that Pulsar's function worker made.
+// statefulSet finds a StatefulSet that Pulsar's function worker created.
 func (f *Finder) statefulSet(ctx context.Context, namespace string, spec v1alpha1.AutoscalingPolicySpec) (Found,
 	error,
 ) {
@@ -116,7 +116,7 @@ func (f *Finder) statefulSet(ctx context.Context, namespace string, spec v1alpha
 	return Found{Target: &target}, err
 }
 
-// complete adds what the pods consume, and where.
+// complete adds what the pods consume, and the cluster.
 func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSet,
 	connection *v1alpha1.PulsarConnection,
 ) error {
@@ -153,7 +153,7 @@ func (f *Finder) complete(ctx context.Context, target *plan.Target, s statefulSe
 	return nil
 }
 
-// isOfWorker says whether a StatefulSet may be one that a function worker made: the decoder has the last word.
+// isOfWorker says whether a function worker may have created the StatefulSet. Only decode can tell for sure.
 func (s statefulSet) isOfWorker() bool {
 	for _, owner := range s.Metadata.OwnerReferences {
 		if owner.Controller != nil && *owner.Controller {
@@ -166,7 +166,7 @@ func (s statefulSet) isOfWorker() bool {
 	)
 }
 
-// IsOfWorker is isOfWorker for an object as it is kept, without decoding all of it: it is asked for many.
+// IsOfWorker is isOfWorker for a cached object. It decodes no more than the commands, because it runs for many objects.
 func IsOfWorker(object *unstructured.Unstructured) bool {
 	if ControllerOf(object) != "" {
 		return false
@@ -187,16 +187,17 @@ func IsOfWorker(object *unstructured.Unstructured) bool {
 	})
 }
 
-// measurable fails for a StatefulSet that has no signals of its own, and says what to ask instead.
+// measurable fails for a StatefulSet that has no signals of its own, and names the object that has them.
 func measurable(object *unstructured.Unstructured) error {
 	owner := ControllerOf(object)
 	switch {
 	case IsOfWorker(object):
 		return nil
 	case owner != "":
-		return InvalidError(fmt.Sprintf("StatefulSet %s is controlled by %s: ask for that", object.GetName(), owner))
+		return InvalidError(fmt.Sprintf("StatefulSet %s is controlled by %s: request the metrics of that",
+			object.GetName(), owner))
 	default:
-		return InvalidError(fmt.Sprintf("StatefulSet %s is none that Pulsar's function worker made: %s", object.GetName(),
+		return InvalidError(fmt.Sprintf("Pulsar's function worker did not create StatefulSet %s: %s", object.GetName(),
 			function.ErrNoInstance))
 	}
 }

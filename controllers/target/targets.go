@@ -35,25 +35,24 @@ type Config struct {
 	Objects client.Reader
 	// DefaultAdminURL is the Pulsar admin service of objects that do not say theirs; empty for none.
 	DefaultAdminURL string
-	// Credentials keeps what objects and policies name.
+	// Credentials resolves what objects and policies name.
 	Credentials     CredentialKeeper
 	InstanceMetrics InstanceMetrics
-	// Scales reads scale subresources of objects that are not in the cache; nil where they are left alone.
+	// Scales reads scale subresources of objects that are not in the cache; nil in a process that reads none.
 	Scales Scales
-	// Worker reads what function workers run; nil where they are left alone.
+	// Worker reads what function workers run; nil in a process that sends them no requests.
 	Worker Worker
-	// FunctionCredentials, OwnCredentials and WorkerCredentials say which credentials function workers are shown; an
-	// empty WorkerCredentials is PolicyWorkerCredentials.
+	// FunctionCredentials, OwnCredentials and WorkerCredentials say which credentials function workers get; an empty
+	// WorkerCredentials is PolicyWorkerCredentials.
 	FunctionCredentials FunctionCredentials
 	OwnCredentials      OwnCredentials
 	WorkerCredentials   WorkerCredentials
-	// Consumers is how many consumers a subscription has, as was measured last, or why that is unknown; required with
-	// Worker.
+	// Consumers is the last measured number of consumers of a subscription, or why it is unknown; required with Worker.
 	Consumers func(backlog.Subscription) (int, error)
-	// WorkerUpdateInterval is the least time between two changes of one function, from 1s to 1h; 0 is
+	// WorkerUpdateInterval is the least time between two updates of one function, from 1s to 1h; 0 is
 	// DefaultWorkerUpdateInterval.
 	WorkerUpdateInterval time.Duration
-	// Now is the time, such as time.Now.
+	// Now is the clock, such as time.Now.
 	Now func() time.Time
 }
 
@@ -91,17 +90,17 @@ func New(config Config) (*Targets, error) {
 	}, nil
 }
 
-// Invalidate says that the cluster of a target does not answer as a Pulsar cluster should, so that a corrected
-// ConfigMap or Secret is seen within seconds.
+// Invalidate says that the cluster of a target does not answer as Pulsar does, so that a corrected ConfigMap or Secret
+// is noticed within seconds.
 func (t *Targets) Invalidate(cluster backlog.Cluster) { t.clusters.invalidate(cluster) }
 
-// SameCluster says whether two policies that name something of the same kind and name in a function worker mean the
-// same; of others it says that they do. It reads nothing: policies alone say where.
+// SameCluster says whether two policies that name the same function of a worker mean the same cluster; true for
+// policies of objects in Kubernetes. It makes no request, because the policies alone name the cluster.
 func (t *Targets) SameCluster(ctx context.Context, a, b *v1alpha1.AutoscalingPolicy) bool {
 	return t.clusters.same(ctx, a, b)
 }
 
-// Forget drops what was read and was not used lately.
+// Forget drops cached values that no caller has requested lately.
 func (t *Targets) Forget(now time.Time) {
 	t.clusters.forget(now)
 	t.Workers.forget(now)

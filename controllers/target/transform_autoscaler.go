@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// IndexScaledObject is the index of HorizontalPodAutoscalers by the ScaledObject that they were made for.
+// IndexScaledObject is the index of HorizontalPodAutoscalers by the ScaledObject that controls them.
 const IndexScaledObject = "metadata.ownerReferences"
 
 // IndexByScaledObject is the function of the index.
@@ -22,22 +22,22 @@ func IndexByScaledObject(object client.Object) []string {
 	return nil
 }
 
-// transformAutoscaler keeps of KEDA's HorizontalPodAutoscalers how many replicas they saw, and of others who they are.
-// All of the cluster come here, with the metrics that they saw.
+// transformAutoscaler keeps of KEDA's HorizontalPodAutoscalers the replicas and the conditions, and of all others the
+// identity alone. The cache has every one of the cluster, and their metrics are large.
 func transformAutoscaler(u *unstructured.Unstructured) {
-	slim := map[string]any{
+	kept := map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": identity(u),
 	}
 	if len(IndexByScaledObject(u)) > 0 {
 		status := picked(u.Object["status"], "currentReplicas", "desiredReplicas", "conditions")
 		conditions, _ := status["conditions"].([]any)
-		kept := []any{}
+		reasons := []any{}
 		for _, condition := range conditions {
-			kept = append(kept, picked(condition, "type", "reason"))
+			reasons = append(reasons, picked(condition, "type", "reason"))
 		}
-		status["conditions"] = kept
-		slim["status"] = status
+		status["conditions"] = reasons
+		kept["status"] = status
 	}
-	u.Object = slim
+	u.Object = kept
 }

@@ -11,18 +11,17 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/cluster"
 )
 
-// transformStatefulSet keeps what scaling rests on. All StatefulSets of the cluster come here: of those that run no
-// instance of Pulsar only how many replicas they have is kept, for a policy may name what they consume. The command is
-// kept of those that Pulsar's function worker made, for nothing else says what they run: 3 KB as a rule, of 40 KB where
-// the worker hands its own class path on. Of Function Mesh's the object says that.
+// transformStatefulSet keeps the replicas of every StatefulSet of the cluster, because a policy may name what it
+// consumes. Of those that Pulsar's function worker created it keeps the command, which alone says what they run: 3 KB
+// as a rule, of 40 KB where the worker passes its class path on.
 func transformStatefulSet(u *unstructured.Unstructured) {
 	s, err := decodeStatefulSet(u.Object)
 	if err != nil {
-		return // no API server serves such a thing: the decoder has the last word
+		return // decodeStatefulSet reports it to the readers of the object
 	}
 	mesh, _ := cluster.WorkloadOf(u.GetName())
 	ours := s.isOfWorker()
-	slim := map[string]any{
+	kept := map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
 		"metadata": identity(u),
 		"spec":     picked(u.Object["spec"], "replicas", "selector", "updateStrategy"),
@@ -31,10 +30,10 @@ func transformStatefulSet(u *unstructured.Unstructured) {
 			"updateRevision"),
 	}
 	if ours || mesh != "" {
-		slim["metadata"] = identity(u, "labels", "annotations")
-		slim["spec"] = transformStatefulSetSpec(u, ours)
+		kept["metadata"] = identity(u, "labels", "annotations")
+		kept["spec"] = transformStatefulSetSpec(u, ours)
 	}
-	u.Object = slim
+	u.Object = kept
 	dropLastApplied(u)
 }
 
@@ -44,22 +43,22 @@ func transformStatefulSetSpec(u *unstructured.Unstructured, command bool) map[st
 	if !ok {
 		return spec
 	}
-	slim := map[string]any{"metadata": picked(template["metadata"], "annotations")}
+	kept := map[string]any{"metadata": picked(template["metadata"], "annotations")}
 	if pod, ok := template["spec"].(map[string]any); ok && command {
-		slim["spec"] = map[string]any{"containers": commands(pod["containers"])}
+		kept["spec"] = map[string]any{"containers": commands(pod["containers"])}
 	}
-	spec["template"] = slim
+	spec["template"] = kept
 	return spec
 }
 
 // commands keeps the commands of the containers.
 func commands(containers any) []any {
 	list, _ := containers.([]any)
-	slim := []any{}
+	kept := []any{}
 	for _, one := range list {
-		slim = append(slim, picked(one, "name", "command", "args"))
+		kept = append(kept, picked(one, "name", "command", "args"))
 	}
-	return slim
+	return kept
 }
 
 // picked are some keys of a JSON object.
@@ -69,7 +68,7 @@ func picked(object any, keys ...string) map[string]any {
 	for _, key := range keys {
 		wanted[key] = true
 	}
-	slim := maps.Clone(fields)
-	maps.DeleteFunc(slim, func(key string, _ any) bool { return !wanted[key] })
-	return slim
+	kept := maps.Clone(fields)
+	maps.DeleteFunc(kept, func(key string, _ any) bool { return !wanted[key] })
+	return kept
 }

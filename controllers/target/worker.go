@@ -38,7 +38,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 		return Found{}, err
 	}
 	if invalid == "" {
-		invalid, err = f.ranInKubernetes(ctx, namespace, ref)
+		invalid, err = f.runsInKubernetes(ctx, namespace, ref)
 	}
 	if err != nil {
 		return Found{}, err
@@ -47,7 +47,7 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	if target.Invalid = cmp.Or(invalid, wrong); target.Invalid != "" {
 		return Found{Target: target}, nil
 	}
-	if spec.Mode == v1alpha1.ModePaused { // nothing is asked then
+	if spec.Mode == v1alpha1.ModePaused { // a paused policy sends no requests
 		return Found{Target: target}, nil
 	}
 	if cluster.Access == "" {
@@ -59,14 +59,14 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	run, err := f.workers.find(ctx, component)
 	switch {
 	case err != nil:
-		return Found{}, fmt.Errorf("asking the function worker for %s: %w", component.FullName(), err)
+		return Found{}, fmt.Errorf("reading %s from the function worker: %w", component.FullName(), err)
 	case errors.Is(run.trouble, backlog.ErrFunctionNotFound):
 		return Found{}, nil
 	case !run.known:
 		target.Invalid, target.InvalidReason = run.trouble.Error(), plan.UnknownReason(run.trouble)
 		return Found{Target: target}, nil
 	}
-	parallelism := int32(min(run.config.Parallelism, mostInstances)) //nolint:gosec // bounded just there
+	parallelism := int32(min(run.config.Parallelism, maxInstances)) //nolint:gosec // bounded just there
 	target.Replicas, target.Subscription, target.SubscriptionType = &parallelism, run.config.Subscription, run.config.Type
 	if f.instanceMetrics != PodInstanceMetrics {
 		target.Subscription.Workload = ""
@@ -76,10 +76,10 @@ func (f *Finder) workerFunction(ctx context.Context, namespace string, spec v1al
 	return Found{Target: target}, nil
 }
 
-// mostInstances is more than any policy may ask for.
-const mostInstances = 1 << 20
+// maxInstances is more than any maxReplicas.
+const maxInstances = 1 << 20
 
-// Component is what the worker of the cluster calls it, or what is wrong with the reference.
+// Component is the reference as the function worker of the cluster names it; wrong says why it has no such name.
 func Component(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (component function.Component, wrong string) {
 	component = function.Component{
 		Cluster: cluster, Kind: functionKind(string(cmp.Or(ref.Kind, v1alpha1.WorkloadFunction))),
@@ -95,9 +95,9 @@ func Component(ref v1alpha1.PulsarFunctionRef, cluster backlog.Cluster) (compone
 	return component, ""
 }
 
-// ranInKubernetes refuses what the worker runs as a StatefulSet of the policy's namespace: a change of its parallelism
-// would delete that and make it anew, with all pods gone meanwhile, where the StatefulSet itself is scaled without.
-func (f *Finder) ranInKubernetes(ctx context.Context, namespace string,
+// runsInKubernetes refuses a function that the worker runs as a StatefulSet in the policy's namespace. At each update
+// the worker would delete and recreate the StatefulSet with all pods. Scaling the StatefulSet restarts none.
+func (f *Finder) runsInKubernetes(ctx context.Context, namespace string,
 	ref v1alpha1.PulsarFunctionRef,
 ) (invalid string, err error) {
 	name := function.StatefulSetName(cmp.Or(ref.Tenant, "public"), cmp.Or(ref.Namespace, "default"), ref.Name)
@@ -106,7 +106,7 @@ func (f *Finder) ranInKubernetes(ctx context.Context, namespace string,
 		return "", err
 	}
 	return fmt.Sprintf(
-		"the function worker runs it as StatefulSet %s, which it would delete and make anew at each change: in place of "+
+		"the function worker runs it as StatefulSet %s, which it would delete and recreate at each change: in place of "+
 			"spec.pulsarFunctionRef set spec.scaleTargetRef to apiVersion apps/v1, kind StatefulSet, name %s", name, name), nil
 }
 

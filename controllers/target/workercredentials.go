@@ -13,17 +13,17 @@ import (
 // WorkerCredentials says which credentials the controller presents to function workers to change what they run.
 type WorkerCredentials string
 
-// The two ways.
+// The values of WorkerCredentials.
 const (
-	// PolicyWorkerCredentials are those of the policy. The adapter's own are not shown: they may change functions of many
-	// tenants, and a policy of any namespace may name any of these.
+	// PolicyWorkerCredentials are those of the policy. The adapter's own are not presented: they may change functions of
+	// many tenants, and a policy of any namespace may name any of these.
 	PolicyWorkerCredentials WorkerCredentials = "Policy"
 	// OwnWorkerCredentials are the adapter's own where the policy has none.
 	OwnWorkerCredentials WorkerCredentials = "Own"
 )
 
-// workerRefusal returns why the adapter's own credentials are not for a function worker; empty when they are. Where the
-// adapter has none of its own either, requests are anonymous, and Pulsar decides what they may do.
+// workerRefusal returns why the adapter's own credentials are not presented to a function worker; empty when they are.
+// When the adapter has none of its own either, requests are anonymous, and Pulsar decides what they may do.
 func workerRefusal(config Config) (func(ref v1alpha1.PulsarFunctionRef) string, error) {
 	mode := cmp.Or(config.WorkerCredentials, PolicyWorkerCredentials)
 	if mode != PolicyWorkerCredentials && mode != OwnWorkerCredentials {
@@ -34,7 +34,7 @@ func workerRefusal(config Config) (func(ref v1alpha1.PulsarFunctionRef) string, 
 		if !config.OwnCredentials.Authenticates || mode == OwnWorkerCredentials {
 			return ""
 		}
-		const refused, allow = "the adapter's own credentials are not for changing what function workers run " +
+		const refused, allow = "the adapter does not use its own credentials to change what function workers run " +
 			"(--worker-credentials=Policy)",
 			"run the adapter with --worker-credentials=Own, which lets a policy of any namespace use them"
 		if config.FunctionCredentials == IgnoreFunctionCredentials {

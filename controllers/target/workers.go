@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// DefaultWorkerUpdateInterval is the least time between two changes of one function: each one restarts all its
-	// instances, fetches its package on the worker, and takes about 10 s an instance where its code swallows interrupts,
-	// during which the worker starts nothing else.
+	// DefaultWorkerUpdateInterval is the least time between two updates of one function. Each one restarts all its
+	// instances and fetches its package on the worker. The worker starts nothing else meanwhile: about 10 s an instance if
+	// its code swallows interrupts.
 	DefaultWorkerUpdateInterval = time.Minute
-	// workerLookupTTL is how old the answer of a function worker may be. The controller serves it from the cache.
+	// workerLookupTTL is how long the state of a function is cached.
 	workerLookupTTL = 30 * time.Second
-	// restartGrace is how long after our change no instance may run before the controller takes it for stopped by a user.
+	// restartGrace is how long after an update all instances may be down before the controller assumes that a user stopped
+	// them.
 	restartGrace = time.Minute
 )
 
@@ -33,37 +34,35 @@ type Worker interface {
 	Status(ctx context.Context, component function.Component) (function.Status, error)
 }
 
-// Workers remembers what function workers said, and when they were told to change something. It is safe for concurrent
-// use.
+// Workers caches the state of functions of a worker, and when the controller last updated them. It is safe for
+// concurrent use.
 type Workers struct {
 	worker Worker
-	// refused is why the adapter's own credentials are not shown; nil when they are.
+	// refused returns why the adapter's own credentials are not presented; empty when they are.
 	refused         func(ref v1alpha1.PulsarFunctionRef) string
 	instanceMetrics InstanceMetrics
 	consumers       func(backlog.Subscription) (int, error)
 	every           time.Duration
 	now             func() time.Time
 	known           *Lookups[function.Component, workerState]
-	// updates are the last changes of ours.
+	// updates are the times of the controller's last updates.
 	updates *Lookups[function.Component, time.Time]
 }
 
-// workerState is what a worker said of a component.
+// workerState is the state of a component as its worker reports it.
 type workerState struct {
-	// known says that config is the last good answer.
+	// known says that config is the last good response.
 	known  bool
 	config function.Description
-	// trouble is why there was none the last time.
+	// trouble is why the last request failed.
 	trouble error
-	// unsure is why it is not known how the instances do.
+	// unsure is why the state of the instances is unknown.
 	unsure error
-	// unseen says that it was not known what consumes.
-	unseen bool
-	// idle says that no instance ran, stopped that none ran the time before either: that a restart is not in between.
+	// idle says that no instance ran, stopped that none ran at the check before either, so that it is no restart.
 	idle, stopped bool
 }
 
-// troubled says to ask again soon.
+// troubled says that the state is to be read again soon.
 func (a workerState) troubled() bool {
 	return a.trouble != nil || a.unsure != nil || (a.idle && !a.stopped)
 }
@@ -89,8 +88,8 @@ func newWorkers(config Config) (*Workers, error) {
 	return w, nil
 }
 
-// find returns what the worker says, or what it said last with the trouble since. An error is that of a context that
-// ended.
+// find returns the state of a component, or the last one with the error since. It fails only when the context is
+// canceled.
 func (w *Workers) find(ctx context.Context, component function.Component) (workerState, error) {
 	before, _ := w.known.Last(component)
 	return w.known.Find(ctx, component, func(ctx context.Context) (workerState, bool, error) {
@@ -112,7 +111,7 @@ func (w *Workers) read(ctx context.Context, component function.Component, before
 		return before
 	}
 	consumers, err := w.consumers(config.Subscription)
-	after := workerState{known: true, config: config, unseen: err != nil}
+	after := workerState{known: true, config: config}
 	// The status of the instances is the worker's most expensive request. The controller sends it when nothing
 	// consumes, because a user may have stopped the function. While the consumers are unknown, the controller decides
 	// nothing, and it checks an earlier decision before it writes it.
@@ -130,32 +129,32 @@ func (w *Workers) read(ctx context.Context, component function.Component, before
 	return after
 }
 
-// noteIdle notes that no instance runs.
-func (w *Workers) noteIdle(component function.Component) {
+// recordIdle records that no instance runs.
+func (w *Workers) recordIdle(component function.Component) {
 	if known, seen := w.known.Last(component); seen {
 		known.idle = true
 		w.known.Put(component, known, w.now(), lookupRetryAfter)
 	}
 }
 
-// frozen is why the component has to be left as it is for now; nil when it may be changed. What holds a decision is in
-// the status; the scaler asks again, for a HorizontalPodAutoscaler may want what was decided before.
+// frozen is why the component must not be updated now; nil when it may be. The status shows it. BeginUpdate checks
+// again before the write, because the desired replicas may be older.
 func (w *Workers) frozen(component function.Component, run workerState) *policy.Hold {
 	switch trouble := cmp.Or(run.trouble, run.unsure); {
 	case trouble != nil:
 		return &policy.Hold{
 			Reason:  policy.HoldWorkerUnknown,
-			Message: "the function worker does not say how it runs: " + trouble.Error(),
+			Message: "the function worker does not report its state: " + trouble.Error(),
 		}
 	case run.idle:
 		return &policy.Hold{
 			Reason:  policy.HoldWorkerUnknown,
-			Message: "no instance runs: it is being started, or was stopped",
+			Message: "no instance runs: the worker is starting it, or a user stopped it",
 		}
 	case w.updatedWithin(component, w.every):
 		return &policy.Hold{
 			Reason: policy.HoldWorkerUpdate,
-			Message: fmt.Sprintf("the last change restarted all instances, %s are left between two "+
+			Message: fmt.Sprintf("the last update restarted all instances, and the next one is at least %s later "+
 				"(--worker-update-interval)", w.every),
 		}
 	default:
@@ -168,8 +167,8 @@ func (w *Workers) updatedWithin(component function.Component, time time.Duration
 	return wrote && w.now().Sub(at) < time
 }
 
-// noteUpdate notes that the component is about to be changed, whatever comes of it, and has it read again.
-func (w *Workers) noteUpdate(component function.Component) {
+// recordUpdate records that an update begins, even if it fails, and has the state read again.
+func (w *Workers) recordUpdate(component function.Component) {
 	now := w.now()
 	w.updates.Put(component, now, now, w.every)
 	w.known.expire(component)
@@ -180,12 +179,12 @@ func (w *Workers) forget(now time.Time) {
 	w.updates.Forget(now)
 }
 
-// noWorkers is why nothing is known of what function workers run.
-const noWorkers = "this process does not ask function workers"
+// noWorkers is why a process knows no function of a worker.
+const noWorkers = "this process sends no requests to function workers"
 
 func (w *Workers) enabled() bool { return w.worker != nil }
 
-// Enabled fails where function workers are not asked.
+// Enabled fails in a process that sends no requests to function workers.
 func (w *Workers) Enabled() error {
 	if !w.enabled() {
 		return fmt.Errorf("%w: %s", backlog.ErrUnsupported, noWorkers)
@@ -193,7 +192,7 @@ func (w *Workers) Enabled() error {
 	return nil
 }
 
-// Subscription asks the function worker what the component consumes.
+// Subscription reads from the function worker what the component consumes.
 func (w *Workers) Subscription(ctx context.Context, component function.Component) (backlog.Subscription, error) {
 	config, err := w.worker.Describe(ctx, component)
 	if err != nil {
@@ -205,9 +204,9 @@ func (w *Workers) Subscription(ctx context.Context, component function.Component
 	return config.Subscription, nil
 }
 
-// BeginUpdate notes that the component is about to be changed, whatever comes of it, and has it read again. It returns
-// false while the component has to be left alone: it was changed a moment ago, or does not run. A stopped one would
-// have its new instances started and its old ones not, and it may have been stopped since its consumers were counted.
+// BeginUpdate records that an update begins, even if it fails. It returns false while the component must not change:
+// its last update is too recent, or no instance runs. An update starts only the new instances of a stopped component,
+// and a user may have stopped it since its consumers were counted.
 func (w *Workers) BeginUpdate(ctx context.Context, component function.Component) (bool, error) {
 	if w.updatedWithin(component, w.every) {
 		return false, nil
@@ -217,14 +216,14 @@ func (w *Workers) BeginUpdate(ctx context.Context, component function.Component)
 		return false, fmt.Errorf("reading whether it runs: %w", err)
 	}
 	if status.Stopped() {
-		w.noteIdle(component)
+		w.recordIdle(component)
 		return false, nil
 	}
-	w.noteUpdate(component)
+	w.recordUpdate(component)
 	return true, nil
 }
 
-// ConsumerCount counts the consumers of a subscription, as were measured last.
+// ConsumerCount returns the last measured number of consumers of a subscription.
 func ConsumerCount(store *backlog.Store, now func() time.Time) func(backlog.Subscription) (int, error) {
 	return func(subscription backlog.Subscription) (int, error) {
 		reading, err := store.Read(subscription, now())

@@ -113,7 +113,7 @@ func TestDeploymentOfAnotherKindNeedsItsRight(t *testing.T) {
 	p.Spec.MinReplicas = new(int32(3))
 	addPolicy(t, p)
 	said := awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "TargetKindUnsupported")
-	require.Contains(t, said, "kind Crew of jobs.example.com/v1 is not served by this cluster: install it")
+	require.Contains(t, said, "this cluster does not serve kind Crew of jobs.example.com/v1: install it")
 
 	place(t, crewDefinition())
 	said = awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "PermissionMissing")
@@ -136,7 +136,7 @@ func TestDeploymentOfAnotherKindNeedsItsRight(t *testing.T) {
 	crew.SetName(name)
 	place(t, crew)
 	said = awaitCondition(t, f, v1alpha1.ConditionTargetFound, metav1.ConditionFalse, "ReplicasUnset")
-	require.Contains(t, said, "does not say how many replicas it has, from which scaling begins")
+	require.Contains(t, said, "does not set its replicas, and scaling starts from them")
 	require.NoError(t, scene.Client.Patch(t.Context(), crew,
 		client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":1}}`))))
 	poll(t, "the crew to have as many as the policy wants", func(ctx context.Context) (bool, string, error) {
