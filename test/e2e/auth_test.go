@@ -241,7 +241,7 @@ func testOAuth2(t *testing.T, s *secured) {
 	s.try(t, s.AdminURL(), pulsar.Config{}, map[string]attempt{
 		"an issuer that nobody allowed": {
 			s.client(t, clientRole, secret, audience), backlog.ErrHostNotAllowed,
-			"permission missing: nothing was sent to BROKER: " + s.issuer.URL() +
+			"host not allowed: nothing was sent to BROKER: " + s.issuer.URL() +
 				" is not an allowed OAuth2 issuer: add it to --allowed-oauth2-issuers",
 		},
 	})
