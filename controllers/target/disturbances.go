@@ -69,7 +69,7 @@ func readyReplicas(set *unstructured.Unstructured) *int32 {
 		return nil
 	}
 	ready, _, _ := unstructured.NestedInt64(set.Object, "status", "readyReplicas")
-	return new(int32(min(ready, math.MaxInt32)))
+	return new(int32(max(0, min(ready, math.MaxInt32))))
 }
 
 // rollout is the StatefulSet that runs the target, nil without one, and whether pods of the target are being replaced;
