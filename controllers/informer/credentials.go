@@ -21,15 +21,15 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// Credentials knows the credentials that backlog.Cluster.Access names. It is safe for concurrent use.
+// Credentials resolves the credentials that backlog.Cluster.Access names. It is safe for concurrent use.
 type Credentials struct {
 	mode    target.FunctionCredentials
 	own     target.OwnCredentials
 	secrets *secrets
 	now     func() time.Time
-	// salt keeps what is inline from being guessed by the name of the access.
+	// salt protects inline credentials: the name of the access does not reveal them.
 	salt []byte
-	// plans are those that were found lately, by their name.
+	// plans are those that were resolved lately, by name.
 	plans *target.Lookups[string, target.CredentialPlan]
 }
 
@@ -47,20 +47,20 @@ func NewCredentials(reader client.Reader, mode target.FunctionCredentials, own t
 	}, nil
 }
 
-// Resolve returns the name of the credentials to use, empty for the adapter's own, or why there are none and what to do
-// about it. An error is worth a retry.
+// Resolve returns the name of the credentials to use, empty for the adapter's own, or what the user has to fix. An
+// error is worth a retry.
 func (c *Credentials) Resolve(ctx context.Context, connection *v1alpha1.PulsarConnection, plan target.CredentialPlan) (
 	access, invalid string, err error,
 ) {
 	if c.mode == target.IgnoreFunctionCredentials {
 		if connection != nil && (connection.AuthSecret != "" || connection.TLSConfig != nil) {
 			return "", "the policy's spec.pulsar has credentials, and the adapter runs with --function-credentials=Ignore: " +
-				"remove authSecret and " +
-				"tlsConfig to use the adapter's own", nil
+				"remove authSecret and tlsConfig " +
+				"to use the adapter's own", nil
 		}
 		return "", "", nil
 	}
-	// Who does not say who he is, though the adapter can, is spoken for by the adapter, with what it trusts.
+	// A plan with certificates alone yields to the adapter's credentials, with the certificates that they trust.
 	if plan == (target.CredentialPlan{}) || (!plan.Authenticates() && c.own.Authenticates) {
 		return "", "", nil
 	}
@@ -78,7 +78,7 @@ func (c *Credentials) Resolve(ctx context.Context, connection *v1alpha1.PulsarCo
 	return access, "", nil
 }
 
-// replaces says that the adapter's own credentials take the place of what a plan led to.
+// replaces says that the adapter's own credentials replace those of a plan.
 func (c *Credentials) replaces(plan target.CredentialPlan, found reading) bool {
 	if found.obstacle.text == "" {
 		return found.credentials.Plugin == "" && c.own.Authenticates
@@ -86,19 +86,19 @@ func (c *Credentials) replaces(plan target.CredentialPlan, found reading) bool {
 	return found.obstacle.ownMayReplace && (c.own.Authenticates || (c.own.TrustsMore && !plan.Authenticates()))
 }
 
-// name of the plan: the same for all objects that mean the same credentials, and nothing of them can be read from it.
+// name of the plan: the same for all objects with the same credentials. It does not reveal them.
 func (c *Credentials) name(plan target.CredentialPlan) string {
 	hash := hmac.New(sha256.New, c.salt)
-	_, _ = fmt.Fprintf(hash, "%#v", plan) // quotes texts; and a hash.Hash never fails
+	_, _ = fmt.Fprintf(hash, "%#v", plan) // %#v quotes texts, and a hash.Hash never fails
 	return plan.Namespace + "/" + plan.Names() + "#" + hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// Credentials returns what the name stands for, at most a minute old. Errors say in words for the user what to do.
+// Credentials returns the credentials of a name, at most a minute old. Errors tell the user what to do.
 func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.Credentials, error) {
 	plan, known := c.plans.Last(access)
 	if !known {
 		return backlog.Credentials{},
-			fmt.Errorf("%w: the credentials %s are looked up again within seconds", backlog.ErrNoData, access)
+			fmt.Errorf("%w: the adapter reads the credentials %s again within seconds", backlog.ErrNoData, access)
 	}
 	found, err := c.read(ctx, plan)
 	switch {
@@ -111,7 +111,7 @@ func (c *Credentials) Credentials(ctx context.Context, access string) (backlog.C
 	}
 }
 
-// Invalidate says that Pulsar refused what the name stands for, so that a rotated Secret is seen within seconds.
+// Invalidate says that Pulsar refused the credentials, so that a rotated Secret is noticed within seconds.
 func (c *Credentials) Invalidate(access string) {
 	plan, known := c.plans.Last(access)
 	if !known {
@@ -122,7 +122,7 @@ func (c *Credentials) Invalidate(access string) {
 	}
 }
 
-// reading is what a plan led to.
+// reading is the result of reading a plan.
 type reading struct {
 	credentials backlog.Credentials
 	obstacle    obstacle
@@ -167,7 +167,7 @@ func certRead(p target.CredentialPlan) secretKey {
 	}
 }
 
-// read follows a plan.
+// read reads the Secrets of a plan.
 func (c *Credentials) read(ctx context.Context, plan target.CredentialPlan) (reading, error) {
 	contents := map[string]secretContent{}
 	for _, read := range secretReads(plan) {
@@ -229,7 +229,7 @@ func oauth2Params(config target.OAuth2Config, keyFile string) (string, error) {
 	return string(text), nil
 }
 
-// Forget drops what was read and was not used lately, Secrets above all.
+// Forget drops cached values that no caller has requested lately, above all Secrets.
 func (c *Credentials) Forget(now time.Time) {
 	c.plans.Forget(now)
 	c.secrets.contents.Forget(now)

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// leaseExpires is how long the holder of the Lease may be silent and still count as deciding. A Lease runs out after
-// 15 s, and the next holder needs up to 17 s more to take it, start and decide. A normal change of the leader never
-// takes twice that. The HPA asks every 15 s, so it loses two answers at most before the adapter reports the silence.
+// leaseExpires is how long the holder of the Lease may be silent and still count as deciding. A Lease expires after 15
+// s, and the next holder takes up to 17 s more to acquire it, start and decide: twice that is enough. The HPA syncs
+// every 15 s, so it misses two metrics at most before the adapter reports the silence.
 const leaseExpires = 60 * time.Second
 
 // DecisionMaker is the replica that decides for all policies: the holder of the leader election's Lease, as this
@@ -29,13 +29,13 @@ type DecisionMaker struct {
 	seen  atomic.Pointer[leaseState]
 }
 
-// leaseState is the Lease as last seen; it is replaced, never changed.
+// leaseState is the Lease as last observed; it is replaced, never changed.
 type leaseState struct {
 	holder string
 	// renewTime as the holder wrote it, by its own clock.
 	renewTime time.Time
-	// aliveAt is when this replica saw the holder renew or let go, by its own clock, so that clocks that differ between
-	// nodes do not matter; of the first Lease seen, the holder's word has to do.
+	// aliveAt is when this replica saw the holder renew or release the Lease, by its own clock, so that clocks may differ
+	// between nodes. For the first Lease it is the renewTime.
 	aliveAt time.Time
 }
 
@@ -50,7 +50,7 @@ func NewDecisionMaker(ctx context.Context, informers cache.Informers, lease type
 	return d, d.follow(ctx, informers)
 }
 
-// newDecisionMaker knows nothing of the Lease until it follows it.
+// newDecisionMaker returns a DecisionMaker that has not observed the Lease yet.
 func newDecisionMaker(lease types.NamespacedName, now func() time.Time) (*DecisionMaker, error) {
 	if lease.Name == "" || lease.Namespace == "" {
 		return nil, errors.New("decision maker: the Lease's namespace and name must be set")
@@ -74,7 +74,7 @@ func (d *DecisionMaker) follow(ctx context.Context, informers cache.Informers) e
 	return nil
 }
 
-// observe takes in the Lease as it is now.
+// observe records the current Lease.
 func (d *DecisionMaker) observe(object any) {
 	lease, ok := object.(*coordinationv1.Lease)
 	if !ok || lease.Namespace != d.lease.Namespace || lease.Name != d.lease.Name {
@@ -98,7 +98,7 @@ func (d *DecisionMaker) observe(object any) {
 	d.seen.Store(after)
 }
 
-// forget takes in that the Lease is gone.
+// forget records that the Lease was deleted.
 func (d *DecisionMaker) forget(object any) {
 	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
@@ -115,13 +115,13 @@ type silenceError struct {
 	since time.Time
 }
 
-func (n *silenceError) Error() string { return n.text }
+func (e *silenceError) Error() string { return e.text }
 
-// Since is when a controller was last seen to decide; zero where that is not known.
-func (n *silenceError) Since() time.Time { return n.since }
+// Since is when a controller was last alive; zero when that is unknown.
+func (e *silenceError) Since() time.Time { return e.since }
 
-// Alive fails when no controller decides; the error has a method Since() time.Time. The text is the same on every
-// call, for it ends up in conditions.
+// Alive fails when no controller decides; the error has a method Since() time.Time. The text is the same at every call,
+// because conditions show it.
 func (d *DecisionMaker) Alive(now time.Time) error {
 	seen := d.seen.Load()
 	switch {
@@ -129,7 +129,7 @@ func (d *DecisionMaker) Alive(now time.Time) error {
 		return &silenceError{text: fmt.Sprintf(
 			"no decision maker: Lease %s does not exist: is a replica of the adapter running?", d.lease)}
 	case now.Sub(seen.aliveAt) <= leaseExpires:
-		return nil // every rollout leaves the Lease without a holder for 1-2 s: no reason to stop every autoscaler
+		return nil // a rollout leaves the Lease without a holder for 1-2 s: no reason to stop every autoscaler
 	case seen.holder == "":
 		return &silenceError{
 			since: seen.aliveAt,

@@ -35,8 +35,8 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// CacheOptions keep of Leases the given one, of Functions, Sinks and Sources what scaling rests on, and of no object
-// who manages its fields, which is half of it.
+// CacheOptions cache one Lease, and of other objects the fields that target.Transform keeps. Without managed fields an
+// object is half as large.
 func CacheOptions(lease types.NamespacedName) cache.Options {
 	return cache.Options{
 		DefaultTransform: target.Transform,
@@ -50,10 +50,10 @@ func CacheOptions(lease types.NamespacedName) cache.Options {
 	}
 }
 
-// WatchPods is what is known of pods; nil where they are to be left alone.
+// WatchPods adds the watch of pods to the manager; nil with NoInstanceMetrics.
 func WatchPods(ctx context.Context, mgr manager.Manager, mode target.InstanceMetrics) (*Pods, error) {
 	if mode != target.PodInstanceMetrics {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // none is a result
 	}
 	pods, err := NewPods(ctx, mgr)
 	if err != nil {

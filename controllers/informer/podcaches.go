@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Labels of all that Pulsar's function worker makes: component is function, sink or source, and the others are lossy,
-// so they identify nothing.
+// Labels of the objects that Pulsar's function worker creates: component is function, sink or source. The others are
+// lossy, so they identify nothing.
 //
 // Source: Pulsar's KubernetesRuntime.getLabels.
 const (
@@ -26,7 +26,7 @@ const (
 	labelWorkerName      = "name"
 )
 
-// workerSelector selects what Pulsar's function worker runs. Function Mesh's pods have some of those labels too.
+// workerSelector selects the pods of Pulsar's function worker. Function Mesh's pods have some of those labels too.
 func workerSelector() (labels.Selector, error) {
 	selector := labels.NewSelector()
 	for _, one := range []struct {
@@ -49,12 +49,12 @@ func workerSelector() (labels.Selector, error) {
 	return selector, nil
 }
 
-// isOfWorker says the same of labels as transformPod keeps them.
+// isOfWorker is workerSelector for the labels that transformPod keeps.
 func isOfWorker(of map[string]string) bool {
 	return of[labelComponent] == "" && of[labelWorkerComponent] != "" && of[labelWorkerTenant] != ""
 }
 
-// podCaches are two caches that look like one, for a watch has one selector: the embedded one has Function Mesh's pods.
+// podCaches presents two caches as one, because a watch has one selector. The embedded cache has Function Mesh's pods.
 type podCaches struct {
 	cache.Cache
 	ofWorkers cache.Cache
@@ -67,7 +67,7 @@ func (c podCaches) List(ctx context.Context, list client.ObjectList, options ...
 	}
 	into, ok := list.(*corev1.PodList)
 	if !ok {
-		return fmt.Errorf("listing %T: only pods are here", list)
+		return fmt.Errorf("listing %T: this cache has only pods", list)
 	}
 	var more corev1.PodList
 	if err := c.ofWorkers.List(ctx, &more, options...); err != nil {

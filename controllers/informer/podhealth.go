@@ -16,8 +16,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy"
 )
 
-// transformPod keeps what Pods answers from: 1.9 KB of the 8 KB that a pod has, of which 1.2 KB are fields without a
-// value.
+// transformPod keeps what Pods reads: 1.9 KB of the 8 KB of a pod, of which 1.2 KB are fields without a value.
 func transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -42,7 +41,7 @@ func transformPod(object any) (any, error) {
 		slim.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: owner.Controller}}
 	}
 	if port, set := pod.Annotations[cluster.AnnotationPort]; set &&
-		port != strconv.Itoa(defaultInstancePort) { // which all have
+		port != strconv.Itoa(defaultInstancePort) { // the default needs no annotation
 		slim.Annotations = map[string]string{cluster.AnnotationPort: port}
 	}
 	if c := readiness(pod); c != nil {
@@ -54,7 +53,7 @@ func transformPod(object any) (any, error) {
 	return slim, nil
 }
 
-// transformLabels keeps what indexPod looks at.
+// transformLabels keeps what indexPod reads.
 func transformLabels(of map[string]string) map[string]string {
 	if isOfWorker(of) {
 		return map[string]string{labelWorkerComponent: of[labelWorkerComponent], labelWorkerTenant: of[labelWorkerTenant]}
@@ -62,7 +61,7 @@ func transformLabels(of map[string]string) map[string]string {
 	return map[string]string{labelComponent: of[labelComponent], labelName: of[labelName]}
 }
 
-// transformContainers keeps of those that crashed that they did, and nothing of others.
+// transformContainers keeps the containers that crashed, and nothing of healthy ones.
 func transformContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var crashed []corev1.ContainerStatus
 	for i := range statuses {
@@ -80,8 +79,8 @@ func transformContainers(statuses []corev1.ContainerStatus) []corev1.ContainerSt
 	return crashed
 }
 
-// health sums up the pods of a workload, as transformPod leaves them. One that is being deleted does not count: its
-// place is taken, or is to go. A pod that crashed is not ready either.
+// health sums up the pods of a workload, as transformPod keeps them. A pod that is being deleted does not count. A pod
+// that crashed is not ready either.
 //
 // Replicas are those of a StatefulSet. A label of its pods names the revision of its template. While the StatefulSet
 // replaces pods there are two revisions.
@@ -110,8 +109,8 @@ func health(pods []corev1.Pod) policy.Pods {
 	return sum
 }
 
-// unreadySince says whether a pod is not ready, and since when. One that waits for a node or for its containers has
-// been so since it was made, whenever its condition was written; Kubernetes dates the condition of one that ran.
+// unreadySince says whether a pod is not ready, and since when. A pod that waits for a node or for its containers is
+// unready since its creation; for one that ran, the condition has the time.
 func unreadySince(pod *corev1.Pod) (since time.Time, unready bool) {
 	c := readiness(pod)
 	switch {
@@ -135,7 +134,7 @@ func readiness(pod *corev1.Pod) *corev1.PodCondition {
 }
 
 // crashLoops says whether a container of the pod ended and waits for its next start. A pod that failed as a whole does
-// not: the StatefulSet makes another.
+// not: the StatefulSet creates another.
 func crashLoops(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 		return false
@@ -145,8 +144,8 @@ func crashLoops(pod *corev1.Pod) bool {
 		slices.ContainsFunc(pod.Status.ContainerStatuses, crashed)
 }
 
-// reasonCrashLoop is what the kubelet says of a container that it will start again after a pause: 10 s at first, twice
-// that each time, 5 min at most. It says so of one that ended without an error too, which no instance should.
+// reasonCrashLoop is the kubelet's reason while a container waits for a restart: 10 s at first, twice that each time, 5
+// min at most. It covers a container that ended without an error, as no instance should.
 //
 // Source: Kubernetes' pkg/kubelet/container, ErrCrashLoopBackOff.
 const reasonCrashLoop = "CrashLoopBackOff"

@@ -30,40 +30,39 @@ import (
 )
 
 const (
-	// labelComponent has the kind in lower case, and labelName the name of the object, on all that Function Mesh makes for
-	// it.
+	// labelComponent has the kind in lower case, and labelName the name of the object, on all objects that Function Mesh
+	// creates for it.
 	labelComponent = cluster.FunctionMeshGroup + "/component"
 	labelName      = cluster.FunctionMeshGroup + "/name"
 	// defaultInstancePort is what Function Mesh writes into cluster.AnnotationPort.
 	defaultInstancePort = 9094
 	// indexInstance is the index of pods by the workload that they are instances of.
 	indexInstance = "instance"
-	// podProbeTimeout bounds one look whether pods may be seen.
+	// podProbeTimeout bounds one check whether the adapter may list pods.
 	podProbeTimeout = 5 * time.Second
-	// podProbeInterval is how often it is tried again to see pods.
+	// podProbeInterval is the time between two such checks.
 	podProbeInterval = time.Minute
 )
 
-// Pods knows the pods of workloads: where instances serve their metrics, and how they are. It is safe for concurrent
-// use.
+// Pods has the pods of workloads: the addresses of their metrics, and their health. It is safe for concurrent use.
 type Pods struct {
-	// direct asks the API server whether pods may be seen at all: a watch that is forbidden is silent and never ends.
+	// direct checks at the API server whether the adapter may list pods: a forbidden watch is silent and never ends.
 	direct client.Reader
-	// cache of pods alone, without which the adapter can live.
+	// cache of pods alone: the adapter works without it.
 	cache cache.Cache
 	every time.Duration
-	// selections are what was listed for targets whose pods are not in the cache.
+	// selections are the health of selected pods that are not in the cache.
 	selections *target.Lookups[podSelection, selectedPods]
-	// forbidden is told when the watch of pods is forbidden; it holds one such word.
+	// forbidden signals that the watch of pods is forbidden; it holds one signal.
 	forbidden chan struct{}
 
 	// mu guards unknown.
 	mu sync.Mutex
-	// unknown is why nothing is known of pods; nil when it is.
+	// unknown is why pods are unknown; nil when they are known.
 	unknown error
 }
 
-// NewPods makes a cache of pods by what a manager knows of the API server. It answers while Start runs.
+// NewPods creates a cache of pods with the connection of a manager. The cache has pods while Start runs.
 func NewPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
 	selector, err := instanceSelector()
 	if err != nil {
@@ -88,7 +87,7 @@ func NewPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
 			DefaultWatchErrorHandler: p.watchFailed,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("making a cache of pods: %w", err)
+			return nil, fmt.Errorf("creating a cache of pods: %w", err)
 		}
 	}
 	p.cache = both
@@ -98,14 +97,14 @@ func NewPods(ctx context.Context, mgr manager.Manager) (*Pods, error) {
 	return p, nil
 }
 
-// Why nothing is known of pods.
+// Why pods are unknown.
 var (
 	errPodsNotRead   = fmt.Errorf("%w: pods are being read", backlog.ErrNoData)
-	errPodsForbidden = fmt.Errorf("%w: pods may not be seen: grant the adapter list and watch on pods, or set "+
+	errPodsForbidden = fmt.Errorf("%w: the adapter may not list pods: grant it list and watch on pods, or set "+
 		"--instance-metrics=Off", backlog.ErrForbidden)
 )
 
-// instanceSelector selects what Function Mesh runs for workloads.
+// instanceSelector selects the pods that Function Mesh runs for workloads.
 func instanceSelector() (labels.Selector, error) {
 	var components []string
 	for _, kind := range cluster.WorkloadKinds() {
@@ -119,7 +118,7 @@ func instanceSelector() (labels.Selector, error) {
 }
 
 // indexPod is the function of the index. A pod is an instance when the workload's StatefulSet controls it: the Job that
-// cleans up behind a workload gives its pod the same labels.
+// cleans up after a workload gives its pod the same labels.
 func indexPod(object client.Object) []string {
 	if owner := metav1.GetControllerOf(object); isOfWorker(object.GetLabels()) && owner != nil &&
 		owner.Kind == cluster.KindStatefulSet {
@@ -139,8 +138,8 @@ func indexPod(object client.Object) []string {
 	return nil
 }
 
-// Addresses returns where the running instances of the workload serve their metrics, sorted. Without an error, none
-// means that none runs.
+// Addresses returns where the running instances of the workload serve their metrics, sorted. Without an error, an empty
+// list means that no instance runs.
 func (p *Pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
 	pods, err := p.list(workload)
 	if err != nil {
@@ -159,8 +158,7 @@ func (p *Pods) Addresses(workload string) ([]backlog.InstanceAddress, error) {
 	return found, nil
 }
 
-// Health returns how the pods of the workload are. Without an error, zeros mean that all of those that there are do
-// well.
+// Health returns the health of the pods of the workload. Without an error, zeros mean that all its pods are healthy.
 func (p *Pods) Health(workload string) (policy.Pods, error) {
 	pods, err := p.list(workload)
 	if err != nil {
@@ -169,7 +167,7 @@ func (p *Pods) Health(workload string) (policy.Pods, error) {
 	return health(pods), nil
 }
 
-// list returns the pods of the workload, not to be written to, or says why nothing is known of pods.
+// list returns the pods of the workload, which callers must not modify, or why pods are unknown.
 func (p *Pods) list(workload string) ([]corev1.Pod, error) {
 	if err := p.unknownReason(); err != nil {
 		return nil, err
@@ -184,7 +182,7 @@ func (p *Pods) list(workload string) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-// portOf a pod's metrics; an annotation that is no port is ignored, as Prometheus would find nothing there either.
+// portOf a pod's metrics. An annotation that is no port is ignored: Prometheus would find nothing there either.
 func portOf(pod *corev1.Pod) int {
 	if port, err := strconv.ParseUint(pod.Annotations[cluster.AnnotationPort], 10, 16); err == nil && port > 0 {
 		return int(port)

@@ -160,7 +160,7 @@ func TestAnAdapterThatMayNotSeePodsRunsAndSaysSo(t *testing.T) {
 		synctest.Wait()
 		_, err = p.Addresses("Function/media/resize")
 		require.ErrorIs(t, err, backlog.ErrForbidden)
-		require.ErrorContains(t, err, "grant the adapter list and watch on pods")
+		require.ErrorContains(t, err, "grant it list and watch on pods")
 		_, err = p.Health("Function/media/resize")
 		require.ErrorIs(t, err, backlog.ErrForbidden, "unknown pods must not be taken for none that is unready")
 		require.Equal(t, 11, direct.asked)

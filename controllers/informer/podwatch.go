@@ -19,13 +19,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
+// podsUnknown is what the log says when the adapter may not list pods.
+const podsUnknown = "pods are unknown: no instance is scraped, and decisions do not use pod health"
+
 func (p *Pods) unknownReason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unknown
 }
 
-// setUnknown notes why nothing is known, and says whether that is new.
+// setUnknown records why pods are unknown, and says whether that is new.
 func (p *Pods) setUnknown(unknown error) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,11 +37,11 @@ func (p *Pods) setUnknown(unknown error) (changed bool) {
 	return changed
 }
 
-// NeedLeaderElection is false: every replica asks instances.
+// NeedLeaderElection is false: every replica scrapes instances.
 func (p *Pods) NeedLeaderElection() bool { return false }
 
-// Start brings pods into memory as soon as they may be seen, until the context ends. It returns no error for pods that
-// may not: all else goes on without them.
+// Start fills the cache as soon as the adapter may list pods, until the context ends. Forbidden pods are no error: the
+// adapter works without them.
 func (p *Pods) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("pods")
 	ticker := time.NewTicker(p.every)
@@ -49,8 +52,7 @@ func (p *Pods) Start(ctx context.Context) error {
 			break
 		}
 		if p.setUnknown(err) && ctx.Err() == nil {
-			logger.Error(err, "pods are unknown: instances are not asked, and decisions are made without them", "lookAgainEvery",
-				p.every.String())
+			logger.Error(err, podsUnknown, "retryInterval", p.every.String())
 		}
 		select {
 		case <-ctx.Done():
@@ -66,7 +68,7 @@ func (p *Pods) Start(ctx context.Context) error {
 			return nil // stopping
 		}
 		select {
-		case <-p.forbidden: // before the list that is here now
+		case <-p.forbidden: // a signal from before this list
 		default:
 		}
 		p.follow(ctx)
@@ -78,7 +80,7 @@ func (p *Pods) Start(ctx context.Context) error {
 	return nil
 }
 
-// follow says what is known of pods for as long as they are watched.
+// follow keeps p.unknown up to date while pods are watched.
 func (p *Pods) follow(ctx context.Context) {
 	logger := log.FromContext(ctx).WithName("pods")
 	for {
@@ -90,19 +92,14 @@ func (p *Pods) follow(ctx context.Context) {
 		case <-p.forbidden:
 		}
 		p.setUnknown(errPodsForbidden)
-		logger.Error(
-			errPodsForbidden,
-			"pods are unknown from now on: instances are not asked, and decisions are made without them",
-			"lookAgainEvery",
-			p.every.String(),
-		)
+		logger.Error(errPodsForbidden, podsUnknown, "retryInterval", p.every.String())
 		if !p.regain(ctx) {
 			return
 		}
 	}
 }
 
-// regain waits until pods may be seen again and have been listed anew: client-go tries a refused watch again within a
+// regain waits until the adapter may list pods again and has listed them: client-go retries a forbidden watch within a
 // minute. It returns false when the context ends.
 func (p *Pods) regain(ctx context.Context) bool {
 	ticker := time.NewTicker(p.every)
@@ -122,8 +119,8 @@ func (p *Pods) regain(ctx context.Context) bool {
 	}
 }
 
-// watchFailed notes that the watch of pods is forbidden now: the last list would stay for good, and its addresses
-// become other pods'. A watch that lasts is not asked about its rights; it ends after 5 to 10 minutes.
+// watchFailed signals a forbidden watch: the last list would stay for good, while its addresses pass to other pods. The
+// API server checks the permission only when a watch begins, and a watch ends after 5 to 10 minutes.
 func (p *Pods) watchFailed(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	if !apierrors.IsForbidden(err) {
 		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
@@ -135,7 +132,7 @@ func (p *Pods) watchFailed(ctx context.Context, reflector *toolscache.Reflector,
 	}
 }
 
-// probe lists one pod as the watch will list all.
+// probe lists one pod with the selector of the watch.
 func (p *Pods) probe(ctx context.Context) error {
 	selector, err := instanceSelector()
 	if err != nil {

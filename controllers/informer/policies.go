@@ -19,11 +19,11 @@ import (
 type Policies struct {
 	reader client.Reader
 	synced func() bool
-	// missing says why policies will not be in memory; nil where they always will.
+	// missing says why the cache will not have policies; nil when it always will.
 	missing func() error
 }
 
-// NewPolicies reads the policies of a cache that says whether it has all of them.
+// NewPolicies reads the policies of a cache; synced says whether it has all of them.
 func NewPolicies(reader client.Reader, synced func() bool) *Policies {
 	return &Policies{reader: reader, synced: synced}
 }
@@ -31,8 +31,8 @@ func NewPolicies(reader client.Reader, synced func() bool) *Policies {
 // Synced says whether all policies are in the cache.
 func (p *Policies) Synced() bool { return p.synced() }
 
-// Policy returns the policy, which the caller must not change, or an API server's NotFound; backlog.ErrNoData while the
-// policies are still being read, and backlog.ErrUnsupported where the kind is not installed.
+// Policy returns the policy, which the caller must not change. It fails with an API server's NotFound, with
+// backlog.ErrNoData until the cache has synced, and with backlog.ErrUnsupported when the kind is not installed.
 func (p *Policies) Policy(key types.NamespacedName) (*v1alpha1.AutoscalingPolicy, error) {
 	return p.read(context.Background(), key)
 }
@@ -50,7 +50,7 @@ func (p *Policies) read(ctx context.Context, key types.NamespacedName) (*v1alpha
 	return &found, nil
 }
 
-// unread is why nothing is known of policies.
+// unread is why policies are unknown.
 func (p *Policies) unread() error {
 	if p.missing != nil {
 		if err := p.missing(); err != nil {
@@ -60,7 +60,7 @@ func (p *Policies) unread() error {
 	return fmt.Errorf("%w: policies are being read", backlog.ErrNoData)
 }
 
-// connection is target.ConnectionOf; backlog.ErrNoData while the policies are still being read.
+// connection is target.ConnectionOf; backlog.ErrNoData until the cache has synced.
 func (p *Policies) connection(ctx context.Context, namespace string,
 	ref v1alpha1.ScaleTargetRef,
 ) (*v1alpha1.PulsarConnection, error) {

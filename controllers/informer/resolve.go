@@ -20,49 +20,49 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// resolve looks for the way to an object's subscription and begins to track it.
-func (s *Signals) resolve(ctx context.Context, a signalKey) {
+// resolve finds the subscription of a key and begins to track it.
+func (s *Signals) resolve(ctx context.Context, k signalKey) {
 	timed, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
-	subscription, err := s.subscriptionOf(timed, a)
+	subscription, err := s.subscriptionOf(timed, k)
 	now := s.config.Now()
-	wanted, troubled := s.record(a, subscription, err, now)
+	wanted, troubled := s.record(k, subscription, err, now)
 	if wanted != nil {
-		s.config.Store.TrackUntil(a.owner(), *wanted, now.Add(trackFor))
+		s.config.Store.TrackUntil(k.owner(), *wanted, now.Add(trackFor))
 	}
 	if troubled {
-		log.FromContext(ctx).Error(err, "looking up a subscription", "of", a.String())
+		log.FromContext(ctx).Error(err, "resolving a subscription", "key", k.String())
 	}
 }
 
-// record takes in what a look led to, and returns what to track, and whether the look is the first of a row in vain.
-// Then the last good way, or the last word about why there is none, stays in force.
-func (s *Signals) record(a signalKey, subscription backlog.Subscription, err error, now time.Time) (
+// record stores the result of a resolution. It returns what to track, and whether this is the first of several
+// failures. After a failure the last subscription, or the last reason why there is none, stays.
+func (s *Signals) record(k signalKey, subscription backlog.Subscription, err error, now time.Time) (
 	wanted *backlog.Subscription, troubled bool,
 ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.lookups[a]
-	if w == nil { // it expired: clients stopped requesting it
+	l := s.lookups[k]
+	if l == nil { // it expired: clients stopped requesting it
 		return nil, false
 	}
-	w.pending = false
+	l.pending = false
 	switch {
 	case apierrors.IsNotFound(err):
-		delete(s.lookups, a)
-	case err != nil && !a.isAnswer(err):
-		troubled = !w.failing
-		w.failing, w.due = true, now.Add(resolveAfterError)
-		// no good way yet, and a worker's trouble is the user's as a rule
-		if a.component != (function.Component{}) && w.err != nil {
-			w.err = err
+		delete(s.lookups, k)
+	case err != nil && !k.isFinal(err):
+		troubled = !l.failing
+		l.failing, l.due = true, now.Add(resolveAfterError)
+		// Before the first subscription the user needs the reason: a failing worker is usually the user's to fix.
+		if k.component != (function.Component{}) && l.err != nil {
+			l.err = err
 		}
 	case err != nil:
-		w.failing, w.due, w.err = false, now.Add(resolveAgain), err
+		l.failing, l.due, l.err = false, now.Add(resolveAgain), err
 	default:
-		w.failing, w.due, w.err = false, now.Add(resolveAgain), nil
-		w.subscription, w.trackedAt = subscription, now
-		tracked := w.wanted(now)
+		l.failing, l.due, l.err = false, now.Add(resolveAgain), nil
+		l.subscription, l.trackedAt = subscription, now
+		tracked := l.wanted(now)
 		wanted = &tracked
 	}
 	return wanted, troubled
@@ -73,19 +73,19 @@ func isInvalid(err error) bool {
 	return errors.As(err, &invalid)
 }
 
-// subscriptionOf returns the object's subscription: NotFound when the object is gone, a InvalidError, or an error worth
-// a retry.
-func (s *Signals) subscriptionOf(ctx context.Context, a signalKey) (backlog.Subscription, error) {
-	if a.component != (function.Component{}) {
-		return s.config.Targets.Workers.Subscription(ctx, a.component)
+// subscriptionOf returns the object's subscription: NotFound when the object is gone, an InvalidError, or an error
+// worth a retry.
+func (s *Signals) subscriptionOf(ctx context.Context, k signalKey) (backlog.Subscription, error) {
+	if k.component != (function.Component{}) {
+		return s.config.Targets.Workers.Subscription(ctx, k.component)
 	}
-	kind := cluster.KindFor(a.resource)
+	kind := cluster.KindFor(k.resource)
 	ref := v1alpha1.ScaleTargetRef{
-		APIVersion: cluster.GVK(kind).GroupVersion().String(), Kind: kind, Name: a.key.Name,
+		APIVersion: cluster.GVK(kind).GroupVersion().String(), Kind: kind, Name: k.key.Name,
 	}
 	spec := v1alpha1.AutoscalingPolicySpec{ScaleTargetRef: ref}
-	if a.resource == v1alpha1.GroupResource() {
-		p, err := s.config.Policies.read(ctx, a.key)
+	if k.resource == v1alpha1.GroupResource() {
+		p, err := s.config.Policies.read(ctx, k.key)
 		if err != nil {
 			return backlog.Subscription{}, err
 		}
@@ -93,24 +93,24 @@ func (s *Signals) subscriptionOf(ctx context.Context, a signalKey) (backlog.Subs
 	}
 	if kind == cluster.KindStatefulSet {
 		var err error
-		if spec.Pulsar, err = s.config.Policies.connection(ctx, a.key.Namespace, ref); err != nil {
+		if spec.Pulsar, err = s.config.Policies.connection(ctx, k.key.Namespace, ref); err != nil {
 			return backlog.Subscription{}, err
 		}
 	}
 	if spec.Subscription != nil {
-		return declared(ctx, s.config.Targets.Finder, a.key.Namespace, spec)
+		return declared(ctx, s.config.Targets.Finder, k.key.Namespace, spec)
 	}
-	found, err := s.config.Targets.Finder.Find(ctx, a.key.Namespace, spec)
+	found, err := s.config.Targets.Finder.Find(ctx, k.key.Namespace, spec)
 	switch {
 	case err != nil:
 		return backlog.Subscription{}, err
 	case found.Unsupported != "":
 		return backlog.Subscription{}, target.InvalidError(found.Unsupported)
 	case found.Target == nil && kind != "":
-		return backlog.Subscription{}, apierrors.NewNotFound(a.resource, a.key.Name)
+		return backlog.Subscription{}, apierrors.NewNotFound(k.resource, k.key.Name)
 	case found.Target == nil:
 		return backlog.Subscription{},
-			target.InvalidError(fmt.Sprintf("%s does not exist in namespace %s", plan.Name(spec), a.key.Namespace))
+			target.InvalidError(fmt.Sprintf("%s does not exist in namespace %s", plan.Name(spec), k.key.Namespace))
 	case found.Target.Invalid != "":
 		return backlog.Subscription{}, target.InvalidError(found.Target.Invalid)
 	case found.Target.Owner != "":
@@ -120,7 +120,7 @@ func (s *Signals) subscriptionOf(ctx context.Context, a signalKey) (backlog.Subs
 	}
 }
 
-// declared is the subscription that a policy names; its target need not be read, nor be there.
+// declared is the subscription that a policy names. Its target need not exist.
 func declared(ctx context.Context, finder *target.Finder, namespace string, spec v1alpha1.AutoscalingPolicySpec) (
 	backlog.Subscription, error,
 ) {

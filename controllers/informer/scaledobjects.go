@@ -22,11 +22,11 @@ import (
 type ScaledObjects struct {
 	reader    client.Reader
 	installed func(kind string) bool
-	// missing says why the kind will not be in memory; nil while it is being read.
+	// missing says why the cache will not have the kind; nil while it syncs.
 	missing func(kind string) error
 }
 
-// autoscalerStatus is what counts of a HorizontalPodAutoscaler's status.
+// autoscalerStatus has the fields of a HorizontalPodAutoscaler's status that say its replicas.
 type autoscalerStatus struct {
 	CurrentReplicas *int32 `json:"currentReplicas"`
 	DesiredReplicas int32  `json:"desiredReplicas"`
@@ -36,10 +36,9 @@ type autoscalerStatus struct {
 	} `json:"conditions"`
 }
 
-// Replicas returns spec.replicas of the target: its own word where it is in memory, else its HorizontalPodAutoscaler's,
-// which is as old as its last look (15 s as a rule). A ScaledObject that does not exist is an API server's NotFound,
-// KEDA that is not installed backlog.ErrUnsupported, and replicas that no autoscaler has seen yet are
-// backlog.ErrNoData.
+// Replicas returns spec.replicas of the target from the cache, else from its HorizontalPodAutoscaler, as of its last
+// sync (every 15 s by default). It fails with an API server's NotFound for a missing ScaledObject,
+// backlog.ErrUnsupported without KEDA, and backlog.ErrNoData before the first sync.
 func (s *ScaledObjects) Replicas(key types.NamespacedName) (int32, error) {
 	if !s.installed(cluster.KindScaledObject) {
 		if err := s.missing(cluster.KindScaledObject); err != nil {
@@ -61,13 +60,13 @@ func (s *ScaledObjects) Replicas(key types.NamespacedName) (int32, error) {
 	case err != nil:
 		return 0, err
 	case !known:
-		return 0, fmt.Errorf("%w: the HorizontalPodAutoscaler of ScaledObject %s has not looked at replicas yet",
+		return 0, fmt.Errorf("%w: the HorizontalPodAutoscaler of ScaledObject %s has not synced yet",
 			backlog.ErrNoData, key)
 	}
 	return replicas, nil
 }
 
-// ofTarget is the target's own word, where its kind is kept in memory with its replicas.
+// ofTarget is the target's own spec.replicas, if the cache has its kind with replicas.
 func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1alpha1.ScaleTargetRef) (replicas int32,
 	known bool, err error,
 ) {
@@ -90,12 +89,12 @@ func (s *ScaledObjects) ofTarget(ctx context.Context, namespace string, ref *v1a
 		return 0, false, fmt.Errorf("decoding %s %s/%s: %w", ref.Kind, namespace, ref.Name, err)
 	}
 	if decoded.Spec.Replicas == nil {
-		return 0, false, nil // what that means is the autoscaler's to say; and of StatefulSets of others nothing is kept
+		return 0, false, nil // the autoscaler knows the default
 	}
 	return *decoded.Spec.Replicas, true, nil
 }
 
-// ofAutoscaler is what the HorizontalPodAutoscaler saw at its last look, and what it made of it.
+// ofAutoscaler is what the HorizontalPodAutoscaler read or wrote at its last sync.
 func (s *ScaledObjects) ofAutoscaler(ctx context.Context, key types.NamespacedName) (replicas int32, known bool,
 	err error,
 ) {
@@ -123,12 +122,11 @@ func (s *ScaledObjects) ofAutoscaler(ctx context.Context, key types.NamespacedNa
 	return 0, false, nil
 }
 
-// replicas are those of the target's scale subresource: what was found there, or what was written in the same look. A
-// target that was found at zero has currentReplicas 0, with ScalingActive False; one that was never looked at has no
-// conditions.
+// replicas are those of the target's scale subresource: what the last sync read or wrote. A target at zero has
+// currentReplicas 0 and ScalingActive False; one that never was synced has no conditions.
 //
 // Source: Kubernetes 1.36, pkg/controller/podautoscaler/horizontal.go, reconcileAutoscaler: currentReplicas is
-// scale.Spec.Replicas, and AbleToScale has reason SucceededRescale from the write of desiredReplicas to the next look.
+// scale.Spec.Replicas, and AbleToScale has reason SucceededRescale from the write of desiredReplicas to the next sync.
 func (s autoscalerStatus) replicas() (replicas int32, known bool) {
 	if len(s.Conditions) == 0 {
 		return 0, false
@@ -138,11 +136,11 @@ func (s autoscalerStatus) replicas() (replicas int32, known bool) {
 		case condition.Type == "AbleToScale" && condition.Reason == "SucceededRescale":
 			return s.DesiredReplicas, true
 		case condition.Type == "AbleToScale" && condition.Reason == "FailedGetScale":
-			return 0, false // there is no look: the rest is left from an earlier one
+			return 0, false // this sync failed: the other fields are from an earlier one
 		}
 	}
 	if s.CurrentReplicas == nil {
-		return 0, true // the API server leaves 0 out
+		return 0, true // the API server omits 0
 	}
 	return *s.CurrentReplicas, true
 }

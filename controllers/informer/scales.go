@@ -24,15 +24,15 @@ import (
 // scales reads scale subresources of any kind.
 type scales struct {
 	client client.Client
-	// resources lists what the API server has of a group and version.
+	// resources lists the resources of a group and version at the API server.
 	resources discovery.ServerResourcesInterface
 }
 
-// newScales reads by what a manager knows of the API server.
+// newScales reads with the connection of a manager.
 func newScales(mgr manager.Manager) (target.Scales, error) {
 	resources, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("making a client for the discovery of kinds: %w", err)
+		return nil, fmt.Errorf("creating a client for the discovery of kinds: %w", err)
 	}
 	return scales{client: mgr.GetClient(), resources: resources}, nil
 }
@@ -56,7 +56,7 @@ func (s scales) Scale(ctx context.Context, namespace string, ref v1alpha1.ScaleT
 	return scale, nil
 }
 
-// Resource is how a URL calls the objects of a kind, and whether they have a scale subresource.
+// Resource is the resource of a kind, and whether it has a scale subresource.
 func (s scales) Resource(_ context.Context, kind schema.GroupVersionKind) (schema.GroupResource, bool, error) {
 	mapping, err := s.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {

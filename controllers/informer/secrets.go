@@ -19,34 +19,34 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// obstacle is why credentials cannot be had, in words for the user; empty when they can.
+// obstacle is why there are no credentials, as a message for the user; empty when there are.
 type obstacle struct {
 	text string
-	// ownMayReplace says that the adapter's own credentials may be used instead: what is named is out of our reach, and
-	// not wrong.
+	// ownMayReplace says that the adapter's own credentials may be used instead: the adapter cannot read what is named,
+	// but it is not wrong.
 	ownMayReplace bool
 }
 
-// secretKey is some keys of a Secret.
+// secretKey names the keys of a Secret that are read.
 type secretKey struct {
 	namespace, name string
-	// field of spec.pulsar that names it.
+	// field of spec.pulsar that names the Secret.
 	field string
-	// keys that are read; the first must be there when it is required.
+	// keys of the Secret; the first is mandatory when required.
 	keys     [3]string
 	required bool
 }
 
-// secretContent is what stands under the keys, or why that is unknown.
+// secretContent has the values of the keys, or why they are unknown.
 type secretContent struct {
 	values   [3]string
 	obstacle obstacle
 }
 
-// maxSecretValue is more than any key or bundle of certificates; it bounds what is remembered.
+// maxSecretValue is more than any key or bundle of certificates; it bounds the cache.
 const maxSecretValue = 64 << 10
 
-// secrets reads single keys of single Secrets, and keeps nothing else of them.
+// secrets reads single keys of single Secrets, and caches nothing else of them.
 type secrets struct {
 	reader   client.Reader
 	contents *target.Lookups[secretKey, secretContent]
@@ -63,8 +63,8 @@ func (s *secrets) find(ctx context.Context, read secretKey) (secretContent, erro
 	})
 }
 
-// get asks the API server. A Secret that is missing is a mistake, one that may not be read a decision of the
-// platform's.
+// get requests the Secret from the API server. A missing Secret is a mistake of the user; a forbidden one is a decision
+// of the platform.
 func (s *secrets) get(ctx context.Context, read secretKey) (secretContent, error) {
 	if problems := validation.IsDNS1123Subdomain(read.name); len(problems) > 0 {
 		return blocked(false, "spec.pulsar.%s is %q, which cannot be the name of a Secret: %s", read.field, read.name,
@@ -78,8 +78,7 @@ func (s *secrets) get(ctx context.Context, read secretKey) (secretContent, error
 	case apierrors.IsForbidden(err):
 		return blocked(true,
 			"Secret %s, which spec.pulsar.%s names, may not be read: grant the adapter get on secrets, or give it credentials "+
-				"of its own "+
-				"(--pulsar-token-file and others)", read.name, read.field), nil
+				"of its own, such as --pulsar-token-file", read.name, read.field), nil
 	case err != nil:
 		return secretContent{}, fmt.Errorf("reading Secret %s/%s: %w", read.namespace, read.name, err)
 	}
@@ -103,8 +102,8 @@ func blocked(replaceable bool, format string, args ...any) secretContent {
 	return secretContent{obstacle: obstacle{text: fmt.Sprintf(format, args...), ownMayReplace: replaceable}}
 }
 
-// inPodFile finds out whether the parameters of an authentication plugin name a file, which is one of the function's
-// pod.
+// inPodFile says whether the parameters of an authentication plugin name a file, which only the pods of the function
+// have.
 func inPodFile(plugin, params string) obstacle {
 	path := authparams.FindFile(plugin, params)
 	if path == "" {
@@ -114,12 +113,12 @@ func inPodFile(plugin, params string) obstacle {
 		ownMayReplace: true,
 		text: fmt.Sprintf(
 			"the credentials are in %s inside of the pods, which the adapter cannot read: put their content into the Secret, "+
-				"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own (--pulsar-token-file "+
-				"and others)", path),
+				"or set spec.pulsar.authSecret of the policy, or give the adapter credentials of its own, such as "+
+				"--pulsar-token-file", path),
 	}
 }
 
-// trustInPod is about a file of certificates.
+// trustInPod says the same of a file of certificates.
 func trustInPod(path string) obstacle {
 	return obstacle{
 		ownMayReplace: true,

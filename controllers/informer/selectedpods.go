@@ -21,17 +21,17 @@ import (
 // podSelection is a selector in a namespace.
 type podSelection struct{ namespace, selector string }
 
-// selectedPods is what a look led to.
+// selectedPods is the health of selected pods, or why it is unknown.
 type selectedPods struct {
 	pods policy.Pods
 	err  error
 }
 
-// Selected returns how the pods are that a selector selects, such as those of a Deployment: they have no label by which
-// all of them could be watched, and a watch of all pods of a cluster is dear. The API server lists them from its own
-// cache, at most once in a while for each selector.
+// Selected returns the health of the pods of a selector, such as those of a Deployment. They share no label by which to
+// watch them, and a watch of all pods of a cluster is expensive. The API server lists them from its own cache, at most
+// once per selectedTTL.
 func (p *Pods) Selected(namespace, selector string) (policy.Pods, error) {
-	answer, err := p.selections.Find(context.Background(), podSelection{namespace, selector},
+	found, err := p.selections.Find(context.Background(), podSelection{namespace, selector},
 		func(ctx context.Context) (selectedPods, bool, error) {
 			pods, err := p.listSelected(ctx, namespace, selector)
 			return selectedPods{pods: pods, err: err}, err != nil, nil
@@ -39,7 +39,7 @@ func (p *Pods) Selected(namespace, selector string) (policy.Pods, error) {
 	if err != nil {
 		return policy.Pods{}, err
 	}
-	return answer.pods, answer.err
+	return found.pods, found.err
 }
 
 func (p *Pods) listSelected(ctx context.Context, namespace, selector string) (policy.Pods, error) {
@@ -59,7 +59,7 @@ func (p *Pods) listSelected(ctx context.Context, namespace, selector string) (po
 	running := int32(0)
 	for i := range list.Items {
 		if list.Items[i].Status.Phase == corev1.PodRunning {
-			running++ // one that is being deleted consumes until it ends
+			running++ // a pod that is being deleted consumes until it ends
 		}
 	}
 	sum := health(list.Items)
@@ -67,7 +67,7 @@ func (p *Pods) listSelected(ctx context.Context, namespace, selector string) (po
 	return sum, nil
 }
 
-// selectedTTL is how old the state of pods may be that are listed: a poll interval.
+// selectedTTL is how long the health of selected pods is cached: a poll interval.
 const selectedTTL = 10 * time.Second
 
 func newSelections(now func() time.Time) *target.Lookups[podSelection, selectedPods] {

@@ -21,8 +21,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// Config is what Setup needs: all but DefaultAdminURL, OwnCredentials, WorkerCredentials and
-// PolicyChanged are required. Fields are those of Config.
+// Config is what Setup needs; all fields but DefaultAdminURL, OwnCredentials, WorkerCredentials and PolicyChanged are
+// required.
 type Config struct {
 	Store               *backlog.Store
 	DefaultAdminURL     string
@@ -35,26 +35,27 @@ type Config struct {
 	// Lease names the Lease; its holder decides for all policies.
 	Lease types.NamespacedName
 	Clock func() time.Time
-	// PolicyChanged is told of every policy that came, changed or went, after it did in memory. It must not block.
+	// PolicyChanged is called for every policy that was created, changed or deleted, once the cache has the change. It
+	// must not block.
 	PolicyChanged func(policy types.NamespacedName)
 }
 
-// Informers is what is known of Kubernetes, from the cache, in a process that never writes there.
+// Informers reads Kubernetes from the cache, in a process that never writes there.
 type Informers struct {
 	Signals       *Signals
 	Policies      *Policies
 	DecisionMaker *DecisionMaker
 	ScaledObjects *ScaledObjects
-	// Credentials are for the reader of Pulsar.
+	// Credentials of requests to Pulsar.
 	Credentials *Credentials
-	// Pods are for the reader of instances; nil with NoInstanceMetrics.
+	// Pods to scrape; nil with NoInstanceMetrics.
 	Pods *Pods
 
 	discovery cluster.Discovery
 }
 
-// readKinds are all kinds that a Reading caches, where they are installed and may be read. All are optional: what
-// depends on a missing one says so.
+// readKinds are the kinds that Setup caches, if they are installed and may be read. All are optional: a reader of a
+// missing one reports it.
 func readKinds() []string {
 	return append(
 		cluster.MeasuredKinds(),
@@ -66,8 +67,8 @@ func readKinds() []string {
 	)
 }
 
-// Setup registers what reads Kubernetes with a manager that was made with Scheme and CacheOptions: no
-// reconciler, no writes, no events. Nothing runs before the manager starts, and nothing is asked of the API server.
+// Setup adds the readers of Kubernetes to a manager with Scheme and CacheOptions: no reconciler, no writes, no events.
+// Nothing runs, and no request is sent, before the manager starts.
 func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers, error) {
 	if config.Store == nil || config.Worker == nil || config.Clock == nil {
 		return nil, errors.New("controllers: Store, Worker and Clock must be set")
@@ -126,8 +127,8 @@ func Setup(ctx context.Context, mgr manager.Manager, config Config) (*Informers,
 	}, nil
 }
 
-// NewTargets reads and describes scale targets, with the credentials that they name. It sets what config says of
-// Kubernetes: Workloads, Installed, Objects, Scales and Credentials.
+// NewTargets reads and describes scale targets, with the credentials that they name. It sets the fields of config that
+// read Kubernetes: Workloads, Installed, Objects, Scales and Credentials.
 func NewTargets(mgr manager.Manager, discovery cluster.Discovery, config target.Config) (*Credentials,
 	*target.Targets, error,
 ) {
@@ -144,25 +145,25 @@ func NewTargets(mgr manager.Manager, discovery cluster.Discovery, config target.
 	return credentials, targets, err
 }
 
-// notifyOfPolicies forwards what the watch of policies sees.
-func notifyOfPolicies(ctx context.Context, informers cache.Informers, tell func(types.NamespacedName)) error {
-	if tell == nil {
+// notifyOfPolicies calls notify for each event of the watch of policies.
+func notifyOfPolicies(ctx context.Context, informers cache.Informers, notify func(types.NamespacedName)) error {
+	if notify == nil {
 		return nil
 	}
 	informer, err := informers.GetInformer(ctx, cluster.NewObject(cluster.KindPolicy), cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watching policies: %w", err)
 	}
-	toldOf := func(object any) {
+	handle := func(object any) {
 		if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 			object = unknown.Obj
 		}
 		if p, ok := object.(client.Object); ok {
-			tell(client.ObjectKeyFromObject(p))
+			notify(client.ObjectKeyFromObject(p))
 		}
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: toldOf, UpdateFunc: func(_, object any) { toldOf(object) }, DeleteFunc: toldOf,
+		AddFunc: handle, UpdateFunc: func(_, object any) { handle(object) }, DeleteFunc: handle,
 	})
 	if err != nil {
 		return fmt.Errorf("watching policies: %w", err)
@@ -170,8 +171,8 @@ func notifyOfPolicies(ctx context.Context, informers cache.Informers, tell func(
 	return nil
 }
 
-// Ready fails until each kind is in memory or was seen to be absent; one that may not be read is waited for no longer
-// than a minute.
+// Ready fails until each kind is in the cache or known to be absent. It waits at most a minute for a kind that the
+// adapter may not read.
 func (r *Informers) Ready() error {
 	if pending := r.discovery.Pending(); len(pending) > 0 {
 		return fmt.Errorf("%w: objects are being read: %s", backlog.ErrNoData, strings.Join(pending, ", "))
@@ -187,16 +188,16 @@ func readIndexOf(kind string) (field string, by client.IndexerFunc) {
 	return target.IndexOf(kind)
 }
 
-// missing says that the kind is not installed, and what to do about it; nil otherwise.
+// missing says that the kind is not installed, with the fix; nil otherwise.
 func missing(discovery cluster.Discovery, kind string) error {
 	if !discovery.Absent(kind) {
 		return nil
 	}
 	what := map[string]string{
-		cluster.KindPolicy: "install the CustomResourceDefinition of pulsar-autoscaler, or say target, function, sink or " +
-			"topic in place of policy",
+		cluster.KindPolicy: "install the CustomResourceDefinition of pulsar-autoscaler, or set target, function, sink " +
+			"or topic in place of policy",
 		cluster.KindScaledObject: "install KEDA",
 	}[kind]
-	return fmt.Errorf("%w: kind %s of %s is not installed in this cluster: %s; it is noticed within %s",
+	return fmt.Errorf("%w: kind %s of %s is not installed in this cluster: %s (noticed within %s)",
 		backlog.ErrUnsupported, kind, cluster.GVK(kind).GroupVersion(), what, cluster.DiscoveryInterval)
 }

@@ -62,7 +62,7 @@ func TestPoliciesAreReadOnceTheirKindIsInstalled(t *testing.T) {
 		require.ErrorIs(t, err, backlog.ErrUnsupported)
 		require.ErrorContains(t, err,
 			"kind AutoscalingPolicy of pulsar-autoscaler.io/v1alpha1 is not installed in this cluster: install the "+
-				"CustomResourceDefinition of pulsar-autoscaler, or say target, function, sink or topic in place of policy")
+				"CustomResourceDefinition of pulsar-autoscaler, or set target, function, sink or topic in place of policy")
 
 		synctest.Wait()
 		api.Installed.Store(true)

@@ -22,31 +22,30 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/controllers/target"
 )
 
-// How long what was asked for is remembered. A HorizontalPodAutoscaler asks every 15 s.
+// How long a request for signals counts. The HPA requests them every 15 s.
 const (
-	// trackFor is how long an object is polled after it was last asked for; renewed once trackAgain has passed, so that
-	// most requests take no write lock of the store.
+	// trackFor is how long a subscription is polled after the last request. The tracking is renewed every trackAgain, so
+	// that most requests take no write lock of the store.
 	trackFor   = 5 * time.Minute
 	trackAgain = time.Minute
-	// resolveAgain is how old the way from an object to its subscription may get, and resolveAfterError how long a look
-	// that failed is left alone.
+	// resolveAgain is the time between two resolutions of a key, and resolveAfterError that after a failure.
 	resolveAgain      = 30 * time.Second
 	resolveAfterError = 5 * time.Second
-	// resolveTimeout bounds one way: reading a ConfigMap.
+	// resolveTimeout bounds one resolution: reading a ConfigMap.
 	resolveTimeout = 10 * time.Second
-	// resolvers is how many ways are looked for at once, and maxUnresolved how many may wait.
+	// resolvers is how many keys are resolved at once, and maxUnresolved how many may be queued.
 	resolvers     = 4
 	maxUnresolved = 1024
 )
 
-// Signals reads what was measured for policies, Functions, Sinks, Sources and StatefulSets of the function worker, for
-// what a worker runs and for subscriptions by name, from the cache, on every replica. The first request starts the
-// tracking: the first answers are backlog.ErrNoData. It is safe for concurrent use.
+// Signals reads the signals of policies, Functions, Sinks, Sources, StatefulSets of the function worker, functions of a
+// worker and subscriptions, from the cache, on every replica. The first request starts the tracking: the first
+// responses are backlog.ErrNoData. It is safe for concurrent use.
 type Signals struct {
 	config SignalsConfig
 	queue  chan signalKey
 
-	// mu guards known and what it points to, and topics, how many the subscriptions by name among them have.
+	// mu guards lookups and what it points to, and topics, the number of topics of requested subscriptions.
 	mu      sync.Mutex
 	lookups map[signalKey]*lookup
 	topics  int
@@ -57,67 +56,67 @@ type SignalsConfig struct {
 	Store    *backlog.Store
 	Targets  *target.Targets
 	Policies *Policies
-	// Forget drops what was read for these and was not used lately.
+	// Forget drops cached values that no caller has requested lately.
 	Forget func(now time.Time)
-	// Now is the time, such as time.Now.
+	// Now is the clock, such as time.Now.
 	Now func() time.Time
 }
 
-// signalKey is what a client requested: an object, what a function worker runs, or a subscription itself.
+// signalKey is what a client requests: an object, a function of a worker, or a subscription itself.
 type signalKey struct {
 	resource schema.GroupResource
 	key      types.NamespacedName
-	// component is zero for the others.
+	// component is zero for other keys.
 	component function.Component
-	// subscription is a subscription as one string, to which no way has to be found; empty for the others.
+	// subscription is a subscription as one string, which needs no resolution; empty for other keys.
 	subscription string
 }
 
-// String names it for a person.
-func (a signalKey) String() string {
+// String names the key in messages.
+func (k signalKey) String() string {
 	switch {
-	case a.component != (function.Component{}):
-		return string(a.component.Kind) + " " + a.component.FullName()
-	case a.subscription != "":
-		return a.subscription
+	case k.component != (function.Component{}):
+		return string(k.component.Kind) + " " + k.component.FullName()
+	case k.subscription != "":
+		return k.subscription
 	default:
-		return a.resource.String() + " " + a.key.String()
+		return k.resource.String() + " " + k.key.String()
 	}
 }
 
-// owner is the name under which the interest stands in the store.
-func (a signalKey) owner() string {
+// owner of the tracking in the store.
+func (k signalKey) owner() string {
 	switch {
-	case a.component != (function.Component{}):
-		return "asked/" + a.component.Workload()
-	case a.subscription != "":
-		return "asked/subscription/" + a.subscription
+	case k.component != (function.Component{}):
+		return "signals/" + k.component.Workload()
+	case k.subscription != "":
+		return "signals/subscription/" + k.subscription
 	default:
-		return "asked/" + a.resource.String() + "/" + a.key.String()
+		return "signals/" + k.resource.String() + "/" + k.key.String()
 	}
 }
 
-// lookup is the way from an object to its subscription.
+// lookup is the subscription of a key.
 type lookup struct {
 	subscription backlog.Subscription
-	// err is why there is none; backlog.ErrNoData until the first look.
+	// err is why there is none; backlog.ErrNoData until the first resolution.
 	err error
-	// pending says that it is queued or looked for; failing that the last look was in vain.
+	// pending says that the key is queued or being resolved; failing that the last resolution failed.
 	pending, failing bool
-	// bytesUsedAt is when the backlog in bytes was last asked for.
+	// bytesUsedAt is when a client last requested the backlog in bytes.
 	bytesUsedAt time.Time
-	// due is when to look again.
+	// due is when to resolve the key again.
 	usedAt, trackedAt, due time.Time
 }
 
 // wanted is the subscription with the details that clients request.
-func (w *lookup) wanted(now time.Time) backlog.Subscription {
-	subscription := w.subscription
-	subscription.Bytes = !w.bytesUsedAt.IsZero() && now.Sub(w.bytesUsedAt) <= trackFor
+func (l *lookup) wanted(now time.Time) backlog.Subscription {
+	subscription := l.subscription
+	subscription.Bytes = !l.bytesUsedAt.IsZero() && now.Sub(l.bytesUsedAt) <= trackFor
 	return subscription
 }
 
-// NewSignals checks the configuration. Start must run for answers to come.
+// NewSignals checks the configuration. Signals resolves keys while Start runs.
 func NewSignals(config SignalsConfig) (*Signals, error) {
 	if config.Store == nil || config.Targets == nil || config.Policies == nil || config.Forget == nil ||
 		config.Now == nil {
@@ -126,11 +125,9 @@ func NewSignals(config SignalsConfig) (*Signals, error) {
 	return &Signals{config: config, queue: make(chan signalKey, maxUnresolved), lookups: map[signalKey]*lookup{}}, nil
 }
 
-// Read returns what is known of the object's subscription: of autoscalingpolicies.pulsar-autoscaler.io, functions,
-// sinks and sources of compute.functionmesh.io, or statefulsets.apps. Of the details Bytes is understood: it is
-// measured from the first request on, until requests stop. An object that does not exist is an API
-// server's NotFound; any other error says why the reading is unknown, in words for the user, and wraps a reason of
-// package backlog where there is one.
+// Read returns the reading of an object: a policy, a Function, Sink or Source, or a StatefulSet. detail may add Bytes,
+// which is measured while clients request it. A missing object is an API server's NotFound. Any other error tells the
+// user why the reading is unknown; most wrap a reason of package backlog.
 func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, detail backlog.Detail,
 	now time.Time,
 ) (backlog.Reading, error) {
@@ -141,91 +138,92 @@ func (s *Signals) Read(resource schema.GroupResource, key types.NamespacedName, 
 	return s.config.Store.Read(subscription, now)
 }
 
-// subscription returns what is known of the way, renews the interest and orders a new look when it is due.
-func (s *Signals) subscription(a signalKey, detail backlog.Detail, now time.Time) (backlog.Subscription, error) {
-	found, renew := s.use(a, detail, now)
+// subscription returns the resolved subscription of a key. It renews the tracking, and queues the key when it is due.
+func (s *Signals) subscription(k signalKey, detail backlog.Detail, now time.Time) (backlog.Subscription, error) {
+	found, renew := s.use(k, detail, now)
 	if found == nil {
-		if err := s.exists(a); err != nil {
+		if err := s.exists(k); err != nil {
 			return backlog.Subscription{}, err
 		}
-		return backlog.Subscription{}, s.begin(a, detail, now)
+		return backlog.Subscription{}, s.begin(k, detail, now)
 	}
 	if renew {
-		s.config.Store.TrackUntil(a.owner(), found.wanted(now), now.Add(trackFor))
+		s.config.Store.TrackUntil(k.owner(), found.wanted(now), now.Add(trackFor))
 	}
 	return found.wanted(now), found.err
 }
 
-// use returns a copy of the lookup, or nil on the first request, and whether its interest is to be renewed.
-func (s *Signals) use(a signalKey, detail backlog.Detail, now time.Time) (found *lookup, renew bool) {
+// use returns a copy of the lookup, or nil at the first request, and whether to renew its tracking.
+func (s *Signals) use(k signalKey, detail backlog.Detail, now time.Time) (found *lookup, renew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.lookups[a]
-	if w == nil {
+	l := s.lookups[k]
+	if l == nil {
 		return nil, false
 	}
-	w.usedAt = now
-	bytesBefore := w.wanted(w.trackedAt).Bytes
+	l.usedAt = now
+	bytesBefore := l.wanted(l.trackedAt).Bytes
 	if detail.Has(backlog.Bytes) {
-		w.bytesUsedAt = now
+		l.bytesUsedAt = now
 	}
-	if !w.pending && !now.Before(w.due) && a.subscription == "" {
-		w.pending = enqueue(s.queue, a)
+	if !l.pending && !now.Before(l.due) && k.subscription == "" {
+		l.pending = enqueue(s.queue, k)
 	}
-	news := now.Sub(w.trackedAt) >= trackAgain || w.wanted(now).Bytes != bytesBefore
-	if renew = w.err == nil && news; renew {
-		w.trackedAt = now
+	changed := now.Sub(l.trackedAt) >= trackAgain || l.wanted(now).Bytes != bytesBefore
+	if renew = l.err == nil && changed; renew {
+		l.trackedAt = now
 	}
-	answer := *w
-	return &answer, renew
+	found = new(lookup)
+	*found = *l
+	return found, renew
 }
 
-// begin begins to look for the way to an object that exists.
-func (s *Signals) begin(a signalKey, detail backlog.Detail, now time.Time) error {
+// begin queues a key that exists for its first resolution.
+func (s *Signals) begin(k signalKey, detail backlog.Detail, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := fmt.Errorf("%w: first question about %s, its subscription is being looked up", backlog.ErrNoData, a)
-	if s.lookups[a] == nil && enqueue(s.queue, a) {
-		w := &lookup{err: err, pending: true, usedAt: now}
+	err := fmt.Errorf("%w: first request for %s, its subscription is being resolved", backlog.ErrNoData, k)
+	if s.lookups[k] == nil && enqueue(s.queue, k) {
+		l := &lookup{err: err, pending: true, usedAt: now}
 		if detail.Has(backlog.Bytes) {
-			w.bytesUsedAt = now
+			l.bytesUsedAt = now
 		}
-		s.lookups[a] = w
+		s.lookups[k] = l
 	}
 	return err
 }
 
-// enqueue never blocks; when the queue is full, the next question tries again.
-func enqueue(queue chan<- signalKey, a signalKey) bool {
+// enqueue never blocks: when the queue is full, the next request tries again.
+func enqueue(queue chan<- signalKey, k signalKey) bool {
 	select {
-	case queue <- a:
+	case queue <- k:
 		return true
 	default:
 		return false
 	}
 }
 
-// exists fails unless the object is in memory.
-func (s *Signals) exists(a signalKey) error {
-	switch kind := cluster.KindFor(a.resource); {
-	case a.component != (function.Component{}):
+// exists fails unless the object is in the cache.
+func (s *Signals) exists(k signalKey) error {
+	switch kind := cluster.KindFor(k.resource); {
+	case k.component != (function.Component{}):
 		return s.config.Targets.Workers.Enabled()
-	case a.resource == v1alpha1.GroupResource():
-		_, err := s.config.Policies.Policy(a.key)
+	case k.resource == v1alpha1.GroupResource():
+		_, err := s.config.Policies.Policy(k.key)
 		return err
 	case kind != "":
-		return s.config.Targets.Reader.Measurable(kind, a.key)
+		return s.config.Targets.Reader.Measurable(kind, k.key)
 	default:
 		return fmt.Errorf("%w: signals are served for %s, functions, sinks and sources of %s, and %s, not for %s",
-			backlog.ErrNotTracked,
-			v1alpha1.GroupResource(), cluster.FunctionMeshGroup, cluster.ResourceFor(cluster.KindStatefulSet), a.resource)
+			backlog.ErrNotTracked, v1alpha1.GroupResource(), cluster.FunctionMeshGroup,
+			cluster.ResourceFor(cluster.KindStatefulSet), k.resource)
 	}
 }
 
-// NeedLeaderElection is false: every replica answers.
+// NeedLeaderElection is false: every replica serves signals.
 func (s *Signals) NeedLeaderElection() bool { return false }
 
-// Start looks for ways until the context ends, and returns nil then.
+// Start resolves keys until the context ends, and returns nil then.
 func (s *Signals) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for range resolvers {
@@ -234,8 +232,8 @@ func (s *Signals) Start(ctx context.Context) error {
 				select {
 				case <-ctx.Done():
 					return nil
-				case a := <-s.queue:
-					s.resolve(ctx, a)
+				case k := <-s.queue:
+					s.resolve(ctx, k)
 				}
 			}
 		})
@@ -257,14 +255,14 @@ func (s *Signals) Start(ctx context.Context) error {
 	return group.Wait()
 }
 
-// expire drops what no client requested lately; the store expires its own entries.
+// expire drops keys that no client has requested lately; the store expires its own entries.
 func (s *Signals) expire(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.lookups, func(a signalKey, w *lookup) bool {
-		old := now.Sub(w.usedAt) > trackFor
-		if old && a.subscription != "" {
-			s.topics -= len(w.subscription.Topics)
+	maps.DeleteFunc(s.lookups, func(k signalKey, l *lookup) bool {
+		old := now.Sub(l.usedAt) > trackFor
+		if old && k.subscription != "" {
+			s.topics -= len(l.subscription.Topics)
 		}
 		return old
 	})

@@ -13,91 +13,90 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog/function"
 )
 
-// maxNamed bounds what is known when something is asked for by name. Objects are as many as Kubernetes has, but who
-// asks by name may make up as many as he likes, and each would be polled.
+// maxNamed bounds the keys. Kubernetes bounds the objects, but a client may request any number of names, and each would
+// be polled.
 const maxNamed = 20_000
 
-// maxNamedTopics bounds the topics of subscriptions by name, of which one may have a hundred.
+// maxNamedTopics bounds the topics of requested subscriptions, each of which may have a hundred.
 const maxNamedTopics = 50_000
 
-// ReadComponent returns what is known of the subscription of what a function worker runs, as Read does for an object.
-// The adapter asks the worker in the background, and again while clients ask. The first answer is backlog.ErrNoData.
-// What the worker says of it is the error: backlog.ErrFunctionNotFound, ErrNoWorker, ErrForbidden and so on. Trouble
-// after a good answer leaves that in force.
+// ReadComponent returns the reading of a function of a worker, as Read does for an object. The worker's own reason is
+// the error: backlog.ErrFunctionNotFound, ErrNoWorker, ErrForbidden and so on. After a good response the last
+// subscription stays in use while the worker fails.
 func (s *Signals) ReadComponent(component function.Component, now time.Time) (backlog.Reading, error) {
-	a := signalKey{component: component}
-	if err := s.bounded(a, 0); err != nil {
+	k := signalKey{component: component}
+	if err := s.bounded(k, 0); err != nil {
 		return backlog.Reading{}, err
 	}
-	subscription, err := s.subscription(a, backlog.Slim, now)
+	subscription, err := s.subscription(k, backlog.Slim, now)
 	if err != nil {
 		return backlog.Reading{}, err
 	}
 	return s.config.Store.Read(subscription, now)
 }
 
-// ReadSubscription returns what is known of the subscription. Tracking starts with the first request, which gets
-// backlog.ErrNoData. It ends a few minutes after the last request.
+// ReadSubscription returns the reading of a subscription. The first request starts the tracking and gets
+// backlog.ErrNoData. Tracking ends a few minutes after the last request.
 func (s *Signals) ReadSubscription(subscription backlog.Subscription, now time.Time) (backlog.Reading, error) {
-	a := signalKey{subscription: fmt.Sprintf("%s on %q at %s %q", subscription.Name,
+	k := signalKey{subscription: fmt.Sprintf("%s on %q at %s %q", subscription.Name,
 		slices.Concat(subscription.Topics, subscription.Patterns),
 		subscription.Cluster.AdminURL, subscription.Cluster.Access)}
-	if err := s.bounded(a, len(subscription.Topics)); err != nil {
+	if err := s.bounded(k, len(subscription.Topics)); err != nil {
 		return backlog.Reading{}, err
 	}
-	renew := s.renew(a, subscription, now)
+	renew := s.renew(k, subscription, now)
 	for {
 		if renew {
-			s.config.Store.TrackUntil(a.owner(), subscription, now.Add(trackFor))
+			s.config.Store.TrackUntil(k.owner(), subscription, now.Add(trackFor))
 		}
 		reading, err := s.config.Store.Read(subscription, now)
 		if renew || !errors.Is(err, backlog.ErrNotTracked) {
 			return reading, err
 		}
-		renew = true // who asked first at the same time is not there yet
+		renew = true // a concurrent first request has not begun the tracking yet
 	}
 }
 
-// bounded refuses what is new when there is a lot already.
-func (s *Signals) bounded(a signalKey, topics int) error {
+// bounded refuses a new key when there are too many.
+func (s *Signals) bounded(k signalKey, topics int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.lookups[a] != nil:
+	case s.lookups[k] != nil:
 		return nil
 	case s.topics+topics > maxNamedTopics:
 		return backlog.Because(backlog.ErrNotTracked,
-			"%d topics were asked for by name in the last %s, and %d are the most: remove unused triggers",
+			"clients requested %d topics in the last %s, and the limit is %d: remove unused triggers",
 			s.topics, trackFor, maxNamedTopics)
 	case len(s.lookups) >= maxNamed:
 		return backlog.Because(backlog.ErrNotTracked,
-			"%s is one too many: %d were asked for in the last %s, remove unused triggers", a,
+			"%s exceeds the limit of %d that clients may request in %s: remove unused triggers", k,
 			maxNamed, trackFor)
 	}
 	return nil
 }
 
-// renew notes the question, and says whether the interest in the store is to begin or to be renewed.
-func (s *Signals) renew(a signalKey, subscription backlog.Subscription, now time.Time) bool {
+// renew records a request, and says whether to begin or renew the tracking in the store.
+func (s *Signals) renew(k signalKey, subscription backlog.Subscription, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.lookups[a]
-	if w == nil {
-		w = &lookup{subscription: subscription}
-		s.lookups[a] = w
+	l := s.lookups[k]
+	if l == nil {
+		l = &lookup{subscription: subscription}
+		s.lookups[k] = l
 		s.topics += len(subscription.Topics)
 	}
-	w.usedAt = now
-	due := now.Sub(w.trackedAt) >= trackAgain
+	l.usedAt = now
+	due := now.Sub(l.trackedAt) >= trackAgain
 	if due {
-		w.trackedAt = now
+		l.trackedAt = now
 	}
 	return due
 }
 
-// isAnswer says that the error is what there is to say, and not that it could not be found out.
-func (a signalKey) isAnswer(err error) bool {
-	if a.component != (function.Component{}) {
+// isFinal says that the error is the result, and not a failure to find it.
+func (k signalKey) isFinal(err error) bool {
+	if k.component != (function.Component{}) {
 		return errors.Is(err, backlog.ErrFunctionNotFound) || errors.Is(err, backlog.ErrUnsupported)
 	}
 	return isInvalid(err)

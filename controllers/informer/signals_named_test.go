@@ -39,7 +39,7 @@ func TestWhatAWorkerRunsIsAskedForInTheBackground(t *testing.T) {
 		_, err := s.ReadComponent(testComponent(), w.now)
 		require.ErrorIs(t, err, backlog.ErrNoData)
 		require.ErrorContains(t, err,
-			"first question about function public/default/resize, its subscription is being looked up")
+			"first request for function public/default/resize, its subscription is being resolved")
 	}
 	require.Zero(t, w.worker.Described, "who asks never waits for the worker")
 	require.Equal(t, 1, look())
@@ -215,7 +215,7 @@ func TestNamesThatSomebodyMakesUpHaveABound(t *testing.T) {
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
 	_, err = s.ReadSubscription(backlog.NewSubscription(fixture.Cluster(), "s", "t"), w.now)
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
-	require.ErrorContains(t, err, "is one too many: 20000 were asked for in the last 5m0s")
+	require.ErrorContains(t, err, "exceeds the limit of 20000 that clients may request in 5m0s")
 	require.Len(t, s.lookups, maxNamed)
 }
 
@@ -236,7 +236,7 @@ func TestTopicsThatSomebodyMakesUpHaveABound(t *testing.T) {
 	}
 	_, err := s.ReadSubscription(made(-1), w.now)
 	require.ErrorIs(t, err, backlog.ErrNotTracked)
-	require.ErrorContains(t, err, "50000 are the most: remove unused triggers")
+	require.ErrorContains(t, err, "the limit is 50000: remove unused triggers")
 	_, err = s.ReadSubscription(made(0), w.now)
 	require.ErrorIs(t, err, backlog.ErrNoData, "those that were first stay")
 	w.after(trackFor + time.Second)
