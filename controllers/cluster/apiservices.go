@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// metricsGroup is an API group that HorizontalPodAutoscalers ask, with the versions that they know.
+// metricsGroup is an API group of metrics, with the versions that HorizontalPodAutoscalers know.
 type metricsGroup struct {
 	name     string
 	versions []string
@@ -34,12 +34,12 @@ func externalMetricsGroup() metricsGroup {
 	return metricsGroup{name: "external.metrics.k8s.io", versions: []string{"v1beta1"}}
 }
 
-// server is who serves a metrics group. The zero value is not known yet.
+// server is the server of a metrics group; unknown as the zero value.
 type server struct {
 	known bool
 	// absent says that there is no APIService.
 	absent bool
-	// holder is who it is instead of us, such as "Service monitoring/prometheus-adapter"; empty for us.
+	// holder is the other server, such as "Service monitoring/prometheus-adapter"; empty for the adapter.
 	holder string
 }
 
@@ -57,7 +57,7 @@ func (s server) String() string {
 	}
 }
 
-// ours says whether requests come to us; nil while that is not known.
+// ours says whether the adapter gets the requests; nil while unknown.
 func (s server) ours() *bool {
 	if !s.known {
 		return nil
@@ -66,7 +66,7 @@ func (s server) ours() *bool {
 	return &isOurs
 }
 
-// apiService is the part of an APIService that tells who serves.
+// apiService has the fields of an APIService that name its server.
 type apiService struct {
 	Spec struct {
 		VersionPriority int64 `json:"versionPriority"`
@@ -84,8 +84,8 @@ func newAPIService() *unstructured.Unstructured {
 	return object
 }
 
-// transformAPIService drops what is not decoded: authorities of kilobytes, and what changes with every look of the
-// aggregator.
+// transformAPIService drops what is not decoded: CA bundles of kilobytes, and the status, which the aggregator updates
+// at every check.
 func transformAPIService(object any) (any, error) {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -97,9 +97,9 @@ func transformAPIService(object any) (any, error) {
 	return u, nil
 }
 
-// serverOf a group is the Service of the version that HorizontalPodAutoscalers ask: of those that they know the one
-// that the API server prefers, by versionPriority and then by age. Whether it answers does not matter: ours that is
-// down comes back, and meanwhile replicas stay as they are.
+// serverOf a group is the Service of the version that HorizontalPodAutoscalers request: of those that they know the one
+// that the API server prefers, by versionPriority and then by age. It need not be available: while the adapter is down,
+// replicas stay as they are.
 //
 // Source: k8s.io/metrics custom_metrics/discovery.go (chooseVersion), kube-aggregator SortedByGroupAndVersion.
 func serverOf(ctx context.Context, reader client.Reader, group metricsGroup, own types.NamespacedName) (server, error) {
@@ -131,7 +131,7 @@ func serverOf(ctx context.Context, reader client.Reader, group metricsGroup, own
 	return found, nil
 }
 
-// holder names who serves; empty for our own Service.
+// holder names the server; empty for our own Service.
 func (s apiService) holder(own types.NamespacedName) string {
 	service := s.Spec.Service
 	switch {
@@ -145,24 +145,22 @@ func (s apiService) holder(own types.NamespacedName) string {
 }
 
 var errAPIServicesForbidden = errors.New(
-	"APIServices may not be seen, so actuator Auto takes custom.metrics.k8s.io for the adapter's: " +
-		"grant the adapter get, list and watch on apiservices.apiregistration.k8s.io, as its ClusterRole does, or set " +
+	"the adapter may not list APIServices, so actuator Auto assumes that the adapter serves custom.metrics.k8s.io: " +
+		"grant it get, list and watch on apiservices.apiregistration.k8s.io, as its ClusterRole does, or set " +
 		"spec.actuator")
 
-// logForbiddenOnce keeps a missing right, which is tried again at least once a minute, out of the log after the
-// first time.
+// logForbiddenOnce logs a missing permission once, although the watch retries at least once a minute.
 func logForbiddenOnce(logger logr.Logger) toolscache.WatchErrorHandlerWithContext {
-	var said atomic.Bool
+	var logged atomic.Bool
 	return func(ctx context.Context, reflector *toolscache.Reflector, err error) {
 		switch {
 		case !apierrors.IsForbidden(err):
 			toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
-		case !said.Swap(true):
-			logger.WithName("capabilities").Error(errAPIServicesForbidden, "who serves the metrics APIs is unknown")
+		case !logged.Swap(true):
+			logger.WithName("capabilities").Error(errAPIServicesForbidden, "the server of the metrics APIs is unknown")
 		}
 	}
 }
 
 var errExternalForeign = errors.New("v1beta1.external.metrics.k8s.io belongs to another server, which gets all " +
-	"requests: " +
-	"leave --external-metrics off, or point that APIService at the adapter's Service")
+	"requests: run the adapter without --external-metrics, or point that APIService at the adapter's Service")

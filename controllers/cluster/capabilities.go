@@ -29,44 +29,43 @@ import (
 const (
 	// probeInterval is how often the dry run is repeated: feature gates change with an upgrade of the cluster.
 	probeInterval = 10 * time.Minute
-	// probeBackoff is the time to the next dry run after one that told nothing; it doubles up to probeInterval.
+	// probeBackoff is the time to the next dry run after one that failed; it doubles up to probeInterval.
 	probeBackoff = 5 * time.Second
-	// refreshInterval is how often APIServices in the cache and the presence of KEDA are read without a notification.
+	// refreshInterval is the time between two reads of APIServices in the cache, and of KEDA, without an event.
 	refreshInterval = 30 * time.Second
-	// initialTimeout is how long policies wait for the first answers. Both take milliseconds; where they are refused or
-	// late, policies go on as on a cluster of which nothing is known.
+	// initialTimeout is how long policies wait for the first results. Both take milliseconds; if they are refused or late,
+	// policies are reconciled with unknown capabilities.
 	initialTimeout = 10 * time.Second
 )
 
 // CapabilitiesConfig is what NewCapabilities needs; all fields but ExternalMetrics are required.
 type CapabilitiesConfig struct {
-	// APIServices are in memory and may not be there yet.
+	// APIServices is a cache that need not have synced yet.
 	APIServices cache.Cache
-	// Server takes the dry run, in Namespace.
+	// Server gets the dry run, in Namespace.
 	Server    creator
 	Namespace string
-	// Own Service, to which our APIServices point.
+	// Own is the Service of our APIServices.
 	Own types.NamespacedName
-	// ExternalMetrics says that we would serve these too.
+	// ExternalMetrics says that the adapter serves these too.
 	ExternalMetrics bool
-	// KEDA says whether its kinds are installed, and Scaler how it reaches ours.
+	// KEDA says whether its kinds are installed, and Scaler how it reaches our scaler.
 	KEDA   func() bool
 	Scaler plan.Scaler
-	// Policies are in memory.
+	// Policies reads from the cache.
 	Policies   client.Reader
 	Registerer prometheus.Registerer
 }
 
-// Capabilities finds out what the cluster can do, and goes on to watch it. Every replica does, so that a new leader
-// knows at once. What is not known counts as a cluster where the adapter serves its metrics and
-// HorizontalPodAutoscalers keep one replica: most are, so nothing changes twice at a start. It is safe for concurrent
-// use.
+// Capabilities probes what the cluster can do, and watches it, on every replica. Until known, it assumes that the
+// adapter serves the metrics APIs and the API server refuses minReplicas 0. Most clusters are so, and nothing changes
+// twice at a start. It is safe for concurrent use.
 type Capabilities struct {
 	config  CapabilitiesConfig
 	metrics *capabilityMetrics
-	// changed is told of changes of APIServices; it holds one such word.
+	// changed signals events of APIServices; it holds one signal.
 	changed chan struct{}
-	// probed is closed when both first answers are there, or firstLook has passed.
+	// probed is closed when both first results are known, or initialTimeout has passed.
 	probed chan struct{}
 
 	// mu guards all below.
@@ -75,7 +74,7 @@ type Capabilities struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// known is what was found out. Fields that are nil or zero are not known yet.
+// known has the results. Fields that are nil or zero are unknown.
 type known struct {
 	custom, external server
 	autoscaler       *autoscalerCapabilities
@@ -105,44 +104,43 @@ func NewCapabilities(config CapabilitiesConfig) (*Capabilities, error) {
 
 // Setup completes the configuration with what a manager knows of the API server, and adds the component to it.
 func Setup(mgr manager.Manager, config CapabilitiesConfig, installed func(kind string) bool) (*Capabilities, error) {
-	// A cache of its own: where APIServices may not be seen, only the choice of the actuator suffers.
+	// A cache of its own: without permission to list APIServices, only the choice of the actuator suffers.
 	services, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		DefaultTransform:         transformAPIService,
 		DefaultWatchErrorHandler: logForbiddenOnce(mgr.GetLogger()),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a cache of APIServices: %w", err)
+		return nil, fmt.Errorf("creating a cache of APIServices: %w", err)
 	}
 	direct, err := client.New(mgr.GetConfig(),
 		client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return nil, fmt.Errorf("making a client for dry runs: %w", err)
+		return nil, fmt.Errorf("creating a client for dry runs: %w", err)
 	}
 	keda, err := watchPublished(mgr, KindScaledObject, installed)
 	if err != nil {
 		return nil, err
 	}
 	config.APIServices, config.Server, config.KEDA, config.Policies = services, direct, keda.available, mgr.GetCache()
-	a, err := NewCapabilities(config)
+	c, err := NewCapabilities(config)
 	if err != nil {
 		return nil, err
 	}
-	if err := mgr.Add(a); err != nil {
+	if err := mgr.Add(c); err != nil {
 		return nil, fmt.Errorf("adding the watch of the cluster's capabilities: %w", err)
 	}
-	return a, nil
+	return c, nil
 }
 
-// Now is what the cluster can do, as far as it is known. Whether KEDA is there is asked at once: what was known of it
-// may be of the moment before its objects were read, and a new leader would change who writes the replicas, and change
-// it back.
-func (a *Capabilities) Now() plan.Capabilities {
-	keda := a.config.KEDA()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := a.known.capabilities()
-	now.KEDA, now.Scaler = keda, a.config.Scaler
+// Now is what the cluster can do, as far as known. It checks KEDA at each call: an earlier result may be from before
+// its objects were read, and then a new leader would change the actuator, and change it back.
+func (c *Capabilities) Now() plan.Capabilities {
+	keda := c.config.KEDA()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.known.capabilities()
+	now.KEDA, now.Scaler = keda, c.config.Scaler
 	return now
 }
 
@@ -154,51 +152,51 @@ func (k known) capabilities() plan.Capabilities {
 	}
 }
 
-// NeedLeaderElection is false: see Abilities.
-func (a *Capabilities) NeedLeaderElection() bool { return false }
+// NeedLeaderElection is false: see Capabilities.
+func (c *Capabilities) NeedLeaderElection() bool { return false }
 
 // Start watches until the context ends.
-func (a *Capabilities) Start(ctx context.Context) error {
-	informer, err := a.config.APIServices.GetInformer(ctx, newAPIService(), cache.BlockUntilSynced(false))
+func (c *Capabilities) Start(ctx context.Context) error {
+	informer, err := c.config.APIServices.GetInformer(ctx, newAPIService(), cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watching APIServices: %w", err)
 	}
-	hear := func() {
+	notify := func() {
 		select {
-		case a.changed <- struct{}{}:
-		default: // the word is there already
+		case c.changed <- struct{}{}:
+		default: // notified already
 		}
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { hear() }, UpdateFunc: func(any, any) { hear() }, DeleteFunc: func(any) { hear() },
+		AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
 	})
 	if err != nil {
 		return fmt.Errorf("watching APIServices: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.config.APIServices.Start(ctx) })
+	group.Go(func() error { return c.config.APIServices.Start(ctx) })
 	group.Go(func() error {
 		if toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-			hear() // the first list is heard of before all of it can be read
+			notify() // the events of the first list precede the sync
 		}
 		return nil
 	})
 	group.Go(func() error {
-		a.watch(ctx, informer.HasSynced)
+		c.watch(ctx, informer.HasSynced)
 		return nil
 	})
 	return group.Wait()
 }
 
-// watch looks whenever there is a reason to.
-func (a *Capabilities) watch(ctx context.Context, read func() bool) {
+// watch refreshes and probes at each event or timer.
+func (c *Capabilities) watch(ctx context.Context, read func() bool) {
 	logger := log.FromContext(ctx).WithName("capabilities")
 	again, limit, probe := time.NewTicker(refreshInterval), time.NewTimer(initialTimeout), time.NewTimer(0)
 	defer again.Stop()
 	defer limit.Stop()
 	defer probe.Stop()
-	settled := sync.OnceFunc(func() { close(a.probed) })
-	defer settled()
+	release := sync.OnceFunc(func() { close(c.probed) })
+	defer release()
 	var failing time.Duration
 	for probed := false; ; {
 		select {
@@ -206,82 +204,82 @@ func (a *Capabilities) watch(ctx context.Context, read func() bool) {
 			return
 		case <-limit.C:
 			if !read() || !probed {
-				logger.Info("cluster not fully probed yet, policies go on without", "apiServicesRead", read(),
+				logger.Info("capabilities are not known yet, policies are reconciled without them", "apiServicesRead", read(),
 					"autoscalerProbed", probed)
 			}
-			settled()
-		case <-a.changed:
-			a.refresh(ctx, logger, read)
+			release()
+		case <-c.changed:
+			c.refresh(ctx, logger, read)
 		case <-again.C:
-			a.refresh(ctx, logger, read)
+			c.refresh(ctx, logger, read)
 		case <-probe.C:
-			failing = a.probe(ctx, logger, failing)
+			failing = c.probe(ctx, logger, failing)
 			probe.Reset(cmp.Or(failing, probeInterval))
 			probed = true
 		}
-		if probed && a.apiServicesKnown() {
-			settled()
+		if probed && c.apiServicesKnown() {
+			release()
 		}
 	}
 }
 
-func (a *Capabilities) apiServicesKnown() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.known.custom.known
+func (c *Capabilities) apiServicesKnown() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known.custom.known
 }
 
-// refresh takes in who serves the metrics APIs, and whether KEDA is there.
-func (a *Capabilities) refresh(ctx context.Context, logger logr.Logger, read func() bool) {
-	keda := a.config.KEDA()
+// refresh reads the servers of the metrics APIs, and whether KEDA is installed.
+func (c *Capabilities) refresh(ctx context.Context, logger logr.Logger, read func() bool) {
+	keda := c.config.KEDA()
 	if !read() {
-		a.update(ctx, logger, func(k *known) { k.keda = &keda })
+		c.update(ctx, logger, func(k *known) { k.keda = &keda })
 		return
 	}
-	custom, err := serverOf(ctx, a.config.APIServices, customMetricsGroup(), a.config.Own)
+	custom, err := serverOf(ctx, c.config.APIServices, customMetricsGroup(), c.config.Own)
 	var external server
-	if err == nil && a.config.ExternalMetrics {
-		external, err = serverOf(ctx, a.config.APIServices, externalMetricsGroup(), a.config.Own)
+	if err == nil && c.config.ExternalMetrics {
+		external, err = serverOf(ctx, c.config.APIServices, externalMetricsGroup(), c.config.Own)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			logger.Error(err, "looking for who serves the metrics APIs", "lookAgainEvery", refreshInterval.String())
+			logger.Error(err, "reading the servers of the metrics APIs", "retryInterval", refreshInterval.String())
 		}
 		return
 	}
-	a.update(ctx, logger, func(k *known) { k.custom, k.external, k.keda = custom, external, &keda })
+	c.update(ctx, logger, func(k *known) { k.custom, k.external, k.keda = custom, external, &keda })
 }
 
-// probe asks what becomes of HorizontalPodAutoscalers. What was known stays while the answer tells nothing: then it
-// returns the time until the next probe, given that of the last failure, or 0 when that was none.
-func (a *Capabilities) probe(ctx context.Context, logger logr.Logger, failing time.Duration) time.Duration {
+// probe makes a dry run. A failed one changes nothing: then probe returns the time until the next one, given that of
+// the last failure, or 0 when that was none.
+func (c *Capabilities) probe(ctx context.Context, logger logr.Logger, failing time.Duration) time.Duration {
 	start := time.Now()
-	found, err := probeAutoscaler(ctx, a.config.Server, a.config.Namespace)
+	found, err := probeAutoscaler(ctx, c.config.Server, c.config.Namespace)
 	if ctx.Err() != nil {
 		return failing // stopping
 	}
-	a.metrics.probed(time.Since(start), err)
+	c.metrics.probed(time.Since(start), err)
 	if err == nil {
-		a.update(ctx, logger, func(k *known) { k.autoscaler = &found })
+		c.update(ctx, logger, func(k *known) { k.autoscaler = &found })
 		return 0
 	}
-	if failing == 0 { // else it was said already
+	if failing == 0 { // the first of several
 		logger.Error(err,
-			"probing what the API server makes of autoscalers: minReplicas 0 counts as refused until it is known",
-			"probeAgainAfter", probeBackoff.String())
+			"probing the API server with a dry run: until it succeeds, minReplicas 0 counts as refused",
+			"retryAfter", probeBackoff.String())
 		return probeBackoff
 	}
 	return min(2*failing, probeInterval)
 }
 
-// update takes in a change, says so, and has every policy looked at if it matters to them.
-func (a *Capabilities) update(ctx context.Context, logger logr.Logger, change func(*known)) {
-	a.mu.Lock()
-	before := a.known
-	change(&a.known)
-	after, queue := a.known, a.queue
-	a.mu.Unlock()
-	a.metrics.show(after)
+// update applies a change, logs it, and enqueues every policy if their capabilities changed.
+func (c *Capabilities) update(ctx context.Context, logger logr.Logger, change func(*known)) {
+	c.mu.Lock()
+	before := c.known
+	change(&c.known)
+	after, queue := c.known, c.queue
+	c.mu.Unlock()
+	c.metrics.show(after)
 	for i, now := range after.rows() {
 		was := before.rows()[i]
 		if was.text == now.text {
@@ -293,6 +291,6 @@ func (a *Capabilities) update(ctx context.Context, logger logr.Logger, change fu
 		logger.Error(errExternalForeign, "another server serves the external metrics", "holder", after.external.holder)
 	}
 	if queue != nil && before.capabilities() != after.capabilities() {
-		a.enqueueAll(ctx, logger, queue)
+		c.enqueueAll(ctx, logger, queue)
 	}
 }

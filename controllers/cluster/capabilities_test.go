@@ -370,7 +370,7 @@ func TestAbilitiesAreKnownBeforeWorkersBegin(t *testing.T) {
 		require.Equal(t, plan.Capabilities{MetricsAPIHolder: "Service monitoring/prometheus-adapter", ScaleToZero: true},
 			w.Now())
 		require.NoError(t, testutil.GatherAndCompare(w.registry, strings.NewReader(`
-			# HELP pulsar_autoscaler_cluster_capability 1 for what the cluster can do, 0 for what it cannot; absent if unknown.
+			# HELP pulsar_autoscaler_cluster_capability 1 for a capability of the cluster, 0 for a missing one; absent if unknown.
 			# TYPE pulsar_autoscaler_cluster_capability gauge
 			pulsar_autoscaler_cluster_capability{capability="custom_metrics"} 0
 			pulsar_autoscaler_cluster_capability{capability="keda"} 0
@@ -538,5 +538,5 @@ func TestAMissingRightToSeeAPIServicesIsSaidOnce(t *testing.T) {
 	}
 	lines := said.take()
 	require.Len(t, lines, 1)
-	require.Contains(t, lines[0], "grant the adapter get, list and watch on apiservices.apiregistration.k8s.io")
+	require.Contains(t, lines[0], "grant it get, list and watch on apiservices.apiregistration.k8s.io")
 }

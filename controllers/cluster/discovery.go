@@ -20,28 +20,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// DiscoveryInterval is how often an absent kind is looked for. A watch of an absent kind would end the process after
-// two minutes (controller-runtime's CacheSyncTimeout), with a message about caches.
+// DiscoveryInterval is the time between two checks for an absent kind. A watch of an absent kind would end the process
+// after two minutes (controller-runtime's CacheSyncTimeout), with a message about caches.
 const DiscoveryInterval = 30 * time.Second
 
-// optionalSyncTimeout is how long the objects of an optional kind are waited for, which is less than the two minutes.
+// optionalSyncTimeout bounds the first sync of an optional kind. It is less than CacheSyncTimeout.
 const optionalSyncTimeout = time.Minute
 
-// errKindsNotRead is why the process ends when a kind exists and its objects cannot be read.
+// errKindsNotRead ends the process when it cannot read the objects of a kind that exists.
 var errKindsNotRead = errors.New(
 	"reading Functions, Sinks, Sources, FunctionMeshes or StatefulSets takes too long: " +
 		"grant the adapter get, list and watch on them, as its ClusterRole does")
 
-// errOptionalNotRead is what the process goes on without.
+// errOptionalNotRead is logged for an optional kind.
 var errOptionalNotRead = errors.New(
 	"reading takes too long: grant the adapter get, list and watch on the kind, as its ClusterRole does")
 
-// restMapper knows which kinds the API server has.
+// restMapper has the kinds of the API server.
 type restMapper interface {
 	RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
 }
 
-// Discovery brings the objects of kinds into the cache as soon as each kind exists.
+// Discovery adds kinds to the cache as soon as they exist.
 type Discovery map[string]*kindDiscovery
 
 // DiscoveryConfig is what NewDiscovery needs; all fields but Optional are required.
@@ -49,13 +49,13 @@ type DiscoveryConfig struct {
 	Mapper restMapper
 	Cache  cache.Cache
 	Kinds  []string
-	// Index of a kind's objects; without a field for those that are found by name alone.
+	// Index of a kind's objects; without a field for kinds that are read by name alone.
 	Index func(kind string) (field string, by client.IndexerFunc)
-	// Optional is set where the process goes on without any of the kinds.
+	// Optional is set when the process works without any of the kinds.
 	Optional bool
 }
 
-// NewDiscovery checks the configuration. Nothing is looked for before a manager, given to AddTo, starts.
+// NewDiscovery checks the configuration. Discovery begins when the manager of AddTo starts.
 func NewDiscovery(config DiscoveryConfig) (Discovery, error) {
 	if config.Mapper == nil || config.Cache == nil || len(config.Kinds) == 0 || config.Index == nil {
 		return nil, errors.New("discovery: Mapper, Cache, Kinds and Index must be set")
@@ -73,8 +73,8 @@ func NewDiscovery(config DiscoveryConfig) (Discovery, error) {
 	return d, nil
 }
 
-// optionalKinds are those that policies do without where they cannot be read: of a ScaledObject the
-// HorizontalPodAutoscaler is seen, VerticalPodAutoscalers are only warned of, and Deployments are read one by one.
+// optionalKinds are those that policies can miss. In place of a ScaledObject the controller reads its
+// HorizontalPodAutoscaler, VerticalPodAutoscalers only cause warnings, and Deployments are read one by one.
 func optionalKinds() []string {
 	return []string{KindScaledObject, KindVerticalPodAutoscaler, KindDeployment}
 }
@@ -89,8 +89,8 @@ func (d Discovery) AddTo(mgr manager.Manager) error {
 	return nil
 }
 
-// OnSynced has notify called once, after those before it, when the objects of the kind are in the cache. It must be
-// called before AddTo.
+// OnSynced registers notify, which runs once, in order of registration, when the objects of the kind are in the cache.
+// It must be called before AddTo.
 func (d Discovery) OnSynced(kind string, notify func() error) {
 	d[kind].onSynced = append(d[kind].onSynced, notify)
 }
@@ -107,7 +107,7 @@ func (d Discovery) Absent(kind string) bool {
 	return k != nil && k.absent.Load()
 }
 
-// Pending are the kinds that were not looked for yet, sorted.
+// Pending are the kinds that were not checked yet, sorted.
 func (d Discovery) Pending() []string {
 	var pending []string
 	for kind, k := range d {
@@ -121,7 +121,7 @@ func (d Discovery) Pending() []string {
 	return pending
 }
 
-// WaitForSync waits for the first look for each of the kinds. It fails when the context's deadline passes before.
+// WaitForSync waits for the first check of each of the kinds. It fails at the deadline of the context.
 func (d Discovery) WaitForSync(ctx context.Context, kinds ...string) error {
 	for _, kind := range kinds {
 		select {
@@ -136,37 +136,36 @@ func (d Discovery) WaitForSync(ctx context.Context, kinds ...string) error {
 	return nil
 }
 
-// kindDiscovery brings the objects of one kind into the cache as soon as the kind exists. Every replica runs it.
+// kindDiscovery adds one kind to the cache as soon as the kind exists. Every replica runs it.
 type kindDiscovery struct {
 	kind   string
 	mapper restMapper
 	cache  cache.Cache
 	index  string
 	by     client.IndexerFunc
-	// onSynced are called once, when the objects are in the cache.
+	// onSynced run once, when the objects are in the cache.
 	onSynced []func() error
 	// every is DiscoveryInterval.
 	every time.Duration
-	// optional says that policies do without the kind.
+	// optional says that policies can miss the kind.
 	optional bool
 
 	synced, absent atomic.Bool
-	// indexed and passed are Start's own: an index can be made once, and discovered closed once.
+	// indexed and released are used by Start alone: an index can be added once, and discovered closed once.
 	indexed, released bool
-	// discovered is closed when the kind was seen to be absent, its objects are in the cache, or the process goes on
-	// without them.
+	// discovered is closed when the kind is absent, its objects are in the cache, or the process continues without them.
 	discovered chan struct{}
 }
 
-// NeedLeaderElection is false: every replica answers for all objects.
+// NeedLeaderElection is false: every replica serves all objects.
 func (k *kindDiscovery) NeedLeaderElection() bool { return false }
 
-// Start looks for the kind until it is there, reads its objects, and returns.
+// Start waits until the kind exists, reads its objects, and returns.
 func (k *kindDiscovery) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("discovery").WithValues("kind", GVK(k.kind).String())
 	ticker := time.NewTicker(k.every)
 	defer ticker.Stop()
-	for looks := 1; ; looks++ {
+	for checks := 1; ; checks++ {
 		informer, err := k.informer(ctx)
 		switch {
 		case err == nil:
@@ -185,8 +184,8 @@ func (k *kindDiscovery) Start(ctx context.Context) error {
 			k.absent.Store(true)
 			k.release()
 		default:
-			logger.Error(err, "looking for a kind", "retryInterval", k.every.String())
-			if k.optional && looks > 1 {
+			logger.Error(err, "checking for a kind", "retryInterval", k.every.String())
+			if k.optional && checks > 1 {
 				k.release()
 			}
 		}
@@ -207,7 +206,7 @@ func (k *kindDiscovery) notify() error {
 	return nil
 }
 
-// release releases what waits for the first look.
+// release ends the wait for the first check.
 func (k *kindDiscovery) release() {
 	if !k.released {
 		k.released = true
@@ -215,7 +214,7 @@ func (k *kindDiscovery) release() {
 	}
 }
 
-// waitForSync waits until the objects are in the cache, and releases what waits for an optional kind meanwhile. It
+// waitForSync waits until the objects are in the cache. It releases an optional kind after optionalSyncTimeout. It
 // returns false when the process ends.
 func (k *kindDiscovery) waitForSync(ctx context.Context, informer cache.Informer) bool {
 	if k.optional && !k.released {
@@ -230,7 +229,7 @@ func (k *kindDiscovery) waitForSync(ctx context.Context, informer cache.Informer
 	return toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 }
 
-// informer asks for the kind first: the cache reports an absent one only after it has begun to watch it.
+// informer checks the kind first: the cache reports an absent one only after it has begun to watch it.
 func (k *kindDiscovery) informer(ctx context.Context) (cache.Informer, error) {
 	kind := GVK(k.kind)
 	if _, err := k.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {

@@ -21,40 +21,40 @@ import (
 // dryRunTimeout bounds one dry run.
 const dryRunTimeout = 5 * time.Second
 
-// autoscalerCapabilities are what the API server makes of a HorizontalPodAutoscaler of ours.
+// autoscalerCapabilities are the fields of our HorizontalPodAutoscalers that the API server keeps.
 type autoscalerCapabilities struct {
-	// scaleToZero says that it takes minReplicas 0 (feature gate HPAScaleToZero, on by default since 1.37).
+	// scaleToZero says that it accepts minReplicas 0 (feature gate HPAScaleToZero, on by default since 1.37).
 	scaleToZero bool
-	// tolerance says that it keeps the tolerance (HPAConfigurableTolerance, on by default since 1.35), without which
-	// changes of up to 10 % are ignored.
+	// tolerance says that it keeps the tolerance (HPAConfigurableTolerance, on by default since 1.35). Without it the HPA
+	// ignores changes of up to 10 %.
 	tolerance bool
 }
 
-// creator creates objects. It must not wait to see them again, for a dry run leaves none.
+// creator creates objects. It must not wait until the cache has them: a dry run creates none.
 type creator interface {
 	Create(ctx context.Context, object client.Object, options ...client.CreateOption) error
 }
 
-// probeAutoscaler asks by a dry run, which leaves nothing behind. What kube-controller-manager makes of it cannot be
-// asked; it has the same feature gates in every cluster that was not put together by hand.
+// probeAutoscaler makes a dry run, which creates no object. No request can tell what kube-controller-manager does; it
+// has the same feature gates as the API server unless an administrator set them apart.
 func probeAutoscaler(ctx context.Context, server creator, namespace string) (autoscalerCapabilities, error) {
 	ctx, cancel := context.WithTimeout(ctx, dryRunTimeout)
 	defer cancel()
-	answer, err := dryRun(ctx, server, namespace, true)
+	kept, err := dryRun(ctx, server, namespace, true)
 	if refusesMinReplicas(err) {
-		answer, err = dryRun(ctx, server, namespace, false)
+		kept, err = dryRun(ctx, server, namespace, false)
 	}
 	if err != nil {
 		return autoscalerCapabilities{},
 			fmt.Errorf("creating a HorizontalPodAutoscaler in namespace %s as a dry run: %w", namespace, err)
 	}
 	return autoscalerCapabilities{
-		scaleToZero: answer.Spec.MinReplicas != nil &&
-			*answer.Spec.MinReplicas == 0, tolerance: plan.ToleranceHonoured(answer),
+		scaleToZero: kept.Spec.MinReplicas != nil &&
+			*kept.Spec.MinReplicas == 0, tolerance: plan.ToleranceHonoured(kept),
 	}, nil
 }
 
-// dryRun returns what the API server would keep of what we apply for a policy.
+// dryRun returns what the API server would keep of a policy's HorizontalPodAutoscaler.
 func dryRun(ctx context.Context, server creator, namespace string, toZero bool) (*autoscalingv2.HorizontalPodAutoscaler,
 	error,
 ) {
@@ -76,7 +76,7 @@ func dryRun(ctx context.Context, server creator, namespace string, toZero bool) 
 	return hpa, err
 }
 
-// refusesMinReplicas says that the API server finds fault with minReplicas, and not with something else.
+// refusesMinReplicas says that the API server rejects minReplicas, and not another field.
 func refusesMinReplicas(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

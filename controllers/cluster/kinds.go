@@ -41,23 +41,23 @@ const (
 	AnnotationPausedOut    = "autoscaling.keda.sh/paused-scale-out"
 	AnnotationForced       = "autoscaling.keda.sh/force-activation"
 
-	// AnnotationPort of a pod is where an instance serves its metrics.
+	// AnnotationPort of a pod is the port at which an instance serves its metrics.
 	AnnotationPort = "prometheus.io/port"
 )
 
-// MeasuredKinds are the kinds with signals of their own, beside policies.
+// MeasuredKinds are the kinds with signals of their own, besides policies.
 func MeasuredKinds() []string { return append(WorkloadKinds(), KindStatefulSet) }
 
 // WorkloadKinds are the kinds that run instances and have a scale subresource.
 func WorkloadKinds() []string { return []string{KindFunction, KindSink, KindSource} }
 
-// CachedKinds are all kinds that the controller caches, where they are installed.
+// CachedKinds are the kinds that the controller caches, if they are installed.
 func CachedKinds() []string {
 	return append(WorkloadKinds(), KindFunctionMesh, KindStatefulSet, KindDeployment, KindScaledObject,
 		KindVerticalPodAutoscaler)
 }
 
-// GVK is the version of a kind that is read.
+// GVK is the version of a kind that this project reads.
 func GVK(kind string) schema.GroupVersionKind {
 	switch kind {
 	case KindStatefulSet, KindDeployment:
@@ -94,13 +94,12 @@ func WorkloadGVK(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: FunctionMeshGroup, Version: functionMeshVersion, Kind: kind}
 }
 
-// ResourceFor is how a URL calls one of MeasuredKinds.
+// ResourceFor is the resource of one of MeasuredKinds.
 func ResourceFor(kind string) schema.GroupResource {
 	return schema.GroupResource{Group: GVK(kind).Group, Resource: strings.ToLower(kind) + "s"}
 }
 
-// ResourceOf is how a URL calls a kind with signals of its own: Function, Sink, Source or
-// StatefulSet.
+// ResourceOf is the resource of a kind with signals of its own: Function, Sink, Source or StatefulSet.
 func ResourceOf(kind string) (resource schema.GroupResource, known bool) {
 	return ResourceFor(kind), slices.Contains(MeasuredKinds(), kind)
 }

@@ -28,15 +28,15 @@ func newCapabilityMetrics(registerer prometheus.Registerer) (*capabilityMetrics,
 	m := &capabilityMetrics{
 		capability: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pulsar_autoscaler_cluster_capability",
-			Help: "1 for what the cluster can do, 0 for what it cannot; absent if unknown.",
+			Help: "1 for a capability of the cluster, 0 for a missing one; absent if unknown.",
 		}, []string{"capability"}),
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pulsar_autoscaler_cluster_probes_total",
-			Help: "Dry runs that ask what becomes of HorizontalPodAutoscalers, by how they ended.",
+			Help: "Dry runs of a HorizontalPodAutoscaler by result.",
 		}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "pulsar_autoscaler_cluster_probe_duration_seconds",
-			Help:    "Time from a dry run to its answer.",
+			Help:    "Time of a dry run of a HorizontalPodAutoscaler.",
 			Buckets: []float64{.005, .01, .05, .1, .5, 1, 5},
 		}),
 	}
@@ -47,7 +47,7 @@ func newCapabilityMetrics(registerer prometheus.Registerer) (*capabilityMetrics,
 	return m, nil
 }
 
-// probed counts a dry run.
+// probed records a dry run.
 func (m *capabilityMetrics) probed(took time.Duration, err error) {
 	result := probeDone
 	if err != nil {
@@ -57,7 +57,7 @@ func (m *capabilityMetrics) probed(took time.Duration, err error) {
 	m.duration.Observe(took.Seconds())
 }
 
-// show brings the gauges up to date.
+// show sets the gauges.
 func (m *capabilityMetrics) show(k known) {
 	for _, row := range k.rows() {
 		switch {
@@ -74,11 +74,11 @@ func (m *capabilityMetrics) show(k known) {
 // capabilityRow is one capability for logs and metrics.
 type capabilityRow struct {
 	capability, text string
-	// can is nil while it is not known.
+	// can is nil while unknown.
 	can *bool
 }
 
-// rows are always as many, in the same order.
+// rows are all capabilities, always in the same order.
 func (k known) rows() []capabilityRow {
 	var zero, tolerance *bool
 	if k.autoscaler != nil {

@@ -17,20 +17,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// publishedTimeout bounds one look for a kind: an API server answers in milliseconds.
+// publishedTimeout bounds one check of a kind: an API server responds in milliseconds.
 const publishedTimeout = 10 * time.Second
 
-// resourceLists are what an API server says it has, asked anew each time: a RESTMapper remembers a kind for ever.
+// resourceLists requests the resources of an API server each time, because a RESTMapper caches a kind for ever.
 type resourceLists interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// published checks whether objects of a cached kind can still be created. Its CustomResourceDefinition may be
-// deleted, as KEDA's are when it is uninstalled, and then the cache merely falls empty. Every replica runs it.
+// published checks whether the API server still serves a cached kind. A CustomResourceDefinition may be deleted, as
+// KEDA's are at its uninstall, and then the cache only becomes empty. Every replica runs it.
 type published struct {
 	kind      string
 	resources resourceLists
-	// installed says that the objects are in memory, which is when there is something to look after.
+	// installed says that the objects are in the cache: only then the check is needed.
 	installed func(kind string) bool
 	// every is DiscoveryInterval.
 	every time.Duration
@@ -38,28 +38,28 @@ type published struct {
 	gone atomic.Bool
 }
 
-// watchPublished looks after a kind as long as the manager runs.
+// watchPublished checks a kind as long as the manager runs.
 func watchPublished(mgr manager.Manager, kind string, installed func(string) bool) (*published, error) {
 	resources, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("making a client that looks for kind %s: %w", kind, err)
+		return nil, fmt.Errorf("creating a client that checks kind %s: %w", kind, err)
 	}
 	s := &published{kind: kind, resources: resources, installed: installed, every: DiscoveryInterval}
 	if err := mgr.Add(s); err != nil {
-		return nil, fmt.Errorf("adding the look for kind %s: %w", kind, err)
+		return nil, fmt.Errorf("adding the check of kind %s: %w", kind, err)
 	}
 	return s, nil
 }
 
-// available says that objects of the kind can be read and made.
+// available says that objects of the kind can be read and created.
 func (s *published) available() bool { return s.installed(s.kind) && !s.gone.Load() }
 
-// NeedLeaderElection is false: a new leader has to know.
+// NeedLeaderElection is false: a new leader needs the result.
 func (s *published) NeedLeaderElection() bool { return false }
 
-// Start looks until the context ends.
+// Start checks until the context ends.
 func (s *published) Start(ctx context.Context) error {
-	logger := log.FromContext(ctx).WithName("served").WithValues("kind", GVK(s.kind).String())
+	logger := log.FromContext(ctx).WithName("published").WithValues("kind", GVK(s.kind).String())
 	ticker := time.NewTicker(s.every)
 	defer ticker.Stop()
 	for failing := false; ; {
@@ -72,14 +72,14 @@ func (s *published) Start(ctx context.Context) error {
 			continue
 		}
 		err := s.check(ctx)
-		if err != nil && !failing && ctx.Err() == nil { // else it was said already
-			logger.Error(err, "looking whether a kind is still installed", "lookAgainEvery", s.every.String())
+		if err != nil && !failing && ctx.Err() == nil { // the first of several
+			logger.Error(err, "checking whether a kind is still installed", "retryInterval", s.every.String())
 		}
 		failing = err != nil
 	}
 }
 
-// check asks once. What was known stays where the answer tells nothing.
+// check makes one request. A failed one changes nothing.
 func (s *published) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, publishedTimeout)
 	defer cancel()
@@ -92,8 +92,8 @@ func (s *published) check(ctx context.Context) error {
 	return nil
 }
 
-// creatable says that objects of a kind can be made: not while its CustomResourceDefinition is being deleted, which
-// lasts for as long as a finalizer holds one of its objects back.
+// creatable says that objects of a kind can be created. They cannot while a CustomResourceDefinition is being deleted,
+// which lasts until the last finalizer of its objects is removed.
 func creatable(list *metav1.APIResourceList, kind string) bool {
 	return slices.ContainsFunc(list.APIResources,
 		func(r metav1.APIResource) bool { return r.Kind == kind && slices.Contains(r.Verbs, "create") })

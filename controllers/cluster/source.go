@@ -14,13 +14,13 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// enqueueAll queues every policy; each is in the queue once at most.
-func (a *Capabilities) enqueueAll(ctx context.Context, logger logr.Logger,
+// enqueueAll enqueues every policy.
+func (c *Capabilities) enqueueAll(ctx context.Context, logger logr.Logger,
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request],
 ) {
 	var list v1alpha1.AutoscalingPolicyList
-	if err := a.config.Policies.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		logger.Error(err, "listing policies: they follow at their next poll")
+	if err := c.config.Policies.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		logger.Error(err, "listing policies: each is reconciled after its next poll")
 		return
 	}
 	for i := range list.Items {
@@ -28,26 +28,26 @@ func (a *Capabilities) enqueueAll(ctx context.Context, logger logr.Logger,
 	}
 }
 
-// Source is the source of changes for the controller, and holds its workers back until the cluster was looked at
-// once: else a new leader would change who writes the replicas, and change it back.
+// Source enqueues policies when capabilities change. It holds the workers back until the first probe: else a new leader
+// would change the actuator of a policy, and change it back.
 type Source struct{ Capabilities *Capabilities }
 
-// Start hands over the queue.
-func (n Source) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	n.Capabilities.mu.Lock()
-	defer n.Capabilities.mu.Unlock()
-	n.Capabilities.queue = queue
+// Start sets the queue.
+func (s Source) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	s.Capabilities.mu.Lock()
+	defer s.Capabilities.mu.Unlock()
+	s.Capabilities.queue = queue
 	return nil
 }
 
-// WaitForSync waits for the first look.
-func (n Source) WaitForSync(ctx context.Context) error {
+// WaitForSync waits for the first probe.
+func (s Source) WaitForSync(ctx context.Context) error {
 	select {
-	case <-n.Capabilities.probed:
-	case <-ctx.Done(): // stopping; it ends by itself long before a time-out
+	case <-s.Capabilities.probed:
+	case <-ctx.Done(): // stopping: probed is closed long before a timeout
 	}
 	return nil
 }
 
 // String names the source in logs.
-func (n Source) String() string { return "news of the cluster's capabilities" }
+func (s Source) String() string { return "capabilities of the cluster" }
