@@ -4,8 +4,8 @@
 // Package policyset keeps a policy for each object that an AutoscalingPolicySet selects.
 //
 // Floor 2, an edge: it knows packages api/v1alpha1 and policy/plan, and one outside system, the Kubernetes API, which
-// it reads through controllers/target and controllers/cluster. It decides nothing: a policy that a set made is
-// reconciled by package controllers like any other.
+// it reads through controllers/target and controllers/cluster. It decides nothing: package controllers
+// reconciles a policy of a set like any other.
 //
 // The reconcile of a set, on the leader alone:
 //

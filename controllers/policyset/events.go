@@ -22,19 +22,19 @@ const (
 )
 
 const (
-	// maxNote is the most bytes that the API takes as the text of an event.
+	// maxNote is the maximum size of an event's note in bytes.
 	maxNote = 1024
 	// maxNamed is how many policies an event names.
 	maxNamed = 10
 )
 
-// setEvent is an event to be recorded about a set.
+// setEvent is an event about a set.
 type setEvent struct {
 	// kind is Normal or Warning.
 	kind   string
 	reason string
-	// action tells events apart: the recorder folds events of equal kind, reason and action into a series within six
-	// minutes and keeps the text of the first.
+	// action keeps events apart: the recorder folds events of equal kind, reason and action into a series within six
+	// minutes and keeps the note of the first.
 	action string
 	note   string
 }
@@ -65,7 +65,7 @@ func newWritten(actions plan.PolicySetPlan, applied, deleted []bool) written {
 	return w
 }
 
-// events are one for all that was created and one for all that was deleted: there may be 1000.
+// events are one for all created and one for all deleted policies: there may be 1000.
 func (w written) events() []setEvent {
 	var all []setEvent
 	for _, some := range []struct {
@@ -81,7 +81,7 @@ func (w written) events() []setEvent {
 	return all
 }
 
-// named counts policies and names the first.
+// named has the number of policies and the first names.
 func named(names []string) string {
 	text := fmt.Sprintf("%d: %s", len(names), strings.Join(names[:min(maxNamed, len(names))], ", "))
 	if more := len(names) - maxNamed; more > 0 {

@@ -12,21 +12,21 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// retryRefusedEvery is how often a refused apply is tried again when nothing that we see changed: permissions, quotas
-// and admission policies change unseen.
+// retryRefusedEvery is the time between two applies of a refused policy. Permissions, quotas and admission policies
+// change without an event.
 const retryRefusedEvery = time.Minute
 
-// setMemory is what one reconcile of a set hands to the next.
+// setMemory is what the reconciler remembers of a set between reconciles.
 type setMemory struct {
 	// writtenAt is when the status was last written.
 	writtenAt time.Time
 	// refused policies, by name.
 	refused map[string]refusal
-	// goneSince is when the object of a policy was first missed, by the policy's name.
+	// goneSince is when the object of a policy was first missing, by the name of the policy.
 	goneSince map[string]time.Time
 }
 
-// refusal is an apply that the API server refused. It is tried again after retryRefusedEvery, or for another spec.
+// refusal is an apply that the API server refused. It is retried after retryRefusedEvery, or for another spec.
 type refusal struct {
 	reason     string
 	at         time.Time
@@ -34,12 +34,12 @@ type refusal struct {
 	live       types.UID
 }
 
-// stands says that trying again would be refused again.
+// stands says that the API server would refuse the apply again.
 func (r refusal) stands(set *v1alpha1.AutoscalingPolicySet, planned plan.PlannedPolicy, now time.Time) bool {
 	return r.generation == set.Generation && r.live == uidOf(planned) && now.Sub(r.at) < retryRefusedEvery
 }
 
-// uidOf the policy that is to be changed; empty for one that is to be created.
+// uidOf the existing policy; empty for one to create.
 func uidOf(planned plan.PlannedPolicy) types.UID {
 	if planned.Policy.UID == nil {
 		return ""

@@ -46,11 +46,11 @@ func newMetrics(registerer prometheus.Registerer) (*setMetrics, error) {
 	}
 	m := &setMetrics{
 		reconciles: counter("pulsar_autoscaler_policy_set_reconciles_total",
-			"Reconciles of AutoscalingPolicySets by how they ended."),
+			"Reconciles of AutoscalingPolicySets by result."),
 		policies: counter("pulsar_autoscaler_policy_set_policies_total",
-			"Policies applied and deleted for AutoscalingPolicySets by how it ended."),
+			"Applies and deletes of policies of AutoscalingPolicySets by result."),
 		statusPatches: counter("pulsar_autoscaler_policy_set_status_patches_total",
-			"Statuses of AutoscalingPolicySets written by how it ended."),
+			"Status patches of AutoscalingPolicySets by result."),
 	}
 	for _, c := range []prometheus.Collector{m.reconciles, m.policies, m.statusPatches} {
 		if err := registerer.Register(c); err != nil {

@@ -18,9 +18,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
-// observe reads all sets and policies of the namespace, and the objects that match. The lists are from the cache and
-// are not copied: at 1000 objects what follows takes about 7 ms of a processor while nothing changes
-// (BenchmarkPolicySet).
+// observe reads all sets and policies of the namespace, and the objects that match. It does not copy the lists from the
+// cache: a reconcile of 1000 objects without a change takes about 7 ms of CPU (BenchmarkPolicySet).
 func (r *Reconciler) observe(ctx context.Context, set *v1alpha1.AutoscalingPolicySet, memory *setMemory) (
 	plan.ObservedSet, error,
 ) {
@@ -67,9 +66,9 @@ func (r *Reconciler) selectables(ctx context.Context, namespace string, selector
 	return all, nil
 }
 
-// kept are the policies that stay although their object does not match: of a kind that cannot be read, and those that
-// lack their StatefulSet for less than target.RecreatedWithin. The function worker recreates it at each update of a
-// function, and deleting the policy would lose what was learned. A restarted process waits again.
+// kept are policies that stay although no object matches: of a kind that cannot be read, and of a StatefulSet that is
+// missing for less than target.RecreatedWithin. The function worker recreates it at each update, and a deleted policy
+// would lose its learned capacity. A restarted process waits again.
 func (r *Reconciler) kept(ctx context.Context, observed plan.ObservedSet, memory *setMemory) (map[string]bool, error) {
 	matched := map[v1alpha1.ScaleTargetRef]bool{}
 	for _, object := range observed.Matched {

@@ -25,10 +25,11 @@ import (
 )
 
 const (
-	// writers is how many policies of a set are written at once: 1000 new ones take some seconds so, and leave the API
-	// server room for others.
+	// writers is how many policies of a set are written at once: 1000 new ones take some seconds, and the API server keeps
+	// capacity for other clients.
 	writers = 8
-	// resyncEvery is how often a set is reconciled in any case: a kind that is installed without an object is no event.
+	// resyncEvery is how often a set is reconciled without an event: a kind that is installed without an object causes
+	// none.
 	resyncEvery = time.Minute
 )
 
@@ -51,7 +52,7 @@ type Config struct {
 	// Installed says whether the kind exists and its objects are in the cache.
 	Installed func(kind string) bool
 	Recorder  events.EventRecorder
-	// Clock is the time, such as time.Now.
+	// Clock is the clock, such as time.Now.
 	Clock      func() time.Time
 	Registerer prometheus.Registerer
 }
@@ -69,7 +70,7 @@ func New(config Config) (*Reconciler, error) {
 	return &Reconciler{config: config, metrics: metrics, memories: map[types.NamespacedName]*setMemory{}}, nil
 }
 
-// Reconcile makes the policies of one set what they should be, and writes its status.
+// Reconcile creates, updates and deletes the policies of one set, and writes its status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	result, again, err := r.reconcile(ctx, request.NamespacedName)
 	if err != nil {
@@ -80,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// reconcile returns how it ended, as a label value, and when to reconcile again; 0 for never.
+// reconcile returns its result as a label value, and when to reconcile again; 0 for never.
 func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (string, time.Duration, error) {
 	var set v1alpha1.AutoscalingPolicySet
 	err := r.config.Client.Get(ctx, key, &set)
@@ -88,7 +89,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 		return "", 0, fmt.Errorf("reading the policy set: %w", err)
 	}
 	if apierrors.IsNotFound(err) || set.DeletionTimestamp != nil {
-		r.forget(key) // its policies go with it: garbage collection follows their owner references
+		r.forget(key) // garbage collection deletes its policies by their owner references
 		return resultGone, 0, nil
 	}
 	memory := r.memory(key)
@@ -118,7 +119,7 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (s
 	return resultReconciled, wait, nil
 }
 
-// write deletes and applies policies, and keeps in memory what was refused.
+// write deletes and applies policies, and remembers refused ones.
 func (r *Reconciler) write(ctx context.Context, actions plan.PolicySetPlan, outcome plan.SetOutcome,
 	memory *setMemory,
 ) (written, error) {
@@ -155,8 +156,8 @@ func (r *Reconciler) write(ctx context.Context, actions plan.PolicySetPlan, outc
 	return newWritten(actions, applied, deleted), err
 }
 
-// apply makes a policy what it should be, or returns why the API server refuses. The controller reverts a user's
-// change of its policy, but nothing in a policy that a user created under that name meanwhile.
+// apply applies a policy, or returns why the API server refuses. The controller reverts changes of its policy by a
+// user. It does not touch a policy that a user created under that name meanwhile.
 func (r *Reconciler) apply(ctx context.Context, planned plan.PlannedPolicy) (refused string, err error) {
 	options := []client.ApplyOption{client.FieldOwner(plan.FieldManager)}
 	if !planned.Create {
@@ -181,7 +182,7 @@ func (r *Reconciler) apply(ctx context.Context, planned plan.PlannedPolicy) (ref
 	}
 }
 
-// delete deletes a policy; its HorizontalPodAutoscaler goes with it, and the replicas stay.
+// delete deletes a policy. Garbage collection deletes its HorizontalPodAutoscaler, and the replicas stay.
 func (r *Reconciler) delete(ctx context.Context, p *v1alpha1.AutoscalingPolicy) (deleted bool, err error) {
 	err = r.config.Client.Delete(ctx, p.DeepCopy(), client.Preconditions{UID: &p.UID})
 	if client.IgnoreNotFound(err) != nil {

@@ -35,10 +35,10 @@ const (
 	controllerName = "autoscalingpolicyset"
 	// workers is how many sets are reconciled at once.
 	workers = 2
-	// reconcileTimeout bounds a reconcile: at 1000 new policies 125 writes after another.
+	// reconcileTimeout bounds a reconcile: 1000 new policies are 125 writes in sequence.
 	reconcileTimeout = 2 * time.Minute
-	// statusDelay is how long changes of the policies' statuses are gathered, so that a set of 1000 that all change all
-	// the time takes one reconcile a second.
+	// statusDelay is how long changes of the policies' statuses are collected: a set of 1000 policies that always change
+	// is reconciled once a second.
 	statusDelay = time.Second
 )
 
@@ -68,8 +68,8 @@ func (r *Reconciler) AddTo(mgr manager.Manager, discovery cluster.Discovery) err
 	return nil
 }
 
-// enqueueSets enqueues all sets of the object's namespace, and the object if it is a set that is gone. There are few,
-// and a reconcile of one that does not select the object writes nothing.
+// enqueueSets enqueues all sets of the object's namespace, and the object itself if it is a deleted set. There are few
+// sets, and a reconcile of one that does not select the object writes nothing.
 func enqueueSets[O client.Object](reader client.Reader) handler.TypedEventHandler[O, reconcile.Request] {
 	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, object O) []reconcile.Request {
 		requests := setsOf(ctx, reader, object.GetNamespace())
@@ -80,8 +80,7 @@ func enqueueSets[O client.Object](reader client.Reader) handler.TypedEventHandle
 	})
 }
 
-// setsOf lists the sets of a namespace. The list comes from the cache; what an error would hide comes within
-// resyncEvery.
+// setsOf lists the sets of a namespace from the cache. After an error, they are reconciled within resyncEvery.
 func setsOf(ctx context.Context, reader client.Reader, namespace string) []reconcile.Request {
 	var list v1alpha1.AutoscalingPolicySetList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -94,7 +93,7 @@ func setsOf(ctx context.Context, reader client.Reader, namespace string) []recon
 	return requests
 }
 
-// setsOfPolicy lists the sets that a policy concerns: the one that made it, or all that may select its target.
+// setsOfPolicy lists the sets that a policy concerns: the one that owns it, or all that may select its target.
 func setsOfPolicy(ctx context.Context, reader client.Reader, object client.Object) []reconcile.Request {
 	p, ok := object.(*v1alpha1.AutoscalingPolicy)
 	if !ok {
@@ -106,7 +105,7 @@ func setsOfPolicy(ctx context.Context, reader client.Reader, object client.Objec
 	return setsOf(ctx, reader, p.Namespace)
 }
 
-// enqueueForPolicies enqueues the sets that a policy concerns. A changed status of a set's policy has time.
+// enqueueForPolicies enqueues the sets that a policy concerns, after statusDelay when only its status changed.
 func enqueueForPolicies(reader client.Reader) handler.EventHandler {
 	enqueue := func(ctx context.Context, q queue, objects ...client.Object) {
 		for _, object := range objects {
@@ -134,7 +133,7 @@ func enqueueForPolicies(reader client.Reader) handler.EventHandler {
 	}
 }
 
-// identityChanged admits changes of the spec, the labels and annotations, the owners, and the end of an object.
+// identityChanged admits changes of the spec, labels, annotations, owners and deletion timestamp.
 func identityChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld, e.ObjectNew
@@ -146,8 +145,8 @@ func identityChanged() predicate.Predicate {
 	}}
 }
 
-// selectionChanged admits what a selection depends on: objects that come and go, their labels and owners, the
-// components of a FunctionMesh, and of StatefulSets whether they run an instance.
+// selectionChanged admits what a selection depends on: created and deleted objects, their labels and owners, the
+// components of a FunctionMesh, and whether a StatefulSet runs an instance.
 func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	return predicate.TypedFuncs[*unstructured.Unstructured]{UpdateFunc: func(
 		e event.TypedUpdateEvent[*unstructured.Unstructured],
@@ -156,7 +155,7 @@ func selectionChanged() predicate.TypedPredicate[*unstructured.Unstructured] {
 	}}
 }
 
-// shownReadiness is the part of a policy's status that the set's repeats.
+// shownReadiness is the part of a policy's status that the set's status repeats.
 type shownReadiness struct {
 	status          metav1.ConditionStatus
 	reason, message string
@@ -169,14 +168,13 @@ func readiness(p *v1alpha1.AutoscalingPolicy) shownReadiness {
 	return shownReadiness{}
 }
 
-// selectable holds the workers back until it is known which objects there are: else all policies would be deleted at
-// every start.
+// selectable holds the workers back until the first check for every kind: else each start would delete all policies.
 type selectable struct{ discovery cluster.Discovery }
 
-// Start has nothing to watch.
+// Start watches nothing.
 func (selectable) Start(context.Context, queue) error { return nil }
 
-// WaitForSync waits for the first look for every kind.
+// WaitForSync waits for the first check for every kind.
 func (s selectable) WaitForSync(ctx context.Context) error {
 	return s.discovery.WaitForSync(ctx, target.SelectableKinds()...)
 }
