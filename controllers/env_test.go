@@ -78,6 +78,7 @@ type testEnv struct {
 	written    []int64
 	// applyFails is what the next applies answer, patchFails patches of anything but policies.
 	applyFails, patchFails error
+	managed managedFields
 	// crashAt is after how many writes the process ends, 0 for never, and whether the last one arrives.
 	crashAt int
 	arrives bool
@@ -153,6 +154,7 @@ func (env *testEnv) counting() interceptor.Funcs {
 	}
 	note := func(verb string, object runtime.Object) { add(fmt.Sprintf("%s %T", verb, object)) }
 	return interceptor.Funcs{
+		Get: env.live,
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration,
 			opts ...client.ApplyOption,
 		) error {

@@ -37,6 +37,7 @@ type PolicyReconciler struct {
 	memories *policyMemories
 	interest *interest
 	observer observer
+	writers  writers
 	applier  applier
 	status   statusWriter
 }
@@ -45,7 +46,8 @@ type PolicyReconciler struct {
 type ReconcilerConfig struct {
 	// Client reads from the cache and writes to the API server. What it wrote it must read again: see ClientOptions.
 	Client client.Client
-	// Direct writes what is not in the cache, without waiting to see it there; nil for Client.
+	// Direct writes what is not in the cache, without waiting to see it there, and reads who wrote a target; nil for
+	// Client.
 	Direct   client.Client
 	Recorder events.EventRecorder
 	Store    *backlog.Store
@@ -83,6 +85,7 @@ func NewPolicyReconciler(config ReconcilerConfig) (*PolicyReconciler, error) {
 			client: config.Client, targets: config.Targets, abilities: config.Abilities, store: config.Store,
 			pods: config.Pods, pollInterval: config.PollInterval,
 		},
+		writers: writers{live: directClient(config)},
 		applier: applier{
 			client: config.Client, metrics: metrics, scalers: newScalers(config),
 			suspender:         suspender{client: config.Client, recorder: config.Recorder},
@@ -161,7 +164,8 @@ func (r *PolicyReconciler) carryOut(ctx context.Context, p *v1alpha1.Autoscaling
 	return resultOf(observed, decision, result), nil
 }
 
-// observe reads all that a decision about the policy rests on, and has its subscription followed.
+// observe reads all that a decision about the policy rests on, has its subscription followed, and reports who changed
+// the replicas.
 func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingPolicy, memory *policyMemory) (
 	plan.Observed, error,
 ) {
@@ -175,6 +179,9 @@ func (r *PolicyReconciler) observe(ctx context.Context, p *v1alpha1.AutoscalingP
 	if observed.Unknown != nil && !errors.Is(observed.Unknown, backlog.ErrNoData) {
 		r.config.Targets.Invalidate(observed.Subscription().Cluster)
 	}
+	observed.Writer = r.writers.lookUp(ctx, observed)
+	memory.history = memory.history.Seen(observed)
+	r.reportManualScale(ctx, observed)
 	return observed, nil
 }
 

@@ -31,18 +31,22 @@ var errNotNow = errors.New("not now")
 
 // newScalers are the ways to scale.
 func newScalers(config ReconcilerConfig) map[plan.Scaling]scaler {
-	direct := config.Direct
-	if direct == nil {
-		direct = config.Client
-	}
 	scalers := map[plan.Scaling]scaler{
-		plan.BySubresource: subresource{cached: config.Client, direct: direct, targets: config.Targets},
+		plan.BySubresource: subresource{cached: config.Client, direct: directClient(config), targets: config.Targets},
 		plan.ByMesh:        throughMesh{config.Client, config.Targets.Reader},
 	}
 	if config.Worker != nil {
 		scalers[plan.ByWorker] = workerScaler{worker: config.Worker, functions: config.Targets.Workers}
 	}
 	return scalers
+}
+
+// directClient goes around the cache.
+func directClient(config ReconcilerConfig) client.Client {
+	if config.Direct == nil {
+		return config.Client
+	}
+	return config.Direct
 }
 
 // scale writes the number of replicas to the target, and notes that.

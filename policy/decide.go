@@ -35,6 +35,7 @@ func Decide(in Input, before State) (Decision, State) {
 	after.Drains = slide(before.Drains, ReplicasAt{At: in.Now, Replicas: max(manual, winner.drain)},
 		drainWindow(in))
 	target, held := stabilize(in, after, winner, pending)
+	held = in.explainManualRaise(held, target)
 	if in.Frozen != nil {
 		held = in.Frozen
 	}

@@ -159,6 +159,20 @@ func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Ho
 	}
 }
 
+// explainManualRaise is the hold with what wrote the replicas, where the stabilization window keeps them for that.
+func (in Input) explainManualRaise(held *Hold, target int32) *Hold {
+	raise, window := in.ManualRaise, downWindow(in)
+	if raise == nil || held == nil || held.Reason != HoldStabilizing || target != in.CurrentReplicas ||
+		target != raise.Replicas || in.Now.Sub(raise.At) >= window {
+		return held
+	}
+	return &Hold{
+		Reason: HoldStabilizing,
+		Message: fmt.Sprintf("%d replicas were written by %s %s ago, and are kept for the stabilization window of %s",
+			raise.Replicas, raise.By, in.Now.Sub(raise.At).Truncate(time.Second), window),
+	}
+}
+
 func oldReading(age time.Duration, trouble error) string {
 	if trouble == nil {
 		return fmt.Sprintf("the last answer of Pulsar is %s old", age.Truncate(time.Second))

@@ -26,6 +26,9 @@ type Input struct {
 	// Recreated says that the target was deleted and recreated since the last decision: the replicas that it has were
 	// not decided here, and that all of them started is no consequence of their number.
 	Recreated bool
+	// ManualRaise is what a user or another controller raised the replicas to last; nil for nothing known. It explains a
+	// hold, and decides nothing.
+	ManualRaise *ManualRaise
 	// Reading of the target's subscription; ignored when Unknown is set.
 	Reading backlog.Reading
 	// Promised is how the replicas subscribe by the target's fields: what counts while the broker does not know, as after
@@ -71,6 +74,12 @@ func LeastReplicas(spec v1alpha1.AutoscalingPolicySpec) int32 {
 		return 1
 	}
 	return *spec.MinReplicas
+}
+
+// ManualRaise is a number of replicas, when it was noticed, and what wrote it, such as kubectl scale.
+type ManualRaise struct {
+	ReplicasAt
+	By string
 }
 
 // Pods are the target's, as Kubernetes sees them.

@@ -91,3 +91,48 @@ func TestTheCooldownPeriodIsThePolicys(t *testing.T) {
 		})
 	}
 }
+
+func TestAHoldNamesWhoRaisedTheReplicas(t *testing.T) {
+	const kept = "9 replicas were written by kubectl scale 20s ago, and are kept for the stabilization window of 1m30s"
+	tests := map[string]struct {
+		raise *policy.ManualRaise
+		want  string
+	}{
+		"kubectl scale": {raised(9, 20*time.Second), kept},
+		"nothing known": {nil, "9 replicas were needed 20s ago, within the stabilization window of 1m30s"},
+		"one of another number": {
+			raised(12, 20*time.Second), "9 replicas were needed 20s ago, within the stabilization window of 1m30s",
+		},
+		"one that is older than the window": {
+			raised(9, 90*time.Second), "9 replicas were needed 20s ago, within the stabilization window of 1m30s",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			state := policy.State{Capacity: learned(100), Arrivals: arrivals(200)}
+			in := input(9, reading(0, 200))
+			in.ManualRaise = test.raise
+			decision, _ := policy.Decide(in, state.Continue(9, noon().Add(-20*time.Second)))
+			require.Equal(t, int32(9), decision.Replicas)
+			require.Equal(t, &policy.Hold{Reason: policy.HoldStabilizing, Message: test.want}, decision.Hold)
+		})
+	}
+}
+
+func TestWhoRaisedTheReplicasDecidesNothing(t *testing.T) {
+	state := policy.State{Capacity: learned(100), Arrivals: arrivals(200), DecidedAt: noon()}
+	for current := int32(1); current < 12; current++ {
+		in := input(current, reading(0, 200))
+		unnamed, _ := policy.Decide(in, state)
+		in.ManualRaise = raised(current, 20*time.Second)
+		named, _ := policy.Decide(in, state)
+		require.Equal(t, unnamed.Replicas, named.Replicas)
+	}
+}
+
+// raised is what kubectl scale raised the replicas to some time ago.
+func raised(replicas int32, ago time.Duration) *policy.ManualRaise {
+	return &policy.ManualRaise{
+		ReplicasAt: policy.ReplicasAt{At: noon().Add(-ago), Replicas: replicas}, By: "kubectl scale",
+	}
+}

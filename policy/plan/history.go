@@ -37,6 +37,8 @@ type History struct {
 	generation int64
 	// restoredAt is when what was suspended was restored, while the policy stays.
 	restoredAt time.Time
+	// scales of the target that others wrote.
+	scales scaleHistory
 }
 
 // refusal is an apply that the API server turned down and that nothing but a change elsewhere can fix.

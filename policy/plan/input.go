@@ -17,7 +17,7 @@ func Input(o Observed) policy.Input {
 		Pods: o.Pods, NeverZero: o.Target.NeverZero, Restarts: o.Target.Restarts(), Frozen: Frozen(o),
 		Promised: o.Target.SubscriptionType, ReadyAtLeast: o.ReadyAtLeast, Partitions: o.Partitions,
 		Own:       o.OwnReplicas(o.Pods),
-		Recreated: o.History.recreated(o.Target.UID),
+		Recreated: o.History.recreated(o.Target.UID), ManualRaise: manualRaise(o),
 	}
 	if o.Reading != nil {
 		in.Reading = *o.Reading

@@ -22,6 +22,8 @@ type Observed struct {
 	Measured
 	// History is what earlier reconciles of the policy wrote.
 	History History
+	// Writer of the target's replicas; nil where it was not looked up, as where they did not change.
+	Writer *WriterLookup
 	// Violation is what Check finds; nil for nothing.
 	Violation *Violation
 	// Actuator that Choose chooses.

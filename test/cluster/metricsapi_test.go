@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pulsar-autoscaler/pulsar-autoscaler/policy/plan"
 )
 
 const metricName = "desired_replicas"
@@ -154,6 +156,12 @@ func TestHPAScalesACustomResourceByAnAggregatedMetric(t *testing.T) {
 	setStatusReplicas(t, c, 7)
 	metrics.set(2)
 	requireReplicas(t, c, 2)
+	worker, err := c.dynamic.Resource(workers()).Namespace("default").Get(t.Context(), "counter", metav1.GetOptions{})
+	require.NoError(t, err)
+	writer, err := plan.LastWriter(worker.GetManagedFields(), []string{"spec", "replicas"})
+	require.NoError(t, err)
+	require.Equal(t, "a HorizontalPodAutoscaler (manager kube-controller-manager, Update, subresource scale)",
+		writer.String())
 
 	require.Equal(t, map[string]bool{"system:serviceaccount:kube-system:horizontal-pod-autoscaler": true},
 		metrics.callers(),

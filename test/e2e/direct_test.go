@@ -4,16 +4,44 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/load"
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/test/stage"
 )
+
+// awaitEvent about the policy of a Function, with the words.
+func awaitEvent(t *testing.T, name, reason, words string) {
+	t.Helper()
+	poll(t, "the event "+reason, func(ctx context.Context) (bool, string, error) {
+		var list eventsv1.EventList
+		if err := scene.Client.List(ctx, &list, client.InNamespace(stage.Namespace)); err != nil {
+			return false, "", err
+		}
+		var notes []string
+		for i := range list.Items {
+			e := &list.Items[i]
+			if e.Regarding.Name != name || e.Reason != reason {
+				continue
+			}
+			if strings.Contains(e.Note, words) {
+				return true, "", nil
+			}
+			notes = append(notes, e.Note)
+		}
+		return false, fmt.Sprint(notes), nil
+	})
+}
 
 func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 	t.Parallel()
@@ -40,6 +68,8 @@ func TestDirectFollowsTheLoadAndTakesOverWhatOthersWrite(t *testing.T) {
 		d := p.Status.DesiredReplicas
 		return d != nil && *d == 20 && *p.Status.SpecReplicas == 20, "not yet"
 	})
+	awaitEvent(t, name, "ReplicasChangedExternally",
+		"-> 20 was written by kubectl scale (manager kubectl, Update, subresource scale)")
 	since := time.Now()
 	processesOn(t, f)
 	require.Subset(t, []int{20}, desiredSince(name, since), "nobody fights it")

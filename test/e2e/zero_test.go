@@ -57,7 +57,8 @@ func scaleByHand(t *testing.T, name string, replicas int32) {
 	object.SetNamespace(stage.Namespace)
 	object.SetName(name)
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
-	require.NoError(t, scene.Client.SubResource("scale").Patch(t.Context(), object, patch))
+	require.NoError(t, scene.Client.SubResource("scale").Patch(t.Context(), object, patch,
+		client.FieldOwner("kubectl"))) // which the API server calls it by its user agent
 }
 
 // desiredSince lists what spec.replicas was since the given time, each change once.

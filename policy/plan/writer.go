@@ -1,0 +1,168 @@
+// Copyright The pulsar-autoscaler Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Field managers that write replicas, as the API server calls them by the name of the program where they do not name
+// themselves.
+const (
+	managerKubectl           = "kubectl"
+	managerClientSideApply   = "kubectl-client-side-apply"
+	managerControllerManager = "kube-controller-manager"
+	managerKEDA              = "keda"
+	managerArgoCD            = "argocd-controller"
+	managerArgoCDClientSide  = "argocd-application-controller"
+	managerFluxKustomize     = "kustomize-controller"
+	managerFluxHelm          = "helm-controller"
+	managerHelm              = "helm"
+)
+
+// subresourceScale is where kubectl scale and autoscalers write replicas.
+const subresourceScale = "scale"
+
+// longestManager is the API server's limit.
+const longestManager = 128
+
+// Writer is what wrote the replicas of a target last, as the managed fields of the object say.
+type Writer struct {
+	// Manager is the field manager, such as kubectl.
+	Manager string
+	// Operation is Update or Apply.
+	Operation metav1.ManagedFieldsOperationType
+	// Subresource that it wrote to, such as scale; empty for the object itself.
+	Subresource string
+	// At is when it wrote, to the second; zero where that is not told, as of a write to the scale subresource.
+	At time.Time
+}
+
+// WriterLookup is what came of looking for the writer.
+type WriterLookup struct {
+	Writer Writer
+	// Failed is why the writer is not known; nil where it is.
+	Failed error
+}
+
+// errNoWriter says that no manager owns the field, such as on an API server that does not track it.
+var errNoWriter = errors.New("no field manager owns the field")
+
+// LastWriter decodes managed fields, and returns who changed the field last. A write of another value takes the field
+// from all other managers, and one of the same value adds the manager of an apply alone.
+func LastWriter(entries []metav1.ManagedFieldsEntry, path []string) (Writer, error) {
+	var last *metav1.ManagedFieldsEntry
+	for i := range entries {
+		entry := &entries[i]
+		owned, err := owns(entry.FieldsV1, path)
+		if err != nil {
+			return Writer{}, fmt.Errorf("decoding the managed fields of %s: %w", Shorten(entry.Manager, longestManager), err)
+		}
+		if owned && entry.Manager != "" && (last == nil || changedLater(entry, last)) {
+			last = entry
+		}
+	}
+	if last == nil {
+		return Writer{}, fmt.Errorf("%w %s", errNoWriter, strings.Join(path, "."))
+	}
+	writer := Writer{
+		Manager: Shorten(last.Manager, longestManager), Operation: last.Operation, Subresource: last.Subresource,
+	}
+	if last.Time != nil {
+		writer.At = last.Time.Time
+	}
+	return writer, nil
+}
+
+// changedLater says which of two owners changed the field. Entries of the scale subresource have no time; one that owns
+// the field still is the last to have changed it.
+//
+// Source: kube-apiserver 1.36, measured with kubectl 1.36.
+func changedLater(a, b *metav1.ManagedFieldsEntry) bool {
+	if a.Operation != b.Operation {
+		return a.Operation == metav1.ManagedFieldsOperationUpdate
+	}
+	return a.Time == nil || (b.Time != nil && !a.Time.Time.Before(b.Time.Time))
+}
+
+// owns says whether a set of fields has the one at the path, such as {"f:spec":{"f:replicas":{}}}.
+func owns(set *metav1.FieldsV1, path []string) (bool, error) {
+	if set == nil {
+		return false, nil
+	}
+	fields := set.GetRawBytes()
+	for _, name := range path {
+		var children map[string]json.RawMessage
+		if err := json.Unmarshal(fields, &children); err != nil {
+			return false, err
+		}
+		var found bool
+		if fields, found = children["f:"+name]; !found {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Name is the tool as its user calls it, where the manager tells; else the manager.
+func (w Writer) Name() string {
+	switch w.Manager {
+	case managerKubectl:
+		switch {
+		case w.Subresource == subresourceScale:
+			return "kubectl scale"
+		case w.Operation == metav1.ManagedFieldsOperationApply:
+			return "kubectl apply --server-side"
+		}
+	case managerClientSideApply:
+		return "kubectl apply"
+	case managerControllerManager:
+		if w.Subresource == subresourceScale {
+			return "a HorizontalPodAutoscaler"
+		}
+	case managerKEDA:
+		return "KEDA"
+	case managerArgoCD, managerArgoCDClientSide:
+		return "Argo CD"
+	case managerFluxKustomize, managerFluxHelm:
+		return "Flux"
+	case managerHelm:
+		return "Helm"
+	}
+	if command, found := strings.CutPrefix(w.Manager, managerKubectl+"-"); found {
+		return "kubectl " + command // kubectl-edit, kubectl-patch, kubectl-replace
+	}
+	return w.Manager
+}
+
+// String is the tool, and what tells it apart from others of its name.
+func (w Writer) String() string {
+	name, details := w.Name(), []string{}
+	if name != w.Manager {
+		details = append(details, "manager "+w.Manager)
+	}
+	details = append(details, string(w.Operation))
+	if w.Subresource != "" {
+		details = append(details, "subresource "+w.Subresource)
+	}
+	text := fmt.Sprintf("%s (%s)", name, strings.Join(details, ", "))
+	if !w.At.IsZero() {
+		text += " at " + w.At.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// applies says that it writes a manifest, so that it writes the same number again.
+func (w Writer) applies() bool {
+	return w.Operation == metav1.ManagedFieldsOperationApply || slices.Contains([]string{
+		managerClientSideApply, managerArgoCD, managerArgoCDClientSide, managerFluxKustomize, managerFluxHelm, managerHelm,
+	}, w.Manager)
+}
