@@ -12,29 +12,31 @@ import (
 )
 
 const (
-	// normalBacklog is what is in flight anyway: five seconds of arrivals, or a quarter of a tight objective, are no
-	// backlog to work off.
+	// normalBacklog is in flight at any time: five seconds of arrivals, or a quarter of a tight objective, need no drain.
 	normalBacklog = 5 * time.Second
-	// spareWait is the share of the objective that a message may be expected to wait before replicas are added: what is
-	// there is to be used.
-	spareWait = 0.4
-	// drainShare of the objective, but at least half a start, is the time to work off what waits: what was published while
-	// replicas started is near the objective already, and faster than they start is not to be had.
+	// waitShare is the share of the objective that messages may wait before replicas are added: current replicas are used
+	// first.
+	waitShare = 0.4
+	// drainShare of the objective, but at least half a start, is the time to drain the backlog. Messages published while
+	// replicas start are near the objective already, and a shorter time than a start cannot be met.
 	drainShare, drainStarts = 0.6, 0.5
-	// full is the share of the capacity that arrivals may take for long before replicas are added whatever waits.
-	full = 0.97
-	// longBacklog: more than ten seconds of arrivals wait, so replicas of unknown capacity are too few.
+	// nearlyFull is the share of the capacity that arrivals may take for long before replicas are added, whatever the
+	// backlog.
+	nearlyFull = 0.97
+	// longBacklog: a backlog of more than ten seconds of arrivals means too few replicas of unknown capacity.
 	longBacklog = 10 * time.Second
 )
 
 const unitRate = "messages/s"
 
+const publishRateUnknown = "the publish rate is unknown until Pulsar has answered twice"
+
 // load is what the capacity model works with: rates in messages per second, messages, seconds.
 type load struct {
-	planned, utilisation, one float64
-	// cautious is one as far down as it may be overestimated: replicas go down no further than it allows.
-	cautious float64
-	// excess should not be waiting now, and waiting is that with what will have joined it when help is there.
+	planned, utilization, capacity float64
+	// cautiousCapacity is capacity less its uncertainty: scale-down goes no further than it allows.
+	cautiousCapacity float64
+	// excess is the backlog beyond the normal one. waiting adds what joins it until new replicas consume.
 	excess, waiting  float64
 	objective, drain float64
 	current          float64
@@ -43,15 +45,15 @@ type load struct {
 	restarting       bool
 }
 
-// capacity asks for enough replicas to process what arrives with room for what may arrive before help is ready, and to
-// work off within the objective what waits by then.
+// capacity recommends enough replicas to process the arrivals with headroom, and to drain the backlog within the
+// objective.
 func capacity(in Input, state State) recommendation {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil {
 		return holdCurrent(in, HoldUnknown, err.Error())
 	}
 	if state.Arrivals == nil {
-		return holdCurrent(in, HoldLearning, "the publish rate needs two answers of Pulsar")
+		return holdCurrent(in, HoldLearning, publishRateUnknown)
 	}
 	if state.Capacity == nil {
 		return unknownCapacity(in, state.Arrivals.Fast, max(0, ready-state.Floor.messages(in)))
@@ -71,49 +73,50 @@ func capacity(in Input, state State) recommendation {
 
 func newLoad(in Input, state State, ready float64) load {
 	objective, react := latencyObjective(in.Spec).Seconds(), state.Start.react(in)
-	planned := state.Arrivals.planned(in, react)
+	planned := state.Arrivals.plannedRate(in, react)
 	l := load{
-		planned: planned, utilisation: state.Arrivals.utilisation(in, planned, react), one: state.Capacity.MessagesPerSecond,
-		cautious:  state.Capacity.cautious(in),
-		objective: objective, drain: max(drainShare*objective, drainStarts*state.Start.seconds(in)),
+		planned: planned, utilization: state.Arrivals.targetUtilization(in, planned, react),
+		capacity:         state.Capacity.MessagesPerSecond,
+		cautiousCapacity: state.Capacity.cautious(in),
+		objective:        objective, drain: max(drainShare*objective, drainStarts*state.Start.seconds(in)),
 		current: float64(in.CurrentReplicas), start: state.Start.seconds(in), react: react, without: in.Without,
 	}
 	l.excess = max(0, ready-state.Floor.messages(in)-state.Arrivals.Fast*l.normal())
-	l.waiting = l.excess + max(0, l.planned-l.current*l.one)*l.start
+	l.waiting = l.excess + max(0, l.planned-l.current*l.capacity)*l.start
 	l.restarting = state.Start.restarts(in)
 	if failing(in) {
-		l.waiting = 0 // what fails comes back however many try
+		l.waiting = 0 // failed messages are redelivered, however many replicas try
 	}
 	return l
 }
 
 func (l load) normal() float64 { return min(normalBacklog.Seconds(), l.objective/4) }
 
-// needed for the arrivals, and for the arrivals with what waits.
+// needed is how many replicas the arrivals need, and the arrivals with the backlog.
 func (l load) needed(in Input) recommendation {
 	if in.Reading.Type == backlog.Failover && !in.without(PartFailover) {
 		if a, ok := l.failover(in); ok {
 			return a
 		}
 	}
-	steady, drain := l.planned/(l.utilisation*l.one), (l.planned+l.waiting/l.drain)/l.one
+	steady, drain := l.planned/(l.utilization*l.capacity), (l.planned+l.waiting/l.drain)/l.capacity
 	a := recommendation{
-		replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady * l.one / l.cautious),
+		replicas: replicasFor(max(steady, drain)), steady: replicasFor(steady * l.capacity / l.cautiousCapacity),
 		drain: replicasFor(drain),
 	}
 	a.terms = l.terms()
 	if steady >= drain {
-		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.planned), l.utilisation,
-			short(l.one), steady)
+		a.equation = fmt.Sprintf("%s/s arriving / (%.2f x %s/s per replica) = %.2f", short(l.planned), l.utilization,
+			short(l.capacity), steady)
 	} else {
 		a.equation = fmt.Sprintf("(%s/s arriving + %s waiting / %.0fs) / %s/s per replica = %.2f", short(l.planned),
 			short(l.waiting),
-			l.drain, short(l.one), drain)
+			l.drain, short(l.capacity), drain)
 	}
 	if l.restarting && float64(a.replicas) > l.current { // no replica processes meanwhile
 		lost := l.planned * l.start
-		a.replicas = max(a.replicas, replicasFor((l.planned+(l.waiting+lost)/l.drain)/l.one))
-		a.equation += fmt.Sprintf(", and what %s more take that arrive while all restart", short(lost))
+		a.replicas = max(a.replicas, replicasFor((l.planned+(l.waiting+lost)/l.drain)/l.capacity))
+		a.equation += fmt.Sprintf(", plus what %s more need that arrive during the restart", short(lost))
 	}
 	return a
 }
@@ -121,34 +124,35 @@ func (l load) needed(in Input) recommendation {
 func (l load) terms() []Term {
 	return []Term{
 		{"planned", l.planned, unitRate},
-		{"utilization", l.utilisation, ""},
-		{"capacity", l.one, unitRate},
+		{"utilization", l.utilization, ""},
+		{"capacity", l.capacity, unitRate},
 		{"waiting", l.waiting, "messages"},
 		{"drain", l.drain, "s"},
 	}
 }
 
-// wait is how long a message would wait at the end of a reaction time if nothing were done.
+// wait is how long a message would wait at the end of a reaction time if the replicas stayed.
 func (l load) wait() float64 {
-	have := max(l.current*l.one, hair)
+	have := max(l.current*l.capacity, epsilon)
 	return (l.excess + max(0, l.planned-have)*l.react) / have
 }
 
-// urgent says whether more replicas are worth an action. A single one more is not for utilisation's sake alone.
+// urgent says whether more replicas are worth an action. The utilization target alone does not justify one more
+// replica.
 func (l load) urgent(state State, wanted int32) bool {
-	have := l.current * l.one
+	have := l.current * l.capacity
 	if l.without&PartLazyUp != 0 {
 		return true
 	}
-	late := l.wait() > spareWait*l.objective
-	if !late && state.Arrivals.Slow <= full*have {
+	late := l.wait() > waitShare*l.objective
+	if !late && state.Arrivals.Slow <= nearlyFull*have {
 		return false
 	}
-	return late || float64(wanted) > l.current+1 || l.planned > min(full, 1.05*l.utilisation)*have
+	return late || float64(wanted) > l.current+1 || l.planned > min(nearlyFull, 1.05*l.utilization)*have
 }
 
-// unknownCapacity is for a Function of which no replica was seen busy yet, with so much work. What is to show what a
-// replica can do must be there first: more messages wait than there are consumers, each of which may be stuck on one.
+// unknownCapacity recommends replicas while no replica has been busy yet. It doubles them when each consumer has more
+// than one message to work on, since each may be stuck on one.
 func unknownCapacity(in Input, arrival, work float64) recommendation {
 	consumers, err := in.Reading.Consumers.Value()
 	idle, known := idling(in, nil)
@@ -159,12 +163,12 @@ func unknownCapacity(in Input, arrival, work float64) recommendation {
 			fmt.Sprintf("%s waiting > %.0fs of %s/s arriving: twice the %d replicas", short(work),
 				longBacklog.Seconds(), short(arrival), in.CurrentReplicas))
 	case work < 1 && in.CurrentReplicas > 1:
-		fewer := max(1, replicasFor(leastDown*float64(in.CurrentReplicas)))
+		fewer := max(1, replicasFor(minScaleDown*float64(in.CurrentReplicas)))
 		return recommend(in.CurrentReplicas-fewer,
-			fmt.Sprintf("nothing waiting at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,
+			fmt.Sprintf("no backlog at %s/s arriving: %d fewer than %d replicas", short(arrival), fewer,
 				in.CurrentReplicas))
 	default:
-		return holdCurrent(in, HoldLearning, "no replica was seen busy yet, so what one processes is unknown")
+		return holdCurrent(in, HoldLearning, "no replica has been busy yet, so the capacity of one is unknown")
 	}
 }
 
@@ -185,7 +189,7 @@ func wait(reading backlog.Reading, capacity *LearnedCapacity) backlog.Measuremen
 	case err != nil:
 		return backlog.Unknown(err)
 	case processed <= 0:
-		return backlog.Unknown(backlog.ErrNoRate) // nothing moves: no finite answer
+		return backlog.Unknown(backlog.ErrNoRate) // nothing is processed: no finite answer
 	}
 	return backlog.Known(ready / processed)
 }

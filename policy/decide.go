@@ -11,7 +11,7 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Decide returns the replicas to run. Unknown and old readings hold replicas. Every decision has its reason.
+// Decide returns the replicas to run, and the reason. Unknown and old readings hold replicas.
 //
 //	reading -> learn -> evaluate strategies -> the largest -> stabilize: zero, or holds up and down -> bound
 func Decide(in Input, before State) (Decision, State) {
@@ -25,7 +25,7 @@ func Decide(in Input, before State) (Decision, State) {
 	surplus := after.Surplus.reported(in)
 	in = in.withoutSurplus()
 	if in.CurrentReplicas >= after.Raised.Replicas {
-		after.Raised = ReplicasAt{} // it was acted on
+		after.Raised = ReplicasAt{} // the autoscaler has followed it
 	}
 	winner := evaluate(in, after)
 	pending := after.pendingRaise(in)
@@ -63,24 +63,24 @@ func Decide(in Input, before State) (Decision, State) {
 	return decision, after
 }
 
-// learnEvery is the least time between two readings that capacity is learned from: rates are measured over 10 s, and
-// what counts polls in a row would count one twice.
+// learnEvery is the minimum time between two readings that capacity is learned from: rates cover 10 s, so counters of
+// consecutive polls would count one rate twice.
 const learnEvery = 5 * time.Second
 
-// learn takes in a reading, and says whether the pool was saturated. From one that was seen before there is nothing to
-// learn: decisions are made as often as something happens.
+// learn learns from a reading, and says whether the pool was saturated. It learns from each reading once: decisions are
+// more frequent than readings.
 func learn(in Input, before State) (after State, saturated bool) {
 	after = before
 	after.Start = before.Start.learn(in)
 	after.Surplus = before.Surplus.learn(in, after.Start)
 	in = in.withoutSurplus()
 	after.Zero = before.Zero.learn(in, before)
-	after.Plateau = before.Plateau.pass(in, after.Start)
+	after.Plateau = before.Plateau.expire(in, after.Start)
 	if !in.Reading.At.After(before.ReadAt) {
 		return after, false
 	}
 	after.ReadAt = in.Reading.At
-	if rate, err := before.Arrivals.arriving(in.Reading); err == nil {
+	if rate, err := before.Arrivals.publishRate(in.Reading); err == nil {
 		after.Arrivals = learnArrivals(before.Arrivals, rate, after.Start.react(in))
 	}
 	elapsed := in.Reading.At.Sub(before.LearnedAt)
@@ -95,11 +95,11 @@ func learn(in Input, before State) (after State, saturated bool) {
 		after.FailedAt = in.Reading.At
 	}
 	if in.Reading.At.Sub(after.FailedAt) < failedFor {
-		return after, false // what fails comes back, and is counted as done until then
+		return after, false // failed messages count as processed until they are redelivered
 	}
 	after.Floor = before.Floor.learn(in, before.Capacity, elapsed)
 	var known bool
-	from := learning{in: in, elapsed: elapsed, frozen: after.Plateau.hides(in.Reading)}
+	from := learning{in: in, elapsed: elapsed, frozen: after.Plateau.blocksLearning(in.Reading)}
 	after.Capacity, after.Tally, saturated, known = from.capacity(before.Capacity, before.Tally)
 	if known && after.Capacity != nil {
 		after.Plateau = after.Plateau.observe(in, after, saturated)
@@ -110,38 +110,38 @@ func learn(in Input, before State) (after State, saturated bool) {
 // stabilize returns the target from the current replicas, and the hold that keeps it from the recommendation.
 func stabilize(in Input, after State, winner recommendation, pending int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
-	if current == 0 && in.least() == 0 {
+	if current == 0 && in.minReplicas() == 0 {
 		return after.Zero.wake(in, after)
 	}
 	if up := max(winner.replicas, pending); up > current {
 		if held := holdUp(in, after); held != nil {
 			return current, held
 		}
-		// New pods may start where these do not: scale up for arrivals, not for the backlog.
+		// New pods may start where current ones do not: scale up for arrivals, not for the backlog.
 		if held := holdForPods(in); held != nil {
 			return max(current, min(up, winner.steady)), held
 		}
 		return up, nil
 	}
-	if after.Zero.due(in) {
+	if after.Zero.readyForZero(in) {
 		return 0, nil
 	}
 	wanted := max(1, winner.steady, winner.drain)
 	if wanted >= current {
-		return current, after.Zero.idling(in)
+		return current, after.Zero.idleHold(in)
 	}
 	if held := holdDown(in, after); held != nil {
 		return current, held
 	}
 	if ceiling := after.Plateau.Ceiling; ceiling < current && wanted <= ceiling {
-		return ceiling, nil // at once: whether fewer do as much is what tells a plateau
+		return ceiling, nil // at once: a plateau shows when fewer replicas process as much
 	}
 	return stabilizedDown(in, after, wanted)
 }
 
-// holdUnknown is the decision without a reading. It keeps the recommendation windows, so that replicas do not fall when
-// an outage ends. At zero, one replica creates a subscription again that Pulsar has just reported as missing (idle ones
-// expire, and messages published meanwhile would be lost), or works on the backlog of the topics that are known.
+// holdUnknown decides without a reading. It keeps the windows, so that replicas do not fall when an outage ends. At
+// zero, one replica recreates a subscription that Pulsar reports as missing, since messages would be lost meanwhile, or
+// works on the backlog of the known topics.
 func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 	after := before
 	now := ReplicasAt{At: in.Now, Replicas: in.CurrentReplicas}
@@ -154,10 +154,10 @@ func holdUnknown(in Input, before State, hold Hold) (Decision, State) {
 		decision.Hold = in.Frozen
 	}
 	switch {
-	case target > 0 || in.least() > 0 || in.Frozen != nil:
+	case target > 0 || in.minReplicas() > 0 || in.Frozen != nil:
 	case errors.Is(in.Unknown, backlog.ErrSubscriptionNotFound) && !errors.Is(in.Unknown, backlog.ErrStale):
 		target = 1
-	case before.wakesUnknown(in):
+	case before.wakesOnPartialReading(in):
 		hold.Message += fmt.Sprintf(": one replica for %s messages on other topics", short(in.ReadyAtLeast))
 		target = 1
 	}

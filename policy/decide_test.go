@@ -137,7 +137,7 @@ func TestDecide(t *testing.T) {
 			want: 4, hold: policy.HoldLearning,
 		},
 		"tries one fewer when nothing waits and no replica was measured yet": {
-			in: input(4, reading(0, 50)), want: 3, equation: "nothing waiting at 50/s arriving: 1 fewer than 4 replicas",
+			in: input(4, reading(0, 50)), want: 3, equation: "no backlog at 50/s arriving: 1 fewer than 4 replicas",
 		},
 		"waits for a rate": {
 			in: func() policy.Input {

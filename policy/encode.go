@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// stateVersion changes when a field that is written means something else than before; it takes another name then.
+	// stateVersion changes when a written field changes its meaning; the field is renamed then.
 	stateVersion = 1
-	// mostEncoded is the MaxLength of status.checkpoint; what is written has less than half of it.
-	mostEncoded = 4096
-	// mostListed is how many entries of a list are written, and mostDecoded how many are read.
-	mostListed, mostDecoded = 12, 64
-	// digits are enough: what is decided on is measured to two or three.
-	digits   = 6
-	largest  = 1e15
-	mostInts = 1_000_000
-	// mostText is the most bytes of a text.
-	mostText = 64
-	// longest is a duration that no part of a decision comes near to.
+	// maxEncodedBytes is the MaxLength of status.checkpoint; an encoded state has less than half of it.
+	maxEncodedBytes = 4096
+	// maxEncodedEntries is how many entries of a list are written, and maxDecodedEntries how many are read.
+	maxEncodedEntries, maxDecodedEntries = 12, 64
+	// digits suffice: measurements are exact to two or three.
+	digits  = 6
+	largest = 1e15
+	maxInt  = 1_000_000
+	// maxTextBytes bounds a text.
+	maxTextBytes = 64
+	// longest exceeds every duration of a decision.
 	longest = 30 * 24 * time.Hour
 )
 
@@ -37,9 +37,8 @@ type encoded struct {
 	State
 }
 
-// Encode writes the state as compact JSON of less than 4096 bytes, about 700 in use, for status.checkpoint: numbers
-// with six digits, times with tenths of a second, and long lists thinned out. A state with a number that none can have
-// is an error.
+// Encode writes the state as compact JSON for status.checkpoint: less than 4096 bytes, about 700 in use. It rounds
+// numbers to six digits and times to tenths of a second, and thins long lists. An invalid number is an error.
 func (s State) Encode() (string, error) {
 	rounded, err := round(reflect.ValueOf(s), tags{})
 	if err != nil {
@@ -53,18 +52,18 @@ func (s State) Encode() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encoding the state: %w", err)
 	}
-	if len(text) > mostEncoded {
-		return "", fmt.Errorf("encoding the state: it has %d bytes, at most %d are kept", len(text), mostEncoded)
+	if len(text) > maxEncodedBytes {
+		return "", fmt.Errorf("encoding the state: it has %d bytes, at most %d are kept", len(text), maxEncodedBytes)
 	}
 	return string(text), nil
 }
 
-// DecodeState reads what Encode wrote, in this version or another, as far as it is understood: a part with a number
-// that no state has is left out, and so are fields that are not known. The error names what was left out; the state is
-// good in any case.
+// DecodeState reads what Encode wrote, in this version or another. It skips unknown fields and parts with invalid
+// numbers. The error names the skipped parts; the state is usable in any case.
 func DecodeState(text string) (State, error) {
-	if len(text) > mostEncoded {
-		return State{}, fmt.Errorf("decoding the checkpoint: it has %d bytes, at most %d are read", len(text), mostEncoded)
+	if len(text) > maxEncodedBytes {
+		return State{}, fmt.Errorf("decoding the checkpoint: it has %d bytes, at most %d are read", len(text),
+			maxEncodedBytes)
 	}
 	var parts map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &parts); err != nil {
@@ -111,13 +110,13 @@ func decodePart(text json.RawMessage, into reflect.Value, field reflect.StructFi
 	return nil
 }
 
-// tags say what a field may hold: strict refuses what is too large rather than cutting it.
+// tags are the bounds of a field: strict refuses a number that is too large, instead of limiting it.
 type tags struct {
 	name           string
 	signed, strict bool
 }
 
-// round returns a copy of a value with all that it consists of rounded and within bounds, and nothing of it shared.
+// round returns a deep copy of a value, rounded and within bounds.
 func round(v reflect.Value, tag tags) (reflect.Value, error) {
 	after := reflect.New(v.Type()).Elem()
 	switch value := v.Interface().(type) {
@@ -134,7 +133,7 @@ func round(v reflect.Value, tag tags) (reflect.Value, error) {
 	case reflect.Bool:
 		after.SetBool(v.Bool())
 	case reflect.String:
-		if len(v.String()) > mostText {
+		if len(v.String()) > maxTextBytes {
 			return after, fmt.Errorf("%s has %d bytes", tag.name, len(v.String()))
 		}
 		after.SetString(v.String())
@@ -177,7 +176,7 @@ func roundFloat(into reflect.Value, value float64, tag tags) error {
 	case math.Abs(value) > largest:
 		value = math.Copysign(largest, value)
 	}
-	// The shortest text with so many digits is what is written: rounding by a power of ten would leave the binary rest.
+	// Rounding by a power of ten would leave a binary fraction with more digits.
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', digits, 64), 64)
 	if err != nil {
 		return fmt.Errorf("%s: %w", tag.name, err)
@@ -187,10 +186,10 @@ func roundFloat(into reflect.Value, value float64, tag tags) error {
 }
 
 func roundInt(into reflect.Value, value int64, tag tags) error {
-	if (value < 0 && !tag.signed) || (tag.strict && (value > mostInts || value < -mostInts)) {
+	if (value < 0 && !tag.signed) || (tag.strict && (value > maxInt || value < -maxInt)) {
 		return fmt.Errorf("%s is %d", tag.name, value)
 	}
-	into.SetInt(max(-mostInts, min(value, mostInts)))
+	into.SetInt(max(-maxInt, min(value, maxInt)))
 	return nil
 }
 
@@ -198,7 +197,7 @@ func roundFields(into, from reflect.Value, tag tags) error {
 	for i := range from.NumField() {
 		field := from.Type().Field(i)
 		if !field.IsExported() {
-			return fmt.Errorf("%s is not exported, so it would be lost", field.Name)
+			return fmt.Errorf("%s is not exported, so the checkpoint would lose it", field.Name)
 		}
 		value, err := round(from.Field(i),
 			tags{name: field.Name, signed: field.Tag.Get("state") == "signed", strict: tag.strict})
@@ -211,7 +210,7 @@ func roundFields(into, from reflect.Value, tag tags) error {
 }
 
 func roundList(from reflect.Value, tag tags) (reflect.Value, error) {
-	if tag.strict && from.Len() > mostDecoded {
+	if tag.strict && from.Len() > maxDecodedEntries {
 		return from, fmt.Errorf("%s has %d entries", tag.name, from.Len())
 	}
 	if list, ok := from.Interface().([]ReplicasAt); ok && !tag.strict {
@@ -219,11 +218,11 @@ func roundList(from reflect.Value, tag tags) (reflect.Value, error) {
 	}
 	kept := from.Len()
 	if !tag.strict {
-		kept = min(kept, mostListed)
+		kept = min(kept, maxEncodedEntries)
 	}
 	after := reflect.MakeSlice(from.Type(), kept, kept)
 	for i := range kept {
-		// The first and the last stay, and those in between evenly.
+		// Keeps the first, the last, and evenly spaced ones in between.
 		value, err := round(from.Index(i*(from.Len()-1)/max(1, kept-1)), tags{name: tag.name, strict: tag.strict})
 		if err != nil {
 			return after, err
@@ -233,41 +232,41 @@ func roundList(from reflect.Value, tag tags) (reflect.Value, error) {
 	return after, nil
 }
 
-// thinned merges neighbours of a window that has many: the larger is held for as long as the later, so that replicas go
-// down later and never earlier.
+// thinned merges neighbours of a long window: it holds the larger until the later time, so that replicas go down later
+// and never earlier.
 func thinned(window []ReplicasAt) []ReplicasAt {
-	if len(window) <= mostListed {
+	if len(window) <= maxEncodedEntries {
 		return window
 	}
-	after := make([]ReplicasAt, mostListed)
+	after := make([]ReplicasAt, maxEncodedEntries)
 	for i := range after {
-		first, last := i*len(window)/mostListed, (i+1)*len(window)/mostListed-1
+		first, last := i*len(window)/maxEncodedEntries, (i+1)*len(window)/maxEncodedEntries-1
 		after[i] = ReplicasAt{At: window[last].At, Replicas: window[first].Replicas}
 	}
 	return after
 }
 
 const (
-	// leastRate of a capacity and leastCovered of its coverage, below which logarithms and quotients are no numbers.
-	leastRate, leastCovered = 1e-9, 1e-6
-	// mostVariance is what 47 years without an observation leave.
-	mostVariance = 1e4
+	// minRate of a capacity and minCoverage of its coverage keep logarithms and quotients finite.
+	minRate, minCoverage = 1e-9, 1e-6
+	// maxVariance is reached after 47 years without an observation.
+	maxVariance = 1e4
 )
 
-// check what a decision divides by.
+// check the numbers that a decision divides by.
 func (s State) check() error {
 	if c := s.Capacity; c != nil {
 		switch {
-		case c.MessagesPerSecond < leastRate:
+		case c.MessagesPerSecond < minRate:
 			return fmt.Errorf("a replica processes %g messages per second", c.MessagesPerSecond)
-		case c.Variance > mostVariance:
+		case c.Variance > maxVariance:
 			return fmt.Errorf("the variance is %g", c.Variance)
-		case c.Coverage > 1 || (c.Coverage > 0 && c.Coverage < leastCovered):
+		case c.Coverage > 1 || (c.Coverage > 0 && c.Coverage < minCoverage):
 			return fmt.Errorf("the coverage is %g", c.Coverage)
 		}
 	}
 	switch p := s.Plateau; {
-	case p.Open && (p.From < 1 || p.Each < leastRate):
+	case p.Open && (p.From < 1 || p.Each < minRate):
 		return fmt.Errorf("%g replicas that each process %g messages per second were added to", p.From, p.Each)
 	case p.Ceiling > 0 && p.BeforeN < 1:
 		return fmt.Errorf("%g replicas showed a ceiling", p.BeforeN)

@@ -11,8 +11,8 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// fingerprint tells subscriptions apart that a policy names; empty where the target says what it consumes. A topic in
-// its long form and in its short form is the same, and where Pulsar is makes no other subscription.
+// fingerprint distinguishes the subscriptions that policies name; empty where the target defines its subscription. The
+// long and the short form of a topic are equal, and the Pulsar cluster does not count.
 func fingerprint(s *v1alpha1.Subscription) string {
 	if s == nil {
 		return ""
@@ -25,6 +25,6 @@ func fingerprint(s *v1alpha1.Subscription) string {
 	text := fmt.Sprintf("%q %q %q %q %d", named.Name, named.Topics, s.TopicsPattern, s.Type,
 		max(1, s.ConsumersPerReplica))
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(text)) // which never fails
+	_, _ = hash.Write([]byte(text)) // a hash.Hash never fails
 	return fmt.Sprintf("%016x", hash.Sum64())
 }

@@ -9,27 +9,27 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Floor is backlog that is no work: messages that are held, that fail for ever, markers, and counts that drifted. It is
-// what waited all the while that replicas were not busy. KEDA's Kafka scaler has a like rule, excludePersistentLag.
+// Floor is backlog that replicas cannot process: held messages, messages that always fail, markers, and counts that
+// drifted. It is the backlog that remains while replicas are idle. KEDA's Kafka scaler has a similar rule,
+// excludePersistentLag.
 type Floor struct {
-	// Messages of the backlog that no replica works on.
+	// Messages of the backlog that no replica can process.
 	Messages float64 `json:"messages,omitempty"`
-	// Idle polls in a row, and the Least that waited through them.
+	// Idle polls in a row, and the Least backlog of them.
 	Idle  int32   `json:"idle,omitempty"`
 	Least float64 `json:"least,omitempty"`
 }
 
 const (
-	// idleShare of the coverage: replicas that are less busy than that would take more work if there were any.
+	// idleShare of the coverage: replicas that are less busy would take more work if there were any.
 	idleShare = 0.7
 	idlePolls = 2
-	// A backlog is work after all where more is finished than arrives, by shrinkingShare, and it is gone within
-	// shrinkingSeconds at that: what one replica holds in its receive queue is done by that one alone, at rest with all
-	// others. Without it the pool was scaled down to those that held it, and what arrived had to wait behind it.
+	// A backlog is work where replicas finish more than arrives, by shrinkingShare, and drain it within shrinkingSeconds.
+	// The messages in one replica's receive queue keep that one busy while all others are idle.
 	shrinkingShare, shrinkingSeconds = 0.3, 600
 )
 
-// learn takes in a poll. What is finished beyond what arrives was work after all, so it shrinks by that.
+// learn learns from a poll. The floor shrinks by what replicas finish beyond the arrivals.
 func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration) Floor {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil {
@@ -54,7 +54,7 @@ func (f Floor) learn(in Input, capacity *LearnedCapacity, elapsed time.Duration)
 	return after
 }
 
-// drained is how much more is finished than arrives, in messages per second.
+// drained is the rate at which replicas reduce the backlog, in messages per second.
 func drained(in Input) float64 {
 	processed, err := processRate(in.Reading)
 	arriving, unknown := in.Reading.PublishRate.Value()
@@ -64,15 +64,15 @@ func drained(in Input) float64 {
 	return max(0, processed-arriving)
 }
 
-// shrinking says that the backlog is worked off although replicas rest on the whole: a few of them hold it.
+// shrinking says that replicas drain the backlog although they are idle on average: a few of them hold it.
 func shrinking(in Input) bool {
 	ready, err := in.Reading.Ready.Value()
 	arriving, unknown := in.Reading.PublishRate.Value()
 	return err == nil && unknown == nil && drained(in) > max(shrinkingShare*arriving, ready/shrinkingSeconds)
 }
 
-// idling says whether all replicas are there, keep up, and would take more work. How busy they are tells nothing of a
-// Failover subscription, where one may have all the work.
+// idling says whether all replicas consume, keep up, and would take more work. It is unknown for a Failover
+// subscription, where one replica may have all the work.
 func idling(in Input, capacity *LearnedCapacity) (idle, known bool) {
 	busy, timed := busyShare(in.Reading)
 	consumers, err := in.Reading.Consumers.Value()
@@ -90,13 +90,14 @@ func (f Floor) messages(in Input) float64 {
 	return f.Messages
 }
 
-// failedFor is how long what failed may come back: the redelivery delay of a negative acknowledgement, twice.
+// failedFor is how long failed messages may take to be redelivered: twice the default delay of a negative
+// acknowledgement.
 const failedFor = 2 * time.Minute
 
-// failingShare of the attempts that end with an exception is too much for more replicas to help.
+// failingShare: more replicas do not help where this share of the attempts ends with an exception.
 const failingShare = 0.5
 
-// failing says that the function mostly throws.
+// failing says that the function mostly throws exceptions.
 func failing(in Input) bool {
 	failed, err := in.Reading.Instances.UserExceptionRate.Value()
 	processed, unknown := in.Reading.Instances.ProcessRate.Value()

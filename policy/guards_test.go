@@ -137,7 +137,7 @@ func TestNothingGoesDownWhileReplicasStart(t *testing.T) {
 	decision, after := policy.Decide(in, state)
 	require.True(t, after.Start.Open)
 	require.Equal(t, int32(4), decision.Replicas)
-	require.Contains(t, decision.Hold.Message, "replicas are starting since 1m0s ago")
+	require.Contains(t, decision.Hold.Message, "replicas have been starting for 1m0s")
 }
 
 // What stays in the backlog of an idle Function does not keep its last replica, unless a replica holds it.

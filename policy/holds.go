@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	// strandedShare of the replicas that do not start, for so long, says that more would not start either.
-	strandedShare = 0.2
-	strandedFor   = 5 * time.Minute
-	// keySharedInterval between changes of a Key_Shared subscription: its hashes wait for their former consumer each time.
+	// notStartedShare: where this share of the replicas has not started for notStartedFor, more would not start either.
+	notStartedShare = 0.2
+	notStartedFor   = 5 * time.Minute
+	// keySharedInterval is the minimum time between changes of a Key_Shared subscription: each moves hashes, which wait
+	// for their former consumer.
 	keySharedInterval = 2 * time.Minute
-	// restartInterval between changes that restart all replicas, in starts.
-	restartInterval = 4
-	// leastDown is the share of the replicas that a scale-down has to save to be worth an action: each one moves messages
-	// from one replica to another. One that restarts all of them has to save more.
-	leastDown, leastRestartingDown = 0.10, 0.3
-	// worthwhile is the share of what is to be saved in the end that a step down has to save at once.
-	worthwhile = 0.7
+	// restartStarts is the minimum time between changes that restart all replicas, in starts.
+	restartStarts = 4
+	// minScaleDown is the share of the replicas that a scale-down has to save: each one moves messages between replicas.
+	// One that restarts all replicas has to save more.
+	minScaleDown, minRestartingScaleDown = 0.10, 0.3
+	// immediateShare is the share of the eventual saving that a scale-down has to save at once.
+	immediateShare = 0.7
 )
 
 // holdUp says why replicas are not added.
@@ -30,36 +31,36 @@ func holdUp(in Input, state State) *Hold {
 	if in.Reading.Blocked {
 		return &Hold{
 			Reason:  HoldBlocked,
-			Message: "dispatch is blocked until messages are acknowledged: more replicas would get none",
+			Message: "dispatch is blocked until consumers acknowledge messages: more replicas would receive none",
 		}
 	}
 	if in.Reading.Throttled {
 		return &Hold{
 			Reason:  HoldThrottled,
-			Message: "a dispatch rate limit of Pulsar holds messages back: more replicas would get no more",
+			Message: "a dispatch rate limit of Pulsar throttles messages: more replicas would receive no more",
 		}
 	}
-	if state.unbearable(in) {
+	if state.missesObjective(in) {
 		return nil
 	}
-	return state.tooSoon(in)
+	return state.holdAfterChange(in)
 }
 
-// holdForPods says what the target's pods have against more of them.
+// holdForPods says why the state of the target's pods allows no more replicas.
 func holdForPods(in Input) *Hold {
 	pods := in.Pods
 	if pods == nil || in.without(PartPods) {
 		return nil
 	}
-	many := strandedShare * float64(in.CurrentReplicas)
+	many := notStartedShare * float64(in.CurrentReplicas)
 	if float64(pods.CrashLooping) > many {
 		return &Hold{
 			Reason: HoldCrashLooping,
-			Message: fmt.Sprintf("%d of %d replicas end with an error again and again: look at their logs",
+			Message: fmt.Sprintf("%d of %d replicas are in a crash loop: look at their logs",
 				pods.CrashLooping, in.CurrentReplicas),
 		}
 	}
-	if since := in.Now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > strandedFor {
+	if since := in.Now.Sub(pods.UnreadySince); float64(pods.Unready) > many && since > notStartedFor {
 		return &Hold{
 			Reason: HoldPodsPending,
 			Message: fmt.Sprintf("%d of %d replicas have not started for %s: look at the events of their pods",
@@ -69,8 +70,8 @@ func holdForPods(in Input) *Hold {
 	return nil
 }
 
-// unbearable says that what waits takes longer than the objective, whatever a change costs.
-func (s State) unbearable(in Input) bool {
+// missesObjective says that the backlog takes longer than the objective, which justifies the cost of a change.
+func (s State) missesObjective(in Input) bool {
 	reading := in.Reading
 	if ready, err := reading.Ready.Value(); err == nil {
 		reading.Ready = backlog.Known(max(0, ready-s.Floor.messages(in)))
@@ -79,13 +80,13 @@ func (s State) unbearable(in Input) bool {
 	return err == nil && seconds > latencyObjective(in.Spec).Seconds()
 }
 
-// tooSoon says that the last change costs something still.
-func (s State) tooSoon(in Input) *Hold {
+// holdAfterChange holds replicas while the last change still has a cost.
+func (s State) holdAfterChange(in Input) *Hold {
 	since := in.Now.Sub(s.Start.Changed)
 	if in.Reading.Type == backlog.KeyShared && since < keySharedInterval && !in.without(PartKeyShared) {
 		return &Hold{
 			Reason: HoldRebalancing,
-			Message: fmt.Sprintf("keys moved to other replicas %s ago, %s are left between two changes",
+			Message: fmt.Sprintf("keys moved to other replicas %s ago: changes are at least %s apart",
 				since.Truncate(time.Second),
 				keySharedInterval),
 		}
@@ -93,17 +94,17 @@ func (s State) tooSoon(in Input) *Hold {
 	if !s.Start.restarts(in) {
 		return nil
 	}
-	if pause := fromSeconds(restartInterval * s.Start.seconds(in)); since < pause {
+	if pause := fromSeconds(restartStarts * s.Start.seconds(in)); since < pause {
 		return &Hold{
 			Reason: HoldRestarting,
-			Message: fmt.Sprintf("the change %s ago restarted all replicas, %s are left between two",
+			Message: fmt.Sprintf("the change %s ago restarted all replicas: changes are at least %s apart",
 				since.Truncate(time.Second), pause),
 		}
 	}
 	return nil
 }
 
-// holdDown says why replicas are not taken away.
+// holdDown says why replicas are not removed.
 func holdDown(in Input, state State) *Hold {
 	if age := in.Now.Sub(in.Reading.At); age > in.FreshFor {
 		return &Hold{Reason: HoldOldReading, Message: oldReading(age, in.Reading.Trouble)}
@@ -114,17 +115,17 @@ func holdDown(in Input, state State) *Hold {
 	if s := state.Start; s.Open {
 		return &Hold{
 			Reason:  HoldStabilizing,
-			Message: fmt.Sprintf("replicas are starting since %s ago", in.Now.Sub(s.Changed).Truncate(time.Second)),
+			Message: fmt.Sprintf("replicas have been starting for %s", in.Now.Sub(s.Changed).Truncate(time.Second)),
 		}
 	}
 	if in.Pods != nil && in.Pods.Updating && !in.without(PartPods) {
-		return &Hold{Reason: HoldUpdating, Message: "pods are being replaced by those of a new revision"}
+		return &Hold{Reason: HoldUpdating, Message: "a rollout is replacing pods"}
 	}
-	return state.tooSoon(in)
+	return state.holdAfterChange(in)
 }
 
-// stabilizedDown is how far to go down: to the largest number that was needed within the window, once that saves most
-// of what can be saved.
+// stabilizedDown returns the largest number that was needed within the window, once that saves most of what scale-down
+// will save.
 func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Hold) {
 	current := in.CurrentReplicas
 	largest := state.Recommendations[0]
@@ -132,11 +133,11 @@ func stabilizedDown(in Input, state State, wanted int32) (target int32, held *Ho
 		largest = d
 	}
 	target = min(current, max(wanted, largest.Replicas))
-	saved, least := float64(current-target), leastDown
+	saved, least := float64(current-target), minScaleDown
 	if state.Start.restarts(in) {
-		least = leastRestartingDown
+		least = minRestartingScaleDown
 	}
-	patient := saved < worthwhile*float64(current-wanted) && !in.without(PartPatientDown)
+	patient := saved < immediateShare*float64(current-wanted) && !in.without(PartPatientDown)
 	if target > wanted {
 		held = &Hold{
 			Reason: HoldStabilizing,
@@ -175,12 +176,12 @@ func (in Input) explainManualRaise(held *Hold, target int32) *Hold {
 
 func oldReading(age time.Duration, trouble error) string {
 	if trouble == nil {
-		return fmt.Sprintf("the last answer of Pulsar is %s old", age.Truncate(time.Second))
+		return fmt.Sprintf("the last answer from Pulsar is %s old", age.Truncate(time.Second))
 	}
-	return fmt.Sprintf("the last good answer of Pulsar is %s old: %s", age.Truncate(time.Second), trouble)
+	return fmt.Sprintf("the last valid answer from Pulsar is %s old: %s", age.Truncate(time.Second), trouble)
 }
 
-// fromSeconds keeps tenths of a second, which is what a person reads, and does not overflow.
+// fromSeconds rounds down to tenths of a second, and does not overflow.
 func fromSeconds(seconds float64) time.Duration {
 	const most = 1e9
 	return time.Duration(min(seconds, most)*10) * (time.Second / 10)

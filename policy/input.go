@@ -10,48 +10,48 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Input is all that a decision rests on.
+// Input is all that a decision depends on.
 type Input struct {
 	Now  time.Time
 	Spec v1alpha1.AutoscalingPolicySpec
 	// CurrentReplicas is the target's spec.replicas.
 	CurrentReplicas int32
-	// NeverZero says that the target may not be without replicas whatever minReplicas says: a batch source discovers its
-	// work with one of its own, and the function worker runs at least one.
+	// NeverZero says that the target needs a replica whatever minReplicas says: a batch source discovers its work with
+	// one, and the function worker runs at least one.
 	NeverZero bool
-	// Restarts says that each change of the number of replicas is known to restart all of them; others are found out.
+	// Restarts says that each change of the replicas is known to restart all of them. Other restarts are learned.
 	Restarts bool
-	// Frozen keeps the replicas as they are whatever the bounds, such as while a rollout is paused; nil for no reason to.
+	// Frozen keeps the current replicas whatever the bounds, such as during a paused rollout; nil if they may change.
 	Frozen *Hold
-	// Recreated says that the target was deleted and recreated since the last decision: the replicas that it has were
-	// not decided here, and that all of them started is no consequence of their number.
+	// Recreated says that the target was deleted and recreated since the last decision: no decision set its replicas, and
+	// no change of their number restarted them.
 	Recreated bool
 	// ManualRaise is what a user or another controller raised the replicas to last; nil for nothing known. It explains a
 	// hold, and decides nothing.
 	ManualRaise *ManualRaise
 	// Reading of the target's subscription; ignored when Unknown is set.
 	Reading backlog.Reading
-	// Promised is how the replicas subscribe by the target's fields: what counts while the broker does not know, as after
-	// it loaded the topics of a target at zero. Empty for nothing promised.
+	// Promised is how the replicas subscribe by the target's fields. It counts while the broker does not know the type,
+	// such as at zero. Empty if the fields do not say.
 	Promised backlog.SubscriptionType
-	// Partitions of the subscription: with Failover replicas are sized for the busiest. Empty where they are not known.
+	// Partitions of the subscription: with Failover, replicas are sized for the busiest. Empty if they are unknown.
 	Partitions []backlog.PartitionReading
-	// Without leaves parts of the algorithm out, to see what each is worth; only the simulator sets it.
+	// Without leaves out parts of the algorithm; only the simulator sets it, to measure what each is worth.
 	Without Part
 	// Unknown is why there is no reading: one of the reasons of package backlog.
 	Unknown error
-	// ReadyAtLeast is how many messages wait for sure while Unknown is set, on those topics that are known; 0 for none.
+	// ReadyAtLeast is the backlog of the known topics while Unknown is set; 0 for none.
 	ReadyAtLeast float64
-	// Own is how many replicas of the target may consume: its pods that run, those that end among them, or as many as it
-	// has replicas where its pods are not known. Nil where all that consumes is taken for the target's.
+	// Own is how many replicas of the target may consume: its running pods, terminating ones included, or its replicas if
+	// the pods are unknown. Nil if all consumers count as the target's.
 	Own *int32
-	// Pods of the target; nil where they may not be read.
+	// Pods of the target; nil if the controller may not read them.
 	Pods *Pods
-	// FreshFor is how old a reading may be to take replicas down on: three poll intervals.
+	// FreshFor is the maximum age of a reading for a scale-down: three poll intervals.
 	FreshFor time.Duration
 }
 
-// SubscriptionType is what the broker reports, or what the target's fields promise where it does not know.
+// SubscriptionType is the type that the broker reports, or the promised one if the broker reports none.
 func (in Input) SubscriptionType() backlog.SubscriptionType {
 	if in.Promised != "" && (in.Reading.Type == backlog.NoType || in.Reading.Type == "") {
 		return in.Promised
@@ -59,17 +59,17 @@ func (in Input) SubscriptionType() backlog.SubscriptionType {
 	return in.Reading.Type
 }
 
-// least is how few replicas there may be.
-func (in Input) least() int32 {
-	least := LeastReplicas(in.Spec)
+// minReplicas is the lower bound.
+func (in Input) minReplicas() int32 {
+	bound := MinReplicas(in.Spec)
 	if in.NeverZero {
-		return max(1, least)
+		return max(1, bound)
 	}
-	return least
+	return bound
 }
 
-// LeastReplicas is minReplicas, or its default for a policy that never met an API server.
-func LeastReplicas(spec v1alpha1.AutoscalingPolicySpec) int32 {
+// MinReplicas is minReplicas of the spec, or its default without an API server.
+func MinReplicas(spec v1alpha1.AutoscalingPolicySpec) int32 {
 	if spec.MinReplicas == nil {
 		return 1
 	}
@@ -82,35 +82,35 @@ type ManualRaise struct {
 	By string
 }
 
-// Pods are the target's, as Kubernetes sees them.
+// Pods is the state of the target's pods in Kubernetes.
 type Pods struct {
-	// Unready of them do not run or are not ready, the oldest since UnreadySince.
+	// Unready pods do not run or are not ready; the first has been so since UnreadySince.
 	Unready      int32
 	UnreadySince time.Time
-	// CrashLooping of them ended with an error and wait for their next start.
+	// CrashLooping pods ended with an error and wait for their next start.
 	CrashLooping int32
-	// Updating says that pods are being replaced by those of a new revision.
+	// Updating says that a rollout is replacing pods.
 	Updating bool
-	// Running is how many have a container that runs, those that are being deleted among them; nil where it is not known.
+	// Running is how many have a running container, terminating ones included; nil if unknown.
 	Running *int32
 }
 
-// Decision is a number of replicas and how it came about.
+// Decision is a number of replicas with its reasons.
 type Decision struct {
 	Time time.Time
 	// Replicas to run, within minReplicas and maxReplicas.
 	Replicas int32
-	// Wanted is what the winning strategy asked for, before bounds and holds.
+	// Wanted is what the winning strategy recommended, before bounds and holds.
 	Wanted int32
-	// Strategy that asked for the most; empty when nothing could be computed.
+	// Strategy with the largest recommendation; empty when none could be computed.
 	Strategy v1alpha1.StrategyType
-	// Equation with its numbers, for a person; empty when nothing could be computed.
+	// Equation with its numbers, for the user; empty when none could be computed.
 	Equation string
-	// Terms of the equation of strategy Capacity; empty for others and when nothing could be computed.
+	// Terms of the equation of strategy Capacity; empty for other strategies.
 	Terms []Term
-	// CappedBy names the bound that changed the result: minReplicas or maxReplicas, or nothing.
+	// CappedBy names the bound that changed the result; empty for none.
 	CappedBy string
-	// Hold says why the result was not followed; nil when it was.
+	// Hold says why the recommendation was not followed; nil when it was.
 	Hold *Hold
 	// Wait is how long a message published now would wait.
 	Wait backlog.Measurement
@@ -133,65 +133,65 @@ type Hold struct {
 
 // Reasons to hold.
 const (
-	// HoldUnknown: there is no reading to decide on.
+	// HoldUnknown: there is no reading.
 	HoldUnknown = "BacklogUnknown"
-	// HoldOldReading: the reading is too old to take replicas down on.
+	// HoldOldReading: the reading is too old for a scale-down.
 	HoldOldReading = "ReadingTooOld"
-	// HoldLearning: what one replica processes is not known yet.
+	// HoldLearning: the capacity of a replica is unknown.
 	HoldLearning = "CapacityNotLearned"
-	// HoldStabilizing: a larger recommendation within the stabilization window is still in force.
+	// HoldStabilizing: the stabilization window has a larger recommendation.
 	HoldStabilizing = "ScaleDownStabilized"
-	// HoldWithinObjective: what waits is within the objective, so what there is may be used.
+	// HoldWithinObjective: the current replicas meet the objective.
 	HoldWithinObjective = "WithinObjective"
-	// HoldIneffective: more replicas were seen to process no more.
+	// HoldIneffective: more replicas processed no more.
 	HoldIneffective = "ScalingIneffective"
-	// HoldUnverified: whether the replicas added last process more is not known yet.
+	// HoldUnverified: it is unknown whether the last replicas added process more.
 	HoldUnverified = "ScaleUpUnverified"
-	// HoldSmallChange: too little to be worth an action.
+	// HoldSmallChange: the change saves too little.
 	HoldSmallChange = "ChangeTooSmall"
-	// HoldThrottled: a dispatch rate limit of Pulsar holds messages back.
+	// HoldThrottled: a dispatch rate limit of Pulsar throttles messages.
 	HoldThrottled = "DispatchThrottled"
-	// HoldBlocked: dispatch has stopped until messages are acknowledged, so more replicas would get nothing.
+	// HoldBlocked: dispatch is blocked until consumers acknowledge messages.
 	HoldBlocked = "DispatchBlocked"
 )
 
 // Reasons to hold that follow from the target's pods and from zero.
 const (
-	// HoldPodsPending: replicas that were asked for do not start, so more would not either.
+	// HoldPodsPending: replicas do not start, so more would not either.
 	HoldPodsPending = "PodsPending"
-	// HoldCrashLooping: replicas end with an error again and again.
+	// HoldCrashLooping: replicas are in a crash loop.
 	HoldCrashLooping = "CrashLooping"
-	// HoldUpdating: pods are being replaced by those of a new revision.
+	// HoldUpdating: a rollout is replacing pods.
 	HoldUpdating = "Updating"
 	// HoldRebalancing: Key_Shared hashes wait for their former consumer after the last change.
 	HoldRebalancing = "KeySharedRebalancing"
-	// HoldRestarting: each change restarts all replicas, and the last one is not long ago.
+	// HoldRestarting: each change restarts all replicas, and the last one is recent.
 	HoldRestarting = "RestartsOnScale"
-	// HoldRolloutPaused: a rollout of the target is paused, and a change of the number of replicas would let it go.
+	// HoldRolloutPaused: a rollout of the target is paused, and a change of the replicas would resume it.
 	HoldRolloutPaused = "RolloutPaused"
-	// HoldWorkerUpdate: a function worker restarts all instances at each change, and the last one is not long ago.
+	// HoldWorkerUpdate: a function worker restarts all instances at each change, and the last one is recent.
 	HoldWorkerUpdate = "WorkerUpdateInterval"
-	// HoldWorkerUnknown: the function worker does not say how the instances are, or none runs.
+	// HoldWorkerUnknown: the function worker does not report the state of the instances, or there is no worker.
 	HoldWorkerUnknown = "WorkerStateUnknown"
 	// HoldWakeBackoff: replicas woke for messages that they could not process.
 	HoldWakeBackoff = "WakeBackoff"
-	// HoldNotTimed: how busy replicas are is not known.
+	// HoldNotTimed: the utilization of the replicas is unknown.
 	HoldNotTimed = "UtilizationUnknown"
-	// HoldSwitchedOff: replicas were set to 0 by hand.
+	// HoldSwitchedOff: the user set replicas to 0.
 	HoldSwitchedOff = "SwitchedOff"
-	// HoldIdling: nothing arrives, but not for long enough to go to zero.
+	// HoldIdling: the Function is idle, but not for long enough to scale to zero.
 	HoldIdling = "NotIdleForLong"
 )
 
-// Bounds that can change a result, as Decision.CappedBy says them.
+// Bounds that can change a result, as Decision.CappedBy names them.
 const (
 	CappedByPartitions = "partitions"
 	CappedByMin        = "minReplicas"
 	CappedByMax        = "maxReplicas"
 )
 
-// defaultLatencyObjective, defaultDownWindow and defaultCooldown are the defaults of the CRD, for policies that never
-// met an API server: tests and the simulator.
+// defaultLatencyObjective, defaultDownWindow and defaultCooldown are the defaults of the CRD. Tests and the simulator
+// use them, which have no API server.
 const (
 	defaultLatencyObjective = time.Minute
 	defaultDownWindow       = 90 * time.Second
@@ -205,7 +205,7 @@ func latencyObjective(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	return spec.LatencyObjective.Duration
 }
 
-// downWindow is the stabilization window; one that is shorter than two slow polls would hold a single answer.
+// downWindow is the stabilization window, which covers two slow polls at least.
 func downWindow(in Input) time.Duration {
 	window := defaultDownWindow
 	if b := in.Spec.Behavior; b != nil && b.ScaleDown != nil && b.ScaleDown.StabilizationWindowSeconds != nil {
@@ -214,7 +214,7 @@ func downWindow(in Input) time.Duration {
 	return atLeastTwoPolls(in, window)
 }
 
-// Cooldown is how long nothing may happen before the last replica goes.
+// Cooldown is how long the Function must be idle before the last replica is removed.
 func Cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	if b := spec.Behavior; b != nil && b.ScaleDown != nil && b.ScaleDown.CooldownPeriodSeconds != nil {
 		return time.Duration(*b.ScaleDown.CooldownPeriodSeconds) * time.Second
@@ -222,10 +222,10 @@ func Cooldown(spec v1alpha1.AutoscalingPolicySpec) time.Duration {
 	return defaultCooldown
 }
 
-// drainWindow is that of what the backlog needs, which passes sooner.
+// drainWindow is the shorter window for what the backlog needs.
 func drainWindow(in Input) time.Duration { return atLeastTwoPolls(in, downWindow(in)/2) }
 
-// slowPoll is a poll interval from which two polls are longer than half the default window.
+// slowPoll is the poll interval from which two polls exceed half the default window.
 const slowPoll = 30 * time.Second
 
 func atLeastTwoPolls(in Input, window time.Duration) time.Duration {
@@ -235,7 +235,7 @@ func atLeastTwoPolls(in Input, window time.Duration) time.Duration {
 	return window
 }
 
-// pollInterval follows from FreshFor, which is three of them.
+// pollInterval is a third of FreshFor.
 func (in Input) pollInterval() time.Duration { return in.FreshFor / 3 }
 
 func strategies(spec v1alpha1.AutoscalingPolicySpec) []v1alpha1.Strategy {
@@ -245,17 +245,17 @@ func strategies(spec v1alpha1.AutoscalingPolicySpec) []v1alpha1.Strategy {
 	return spec.Strategies
 }
 
-// bound keeps replicas within minReplicas and maxReplicas and names the bound that mattered; or where they are, when
-// they have to stay there.
+// bound keeps replicas within minReplicas and maxReplicas and names the bound that changed them. Frozen replicas stay
+// as they are.
 func (in Input) bound(replicas int32) (bounded int32, by string) {
-	least := in.least()
+	lower := in.minReplicas()
 	switch {
 	case in.Frozen != nil:
 		return in.CurrentReplicas, ""
 	case replicas > in.Spec.MaxReplicas:
 		return in.Spec.MaxReplicas, CappedByMax
-	case replicas < least:
-		return least, CappedByMin
+	case replicas < lower:
+		return lower, CappedByMin
 	default:
 		return replicas, ""
 	}

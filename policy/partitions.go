@@ -13,23 +13,23 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// share is the load of one partition, in messages per second. The number-th replica of n is active on the partitions
-// of every topic that have an index equal to the number modulo n.
+// share is the load of one partition, in messages per second. Of n replicas, replica i is active on the partitions of
+// every topic with an index equal to i modulo n.
 //
 // Source: Pulsar's AbstractDispatcherSingleActiveConsumer.pickAndScheduleActiveConsumer: partition modulo consumers.
 type share struct {
 	index int
 	rate  float64
-	// load is the rate with what waits there worked off in time.
+	// load adds the rate that drains the backlog in time.
 	load float64
 }
 
 func byRate(s share) float64 { return s.rate }
 func byLoad(s share) float64 { return s.load }
 
-// failoverReplicas is the least number of replicas, up to a bound, at which none has more than limit to do; where no
-// number is enough, the least at which the busiest has the least. A partition that is more than a replica can do counts
-// as all that one can: what the others need is the same however much waits there.
+// failoverReplicas is the minimum number of replicas at which none has more load than limit. If no number suffices, it
+// is the one with the least load on the busiest. A partition beyond the limit counts as the limit, so that its backlog
+// does not change what the other partitions need.
 func failoverReplicas(shares []share, of func(share) float64, limit float64, bound int32) int32 {
 	most, loads, total := 1, make([]float64, len(shares)), 0.0
 	for i, s := range shares {
@@ -38,21 +38,21 @@ func failoverReplicas(shares []share, of func(share) float64, limit float64, bou
 	}
 	most = max(1, min(most, int(bound)))
 	sums := make([]float64, most)
-	for n := max(1, int(math.Ceil(total/limit-hair))); n <= most; n++ { // fewer cannot have it all
+	for n := max(1, int(math.Ceil(total/limit-epsilon))); n <= most; n++ { // fewer cannot process the total
 		if busiest(shares, loads, sums[:n], limit) <= limit {
 			return int32(n) //nolint:gosec // at most bound
 		}
 	}
 	best, least := 1, 0.0
 	for n := 1; n <= most; n++ {
-		if top := busiest(shares, loads, sums[:n], math.Inf(1)); n == 1 || top < least*(1-hair) {
+		if top := busiest(shares, loads, sums[:n], math.Inf(1)); n == 1 || top < least*(1-epsilon) {
 			best, least = n, top
 		}
 	}
 	return int32(best)
 }
 
-// busiest is what the busiest of as many replicas as there are sums has to do, or the first that is found above enough.
+// busiest is the load of the busiest replica of len(sums), or the first load above enough.
 func busiest(shares []share, loads, sums []float64, enough float64) float64 {
 	clear(sums)
 	top := 0.0
@@ -66,7 +66,7 @@ func busiest(shares []share, loads, sums []float64, enough float64) float64 {
 	return top
 }
 
-// overloaded says that one of so many replicas has more than limit to do.
+// overloaded says that one of so many replicas has more load than limit.
 func overloaded(shares []share, of func(share) float64, replicas int, limit float64) bool {
 	loads := make([]float64, len(shares))
 	for i, s := range shares {
@@ -75,8 +75,8 @@ func overloaded(shares []share, of func(share) float64, replicas int, limit floa
 	return busiest(shares, loads, make([]float64, replicas), limit) > limit
 }
 
-// indexOf the i-th partition of a reading. Topics that are not partitioned count as partitions of one topic: which
-// replica gets them depends on who was there first.
+// indexOf the i-th partition of a reading. Non-partitioned topics count as partitions of one topic: Pulsar assigns them
+// in the order of subscription.
 func indexOf(p backlog.PartitionReading, i int) int {
 	if p.Index < 0 {
 		return i
@@ -98,7 +98,7 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 	for i, p := range in.Partitions {
 		ready, err := p.Ready.Value()
 		if errors.Is(err, backlog.ErrSubscriptionNotFound) {
-			continue // it has had no consumer yet
+			continue // no consumer has subscribed there yet
 		}
 		rate, unknown := p.PublishRate.Value()
 		if err != nil || unknown != nil {
@@ -110,9 +110,9 @@ func partitionShares(in Input, l load) (shares []share, ok bool) {
 	return shares, len(shares) > 0
 }
 
-// useful is how many replicas of a Failover subscription can have a partition; not known while nothing is known of
-// those. An Exclusive one refuses all consumers but the first.
-func useful(in Input) (replicas int32, known bool) {
+// usefulReplicas is how many replicas can have a partition; unknown without partitions. A Failover partition has one
+// active consumer, and an Exclusive subscription refuses all consumers but the first.
+func usefulReplicas(in Input) (replicas int32, known bool) {
 	if in.Reading.Type == backlog.Exclusive {
 		return 1, true
 	}
@@ -127,8 +127,8 @@ func useful(in Input) (replicas int32, known bool) {
 	return int32(in.replicasOf(float64(most))), limited
 }
 
-// unknownLoad is why a load that replicas are sized for is not known, or nothing. The last known one is no reason to go
-// down.
+// unknownLoad is why the load is unknown that replicas are sized for; nil if it is known. An old load does not justify
+// a scale-down.
 func unknownLoad(in Input) error {
 	if !slices.ContainsFunc(strategies(in.Spec), func(s v1alpha1.Strategy) bool {
 		return s.Type == v1alpha1.StrategyCapacity || s.Type == v1alpha1.StrategyRatePerReplica
@@ -136,7 +136,7 @@ func unknownLoad(in Input) error {
 		return nil
 	}
 	if _, err := in.Reading.PublishRate.Value(); err != nil {
-		return fmt.Errorf("what arrives is not known: %w", err)
+		return fmt.Errorf("the publish rate is unknown: %w", err)
 	}
 	if in.Reading.Type != backlog.Failover {
 		return nil
@@ -147,7 +147,7 @@ func unknownLoad(in Input) error {
 			_, err = p.PublishRate.Value()
 		}
 		if err != nil && !errors.Is(err, backlog.ErrSubscriptionNotFound) {
-			return fmt.Errorf("partition %d of %s is not known: %w", p.Index, p.Topic, err)
+			return fmt.Errorf("partition %d of %s is unknown: %w", p.Index, p.Topic, err)
 		}
 	}
 	return nil
@@ -160,19 +160,19 @@ func (l load) failover(in Input) (recommendation, bool) {
 		return recommendation{}, false
 	}
 	each := float64(in.perReplica()) // consumers, each of which is active on partitions of its own
-	one, cautious, most := l.one/each, l.cautious/each, in.Spec.MaxReplicas*in.perReplica()
-	steady, drain := failoverReplicas(shares, byRate, l.utilisation*one, most), failoverReplicas(shares, byLoad, one, most)
+	one, cautious, most := l.capacity/each, l.cautiousCapacity/each, in.Spec.MaxReplicas*in.perReplica()
+	steady, drain := failoverReplicas(shares, byRate, l.utilization*one, most), failoverReplicas(shares, byLoad, one, most)
 	replicas := func(consumers int32) int32 { return int32(in.replicasOf(float64(consumers))) }
 	a := recommendation{
 		replicas: replicas(max(steady, drain)),
-		steady:   replicas(failoverReplicas(shares, byRate, l.utilisation*cautious, most)), drain: replicas(drain),
+		steady:   replicas(failoverReplicas(shares, byRate, l.utilization*cautious, most)), drain: replicas(drain),
 		equation: fmt.Sprintf("%d of %d partitions' consumers keep the busiest within %s/s: %s/s arriving, %s waiting",
 			max(steady, drain), len(shares),
 			short(one), short(l.planned), short(l.excess)),
 		terms: l.terms(),
 	}
 	if n := int(in.CurrentReplicas * in.perReplica()); n > 0 {
-		a.overloaded = overloaded(shares, byRate, n, full*one) || overloaded(shares, byLoad, n, one)
+		a.overloaded = overloaded(shares, byRate, n, nearlyFull*one) || overloaded(shares, byLoad, n, one)
 	}
 	return a, true
 }

@@ -39,7 +39,7 @@ func PartNames() []string {
 	}
 }
 
-// ParsePart is the part of a name.
+// ParsePart returns the part of a name.
 func ParsePart(name string) (Part, error) {
 	for i, known := range PartNames() {
 		if name == known {

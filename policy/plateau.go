@@ -12,85 +12,85 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// Plateau watches whether more replicas do more. A pool that waits for something with a limit of its own, such as a
-// database, looks like one that is too small: busy, with work waiting. Adding replicas tells the two apart.
+// Plateau watches whether more replicas process more. A pool that waits for an external limit, such as a database,
+// looks like one that is too small: it is busy and has a backlog. Adding replicas distinguishes the two.
 //
-//	scale-up -> episode -> the new replicas add what one can do: verified, or they do not: ceiling
-//	ceiling -> fewer do less after all: false alarm | more comes out, or nothing waits: lifted | a probe once in a while
+//	scale-up -> episode -> throughput grows with the replicas: verified | it does not: ceiling
+//	ceiling -> fewer replicas process less: false alarm | throughput grew, or no backlog: lifted | now and then: probe
 //
-// Nothing is concluded from one poll.
+// A single poll is never enough for a conclusion.
 type Plateau struct {
-	// Open since a scale-up at Since: From replicas did Did messages per second, each was believed to be able to do Each,
-	// and Asked were asked for.
+	// Open is an episode since a scale-up at Since. Before it, From replicas processed Did messages per second, and the
+	// capacity of one was Each. Asked replicas were requested.
 	Open  bool      `json:"open,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 	From  float64   `json:"from,omitempty"`
 	Did   float64   `json:"did,omitempty"`
 	Each  float64   `json:"each,omitempty"`
 	Asked int32     `json:"asked,omitempty"`
-	// Good, Bad and Slow polls in a row: the new replicas add what they should, do not, or all do less than before; Sum is
-	// what came out in the bad ones.
+	// Good, Bad and Slow count consecutive polls: the new replicas add what they should, do not, or all together process
+	// less than before. Sum is the throughput of the bad polls.
 	Good int     `json:"good,omitempty"`
 	Bad  int     `json:"bad,omitempty"`
 	Slow int     `json:"slow,omitempty"`
 	Sum  float64 `json:"sum,omitempty"`
 
-	// Ceiling of replicas since Since, 0 for none; Before came out of BeforeN replicas when it was set.
+	// Ceiling of replicas since Since, 0 for none. When it was set, BeforeN replicas processed Before messages per second.
 	Ceiling int32   `json:"ceiling,omitempty"`
 	Before  float64 `json:"before,omitempty"`
 	BeforeN float64 `json:"beforeN,omitempty"`
-	// More and Less polls in a row of clearly more and less than Before, Checked those of this stage, Probing whether the
-	// stage is a probe, and Block how long until the next one.
+	// More and Less count consecutive polls with clearly more and less than Before, and Checked those of this stage.
+	// Probing says that the stage is a probe. Block is the time until the next one.
 	More    int           `json:"more,omitempty"`
 	Less    int           `json:"less,omitempty"`
 	Checked int           `json:"checked,omitempty"`
 	Probing bool          `json:"probing,omitempty"`
 	Block   time.Duration `json:"block,omitempty"`
-	// Quiet is until when nothing is concluded, after a false alarm.
+	// Quiet is the end of the pause after a false alarm.
 	Quiet time.Time `json:"quiet,omitzero" state:"until"`
 }
 
 const (
-	// verifiedGain is the share of what new replicas should add that verifies them.
+	// verifiedGain is the share of the expected gain that verifies new replicas.
 	verifiedGain = 0.5
 	goodPolls    = 2
 	badPolls     = 3
-	// slowedDown is the share of what came out before below which the replicas themselves became slower.
-	slowedDown = 0.85
-	// unverifiedGrowth is how far replicas may grow beyond what was asked for first until it is known whether that helps:
-	// the first answer saw part of a step only, and what piles up while replicas start comes on top.
+	// slowedShare: replicas became slower themselves if all process less than this share of the throughput before.
+	slowedShare = 0.85
+	// unverifiedGrowth is how far replicas may grow beyond the first request before they are verified: the first reading
+	// saw a part of the load step, and the backlog grows while replicas start.
 	unverifiedGrowth = 4
-	// tellingShare of new replicas is the least with an effect that stands out from the noise of a rate.
-	tellingShare = 1.15
-	// An episode judges those that are there when others have not come for so many starts, and ends after twice that.
-	patientStarts = 3
-	// packed is how full replicas under a ceiling are.
-	packed = 0.9
-	// lifted is the change of what comes out that ends a ceiling.
-	lifted    = 1.08
-	probeStep = 1.25
-	// A wrong ceiling costs for as long as it stands: the first probe is early, and the later ones are rare.
+	// significantShare is the minimum growth of the replicas that stands out from the noise of a rate.
+	significantShare = 1.15
+	// An episode judges the replicas that have started after so many starts, and ends after twice that.
+	episodeStarts = 3
+	// fullShare is the utilization of replicas under a ceiling.
+	fullShare = 0.9
+	// liftedShare is the growth of the throughput that lifts a ceiling.
+	liftedShare = 1.08
+	probeStep   = 1.25
+	// A wrong ceiling is expensive: the first probe is early, later ones are rare.
 	firstBlock   = 4 * time.Minute
 	longestBlock = time.Hour
 	falseAlarm   = 30 * time.Minute
 )
 
-// active says that the output may be limited by something behind the Function.
+// active says that an external limit may bound the throughput.
 func (p Plateau) active() bool { return p.Open || p.Ceiling > 0 }
 
-// hides says that the capacity is not to be learned now. Until the first of those that were added consumes, a pool that
-// does what it did tells of itself what it told before: the episode has not begun.
-func (p Plateau) hides(r backlog.Reading) bool {
+// blocksLearning says that the capacity cannot be learned now. Until the first new replica consumes, the pool still
+// shows its own capacity: the episode has not begun.
+func (p Plateau) blocksLearning(r backlog.Reading) bool {
 	consumers, missing := r.Consumers.Value()
 	processed, err := processRate(r)
-	return p.Ceiling > 0 || p.Open && (missing != nil || err != nil || consumers > p.From || processed < slowedDown*p.Did)
+	return p.Ceiling > 0 || p.Open && (missing != nil || err != nil || consumers > p.From || processed < slowedShare*p.Did)
 }
 
-// none is a plateau about which nothing is known but what went before.
-func (p Plateau) none() Plateau { return Plateau{Block: p.Block, Quiet: p.Quiet} }
+// reset returns a plateau without an episode or a ceiling.
+func (p Plateau) reset() Plateau { return Plateau{Block: p.Block, Quiet: p.Quiet} }
 
-// begin opens an episode when a pool is scaled up. One that was not saturated is believed to be able to do what it was
-// learned to, if enough replicas are added to tell.
+// begin opens an episode at a scale-up. A pool that was not saturated counts with its learned capacity, if enough
+// replicas are added to tell.
 func (p Plateau) begin(in Input, one float64, saturated bool, wanted int32) Plateau {
 	did, err := processRate(in.Reading)
 	consumers, missing := in.Reading.Consumers.Value()
@@ -99,33 +99,34 @@ func (p Plateau) begin(in Input, one float64, saturated bool, wanted int32) Plat
 		return p
 	}
 	if !saturated {
-		if float64(wanted) < tellingShare*consumers {
+		if float64(wanted) < significantShare*consumers {
 			return p
 		}
 		did = consumers * one
 	}
-	after := p.none()
+	after := p.reset()
 	after.Open, after.Since, after.From, after.Did, after.Each, after.Asked = true, in.Now, consumers, did, one, wanted
 	return after
 }
 
-// pass lets time pass: an episode ends if its replicas never all come. A ceiling that is not followed ends, too.
-func (p Plateau) pass(in Input, start Start) Plateau {
+// expire ends an episode that did not get all its replicas in time. In mode Recommend, where no autoscaler follows the
+// ceiling, it ends both.
+func (p Plateau) expire(in Input, start Start) Plateau {
 	switch {
 	case in.without(PartPlateau), p.active() && in.Spec.Mode == v1alpha1.ModeRecommend:
 		return Plateau{}
 	case p.Open && in.Now.Sub(p.Since) > 2*patience(in, start):
-		return p.none()
+		return p.reset()
 	default:
 		return p
 	}
 }
 
 func patience(in Input, start Start) time.Duration {
-	return fromSeconds(patientStarts * start.react(in))
+	return fromSeconds(episodeStarts * start.react(in))
 }
 
-// observe takes in a poll in which the same replicas were there throughout.
+// observe learns from a poll with the same consumers throughout.
 func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	processed, err := processRate(in.Reading)
 	consumers, missing := in.Reading.Consumers.Value()
@@ -134,14 +135,14 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	}
 	complete := consumers >= float64(max(in.CurrentReplicas, state.pendingRaise(in)))
 	if p.Ceiling > 0 {
-		return p.underCeiling(in, state.Floor, outcome{processed, consumers, saturated && complete})
+		return p.evaluateCeiling(in, state.Floor, output{processed, consumers, saturated && complete})
 	}
-	telling := consumers >= tellingShare*p.From
+	telling := consumers >= significantShare*p.From
 	switch late := in.Now.Sub(p.Since) > patience(in, state.Start); {
 	case !saturated && !complete && consumers <= p.From:
-		return p // none of the new ones is there, so it is not they that have it at rest: a reading tells of a whole window
-	case !saturated, complete && !telling: // no need, or too few to tell
-		return p.none()
+		return p // no new replica consumes, so the pool is idle for another reason: a reading covers a whole window
+	case !saturated, complete && !telling: // no need, or too few new replicas to tell
+		return p.reset()
 	case complete, late && telling:
 		return p.rebase(processed, consumers, complete).judge(in, processed, consumers)
 	default:
@@ -149,21 +150,20 @@ func (p Plateau) observe(in Input, state State, saturated bool) Plateau {
 	}
 }
 
-// rebase an episode if its replicas do clearly less than before it while new ones are still to come: the cause is
-// older than those. What they add is to be told from there, or a Function that became slower while it was
-// scaled up looks like one that waits for something.
+// rebase restarts an episode from its current replicas if they process clearly less while new ones are still to come:
+// the cause is older. Otherwise a Function that became slower would look like one with an external limit.
 func (p Plateau) rebase(processed, consumers float64, complete bool) Plateau {
-	if !complete && processed < slowedDown*p.Did {
+	if !complete && processed < slowedShare*p.Did {
 		p.Did, p.From, p.Good, p.Bad, p.Sum = processed, consumers, 0, 0, 0
 	}
 	return p
 }
 
-// judge what the new replicas of an episode add, beside what one of a pool with work all the time did before: a
-// dependency that is slower for each is no plateau, and is to be learned.
+// judge what the new replicas of an episode add, compared with the throughput of each before. A dependency that slows
+// each call is no plateau: it is learned as capacity.
 func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
 	switch gain := (processed - p.Did) / ((consumers - p.From) * min(p.Each, p.Did/p.From)); {
-	case processed < slowedDown*p.Did:
+	case processed < slowedShare*p.Did:
 		p.Good, p.Bad, p.Sum, p.Slow = 0, 0, 0, p.Slow+1
 	case gain >= verifiedGain:
 		p.Good, p.Bad, p.Sum, p.Slow = p.Good+1, 0, 0, 0
@@ -171,43 +171,43 @@ func (p Plateau) judge(in Input, processed, consumers float64) Plateau {
 		p.Good, p.Bad, p.Sum, p.Slow = 0, p.Bad+1, p.Sum+processed, 0
 	}
 	if p.Good >= goodPolls || p.Slow >= goodPolls {
-		return p.none()
+		return p.reset()
 	}
 	if p.Bad < badPolls {
 		return p
 	}
-	after, mean := p.none(), p.Sum/float64(p.Bad)
-	after.Ceiling = max(1, in.least(), replicasFor(mean/(packed*p.Each)))
+	after, mean := p.reset(), p.Sum/float64(p.Bad)
+	after.Ceiling = max(1, in.minReplicas(), replicasFor(mean/(fullShare*p.Each)))
 	after.Before, after.BeforeN, after.Since, after.Block = mean, consumers, in.Now, max(p.Block, firstBlock)
 	return after
 }
 
-// outcome is what so many consumers finished, and whether all of the pool had work all the time.
-type outcome struct {
+// output is what so many consumers processed, and whether all had work all the time.
+type output struct {
 	processed, consumers float64
 	saturated            bool
 }
 
-func (p Plateau) underCeiling(in Input, floor Floor, o outcome) Plateau {
+func (p Plateau) evaluateCeiling(in Input, floor Floor, o output) Plateau {
 	ready, err := in.Reading.Ready.Value()
 	if !o.saturated {
 		if err == nil && ready-floor.messages(in) < max(1, o.processed*normalBacklog.Seconds()) {
-			return p.none() // nothing waits: whatever the limit was, it does not bind
+			return p.reset() // no backlog: the limit does not bind
 		}
 		return p
 	}
-	p.More, p.Less = inARow(p.More, o.processed > lifted*p.Before), inARow(p.Less, p.fewerDoLess(o))
+	p.More, p.Less = consecutive(p.More, o.processed > liftedShare*p.Before), consecutive(p.Less, p.fewerDoLess(o))
 	p.Checked = min(p.Checked+1, badPolls)
 	switch {
 	case p.More >= badPolls:
-		return p.none()
+		return p.reset()
 	case p.Less >= badPolls:
-		after := p.none()
-		after.Quiet = in.Now.Add(falseAlarm) // it was no plateau
+		after := p.reset()
+		after.Quiet = in.Now.Add(falseAlarm) // no plateau
 		return after
 	case p.Probing && p.Checked >= badPolls:
 		p.Probing, p.Since = false, in.Now
-		p.Ceiling = max(1, in.least(), int32(math.Round(float64(p.Ceiling)/probeStep)))
+		p.Ceiling = max(1, in.minReplicas(), int32(math.Round(float64(p.Ceiling)/probeStep)))
 		p.Block = min(longestBlock, 2*p.Block)
 	case !p.Probing && in.CurrentReplicas <= p.Ceiling && in.Now.Sub(p.Since) > p.Block:
 		p.Probing, p.Checked = true, 0
@@ -216,20 +216,20 @@ func (p Plateau) underCeiling(in Input, floor Floor, o outcome) Plateau {
 	return p
 }
 
-// fewerDoLess says that clearly fewer replicas than showed the plateau do less, about in proportion.
-func (p Plateau) fewerDoLess(o outcome) bool {
-	return !p.Probing && tellingShare*o.consumers <= p.BeforeN && o.processed < p.Before*(1+o.consumers/p.BeforeN)/2
+// fewerDoLess says that clearly fewer replicas process less than those at the plateau, about in proportion.
+func (p Plateau) fewerDoLess(o output) bool {
+	return !p.Probing && significantShare*o.consumers <= p.BeforeN && o.processed < p.Before*(1+o.consumers/p.BeforeN)/2
 }
 
-// inARow counts polls in a row.
-func inARow(before int, again bool) int {
+// consecutive counts polls in a row.
+func consecutive(before int, again bool) int {
 	if !again {
 		return 0
 	}
 	return min(before+1, badPolls)
 }
 
-// limit keeps a recommendation below the ceiling, and lets it grow for arrivals alone while an episode is open.
+// limit keeps a recommendation below the ceiling. During an episode it lets replicas grow for arrivals alone.
 func (p Plateau) limit(a recommendation, in Input, pending int32) recommendation {
 	switch {
 	case p.Ceiling > 0 && a.replicas > p.Ceiling:
@@ -243,7 +243,7 @@ func (p Plateau) limit(a recommendation, in Input, pending int32) recommendation
 		}
 		if a.replicas > most {
 			a.replicas = most
-			a.hold = &Hold{Reason: HoldUnverified, Message: "whether the replicas added last process more is not known yet"}
+			a.hold = &Hold{Reason: HoldUnverified, Message: "it is unknown yet whether the last replicas added process more"}
 		}
 	}
 	if p.Ceiling > 0 {

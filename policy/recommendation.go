@@ -10,37 +10,37 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// recommendation is what one strategy asks for.
+// recommendation is what one strategy recommends.
 type recommendation struct {
 	strategy v1alpha1.StrategyType
 	replicas int32
-	// steady and drain are what to go down to no further than: what the arrivals need, and what they and the backlog do.
+	// steady and drain bound a scale-down: what the arrivals need, and what the arrivals and the backlog need.
 	steady, drain int32
 	equation      string
 	terms         []Term
-	// overloaded says that one replica has more to do than it can although the sum is within what all can.
+	// overloaded says that one replica has too much load although the total is within the capacity of all.
 	overloaded bool
 	cappedBy   string
-	// unknown says that nothing could be computed.
+	// unknown says that the strategy could not compute a number.
 	unknown bool
 	hold    *Hold
 }
 
-// recommend is a recommendation with one number for everything.
+// recommend returns a recommendation with one number for everything.
 func recommend(replicas int32, equation string) recommendation {
 	return recommendation{replicas: replicas, steady: replicas, drain: replicas, equation: equation}
 }
 
-// holdCurrent is a recommendation to keep the current replicas.
+// holdCurrent returns a recommendation to keep the current replicas.
 func holdCurrent(in Input, reason, message string) recommendation {
 	a := recommend(in.CurrentReplicas, "")
 	a.unknown, a.hold = true, &Hold{Reason: reason, Message: message}
 	return a
 }
 
-// withinPartitions limits a recommendation to the replicas that can have a partition: others stand by.
+// withinPartitions limits a recommendation to the replicas that can have a partition: more would be idle.
 func (a recommendation) withinPartitions(in Input) recommendation {
-	most, known := useful(in)
+	most, known := usefulReplicas(in)
 	if !known || a.unknown {
 		return a
 	}
@@ -51,15 +51,15 @@ func (a recommendation) withinPartitions(in Input) recommendation {
 	return a
 }
 
-// hair is what floating point may add: 7.0000001 replicas come from that, not from load.
-const hair = 1e-6
+// epsilon absorbs rounding errors of floating point: 7.0000001 replicas are 7.
+const epsilon = 1e-6
 
-// replicasFor is the whole number of replicas that a need asks for.
+// replicasFor rounds a need up to whole replicas.
 func replicasFor(needed float64) int32 {
-	return int32(min(math.Ceil(max(0, needed)-hair), math.MaxInt32/2))
+	return int32(min(math.Ceil(max(0, needed)-epsilon), math.MaxInt32/2))
 }
 
-// short writes a number for people: three significant digits, whole from 1000 on.
+// short formats a number for people: three significant digits, whole from 1000 on.
 func short(value float64) string {
 	if value >= 1000 {
 		return fmt.Sprintf("%.0f", value)

@@ -5,49 +5,49 @@ package policy
 
 import "time"
 
-// Start is what was learned of scaling itself: how long a replica takes from the write of spec.replicas until it
-// consumes, and whether such a write restarts the others too.
+// Start is what was learned of scaling itself: the time from the write of spec.replicas until a replica consumes, and
+// whether such a write restarts the other replicas.
 type Start struct {
-	// Seconds a start takes, after so many of them; startSeconds before the first.
+	// Seconds a start takes, the mean of Count starts; startSeconds before the first.
 	Seconds float64 `json:"s,omitempty"`
 	Count   int32   `json:"n,omitempty"`
-	// Restarts counts scale writes, up to mostRestarts, in which most consumers went away, less those in which they did
-	// not.
+	// Restarts counts scale writes during which most consumers disconnected, up to maxRestarts, less those during which
+	// they did not.
 	Restarts int32 `json:"restarts,omitempty"`
 
-	// Replicas that were seen last, and Changed, when they were others before.
+	// Replicas of the last poll, and Changed, the time of their last change.
 	Replicas int32     `json:"replicas,omitempty"`
 	Changed  time.Time `json:"changed,omitzero"`
-	// Consuming is how many consumed at the last poll that saw no change.
+	// Consuming is how many consumed at the last poll without a change.
 	Consuming float64 `json:"consuming,omitempty"`
-	// Open while a change is watched: from From replicas, with the Least that consumed meanwhile.
+	// Open while a change from From replicas is watched. Least is the minimum number of consumers meanwhile.
 	Open  bool    `json:"open,omitempty"`
 	From  int32   `json:"from,omitempty"`
 	Least float64 `json:"least,omitempty"`
 }
 
 const (
-	// startSeconds is the start of a replica until one was measured: an image that is there, a JVM, a subscription.
+	// startSeconds is the time to start a replica before one was measured: a cached image, a JVM, a subscription.
 	startSeconds = 25
 	// syncSeconds is the HPA's sync period, added to a start and a poll for the reaction time.
 	syncSeconds = 15
 	startWeight = 0.3
-	// longestStart is how long to wait for a start: one that takes longer, or never ends, is no measure of one.
+	// longestStart is how long to wait for a start; a longer one is not learned.
 	longestStart = 5 * time.Minute
-	// coarsePoll is a poll interval with which a start cannot be measured.
+	// coarsePoll is a poll interval that is too long to measure a start.
 	coarsePoll = time.Minute
-	// dipped: fewer than half of the replicas that ran before and after consume.
-	dipped       = 0.5
-	mostRestarts = 3
+	// dipped: a restart shows as less than half of the replicas that ran before and after.
+	dipped      = 0.5
+	maxRestarts = 3
 )
 
-// learn takes in a poll.
+// learn learns from a poll.
 func (s Start) learn(in Input) Start {
 	after := s
 	consumers, err := in.Reading.Consumers.Value()
 	after.Replicas = in.CurrentReplicas
 	if in.Recreated {
-		after.Open, after.Consuming = false, 0 // its consumers ended with it
+		after.Open, after.Consuming = false, 0 // its consumers were deleted with it
 		return after
 	}
 	if s.Replicas > 0 && in.CurrentReplicas != s.Replicas {
@@ -63,17 +63,17 @@ func (s Start) learn(in Input) Start {
 	}
 	took := max(0, in.Now.Sub(s.Changed)) // a clock may be set back
 	if err != nil || took >= longestStart {
-		after.Open = false // nothing to learn from
+		after.Open = false // no measurement
 		return after
 	}
 	after.Least = min(s.Least, consumers)
-	others := max(0, s.Consuming-float64(s.From)) // on the same subscription
+	others := max(0, s.Consuming-float64(s.From)) // other consumers of the subscription
 	if consumers < float64(in.CurrentReplicas)+others {
 		return after
 	}
 	after.Open, after.Consuming = false, consumers
 	if after.Least < dipped*min(s.Consuming, float64(in.CurrentReplicas)) {
-		after.Restarts = min(mostRestarts, s.Restarts+1)
+		after.Restarts = min(maxRestarts, s.Restarts+1)
 	} else {
 		after.Restarts = max(0, s.Restarts-1)
 	}
@@ -81,14 +81,14 @@ func (s Start) learn(in Input) Start {
 		if s.Count == 0 {
 			after.Seconds = startSeconds
 		}
-		after.Count = min(s.Count, mostInts-1) + 1
-		// The change was made half a poll before it was seen, and the replicas were there half a poll before they were.
+		after.Count = min(s.Count, maxInt-1) + 1
+		// Both ends of a start happen half a poll before they are observed, on average.
 		after.Seconds += max(startWeight, 1/float64(after.Count+1)) * (took.Seconds() - after.Seconds)
 	}
 	return after
 }
 
-// seconds a replica takes to start.
+// seconds is how long a replica takes to start.
 func (s Start) seconds(in Input) float64 {
 	if s.Count == 0 || in.without(PartStart) {
 		return startSeconds
@@ -96,7 +96,7 @@ func (s Start) seconds(in Input) float64 {
 	return s.Seconds
 }
 
-// react is how many seconds pass from a change of the load to a replica that consumes.
+// react is the seconds from a change of the load to a new replica that consumes.
 func (s Start) react(in Input) float64 {
 	return s.seconds(in) + in.pollInterval().Seconds() + syncSeconds
 }

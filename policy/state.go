@@ -10,37 +10,34 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/api/v1alpha1"
 )
 
-// State is what one decision hands to the next. Nothing in it is ever changed: a decision returns a new one. All of it
-// is in the status too, as Encode writes it: its fields, and those of what it is made of, are exported and take part by
-// themselves. They are not negative, and no time in them is after the decision, unless tagged state:"signed" or
-// "until".
+// State is what one decision hands to the next. It is never modified: a decision returns a new one. Encode writes all
+// exported fields. They are not negative, and no time is after the decision, unless tagged state:"signed" or "until".
 type State struct {
-	// DecidedAt is when the last decision was made, or when the state was resumed; what is learned next counts for the
-	// time since.
+	// DecidedAt is when the last decision was made, or when the state was resumed. Learning continues from there.
 	DecidedAt time.Time `json:"at,omitzero"`
-	// ReadAt is the time of the last reading that was learned from.
+	// ReadAt is the time of the last reading that the state learned from.
 	ReadAt time.Time `json:"read,omitzero"`
-	// LearnedAt is the time of the last one that capacity was learned from.
+	// LearnedAt is the time of the last reading that capacity was learned from.
 	LearnedAt time.Time `json:"learned,omitzero"`
-	// FailedAt is when the function was last seen to throw mostly.
+	// FailedAt is when the function last threw mostly exceptions.
 	FailedAt time.Time `json:"failed,omitzero"`
 	// Arrivals is nil before the first reading with a rate.
 	Arrivals *Arrivals `json:"arrivals,omitempty"`
-	// Capacity of one replica; nil until it was seen busy.
+	// Capacity of one replica; nil before one was busy.
 	Capacity *LearnedCapacity `json:"capacity,omitempty"`
 	Tally    Tally            `json:"tally,omitzero"`
 	Plateau  Plateau          `json:"plateau,omitzero"`
 	Start    Start            `json:"start,omitzero"`
 	Floor    Floor            `json:"floor,omitzero"`
 	Zero     Zero             `json:"zero,omitzero"`
-	// Raised is the last raise, for as long as an autoscaler may take to act on it.
+	// Raised is the last scale-up, which the autoscaler may not have followed yet.
 	Raised ReplicasAt `json:"raised,omitzero"`
 	// Recommendations and Drains of the stabilization window, oldest first, each larger than all after it: what the
-	// arrivals needed, and what the arrivals with the backlog did.
+	// arrivals needed, and what the arrivals with the backlog needed.
 	Recommendations []ReplicasAt `json:"steady,omitempty"`
 	Drains          []ReplicasAt `json:"drain,omitempty"`
 	Surplus         Surplus      `json:"surplus,omitzero"`
-	// Subscription that all this was learned of, where the policy names it; empty where the target does.
+	// Subscription is the fingerprint of the one that this was learned of; empty if the policy names none.
 	Subscription string `json:"sub,omitempty"`
 }
 
@@ -51,16 +48,15 @@ type ReplicasAt struct {
 }
 
 const (
-	// resumedVariance is what a capacity from a status without an uncertainty is believed to.
-	resumedVariance = 0.04
-	leastResumed    = 1e-4
-	percent         = 100
+	// resumedVariance is the variance of a resumed capacity without an uncertainty.
+	resumedVariance    = 0.04
+	minResumedVariance = 1e-4
+	percent            = 100
 )
 
-// Resume returns where the last process left off, as far as the status says: all of it from status.checkpoint, and the
-// capacity from status.capacity where that has none. It holds the present replicas for one stabilization window, for
-// what was needed since the status was written is not known. The error is what of the checkpoint was not used; the
-// state is good in any case.
+// Resume continues from the last status: status.checkpoint has the whole state, status.capacity the capacity. It holds
+// the current replicas for one stabilization window, since the load meanwhile is unknown. The error names the unusable
+// parts of the checkpoint; the state is usable in any case.
 func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now time.Time) (State, error) {
 	var state State
 	var unread error
@@ -74,8 +70,8 @@ func Resume(status v1alpha1.AutoscalingPolicyStatus, currentReplicas int32, now 
 	return state.holding(currentReplicas, now), unread
 }
 
-// Continue is the state after a pause in which nothing was decided: it holds the present replicas for one stabilization
-// window, as Resume does.
+// Continue is the state after a pause without decisions. It holds the current replicas for one stabilization window, as
+// Resume does.
 func (s State) Continue(currentReplicas int32, now time.Time) State {
 	return s.resumedAt(now).holding(currentReplicas, now)
 }
@@ -88,16 +84,15 @@ func (s State) holding(currentReplicas int32, now time.Time) State {
 }
 
 const (
-	// longestWindow is the largest stabilization window of the CRD; the next decision forgets what is older than its own.
+	// longestWindow is the largest stabilization window of the CRD; the next decision applies its own.
 	longestWindow = time.Hour
-	// furthest is how far ahead the end of something may lie.
-	furthest = time.Hour
+	// maxAhead bounds how far ahead a period may end.
+	maxAhead = time.Hour
 )
 
-// resumedAt is the state for a process that begins now: its clock may be behind that of the one before, and the rates
-// of the last reaction time are those of another.
+// resumedAt is the state for a process that starts now. The clock of the last process may have been ahead.
 func (s State) resumedAt(now time.Time) State {
-	notAfter(reflect.ValueOf(&s).Elem(), now, now.Add(furthest))
+	notAfter(reflect.ValueOf(&s).Elem(), now, now.Add(maxAhead))
 	if s.DecidedAt.IsZero() {
 		s.DecidedAt = now
 	}
@@ -105,7 +100,7 @@ func (s State) resumedAt(now time.Time) State {
 	return s
 }
 
-// notAfter brings every time within a decoded state down to now, or to the furthest where it is when something ends.
+// notAfter limits every time within a decoded state to now, and the end of a period to end.
 func notAfter(v reflect.Value, now, end time.Time) {
 	switch v.Kind() { //nolint:exhaustive // the others hold no time
 	case reflect.Pointer:
@@ -133,7 +128,7 @@ func notAfter(v reflect.Value, now, end time.Time) {
 	}
 }
 
-// resumedCapacity is what people see of the capacity, read back.
+// resumedCapacity reads the capacity of a status.
 func resumedCapacity(c *v1alpha1.Capacity) *LearnedCapacity {
 	if c == nil {
 		return nil
@@ -147,7 +142,7 @@ func resumedCapacity(c *v1alpha1.Capacity) *LearnedCapacity {
 	}
 	if c.UncertaintyPercent != nil {
 		deviation := float64(*c.UncertaintyPercent) / percent
-		resumed.Variance = max(leastResumed, deviation*deviation)
+		resumed.Variance = max(minResumedVariance, deviation*deviation)
 	}
 	if c.MeasuredBusyPercent != nil {
 		resumed.Coverage = float64(*c.MeasuredBusyPercent) / percent
@@ -155,12 +150,12 @@ func resumedCapacity(c *v1alpha1.Capacity) *LearnedCapacity {
 	return resumed
 }
 
-// actsWithin is how long an autoscaler may take to act on a raise: three syncs of the HPA controller.
-const actsWithin = 45 * time.Second
+// raiseTimeout is how long an autoscaler may take to follow a scale-up: three syncs of the HPA controller.
+const raiseTimeout = 45 * time.Second
 
-// pendingRaise is the last raise while the autoscaler may not have acted on it yet, 0 for none.
+// pendingRaise is the last scale-up that the autoscaler may not have followed yet, 0 for none.
 func (s State) pendingRaise(in Input) int32 {
-	if in.Now.Sub(s.Raised.At) >= actsWithin {
+	if in.Now.Sub(s.Raised.At) >= raiseTimeout {
 		return 0
 	}
 	return s.Raised.Replicas
@@ -176,9 +171,8 @@ func (s State) manualScale(in Input) int32 {
 	return in.CurrentReplicas
 }
 
-// slide adds a recommendation to a sliding window and returns the window, the largest first: each is larger than all
-// after it, so the first is the maximum ("ascending minima", as in Knative's and Kubernetes' sliding windows). It does
-// not write into the slice it was given.
+// slide adds a recommendation to a sliding window and returns a new window, the largest first: each is larger than all
+// after it ("ascending minima", as in Knative's and Kubernetes' sliding windows).
 func slide(before []ReplicasAt, newest ReplicasAt, window time.Duration) []ReplicasAt {
 	after := make([]ReplicasAt, 0, len(before)+1)
 	for _, r := range before {

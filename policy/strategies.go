@@ -26,7 +26,7 @@ func evaluate(in Input, state State) recommendation {
 	return winner
 }
 
-// evaluateStrategy returns the recommendation of one strategy, below a ceiling that was found where it respects one.
+// evaluateStrategy returns the recommendation of one strategy, within partitions and below a ceiling.
 func evaluateStrategy(strategy v1alpha1.Strategy, in Input, state State) recommendation {
 	var a recommendation
 	switch strategy.Type {
@@ -49,8 +49,8 @@ func evaluateStrategy(strategy v1alpha1.Strategy, in Input, state State) recomme
 	return a
 }
 
-// fooled says whether a strategy goes on asking for more when more replicas do no more. One that follows the publish
-// rate alone does not: it asks for what its user said.
+// respectsCeiling says whether a ceiling limits a strategy. RatePerReplica has no ceiling: it follows the publish rate
+// alone, by the user's number.
 func respectsCeiling(strategy v1alpha1.StrategyType) bool {
 	switch strategy {
 	case v1alpha1.StrategyCapacity, v1alpha1.StrategyBacklogPerReplica, v1alpha1.StrategyUtilization:
@@ -60,7 +60,7 @@ func respectsCeiling(strategy v1alpha1.StrategyType) bool {
 	}
 }
 
-// backlogPerReplica asks for one replica for each so many ready messages.
+// backlogPerReplica recommends one replica for each so many ready messages.
 func backlogPerReplica(in Input, messages int64) recommendation {
 	ready, err := in.Reading.Ready.Value()
 	if err != nil {
@@ -71,11 +71,11 @@ func backlogPerReplica(in Input, messages int64) recommendation {
 		fmt.Sprintf("%s waiting / %d per replica = %.2f", short(ready), messages, needed))
 }
 
-// ratePerReplica asks for one replica for each so many messages per second, without the trend that the capacity model
-// adds: the number is the user's, and so is the room in it.
+// ratePerReplica recommends one replica for each so many messages per second. It adds no trend: the user's number
+// includes headroom.
 func ratePerReplica(in Input, state State, messagesPerSecond float64) recommendation {
 	if state.Arrivals == nil {
-		return holdCurrent(in, HoldLearning, "the publish rate needs two answers of Pulsar")
+		return holdCurrent(in, HoldLearning, publishRateUnknown)
 	}
 	arriving := max(state.Arrivals.Fast, state.Arrivals.Slow)
 	needed := arriving / messagesPerSecond
@@ -84,7 +84,7 @@ func ratePerReplica(in Input, state State, messagesPerSecond float64) recommenda
 }
 
 const (
-	// defaultTarget is the CRD's, for policies that never met an API server.
+	// defaultTarget is the CRD's default, for policies without an API server.
 	defaultTarget = 0.7
 	// tolerance is the relative deviation from the target that changes nothing: the HPA's default.
 	tolerance = 0.1
@@ -98,11 +98,10 @@ func targetShare(u *v1alpha1.Utilization) float64 {
 	return float64(u.TargetPercent) / percent
 }
 
-// utilization asks for as many replicas as bring the mean share of the time that each is busy to the target. Replicas
-// that do not consume yet count as idle while more are needed and as busy to the target while fewer are, so that they
-// turn no decision round.
+// utilization recommends the replicas that bring the mean utilization to the target. Replicas that do not consume yet
+// count as idle when scaling up and as busy to the target when scaling down, so that they reverse no decision.
 //
-// Source: Kubernetes' replica_calculator.go, which treats pods without metrics so.
+// Source: Kubernetes' replica_calculator.go, which treats pods without metrics in the same way.
 func utilization(in Input, state State, target float64) recommendation {
 	used, err := utilized(in.Reading.Instances, state.Capacity)
 	if err != nil {
@@ -113,7 +112,7 @@ func utilization(in Input, state State, target float64) recommendation {
 		return holdCurrent(in, HoldUnknown, err.Error())
 	}
 	current := float64(in.CurrentReplicas)
-	consumers = min(consumers, current) // others on the subscription are not ours to scale
+	consumers = min(consumers, current) // other consumers of the subscription are not the target's
 	if consumers < 1 {
 		return holdCurrent(in, HoldNotTimed, "no replica consumes yet")
 	}
@@ -133,19 +132,18 @@ func utilization(in Input, state State, target float64) recommendation {
 	}
 }
 
-// utilized is the share of its time that a replica uses, from 0 to 1: 1 where it shows what one does with work all the
-// time.
+// utilized is the share of its time that a replica uses, from 0 to 1: 1 is a saturated replica.
 func utilized(instances backlog.InstancesReading, capacity *LearnedCapacity) (float64, error) {
 	const fix = "use strategy Capacity or RatePerReplica"
 	busy, err := instances.Busy.Value()
 	switch {
 	case instances.Asynchronous:
-		return 0, errors.New("the function is asynchronous, so its instances do not measure how busy they are: " + fix)
+		return 0, errors.New("the function is asynchronous, so its instances do not measure their utilization: " + fix)
 	case errors.Is(err, backlog.ErrNotAsked):
-		return 0, errors.New("instances are not asked how busy they are: start the adapter with --instance-metrics, or " +
+		return 0, errors.New("the adapter does not read instance metrics: start it with --instance-metrics=Pods, or " +
 			fix)
 	case err != nil:
-		return 0, fmt.Errorf("how busy instances are is not known (%w): if it stays so, %s", err, fix)
+		return 0, fmt.Errorf("the utilization of the instances is unknown (%w): if this persists, %s", err, fix)
 	}
 	return min(1, max(0, busy)/capacity.coverage()), nil
 }

@@ -55,7 +55,7 @@ func TestStrategies(t *testing.T) {
 				in.Reading.PublishRate = backlog.Unknown(backlog.ErrNoRate)
 				return in
 			}(),
-			want: 4, hold: policy.HoldLearning, message: "two answers",
+			want: 4, hold: policy.HoldLearning, message: "until Pulsar has answered twice",
 		},
 		"adds replicas that are too busy up to the target": {
 			in: asking(10, used(10, 0.72), utilizationStrategy(50)), state: policy.State{Capacity: covering(0.9)},

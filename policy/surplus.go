@@ -11,16 +11,16 @@ import (
 	"github.com/pulsar-autoscaler/pulsar-autoscaler/backlog"
 )
 
-// surplusFor is how long consumers beyond the target's own have to stay until they are reported: those of pods that end
-// take a grace period to leave, and those of a node that is lost a keep-alive of the broker.
+// surplusFor is how long surplus consumers have to stay before they are reported: those of terminating pods disconnect
+// after a grace period, those of a lost node after a keep-alive of the broker.
 const surplusFor = 2 * time.Minute
 
-// Surplus is since when more consumes the subscription than the target has replicas; zero while nothing does.
+// Surplus is since when the subscription has had more consumers than the target's replicas open; zero for none.
 type Surplus struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// learn takes in a poll. While a change of the number of replicas is watched, consumers come and go.
+// learn learns from a poll. While replicas start or stop, consumers come and go.
 func (s Surplus) learn(in Input, start Start) Surplus {
 	switch {
 	case in.surplus() < 1 || start.Open:
@@ -32,7 +32,7 @@ func (s Surplus) learn(in Input, start Start) Surplus {
 	}
 }
 
-// reported is how many consumers are not the target's; 0 until they have stayed.
+// reported is how many consumers are not the target's; 0 before they have stayed.
 func (s Surplus) reported(in Input) int32 {
 	if s.Since.IsZero() || in.Now.Sub(s.Since) < surplusFor {
 		return 0
@@ -48,12 +48,12 @@ func (in Input) perReplica() int32 {
 	return 1
 }
 
-// replicasOf is how many replicas so many consumers make, or partitions keep busy.
+// replicasOf is how many replicas so many consumers or partitions correspond to.
 func (in Input) replicasOf(consumers float64) float64 {
 	return math.Ceil(consumers / float64(in.perReplica()))
 }
 
-// inReplicas is the input with replicas in place of consumers, which is what all that follows counts.
+// inReplicas is the input with consumers counted in replicas, as the algorithm does.
 func (in Input) inReplicas() Input {
 	if consumers, err := in.Reading.Consumers.Value(); err == nil {
 		in.Reading.Consumers = backlog.Known(in.replicasOf(consumers))
@@ -61,7 +61,7 @@ func (in Input) inReplicas() Input {
 	return in
 }
 
-// surplus is how many replicas consume beyond the target's own, of an input in replicas; 0 where that is not known.
+// surplus is how many consumers, in replicas, are not the target's own; 0 if unknown.
 func (in Input) surplus() float64 {
 	consuming, err := in.Reading.Consumers.Value()
 	if err != nil || in.Own == nil {
@@ -70,14 +70,14 @@ func (in Input) surplus() float64 {
 	return max(0, consuming-float64(*in.Own))
 }
 
-// withoutSurplus leaves out what consumes beside the target, with its share of what is finished: it may leave at any
-// time, so the target has to be able to do all by itself.
+// withoutSurplus leaves out surplus consumers with their share of the process rate: they may disconnect at any time, so
+// the target must manage alone.
 func (in Input) withoutSurplus() Input {
 	surplus := in.surplus()
 	if surplus == 0 {
 		return in
 	}
-	consuming, _ := in.Reading.Consumers.Value() // it is known, or there was no surplus
+	consuming, _ := in.Reading.Consumers.Value() // it is known, or there would be no surplus
 	own := consuming - surplus
 	in.Reading.Consumers = backlog.Known(own)
 	if processed, err := in.Reading.ProcessRate.Value(); err == nil {
@@ -86,8 +86,8 @@ func (in Input) withoutSurplus() Input {
 	return in
 }
 
-// ofSubscription is the state, or a new one where the policy names another subscription than the one that it was
-// learned of. How long replicas take to start is the target's, and stays.
+// ofSubscription is the state, or a new one where the policy names another subscription than the learned one. How long
+// replicas take to start stays known.
 func (s State) ofSubscription(in Input) State {
 	wanted := fingerprint(in.Spec.Subscription)
 	if s.Subscription == wanted {
@@ -98,7 +98,7 @@ func (s State) ofSubscription(in Input) State {
 	return fresh.holding(in.CurrentReplicas, in.Now)
 }
 
-// Forgets says that the next decision on this spec forgets what the state has learned, for it is of another
+// Forgets says that the next decision on this spec forgets what the state has learned, since the spec names another
 // subscription.
 func (s State) Forgets(spec v1alpha1.AutoscalingPolicySpec) bool {
 	return s.Subscription != fingerprint(spec.Subscription) && s.Arrivals != nil

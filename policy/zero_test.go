@@ -267,7 +267,7 @@ func TestReplicasWakeByAThresholdWhereNobodyKnowsWhatOneCanDo(t *testing.T) {
 			}},
 			10, "woken from zero: 380 waiting / 1 per replica = 380.00",
 		},
-		"by one without a threshold": {nil, 1, "woken from zero: 380 waiting, and what a replica can do is not known = 1"},
+		"by one without a threshold": {nil, 1, "woken from zero: 380 waiting, capacity of a replica unknown = 1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -294,8 +294,8 @@ func TestDecisionsAboutZeroSayWhy(t *testing.T) {
 		state policy.State
 		want  string
 	}{
-		"going":   {idle(1, 0), due, "nothing has arrived, been done or been left for 6m0s = 0"},
-		"staying": {idle(0, 0), known, "nothing waits = 0"},
+		"going":   {idle(1, 0), due, "idle for 6m0s = 0"},
+		"staying": {idle(0, 0), known, "no backlog = 0"},
 		"waking": {
 			waiting, known,
 			"woken from zero: (1000/s arriving + 36000 waiting / 36s) / 100/s per replica = 20.00",
@@ -303,7 +303,7 @@ func TestDecisionsAboutZeroSayWhy(t *testing.T) {
 		"waking for the unknown": {
 			waiting,
 			policy.State{},
-			"woken from zero: 36000 waiting, and what a replica can do is not known = 1",
+			"woken from zero: 36000 waiting, capacity of a replica unknown = 1",
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -52,7 +52,7 @@ func HorizontalPodAutoscaler(p *v1alpha1.AutoscalingPolicy, target *Target,
 	abilities Capabilities,
 ) *acautoscalingv2.HorizontalPodAutoscalerApplyConfiguration {
 	gv, ref := v1alpha1.GroupVersion().String(), target.Ref
-	least := policy.LeastReplicas(p.Spec)
+	least := policy.MinReplicas(p.Spec)
 	if target.NeverZero || !abilities.ScaleToZero {
 		least = max(1, least)
 	}

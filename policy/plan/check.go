@@ -121,7 +121,7 @@ func targetHasReplicas(o Observed) *Violation {
 		return nil
 	}
 	return &Violation{v1alpha1.ConditionTargetFound, v1alpha1.ReasonReplicasUnset, fmt.Sprintf(
-		"%s, which scaling begins from: set it to %d", withoutReplicas(o), max(1, policy.LeastReplicas(o.Policy.Spec)))}
+		"%s, which scaling begins from: set it to %d", withoutReplicas(o), max(1, policy.MinReplicas(o.Policy.Spec)))}
 }
 
 func targetIsNotInAMesh(o Observed) *Violation {

@@ -141,7 +141,7 @@ func throughZero(o Observed, decided, current int32) bool {
 // mayHaveAutoscaler is false for what is frozen out of bounds: an autoscaler would bring it back into them at once, and
 // one that is there does so as soon as the bounds change, for they bound the metric.
 func (t *Target) mayHaveAutoscaler(spec v1alpha1.AutoscalingPolicySpec) bool {
-	return t.Frozen == nil || (*t.Replicas >= policy.LeastReplicas(spec) && *t.Replicas <= spec.MaxReplicas)
+	return t.Frozen == nil || (*t.Replicas >= policy.MinReplicas(spec) && *t.Replicas <= spec.MaxReplicas)
 }
 
 // differing is the number to write, nil for none.
@@ -175,7 +175,7 @@ const reasonScalingDisabled = "ScalingDisabled"
 // reconcile tells.
 func SwitchedOff(o Observed) bool {
 	if o.Target == nil || o.Target.Replicas == nil || *o.Target.Replicas != 0 ||
-		(policy.LeastReplicas(o.Policy.Spec) == 0 && !o.Target.NeverZero) {
+		(policy.MinReplicas(o.Policy.Spec) == 0 && !o.Target.NeverZero) {
 		return false
 	}
 	last := meta.FindStatusCondition(o.Policy.Status.Conditions, v1alpha1.ConditionScalingActive)
@@ -197,5 +197,5 @@ func Frozen(o Observed) *policy.Hold {
 func switchedOff(o Observed) string {
 	return fmt.Sprintf("replicas of %s are 0 although minReplicas is %d, which switches scaling off: set them to 1 or "+
 		"more, or minReplicas to 0",
-		Name(o.Policy.Spec), max(1, policy.LeastReplicas(o.Policy.Spec)))
+		Name(o.Policy.Spec), max(1, policy.MinReplicas(o.Policy.Spec)))
 }

@@ -270,7 +270,7 @@ func TestNothingButTheBoundsMovesReplicasOnWhatIsUnknown(t *testing.T) {
 		case 0: // within the bounds, which need no measurement
 			in.Unknown = reasons[r.IntN(len(reasons))]
 			o.Unknown = in.Unknown
-			least := policy.LeastReplicas(o.Policy.Spec)
+			least := policy.MinReplicas(o.Policy.Spec)
 			if o.Target.NeverZero {
 				least = max(1, least)
 			}

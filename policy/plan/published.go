@@ -64,7 +64,7 @@ func LastDecided(p *v1alpha1.AutoscalingPolicy) (Published, error) {
 	default:
 		return Published{}, because(ErrUndecided, "no decision yet: the status does not say when its signals were measured")
 	}
-	served.Replicas = max(0, min(max(*status.DesiredReplicas, policy.LeastReplicas(p.Spec)), p.Spec.MaxReplicas))
+	served.Replicas = max(0, min(max(*status.DesiredReplicas, policy.MinReplicas(p.Spec)), p.Spec.MaxReplicas))
 	return served, nil
 }
 

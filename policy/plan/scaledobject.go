@@ -139,7 +139,7 @@ const (
 // replica.
 func ScaledObject(p *v1alpha1.AutoscalingPolicy, target *Target, scaler Scaler) *ScaledObjectConfiguration {
 	name, ref := AutoscalerName(p.Name), target.Ref
-	least := policy.LeastReplicas(p.Spec)
+	least := policy.MinReplicas(p.Spec)
 	if target.NeverZero {
 		least = max(1, least)
 	}
